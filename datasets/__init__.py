@@ -5,16 +5,30 @@
 >>> root["Test_momentum"].scan("decisions").collect()          # doctest: +SKIP
 """
 
-import numpy as np
-import polars as pl
+from __future__ import annotations
 
-from datasets.analysis import Alpha
-from datasets.root import Root, open_root
-from datasets.snapshot import Snapshot
+from typing import TYPE_CHECKING, Any
 
-# Polars loads NumPy when it first meets an array, and two threads that meet their first ones together break that.
-pl.Series(np.zeros(1))
-
-open = open_root  # noqa: A001 - `datasets.open(root)` is what an analyst types
+if TYPE_CHECKING:
+    from datasets.analysis import Alpha
+    from datasets.root import Root
+    from datasets.root import open_root as open  # noqa: A004 - `datasets.open(root)` is what an analyst types
+    from datasets.snapshot import Snapshot
 
 __all__ = ["Alpha", "Root", "Snapshot", "open"]
+
+
+def __getattr__(name: str) -> Any:
+    """Load Polars and what is made with it when it is first used: a command that only prints its help does not."""
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from datasets.analysis import Alpha  # noqa: PLC0415 - as above
+    from datasets.root import Root, open_root  # noqa: PLC0415 - as above
+    from datasets.snapshot import Snapshot  # noqa: PLC0415 - as above
+
+    globals().update(Alpha=Alpha, Root=Root, Snapshot=Snapshot, open=open_root)
+    return globals()[name]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from datasets.analysis import units as declared_units
 from datasets.report.command import make_command
-from datasets.root import Root, is_root, open_root
-from datasets.sql_views import script, write
 from schemas.errors import AlphaResultsError, SettingsError
 from schemas.exit_codes import exit_code_lines
 from schemas.terminal import echo
+
+if TYPE_CHECKING:
+    from datasets.root import Root
 
 _JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON, for programs.")
 _ROOT = click.argument("root")
@@ -52,6 +52,8 @@ def cli() -> None:
 
 def _opened(address: str) -> Root:
     """Open a root in which something was published: an empty answer to a misspelt address would pass for one."""
+    from datasets.root import is_root, open_root  # noqa: PLC0415 - it loads Polars, and --help does without
+
     root = open_root(address)
     if not len(root) and not is_root(root.storage):
         raise SettingsError(
@@ -78,6 +80,8 @@ def list_alphas(root: str, as_json: bool) -> None:
 @_JSON
 def units(table: str | None, as_json: bool) -> None:
     """Tell unit and meaning of every published column, or of those of one TABLE."""
+    from datasets.analysis import units as declared_units  # noqa: PLC0415 - as in `_opened`
+
     rows = [row for row in declared_units().to_dicts() if table in (None, row["table"])]
     if not rows:
         raise click.BadParameter(f"there is no table {table!r}", param_hint="TABLE")
@@ -100,6 +104,8 @@ def sql(root: str, into: str | None, as_json: bool) -> None:
     Without --into the statements are printed. A view names the files of the snapshots that are served now: run the command
     again when others were published.
     """
+    from datasets.sql_views import script, write  # noqa: PLC0415 - as in `_opened`
+
     opened = _opened(root)
     if into is None:
         echo(json.dumps({"sql": script(opened)}) if as_json else script(opened), nl=as_json)

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
+import numpy as np
 import orjson
 import polars as pl
 
@@ -25,6 +26,9 @@ from schemas.tables import PUBLISHED_TABLES
 if TYPE_CHECKING:
     import duckdb
     import pyarrow.dataset as pads
+
+# Polars loads NumPy when it first meets an array, and two threads that meet their first ones together break that.
+pl.Series(np.zeros(1))
 
 
 class Snapshot:

@@ -2,27 +2,17 @@
 
 from __future__ import annotations
 
-import importlib
 import json
 from datetime import UTC, datetime
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import click
 
 from schemas.allocator import prepare_building
 from schemas.errors import AlphaResultsError, SealRefused
-from schemas.exit_codes import ExitCode, exit_code_lines
+from schemas.lazy_group import LazyCommand, LazyGroup
 from schemas.project import version_option
 from schemas.terminal import echo
-
-
-class LazyCommand(NamedTuple):
-    """Where a command is, and its line in ``--help``."""
-
-    module: str
-    name: str
-    summary: str
-
 
 COMMANDS: Final[dict[str, LazyCommand]] = {
     "check": LazyCommand(
@@ -64,31 +54,8 @@ COMMANDS: Final[dict[str, LazyCommand]] = {
 """Command -> where it is."""
 
 
-class LazyGroup(click.Group):
-    """A group that imports a command when it is called, and tells the project's errors in one line."""
-
-    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 -- click's signature
-        """Return the names of the commands."""
-        return list(COMMANDS)
-
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
-        """Import a command; None when there is none of that name."""
-        if cmd_name not in COMMANDS:
-            return None
-        entry = COMMANDS[cmd_name]
-        command = getattr(importlib.import_module(entry.module), entry.name)
-        assert isinstance(command, click.Command)
-        return command
-
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
-        """List the commands without importing any."""
-        with formatter.section("Commands"):
-            formatter.write_dl([(name, entry.summary) for name, entry in COMMANDS.items()])
-
-    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
-        """List what the exit codes mean."""
-        with formatter.section("Exit codes of every command"):
-            formatter.write_dl(exit_code_lines())
+class PipelineGroup(LazyGroup):
+    """A group that tells the project's errors in one line."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Note whether a program reads the output, before the command takes its own options."""
@@ -114,11 +81,9 @@ class LazyGroup(click.Group):
             else:
                 echo(f"error: {' '.join(str(error).split())}", err=True)
             ctx.exit(error.exit_code)
-        except KeyboardInterrupt:
-            ctx.exit(ExitCode.INTERRUPTED)  # click's own would be 1, which means another thing
 
 
-@click.command(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
+@click.command(cls=PipelineGroup, lazy=COMMANDS)
 @version_option()
 def cli() -> None:
     """Turn the seals of alpha runs into immutable snapshots."""

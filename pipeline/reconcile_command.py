@@ -3,22 +3,18 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from pipeline.housekeeping.reconcile_published import report_of_snapshot
-from pipeline.internal import contained
-from pipeline.rule import all_examples
-from pipeline.rules import Report, check
-from pipeline.rules.layout import report_layout
-from pipeline.seal import Seal
-from pipeline.seal.store import without_secrets
 from schemas.errors import SealUnreadable
 from schemas.exit_codes import ExitCode
 from schemas.screen import Screen
 from schemas.settings.declared import SETTINGS
 from schemas.terminal import echo
+
+if TYPE_CHECKING:
+    from pipeline.rules import Report
 
 _DATASETS = SETTINGS["datasets"]
 
@@ -50,6 +46,10 @@ def reconcile(
     reproduced), 2 when there is neither such a seal nor such an alpha, 4 when a file is damaged, 5 when the store is
     away.
     """
+    from pipeline.internal import contained  # noqa: PLC0415 - it loads engines, and --help does without
+    from pipeline.rule import all_examples  # noqa: PLC0415 - as above
+    from pipeline.rules.layout import report_layout  # noqa: PLC0415 - as above
+
     with contained("the reconciliation"):
         if verbose:
             with all_examples():
@@ -64,6 +64,11 @@ def reconcile(
 
 
 def _report(what: str, root: str | None) -> Report:
+    from pipeline.housekeeping.reconcile_published import report_of_snapshot  # noqa: PLC0415 - it loads engines, and --help does without
+    from pipeline.rules import check  # noqa: PLC0415 - as above
+    from pipeline.seal import Seal  # noqa: PLC0415 - as above
+    from pipeline.seal.store import without_secrets  # noqa: PLC0415 - as above
+
     try:
         return check(Seal.open(what))
     except SealUnreadable as error:

@@ -6,8 +6,6 @@ import json
 
 import click
 
-from pipeline.rules import RULES
-from pipeline.rules.document import rules_markdown
 from schemas.screen import Screen, make_table
 from schemas.terminal import echo
 
@@ -17,6 +15,9 @@ from schemas.terminal import echo
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON list of the rules.")
 def rules(markdown: bool, as_json: bool) -> None:
     """List every rule a seal is checked against: its id, what it demands, and the fix."""
+    from pipeline.rules import RULES  # noqa: PLC0415 - it loads engines, and --help does without
+    from pipeline.rules.document import rules_markdown  # noqa: PLC0415 - as above
+
     if markdown:
         echo(rules_markdown(), nl=False)
     elif as_json:

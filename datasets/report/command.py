@@ -7,17 +7,21 @@ import json
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
-from datasets.analysis import Alpha
-from datasets.figures.window import Window
-from datasets.report.content import MEASURED_BOOK, Content, content
 from datasets.report.pdf import find_browser, print_page
-from datasets.root import Root
 from schemas.errors import SettingsError
 from schemas.settings.options import option
+from schemas.tables.books import CONDITIONED_BOOKS
 from schemas.terminal import echo
+
+if TYPE_CHECKING:
+    from datasets.analysis import Alpha
+    from datasets.figures.window import Window
+    from datasets.report.content import Content
+    from datasets.root import Root
 
 MOST: int = 6
 """Alphas that are compared in one sheet: more curves than that cannot be told apart."""
@@ -41,7 +45,9 @@ def make_command(opened: Callable[[str], Root]) -> click.Command:
     @click.option(
         "--pdf", is_flag=True, help="Print it to a PDF file beside it too, with Chromium or Chrome."
     )
-    @click.option("--book", default=MEASURED_BOOK, show_default=True, help="Book whose curves are drawn.")
+    @click.option(
+        "--book", default=CONDITIONED_BOOKS[0], show_default=True, help="Book whose curves are drawn."
+    )
     @click.option("--from", "first", metavar="DAY", help="First day shown, as YYYY-MM-DD.")
     @click.option("--to", "last", metavar="DAY", help="Last day shown.")
     @option("market_data")
@@ -69,6 +75,9 @@ def make_command(opened: Callable[[str], Root]) -> click.Command:
         The file asks no host for anything: it may be mailed, archived and opened from a folder. Its figures are those that the
         interface answers to a key without raw-book access. The same snapshots give the same bytes.
         """
+        from datasets.figures.window import Window  # noqa: PLC0415 - it loads Polars, and --help does without
+        from datasets.report.content import content  # noqa: PLC0415 - as above
+
         browser = find_browser() if pdf else None
         if not 1 <= len(set(alphas)) == len(alphas) <= MOST:
             raise SettingsError(f"give one to {MOST} alphas, each once")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict
+from typing import TYPE_CHECKING
 
 import click
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
@@ -11,7 +12,6 @@ from rich.text import Text
 from datasets.cache.copies import DEFAULT_BYTES, Cache
 from datasets.layout import snapshot_path
 from datasets.publication.pointers import served
-from datasets.snapshot import Snapshot
 from datasets.storage import Storage
 from pipeline.housekeeping.command_line import (
     json_option,
@@ -21,10 +21,12 @@ from pipeline.housekeeping.command_line import (
     root_option,
     size_text,
 )
-from pipeline.housekeeping.verify import Verdict, verify
 from schemas.errors import AlphaNotPublished, SnapshotCorrupt
 from schemas.screen import Screen, make_table
 from schemas.terminal import echo
+
+if TYPE_CHECKING:
+    from pipeline.housekeeping.verify import Verdict
 
 
 @click.command("verify")
@@ -55,6 +57,8 @@ def verify_command(
     Exit code: 0 when all is as it was published, 9 when an ALPHA is not published, 4 when anything is not as it
     must be (the file is named), 5 when the store is away.
     """
+    from pipeline.housekeeping.verify import verify  # noqa: PLC0415 - it loads engines, and --help does without
+
     storage = opened(root)
     there = published_alphas(storage)
     for alpha in alphas:
@@ -88,6 +92,8 @@ def verify_command(
 
 
 def _damaged_copies(storage: Storage, cache: Cache, alpha: str) -> list[str]:
+    from datasets.snapshot import Snapshot  # noqa: PLC0415 - it loads engines, and --help does without
+
     pointer = served(storage, alpha)
     if pointer is None:
         return []

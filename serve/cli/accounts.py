@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from serve.auth.admin.accounts import Account
 from serve.cli.published import require_published, unpublished_option
 from serve.cli.session import (
     administer,
@@ -18,6 +17,9 @@ from serve.cli.session import (
     spelled,
     store_options,
 )
+
+if TYPE_CHECKING:
+    from serve.auth.admin.accounts import Account
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 

@@ -5,20 +5,19 @@ from __future__ import annotations
 import os
 from collections.abc import Awaitable, Callable
 from pathlib import Path
-from typing import Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import click
 
+from schemas.errors import AlphaResultsError
 from schemas.limits import RATE_EXAMPLE, WITHOUT_LIMIT
 from schemas.settings.readers import duration
 from schemas.terminal import echo
-from serve.auth.admin import Administration
-from serve.auth.store.keys import KeyRecord
-from serve.cli.last_use import with_last_use
 from serve.cli.published import require_published, unpublished_option
 from serve.cli.session import (
     administer,
     json_option,
+    make_settings,
     print_fields,
     print_json,
     print_table,
@@ -26,6 +25,10 @@ from serve.cli.session import (
     store_options,
 )
 from serve.sharing.profile import make_profile
+
+if TYPE_CHECKING:
+    from serve.auth.admin import Administration
+    from serve.auth.store.keys import KeyRecord
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 _OF_ALPHAS: Final = ("alphas", "runs")
@@ -199,6 +202,29 @@ def _seconds(text: str) -> int:
         raise click.BadParameter(f"{text!r}: {error}", param_hint="--grace") from error
 
 
+async def _with_last_use(
+    access_url: str | None, datasets: str | None, rows: list[dict[str, Any]]
+) -> list[dict[str, Any]]:
+    """Return keys with ``last_used_at`` and ``calls_this_month``; both null, and a line that says why, when counts cannot be read."""
+    from serve.auth.key_view import instant  # noqa: PLC0415 - it loads the store, and --help does without
+    from serve.auth.limits.clocks import wall_us  # noqa: PLC0415 - as above
+    from serve.auth.limits.last_use import last_uses  # noqa: PLC0415 - as above
+    from serve.auth.limits.policy import LastUse  # noqa: PLC0415 - as above
+
+    settings = make_settings(access_url, datasets)
+    try:
+        uses = await last_uses(settings, [row["key_id"] for row in rows], wall_us())
+    except AlphaResultsError as error:
+        echo(f"warning: last use is not known: {error}", err=True)
+        return [row | {"last_used_at": None, "calls_this_month": None} for row in rows]
+    shown = []
+    for row in rows:
+        use = uses.get(row["key_id"], LastUse())
+        used_at = None if use.used_us is None else instant(use.used_us).isoformat()
+        shown.append(row | {"last_used_at": used_at, "calls_this_month": use.calls})
+    return shown
+
+
 @keys.command("list")
 @click.option("--account", help="Only the keys of this account.")
 @click.option("--revoked", is_flag=True, help="Show the revoked ones too.")
@@ -215,7 +241,7 @@ def list_all(
 
     async def act(a: Administration) -> list[dict[str, Any]]:
         rows = [a.keys.to_json(record) for record in await a.keys.all(account, revoked=revoked)]
-        return await with_last_use(access_url, datasets, rows)
+        return await _with_last_use(access_url, datasets, rows)
 
     found = administer(access_url, datasets, act, writable=False)
     if as_json:
@@ -246,7 +272,7 @@ def _one(
 ) -> None:
     async def run(a: Administration) -> dict[str, Any]:
         row = a.keys.to_json(await act(a))
-        return row if writable else (await with_last_use(access_url, datasets, [row]))[0]
+        return row if writable else (await _with_last_use(access_url, datasets, [row]))[0]
 
     row = administer(access_url, datasets, run, writable=writable, urgent=urgent)
     (print_json if as_json else print_fields)(row)

@@ -9,14 +9,9 @@ from typing import Any, TypeVar
 
 import click
 
-from datasets.layout import CATALOG
-from datasets.storage import open_storage
-from datasets.storage.protocol import without_secrets
 from schemas.errors import AccessError
 from schemas.settings import SETTINGS
 from schemas.terminal import echo
-from serve.auth.admin import validation
-from serve.auth.allow_list import Mode
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -47,6 +42,12 @@ def require_published(datasets: str | None, lists: Mapping[str, str | None], *, 
     StorageUnavailable
         When the root does not answer.
     """
+    from datasets.layout import CATALOG  # noqa: PLC0415 - it loads the store, and --help does without
+    from datasets.storage import open_storage  # noqa: PLC0415 - as above
+    from datasets.storage.protocol import without_secrets  # noqa: PLC0415 - as above
+    from serve.auth.admin import validation  # noqa: PLC0415 - as above
+    from serve.auth.allow_list import Mode  # noqa: PLC0415 - as above
+
     named = {
         option: allowed
         for option, text in lists.items()

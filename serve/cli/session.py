@@ -8,7 +8,7 @@ import json
 import os
 import sys
 from collections.abc import Awaitable, Callable, Iterable, Sequence
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
@@ -16,8 +16,10 @@ from schemas.screen import Screen, make_table
 from schemas.settings import SETTINGS, given
 from schemas.settings.options import flag
 from schemas.terminal import echo
-from serve.auth.admin import Administration, open_administration
-from serve.auth.settings import AccessSettings
+
+if TYPE_CHECKING:
+    from serve.auth.admin import Administration
+    from serve.auth.settings import AccessSettings
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 Result = TypeVar("Result")
@@ -37,6 +39,8 @@ def json_option(command: Command) -> Command:
 
 def make_settings(access_url: str | None, datasets: str | None) -> AccessSettings:
     """Return the deployment's settings from options and environment."""
+    from serve.auth.settings import AccessSettings  # noqa: PLC0415 - as in `administer`
+
     root = datasets or os.environ.get(SETTINGS["datasets"].variable)
     return AccessSettings.from_environment(os.environ, root, {"store": access_url})
 
@@ -62,6 +66,8 @@ def administer(
     urgent
         An act that takes rights away: it needs no pepper.
     """
+    from serve.auth.admin import open_administration  # noqa: PLC0415 - it loads the store, and --help does without
+
     settings = make_settings(access_url, datasets)
 
     async def run() -> Result:

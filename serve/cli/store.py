@@ -7,7 +7,6 @@ import asyncio
 import click
 
 from schemas.terminal import echo
-from serve.auth.store.migrate import BASE, HEAD, head, migrate, revision
 from serve.cli.session import json_option, make_settings, print_fields, print_json, store_options
 
 
@@ -21,6 +20,8 @@ def access() -> None:
 @store_options
 def show(access_url: str | None, datasets: str | None, as_json: bool) -> None:
     """Show where the store is and which revision of the schema it holds."""
+    from serve.auth.store.migrate import head, revision  # noqa: PLC0415 - it loads the store, and --help does without
+
     location = make_settings(access_url, datasets).location
     found = {"store": location.shown, "revision": asyncio.run(revision(location)), "head": head()}
     (print_json if as_json else print_fields)(found)
@@ -34,12 +35,12 @@ def upgrade(access_url: str | None, datasets: str | None) -> None:
     An empty store is set up when it is first opened; one at an older revision only by this command, as programs that are
     still running may depend on it.
     """
-    _migrate(access_url, datasets, HEAD)
+    _migrate(access_url, datasets, "head")
 
 
 @access.command()
 @click.option(
-    "--to", "target", required=True, metavar="REVISION", help=f"Where to stop; {BASE} removes everything."
+    "--to", "target", required=True, metavar="REVISION", help="Where to stop; base removes everything."
 )
 @click.confirmation_option(prompt="What later revisions added is lost, with its rows. Go on?")
 @store_options
@@ -49,6 +50,8 @@ def downgrade(access_url: str | None, datasets: str | None, target: str) -> None
 
 
 def _migrate(access_url: str | None, datasets: str | None, target: str) -> None:
+    from serve.auth.store.migrate import BASE, migrate, revision  # noqa: PLC0415 - as in `show`
+
     location = make_settings(access_url, datasets).location
     before = asyncio.run(migrate(location, target))
     after = asyncio.run(revision(location))

@@ -16,6 +16,7 @@ from pipeline import __main__ as program
 from pipeline.rules import RULES
 from pipeline.rules.document import rules_markdown
 from schemas.errors import SealRefused, StorageUnavailable
+from schemas.lazy_group import LazyCommand
 from tests.support.processes import REPOSITORY
 from tests.support.seals import make_seal, rewrite
 
@@ -115,7 +116,7 @@ def test_an_error_of_the_tree_is_one_line_and_its_exit_code(
     module = ModuleType("failing")
     vars(module)["fail"] = fail
     monkeypatch.setitem(sys.modules, "failing", module)
-    monkeypatch.setitem(program.COMMANDS, "fail", program.LazyCommand("failing", "fail", ""))
+    monkeypatch.setitem(program.COMMANDS, "fail", LazyCommand("failing", "fail", ""))
     plain = CliRunner().invoke(program.cli, ["fail"])
     assert plain.exit_code == error.exit_code
     assert plain.stderr.startswith("error: ")

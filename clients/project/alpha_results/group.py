@@ -6,7 +6,7 @@ from typing import Final
 
 import click
 
-from pipeline.__main__ import LazyGroup
+from pipeline.__main__ import COMMANDS, PipelineGroup
 from schemas.allocator import prepare_building
 from schemas.project import version_option
 
@@ -18,14 +18,14 @@ OTHERS: Final = {
 """Word -> its line in ``--help``; what follows it is a command of that program."""
 
 
-class _WithOthers(LazyGroup):
+class _WithOthers(PipelineGroup):
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         super().format_commands(ctx, formatter)
         with formatter.section("Commands of their own, each with --help"):
             formatter.write_dl(list(OTHERS.items()))
 
 
-@click.command(cls=_WithOthers, context_settings={"help_option_names": ["-h", "--help"]})
+@click.command(cls=_WithOthers, lazy=COMMANDS)
 @version_option()
 def cli() -> None:
     """Turn the seals of alpha runs into immutable snapshots, and serve them."""

@@ -1,0 +1,63 @@
+"""Groups of commands that are imported when they are called, so that ``--help`` loads no engine."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Mapping
+from typing import Any, Final, NamedTuple
+
+import click
+
+from schemas.exit_codes import ExitCode, exit_code_lines
+
+
+class LazyCommand(NamedTuple):
+    """Where a command is, and its line in the overview."""
+
+    module: str
+    name: str
+    summary: str
+
+
+class LazyGroup(click.Group):
+    """The group of a program: it lists its commands without importing any, and says what their exit codes mean.
+
+    Parameters
+    ----------
+    lazy
+        Command -> where it is.
+    """
+
+    def __init__(self, *arguments: Any, lazy: Mapping[str, LazyCommand], **options: Any) -> None:
+        super().__init__(*arguments, context_settings={"help_option_names": ["-h", "--help"]}, **options)
+        self.lazy: Final = lazy
+
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's signature
+        """Return the names of the commands."""
+        return list(self.lazy)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002 - as above
+        """Import a command; None when there is none of that name."""
+        if cmd_name not in self.lazy:
+            return None
+        entry = self.lazy[cmd_name]
+        command = getattr(importlib.import_module(entry.module), entry.name)
+        assert isinstance(command, click.Command)
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002 - as above
+        """List the commands."""
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, entry.summary) for name, entry in self.lazy.items()])
+
+    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002 - as above
+        """List what the exit codes mean."""
+        with formatter.section("Exit codes of every command"):
+            formatter.write_dl(exit_code_lines())
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run the command; Ctrl-C ends it with a code of its own, as click's would be 1, which means another thing."""
+        try:
+            return super().invoke(ctx)
+        except KeyboardInterrupt:
+            ctx.exit(ExitCode.INTERRUPTED)

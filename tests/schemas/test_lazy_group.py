@@ -1,0 +1,35 @@
+"""Help is printed without the engines that the commands work with."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+from tests.support.processes import REPOSITORY
+
+ENGINES = ("polars", "duckdb", "sqlalchemy", "pyarrow", "scipy")
+
+
+@pytest.mark.parametrize(
+    "words",
+    ["serve", "serve keys issue", "serve accounts create", "serve access show", "serve audit"]
+    + ["datasets", "datasets list", "datasets report", "pipeline", "pipeline rules", "pipeline reconcile"],
+)
+def test_help_loads_no_engine(words: str) -> None:
+    program, *command = words.split()
+    script = (
+        "import runpy, sys\n"
+        f"sys.argv = [{program!r}, *{command!r}, '--help']\n"
+        "try:\n"
+        f"    runpy.run_module({program!r}, run_name='__main__')\n"
+        "except SystemExit as end:\n"
+        "    assert not end.code\n"
+        f"assert not set(sys.modules) & set({ENGINES!r})"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script], cwd=REPOSITORY, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith("Usage: ")
