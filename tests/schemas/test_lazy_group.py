@@ -14,8 +14,19 @@ ENGINES = ("polars", "duckdb", "sqlalchemy", "pyarrow", "scipy")
 
 @pytest.mark.parametrize(
     "words",
-    ["serve", "serve keys issue", "serve accounts create", "serve access show", "serve audit"]
-    + ["datasets", "datasets list", "datasets report", "pipeline", "pipeline rules", "pipeline reconcile"],
+    [
+        "serve",
+        "serve keys issue",
+        "serve accounts create",
+        "serve access show",
+        "serve audit",
+        "datasets",
+        "datasets list",
+        "datasets report",
+        "pipeline",
+        "pipeline rules",
+        "pipeline reconcile",
+    ],
 )
 def test_help_loads_no_engine(words: str) -> None:
     program, *command = words.split()
