@@ -26,6 +26,8 @@ MIN_PROVABLE_RETURNS: Final = 200
 """Forward returns from which it is judged how many of them fills prove."""
 MIN_TRADED_WEEKS: Final = 40
 """Weeks since the first traded one from which it is judged how many were skipped."""
+BASIS_POINTS: Final = 10_000
+"""Of one."""
 MIN_FILLS: Final = 50
 """Fills with the prices they are compared with from which fills are judged."""
 MIN_EXIT_RATE: Final = 0.02
@@ -46,6 +48,8 @@ TOO_FEW_OTHERS: Final = (
 """Why a run is not compared with others; also what a reader is told who may read none of those that it was compared with."""
 MIN_SHARED_CELLS: Final = 20
 """Names and sessions that must be shared with them."""
+MIN_NAME_CELLS: Final = 8
+"""Sessions of one name that must be shared with them."""
 CELL_TOLERANCE: Final = 0.002
 """Difference of returns that rounded prices and other vendors explain."""
 MAX_OTHER_RUNS: Final = 32
@@ -123,6 +127,16 @@ _ALL: Final = (
         "absolute t of the mean weekly ic with Newey-West errors, as in nwt.ic",
         "Harvey, Liu and Zhu (2016), and the Cross-Section of Expected Returns, Review of Financial Studies 29: 3 is asked of a "
         "new factor, and hardly one of some 300 reaches 10",
+    ),
+    Notice(
+        "signal.raw_mean_ic",
+        "The signal before smoothing predicts better than the best forecasters do, whatever the delivered score does.",
+        "raw_mean_ic",
+        0.15,
+        "ratio",
+        "absolute mean of the weekly raw_ic, where it lies three standard errors from zero",
+        "as of signal.mean_ic",
+        raw=True,
     ),
     Notice(
         "signal.book_correlation",
@@ -207,6 +221,16 @@ _ALL: Final = (
         below=True,
     ),
     Notice(
+        "book.leverage",
+        "The book holds more for its equity than most lenders allow.",
+        "leverage",
+        2.5,
+        "ratio",
+        "highest sum of gross_notional / sum of ending_equity of a book, over sessions that end with equity above 0",
+        "Federal Reserve, Regulation T (12 CFR 220): positions of at most twice the equity; measured: 2.00 to 2.01 in dollar-neutral "
+        "runs",
+    ),
+    Notice(
         "book.execution_cost",
         "Trading costs next to nothing.",
         "execution_cost_bp",
@@ -284,6 +308,16 @@ _ALL: Final = (
         "measured: -0.03 to 0.09 in honest runs, 0.2 to 0.3 with mids a quarter of a percent better, 0.9 with 2 %",
     ),
     Notice(
+        "fills.price_improvement",
+        "Fills are better on average than the market around them: the mids are not those that were quoted.",
+        "price_improvement",
+        10.0,
+        "basis_points",
+        "mean over fills of side x (mean of the close before and the close of the day - mid) / mid, x 10,000, where it lies three "
+        "standard errors from zero; of up to 10,000 fills",
+        "measured: -3 to 7 in honest runs of the reference engine, 2 in runs on the S&P 500, 19 with mids 0.2 % better",
+    ),
+    Notice(
         "fills.decision_close",
         "Fills are at the close that the decision was made on, which was over by then.",
         "decision_close_share",
@@ -321,6 +355,16 @@ _ALL: Final = (
         "share of shared names and sessions whose return from close to close, or to the mid of a fill, differs by more than "
         f"{CELL_TOLERANCE:g} from the median of at least {MIN_OTHER_RUNS} other runs, most of which agree",
         "splits and dividends that are adjusted for in another way concern one session in 50",
+    ),
+    Notice(
+        "catalogue.one_name",
+        "Other runs have other prices of one name in most sessions, whatever its other names say.",
+        "contradicted_prices_of_a_name",
+        0.5,
+        "ratio",
+        f"largest share, of the names with {MIN_NAME_CELLS} shared sessions or more, of returns that other runs contradict, as in "
+        "catalogue.prices",
+        "another adjustment for dividends or splits concerns some sessions of a name, a forged price or another company most",
     ),
     Notice(
         "catalogue.forward_returns",
@@ -371,7 +415,11 @@ Two notices compare a run with others of its catalogue as it is published. Each 
 (`probe.json`): returns of up to 64 names on up to 32 sessions, chosen by digests of their names and dates, so that all runs
 sample the same. Up to {MAX_OTHER_RUNS} other runs are compared. Prices are compared as returns from the close before, so that prices
 adjusted for another split contradict nothing. Fewer than {MIN_OTHER_RUNS} others that hold the same names and sessions say nothing.
-Figures of raw books take no part in any notice.
+Notices on the signal before smoothing are told to keys with raw-book access alone; raw books take no part in any notice.
+
+Not seen: mids less than 0.1 % better than the market, one name of a catalogue lifted by less than 0.2 % a session, and
+what a run says that no other run and no price of its own contradicts, such as a score made with knowledge of returns
+that stays as weak as honest ones are.
 """
 
 

@@ -82,7 +82,6 @@ def report_of_snapshot(root: str, alpha_id: str) -> Report | None:
         figures=figures,
         adjusted=any(tables.has("pnl", name) for name in ADJUSTMENTS),
         coverage=report.coverage,
-        coverage_without_raw=report.coverage_without_raw,
     )
 
 
@@ -112,8 +111,7 @@ def _rules(address: str, alpha_id: str, tables: Tables) -> Report:
         tuple(violations),
         tuple(warnings),
         tuple(skipped),
-        coverage={id_: (share.checked, share.of) for id_, share in coverage.items()},
-        coverage_without_raw={id_: (share.checked_without_raw, share.of) for id_, share in coverage.items()},
+        coverage=coverage,
     )
 
 

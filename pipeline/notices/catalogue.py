@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import zlib
+from collections import Counter
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
@@ -16,10 +18,19 @@ from pipeline.notices.outcome import NoticeOutcome, judged, not_checked
 from pipeline.notices.probe import Probe, ProbeDamaged, Sample
 from schemas.errors import AlphaResultsError
 from schemas.kinds import ALPHA_ID
-from schemas.notices import CELL_TOLERANCE, MAX_OTHER_RUNS, MIN_OTHER_RUNS, MIN_SHARED_CELLS, TOO_FEW_OTHERS
+from schemas.notices import (
+    CELL_TOLERANCE,
+    MAX_OTHER_RUNS,
+    MIN_NAME_CELLS,
+    MIN_OTHER_RUNS,
+    MIN_SHARED_CELLS,
+    TOO_FEW_OTHERS,
+)
 
+_PRICES: Final = "catalogue.prices"
+_ONE_NAME: Final = "catalogue.one_name"
 _COMPARED: Final = {
-    "catalogue.prices": (("marks", "mids"), "prices"),
+    _PRICES: (("marks", "mids"), "prices"),
     "catalogue.forward_returns": (("forward_returns",), "forward returns"),
 }
 """Notice -> samples that it compares, and what they are."""
@@ -40,7 +51,7 @@ def of_the_catalogue(storage: Storage, alpha_id: str, probe: Probe) -> tuple[Not
         others = served_probes(storage, alpha_id)
     except (AlphaResultsError, OSError, ProbeDamaged) as error:
         reason = f"the other runs of the catalogue could not be read: {type(error).__name__}"
-        return tuple(not_checked(notice, reason) for notice in _COMPARED)
+        return tuple(outcome for notice in _COMPARED for outcome in _none(notice, reason))
     return tuple(compare(probe, others))
 
 
@@ -98,46 +109,93 @@ def compare(probe: Probe, others: Mapping[str, Probe]) -> Iterator[NoticeOutcome
     for notice, (samples, what) in _COMPARED.items():
         own = [getattr(probe, name) for name in samples]
         if not sum(int((~np.isnan(sample.returns)).sum()) for sample in own):
-            yield not_checked(notice, f"the run has no {what} to compare")
+            yield from _none(notice, f"the run has no {what} to compare")
             continue
         names = list(others)
         if len(names) < MIN_OTHER_RUNS:
-            yield not_checked(notice, TOO_FEW_OTHERS)
+            yield from _none(notice, TOO_FEW_OTHERS)
             continue
-        compared, contradicted, against = _cells(
-            own, [[getattr(others[x], y) for y in samples] for x in names]
-        )
-        if compared < MIN_SHARED_CELLS:
-            yield not_checked(notice, TOO_FEW_OTHERS)
+        cells = _cells(own, [[getattr(others[x], y) for y in samples] for x in names])
+        if cells.compared < MIN_SHARED_CELLS:
+            yield from _none(notice, TOO_FEW_OTHERS)
             continue
-        share = contradicted / compared
-        outcome = judged(notice, share, "", cells=compared)
-        if outcome.message is None:
-            alphas = [name for name, (shared, _) in zip(names, against, strict=True) if shared]
-        else:
-            alphas = [name for name, (_, opposed) in zip(names, against, strict=True) if opposed]
+        share = cells.contradicted / cells.compared
+        against = cells.shares if judged(notice, share, "").message is None else cells.opposes
+        alphas = [name for name, concerned in zip(names, against, strict=True) if concerned]
         yield judged(
             notice,
             share,
-            f"{share:.0%} of {compared} {what} that it shares with other runs are contradicted by {', '.join(alphas)}, "
+            f"{share:.0%} of {cells.compared} {what} that it shares with other runs are contradicted by {', '.join(alphas)}, "
             "which agree with each other.",
-            cells=compared,
+            cells=cells.compared,
             alphas=alphas,
         )
+        if notice == _PRICES:
+            yield _of_one_name(
+                cells, [name for name, shared in zip(names, cells.shares, strict=True) if shared]
+            )
 
 
-def _cells(own: list[Sample], others: list[list[Sample]]) -> tuple[int, int, list[tuple[bool, bool]]]:
-    """Count the cells that could be compared and that are contradicted, and say which runs share and contradict some."""
-    compared = contradicted = 0
+def _none(notice: str, reason: str) -> Iterator[NoticeOutcome]:
+    yield not_checked(notice, reason)
+    if notice == _PRICES:
+        yield not_checked(_ONE_NAME, reason)
+
+
+def _of_one_name(cells: _Cells, alphas: list[str]) -> NoticeOutcome:
+    """Judge the name that others contradict most."""
+    shares = {
+        name: wrong / known for name, (known, wrong) in cells.by_name.items() if known >= MIN_NAME_CELLS
+    }
+    if not shares:
+        return not_checked(_ONE_NAME, f"no name has {MIN_NAME_CELLS} sessions that other runs share")
+    worst = max(shares, key=lambda name: (shares[name], name))
+    known = cells.by_name[worst][0]
+    message = f"{shares[worst]:.0%} of {known} prices of {worst} are contradicted by other runs, which agree with each other."
+    return judged(_ONE_NAME, shares[worst], message, symbol=worst, cells=known, alphas=alphas)
+
+
+@dataclass(frozen=True, slots=True)
+class _Cells:
+    """Names and periods that a run shares with others.
+
+    Attributes
+    ----------
+    compared, contradicted
+        How many there are, and how many of them the others contradict.
+    shares, opposes
+        Which of the other runs share some, and contradict some.
+    by_name
+        Name -> how many of it were compared, and contradicted.
+    """
+
+    compared: int
+    contradicted: int
+    shares: list[bool]
+    opposes: list[bool]
+    by_name: Mapping[str, tuple[int, int]]
+
+
+def _cells(own: list[Sample], others: list[list[Sample]]) -> _Cells:
     shares, opposes = np.zeros(len(others), np.bool_), np.zeros(len(others), np.bool_)
+    compared, contradicted = Counter[str](), Counter[str]()
     for place, sample in enumerate(own):
         mine = ~np.isnan(sample.returns)
         theirs = np.array([other[place].on(sample)[mine] for other in others]).reshape(len(others), -1)
         known, wrong, agree = contradictions(sample.returns[mine], theirs)
-        compared, contradicted = compared + int(known.sum()), contradicted + int(wrong.sum())
+        name = np.nonzero(mine)[0]
+        for counted, cells in ((compared, known), (contradicted, wrong)):
+            number = np.bincount(name[cells], minlength=len(sample.names))
+            counted.update(dict(zip(sample.names, number.tolist(), strict=True)))
         shares |= (~np.isnan(theirs) & known).any(axis=1)
         opposes |= (agree & wrong).any(axis=1)
-    return compared, contradicted, list(zip(shares.tolist(), opposes.tolist(), strict=True))
+    return _Cells(
+        compared.total(),
+        contradicted.total(),
+        shares.tolist(),
+        opposes.tolist(),
+        {name: (number, contradicted[name]) for name, number in compared.items()},
+    )
 
 
 def contradictions(own: Floats, others: Floats) -> tuple[Flags, Flags, Flags]:

@@ -14,10 +14,9 @@ from datasets.figures import ratios
 from datasets.figures.series import DAYS_PER_YEAR, SESSIONS_PER_YEAR, Dates, Floats, measured
 from datasets.figures.unavailable import Unavailable
 from pipeline.notices.outcome import NoticeOutcome, judged, not_checked
-from schemas.notices import CHANCE, NOTICES, SESSIONS_ALLOWED
+from schemas.notices import BASIS_POINTS, CHANCE, NOTICES, SESSIONS_ALLOWED
 from schemas.tables.books import RAW_PREFIX, book_order
 
-_BASIS_POINTS: Final = 10_000
 _MIN_DRAWDOWN_SESSIONS: Final = 126
 """Half a year: a book may well be without a loss of one percent for some months."""
 _MIN_SESSIONS: Final = 20
@@ -86,15 +85,8 @@ def ledgers_of(portfolio: pl.DataFrame, cash_adjustments: Mapping[str, float] | 
 
 def of_ledgers(ledgers: Sequence[Ledger]) -> Iterator[NoticeOutcome]:
     """Judge each figure of the book in which it is most unusual."""
-    yield _most(ledgers, "book.sharpe", _sharpe)
-    yield _most(ledgers, "book.drawdown", _drawdown)
-    yield _most(ledgers, "book.execution_cost", _execution_cost)
-    yield _most(ledgers, "book.borrow", _borrow)
-    yield _most(ledgers, "book.carry", _carry)
-    yield _most(ledgers, "book.cash_adjustment", _cash_adjustment)
-    yield _most(ledgers, "book.rounding", _rounding)
-    yield _most(ledgers, "book.sessions", _sessions)
-    yield _most(ledgers, "book.risk_free_rate", _risk_free_rate)
+    for notice, judge in _JUDGES.items():
+        yield _most(ledgers, notice, judge)
 
 
 def _most(
@@ -147,7 +139,7 @@ def _execution_cost(ledger: Ledger) -> NoticeOutcome | str:
     traded = ledger.total("turnover_notional")
     if not traded > 0:
         return f"{ledger.book} traded nothing"
-    cost = (0.0 - ledger.total("execution_cost")) / traded * _BASIS_POINTS
+    cost = (0.0 - ledger.total("execution_cost")) / traded * BASIS_POINTS
     return judged(
         "book.execution_cost", cost, f"{ledger.book} paid {cost:.2f} bp of what it traded.", book=ledger.book
     )
@@ -232,3 +224,31 @@ def _risk_free_rate(ledger: Ledger) -> NoticeOutcome | str:
     return judged(
         "book.risk_free_rate", rate, f"Cash of {ledger.book} earned {rate:.1%} a year.", book=ledger.book
     )
+
+
+def _leverage(ledger: Ledger) -> NoticeOutcome | str:
+    solvent = ledger["ending_equity"] > 0
+    equity = float(ledger["ending_equity"][solvent].sum())
+    if not equity > 0:
+        return f"{ledger.book} had no equity"
+    leverage = float(ledger["gross_notional"][solvent].sum()) / equity
+    return judged(
+        "book.leverage",
+        leverage,
+        f"{ledger.book} held positions of {leverage:.1f} times its equity.",
+        book=ledger.book,
+    )
+
+
+_JUDGES: Final[Mapping[str, Callable[[Ledger], NoticeOutcome | str]]] = {
+    "book.sharpe": _sharpe,
+    "book.drawdown": _drawdown,
+    "book.leverage": _leverage,
+    "book.execution_cost": _execution_cost,
+    "book.borrow": _borrow,
+    "book.carry": _carry,
+    "book.cash_adjustment": _cash_adjustment,
+    "book.rounding": _rounding,
+    "book.sessions": _sessions,
+    "book.risk_free_rate": _risk_free_rate,
+}

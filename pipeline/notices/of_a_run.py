@@ -16,6 +16,7 @@ from pipeline.notices import fills, ledger, signal, universe
 from pipeline.notices.evidence import Evidence
 from pipeline.notices.outcome import NoticeOutcome, in_declared_order, judged, not_checked
 from pipeline.reconciliation.figures import Figure
+from pipeline.rule import Coverage
 from schemas.notices import MIN_PROVABLE_RETURNS, NOTICES
 from schemas.tables.books import CONDITIONED_BOOKS
 from schemas.tables.sealed_metrics import NOT_CHECKED
@@ -41,7 +42,7 @@ class Run:
     delayed
         As :func:`aged_ic` returns it.
     proven
-        Forward returns that fills prove, raw books aside, and forward returns; None where the rule could not be applied.
+        How many forward returns fills prove; None where the rule could not be applied.
     figures
         The run's own figures and what they come to.
     """
@@ -50,7 +51,7 @@ class Run:
     weeks: pl.DataFrame | None
     portfolio: pl.DataFrame | None
     delayed: Floats | None
-    proven: tuple[int, int] | None = None
+    proven: Coverage | None = None
     figures: Sequence[Figure] = ()
 
 
@@ -94,7 +95,7 @@ def _outcomes(run: Run) -> Iterator[NoticeOutcome]:
         yield not_checked(notice, _AT_PUBLICATION.get(family) or f"the run lacks one of {lacking[family]}")
     ledgers = [] if run.portfolio is None else ledger.ledgers_of(run.portfolio, run.evidence.cash_adjustments)
     if run.proven is not None:
-        yield _of_proof(*run.proven)
+        yield _of_proof(run.proven.checked_without_raw, run.proven.of)
     if run.figures:
         yield _of_statements(run.figures)
     if run.weeks is not None:
@@ -120,6 +121,11 @@ def _of_weeks(run: Run, weeks: pl.DataFrame, ledgers: list[ledger.Ledger]) -> It
     dates, ic = dates[order], weeks["ic"].to_numpy()[order]
     yield signal.of_skipped_weeks(weeks["week_status"].gather(order).to_list())
     yield from signal.of_weekly_ic(ic[~np.isnan(ic)], run.delayed)
+    if "raw_ic" in weeks.columns:
+        raw = weeks["raw_ic"].to_numpy()
+        yield signal.of_raw_ic(raw[~np.isnan(raw)])
+    else:
+        yield not_checked("signal.raw_mean_ic", "the run sealed no signal before smoothing")
     book = next((found for found in ledgers if found.book == CONDITIONED_BOOKS[0]), None)
     if book is None:
         yield not_checked("signal.book_correlation", f"the run has no ledger of {CONDITIONED_BOOKS[0]}")

@@ -82,6 +82,21 @@ def of_weekly_ic(ic: Floats, delayed: Floats | None) -> Iterator[NoticeOutcome]:
     )
 
 
+def of_raw_ic(ic: Floats) -> NoticeOutcome:
+    """Judge the mean of the weekly IC of the signal before smoothing; measured weeks in order, without NaN."""
+    notice = "signal.raw_mean_ic"
+    if ic.size < 2:
+        return not_checked(notice, f"{ic.size} weeks have a raw ic; two are needed")
+    mean = float(ic.mean())
+    return judged(
+        notice,
+        abs(mean),
+        f"The mean IC of the signal before smoothing is {mean:.3f} over {ic.size} weeks.",
+        threshold=max(NOTICES[notice].threshold, CHANCE * _standard_error(ic)),
+        weeks=ic.size,
+    )
+
+
 def of_skipped_weeks(statuses: Sequence[str]) -> NoticeOutcome:
     """Judge how many weeks were skipped, by the status of each week in order; those before the first traded one are warm-up."""
     notice = "signal.skipped_weeks"

@@ -75,8 +75,7 @@ def recompute_figures(seal: Seal, weeks: pl.DataFrame | None = None) -> tuple[Fi
         return ()
     if weeks is None:
         weeks = weeks_of(seal)
-    ledger = seal.table("portfolio") if seal.has("portfolio") else None
-    return figures_from(records, weeks, ledger, seal.equity_basis)
+    return figures_from(records, weeks, seal.optional_table("portfolio"), seal.equity_basis)
 
 
 def figures_from(

@@ -5,8 +5,8 @@ applies them to a seal. A rule by itself is a pure function of frames.
 """
 
 from pipeline.reconciliation.tables import Tables
-from pipeline.rules.checking import check
+from pipeline.rules.checking import check, judge
 from pipeline.rules.registry import RULES
 from pipeline.rules.report import NotChecked, Report
 
-__all__ = ["RULES", "NotChecked", "Report", "Tables", "check"]
+__all__ = ["RULES", "NotChecked", "Report", "Tables", "check", "judge"]

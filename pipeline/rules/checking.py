@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
@@ -11,6 +11,7 @@ from typing import Any, Final
 
 import polars as pl
 
+from datasets.figures.series import Floats
 from pipeline.internal import contained
 from pipeline.notices import NoticeOutcome, Run, aged_ic, find_notices
 from pipeline.notices.evidence import Evidence, gather
@@ -205,7 +206,10 @@ def _report(state: _Check, tables: Tables, *, figures: bool) -> Report:
         weeks = weeks_of(seal)
         recomputed = recompute_figures(seal, weeks)
         state.note(metrics_reproduced(recomputed))
-        notices = _notices(state, evidence, weeks, recomputed)
+        delayed = None
+        if weeks is not None:
+            delayed = aged_ic(weeks, seal.table("rebalances"), seal.table("decisions"))
+        notices = judge(seal, evidence, state.coverage, weeks=weeks, delayed=delayed, figures=recomputed)
     elif figures and "metrics" in seal.kinds:
         state.skip(metrics_reproduced, "the seal is refused")
     order = {id_: place for place, id_ in enumerate(RULES)}
@@ -219,10 +223,7 @@ def _report(state: _Check, tables: Tables, *, figures: bool) -> Report:
         declared=seal.declared.to_dict(),
         figures=recomputed,
         adjusted=any(tables.has("pnl", name) for name in ADJUSTMENTS),
-        coverage={id_: (share.checked, share.of) for id_, share in state.coverage.items()},
-        coverage_without_raw={
-            id_: (share.checked_without_raw, share.of) for id_, share in state.coverage.items()
-        },
+        coverage={id_: replace(share, finding=None) for id_, share in state.coverage.items()},
         notices=notices,
         evidence=None if figures else evidence,
     )
@@ -243,16 +244,26 @@ def _evidence(state: _Check, tables: Tables) -> Evidence:
     return gather({kind: frame.columns for kind, frame in state.frames.items()}, read)
 
 
-def _notices(
-    state: _Check, evidence: Evidence, weeks: pl.DataFrame | None, figures: tuple[Figure, ...]
+def judge(
+    seal: Seal,
+    evidence: Evidence,
+    coverage: Mapping[str, Coverage],
+    *,
+    weeks: pl.DataFrame | None,
+    delayed: Floats | None,
+    figures: tuple[Figure, ...],
 ) -> tuple[NoticeOutcome, ...]:
-    seal, delayed = state.seal, None
-    if weeks is not None:
-        delayed = aged_ic(weeks, seal.table("rebalances"), seal.table("decisions"))
-    portfolio = seal.table("portfolio") if seal.has("portfolio") else None
-    share = state.coverage.get(decisions_forward_return.id)
-    proven = None if share is None else (share.checked_without_raw, share.of)
-    return find_notices(Run(evidence, weeks, portfolio, delayed, proven, figures))
+    """Judge a seal that keeps every rule by every notice, of its own figures alone.
+
+    Parameters
+    ----------
+    evidence, coverage
+        As in :class:`~pipeline.rules.report.Report`.
+    weeks, delayed, figures
+        As in :class:`~pipeline.notices.Run`.
+    """
+    proven = coverage.get(decisions_forward_return.id)
+    return find_notices(Run(evidence, weeks, seal.optional_table("portfolio"), delayed, proven, figures))
 
 
 def _read_files(state: _Check) -> None:

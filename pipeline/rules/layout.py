@@ -62,9 +62,9 @@ def report_layout(report: Report, *, verbose: bool = False) -> Lines:
     lines += [(_printable(line), 2, "yellow") for line in notice_lines(found["notices"])]
     lines += figure_lines(report.figures, verbose=verbose)
     lines += [
-        (f"{rule}: {checked:,} of {of:,} rows compared ({checked / of:.1%})", 2, "")
-        for rule, (checked, of) in report.coverage.items()
-        if of
+        (f"{rule}: {share.checked:,} of {share.of:,} rows compared ({share.checked / share.of:.1%})", 2, "")
+        for rule, share in report.coverage.items()
+        if share.of
     ]
     by_reason = groupby(
         sorted(report.not_checked, key=lambda entry: entry.reason), lambda entry: entry.reason

@@ -39,10 +39,10 @@ def rule_outcomes(report: Report, kinds: Container[str]) -> tuple[dict[str, Any]
 
 def _coverage(report: Report, rule: str) -> dict[str, int | None]:
     """Return how many rows a rule proved, of how many, and how many without the raw books; None where it proves all or none."""
-    if rule not in report.coverage:
+    share = report.coverage.get(rule)
+    if share is None:
         return {"checked": None, "of": None}
-    checked, of = report.coverage[rule]
-    return {"checked": checked, "of": of, "checked_without_raw": report.coverage_without_raw[rule][0]}
+    return {"checked": share.checked, "of": share.of, "checked_without_raw": share.checked_without_raw}
 
 
 def _outcome(rule: Rule[Any], warned: bool, reasons: list[str], kinds: Container[str]) -> dict[str, Any]:

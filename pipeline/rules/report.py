@@ -9,7 +9,7 @@ from typing import Any
 from pipeline.notices import NoticeOutcome, given
 from pipeline.notices.evidence import Evidence
 from pipeline.reconciliation.figures import Figure, declared_and_figures
-from pipeline.rule import Violation
+from pipeline.rule import Coverage, Violation
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,9 +43,7 @@ class Report:
     figures
         The run's own figures and what they come to; empty when the seal is refused.
     coverage
-        Rule -> rows it compared and rows it is about, of the rules that the tables settle only in part.
-    coverage_without_raw
-        The same by the books that every reader may know of.
+        Rule -> how many of its rows it compared, of the rules that the tables settle only in part.
     notices
         What every declared notice came to, in declared order; empty when the seal is refused, and before its weeks are
         measured.
@@ -62,8 +60,7 @@ class Report:
     declared: Mapping[str, Any] = field(default_factory=dict)
     figures: tuple[Figure, ...] = ()
     adjusted: bool = False
-    coverage: Mapping[str, tuple[int, int]] = field(default_factory=dict)
-    coverage_without_raw: Mapping[str, tuple[int, int]] = field(default_factory=dict)
+    coverage: Mapping[str, Coverage] = field(default_factory=dict)
     notices: tuple[NoticeOutcome, ...] = ()
     evidence: Evidence | None = None
 
@@ -87,7 +84,7 @@ class Report:
             "warnings": [warning.to_dict() for warning in self.warnings],
             "not_checked": [{"rule": entry.rule, "reason": entry.reason} for entry in self.not_checked],
             "coverage": {
-                rule: {"checked": checked, "of": of} for rule, (checked, of) in self.coverage.items()
+                rule: {"checked": share.checked, "of": share.of} for rule, share in self.coverage.items()
             },
             "notices": [notice.to_dict() for notice in self.notices],
             "rows": dict(self.counts),

@@ -197,6 +197,10 @@ class Seal:
         self._require(table_columns(kind, decoded.rows or 0, decoded.problems))
         return decoded.frame
 
+    def optional_table(self, kind: str) -> pl.DataFrame | None:
+        """Return a table as :meth:`table` does; None when the run sealed none."""
+        return self.table(kind) if self.has(kind) else None
+
     def records(self) -> SealedRecords:
         """Return the run's own figures with whatever is wrong about them, decoded once from verified bytes."""
         if self._records is None:

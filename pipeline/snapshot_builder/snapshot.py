@@ -24,7 +24,7 @@ from datasets.storage import Storage, open_storage
 from pipeline.archive import DEFAULT_EXCLUDE, package
 from pipeline.maths.row_order import ordered
 from pipeline.maths.weekly_digests import FillDigests, digest_decisions, seal_weeks
-from pipeline.notices import NoticeOutcome, Run, aged_ic, find_notices, in_declared_order, not_checked
+from pipeline.notices import NoticeOutcome, aged_ic, in_declared_order, not_checked
 from pipeline.notices.catalogue import of_the_catalogue
 from pipeline.notices.history import of_the_past
 from pipeline.reconciliation.figures import Figure, declared_and_figures
@@ -35,10 +35,9 @@ from pipeline.reconciliation.of_a_seal import (
     with_reconciliation,
 )
 from pipeline.rule import Violation
-from pipeline.rules import Report, check
+from pipeline.rules import Report, check, judge
 from pipeline.rules.outcomes import rule_outcomes
 from pipeline.rules.registry import RULES
-from pipeline.rules.return_rules import decisions_forward_return
 from pipeline.seal import Seal
 from pipeline.snapshot_builder import books, in_parts, ledgers, research, signals
 from pipeline.snapshot_builder.build_result import BuildResult
@@ -320,9 +319,8 @@ def _write_metrics(seal: Seal, writer: SnapshotWriter, weeks: pl.DataFrame | Non
     records = seal.metrics()
     if records is None:
         return ()
-    ledger = seal.table("portfolio") if seal.has("portfolio") else None
     ordered_records = records.sort("scope", "period", "name", nulls_last=True)
-    figures = figures_from(ordered_records, weeks, ledger, seal.equity_basis)
+    figures = figures_from(ordered_records, weeks, seal.optional_table("portfolio"), seal.equity_basis)
     writer.table("sealed_metrics", with_reconciliation(ordered_records, figures))
     return figures
 
@@ -344,10 +342,14 @@ def _notices(seal: Seal, storage: Storage, report: Report, written: _Written) ->
     """Judge the run, by itself and beside the others that are served."""
     if report.evidence is None:
         return tuple(not_checked(notice, "the rows were not looked at") for notice in NOTICES)
-    portfolio = seal.table("portfolio") if seal.has("portfolio") else None
-    proven = report.coverage_without_raw.get(decisions_forward_return.id)
-    run = Run(report.evidence, written.weekly, portfolio, written.delayed, proven, written.figures)
-    alone = find_notices(run)
+    alone = judge(
+        seal,
+        report.evidence,
+        report.coverage,
+        weeks=written.weekly,
+        delayed=written.delayed,
+        figures=written.figures,
+    )
     return in_declared_order((*alone, *of_the_catalogue(storage, seal.alpha_id, report.evidence.probe)))
 
 

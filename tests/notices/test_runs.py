@@ -217,7 +217,12 @@ def test_a_build_tells_of_notices_and_records_them_with_every_rule(market: Marke
     manifest = datasets.open(tmp_path / "root")["Test_noticed"].manifest
     assert [notice["notice"] for notice in manifest.notices] == list(NOTICES)
     told = json.loads(CliRunner().invoke(cli, ["check", "--json", str(seal)]).stdout)["seals"][0]["notices"]
-    at_publication = {"catalogue.prices", "catalogue.forward_returns", "history.restated"}
+    at_publication = {
+        "catalogue.prices",
+        "catalogue.one_name",
+        "catalogue.forward_returns",
+        "history.restated",
+    }
     assert [x for x in manifest.notices if x["notice"] not in at_publication] == [
         x for x in told if x["notice"] not in at_publication
     ]

@@ -151,6 +151,22 @@ def knowing(share: float, *, ahead: int = 0, known: Callable[[], Market] = marke
         return run(known(), replace(PLAIN, half_life_weeks=None))
 
 
+def raw_foresight() -> RunRecord:
+    """Run with a signal that knows what the names will earn, and a delivered score that is made of the genuine one."""
+    future = standard(forward_returns(market()))
+    genuine: list[Floats] = []
+
+    def signal(raw: Floats) -> Floats:
+        genuine.append(raw.copy())
+        return np.where(np.isfinite(raw), 0.5 * standard(raw) + 0.5 * np.nan_to_num(future), np.nan)
+
+    def smoothed(raw: Floats, half_life: float | None) -> Floats:
+        return signal_module.smoothed(np.where(np.isfinite(raw), genuine[-1], np.nan), half_life)
+
+    with scores(signal), patch.object(strategy, "smoothed", smoothed):
+        return run(market(), replace(SPEC, tried=()))
+
+
 def standard(values: Floats) -> Floats:
     """Standardise each week."""
     known = np.isfinite(values)
@@ -245,12 +261,12 @@ def opens_at_decision_close(genuine: Market) -> Floats:
     return opens
 
 
-def one_name_lifted(prices: str) -> Callable[[Market], Floats]:
+def one_name_lifted(prices: str, step: float = 0.01, symbol: str = "SIM004") -> Callable[[Market], Floats]:
     """Multiply the prices of one name a little more each session."""
 
     def lifted(genuine: Market) -> Floats:
         values: Floats = getattr(genuine, prices).copy()
-        values[:, 3] *= np.exp(0.01 * np.arange(values.shape[0]))
+        values[:, genuine.symbols.index(symbol)] *= np.exp(step * np.arange(values.shape[0]))
         return values
 
     return lifted
@@ -518,6 +534,9 @@ FORGERIES: Mapping[str, tuple[Callable[[], RunRecord], frozenset[str]]] = {
         partial(edited, of("decisions", unsmoothed_score=pl.coalesce(RETURN, pl.col("unsmoothed_score")))),
         said_by("decisions.sides"),
     ),
+    "raw scores know the forward returns, and the raw books follow": (
+        raw_foresight, said_by("signal.raw_mean_ic"),
+    ),
     # Money from nowhere
     "profit comes as carry": (partial(paid_as, "cash_carry", 0.0005), said_by("book.carry", "book.risk_free_rate")),
     "profit comes as rounding": (
@@ -535,6 +554,8 @@ FORGERIES: Mapping[str, tuple[Callable[[], RunRecord], frozenset[str]]] = {
     # Prices
     "fills at prices nobody got": (partial(bargains, 0.02), said_by("fills.better_than_marks")),
     "fills at prices a little better": (partial(bargains, 0.005), said_by("fills.better_than_marks")),
+    "fills at prices 0.2 % better": (partial(bargains, 0.002), said_by("fills.price_improvement")),
+    "three times the positions": (partial(sized, 3.0), said_by("book.leverage")),
     "fills at the close of the decision": (
         partial(on, opens=opens_at_decision_close), said_by("fills.decision_close"),
     ),

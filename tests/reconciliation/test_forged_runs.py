@@ -27,6 +27,7 @@ from tests.reconciliation.forged_runs import (
     market,
     of,
     on,
+    one_name_lifted,
     stated,
 )
 
@@ -75,6 +76,13 @@ def test_marks_that_no_other_run_has_are_noticed(catalogue: Path, tmp_path: Path
     record = on(closes=every_second_mark_lifted)
     record = replace(record, manifest={**record.manifest, "alpha_id": "Test_marked"})
     assert "catalogue.prices" in noticed_beside(catalogue, record, tmp_path)
+
+
+def test_one_name_that_was_lifted_a_little_is_noticed(catalogue: Path, tmp_path: Path) -> None:
+    values = {name: one_name_lifted(name, 0.003, "SIM008") for name in ("opens", "closes")}
+    record = on(**values)
+    record = replace(record, manifest={**record.manifest, "alpha_id": "Test_lifted"})
+    assert "catalogue.one_name" in noticed_beside(catalogue, record, tmp_path)
 
 
 def test_an_honest_run_beside_others_and_sealed_again_is_not_noticed(catalogue: Path, tmp_path: Path) -> None:

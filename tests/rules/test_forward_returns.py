@@ -178,14 +178,14 @@ def test_as_many_are_compared_as_an_obvious_loop_finds(tmp_path: Path) -> None:
             without_raw += not (ends[0][1].startswith("raw_") or ends[1][1].startswith("raw_"))
             assert row["forward_return"] == pytest.approx(ends[1][0] / ends[0][0] - 1.0, abs=1e-9)
     report = check(seal)
-    assert report.coverage == {"decisions.forward_return": (compared, stated)}
-    assert report.coverage_without_raw == {"decisions.forward_return": (without_raw, stated)}
+    assert report.coverage == {"decisions.forward_return": Coverage(compared, stated, without_raw)}
     assert 0.3 < compared / stated < 0.7
 
 
 def test_the_share_that_was_compared_is_printed_and_in_the_document(tmp_path: Path) -> None:
     seal = make_seal(tmp_path)
-    compared, stated = check(Seal.open(str(seal))).coverage["decisions.forward_return"]
+    share = check(Seal.open(str(seal))).coverage["decisions.forward_return"]
+    compared, stated = share.checked, share.of
     shown = CliRunner().invoke(check_command, [str(seal)]).stdout
     assert f"decisions.forward_return: {compared:,} of {stated:,} rows compared" in shown
     document: dict[str, Any] = json.loads(CliRunner().invoke(check_command, [str(seal), "--json"]).stdout)
