@@ -1,7 +1,7 @@
 """The windows in which a key's calls are limited, each declared once.
 
-The store's columns, `--rate`, the limiters, the headers, the error codes, the key views and the documents all derive from
-`LIMIT_WINDOWS`. A new window also needs a migration that adds its column: see `CONTRIBUTING.md`.
+The stored limits of a key, `--rate`, the limiters, the headers, the error codes, the key views and the documents all derive
+from `LIMIT_WINDOWS`.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ class LimitWindow:
     ----------
     name
         What callers read: in `usage`, at the end of the headers' names, in `details.window`, as the label of the metric.
-    column
-        Column of the store, and the name operators write in `--rate`.
+    option
+        What operators write in `--rate`, and the name in a key's stored limits.
     code
         Error code of a call that the window refuses.
     span
@@ -31,11 +31,11 @@ class LimitWindow:
     optional
         Whether a key may have no limit in it. A window added to stores that exist has to be: their keys have none.
     field
-        Name in the `rate_limit` object, where it is not `column`.
+        Name in the `rate_limit` object, where it is not `option`.
     """
 
     name: str
-    column: str
+    option: str
     code: str
     span: str
     seconds: int | None
@@ -46,7 +46,7 @@ class LimitWindow:
     @property
     def json_name(self) -> str:
         """The name in the `rate_limit` object."""
-        return self.field or self.column
+        return self.field or self.option
 
     @property
     def title(self) -> str:
@@ -90,8 +90,8 @@ LIMIT_WINDOWS: Final = (
 """In the order they are checked: rolling windows from the shortest to the longest, then the calendar month."""
 
 RATE_EXAMPLE: Final = ",".join(
-    f"{window.column}={'null' if window.default is None else window.default}" for window in LIMIT_WINDOWS
+    f"{window.option}={'null' if window.default is None else window.default}" for window in LIMIT_WINDOWS
 )
 """How an envelope is written: the one a key has when nothing else is asked for."""
-WITHOUT_LIMIT: Final = " and ".join(f"{window.column}=null" for window in LIMIT_WINDOWS if window.optional)
+WITHOUT_LIMIT: Final = " and ".join(f"{window.option}=null" for window in LIMIT_WINDOWS if window.optional)
 """How to write that there is no limit, for each window that may have none."""

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import hmac
-from collections.abc import Sequence
+import time
+from collections.abc import Mapping, Sequence
 from typing import Final, Protocol
 
 import structlog
@@ -12,23 +13,27 @@ from schemas.endpoint import Endpoint
 from schemas.errors import ApiError, StorageUnavailable
 from schemas.extras import extra
 from schemas.limits import LIMIT_WINDOWS
-from serve.auth.caller import Caller, KeyRow
-from serve.auth.client_address import IPAddress, client_address
-from serve.auth.key_view import caller_with, key_row, make_link_holder
+from serve.auth.caller import (
+    Caller,
+    KeyRow,
+    LinkHolder,
+    caller_with,
+    endpoint_not_allowed,
+    key_row,
+    make_link_holder,
+)
+from serve.auth.client_address import UNKNOWN, IPAddress, address_allowed, client_address
 from serve.auth.limits import Limiter
 from serve.auth.limits.clocks import wall_us
 from serve.auth.limits.in_memory import InMemoryLimiter
-from serve.auth.limits.policy import RateLimit, Usage
-from serve.auth.limits.sliding_window import LimitStatus, rate_headers
-from serve.auth.link_holder import LinkHolder
-from serve.auth.refusals import NOT_A_KEY, endpoint_not_allowed, make_refusal, require_in_use
+from serve.auth.limits.policy import SECOND_US, RateLimit, rate_limit
+from serve.auth.limits.sliding_window import LimitStatus
 from serve.auth.settings import AccessSettings
-from serve.auth.store.keys import KeyRecord, Store, open_database
+from serve.auth.store.opening import open_store
 from serve.auth.store.peppers import load_digests, require_peppers
+from serve.auth.store.repository import KeyRecord, KeyStore, Repository
 from serve.auth.store.tables import KeyStatus
-from serve.auth.tokens import NO_PEPPER, Credentials, Digests, Token, TokenShape, could_be_id
-
-__all__ = ["Authenticator", "Caller", "KeyRow", "Usage"]
+from serve.auth.tokens import NO_PEPPER, NOT_A_KEY, Digests, Token, TokenShape, could_be_id
 
 UNAVAILABLE_RETRY_SECONDS: Final = 1
 """``Retry-After`` while the store or the counts cannot be reached."""
@@ -37,6 +42,11 @@ STORE: Final = "access_store"
 LIMITER: Final = "limiter"
 _UNKNOWN_KEY_ID: Final = "-" * 16
 """Has the length of a key's id and a character that none has."""
+_REFUSED_STATUS: Final = {
+    KeyStatus.REVOKED: ("key_revoked", "This key was revoked; issue another."),
+    KeyStatus.SUSPENDED: ("key_suspended", "This key is suspended; ask the operator."),
+}
+_HEADERS: Final = tuple(window.headers for window in LIMIT_WINDOWS)
 
 _log = structlog.get_logger(__name__)
 
@@ -62,7 +72,7 @@ class Authenticator:
         What secrets are verified with.
     """
 
-    def __init__(self, settings: AccessSettings, store: Store, limiter: Limiter, digests: Digests) -> None:
+    def __init__(self, settings: AccessSettings, store: KeyStore, limiter: Limiter, digests: Digests) -> None:
         self._hops = settings.trusted_hops
         self._shape = TokenShape(settings.token_prefix, settings.environment)
         self._store = store
@@ -98,10 +108,9 @@ class Authenticator:
             When the store does not answer.
         """
         settings.require_serving()
-        database = await open_database(settings, writable=False)
-        store = Store(database)
+        store = await open_store(settings, writable=False)
         try:
-            await require_peppers(settings, database, wall_us())
+            await require_peppers(settings, store, wall_us())
             digests = load_digests(settings)
             if digests.newest == NO_PEPPER:
                 _log.warning(
@@ -136,7 +145,7 @@ class Authenticator:
 
     async def ask_store(self) -> None:
         """Ask the store for a key that nobody has; raises StorageUnavailable when it does not answer."""
-        await self._store.find(_UNKNOWN_KEY_ID)
+        await self._store.run(Repository.key, _UNKNOWN_KEY_ID)
 
     async def ask_limiter(self) -> None:
         """Ask where a key that nobody has stands, charging nothing; raises StorageUnavailable as above."""
@@ -144,7 +153,7 @@ class Authenticator:
 
     async def authorize(
         self,
-        credentials: Credentials,
+        headers: Mapping[bytes, bytes],
         client: str | None,
         endpoint: Endpoint,
         seen: Seen | None = None,
@@ -153,14 +162,14 @@ class Authenticator:
 
         Parameters
         ----------
-        credentials
-            Of the request.
+        headers
+            Of the request, by name in small letters, several lines of one joined with commas.
         client
             Address of the other end of the connection; None when it has none.
         endpoint
             What is called; never a public one, which needs no key and is not counted.
         seen
-            Called with the id of the key once its secret is verified, whatever becomes of the call.
+            Given the id of the key once its secret is verified, whatever becomes of the call.
 
         Raises
         ------
@@ -168,48 +177,48 @@ class Authenticator:
             With the documented code. Once the key is recognised its headers hold ``X-RateLimit-*``, and
             ``Retry-After`` on 429 and 503.
         """
-        token = self._token(credentials)
-        try:
-            record = self._verified(token, await self._store.find(token.key_id))
-        except StorageUnavailable as error:
-            raise self._unavailable(STORE, error) from error
+        token = self._shape.read(headers)
+        record = await self._verified(token)
         if seen is not None:
             seen.key_id = record.id
-        address = client_address(client, credentials.forwarded if self._hops else (), self._hops)
-        if not record.account_active or record.addresses is not None:
-            refusal = make_refusal(record, address)
-            if refusal is not None:
-                refusal.headers.update(await self._headers_now(record))
-                raise refusal
+        rate, address = rate_limit(record.limits), self._address(client, headers)
+        refusal = _refusal(record, address)
+        if refusal is not None:
+            refusal.headers.update(await self._headers_now(record))
+            raise refusal
         try:
-            status = await self._limiter.hit(record.id, record.rate)
+            status = await self._limiter.hit(record.id, rate)
         except StorageUnavailable as error:
             raise self._unavailable(LIMITER, error) from error
-        return self._counted(record, status, address, endpoint)
-
-    def _token(self, credentials: Credentials) -> Token:
-        if credentials.token is None:
+        answered, refused = rate_headers(rate, status), status.refused
+        self.decisions[ALLOWED if refused is None else refused.name] += 1
+        if refused is not None:
+            limit = rate.by_option()[refused.option]
             raise ApiError(
-                "missing_api_key",
-                "Send the key as `Authorization: Bearer <key>`.",
-                headers={"WWW-Authenticate": "Bearer"},
+                refused.code,
+                f"The key's limit of {limit} calls in {refused.span} is used up.",
+                {"window": refused.name, "limit": limit},
+                answered,
             )
-        token = self._shape.parse(credentials.token)
-        if token is None:
-            raise ApiError(
-                "malformed_api_key", "The bearer value is not of the shape of a key.", headers=NOT_A_KEY
-            )
-        return token
+        caller = caller_with(record)(status, address, answered)
+        if endpoint.id not in caller.callable_ids:
+            raise endpoint_not_allowed(endpoint, answered)
+        return caller
 
-    def _verified(self, token: Token, record: KeyRecord | None) -> KeyRecord:
+    async def _verified(self, token: Token) -> KeyRecord:
         """Return the record of the key presented, in use and with its secret verified."""
-        digest, made_with = (record.digest, record.pepper_id) if record else (None, None)
-        # First the work, whatever else there is to say: how long it takes tells nobody which it was.
-        if not self._digests.verify(token, digest, made_with) or record is None or not token.ours:
+        found = await self._find(token.key_id)
+        # First the work, the same for every id: how long it takes tells nobody whether the id was ever given.
+        digest, made_with = self._digests.of_nobody if found is None else (found.digest, found.pepper_id)
+        if not self._digests.verify(token, digest, made_with) or found is None or not token.ours:
             raise ApiError("invalid_api_key", "This service issued no such key.", headers=NOT_A_KEY)
-        if record.status != KeyStatus.ACTIVE or record.expires_at is not None:
-            require_in_use(record)
-        return record
+        _require_in_use(found)
+        return found
+
+    def _address(self, client: str | None, headers: Mapping[bytes, bytes]) -> IPAddress | None:
+        forwarded = headers.get(b"x-forwarded-for") if self._hops else None
+        chain = () if forwarded is None else (forwarded.decode("latin-1"),)
+        return client_address(client, chain, self._hops)
 
     async def sign_link(self, key_id: str, text: str) -> str:
         """Sign a link in the name of a key that just called.
@@ -226,7 +235,7 @@ class Authenticator:
         return made
 
     async def link_holder(
-        self, key_id: str, text: str, signature: str, client: str | None, credentials: Credentials
+        self, key_id: str, text: str, signature: str, client: str | None, headers: Mapping[bytes, bytes]
     ) -> LinkHolder:
         """Return what the key of a link may read now; the link is not counted, the call that made it was.
 
@@ -237,41 +246,21 @@ class Authenticator:
             refused for: its status, its account, the address it is used from.
         """
         record = await self._find(key_id) if could_be_id(key_id) else None
-        digest, made_with = (record.digest, record.pepper_id) if record else (b"", NO_PEPPER)
+        digest, made_with = self._digests.of_nobody if record is None else (record.digest, record.pepper_id)
         expected = self._digests.link_signature(digest, made_with, text) or ""
         if not hmac.compare_digest(expected.encode(), signature.encode()) or record is None:
             raise ApiError("link_invalid", "This link was altered, or was not signed here; ask for another.")
-        require_in_use(record)
-        refusal = make_refusal(record, client_address(client, credentials.forwarded, self._hops))
+        _require_in_use(record)
+        refusal = _refusal(record, self._address(client, headers))
         if refusal is not None:
             raise refusal
         return make_link_holder(record)
 
     async def _find(self, key_id: str) -> KeyRecord | None:
         try:
-            return await self._store.find(key_id)
+            return await self._store.run(Repository.key, key_id)
         except StorageUnavailable as error:
             raise self._unavailable(STORE, error) from error
-
-    def _counted(
-        self, record: KeyRecord, status: LimitStatus, address: IPAddress | None, endpoint: Endpoint
-    ) -> Caller:
-        """Return the caller of a call that was counted, unless a limit or the endpoint list refuses it."""
-        rate, refused = record.rate, status.refused
-        headers = rate_headers(rate, status)
-        self.decisions[ALLOWED if refused is None else refused.name] += 1
-        if refused is not None:
-            limit = rate.columns()[refused.column]
-            raise ApiError(
-                refused.code,
-                f"The key's limit of {limit} calls in {refused.span} is used up.",
-                {"window": refused.name, "limit": limit},
-                headers,
-            )
-        caller = caller_with(record)(status, address, headers)
-        if endpoint.id not in caller.callable_ids:
-            raise endpoint_not_allowed(endpoint, headers)
-        return caller
 
     async def _headers_now(self, record: KeyRecord) -> dict[str, str]:
         try:
@@ -283,7 +272,7 @@ class Authenticator:
     async def inventory(self, account_id: str) -> list[KeyRow]:
         """Return the keys of an account that are not revoked, newest first; empty for an unknown account."""
         try:
-            records = await self._store.owned_by(account_id)
+            records = await self._store.run(Repository.keys, account_id)
         except StorageUnavailable as error:
             raise self._unavailable(STORE, error) from error
         return await self._rows(records)
@@ -292,10 +281,7 @@ class Authenticator:
         """Return one key, revoked ones included; None when there is none."""
         if not could_be_id(key_id):
             return None  # nor may PostgreSQL be asked for every text
-        try:
-            record = await self._store.find(key_id)
-        except StorageUnavailable as error:
-            raise self._unavailable(STORE, error) from error
+        record = await self._find(key_id)
         return None if record is None else (await self._rows([record]))[0]
 
     async def _rows(self, records: Sequence[KeyRecord]) -> list[KeyRow]:
@@ -307,3 +293,43 @@ class Authenticator:
             key_row(record, status.usage(record.rate), self._shape.mask(record.id))
             for record, status in zip(records, statuses, strict=True)
         ]
+
+
+def whole_seconds(microseconds: int) -> int:
+    """Return the duration in seconds, rounded up, so that whoever waits that long has waited enough."""
+    return -(-microseconds // SECOND_US)
+
+
+def rate_headers(rate: RateLimit, status: LimitStatus) -> dict[str, str]:
+    """Return the ``X-RateLimit-*`` headers, and ``Retry-After`` when the call was refused.
+
+    A window without a limit has none to state, so its three headers are left out.
+    """
+    headers: dict[str, str] = {}
+    for names, limit, used, reset in zip(_HEADERS, rate.limits, status.used, status.reset_us, strict=True):
+        if limit is not None:
+            headers[names[0]] = str(limit)
+            headers[names[1]] = str(limit - used if used < limit else 0)
+            headers[names[2]] = str(-(-reset // SECOND_US))  # `whole_seconds`, spelled out for every call
+    if status.refused is not None:
+        headers["Retry-After"] = str(max(1, whole_seconds(status.retry_us)))
+    return headers
+
+
+def _require_in_use(record: KeyRecord) -> None:
+    """Refuse a key that is suspended, revoked or past its expiry."""
+    if record.status != KeyStatus.ACTIVE:
+        code, message = _REFUSED_STATUS[KeyStatus(record.status)]
+        raise ApiError(code, message, headers=NOT_A_KEY)
+    if record.expires_at is not None and record.expires_at <= time.time_ns() // 1000:
+        raise ApiError("key_expired", "This key's expiry has passed; issue another.", headers=NOT_A_KEY)
+
+
+def _refusal(record: KeyRecord, address: IPAddress | None) -> ApiError | None:
+    """Return why a recognised key is refused for its account or the place it is used from; nothing is charged then."""
+    if not record.account_active:
+        return ApiError("account_inactive", "The account that owns this key is deactivated.", headers={})
+    if record.addresses is not None and not address_allowed(address, record.addresses):
+        where = {"ip": UNKNOWN if address is None else str(address)}
+        return ApiError("ip_not_allowed", "This key may not be used from this address.", where, {})
+    return None

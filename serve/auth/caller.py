@@ -1,19 +1,25 @@
-"""What the application learns of an admitted call, and the public view of a key."""
+"""What the application learns of a key: of an admitted call, of a signed link, and for an inventory.
+
+Lists are clamped to the ceiling of the key's account, and administrative ids are taken from those who are not administrators.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import lru_cache, partial
 from typing import Any
 
 from schemas.endpoint import AllowListScope, Endpoint
-from schemas.endpoints import ENDPOINTS
+from schemas.endpoints import ADMIN_IDS, ENDPOINTS
 from schemas.errors import ApiError
-from serve.auth.allow_list import AllowList
+from serve.auth.allow_list import AllowList, clamp
 from serve.auth.client_address import UNKNOWN, IPAddress
 from serve.auth.limits.policy import RateLimit, Usage
 from serve.auth.limits.sliding_window import LimitStatus
-from serve.auth.refusals import run_not_allowed
+from serve.auth.store.repository import KeyRecord
+from serve.auth.store.tables import Role, instant
 
 
 @dataclass(slots=True)
@@ -74,11 +80,7 @@ class Caller:
     @property
     def allow(self) -> dict[str, dict[str, Any]]:
         """The `allow` object of the interface."""
-        return {
-            "endpoints": self.endpoints.to_json(),
-            "alphas": self.alphas.to_json(),
-            "runs": self.runs.to_json(),
-        }
+        return _allow(self.endpoints, self.alphas, self.runs)
 
     def may_call(self, endpoint_id: str) -> bool:
         """Whether the endpoint is in the registry and in force for this key."""
@@ -106,6 +108,35 @@ class Caller:
 
 
 @dataclass(frozen=True, slots=True)
+class LinkHolder:
+    """The key whose call made a link, as it stands when the link is used; nothing is counted for it.
+
+    Attributes
+    ----------
+    key_id
+        Its id.
+    runs
+        Allow-list in force.
+    expose_raw
+        Whether it has raw-book access.
+    callable_ids
+        Endpoints in force.
+    """
+
+    key_id: str
+    runs: AllowList
+    expose_raw: bool
+    callable_ids: frozenset[str]
+
+    def require(self, endpoint: Endpoint, alpha_id: str) -> None:
+        """Raise the documented 403 unless the key may still call the endpoint that signs such links, of this alpha."""
+        if endpoint.id not in self.callable_ids:
+            raise endpoint_not_allowed(endpoint)
+        if not self.runs.allows(alpha_id):
+            raise run_not_allowed()
+
+
+@dataclass(frozen=True, slots=True)
 class KeyRow:
     """One key as inventories show it; it never holds a secret or a digest.
 
@@ -113,8 +144,8 @@ class KeyRow:
     ----------
     status
         ``active``, ``suspended`` or, on the administrative route only, ``revoked``.
-    endpoints, alphas, runs
-        Clamped to the owner's ceiling as it is now.
+    allow
+        The `allow` object of the interface: clamped to the owner's ceiling as it is now.
     user_id, email, role, account_active
         The owner.
     expires_at, created_at
@@ -129,20 +160,83 @@ class KeyRow:
     email: str
     role: str
     account_active: bool
-    endpoints: AllowList
-    alphas: AllowList
-    runs: AllowList
+    allow: dict[str, dict[str, Any]]
     expose_raw: bool
     rate_limit: RateLimit
     usage: Usage
     expires_at: datetime | None
     created_at: datetime
 
-    @property
-    def allow(self) -> dict[str, dict[str, Any]]:
-        """The `allow` object of the interface."""
-        return {
-            "endpoints": self.endpoints.to_json(),
-            "alphas": self.alphas.to_json(),
-            "runs": self.runs.to_json(),
-        }
+
+def endpoint_not_allowed(endpoint: Endpoint, headers: Mapping[str, str] | None = None) -> ApiError:
+    """Return the refusal of an endpoint that a key's grants do not name."""
+    return ApiError(
+        "endpoint_not_allowed", "This key may not call this endpoint.", {"endpoint": endpoint.id}, headers
+    )
+
+
+def run_not_allowed(headers: Mapping[str, str] | None = None) -> ApiError:
+    """Return the refusal of an alpha whose data a key may not read, whether or not it exists."""
+    return ApiError("run_not_allowed", "This key may not read that alpha's data.", headers=headers)
+
+
+def endpoints_in_force(record: KeyRecord) -> AllowList:
+    """Return the endpoint list of a key under its account's ceiling and role."""
+    clamped = clamp(record.endpoints, record.ceiling_endpoints)
+    return clamped if record.role == Role.ADMIN else clamped.without(ADMIN_IDS)
+
+
+@lru_cache(maxsize=1024)
+def caller_with(record: KeyRecord) -> partial[Caller]:
+    """Return a caller as far as it depends on nothing but the record: what is left is status, address and headers."""
+    return partial(
+        Caller,
+        record.id,
+        record.name,
+        record.account_id,
+        record.email,
+        record.role,
+        record.role == Role.ADMIN,
+        endpoints_in_force(record),
+        clamp(record.alphas, record.ceiling_alphas),
+        clamp(record.runs, record.ceiling_runs),
+        record.expose_raw,
+        record.rate,
+        _callable_ids(record),
+    )
+
+
+def make_link_holder(record: KeyRecord) -> LinkHolder:
+    """Return what a link made by a key may be used for, as the key stands now."""
+    runs = clamp(record.runs, record.ceiling_runs)
+    return LinkHolder(record.id, runs, record.expose_raw, _callable_ids(record))
+
+
+def key_row(record: KeyRecord, usage: Usage, display_prefix: str) -> KeyRow:
+    """Return a key as inventories show it."""
+    alphas, runs = clamp(record.alphas, record.ceiling_alphas), clamp(record.runs, record.ceiling_runs)
+    return KeyRow(
+        key_id=record.id,
+        display_prefix=display_prefix,
+        name=record.name,
+        status=record.status,
+        user_id=record.account_id,
+        email=record.email,
+        role=record.role,
+        account_active=record.account_active,
+        allow=_allow(endpoints_in_force(record), alphas, runs),
+        expose_raw=record.expose_raw,
+        rate_limit=record.rate,
+        usage=usage,
+        expires_at=None if record.expires_at is None else instant(record.expires_at),
+        created_at=instant(record.created_at),
+    )
+
+
+def _callable_ids(record: KeyRecord) -> frozenset[str]:
+    endpoints, is_admin = endpoints_in_force(record), record.role == Role.ADMIN
+    return frozenset(x.id for x in ENDPOINTS.values() if (is_admin or not x.admin) and endpoints.allows(x.id))
+
+
+def _allow(endpoints: AllowList, alphas: AllowList, runs: AllowList) -> dict[str, dict[str, Any]]:
+    return {"endpoints": endpoints.to_json(), "alphas": alphas.to_json(), "runs": runs.to_json()}

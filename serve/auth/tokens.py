@@ -10,6 +10,8 @@ import secrets
 from collections.abc import Mapping
 from typing import Final, NamedTuple
 
+from schemas.errors import ApiError
+
 KEY_ID_LENGTH: Final = 16
 SECRET_LENGTH: Final = 43
 """Characters of base64url that hold 256 bits."""
@@ -19,42 +21,7 @@ _ID_ALPHABET: Final = "0123456789abcdefghijklmnopqrstuvwxyz"
 _ID_CHARACTERS: Final = frozenset(_ID_ALPHABET)
 NO_PEPPER: Final = "none"
 """Pepper id of a digest made without one."""
-
-
-class Credentials(NamedTuple):
-    """The two headers that authentication reads; the request target is not one of them.
-
-    Attributes
-    ----------
-    token
-        The text after ``Bearer``; None when there is none. Of two ``Authorization`` headers
-        neither is believed: their texts are joined, which no key looks like.
-    forwarded
-        The values of ``X-Forwarded-For``, in the order received.
-    """
-
-    token: str | None
-    forwarded: tuple[str, ...] = ()
-
-    def __repr__(self) -> str:
-        """Leave the token out."""
-        return f"Credentials(forwarded={self.forwarded!r})"
-
-    @classmethod
-    def of(cls, headers: Mapping[bytes, bytes]) -> Credentials:
-        """Pick the headers out of those of a request by name, several lines of one joined with commas."""
-        authorization = headers.get(b"authorization")
-        forwarded = headers.get(b"x-forwarded-for")
-        return cls(
-            None if authorization is None else _bearer(authorization.decode("latin-1")),
-            () if forwarded is None else (forwarded.decode("latin-1"),),
-        )
-
-
-def _bearer(authorization: str) -> str | None:
-    # Two different answers to "who is this" are neither: joined, they have no token's shape.
-    scheme, _, token = authorization.strip().partition(" ")
-    return token.strip() or None if scheme.lower() == "bearer" else None
+NOT_A_KEY: Final = {"WWW-Authenticate": 'Bearer error="invalid_token"'}
 
 
 class Token(NamedTuple):
@@ -92,6 +59,35 @@ class TokenShape:
         self._pattern = re.compile(
             rf"{re.escape(prefix)}_([0-9A-Za-z]+)_([0-9A-Za-z_-]{{{KEY_ID_LENGTH}}})\.([0-9A-Za-z_-]{{{SECRET_LENGTH}}})"
         )
+
+    def read(self, headers: Mapping[bytes, bytes]) -> Token:
+        """Return the token that a request presents, whether or not it was ever issued; the target is no place for one.
+
+        Parameters
+        ----------
+        headers
+            By name in small letters, several lines of one joined with commas: of two ``Authorization`` headers neither is
+            believed, as no token looks like both.
+
+        Raises
+        ------
+        ApiError
+            ``missing_api_key``, ``malformed_api_key``.
+        """
+        scheme, _, text = headers.get(b"authorization", b"").decode("latin-1").strip().partition(" ")
+        text = text.strip()
+        if not text or scheme.lower() != "bearer":
+            raise ApiError(
+                "missing_api_key",
+                "Send the key as `Authorization: Bearer <key>`.",
+                headers={"WWW-Authenticate": "Bearer"},
+            )
+        token = self.parse(text)
+        if token is None:
+            raise ApiError(
+                "malformed_api_key", "The bearer value is not of the shape of a key.", headers=NOT_A_KEY
+            )
+        return token
 
     def parse(self, text: str) -> Token | None:
         """Split a token; None when it has another shape or prefix.
@@ -145,7 +141,8 @@ class Digests:
         # Copied for each secret: beginning anew has the library look its algorithms up every time.
         self._keyed = {name: hmac.new(pepper, digestmod="sha256") for name, pepper in peppers_by_id.items()}
         self.newest = next(iter(self._keyed))
-        self._dummy = secrets.token_bytes(hashlib.sha256().digest_size)
+        self.of_nobody = secrets.token_bytes(hashlib.sha256().digest_size), self.newest
+        """Digest and pepper id that no token verifies against: what the secret of an unknown id is compared with."""
 
     @property
     def known(self) -> frozenset[str]:
@@ -156,16 +153,15 @@ class Digests:
         """Return the digest to store and the id of the pepper it was made with."""
         return self._digest(token, self.newest), self.newest
 
-    def verify(self, token: Token, digest: bytes | None, made_with: str | None) -> bool:
+    def verify(self, token: Token, digest: bytes, made_with: str) -> bool:
         """Whether the token's secret is the one the digest was made from.
 
-        Always one HMAC and one comparison in constant time, also when there is no digest (an unknown id)
-        or its pepper is not loaded: the work done tells nobody which it was.
+        Always one HMAC and one comparison in constant time, also when the digest's pepper is not loaded: the work done tells
+        nobody which it was.
         """
-        usable = digest is not None and made_with in self._keyed
-        expected = digest if usable and digest is not None else self._dummy
-        computed = self._digest(token, made_with if usable and made_with else self.newest)
-        return hmac.compare_digest(computed, expected) and usable
+        usable = made_with in self._keyed
+        computed = self._digest(token, made_with if usable else self.newest)
+        return hmac.compare_digest(computed, digest if usable else self.of_nobody[0]) and usable
 
     def link_signature(self, digest: bytes, made_with: str, text: str) -> str | None:
         """Sign a link for a key; None when the pepper of its digest is not loaded.

@@ -19,7 +19,7 @@ from serve.cli.session import (
 )
 
 if TYPE_CHECKING:
-    from serve.auth.admin.accounts import Account
+    from serve.auth.store.repository import Account
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 

@@ -28,7 +28,7 @@ from serve.sharing.profile import make_profile
 
 if TYPE_CHECKING:
     from serve.auth.admin import Administration
-    from serve.auth.store.keys import KeyRecord
+    from serve.auth.store.repository import KeyRecord
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 _OF_ALPHAS: Final = ("alphas", "runs")
@@ -206,10 +206,10 @@ async def _with_last_use(
     access_url: str | None, datasets: str | None, rows: list[dict[str, Any]]
 ) -> list[dict[str, Any]]:
     """Return keys with ``last_used_at`` and ``calls_this_month``; both null, and a line that says why, when counts cannot be read."""
-    from serve.auth.key_view import instant  # noqa: PLC0415 - it loads the store, and --help does without
-    from serve.auth.limits.clocks import wall_us  # noqa: PLC0415 - as above
+    from serve.auth.limits.clocks import wall_us  # noqa: PLC0415 - it loads the store, and --help does without
     from serve.auth.limits.last_use import last_uses  # noqa: PLC0415 - as above
     from serve.auth.limits.policy import LastUse  # noqa: PLC0415 - as above
+    from serve.auth.store.tables import instant  # noqa: PLC0415 - as above
 
     settings = make_settings(access_url, datasets)
     try:

@@ -20,10 +20,11 @@ def access() -> None:
 @store_options
 def show(access_url: str | None, datasets: str | None, as_json: bool) -> None:
     """Show where the store is and which revision of the schema it holds."""
-    from serve.auth.store.migrate import head, revision  # noqa: PLC0415 - it loads the store, and --help does without
+    from serve.auth.store.opening import revision  # noqa: PLC0415 - it loads the store, and --help does without
+    from serve.auth.store.tables import REVISION  # noqa: PLC0415 - as above
 
     location = make_settings(access_url, datasets).location
-    found = {"store": location.shown, "revision": asyncio.run(revision(location)), "head": head()}
+    found = {"store": location.shown, "revision": asyncio.run(revision(location)), "head": REVISION}
     (print_json if as_json else print_fields)(found)
 
 
@@ -35,7 +36,7 @@ def upgrade(access_url: str | None, datasets: str | None) -> None:
     An empty store is set up when it is first opened; one at an older revision only by this command, as programs that are
     still running may depend on it.
     """
-    _migrate(access_url, datasets, "head")
+    asyncio.run(_migrate(access_url, datasets, None))
 
 
 @access.command()
@@ -46,13 +47,16 @@ def upgrade(access_url: str | None, datasets: str | None) -> None:
 @store_options
 def downgrade(access_url: str | None, datasets: str | None, target: str) -> None:
     """Bring the store to an older revision; rows of the tables it did not have are lost."""
-    _migrate(access_url, datasets, target)
+    asyncio.run(_migrate(access_url, datasets, target))
 
 
-def _migrate(access_url: str | None, datasets: str | None, target: str) -> None:
-    from serve.auth.store.migrate import BASE, migrate, revision  # noqa: PLC0415 - as in `show`
+async def _migrate(access_url: str | None, datasets: str | None, target: str | None) -> None:
+    """Bring the store down to a revision, or up to the newest where none is named."""
+    from serve.auth.store import migrate  # noqa: PLC0415 - as in `show`
+    from serve.auth.store.opening import revision  # noqa: PLC0415 - as in `show`
 
     location = make_settings(access_url, datasets).location
-    before = asyncio.run(migrate(location, target))
-    after = asyncio.run(revision(location))
-    echo(f"{location.shown}: revision {before or BASE} -> {after or BASE}")
+    before = await revision(location)
+    await (migrate.upgrade(location) if target is None else migrate.downgrade(location, target))
+    after = await revision(location)
+    echo(f"{location.shown}: revision {before or migrate.BASE} -> {after or migrate.BASE}")

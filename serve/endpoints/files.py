@@ -17,8 +17,7 @@ from polars.exceptions import PanicException
 from datasets.snapshot import Snapshot
 from schemas.endpoints import ENDPOINTS, readable_tables
 from schemas.errors import AlphaNotPublished, ApiError, SnapshotCorrupt, SnapshotNotKept
-from serve.auth.link_holder import LinkHolder
-from serve.auth.tokens import Credentials
+from serve.auth.caller import LinkHolder
 from serve.compute import CallerLeft
 from serve.downloads.files import opened, select_file
 from serve.downloads.links import PARQUET_TYPE, ArchiveLink, Signed, TableLink, signed_text
@@ -98,7 +97,7 @@ class Files:
             signed_text(path, signed.expires, signed.key_id),
             signed.signature,
             request.client,
-            Credentials.of(request.headers),
+            request.headers,
         )
         request.key_id = holder.key_id
         if signed.expires <= time.time():

@@ -14,7 +14,6 @@ from schemas.endpoint import AllowListScope, Endpoint
 from schemas.errors import AlphaNotPublished, ApiError, SnapshotCorrupt, SnapshotNotKept
 from schemas.parameters import SNAPSHOT, SYMBOL_PATH, ParameterKind
 from serve.auth.allow_list import Mode
-from serve.auth.tokens import Credentials
 from serve.compute import ANSWERED, CallerLeft
 from serve.http.answer import EndpointFunction, PageEndpoint, answer_body, page_body
 from serve.http.encoding import negotiate
@@ -97,9 +96,8 @@ class EndpointHandler:
         """Check a request and answer it. The order is part of the interface: what fails first is what is reported."""
         if not self.endpoint.public:
             # Key, account, address, limits, endpoint.
-            credentials = Credentials.of(request.headers)
             request.caller = caller = await self._service.access.authorize(
-                credentials, request.client, self.endpoint, request
+                request.headers, request.client, self.endpoint, request
             )
             request.limit_headers, request.raw = caller.headers, caller.expose_raw
         self._require_grant(request)

@@ -24,7 +24,6 @@ from schemas.errors import AlphaNotPublished, ApiError, SnapshotNotKept
 from schemas.objects.downloads import TABLE_LIFETIME
 from schemas.tables import PUBLISHED_TABLES
 from serve.auth.caller import Caller
-from serve.auth.tokens import Credentials
 from serve.compute import ANSWERED
 from serve.downloads.files import FileFacts, TableFile, offered, read_facts
 from serve.endpoints.downloads import signed_url, stored_url
@@ -203,7 +202,7 @@ class Sharing:
         ours = _answered()
         ours.endpoint = endpoint.id
         access = self._service.access
-        caller = await access.authorize(Credentials.of(ours.headers), ours.client, endpoint, ours)
+        caller = await access.authorize(ours.headers, ours.client, endpoint, ours)
         ours.caller, ours.limit_headers, ours.raw = caller, caller.headers, caller.expose_raw
         return caller
 

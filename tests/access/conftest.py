@@ -17,8 +17,8 @@ import structlog
 from serve.auth.admin import Administration, open_administration
 from serve.auth.authenticator import Authenticator
 from serve.auth.settings import AccessSettings
-from serve.auth.store.keys import open_database
-from serve.auth.store.tables import keys
+from serve.auth.store.opening import open_store
+from serve.auth.store.repository import Repository
 from serve.auth.tokens import Token, TokenShape, new_token
 from tests.support.postgres import PostgresServer, postgres_binaries
 from tests.support.redis import RedisServer, redis_binaries, redis_running
@@ -166,11 +166,11 @@ def shape(settings: AccessSettings) -> TokenShape:
 @pytest.fixture
 async def expire(settings: AccessSettings) -> AsyncIterator[Expire]:
     """Set when a token's key expires, in the past too, which no command does."""
-    database = await open_database(settings, writable=True)
+    store = await open_store(settings, writable=True)
 
     async def set_expiry(token: str, at: int | None) -> None:
         key_id = token.partition(".")[0].rpartition("_")[2]
-        await database.execute(keys.update().where(keys.c.id == key_id).values(expires_at=at))
+        await store.run(Repository.change_key, key_id, {"expires_at": at})
 
     yield set_expiry
-    await database.close()
+    await store.close()

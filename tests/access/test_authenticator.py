@@ -13,10 +13,11 @@ from schemas.endpoint import AllowListScope, Endpoint
 from schemas.endpoints import ENDPOINTS, META_IDS
 from schemas.errors import ApiError
 from serve.auth.admin import Administration
-from serve.auth.authenticator import Authenticator, Caller
+from serve.auth.authenticator import Authenticator
+from serve.auth.caller import Caller
 from serve.auth.settings import AccessSettings
-from serve.auth.store.keys import Store
-from serve.auth.tokens import Credentials, TokenShape, new_token
+from serve.auth.store.repository import Repository
+from serve.auth.tokens import TokenShape, new_token
 from tests.access.conftest import OWNER, Expire
 from tests.support.keys import bearer, credentials
 
@@ -38,7 +39,7 @@ async def refusal(
     access: Authenticator, token: str | None, endpoint: Endpoint = ME, peer: str | None = PEER
 ) -> ApiError:
     with pytest.raises(ApiError) as refused:
-        await access.authorize(Credentials(None) if token is None else bearer(token), peer, endpoint)
+        await access.authorize({} if token is None else bearer(token), peer, endpoint)
     return refused.value
 
 
@@ -384,10 +385,10 @@ async def test_how_a_key_may_be_presented(access: Authenticator, administration:
 async def test_a_malformed_token_is_not_looked_up(
     access: Authenticator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async def looked_up(_store: Store, _key_id: str) -> None:
+    def looked_up(_rows: Repository, _key_id: str) -> None:
         raise AssertionError("the store was asked")
 
-    monkeypatch.setattr(Store, "find", looked_up)
+    monkeypatch.setattr(Repository, "key", looked_up)
     assert (await refusal(access, "ar_live_short.secret")).code == "malformed_api_key"
     assert (await refusal(access, None)).code == "missing_api_key"
 
@@ -397,11 +398,11 @@ async def test_an_unknown_id_and_a_wrong_secret_cost_the_same_work_and_answer_th
 ) -> None:
     token = await issue(administration)
     work: list[tuple[str, int]] = []
-    find, update, compare = Store.find, hmac.HMAC.update, hmac.compare_digest
+    find, update, compare = Repository.key, hmac.HMAC.update, hmac.compare_digest
 
-    async def counted_find(store: Store, wanted: str) -> Any:
+    def counted_find(rows: Repository, wanted: str) -> Any:
         work.append(("query", len(wanted)))
-        return await find(store, wanted)
+        return find(rows, wanted)
 
     def counted_update(keyed: hmac.HMAC, message: bytes) -> None:
         work.append(("hmac", len(message)))
@@ -411,7 +412,7 @@ async def test_an_unknown_id_and_a_wrong_secret_cost_the_same_work_and_answer_th
         work.append(("compare", len(a) + len(b)))
         return compare(a, b)
 
-    monkeypatch.setattr(Store, "find", counted_find)
+    monkeypatch.setattr(Repository, "key", counted_find)
     monkeypatch.setattr(hmac.HMAC, "update", counted_update)
     monkeypatch.setattr(hmac, "compare_digest", counted_compare)
     answers, efforts = [], []

@@ -73,7 +73,7 @@ def test_from_an_account_to_a_call_and_back(shell: Shell) -> None:
             await access.close()
 
     caller = asyncio.run(call())
-    assert (caller.key_id, caller.expose_raw, caller.rate_limit.columns()["monthly"]) == (
+    assert (caller.key_id, caller.expose_raw, caller.rate_limit.by_option()["monthly"]) == (
         key["key_id"],
         True,
         None,

@@ -7,9 +7,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+import sqlalchemy as sa
 
-from serve.auth.location import StoreLocation
-from serve.auth.store.sqlite import SqliteDatabase
+from serve.auth.settings import StoreLocation
+from serve.auth.store.sqlite import make_engine
 from tests.support import plain_http, published
 from tests.support.operators import Operators, operators
 from tests.support.server import served
@@ -137,5 +138,6 @@ def test_commands_that_read_make_neither_a_store_nor_a_pepper(tmp_path: Path) ->
 
 
 def test_a_file_that_is_only_read_is_not_made(tmp_path: Path) -> None:
-    SqliteDatabase(tmp_path / "none", writable=False)
+    with pytest.raises(sa.exc.OperationalError):
+        make_engine(tmp_path / "none", writable=False).connect()
     assert not list(tmp_path.iterdir())

@@ -4,8 +4,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from schemas.limits import LIMIT_WINDOWS
+from serve.auth.authenticator import rate_headers, whole_seconds
 from serve.auth.limits.policy import RateLimit
-from serve.auth.limits.sliding_window import LimitStatus, rate_headers, whole_seconds
+from serve.auth.limits.sliding_window import LimitStatus
 
 RATE = RateLimit()
 

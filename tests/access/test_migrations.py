@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import asyncio
-import io
 import os
 import sqlite3
 import stat
@@ -12,15 +11,13 @@ import pytest
 import sqlalchemy as sa
 from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
-from alembic.operations import Operations
 
 from schemas.errors import SettingsError, StorageUnavailable
 from serve.auth.admin import open_administration
-from serve.auth.location import StoreLocation
-from serve.auth.settings import AccessSettings
-from serve.auth.store.keys import open_database
-from serve.auth.store.migrate import head, migrate, revision
-from serve.auth.store.migrations import limit_columns
+from serve.auth.settings import AccessSettings, StoreLocation
+from serve.auth.store.migrate import downgrade, upgrade
+from serve.auth.store.opening import open_store, revision
+from serve.auth.store.repository import Repository
 from serve.auth.store.tables import REVISION, VERSION_TABLE, metadata
 
 pytestmark = pytest.mark.anyio
@@ -45,15 +42,16 @@ async def test_up_and_down_and_up_again_step_by_step(store_url: str) -> None:
     location = StoreLocation.parse(store_url)
     assert await revision(location) is None
     for _ in range(2):
-        await migrate(location, "0001")
+        await upgrade(location, "0001")
         assert await tables(location) - {VERSION_TABLE} == {"access_accounts", "access_keys"}
-        assert await migrate(location) == "0001"
+        await upgrade(location)
         assert await tables(location) - {VERSION_TABLE} == ALL_TABLES
-        assert await revision(location) == head() == REVISION
-        assert await migrate(location) == "0002"
-        assert await migrate(location, "0001") == "0002"
+        assert await revision(location) == REVISION
+        await upgrade(location)
+        await downgrade(location, "0001")
+        assert await revision(location) == "0001"
         assert await tables(location) - {VERSION_TABLE} == {"access_accounts", "access_keys"}
-        await migrate(location, "base")
+        await downgrade(location, "base")
         assert await tables(location) - {VERSION_TABLE} == set()
         assert await revision(location) is None
 
@@ -62,60 +60,31 @@ async def test_rows_survive_what_does_not_touch_them(store_url: str) -> None:
     settings = AccessSettings(store_url)
     async with open_administration(settings, "tester") as administration:
         account = await administration.accounts.create("kept@example.org")
-    await migrate(settings.location, "0001")
-    await migrate(settings.location)
+        rates = ("per_second=7,monthly=null", "per_day=8")
+        issued = [await administration.keys.issue(account.id, "k", rate=rate) for rate in rates]
+    await downgrade(settings.location, "0001")
+    await upgrade(settings.location)
     async with open_administration(settings, "tester") as administration:
         assert await administration.accounts.find("kept@example.org") == account
+        assert [await administration.keys.find(x.record.id) for x in issued] == [x.record for x in issued]
         assert await administration.audit_log.entries() == []
 
 
-def step(dialect: str, change: str, column: str) -> str:
-    script = io.StringIO()
-    context = MigrationContext.configure(dialect_name=dialect, opts={"as_sql": True, "output_buffer": script})
-    with Operations.context(context):
-        getattr(limit_columns, change)(column)
-    return script.getvalue()
-
-
-async def run(location: StoreLocation, script: str) -> None:
-    if location.path is not None:
-        with sqlite3.connect(location.path) as file:
-            file.executescript(script)
-        return
-    server = await asyncpg.connect(location.dsn)
-    try:
-        await server.execute(script)
-    finally:
-        await server.close()
-
-
-async def test_a_limit_column_is_added_beside_keys_that_exist_refuses_what_is_no_limit_and_goes_again(
-    store_url: str,
-) -> None:
+async def test_a_key_is_of_an_account_and_has_a_status_at_every_revision(store_url: str) -> None:
     settings = AccessSettings(store_url)
-    dialect = "sqlite" if settings.location.path is not None else "postgresql"
     async with open_administration(settings, "tester") as administration:
         await administration.accounts.create("a@example.org")
-        issued = await administration.keys.issue("a@example.org", "before")
-    await run(settings.location, step(dialect, "add", "per_hour"))
-    # The release without the window goes on.
-    async with open_administration(settings, "tester") as administration:
-        other = await administration.keys.issue("a@example.org", "after")
-        found = [await administration.keys.find(x.record.id) for x in (issued, other)]
-    assert [x.rate.columns() for x in found] == [issued.record.rate.columns()] * 2
-    await run(settings.location, "UPDATE access_keys SET per_hour = 10")
-    with pytest.raises(
-        (sqlite3.IntegrityError, asyncpg.CheckViolationError), match="ck_access_keys_per_hour"
-    ):
-        await run(settings.location, "UPDATE access_keys SET per_hour = 0")
-    await run(settings.location, step(dialect, "drop", "per_hour"))
-    async with open_administration(settings, "tester") as administration:
-        assert len(await administration.keys.all()) == 2
+        key_id = (await administration.keys.issue("a@example.org", "k")).record.id
+    store = await open_store(settings, writable=True)
+    for change in ({"status": "gone"}, {"account_id": "nobody"}, {"limits": None}):
+        with pytest.raises((sa.exc.IntegrityError, StorageUnavailable)):
+            await store.run(Repository.change_key, key_id, change)
+    await store.close()
 
 
 async def test_the_migrations_make_the_declared_tables(tmp_path: Path) -> None:
     location = StoreLocation.parse(str(tmp_path / "a.sqlite3"))
-    await migrate(location)
+    await upgrade(location)
     with sa.create_engine(f"sqlite:///{location.path}").connect() as connection:
         context = MigrationContext.configure(
             connection,
@@ -126,7 +95,7 @@ async def test_the_migrations_make_the_declared_tables(tmp_path: Path) -> None:
 
 async def test_both_databases_get_the_same_columns(store_url: str) -> None:
     location = StoreLocation.parse(store_url)
-    await migrate(location)
+    await upgrade(location)
     expected = {
         (table.name, column.name, column.nullable)
         for table in metadata.tables.values()
@@ -152,22 +121,22 @@ async def test_both_databases_get_the_same_columns(store_url: str) -> None:
 
 async def test_an_empty_store_is_set_up_by_whoever_comes_first(store_url: str) -> None:
     location = StoreLocation.parse(store_url)
-    await asyncio.gather(*[migrate(location, only_if_empty=True) for _ in range(4)])
-    assert await revision(location) == head()
+    await asyncio.gather(*[upgrade(location) for _ in range(4)])
+    assert await revision(location) == REVISION
 
 
 async def test_an_older_store_is_refused_with_the_command_that_upgrades_it(store_url: str) -> None:
     settings = AccessSettings(store_url)
-    await migrate(settings.location, "0001")
+    await upgrade(settings.location, "0001")
     with pytest.raises(SettingsError, match=r"alpha-results serve access upgrade"):
-        await open_database(settings, writable=False)
-    await migrate(settings.location)
-    await (await open_database(settings, writable=False)).close()
+        await open_store(settings, writable=False)
+    await upgrade(settings.location)
+    await (await open_store(settings, writable=False)).close()
 
 
 async def test_a_newer_store_is_left_alone(store_url: str) -> None:
     settings = AccessSettings(store_url)
-    await migrate(settings.location)
+    await upgrade(settings.location)
     change = f"UPDATE {VERSION_TABLE} SET version_num = '9999'"
     if settings.location.path is not None:
         with sqlite3.connect(settings.location.path) as connection:
@@ -177,14 +146,14 @@ async def test_a_newer_store_is_left_alone(store_url: str) -> None:
         await connection.execute(change)
         await connection.close()
     with pytest.raises(SettingsError, match="9999"):
-        await open_database(settings, writable=False)
+        await open_store(settings, writable=False)
     with pytest.raises(SettingsError, match="9999"):
-        await migrate(settings.location)
+        await upgrade(settings.location)
 
 
 async def test_a_revision_that_does_not_exist_is_refused(store_url: str) -> None:
     with pytest.raises(SettingsError, match="0001"):
-        await migrate(StoreLocation.parse(store_url), "0815")
+        await upgrade(StoreLocation.parse(store_url), "0815")
 
 
 async def test_only_the_owner_can_read_the_files(tmp_path: Path) -> None:
@@ -199,16 +168,16 @@ async def test_only_the_owner_can_read_the_files(tmp_path: Path) -> None:
 
 async def test_a_folder_that_is_not_there_and_a_file_that_is_no_store(tmp_path: Path) -> None:
     with pytest.raises(SettingsError, match="create its folder"):
-        await migrate(StoreLocation.parse(str(tmp_path / "none" / "a.sqlite3")))
+        await upgrade(StoreLocation.parse(str(tmp_path / "none" / "a.sqlite3")))
     other = tmp_path / "notes.txt"
     other.write_text("nothing of a database " * 100)
     with pytest.raises(StorageUnavailable, match=r"notes\.txt"):
-        await migrate(StoreLocation.parse(str(other)))
+        await upgrade(StoreLocation.parse(str(other)))
 
 
 async def test_a_server_that_is_away(tmp_path: Path) -> None:
     away = StoreLocation.parse(f"postgresql://postgres@/none?host={tmp_path}")
     with pytest.raises(StorageUnavailable):
-        await migrate(away)
+        await upgrade(away)
     with pytest.raises(StorageUnavailable):
         await revision(away)

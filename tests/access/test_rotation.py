@@ -112,7 +112,7 @@ async def test_a_key_that_is_not_in_use_is_not_rotated_but_another_may_be_issued
     shown = administration.keys.to_json(narrow.record)
     assert shown["granted"]["runs"] == {"mode": "list", "ids": ["one"]}
     assert (shown["field_policy"], shown["expires_at"]) == ({"expose_raw_book": False}, None)
-    rate = narrow.record.rate.columns()
+    rate = narrow.record.rate.by_option()
     assert (rate["per_second"], rate["per_minute"], rate["monthly"]) == (7, 3, None)
 
 

@@ -71,7 +71,7 @@ async def test_nothing_that_is_emitted_holds_a_secret(
     await attempt(issued.token, "203.0.113.7", "meta.me")
     with monkeypatch.context() as patch:
         # A store that breaks in the middle of a call.
-        patch.setattr(type(access._store), "find", _broken)  # noqa: SLF001 - a fault from outside
+        patch.setattr(type(access._store), "run", _broken)  # noqa: SLF001 - a fault from outside
         with pytest.raises(RuntimeError) as broken:
             await attempt(issued.token, "203.0.113.7", "meta.me")
         seen.append("".join(traceback.format_exception(broken.value)))
@@ -98,7 +98,7 @@ async def test_the_store_holds_no_secret(administration: Administration, setting
     (record,) = await administration.keys.all()
     assert record.digest == issued.record.digest
     assert len(record.digest) == 32
-    stored = repr([getattr(record, name) for name in record.__slots__])
+    stored = repr([*record])
     assert secret not in stored
     if settings.location.path is not None:
         for path in settings.location.path.parent.glob("*"):

@@ -5,8 +5,7 @@ from pathlib import Path
 import pytest
 
 from schemas.errors import SettingsError
-from serve.auth.location import StoreLocation
-from serve.auth.settings import AccessSettings
+from serve.auth.settings import AccessSettings, StoreLocation
 
 ROOT = Path("/srv/published")
 

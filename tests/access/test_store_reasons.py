@@ -11,7 +11,7 @@ import redis
 from schemas.errors import AlphaResultsError, SettingsError, StorageUnavailable
 from serve.auth.limits.redis import RedisLimiter
 from serve.auth.settings import AccessSettings
-from serve.auth.store.keys import open_database
+from serve.auth.store.opening import open_store
 from tests.support.ports import free_port
 from tests.support.postgres import PostgresServer
 from tests.support.processes import command
@@ -24,7 +24,7 @@ SECRET = "hunter2hunter2"
 
 async def refusal(url: str, *, create: bool = True) -> AlphaResultsError:
     with pytest.raises(AlphaResultsError) as refused:
-        await open_database(AccessSettings(url), writable=False, create=create)
+        await open_store(AccessSettings(url), writable=False, create=create)
     assert SECRET not in str(refused.value)
     assert str(refused.value).startswith("ALPHA_RESULTS_ACCESS: postgresql on ")
     return refused.value

@@ -94,7 +94,7 @@ def test_a_secret_verifies_against_its_own_digest_only() -> None:
     # A digest moved to another key's row fits neither secret.
     assert not digests.verify(Token(other.key_id, token.secret), digest, made_with)
     assert not digests.verify(other, digest, made_with)
-    assert not digests.verify(token, None, None)
+    assert not digests.verify(token, *digests.of_nobody)
 
 
 def test_a_new_pepper_keeps_older_keys_working_until_the_old_one_is_dropped() -> None:

@@ -29,7 +29,7 @@ class Example(NamedTuple):
 
 
 EXAMPLES = {
-    "limit": Example("a limit on calls", 3),
+    "limit": Example("a limit on calls", 1),
     "backend": Example("a storage backend", 2),
     "column": Example("a column", 1),
     "endpoint": Example("an endpoint", 4),

@@ -20,7 +20,7 @@ import datasets
 from pipeline.snapshot_builder import build_seal
 from schemas.tables import PUBLISHED_TABLES
 from serve.auth.admin import open_administration
-from serve.auth.key_view import make_link_holder
+from serve.auth.caller import make_link_holder
 from serve.endpoints import downloads, files
 from tests.support import contract_app
 from tests.support.application import running

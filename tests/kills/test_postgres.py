@@ -11,11 +11,11 @@ from pathlib import Path
 import pytest
 import uvloop
 
-from schemas.errors import StorageUnavailable
+from schemas.errors import AccessError, StorageUnavailable
 from serve.auth.admin import open_administration
 from serve.auth.settings import AccessSettings
-from serve.auth.store import postgres
-from serve.auth.store.keys import Store, open_database
+from serve.auth.store.opening import open_store, store_at
+from serve.auth.store.repository import KeyStore, Repository
 from tests.support import published
 from tests.support.callers import calling
 from tests.support.operators import operators
@@ -82,30 +82,30 @@ def test_a_connection_that_breaks_in_whatever_state_says_that_the_store_did_not_
 ) -> None:
     # The server's own loop: it tells of the last bytes and of the end of a connection one after the other.
     ended = uvloop.run(_ask_while_it_breaks(own_postgres))
-    assert set(ended) == {Store, StorageUnavailable}
+    assert set(ended) == {KeyStore, StorageUnavailable}
 
 
 async def _ask_while_it_breaks(own_postgres: PostgresServer) -> Counter[type]:
     settings = AccessSettings(own_postgres.url())
     async with open_administration(settings, "tester") as administration:
         await administration.accounts.create("o@example.org")
-    store = Store(await open_database(settings, writable=False))
+    store = await open_store(settings, writable=False)
     ended: Counter[type] = Counter()
     stop = asyncio.Event()
 
     async def caller() -> None:
         while not stop.is_set():
             try:
-                await store.find("0" * 16)
-                ended[Store] += 1
+                await store.run(Repository.key, "0" * 16)
+                ended[KeyStore] += 1
             except Exception as error:  # noqa: BLE001 - which one is what is asked
                 ended[type(error)] += 1
                 await asyncio.sleep(0.001)
 
     callers = [asyncio.create_task(caller()) for _ in range(32)]
     for number in range(12):
-        before = ended[Store]
-        while ended[Store] < before + 200:  # noqa: ASYNC110 - the callers count, they do not tell
+        before = ended[KeyStore]
+        while ended[KeyStore] < before + 200:  # noqa: ASYNC110 - the callers count, they do not tell
             await asyncio.sleep(0.01)
         if number % 3:
             own_postgres.kill()
@@ -124,33 +124,36 @@ async def test_a_store_that_hangs_answers_none_of_many_callers_late(own_postgres
     settings = AccessSettings(own_postgres.url())
     async with open_administration(settings, "tester") as administration:
         await administration.accounts.create("o@example.org")
-    store = Store(await open_database(settings, writable=False))
-    assert await store.find("0" * 16) is None
+    store = await open_store(settings, writable=False)
+    assert await store.run(Repository.key, "0" * 16) is None
     with own_postgres.hanging():
         # More than there are connections: the last of them does not wait for all before it.
         async with asyncio.timeout(60):
-            found = await asyncio.gather(*[store.find("0" * 16) for _ in range(100)], return_exceptions=True)
+            found = await asyncio.gather(
+                *[store.run(Repository.key, "0" * 16) for _ in range(100)], return_exceptions=True
+            )
     assert {type(one) for one in found} == {StorageUnavailable}
-    assert await store.find("0" * 16) is None
+    assert await store.run(Repository.key, "0" * 16) is None
     await store.close()
 
 
 @pytest.mark.anyio
 async def test_a_call_over_a_connection_that_hangs_is_not_waited_for_twice(
-    own_postgres: PostgresServer, monkeypatch: pytest.MonkeyPatch
+    own_postgres: PostgresServer,
 ) -> None:
     # As long that a machine which stands still for some seconds does not make of one wait two.
-    monkeypatch.setattr(postgres, "ANSWER_WAIT_SECONDS", 12.0)
+    wait_s = 12.0
     settings = AccessSettings(own_postgres.url())
     async with open_administration(settings, "tester") as administration:
         await administration.accounts.create("o@example.org")
-    store = Store(await open_database(settings, writable=False))
-    await asyncio.gather(*[store.find("0" * 16) for _ in range(6)])  # each has a connection by now
+    store = store_at(settings.location, writable=False, wait_s=wait_s)
+    found = [store.run(Repository.key, "0" * 16) for _ in range(6)]
+    await asyncio.gather(*found)  # each has a connection by now
     with own_postgres.hanging():
-        calls = {asyncio.create_task(store.find("0" * 16)) for _ in range(6)}
-        _, late = await asyncio.wait(calls, timeout=1.9 * postgres.ANSWER_WAIT_SECONDS)
-    found = await asyncio.gather(*calls, return_exceptions=True)
-    assert {type(one) for one in found} == {StorageUnavailable}
+        calls = {asyncio.create_task(store.run(Repository.key, "0" * 16)) for _ in range(6)}
+        _, late = await asyncio.wait(calls, timeout=1.9 * wait_s)
+    ended = await asyncio.gather(*calls, return_exceptions=True)
+    assert {type(one) for one in ended} == {StorageUnavailable}
     assert not late
     await store.close()
 
@@ -159,19 +162,15 @@ async def test_a_call_over_a_connection_that_hangs_is_not_waited_for_twice(
 async def test_what_an_act_refuses_is_told_though_the_server_dies_meanwhile(
     own_postgres: PostgresServer,
 ) -> None:
-    database = await open_database(AccessSettings(own_postgres.url()), writable=True)
+    store = await open_store(AccessSettings(own_postgres.url()), writable=True)
 
-    class Refused(Exception):
-        pass
+    def refused(rows: Repository) -> None:
+        rows.accounts()
+        own_postgres.kill()
+        raise AccessError("refused")
 
-    async def refused() -> None:
-        async with database.transaction():
-            own_postgres.kill()
-            raise Refused
-
-    with pytest.raises(Refused):
-        await refused()
+    with pytest.raises(AccessError):
+        await store.run(refused)
     with pytest.raises(StorageUnavailable):
-        async with database.transaction():
-            pass
-    await database.close()
+        await store.run(Repository.accounts)
+    await store.close()

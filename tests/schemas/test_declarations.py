@@ -101,7 +101,7 @@ def test_limit_windows_are_in_the_order_the_limiters_count_on_and_share_no_name(
     assert None not in rolling
     assert rolling == sorted(set(rolling), key=lambda seconds: seconds or 0)
     assert LIMIT_WINDOWS[-1].seconds is None
-    for names in zip(*((x.name, x.column, x.code, x.json_name) for x in LIMIT_WINDOWS), strict=True):
+    for names in zip(*((x.name, x.option, x.code, x.json_name) for x in LIMIT_WINDOWS), strict=True):
         assert len(set(names)) == len(names)
 
 

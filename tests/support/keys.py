@@ -7,24 +7,23 @@ from typing import Any, Final
 
 from serve.auth.admin import open_administration
 from serve.auth.settings import AccessSettings
-from serve.auth.tokens import Credentials
 from serve.http.request import by_name
 
 WIDE: Final = "per_second=100000,per_minute=1000000,per_day=10000000,monthly=null"
 """Limits that no test reaches."""
 
 
-def bearer(token: str, forwarded: str | None = None) -> Credentials:
+def bearer(token: str, forwarded: str | None = None) -> Mapping[bytes, bytes]:
     """Return what a request with a token presents, and with a chain of proxies where one is given."""
     headers = {"Authorization": f"Bearer {token}"}
     return credentials(headers if forwarded is None else {**headers, "X-Forwarded-For": forwarded})
 
 
-def credentials(headers: Mapping[str, str] | Sequence[tuple[bytes, bytes]]) -> Credentials:
+def credentials(headers: Mapping[str, str] | Sequence[tuple[bytes, bytes]]) -> Mapping[bytes, bytes]:
     """Return what a request with these headers presents: names in any case, several lines of one joined."""
     if isinstance(headers, Mapping):
         headers = [(name.encode("latin-1"), value.encode("latin-1")) for name, value in headers.items()]
-    return Credentials.of(by_name(headers))
+    return by_name(headers)
 
 
 async def issue_key(

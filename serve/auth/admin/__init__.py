@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from functools import partial
 
 from serve.auth.admin.accounts import Accounts
-from serve.auth.admin.audit_log import AuditLog
+from serve.auth.admin.acts import AuditLog
 from serve.auth.admin.keys import Keys
 from serve.auth.limits.clocks import wall_us
 from serve.auth.settings import AccessSettings
-from serve.auth.store.keys import open_database
+from serve.auth.store.opening import open_store
 from serve.auth.store.peppers import load_digests, require_peppers
 from serve.auth.tokens import TokenShape
 
@@ -55,18 +55,17 @@ async def open_administration(
     Raises
     ------
     SettingsError, StorageUnavailable
-        As :func:`serve.auth.store.keys.open_database`, and as :func:`serve.auth.store.peppers.require_peppers`.
+        As :func:`serve.auth.store.opening.open_store`, and as :func:`serve.auth.store.peppers.require_peppers`.
     """
-    database = await open_database(settings, writable=writable, create=writable)
+    store = await open_store(settings, writable=writable, create=writable)
     try:
         if not ending:
-            await require_peppers(settings, database, wall_us())
-        audit_log = AuditLog(database, actor, clock)
+            await require_peppers(settings, store, wall_us())
         shape = TokenShape(settings.token_prefix, settings.environment)
         yield Administration(
-            Accounts(database, audit_log),
-            Keys(database, audit_log, shape, partial(load_digests, settings)),
-            audit_log,
+            Accounts(store, actor, clock),
+            Keys(store, actor, clock, shape, partial(load_digests, settings)),
+            AuditLog(store, actor, clock),
         )
     finally:
-        await database.close()
+        await store.close()

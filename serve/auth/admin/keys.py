@@ -7,18 +7,15 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-import sqlalchemy as sa
-
 from schemas.errors import AccessError
 from serve.auth.admin import validation
-from serve.auth.admin.accounts import Account, find_account
-from serve.auth.admin.audit_log import AuditLog
+from serve.auth.admin.accounts import find_account
+from serve.auth.admin.acts import Acts, act
 from serve.auth.allow_list import ALL, DEFAULT_ALPHAS, AllowList, Mode, clamp
-from serve.auth.key_view import endpoints_in_force, instant
+from serve.auth.caller import endpoints_in_force
 from serve.auth.limits.policy import SECOND_US, RateLimit
-from serve.auth.store.database import Database, Session
-from serve.auth.store.keys import SELECT_KEYS, KeyRecord
-from serve.auth.store.tables import KeyStatus, Role, accounts, keys
+from serve.auth.store.repository import Account, KeyRecord, KeyStore, Repository
+from serve.auth.store.tables import KeyStatus, Role, instant
 from serve.auth.tokens import Digests, TokenShape, new_token
 
 
@@ -30,15 +27,13 @@ class IssuedKey:
     token: str = field(repr=False)
 
 
-class Keys:
+class Keys(Acts):
     """The acts on keys.
 
     Parameters
     ----------
-    database
-        An open, writable store.
-    audit_log
-        Where they are written down.
+    store, actor, clock
+        As those of every act.
     shape
         How tokens are spelled.
     digests
@@ -46,15 +41,21 @@ class Keys:
     """
 
     def __init__(
-        self, database: Database, audit_log: AuditLog, shape: TokenShape, digests: Callable[[], Digests]
+        self,
+        store: KeyStore,
+        actor: str,
+        clock: Callable[[], int],
+        shape: TokenShape,
+        digests: Callable[[], Digests],
     ) -> None:
-        self._database = database
-        self._audit_log = audit_log
+        super().__init__(store, actor, clock)
         self._shape = shape
         self._digests = digests
 
-    async def issue(
+    @act
+    def issue(
         self,
+        rows: Repository,
         account: str,
         name: str,
         *,
@@ -77,24 +78,26 @@ class Keys:
         AccessError
             When the account is unknown or closed, or a value makes no sense.
         """
-        async with self._database.transaction() as session:
-            owner = await find_account(session, account, to_change=True)
-            given: dict[str, Any] = {
-                "name": validation.label(name),
-                "endpoints": (
-                    ALL if endpoints is None else validation.selected(endpoints, admin=owner.is_admin)
-                ).dumps(),
-                "alphas": (DEFAULT_ALPHAS if alphas is None else validation.alphas(alphas, "alphas")).dumps(),
-                "runs": (DEFAULT_ALPHAS if runs is None else validation.alphas(runs, "runs")).dumps(),
-                "expose_raw": raw,
-                **validation.rate(rate, RateLimit()).columns(),
-                "addresses": None if ips is None else validation.addresses(ips),
-                "expires_at": None if expires is None else validation.expiry(expires, self._audit_log.now()),
-            }
-            return await self._insert(session, owner, given, "key.issue")
+        owner = find_account(rows, account, to_change=True)
+        given: dict[str, Any] = {
+            "name": validation.label(name),
+            "endpoints": (
+                ALL if endpoints is None else validation.selected(endpoints, admin=owner.is_admin)
+            ).dumps(),
+            "alphas": (DEFAULT_ALPHAS if alphas is None else validation.alphas(alphas, "alphas")).dumps(),
+            "runs": (DEFAULT_ALPHAS if runs is None else validation.alphas(runs, "runs")).dumps(),
+            "expose_raw": raw,
+            "limits": validation.rate(rate, RateLimit()).dumps(),
+            "addresses": None if ips is None else validation.addresses(ips),
+            "expires_at": None if expires is None else validation.expiry(expires, self.now()),
+        }
+        return self._insert(rows, owner, given, "key.issue")
 
-    async def issue_like(
+    @act
+    def issue_like(
         self,
+        rows: Repository,
+        /,
         like: str,
         *,
         account: str | None = None,
@@ -119,25 +122,27 @@ class Keys:
         AccessError
             As :meth:`issue`; and when the other key's expiry has passed and no other is given.
         """
-        async with self._database.transaction() as session:
-            other = await _find_key(session, like, to_change=True)
-            owner = await find_account(session, account or other.account_id, to_change=True)
-            given = _grants(other) | self._granted(grants, other, admin=owner.is_admin)
-            given["name"] = validation.label(other.name if name is None else name)
-            if raw is not None:
-                given["expose_raw"] = raw
-            if expires is not None:
-                given["expires_at"] = validation.expiry(expires, self._audit_log.now())
-            elif other.expires_at is not None and other.expires_at <= self._audit_log.now():
-                raise AccessError(
-                    f"key {other.id} has expired, and one like it would have; give --expires as well"
-                )
-            listed = AllowList.loads(given["endpoints"])
-            if listed.mode is Mode.LIST and not owner.is_admin:  # an administrator's key, for somebody else
-                validation.endpoints(",".join(listed.values), "endpoints", admin=False)
-            return await self._insert(session, owner, given, "key.issue", {"like": other.id})
+        other = _find_key(rows, like, to_change=True)
+        owner = find_account(rows, account or other.account_id, to_change=True)
+        given = _grants(other) | self._granted(grants, other, admin=owner.is_admin)
+        given["name"] = validation.label(other.name if name is None else name)
+        if raw is not None:
+            given["expose_raw"] = raw
+        if expires is not None:
+            given["expires_at"] = validation.expiry(expires, self.now())
+        elif other.expires_at is not None and other.expires_at <= self.now():
+            raise AccessError(
+                f"key {other.id} has expired, and one like it would have; give --expires as well"
+            )
+        listed = AllowList.loads(given["endpoints"])
+        if listed.mode is Mode.LIST and not owner.is_admin:  # an administrator's key, for somebody else
+            validation.endpoints(",".join(listed.values), "endpoints", admin=False)
+        return self._insert(rows, owner, given, "key.issue", {"like": other.id})
 
-    async def rotate(self, key_id: str, *, grace_seconds: int | None = None) -> tuple[IssuedKey, KeyRecord]:
+    @act
+    def rotate(
+        self, rows: Repository, key_id: str, *, grace_seconds: int | None = None
+    ) -> tuple[IssuedKey, KeyRecord]:
         """Issue another token for the rights of a key, which goes on for a while or until it is revoked.
 
         Parameters
@@ -158,27 +163,26 @@ class Keys:
         AccessError
             When the key is not in use: a leaked key that was suspended must not come back by it.
         """
-        async with self._database.transaction() as session:
-            old = await _usable(session, key_id)
-            now = self._audit_log.now()
-            if old.status != KeyStatus.ACTIVE or (old.expires_at is not None and old.expires_at <= now):
-                state = "suspended" if old.status != KeyStatus.ACTIVE else "expired"
-                raise AccessError(
-                    f"key {old.id} is {state}: `keys issue --like {old.id}` issues another with its rights"
-                )
-            owner = await find_account(session, old.account_id, to_change=True)
-            issued = await self._insert(session, owner, _grants(old), "key.rotate", {"replaces": old.id})
-            if grace_seconds == 0:
-                old = await self._update(session, old, "key.revoke", {"status": KeyStatus.REVOKED.value})
-            elif grace_seconds is not None:
-                end = now + grace_seconds * SECOND_US
-                if old.expires_at is None or end < old.expires_at:
-                    old = await self._update(session, old, "key.set", {"expires_at": end})
+        old = _usable(rows, key_id)
+        now = self.now()
+        if old.status != KeyStatus.ACTIVE or (old.expires_at is not None and old.expires_at <= now):
+            state = "suspended" if old.status != KeyStatus.ACTIVE else "expired"
+            raise AccessError(
+                f"key {old.id} is {state}: `keys issue --like {old.id}` issues another with its rights"
+            )
+        owner = find_account(rows, old.account_id, to_change=True)
+        issued = self._insert(rows, owner, _grants(old), "key.rotate", {"replaces": old.id})
+        if grace_seconds == 0:
+            old = self._update(rows, old, "key.revoke", {"status": KeyStatus.REVOKED.value})
+        elif grace_seconds is not None:
+            end = now + grace_seconds * SECOND_US
+            if old.expires_at is None or end < old.expires_at:
+                old = self._update(rows, old, "key.set", {"expires_at": end})
         return issued, old
 
-    async def _insert(
+    def _insert(
         self,
-        session: Session,
+        rows: Repository,
         owner: Account,
         given: dict[str, Any],
         action: str,
@@ -188,37 +192,35 @@ class Keys:
             raise AccessError(f"{owner.email} is deactivated; `accounts activate` it before issuing keys")
         token = new_token()
         digest, made_with = self._digests().make(token)
-        await session.execute(
-            sa.insert(keys).values(
-                id=token.key_id,
-                account_id=owner.id,
-                digest=digest,
-                pepper_id=made_with,
-                status=KeyStatus.ACTIVE.value,
-                created_at=self._audit_log.now(),
+        rows.add_key(
+            {
+                "id": token.key_id,
+                "account_id": owner.id,
+                "digest": digest,
+                "pepper_id": made_with,
+                "status": KeyStatus.ACTIVE.value,
+                "created_at": self.now(),
                 **given,
-            )
+            }
         )
-        await self._audit_log.write(
-            session, action, token.key_id, {"account": owner.id, **(about or {}), **given}
-        )
-        return IssuedKey(await _find_key(session, token.key_id), self._shape.spell(token))
+        self.note(rows, action, token.key_id, {"account": owner.id, **(about or {}), **given})
+        return IssuedKey(_find_key(rows, token.key_id), self._shape.spell(token))
 
-    async def all(self, account: str | None = None, *, revoked: bool = False) -> list[KeyRecord]:
+    @act
+    def all(self, rows: Repository, account: str | None = None, *, revoked: bool = False) -> list[KeyRecord]:
         """Return keys, newest first: of one account or all, with or without the revoked ones."""
-        query = SELECT_KEYS.order_by(keys.c.created_at.desc(), keys.c.id)
-        if account is not None:
-            query = query.where(keys.c.account_id == (await find_account(self._database, account)).id)
-        if not revoked:
-            query = query.where(keys.c.status != KeyStatus.REVOKED.value)
-        return [KeyRecord.from_row(row) for row in await self._database.fetch(self._database.prepare(query))]
+        owner = None if account is None else find_account(rows, account).id
+        return rows.keys(owner, revoked=revoked)
 
-    async def find(self, key_id: str) -> KeyRecord:
+    @act
+    def find(self, rows: Repository, key_id: str) -> KeyRecord:
         """Return one key; refuses an unknown one."""
-        return await _find_key(self._database, key_id)
+        return _find_key(rows, key_id)
 
-    async def change(
+    @act
+    def change(
         self,
+        rows: Repository,
         key_id: str,
         *,
         name: str | None = None,
@@ -231,18 +233,17 @@ class Keys:
         ips: str | None = None,
     ) -> KeyRecord:
         """Widen or narrow a key; what is None stays. It holds from the key's next call."""
-        async with self._database.transaction() as session:
-            record = await _usable(session, key_id)
-            after: dict[str, Any] = {}
-            if name is not None:
-                after["name"] = validation.label(name)
-            grants = {"endpoints": endpoints, "alphas": alphas, "runs": runs, "rate": rate, "ips": ips}
-            after.update(self._granted(grants, record, admin=record.role == Role.ADMIN))
-            if raw is not None:
-                after["expose_raw"] = raw
-            if expires is not None:
-                after["expires_at"] = validation.expiry(expires, self._audit_log.now())
-            return await self._update(session, record, "key.set", after)
+        record = _usable(rows, key_id)
+        after: dict[str, Any] = {}
+        if name is not None:
+            after["name"] = validation.label(name)
+        grants = {"endpoints": endpoints, "alphas": alphas, "runs": runs, "rate": rate, "ips": ips}
+        after.update(self._granted(grants, record, admin=record.role == Role.ADMIN))
+        if raw is not None:
+            after["expose_raw"] = raw
+        if expires is not None:
+            after["expires_at"] = validation.expiry(expires, self.now())
+        return self._update(rows, record, "key.set", after)
 
     @staticmethod
     def _granted(texts: Mapping[str, str | None], record: KeyRecord, *, admin: bool) -> dict[str, Any]:
@@ -254,44 +255,40 @@ class Keys:
             if name == "endpoints":
                 read[name] = validation.selected(text, admin=admin).dumps()
             elif name == "rate":
-                read.update(validation.rate(text, record.rate).columns())
+                read["limits"] = validation.rate(text, record.rate).dumps()
             elif name == "ips":
                 read["addresses"] = validation.addresses(text)
             else:
                 read[name] = validation.alphas(text, name).dumps()
         return read
 
-    async def suspend(self, key_id: str) -> KeyRecord:
+    @act
+    def suspend(self, rows: Repository, key_id: str) -> KeyRecord:
         """Stop a key until it is reactivated."""
-        async with self._database.transaction() as session:
-            record = await _usable(session, key_id)
-            if record.status == KeyStatus.SUSPENDED:
-                raise AccessError(f"key {record.id} is suspended already; `keys reactivate` lifts it")
-            return await self._update(session, record, "key.suspend", {"status": KeyStatus.SUSPENDED.value})
+        record = _usable(rows, key_id)
+        if record.status == KeyStatus.SUSPENDED:
+            raise AccessError(f"key {record.id} is suspended already; `keys reactivate` lifts it")
+        return self._update(rows, record, "key.suspend", {"status": KeyStatus.SUSPENDED.value})
 
-    async def reactivate(self, key_id: str) -> KeyRecord:
+    @act
+    def reactivate(self, rows: Repository, key_id: str) -> KeyRecord:
         """Let a suspended key work again."""
-        async with self._database.transaction() as session:
-            record = await _usable(session, key_id)
-            if record.status == KeyStatus.ACTIVE:
-                raise AccessError(f"key {record.id} is active already; `keys suspend` stops it")
-            return await self._update(session, record, "key.reactivate", {"status": KeyStatus.ACTIVE.value})
+        record = _usable(rows, key_id)
+        if record.status == KeyStatus.ACTIVE:
+            raise AccessError(f"key {record.id} is active already; `keys suspend` stops it")
+        return self._update(rows, record, "key.reactivate", {"status": KeyStatus.ACTIVE.value})
 
-    async def revoke(self, key_id: str) -> KeyRecord:
+    @act
+    def revoke(self, rows: Repository, key_id: str) -> KeyRecord:
         """End a key for good."""
-        async with self._database.transaction() as session:
-            record = await _usable(session, key_id)
-            return await self._update(session, record, "key.revoke", {"status": KeyStatus.REVOKED.value})
+        record = _usable(rows, key_id)
+        return self._update(rows, record, "key.revoke", {"status": KeyStatus.REVOKED.value})
 
-    async def _update(
-        self, session: Session, record: KeyRecord, action: str, after: dict[str, Any]
-    ) -> KeyRecord:
-        limits = record.rate.columns()
-        before = {name: limits[name] if name in limits else getattr(record, name) for name in after}
-        changed = validation.changes(before, after)
-        await session.execute(sa.update(keys).where(keys.c.id == record.id).values(**after))
-        await self._audit_log.write(session, action, record.id, changed)
-        return await _find_key(session, record.id)
+    def _update(self, rows: Repository, record: KeyRecord, action: str, after: dict[str, Any]) -> KeyRecord:
+        changed = validation.changes({name: getattr(record, name) for name in after}, after)
+        rows.change_key(record.id, after)
+        self.note(rows, action, record.id, changed)
+        return _find_key(rows, record.id)
 
     def to_json(self, record: KeyRecord) -> dict[str, Any]:
         """Return a key for programs: what is in force, and beside it what was granted."""
@@ -302,7 +299,7 @@ class Keys:
             "status": record.status,
             "user_id": record.account_id,
             "email": record.email,
-            "account_active": bool(record.account_active),
+            "account_active": record.account_active,
             "allow": {
                 "endpoints": endpoints_in_force(record).to_json(),
                 "alphas": clamp(record.alphas, record.ceiling_alphas).to_json(),
@@ -313,7 +310,7 @@ class Keys:
                 "alphas": AllowList.loads(record.alphas).to_json(),
                 "runs": AllowList.loads(record.runs).to_json(),
             },
-            "field_policy": {"expose_raw_book": bool(record.expose_raw)},
+            "field_policy": {"expose_raw_book": record.expose_raw},
             "rate_limit": record.rate.to_json(),
             "ips": None if record.addresses is None else json.loads(record.addresses),
             "expires_at": None if record.expires_at is None else instant(record.expires_at).isoformat(),
@@ -323,25 +320,21 @@ class Keys:
 
 def _grants(record: KeyRecord) -> dict[str, Any]:
     """Return what a key was granted, by the columns of the store."""
-    names = ("name", "endpoints", "alphas", "runs", "expose_raw", "addresses", "expires_at")
-    granted = {name: getattr(record, name) for name in names}
-    return granted | {"expose_raw": bool(record.expose_raw)} | record.rate.columns()
+    names = ("name", "endpoints", "alphas", "runs", "expose_raw", "limits", "addresses", "expires_at")
+    return {name: getattr(record, name) for name in names}
 
 
-async def _find_key(session: Session, key_id: str, *, to_change: bool = False) -> KeyRecord:
-    query = SELECT_KEYS.where(keys.c.id == key_id.strip())
-    # The account too: its role decides what the key may be granted.
-    query = query.with_for_update(of=[keys, accounts]) if to_change else query
-    row = await session.fetch_one(session.prepare(query))
-    if row is None:
+def _find_key(rows: Repository, key_id: str, *, to_change: bool = False) -> KeyRecord:
+    record = (rows.key_to_change if to_change else rows.key)(key_id.strip())
+    if record is None:
         # A whole token may have been pasted: it is not repeated.
         shown = repr(key_id) if len(key_id) <= 16 else "that text"
         raise AccessError(f"key: there is none of id {shown}; `keys list` shows the ids, 16 characters each")
-    return KeyRecord.from_row(row)
+    return record
 
 
-async def _usable(session: Session, key_id: str) -> KeyRecord:
-    record = await _find_key(session, key_id, to_change=True)
+def _usable(rows: Repository, key_id: str) -> KeyRecord:
+    record = _find_key(rows, key_id, to_change=True)
     if record.status == KeyStatus.REVOKED:
         raise AccessError(f"key {record.id} was revoked, which is final; `keys issue` makes another")
     return record

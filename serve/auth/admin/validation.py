@@ -13,14 +13,14 @@ from schemas.errors import AccessError
 from schemas.limits import LIMIT_WINDOWS, RATE_EXAMPLE
 from serve.auth.allow_list import ALL, AllowList, Mode
 from serve.auth.client_address import parse_network
-from serve.auth.key_view import microseconds
 from serve.auth.limits.policy import RateLimit
+from serve.auth.store.tables import microseconds
 
 MAX_RATE: Final = 1_000_000_000
 """Largest limit: far beyond what can be served, and within a 32-bit column."""
 _EMAIL: Final = re.compile(r"[^@\s,\x00-\x1f]+@[^@\s,\x00-\x1f]+\.[^@\s,\x00-\x1f.]+")
 _ALPHA: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,127}")
-_WINDOWS: Final = {window.column: window for window in LIMIT_WINDOWS}
+_WINDOWS: Final = {window.option: window for window in LIMIT_WINDOWS}
 
 
 def email(text: str) -> str:
@@ -120,7 +120,7 @@ def rate(text: str, base: RateLimit) -> RateLimit:
                 " To let no call through, suspend the key"
             )
         given[name] = int(number)
-    return RateLimit(tuple((base.columns() | given).values()))
+    return RateLimit(tuple((base.by_option() | given).values()))
 
 
 def expiry(text: str, now_us: int) -> int | None:
@@ -156,12 +156,7 @@ def addresses(text: str) -> str | None:
 
 def changes(before: Mapping[str, object], after: Mapping[str, object]) -> dict[str, list[object]]:
     """Return what differs, as [before, after] by name; refuses when nothing does."""
-    differing = {
-        # One of the databases keeps truth values as numbers.
-        name: [bool(before[name]) if isinstance(value, bool) else before[name], value]
-        for name, value in after.items()
-        if before[name] != value
-    }
+    differing = {name: [before[name], value] for name, value in after.items() if before[name] != value}
     if not differing:
         raise AccessError(
             "nothing to change: every value given is what is set already; name at least one other"

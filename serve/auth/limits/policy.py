@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final, NamedTuple
@@ -28,17 +29,27 @@ class RateLimit:
 
     limits: Limits = tuple(window.default for window in LIMIT_WINDOWS)
 
-    def columns(self) -> dict[str, int | None]:
-        """Return the limits by the columns of the store, which are also what operators write."""
-        return {window.column: limit for window, limit in zip(LIMIT_WINDOWS, self.limits, strict=True)}
+    def by_option(self) -> dict[str, int | None]:
+        """Return the limits by the names that operators write."""
+        return {window.option: limit for window, limit in zip(LIMIT_WINDOWS, self.limits, strict=True)}
+
+    def dumps(self) -> str:
+        """Return `by_option` as the compact text in the store."""
+        return json.dumps(self.by_option(), separators=(",", ":"))
+
+    @classmethod
+    def loads(cls, text: str) -> RateLimit:
+        """Read what `dumps` wrote, also before a window was declared; a damaged store raises ValueError or KeyError."""
+        given = json.loads(text)
+        return cls(tuple(given.get(x.option) if x.optional else given[x.option] for x in LIMIT_WINDOWS))
 
     def to_json(self) -> dict[str, int | None]:
         """Return the `rate_limit` object of the interface."""
         return {window.json_name: limit for window, limit in zip(LIMIT_WINDOWS, self.limits, strict=True)}
 
 
-rate_limit = lru_cache(maxsize=4096)(RateLimit)
-"""The same envelope made once."""
+rate_limit = lru_cache(maxsize=4096)(RateLimit.loads)
+"""A stored envelope, read once."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""The rules of the limiter, pure: no clock, no storage; and how a caller is told what they come to."""
+"""The rules of the limiter, pure: no clock, no storage."""
 
 from __future__ import annotations
 
@@ -14,7 +14,6 @@ _MAX_MONTHS: Final = 4
 """Months whose counts are remembered: the present one, past ones, and those of a clock that was ahead for a while."""
 _TRIM_CALLS: Final = 1024
 """Calls that have left every window before their memory is given back."""
-_HEADERS: Final = tuple(window.headers for window in LIMIT_WINDOWS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,24 +165,3 @@ def _trim(log: CallLog, month: int) -> None:
     if gone > _TRIM_CALLS and gone * 2 > len(log.times):
         del log.times[:gone]
         log.heads = [head - gone for head in log.heads]
-
-
-def whole_seconds(microseconds: int) -> int:
-    """Return the duration in seconds, rounded up, so that whoever waits that long has waited enough."""
-    return -(-microseconds // SECOND_US)
-
-
-def rate_headers(rate: RateLimit, status: LimitStatus) -> dict[str, str]:
-    """Return the ``X-RateLimit-*`` headers, and ``Retry-After`` when the call was refused.
-
-    A window without a limit has none to state, so its three headers are left out.
-    """
-    headers: dict[str, str] = {}
-    for names, limit, used, reset in zip(_HEADERS, rate.limits, status.used, status.reset_us, strict=True):
-        if limit is not None:
-            headers[names[0]] = str(limit)
-            headers[names[1]] = str(limit - used if used < limit else 0)
-            headers[names[2]] = str(-(-reset // SECOND_US))  # `whole_seconds`, spelled out for every call
-    if status.refused is not None:
-        headers["Retry-After"] = str(max(1, whole_seconds(status.retry_us)))
-    return headers

@@ -10,8 +10,7 @@ from typing import Final
 
 from schemas.errors import SettingsError
 from serve.auth.settings import AccessSettings
-from serve.auth.store.database import Database
-from serve.auth.store.keys import keys_without_pepper
+from serve.auth.store.repository import KeyStore, Repository
 from serve.auth.tokens import Digests
 
 _NAMED: Final = 5
@@ -57,7 +56,7 @@ def load_digests(settings: AccessSettings) -> Digests:
     return find_digests(settings)
 
 
-async def require_peppers(settings: AccessSettings, database: Database, now_us: int) -> None:
+async def require_peppers(settings: AccessSettings, store: KeyStore, now_us: int) -> None:
     """Refuse a store with keys in use that none of the peppers here verifies: each of them would answer 401.
 
     Raises
@@ -65,7 +64,7 @@ async def require_peppers(settings: AccessSettings, database: Database, now_us: 
     SettingsError
         Naming the keys, and what to do.
     """
-    keys = await keys_without_pepper(database, find_digests(settings).known, now_us)
+    keys = await store.run(Repository.keys_without_pepper, find_digests(settings).known, now_us)
     if not keys:
         return
     path = _file(settings)

@@ -1,26 +1,18 @@
-"""The store in an SQLite file, read in the event loop.
-
-A read by primary key takes a few dozen microseconds, less than handing it to a thread would.
-"""
+"""The engine of a store in an SQLite file, and what its failures mean."""
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import os
 import sqlite3
-from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
-from sqlalchemy.dialects.sqlite import pysqlite
-from sqlalchemy.sql.expression import ClauseElement
+import sqlalchemy as sa
 
-from schemas.errors import SettingsError, StorageUnavailable
-from serve.auth.store.database import DuplicateRow, Prepared, Row, Session
+from schemas.errors import SettingsError
 
-_DIALECT: Final = pysqlite.dialect(paramstyle="named")
 READ_WAIT_SECONDS: Final = 0.25
 """How long a call waits for a locked file; readers are only ever locked out while the file is recovered."""
 WRITE_WAIT_SECONDS: Final = 10.0
@@ -54,25 +46,75 @@ def create_file(path: Path) -> None:
         ) from error
 
 
-def _connect(path: Path, wait_s: float, options: str) -> sqlite3.Connection:
-    # Autocommit: a transaction is only what `transaction` begins.
-    return sqlite3.connect(
+def make_engine(path: Path, *, writable: bool) -> sa.Engine:
+    """Return an engine of one connection, opened when it is first used; the file has to be there.
+
+    A writer holds the file's write lock from the start of its transaction. A reader is in autocommit mode: it sees every
+    commit at its next query.
+    """
+    options: dict[str, Any] = {
+        "poolclass": sa.StaticPool,
+        "pool_reset_on_return": None,
+        "hide_parameters": True,
+    }
+    if not writable:
+        reader = sa.create_engine(
+            "sqlite://",
+            creator=partial(_reader, path),
+            isolation_level="AUTOCOMMIT",
+            skip_autocommit_rollback=True,
+            **options,
+        )
+
+        @sa.event.listens_for(reader, "checkout")
+        def _connect_anew(connection: sqlite3.Connection, _record: object, _proxy: object) -> None:
+            if isinstance(connection, _Immutable) and connection.is_used:
+                raise sa.exc.DisconnectionError
+            if isinstance(connection, _Immutable):
+                connection.is_used = True
+
+        return reader
+    writer = sa.create_engine("sqlite://", creator=partial(_writer, path), **options)
+
+    # The driver's own notion of transactions leaves schema changes outside of them.
+    @sa.event.listens_for(writer, "begin")
+    def _lock_at_once(connection: sa.Connection) -> None:
+        connection.exec_driver_sql("BEGIN IMMEDIATE")
+
+    return writer
+
+
+def reason(path: Path, error: BaseException) -> str:
+    """Return what a failure of an engine means."""
+    cause = getattr(error, "orig", error)
+    known = _REASONS.get(getattr(cause, "sqlite_errorcode", 0) & 0xFF, str(cause))
+    return f"the access store {path} cannot be used: {known}"
+
+
+class _Immutable(sqlite3.Connection):
+    """Reads a file as if nobody could change it, for one look-up."""
+
+    is_used = False
+
+
+def _connect(path: Path, wait_s: float, options: str, **more: Any) -> sqlite3.Connection:
+    connection: sqlite3.Connection = sqlite3.connect(
         f"{path.absolute().as_uri()}?{options}",
         uri=True,
         timeout=wait_s,
         isolation_level=None,
         check_same_thread=False,
+        **more,
     )
+    return connection
 
 
-def _opened(path: Path, *, writable: bool) -> sqlite3.Connection:
+def _opened(path: Path, wait_s: float, *pragmas: str) -> sqlite3.Connection:
     """Open a file that is there, and have SQLite make what it needs beside it."""
-    connection = _connect(path, WRITE_WAIT_SECONDS if writable else READ_WAIT_SECONDS, "mode=rw")
+    connection = _connect(path, wait_s, "mode=rw")
     try:
-        connection.execute("PRAGMA foreign_keys = ON")
-        connection.execute("PRAGMA synchronous = FULL")
-        if not writable:
-            connection.execute("PRAGMA query_only = ON")
+        for pragma in pragmas:
+            connection.execute(f"PRAGMA {pragma}")
         connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
     except BaseException:
         connection.close()
@@ -80,22 +122,24 @@ def _opened(path: Path, *, writable: bool) -> sqlite3.Connection:
     return connection
 
 
-@contextmanager
-def reading(path: Path) -> Iterator[sqlite3.Connection]:
-    """Open a file for a moment, also on a disk that is full or read-only; raises `sqlite3.Error`.
+def _writer(path: Path) -> sqlite3.Connection:
+    # With a write-ahead log readers never wait for an operator's command.
+    return _opened(path, WRITE_WAIT_SECONDS, "journal_mode = WAL", "foreign_keys = ON", "synchronous = FULL")
+
+
+def _reader(path: Path) -> sqlite3.Connection:
+    """Open a file to read it, also on a disk that is full or read-only.
 
     To share a file SQLite makes two more beside it. Where it cannot, nobody else can write either, and the file says all
     there is unless a write-ahead log lies beside it. What is read then is read from the disk each time, so that a commit
     is seen as soon as somebody can make one again.
     """
     try:
-        connection = _opened(path, writable=False)
+        return _opened(path, READ_WAIT_SECONDS, "query_only = ON")
     except sqlite3.OperationalError:
         if _has_log(path):
             raise
-        connection = _connect(path, READ_WAIT_SECONDS, "mode=ro&immutable=1")
-    with contextlib.closing(connection):
-        yield connection
+        return _connect(path, READ_WAIT_SECONDS, "mode=ro&immutable=1", factory=_Immutable)
 
 
 def _has_log(path: Path) -> bool:
@@ -103,108 +147,3 @@ def _has_log(path: Path) -> bool:
     with contextlib.suppress(FileNotFoundError):
         return os.stat(f"{path}-wal").st_size > 0  # noqa: PTH116 - called for a name that is not a Path
     return False
-
-
-class SqliteDatabase:
-    """A connection to the file; see :class:`serve.auth.store.database.Database`.
-
-    Parameters
-    ----------
-    path
-        The file, at the current schema.
-    writable
-        False for serving, which then cannot change a row by mistake, and reads from a full or read-only disk too.
-
-    Raises
-    ------
-    StorageUnavailable
-        When it cannot be opened; a file that is only read may also be opened later.
-    """
-
-    def __init__(self, path: Path, *, writable: bool) -> None:
-        self._path = path
-        self._writable = writable
-        self._one_writer = asyncio.Lock()
-        self._connection: sqlite3.Connection | None = None
-        try:
-            self._connection = _opened(path, writable=writable)
-        except sqlite3.DatabaseError as error:
-            if writable:
-                raise self._failure(error) from error
-
-    def _failure(self, error: sqlite3.DatabaseError) -> Exception:
-        """Return what a failure means to the caller."""
-        code = getattr(error, "sqlite_errorcode", 0)
-        if code in (sqlite3.SQLITE_CONSTRAINT_UNIQUE, sqlite3.SQLITE_CONSTRAINT_PRIMARYKEY):
-            return DuplicateRow()
-        if isinstance(error, sqlite3.IntegrityError | sqlite3.ProgrammingError | sqlite3.InterfaceError):
-            return error
-        reason = _REASONS.get(code & 0xFF, str(error))
-        return StorageUnavailable(f"the access store {self._path} cannot be used: {reason}")
-
-    @contextmanager
-    def _reader(self) -> Iterator[sqlite3.Connection]:
-        try:
-            if self._connection is not None:
-                yield self._connection
-                return
-            with contextlib.suppress(sqlite3.DatabaseError):
-                self._connection = _opened(self._path, writable=False)  # there is room again
-            with reading(self._path) as connection:
-                yield connection
-        except sqlite3.DatabaseError as error:
-            raise self._failure(error) from error
-
-    def prepare(self, statement: ClauseElement) -> Prepared:
-        """Compile a statement."""
-        return Prepared(statement, _DIALECT)
-
-    async def fetch(self, prepared: Prepared, **values: Any) -> list[Row]:
-        """Run a query and return its rows."""
-        with self._reader() as connection:
-            return connection.execute(prepared.text, prepared.fixed | values).fetchall()
-
-    async def fetch_one(self, prepared: Prepared, **values: Any) -> Row | None:
-        """Run a query and return its first row, None when there is none."""
-        with self._reader() as connection:
-            row: Row | None = connection.execute(prepared.text, prepared.fixed | values).fetchone()
-            return row
-
-    async def execute(self, statement: ClauseElement) -> None:
-        """Run a statement that changes rows."""
-        self._run(statement)
-
-    def _run(self, statement: ClauseElement | str) -> None:
-        assert self._connection is not None, "a store opened for writing has its connection"
-        try:
-            if isinstance(statement, str):
-                self._connection.execute(statement)
-            else:
-                prepared = self.prepare(statement)
-                self._connection.execute(prepared.text, prepared.fixed)
-        except sqlite3.DatabaseError as error:
-            raise self._failure(error) from error
-
-    @asynccontextmanager
-    async def transaction(self) -> AsyncIterator[Session]:
-        """Begin a transaction, holding the file's write lock from the start."""
-        async with self._one_writer:
-            self._run("BEGIN IMMEDIATE")
-            try:
-                yield self
-                self._run("COMMIT")
-            except BaseException:
-                # A full disk ends a transaction by itself.
-                if self._connection is not None and self._connection.in_transaction:
-                    self._run("ROLLBACK")
-                raise
-
-    async def close(self) -> None:
-        """Close the file."""
-        if self._connection is None:
-            return
-        if self._writable:
-            # The next commit then begins the write-ahead log anew and takes no more room on the disk.
-            with contextlib.suppress(sqlite3.Error):
-                self._connection.execute("PRAGMA wal_checkpoint(PASSIVE)")
-        self._connection.close()

@@ -1,17 +1,16 @@
 """The store's tables, declared once for SQLite and PostgreSQL.
 
-Times are whole microseconds since 1970 in UTC and documents are JSON text, so that both databases hold the
-same values and neither rounds nor re-spells them.
+Times are whole microseconds since 1970 in UTC and documents (allow-lists, limits, addresses) are JSON text, so that both
+databases hold the same values and neither rounds nor re-spells them.
 """
 
 from __future__ import annotations
 
+from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from typing import Final
 
 import sqlalchemy as sa
-
-from schemas.limits import LIMIT_WINDOWS
 
 NAMING: Final = {
     "ix": "ix_%(table_name)s_%(column_0_N_name)s",
@@ -24,8 +23,19 @@ NAMING: Final = {
 
 VERSION_TABLE: Final = "access_schema_version"
 """Where the migrations record the revision reached; without it the database is empty."""
-REVISION: Final = "0002"
+REVISION: Final = "0003"
 """The last of the migrations: what this program works with."""
+_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+def instant(microseconds: int) -> datetime:
+    """Return a stored time as a datetime in UTC, exact to the microsecond."""
+    return _EPOCH + timedelta(microseconds=microseconds)
+
+
+def microseconds(moment: datetime) -> int:
+    """Return an aware datetime as it is stored."""
+    return (moment - _EPOCH) // timedelta(microseconds=1)
 
 
 class Role(StrEnum):
@@ -79,13 +89,11 @@ keys = sa.Table(
     sa.Column("alphas", sa.Text, nullable=False),
     sa.Column("runs", sa.Text, nullable=False),
     sa.Column("expose_raw", sa.Boolean, nullable=False),
-    *(sa.Column(window.column, sa.Integer, nullable=window.optional) for window in LIMIT_WINDOWS),
+    sa.Column("limits", sa.Text, nullable=False),
     sa.Column("addresses", sa.Text),
     sa.Column("expires_at", sa.BigInteger),
     sa.Column("created_at", sa.BigInteger, nullable=False),
     _one_of("status", KeyStatus),
-    # No limit is below 1. The first migration checks its four columns together, later ones each its own; a null passes.
-    sa.CheckConstraint(" AND ".join(f"{window.column} > 0" for window in LIMIT_WINDOWS), name="rate"),
 )
 """Issued keys: what verifies a secret, never the secret."""
 

@@ -1,4 +1,4 @@
-"""How Alembic runs the migrations: on a live SQLite connection, or as a script for PostgreSQL."""
+"""How Alembic runs the migrations: on the connection it is given, inside the transaction its caller began."""
 
 from __future__ import annotations
 
@@ -6,21 +6,10 @@ from alembic import context
 
 from serve.auth.store.tables import VERSION_TABLE, metadata
 
-
-def run() -> None:
-    """Run what the command asked for, inside the transaction its caller began."""
-    connection = context.config.attributes.get("connection")
-    if connection is None:
-        context.configure(dialect_name="postgresql", literal_binds=True, version_table=VERSION_TABLE)
-    else:
-        context.configure(
-            connection=connection,
-            target_metadata=metadata,
-            version_table=VERSION_TABLE,
-            render_as_batch=True,
-            transactional_ddl=False,
-        )
-    context.run_migrations()
-
-
-run()
+context.configure(
+    connection=context.config.attributes["connection"],
+    target_metadata=metadata,
+    version_table=VERSION_TABLE,
+    transactional_ddl=False,
+)
+context.run_migrations()

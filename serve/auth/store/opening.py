@@ -1,0 +1,101 @@
+"""Opening the store: of the sort its address names, and at the revision this program works with."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from schemas.errors import SettingsError, StorageUnavailable
+from schemas.extras import extra
+from serve.auth.settings import AccessSettings, StoreLocation
+from serve.auth.store import sqlite
+from serve.auth.store.repository import ANSWER_WAIT_SECONDS, KeyStore, Repository
+from serve.auth.store.tables import REVISION
+
+
+def store_at(location: StoreLocation, *, writable: bool, wait_s: float = ANSWER_WAIT_SECONDS) -> KeyStore:
+    """Return a store whatever its revision; it connects when it is first used."""
+    if location.path is not None:
+        engine = sqlite.make_engine(location.path, writable=writable)
+        return KeyStore(engine, partial(sqlite.reason, location.path))
+    with extra("postgres", "an access store in PostgreSQL"):
+        from serve.auth.store import postgres  # noqa: PLC0415 - only for stores that lie there
+
+    return KeyStore(
+        postgres.make_engine(location, writable=writable), partial(postgres.reason, location), wait_s
+    )
+
+
+async def revision(location: StoreLocation, store: KeyStore | None = None) -> str | None:
+    """Return the revision a store is at, None for an empty one or a file that is not there.
+
+    Raises
+    ------
+    SettingsError
+        When a server was reached and refuses what the address says.
+    StorageUnavailable
+        When it does not answer.
+    """
+    if location.path is not None and not location.path.exists():
+        return None
+    opened = store or store_at(location, writable=False)
+    try:
+        return await opened.run(Repository.revision)
+    except StorageUnavailable as error:
+        if location.path is None:
+            from serve.auth.store.postgres import is_refusal  # noqa: PLC0415 - as above
+
+            if is_refusal(error.__cause__):
+                raise SettingsError(str(error)) from error.__cause__
+        raise
+    finally:
+        if store is None:
+            await opened.close()
+
+
+async def open_store(settings: AccessSettings, *, writable: bool, create: bool = True) -> KeyStore:
+    """Open the store, at the schema this program works with.
+
+    Only an empty store is set up without asking; one at another revision is refused with the command that migrates it.
+
+    Parameters
+    ----------
+    settings
+        Of the deployment.
+    writable
+        False to read only.
+    create
+        False to refuse where there is no store yet.
+
+    Raises
+    ------
+    SettingsError
+        When there is no store and none is to be made, or it is at another revision than this program's.
+    StorageUnavailable
+        When it does not answer.
+    """
+    location = settings.location
+    store = store_at(location, writable=writable)
+    try:
+        found = await revision(location, store)
+        if found is None and create:
+            from serve.auth.store.migrate import upgrade  # noqa: PLC0415 - a third of a second that most starts do without
+
+            await upgrade(location)
+        else:
+            _require_current(location, found)
+    except BaseException:
+        await store.close()
+        raise
+    return store
+
+
+def _require_current(location: StoreLocation, found: str | None) -> None:
+    if found is None:
+        raise SettingsError(
+            f"there is no access store in {location.shown}: `accounts create` makes it; --access or ALPHA_RESULTS_ACCESS names another"
+        )
+    if found != REVISION:
+        raise SettingsError(
+            f"the access store {location.shown} is at revision {found} and this program works with {REVISION}:"
+            " run `alpha-results serve access upgrade`, or the program that made it"
+        )

@@ -1,0 +1,320 @@
+"""Accounts, keys and the audit log: every statement, written once, and how it reaches either database."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING, Any, Concatenate, Final, NamedTuple, ParamSpec, TypeVar
+
+import sqlalchemy as sa
+
+from schemas.errors import AlphaResultsError, StorageUnavailable
+from serve.auth.allow_list import AllowList
+from serve.auth.limits.policy import RateLimit, rate_limit
+from serve.auth.store.tables import VERSION_TABLE, KeyStatus, Role, accounts, audit, instant, keys
+
+if TYPE_CHECKING:
+    from sqlalchemy.ext.asyncio import AsyncEngine
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+ANSWER_WAIT_SECONDS: Final = 5.0
+"""Seconds to wait for a connection and an answer before PostgreSQL counts as away."""
+
+
+class KeyRecord(NamedTuple):
+    """One key with its account, as stored; lists and limits are the stored texts."""
+
+    id: str
+    name: str
+    digest: bytes
+    pepper_id: str
+    status: str
+    endpoints: str
+    alphas: str
+    runs: str
+    expose_raw: bool
+    limits: str
+    addresses: str | None
+    expires_at: int | None
+    created_at: int
+    account_id: str
+    email: str
+    role: str
+    account_active: bool
+    ceiling_endpoints: str
+    ceiling_alphas: str
+    ceiling_runs: str
+
+    def __repr__(self) -> str:
+        """Leave the digest out."""
+        return f"KeyRecord(id={self.id!r})"
+
+    @property
+    def rate(self) -> RateLimit:
+        """The limits, read."""
+        return rate_limit(self.limits)
+
+
+@dataclass(frozen=True, slots=True)
+class Account:
+    """An account as stored; the fields are the table's columns, in their order."""
+
+    id: str
+    email: str
+    role: str
+    active: bool
+    ceiling_endpoints: str
+    ceiling_alphas: str
+    ceiling_runs: str
+    created_at: int
+
+    @property
+    def is_admin(self) -> bool:
+        """Whether the role gives administrative routes."""
+        return self.role == Role.ADMIN
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the account for programs."""
+        ceiling = {
+            name: AllowList.loads(getattr(self, f"ceiling_{name}")).to_json()
+            for name in ("endpoints", "alphas", "runs")
+        }
+        return {
+            "user_id": self.id,
+            "email": self.email,
+            "role": self.role,
+            "active": self.active,
+            "ceiling": ceiling,
+            "created_at": instant(self.created_at).isoformat(),
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One act, as the audit log has it.
+
+    Attributes
+    ----------
+    id
+        Ascending in the order written.
+    at
+        When, in UTC.
+    actor, action, subject
+        Who did what to which account or key.
+    detail
+        What was set, or what changed from what to what; never a secret or a digest.
+    """
+
+    id: int
+    at: str
+    actor: str
+    action: str
+    subject: str
+    detail: dict[str, Any]
+
+
+_OF_ACCOUNT: Final = {"account_id": accounts.c.id, "account_active": accounts.c.active}
+_KEYS: Final = sa.select(
+    *(
+        _OF_ACCOUNT[name].label(name)
+        if name in _OF_ACCOUNT
+        else (keys.c if name in keys.c else accounts.c)[name]
+        for name in KeyRecord._fields
+    )
+).join_from(keys, accounts, keys.c.account_id == accounts.c.id)
+_KEY: Final = _KEYS.where(keys.c.id == sa.bindparam("wanted"))
+_ACCOUNTS: Final = sa.select(*(accounts.c[entry.name] for entry in fields(Account)))
+_VERSION: Final = sa.table(VERSION_TABLE, sa.column("version_num"))
+
+
+class Repository:
+    """What is read and written over one connection, in whatever transaction it is.
+
+    Parameters
+    ----------
+    connection
+        Of either database; its errors are SQLAlchemy's, a unique value that is taken an ``IntegrityError``.
+    """
+
+    __slots__ = ("connection",)
+
+    def __init__(self, connection: sa.Connection) -> None:
+        self.connection = connection
+
+    def revision(self) -> str | None:
+        """Return the revision the store is at, None for an empty one."""
+        if not sa.inspect(self.connection).has_table(VERSION_TABLE):
+            return None
+        found: str | None = self.connection.execute(sa.select(_VERSION.c.version_num)).scalar()
+        return found
+
+    def key(self, key_id: str) -> KeyRecord | None:
+        """Return a key with its account as they are at this moment; None when there is no such key."""
+        row = self.connection.execute(_KEY, {"wanted": key_id}).first()
+        return None if row is None else KeyRecord._make(row)
+
+    def key_to_change(self, key_id: str) -> KeyRecord | None:
+        """Return a key, locked with its account until the transaction ends: the account's role decides what it may be granted."""
+        query = _KEY.with_for_update(of=[keys, accounts])
+        row = self.connection.execute(query, {"wanted": key_id}).first()
+        return None if row is None else KeyRecord._make(row)
+
+    def keys(self, account_id: str | None = None, *, revoked: bool = False) -> list[KeyRecord]:
+        """Return keys, newest first: of one account or all, with or without the revoked ones."""
+        query = _KEYS.order_by(keys.c.created_at.desc(), keys.c.id)
+        if account_id is not None:
+            query = query.where(keys.c.account_id == account_id)
+        if not revoked:
+            query = query.where(keys.c.status != KeyStatus.REVOKED.value)
+        return [KeyRecord._make(row) for row in self.connection.execute(query)]
+
+    def keys_without_pepper(self, known: frozenset[str], now_us: int) -> list[str]:
+        """Return the ids of keys in use whose digest none of the known peppers verifies, oldest first."""
+        query = (
+            sa.select(keys.c.id)
+            .where(
+                keys.c.status != KeyStatus.REVOKED.value,
+                sa.or_(keys.c.expires_at.is_(None), keys.c.expires_at > now_us),
+                keys.c.pepper_id.not_in(sorted(known)),
+            )
+            .order_by(keys.c.created_at, keys.c.id)
+        )
+        return list(self.connection.execute(query).scalars())
+
+    def add_key(self, values: Mapping[str, Any]) -> None:
+        """Add a key, given by column."""
+        self.connection.execute(sa.insert(keys).values(values))
+
+    def change_key(self, key_id: str, values: Mapping[str, Any]) -> None:
+        """Set columns of a key."""
+        self.connection.execute(sa.update(keys).where(keys.c.id == key_id).values(values))
+
+    def account(self, email_or_id: str, *, to_change: bool = False) -> Account | None:
+        """Return an account, locked until the transaction ends when it is to change; None when there is no such account."""
+        query = _ACCOUNTS.where(sa.or_(accounts.c.email == email_or_id.lower(), accounts.c.id == email_or_id))
+        row = self.connection.execute(query.with_for_update() if to_change else query).first()
+        return None if row is None else Account(*row)
+
+    def accounts(self) -> list[Account]:
+        """Return every account, oldest first."""
+        query = _ACCOUNTS.order_by(accounts.c.created_at, accounts.c.id)
+        return [Account(*row) for row in self.connection.execute(query)]
+
+    def add_account(self, account: Account) -> None:
+        """Add an account."""
+        values = {entry.name: getattr(account, entry.name) for entry in fields(Account)}
+        self.connection.execute(sa.insert(accounts).values(values))
+
+    def change_account(self, account_id: str, values: Mapping[str, Any]) -> None:
+        """Set columns of an account."""
+        self.connection.execute(sa.update(accounts).where(accounts.c.id == account_id).values(values))
+
+    def add_entry(self, at: int, actor: str, action: str, subject: str, detail: str) -> None:
+        """Add a row to the audit log; `detail` is JSON text."""
+        values = {"at": at, "actor": actor, "action": action, "subject": subject, "detail": detail}
+        self.connection.execute(sa.insert(audit).values(values).inline())
+
+    def entries(self, subject: str | None, limit: int) -> list[Entry]:
+        """Return the newest rows of the audit log, newest first, of one account or key or of all."""
+        query = sa.select(audit).order_by(audit.c.id.desc()).limit(limit)
+        if subject is not None:
+            query = query.where(audit.c.subject == subject)
+        return [
+            Entry(
+                row.id,
+                instant(row.at).isoformat(),
+                row.actor,
+                row.action,
+                row.subject,
+                json.loads(row.detail),
+            )
+            for row in self.connection.execute(query)
+        ]
+
+
+class KeyStore:
+    """The store, open; see :func:`serve.auth.store.opening.open_store`.
+
+    Parameters
+    ----------
+    engine
+        SQLite is asked in the event loop, as a read by primary key takes less than handing it to a thread would; PostgreSQL
+        through asyncpg.
+    reason
+        Says why an exception of the engine or its driver left the store without an answer.
+    wait_s
+        Seconds that PostgreSQL has for an act, connecting included.
+    """
+
+    def __init__(
+        self,
+        engine: sa.Engine | AsyncEngine,
+        reason: Callable[[BaseException], str],
+        wait_s: float = ANSWER_WAIT_SECONDS,
+    ) -> None:
+        self._engine = engine
+        self._reason = reason
+        self._wait_s = wait_s
+
+    async def run(
+        self, act: Callable[Concatenate[Repository, P], T], /, *args: P.args, **kwargs: P.kwargs
+    ) -> T:
+        """Run an act in one transaction, which an exception takes back, and return what it returns.
+
+        Raises
+        ------
+        StorageUnavailable
+            When the database did not answer, or not in time.
+        """
+        engine = self._engine
+
+        def work(connection: sa.Connection) -> T:
+            return _in_transaction(connection, lambda: act(Repository(connection), *args, **kwargs))
+
+        if isinstance(engine, sa.Engine):
+            try:
+                with engine.connect() as connection:
+                    return work(connection)
+            except sa.exc.DBAPIError as error:
+                raise StorageUnavailable(self._reason(error)) from error
+        try:
+            async with asyncio.timeout(self._wait_s):
+                waiting = await engine.connect()
+                try:
+                    return await waiting.run_sync(work)
+                finally:
+                    await waiting.close()
+        except AlphaResultsError:
+            raise
+        except Exception as error:
+            # When a server dies asyncpg raises nearly everything it has, faults of its own included.
+            raise StorageUnavailable(self._reason(error)) from error
+
+    async def close(self) -> None:
+        """Close every connection; those that a dead server left are dropped."""
+        if isinstance(self._engine, sa.Engine):
+            self._engine.dispose()
+            return
+        with contextlib.suppress(
+            Exception
+        ):  # whatever the driver says about it, nothing is to be done any more
+            async with asyncio.timeout(self._wait_s):
+                await self._engine.dispose()
+
+
+def _in_transaction(connection: sa.Connection, act: Callable[[], T]) -> T:
+    transaction = connection.begin()
+    try:
+        result = act()
+    except BaseException:
+        # Where the connection is gone the server has rolled back; what went wrong first is what is raised.
+        with contextlib.suppress(Exception):
+            transaction.rollback()
+        raise
+    transaction.commit()
+    return result
