@@ -19,6 +19,7 @@ from litestar.handlers import ASGIRouteHandler
 
 from schemas.endpoints import ENDPOINTS
 from schemas.errors import ApiError
+from schemas.extras import extra
 from serve import explorer as explorer_pages
 from serve import settings
 from serve.auth.settings import AccessSettings
@@ -56,6 +57,7 @@ from serve.sharing.profile import PATH as SHARING
 from serve.state import ServerState, values
 
 if TYPE_CHECKING:
+    from serve.agents.server import Agents
     from serve.observability.metrics import Instruments
 
 ROUTES: Final[dict[str, EndpointFunction]] = {
@@ -75,6 +77,9 @@ ROUTES: Final[dict[str, EndpointFunction]] = {
     **admin.ROUTES,
 }
 """Registry id -> what answers it."""
+
+AGENTS: Final = "/mcp"
+"""Where agents are answered."""
 
 
 def create(
@@ -103,11 +108,14 @@ def create(
 
     handlers = [EndpointHandler(service, ENDPOINTS[name], function) for name, function in ROUTES.items()]
     files = Files(service)
+    agents = _agents(service) if program.agents else None
 
     @asynccontextmanager
     async def lifespan(_: Litestar) -> AsyncIterator[None]:
         async with AsyncExitStack() as stack:
             await stack.enter_async_context(service)
+            if agents is not None:
+                await stack.enter_async_context(agents.running(logged))
             if instruments is not None:
                 await stack.enter_async_context(
                     instruments.sampling(lambda: values(service, logged.in_flight))
@@ -121,6 +129,7 @@ def create(
         files,
         lifespan,
         service=service,
+        agents=agents,
         docs=program.api_docs == "on",
         explorer=program.explorer,
     )
@@ -150,6 +159,7 @@ def application(
     lifespan: Callable[[Litestar], AbstractAsyncContextManager[None]],
     *,
     service: ServerState,
+    agents: Application | None,
     docs: bool,
     explorer: bool,
 ) -> Application:
@@ -165,12 +175,15 @@ def application(
         What is open while the server runs.
     service
         What answers are made with.
+    agents
+        Answers agents; None where they are not served.
     docs, explorer
         Whether these pages are served.
     """
     made: Any = Litestar(
         [
-            _mounted(files),
+            _mounted(FILES, files),
+            *(() if agents is None else (_mounted(AGENTS, agents),)),
             *(handler.route() for handler in handlers),
             sharing.router(service),
             *(api_docs.routes() if docs else ()),
@@ -186,13 +199,21 @@ def application(
     return found
 
 
-def _mounted(files: Files) -> ASGIRouteHandler:
-    """Return the handler of everything below the path of links, whatever the method."""
+def _agents(service: ServerState) -> Agents:
+    with extra("agents", "ALPHA_RESULTS_AGENTS"):
+        from serve.agents.server import (  # noqa: PLC0415 - an extra, loaded where it is switched on
+            Agents,
+        )
+    return Agents(service)
+
+
+def _mounted(path: str, inner: Application) -> ASGIRouteHandler:
+    """Return the handler of everything below a path, whatever the method."""
 
     async def answer(scope: Any, receive: Any, send: Any) -> None:
-        await files(scope, receive, send)
+        await inner(scope, receive, send)
 
-    return asgi(FILES, is_mount=True, copy_scope=False)(answer)
+    return asgi(path, is_mount=True, copy_scope=False)(answer)
 
 
 def _unrouted(request: Request[Any, Any, Any], error: HTTPException) -> Response[bytes]:

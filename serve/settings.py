@@ -51,6 +51,7 @@ class Settings:
     build: str | None = _declared("build")
     api_docs: str = _declared("api_docs")
     explorer: bool = _declared("explorer")
+    agents: bool = _declared("agents")
     log_level: str = _declared("log_level")
     log_format: str = _declared("log_format")
     max_connections: int = _declared("max_connections")

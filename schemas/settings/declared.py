@@ -221,6 +221,13 @@ GROUPS: Final = (
                 default=False,
             ),
             Setting(
+                name="agents",
+                read=switch,
+                type="switch",
+                meaning="Serve tools for agents at /mcp, by the Model Context Protocol, to the same keys; needs the extra `agents`.",
+                default=False,
+            ),
+            Setting(
                 name="log_level",
                 read=make_choice("debug", "info", "warning", "error"),
                 type="word",

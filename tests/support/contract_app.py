@@ -242,12 +242,15 @@ def target(
     return f"{filled}?{pairs}" if pairs else filled
 
 
-def settings(root: Path, prices: Path | str | None = None, archives: str | None = None) -> Settings:
+def settings(
+    root: Path, prices: Path | str | None = None, archives: str | None = None, *, agents: bool = False
+) -> Settings:
     """Return what the program under test is told."""
     return Settings(
         datasets=str(root),
         market_data=None if prices is None else str(prices),
         archives=archives,
+        agents=agents,
         threads=2,
         refresh_seconds=60.0,
     )

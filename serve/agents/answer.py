@@ -1,0 +1,99 @@
+"""What a tool answers: figures with units and the snapshot they are of, within a bound of bytes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+import orjson
+
+from schemas.endpoints import ENDPOINTS
+from schemas.objects import PAYLOADS
+from schemas.units import Unit
+
+MAX_BYTES: Final = 8192
+"""Of an answer: what an agent reads without losing its thread."""
+_DIGITS: Final = 6
+_FEWEST: Final = 2
+"""Entries that a list keeps when it is cut."""
+_SHORT: Final = 200
+"""Characters that a text keeps when it is cut."""
+
+
+def units_of(endpoint: str, data: Any) -> dict[str, str]:
+    """Return member -> unit of the numbers in an answer of an endpoint, as they are declared."""
+    present = set(_names(data))
+    declared = PAYLOADS[ENDPOINTS[endpoint].row].walk()
+    return {
+        field.name: field.unit_text or field.unit.value
+        for _, field in declared
+        if field.name in present and (field.unit_text or field.unit is not Unit.NONE)
+    }
+
+
+def fit(parts: Mapping[str, Mapping[str, Any]], limit: int = MAX_BYTES) -> str:
+    """Return the parts of an answer as JSON within a bound.
+
+    Parameters
+    ----------
+    parts
+        JSON-ready, by name. Numbers are rounded to six significant digits.
+    limit
+        Bytes at most, of room for a part's name and address in each.
+
+    Returns
+    -------
+    str
+        With ``cut`` where something is left out: the path of a list with how many entries are shown and of how many, the
+        path of a text with its characters, or of a member that is left out altogether.
+    """
+    document: Any = _rounded(dict(parts))
+    cut: dict[str, Any] = {}
+    while len(text := orjson.dumps(document | ({"cut": cut} if cut else {}))) > limit:
+        size, path, owner, name = max(_members(document), key=lambda member: member[0])
+        value = owner[name]
+        if isinstance(value, list) and len(value) > _FEWEST:
+            cut[path] = {
+                "of": cut.get(path, {"of": len(value)})["of"],
+                "shown": max(_FEWEST, len(value) * 3 // 4),
+            }
+            del value[cut[path]["shown"] :]
+        elif isinstance(value, str) and len(value) > _SHORT:
+            cut[path] = {"of": len(value), "shown": _SHORT}
+            owner[name] = f"{value[:_SHORT]}…"
+        else:
+            cut = {known: entry for known, entry in cut.items() if not known.startswith(path)}
+            cut[path] = {"bytes": size, "shown": 0}
+            del owner[name]
+    return text.decode()
+
+
+def _members(value: Any, path: str = "") -> Iterator[tuple[int, str, Any, str]]:
+    """Yield what can be cut: lists, long texts, and members of what a part says, with its size, path and owner."""
+    depth = path.count(".")
+    for name, entry in value.items() if isinstance(value, dict) else ():
+        here = f"{path}.{name}" if path else name
+        if (isinstance(entry, list) and len(entry) > _FEWEST) or (
+            isinstance(entry, str) and len(entry) > _SHORT
+        ):
+            # Lists and texts are cut before anything is left out.
+            yield len(orjson.dumps(entry)) + 2**20, here, value, name
+        elif depth >= 2 or (depth == 1 and name == "units"):
+            yield len(orjson.dumps(entry)), here, value, name
+        yield from _members(entry, here)
+
+
+def _rounded(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {name: _rounded(entry) for name, entry in value.items()}
+    if isinstance(value, list):
+        return [_rounded(entry) for entry in value]
+    return float(f"{value:.{_DIGITS}g}") if isinstance(value, float) else value
+
+
+def _names(value: Any) -> list[str]:
+    if isinstance(value, dict):
+        return [name for key, entry in value.items() for name in (key, *_names(entry))]
+    if isinstance(value, list):
+        return [name for entry in value for name in _names(entry)]
+    return []

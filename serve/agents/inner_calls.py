@@ -1,0 +1,99 @@
+"""Calls of ``/v1`` from within the process, with the key, address and request id of the call that causes them.
+
+A tool goes the same way as any caller: the same checks, grants and limits, one counted call for each question, a log line each.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+from urllib.parse import quote, urlencode
+
+import orjson
+
+from schemas.endpoints import ENDPOINTS
+from serve.http.request import Application, Message, Scope
+
+_PASSED_ON: Final = frozenset({b"authorization", b"x-api-key", b"x-forwarded-for", b"forwarded", b"host"})
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One question to an endpoint.
+
+    Attributes
+    ----------
+    endpoint
+        Registry id.
+    path, query
+        Values of the path's placeholders and of the query; a query value of None is left out.
+    """
+
+    endpoint: str
+    path: Mapping[str, str] = field(default_factory=dict)
+    query: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def target(self) -> tuple[str, str]:
+        """The path and the query string, encoded."""
+        path = ENDPOINTS[self.endpoint].path
+        for name, value in self.path.items():
+            path = path.replace(f"{{{name}}}", quote(value, safe=""))
+        return path, urlencode({name: value for name, value in self.query.items() if value is not None})
+
+    @property
+    def address(self) -> str:
+        """The call as a caller of the interface would make it."""
+        path, query = self.target
+        return f"GET {path}?{query}" if query else f"GET {path}"
+
+
+async def ask(application: Application, outer: Scope, request_id: str, call: Call) -> tuple[int, Any]:
+    """Answer one question.
+
+    Parameters
+    ----------
+    application
+        The outermost one, so that the call is logged and bounded like any other.
+    outer
+        Scope of the request that asks.
+    request_id
+        Of that request.
+
+    Returns
+    -------
+    tuple of int and Any
+        The status, and the body read from JSON.
+    """
+    path, query = call.target
+    headers = [(name, value) for name, value in outer["headers"] if name in _PASSED_ON]
+    scope: Scope = {
+        "type": "http",
+        "asgi": outer["asgi"],
+        "http_version": outer["http_version"],
+        "method": "GET",
+        "scheme": outer["scheme"],
+        "path": path,
+        "raw_path": path.encode("ascii"),
+        "query_string": query.encode("ascii"),
+        "root_path": "",
+        "headers": [*headers, (b"x-request-id", request_id.encode("ascii"))],
+        "client": outer["client"],
+        "server": outer["server"],
+        "state": outer.get("state", {}),
+    }
+    status, body = 500, bytearray()
+
+    async def receive() -> Message:
+        return {"type": "http.request", "body": b"", "more_body": False}
+
+    async def send(message: Message) -> None:
+        nonlocal status
+        if message["type"] == "http.response.start":
+            status = message["status"]
+        elif message["type"] == "http.response.body":
+            body.extend(message.get("body", b""))
+
+    await application(scope, receive, send)
+    return status, orjson.loads(bytes(body))

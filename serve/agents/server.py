@@ -1,0 +1,121 @@
+"""The server of the protocol, mounted in the application: stateless, one POST a message, answered as JSON."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from contextvars import ContextVar
+from typing import Any, Final
+
+from mcp.server import MCPServer
+from mcp.server.transport_security import TransportSecuritySettings
+from mcp_types import ToolAnnotations
+
+from schemas.endpoints import ENDPOINTS
+from schemas.project import project_version
+from serve.agents.inner_calls import Call, ask
+from serve.agents.tools import Tools
+from serve.auth.tokens import Credentials
+from serve.http import request as requests
+from serve.http.request import Application, Receive, Scope, Send
+from serve.http.responses import as_api_error, failed
+from serve.state import ServerState
+
+MAX_BODY: Final = 2**16
+"""Bytes of a message."""
+_ME: Final = ENDPOINTS["meta.me"]
+"""What a message needs the grant of and counts as; each call that a tool makes is checked and counted besides."""
+_INSTRUCTIONS: Final = """\
+Results of trading signals ("alphas"): weekly cross-sections, daily ledgers, metrics, and what was checked of them.
+Begin with `find`, then `judge`. Numbers are rounded to six digits; `units` says what they count, `snapshot` which build they
+are of, `withheld` and `refused` what is not shown and why, `cut` which lists are longer: `asked` is the call of the interface
+that has all of it. A figure that is not `reproduced` was stated by the run and is not proven."""
+_AT_WORK: ContextVar[tuple[Scope, str]] = ContextVar("alpha_results_mcp")
+"""Scope and id of the request whose tool is at work."""
+
+
+class Agents:
+    """Answers ``/mcp``.
+
+    Parameters
+    ----------
+    service
+        Where keys are looked up.
+    """
+
+    def __init__(self, service: ServerState) -> None:
+        self._service = service
+        self._application: Application | None = None
+        server = MCPServer(
+            "alpha-results", version=project_version(), instructions=_INSTRUCTIONS, subscriptions=False
+        )
+        for tool in Tools(self._ask).all:
+            server.add_tool(tool, annotations=ToolAnnotations(read_only_hint=True), structured_output=False)
+        server.prompt("first_look", description="Look at what is there.")(_first_look)
+        server.prompt("due_diligence", description="Examine one alpha before money is put on it.")(
+            _due_diligence
+        )
+        # A browser sends no key by itself, so another page's origin or host name gains nothing here.
+        security = TransportSecuritySettings(enable_dns_rebinding_protection=False)
+        server.streamable_http_app(
+            json_response=True,
+            stateless_http=True,
+            max_request_body_size=MAX_BODY,
+            transport_security=security,
+        )
+        self._sessions = server.session_manager
+
+    @asynccontextmanager
+    async def running(self, application: Application) -> AsyncIterator[None]:
+        """Answer for as long as the block lasts; tools ask the application given."""
+        self._application = application
+        async with self._sessions.run():
+            yield
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one message, after the checks of its key."""
+        request = requests.of(scope)
+        request.endpoint = _ME.id
+        try:
+            if scope["method"] != "POST":
+                await _only_post(send)
+                return
+            access = self._service.access
+            await access.authorize(Credentials.of(request.headers), request.client, _ME, request)
+        except Exception as error:  # noqa: BLE001 - the last line: nothing of an unforeseen failure may leak
+            known = as_api_error(error, request)
+            request.code = known.code
+            await failed(known, request.id)(scope, receive, send)
+            return
+        _AT_WORK.set((scope, request.id))
+        await self._sessions.handle_request(scope, receive, send)
+
+    async def _ask(self, call: Call) -> tuple[int, Any]:
+        assert self._application is not None, "messages are answered while the application runs"
+        scope, request_id = _AT_WORK.get()
+        return await ask(self._application, scope, request_id, call)
+
+
+async def _only_post(send: Send) -> None:
+    """Answer 405: no stream is offered, and no session is there to be deleted."""
+    headers = [(b"allow", b"POST"), (b"content-length", b"0")]
+    await send({"type": "http.response.start", "status": 405, "headers": headers})
+    await send({"type": "http.response.body", "body": b""})
+
+
+def _first_look() -> str:
+    """Return the prompt of a first look."""
+    return (
+        "Find the alphas I may read, best information ratio first, and describe the three best. For each, begin with what was "
+        "checked of it, then name its figures with units. Say which figures are withheld or only stated, and why."
+    )
+
+
+def _due_diligence(alpha: str) -> str:
+    """Return the prompt of a due diligence."""
+    return (
+        f"Examine the alpha {alpha} as if money depended on it. Judge it: audit, metrics, luck. Describe it, and compare what it "
+        "claims with its figures. Explain its best and its worst week. Find what it resembles, and compare it with that. End with "
+        "what speaks for it, what against it, and what cannot be known from these data. Never call a figure proven that is not "
+        "reproduced."
+    )

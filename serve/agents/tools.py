@@ -1,0 +1,263 @@
+"""The tools: each answers one question of docs/answers.md by at most three calls of ``/v1``."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Annotated, Any, Final, Literal, TypeAlias
+
+from mcp.server.mcpserver.exceptions import ToolError
+from pydantic import Field
+
+from schemas.metrics.headline import HEADLINE
+from serve.agents.answer import fit, units_of
+from serve.agents.inner_calls import Call
+
+Asking: TypeAlias = Callable[[Call], Awaitable[tuple[int, Any]]]
+"""Answers a call for the key of the request at work."""
+Alpha: TypeAlias = Annotated[str, Field(description="Address of the alpha, as `find` lists it.")]
+Book: TypeAlias = Annotated[str, Field(description="Book of the run, such as long_short or long_only.")]
+Day: TypeAlias = Annotated[str, Field(description="Day as YYYY-MM-DD.")]
+_FIRST: Final = ("information_ratio", "icir", "ic", "max_drawdown_pct")
+"""Figures that `find` and `compare` show."""
+_NAMES: Final = 10
+"""Names at each end of a cross-section."""
+
+
+def _checks(audit: dict[str, Any]) -> dict[str, Any]:
+    """Return what an agent has to know of an audit: the summary, and every outcome but those that pass."""
+    outcomes = [
+        {name: entry[name] for name in ("kind", "id", "status", "value", "threshold", "unit", "reason")}
+        for entry in audit["entries"]
+        if entry["status"] in {"notice", "withheld"}
+    ]
+    unchecked = sorted({entry["id"] for entry in audit["entries"] if entry["status"] == "not_checked"})
+    return {"summary": audit["summary"], "outcomes": outcomes, "not_checked": unchecked}
+
+
+def _figures(metrics: dict[str, Any]) -> dict[str, Any]:
+    """Return the core figures of the metrics, each with its unit, what it rests on, and why it is withheld."""
+    shown = ("value", "unit", "status", "checked", "reason", "annualisation")
+    core = {
+        name: {key: entry[key] for key in shown if entry.get(key) is not None}
+        for name, entry in metrics["core"].items()
+        if isinstance(entry, dict)
+    }
+    return {
+        "core": core,
+        **{name: metrics[name] for name in ("window", "sessions_per_year") if name in metrics},
+    }
+
+
+_SHAPED: Final[Mapping[str, Callable[[dict[str, Any]], dict[str, Any]]]] = {
+    "performance.audit": _checks,
+    "performance.metrics": _figures,
+}
+
+
+class Tools:
+    """The tools of one server.
+
+    Parameters
+    ----------
+    ask
+        Answers a call for the key of the request at work.
+    """
+
+    def __init__(self, ask: Asking) -> None:
+        self._ask = ask
+
+    @property
+    def all(self) -> tuple[Callable[..., Awaitable[str]], ...]:
+        """Every tool; its name, parameters and docstring are what an agent is told."""
+        return (
+            self.find,
+            self.describe,
+            self.compare,
+            self.judge,
+            self.explain_week,
+            self.positions,
+            self.performance,
+            self.luck,
+            self.risk,
+            self.exposures,
+            self.changes,
+            self.table_link,
+        )
+
+    async def find(
+        self,
+        search: Annotated[str | None, Field(description="Text of id, name or summary.")] = None,
+        tag: Annotated[str | None, Field(description="Tag of the written description.")] = None,
+        sort: Annotated[
+            str, Field(description=f"Figure to sort by, `-` before it for descending: {', '.join(HEADLINE)}.")
+        ] = "-information_ratio",
+        minimum: Annotated[
+            dict[str, float] | None, Field(description='Least value by figure, such as {"icir": 1.0}.')
+        ] = None,
+        limit: Annotated[int, Field(ge=1, le=50)] = 10,
+    ) -> str:
+        """Find alphas worth a look: the list this key may read, sorted and filtered by figures of the metrics."""
+        bounds = {f"min_{name}": value for name, value in (minimum or {}).items()}
+        shown = ",".join(
+            dict.fromkeys((*_FIRST, *([sort.lstrip("-")] if sort.lstrip("-") in HEADLINE else [])))
+        )
+        query = {"search": search, "tag": tag, "sort": sort, "fields": shown, "limit": limit, **bounds}
+        return await self._answer({"alphas": Call("research.screen", query=query)})
+
+    async def describe(self, alpha: Alpha) -> str:
+        """Describe an alpha: what it claims and how, what was checked of its run, and which snapshots there are."""
+        return await self._answer(
+            {
+                "audit": Call("performance.audit", {"alpha": alpha}),
+                "description": Call("catalog.alphas.get", {"alpha": alpha}),
+                "snapshots": Call("research.snapshots.list", {"alpha": alpha}, {"limit": 3}),
+            }
+        )
+
+    async def compare(
+        self,
+        alphas: Annotated[list[str], Field(min_length=2, max_length=10, description="Addresses of alphas.")],
+        by: Annotated[
+            Literal["returns", "scores", "holdings"], Field(description="What is correlated.")
+        ] = "returns",
+    ) -> str:
+        """Compare alphas: whether they are the same signal, and what the first would add to the others."""
+        others = ",".join(alphas[1:])
+        return await self._answer(
+            {
+                "correlations": Call("research.correlations", query={"alphas": ",".join(alphas), "by": by}),
+                "contribution_of_the_first": Call(
+                    "research.contribution", {"alpha": alphas[0]}, {"alphas": others}
+                ),
+            }
+        )
+
+    async def judge(self, alpha: Alpha) -> str:
+        """Judge an alpha: what its checks say first, then its metrics, then what luck may have made of them."""
+        return await self._answer(
+            {
+                "audit": Call("performance.audit", {"alpha": alpha}),
+                "metrics": Call("performance.metrics", {"alpha": alpha}),
+                "luck": Call("research.luck", {"alpha": alpha}),
+            }
+        )
+
+    async def explain_week(
+        self,
+        alpha: Alpha,
+        date: Annotated[
+            str, Field(description="Decision date of the week, YYYY-MM-DD, as the rebalances have it.")
+        ],
+    ) -> str:
+        """Explain a week: its status, and the names with the highest and lowest scores, weights and forward returns."""
+        return await self._answer(
+            {
+                "week": Call("signals.rebalances.list", {"alpha": alpha}, {"from": date, "to": date}),
+                "cross_section": Call("signals.rebalances.get", {"alpha": alpha, "date": date}, {}),
+            },
+            ends_of="cross_section",
+        )
+
+    async def positions(self, alpha: Alpha, date: Day, book: Book = "long_short") -> str:
+        """List the positions of a day by name, with the ledger of that day."""
+        day = {"from": date, "to": date, "book": book}
+        return await self._answer(
+            {
+                "ledger": Call("portfolio.ledger", {"alpha": alpha}, day),
+                "positions": Call("portfolio.positions", {"alpha": alpha}, {**day, "limit": 200}),
+            }
+        )
+
+    async def performance(
+        self,
+        alpha: Alpha,
+        book: Book = "long_short",
+        start: Annotated[
+            str | None, Field(description="First day, YYYY-MM-DD; the run's when left out.")
+        ] = None,
+        end: Annotated[
+            str | None, Field(description="Last day, YYYY-MM-DD; the run's when left out.")
+        ] = None,
+    ) -> str:
+        """Show how a book did over a window: return, drawdown, exposure and turnover, and its last sessions."""
+        query = {"from": start, "to": end, "book": book, "limit": 1}
+        return await self._answer({"equity": Call("portfolio.equity_curve", {"alpha": alpha}, query)})
+
+    async def luck(
+        self,
+        alpha: Alpha,
+        trials: Annotated[
+            int | None,
+            Field(ge=1, description="Variants that were tried, if you know; else what the run sealed."),
+        ] = None,
+    ) -> str:
+        """Tell what chance alone would give: deflated Sharpe ratio, minimum track record, overfitting, bands."""
+        return await self._answer({"luck": Call("research.luck", {"alpha": alpha}, {"trials": trials})})
+
+    async def risk(self, alpha: Alpha, book: Book = "long_short") -> str:
+        """Show the risk of a book: its deepest drawdowns, tails, and rolling ratios."""
+        return await self._answer({"risk": Call("research.risk", {"alpha": alpha}, {"book": book})})
+
+    async def exposures(self, alpha: Alpha, book: Book = "long_short") -> str:
+        """Show what a book is exposed to: alpha and beta to benchmarks and factors, and what each explains."""
+        return await self._answer({"exposures": Call("research.exposures", {"alpha": alpha}, {"book": book})})
+
+    async def changes(
+        self,
+        since: Annotated[str | None, Field(description="The `next` of an earlier answer.")] = None,
+        limit: Annotated[int, Field(ge=1, le=50)] = 20,
+    ) -> str:
+        """List what was published, replaced, rolled back and withdrawn, oldest first."""
+        return await self._answer(
+            {"changes": Call("research.changes", query={"since": since, "limit": limit})}
+        )
+
+    async def table_link(
+        self,
+        alpha: Alpha,
+        table: Annotated[
+            str, Field(description="Published table, such as decisions, portfolio or positions.")
+        ],
+        book: Annotated[str | None, Field(description="Book of a table that is stored by book.")] = None,
+    ) -> str:
+        """Sign a link of one table as Parquet, valid for minutes, for whoever has the link: hand it to code, not to people."""
+        call = Call("catalog.alphas.tables.download", {"alpha": alpha, "table": table}, {"book": book})
+        return await self._answer({"table": call})
+
+    async def _answer(self, calls: Mapping[str, Call], *, ends_of: str | None = None) -> str:
+        """Ask, and put the answers together; what is refused stands beside what is not.
+
+        Raises
+        ------
+        ToolError
+            When every call was refused, in the words of the interface.
+        """
+        parts: dict[str, dict[str, Any]] = {}
+        refused = 0
+        for name, call in calls.items():
+            status, body = await self._ask(call)
+            if status != 200:
+                refused += 1
+                parts[name] = {"refused": {x: body["error"][x] for x in ("code", "message", "details")}}
+                continue
+            data = body["data"]
+            if call.endpoint in _SHAPED:
+                data = _SHAPED[call.endpoint](data)
+            if name == ends_of and len(data) > 2 * _NAMES:
+                data = [*data[:_NAMES], *data[-_NAMES:]]
+            meta = body.get("meta", {})
+            kept = {
+                x: meta[x]
+                for x in ("snapshot", "published_at", "next", "warnings", "notices", "summary")
+                if x in meta
+            }
+            parts[name] = {
+                **kept,
+                "data": data,
+                "units": units_of(call.endpoint, [data, kept]),
+                "asked": call.address,
+                **({"total": body["pagination"]["total"]} if "pagination" in body else {}),
+            }
+        if refused == len(calls):
+            raise ToolError(fit(parts))
+        return fit(parts)

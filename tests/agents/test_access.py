@@ -1,0 +1,133 @@
+"""What agents may learn: every tool with every sort of key, beside what ``/v1`` answers the same key."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from tests.support import contract_app
+from tests.support.contract_app import ABSENT, FULL, HIDDEN, PLAIN, ContractApp
+
+KEYS = ("reader", "raw", "administrator", "testing", "defaults")
+CLOSED = (
+    "nothing",
+    "unlimited_metrics_only",
+    "elsewhere",
+    "suspended",
+    "revoked",
+    "former",
+    "expired",
+    "unknown",
+    "wrong_secret",
+    "malformed",
+    None,
+)
+CALLS: dict[str, tuple[dict[str, Any], tuple[str, ...]]] = {
+    "find": ({}, ("/v1/screen",)),
+    "describe": ({"alpha": "?"}, ("/v1/alphas/{}/audit", "/v1/alphas/{}", "/v1/alphas/{}/snapshots")),
+    "judge": ({"alpha": "?"}, ("/v1/alphas/{}/audit", "/v1/alphas/{}/metrics", "/v1/alphas/{}/luck")),
+    "explain_week": (
+        {"alpha": "?", "date": "2022-01-14"},
+        ("/v1/alphas/{}/rebalances?from=2022-01-14&to=2022-01-14", "/v1/alphas/{}/rebalances/2022-01-14"),
+    ),
+    "positions": (
+        {"alpha": "?", "date": "2022-01-14"},
+        (
+            "/v1/alphas/{}/portfolio?book=long_short&limit=1",
+            "/v1/alphas/{}/positions?book=long_short&limit=1",
+        ),
+    ),
+    "performance": ({"alpha": "?"}, ("/v1/alphas/{}/equity-curve?book=long_short&limit=1",)),
+    "luck": ({"alpha": "?"}, ("/v1/alphas/{}/luck",)),
+    "changes": ({}, ("/v1/changes",)),
+    "table_link": ({"alpha": "?", "table": "decisions"}, ("/v1/alphas/{}/tables/decisions/download",)),
+}
+
+
+@pytest.fixture(scope="module")
+def api(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ContractApp]:
+    folder = tmp_path_factory.mktemp("agents")
+    access = contract_app.access_settings(folder)
+    keys = asyncio.run(contract_app.issue_keys(access))
+    program = contract_app.settings(contract_app.publish(folder), agents=True)
+    with contract_app.opened(program, access, keys) as api:
+        yield api
+
+
+def message(api: ContractApp, key: str | None, method: str, params: dict[str, Any]) -> Any:
+    """Send one message without a session, as a stateless client does."""
+    body = {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
+    headers = {**api.headers(key), "accept": "application/json, text/event-stream"}
+    return api.client.wait(api.client.client.post("/mcp", headers=headers, json=body))
+
+
+@pytest.mark.parametrize("key", KEYS)
+@pytest.mark.parametrize("tool", CALLS)
+def test_a_tool_is_refused_what_v1_refuses_and_names_nothing_hidden(
+    api: ContractApp, tool: str, key: str
+) -> None:
+    arguments, paths = CALLS[tool]
+    for alpha in (FULL, PLAIN, HIDDEN, ABSENT) if "alpha" in arguments else ("",):
+        given = {**arguments, **({"alpha": alpha} if alpha else {})}
+        answer = message(api, key, "tools/call", {"name": tool, "arguments": given})
+        assert answer.status_code == 200
+        result = answer.json()["result"]
+        text = result["content"][0]["text"]
+        expected = [api.client.get(path.format(alpha), api.keys[key]) for path in paths]
+        assert result["isError"] == all(one.status_code != 200 for one in expected), text
+        codes = {one.json()["error"]["code"] for one in expected if one.status_code != 200}
+        for code in codes:
+            assert code in text
+        if key != "raw":
+            assert "raw_" not in json.dumps(text).replace("raw_signal", "") or key == "administrator"
+        if key in {"testing", "defaults"} and alpha not in {HIDDEN, ABSENT}:
+            assert HIDDEN not in text
+
+
+@pytest.mark.parametrize("key", CLOSED)
+def test_without_a_key_in_force_no_message_is_answered(api: ContractApp, key: str | None) -> None:
+    for method, params in [
+        ("tools/list", {}),
+        ("prompts/list", {}),
+        ("tools/call", {"name": "find", "arguments": {}}),
+        ("initialize", {}),
+    ]:
+        answer = message(api, key, method, params)
+        expected = api.client.get("/v1/me", None if key is None else api.keys[key])
+        assert answer.status_code == expected.status_code != 200
+        assert answer.json()["error"]["code"] == expected.json()["error"]["code"]
+
+
+def test_a_message_is_one_call_and_each_question_of_its_tool_one_more(api: ContractApp) -> None:
+    def used() -> int:
+        return int(api.ok("meta.me", key="counted")["data"]["usage"]["day"])
+
+    before = used()
+    message(api, "counted", "tools/list", {})
+    assert used() == before + 2
+    message(api, "counted", "tools/call", {"name": "judge", "arguments": {"alpha": FULL}})
+    assert used() == before + 2 + 4 + 1
+
+
+def test_a_used_up_limit_is_said_in_the_tool_s_answer(api: ContractApp) -> None:
+    answers = [message(api, "minute", "tools/call", {"name": "find", "arguments": {}}) for _ in range(2)]
+    assert answers[0].json()["result"]["isError"]
+    assert "rate_limit" in answers[0].json()["result"]["content"][0]["text"]
+    assert answers[1].status_code == 429
+    assert int(answers[1].headers["retry-after"]) >= 1
+
+
+@pytest.mark.parametrize("method", ["GET", "DELETE", "PUT"])
+def test_there_is_no_stream_and_no_session(api: ContractApp, method: str) -> None:
+    answer = api.client.wait(api.client.client.request(method, "/mcp", headers=api.headers("reader")))
+    assert answer.status_code == 405
+
+
+def test_a_body_beyond_the_bound_is_refused(api: ContractApp) -> None:
+    headers = {**api.headers("reader"), "content-type": "application/json", "accept": "application/json"}
+    sent = api.client.client.post("/mcp", headers=headers, content=b" " * (2**16 + 1))
+    assert api.client.wait(sent).status_code == 413

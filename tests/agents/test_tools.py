@@ -1,0 +1,170 @@
+"""Tools for agents, by the client of the protocol's SDK on a running server: ten questions of docs/answers.md."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Awaitable, Callable, Iterator
+from typing import Any
+
+import httpx2
+import pytest
+from mcp.client import Client
+from mcp.client.streamable_http import streamable_http_client
+
+from serve.agents.answer import MAX_BYTES
+from tests.support import contract_app, plain_http
+from tests.support.contract_app import FULL, HIDDEN, PLAIN
+from tests.support.server import served, token_for
+
+Tools = Callable[[str, dict[str, Any]], Awaitable[dict[str, Any]]]
+
+
+@pytest.fixture(scope="module")
+def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, str]]:
+    """Yield the address of a server and a key."""
+    folder = tmp_path_factory.mktemp("agents")
+    root = contract_app.publish(folder)
+    variables = {
+        "ALPHA_RESULTS_AGENTS": "on",
+        "ALPHA_RESULTS_MARKET_DATA": str(contract_app.market_data(folder)),
+    }
+    with served(root, variables=variables) as (_, base):
+        yield base, token_for(root)
+
+
+def asked(running: tuple[str, str], work: Callable[[Client], Awaitable[Any]]) -> Any:
+    """Connect as an agent does, and do some work."""
+    base, token = running
+
+    async def connected() -> Any:
+        headers = {"authorization": f"Bearer {token}"}
+        async with (
+            httpx2.AsyncClient(headers=headers, timeout=30) as http,
+            Client(streamable_http_client(f"{base}/mcp", http_client=http)) as client,
+        ):
+            return await work(client)
+
+    return asyncio.run(connected())
+
+
+def call(running: tuple[str, str], tool: str, **arguments: Any) -> dict[str, Any]:
+    """Call a tool that is to answer, and return its answer, which is small enough to be read."""
+
+    async def work(client: Client) -> Any:
+        return await client.call_tool(tool, arguments)
+
+    result = asked(running, work)
+    text = result.content[0].text
+    assert not result.is_error, text
+    assert len(text.encode()) <= MAX_BYTES
+    found: dict[str, Any] = json.loads(text)
+    return found
+
+
+def test_an_agent_is_told_what_there_is_and_that_it_changes_nothing(running: tuple[str, str]) -> None:
+    async def work(client: Client) -> Any:
+        return (
+            await client.list_tools(),
+            await client.list_prompts(),
+            await client.get_prompt("due_diligence", {"alpha": FULL}),
+        )
+
+    tools, prompts, diligence = asked(running, work)
+    assert {"find", "describe", "compare", "judge", "explain_week", "positions", "luck", "changes"} <= {
+        tool.name for tool in tools.tools
+    }
+    assert all(tool.description and tool.annotations.read_only_hint for tool in tools.tools)
+    assert {prompt.name for prompt in prompts.prompts} == {"first_look", "due_diligence"}
+    assert FULL in diligence.messages[0].content.text
+
+
+def test_which_alphas_are_worth_a_look(running: tuple[str, str]) -> None:
+    alphas = call(running, "find", sort="-icir", limit=3)["alphas"]
+    values = [row["figures"]["icir"] for row in alphas["data"] if row["figures"]["icir"] is not None]
+    assert values == sorted(values, reverse=True)
+    assert alphas["units"]["icir"] == "ratio" or alphas["units"]
+    assert HIDDEN not in json.dumps(alphas)
+    assert call(running, "find", minimum={"icir": 1e9})["alphas"]["data"] == []
+
+
+def test_what_is_it_and_what_was_checked(running: tuple[str, str]) -> None:
+    found = call(running, "describe", alpha=FULL)
+    assert found["description"]["data"]["alpha_id"] == FULL
+    assert found["audit"]["data"]["summary"]["checked"]["reproduced"] > 0
+    assert found["audit"]["snapshot"] == found["snapshots"]["data"][0]["snapshot"]
+
+
+def test_is_it_any_good(running: tuple[str, str]) -> None:
+    base, token = running
+    found = call(running, "judge", alpha=FULL)
+    served_ = plain_http.get(
+        f"{base}/v1/alphas/{FULL}/metrics", headers={"authorization": f"Bearer {token}"}
+    ).json()
+    for name, figure in found["metrics"]["data"]["core"].items():
+        whole = served_["data"]["core"][name]
+        value = whole.get("value")
+        assert figure.get("value") == (pytest.approx(value, rel=1e-5) if isinstance(value, float) else value)
+        assert figure.get("unit") == whole.get("unit")
+    assert found["luck"]["data"]["deflated_sharpe"]
+
+
+def test_is_it_the_same_signal_and_what_would_it_add(running: tuple[str, str]) -> None:
+    found = call(running, "compare", alphas=[FULL, PLAIN])
+    assert found["correlations"]["data"]["matrix"][0][1] == pytest.approx(1.0)
+    assert found["contribution_of_the_first"]["data"]["observations"] > 0
+
+
+def test_why_did_this_week_go_as_it_did(running: tuple[str, str]) -> None:
+    found = call(running, "explain_week", alpha=FULL, date="2022-01-14")
+    assert found["week"]["data"][0]["date"] == "2022-01-14"
+    assert {"symbol", "score", "forward_return"} <= found["cross_section"]["data"][0].keys()
+    assert "cut" not in found or found["cut"]
+
+
+def test_what_did_it_own_on_a_day(running: tuple[str, str]) -> None:
+    found = call(running, "positions", alpha=FULL, date="2022-01-14", book="long_only")
+    assert found["ledger"]["data"][0]["date"] == "2022-01-14"
+    assert found["positions"]["total"] == len(found["positions"]["data"]) > 0
+    assert found["positions"]["units"]["weight"] == "ratio"
+
+
+def test_how_did_it_do_in_a_window(running: tuple[str, str]) -> None:
+    found = call(running, "performance", alpha=FULL, start="2022-01-01")
+    assert found["equity"]["summary"]["first_date"] >= "2022-01-01"
+
+
+def test_was_it_luck(running: tuple[str, str]) -> None:
+    assert call(running, "luck", alpha=FULL, trials=50)["luck"]["data"]["deflated_sharpe"]["trials"] == 50
+
+
+def test_what_risk_does_it_run_and_to_what_is_it_exposed(running: tuple[str, str]) -> None:
+    assert call(running, "risk", alpha=FULL)["risk"]["data"]
+    assert call(running, "exposures", alpha=FULL)["exposures"]["data"]
+
+
+def test_what_changed_since(running: tuple[str, str]) -> None:
+    first = call(running, "changes", limit=2)["changes"]
+    later = call(running, "changes", since=first["next"], limit=50)["changes"]
+    named = [row["alpha_id"] for row in (*first["data"], *later["data"])]
+    assert len(named) == len(set(named))
+    assert HIDDEN not in named
+
+
+def test_the_table_behind_it_is_a_link(running: tuple[str, str]) -> None:
+    table = call(running, "table_link", alpha=FULL, table="decisions")["table"]["data"]
+    answer = plain_http.get(table["url"])
+    assert answer.status_code == 200
+    assert len(answer.content) == table["size_bytes"]
+
+
+def test_a_refusal_is_an_error_in_the_words_of_the_interface(running: tuple[str, str]) -> None:
+    async def work(client: Client) -> Any:
+        return await client.call_tool("judge", {"alpha": HIDDEN}), await client.call_tool(
+            "judge", {"alpha": "a/b?c"}
+        )
+
+    hidden, odd = asked(running, work)
+    assert hidden.is_error
+    assert "run_not_allowed" in hidden.content[0].text
+    assert odd.is_error
