@@ -201,6 +201,8 @@ docs:
       mv "$1.unfinished" "$1"
     }
     written docs/rules.md python -m pipeline rules --markdown
+    written docs/seal/seal.schema.json python -m pipeline rules --manifest-schema
+    python -m pipeline rules --into docs/seal/specification.md
     written docs/notices.md python -m schemas notices
     written docs/data-dictionary.md python -m schemas dictionary
     written docs/openapi.json python -m schemas openapi

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import click
 
@@ -13,12 +14,24 @@ from schemas.terminal import echo
 @click.command()
 @click.option("--markdown", is_flag=True, help="Print the document docs/rules.md.")
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON list of the rules.")
-def rules(markdown: bool, as_json: bool) -> None:
+@click.option("--manifest-schema", is_flag=True, help="Print the JSON Schema of seal.json.")
+@click.option(
+    "--into",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="Put the columns and rules between the marks of this specification of the format.",
+)
+def rules(markdown: bool, as_json: bool, manifest_schema: bool, into: Path | None) -> None:
     """List every rule a seal is checked against: its id, what it demands, and the fix."""
     from pipeline.rules import RULES  # noqa: PLC0415 - it loads engines, and --help does without
     from pipeline.rules.document import rules_markdown  # noqa: PLC0415 - as above
+    from pipeline.rules.specification import with_format  # noqa: PLC0415 - as above
+    from pipeline.seal.json_schema import manifest_schema as schema_of_manifest  # noqa: PLC0415 - as above
 
-    if markdown:
+    if into is not None:
+        into.write_text(with_format(into.read_text("utf-8")), "utf-8")
+    elif manifest_schema:
+        echo(json.dumps(schema_of_manifest(), indent=2))
+    elif markdown:
         echo(rules_markdown(), nl=False)
     elif as_json:
         listed = [

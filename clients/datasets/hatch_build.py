@@ -54,27 +54,38 @@ def needed(repository: Path) -> list[Path]:
         for path in sorted((repository / "datasets").rglob("*"))
         if path.is_file() and "__pycache__" not in path.parts
     ]
+    return sorted({*own, *closure(repository, [path for path in own if path.suffix == ".py"])})
+
+
+def closure(repository: Path, start: list[Path], names: dict[str, str] = NAMES) -> list[Path]:
+    """Return modules and, by whatever way, every module of the project that one of them imports."""
     found: dict[Path, None] = {}
-    waiting = [path for path in own if path.suffix == ".py"]
+    waiting = [part for path in start for part in modules(repository, _dotted(path.relative_to(repository)))]
     while waiting:
         path = waiting.pop()
         if path in found:
             continue
         found[path] = None
-        for name in imported(ast.parse(path.read_text("utf-8"))):
+        for name in imported(ast.parse(path.read_text("utf-8")), names):
             waiting += [module for module in modules(repository, name) if module not in found]
-    return sorted({*own, *found})
+    return sorted(found)
 
 
-def imported(tree: ast.AST) -> list[str]:
-    """Return the dotted names that a module imports, those that may be modules among them."""
+def _dotted(path: Path) -> str:
+    return ".".join(path.with_suffix("").parts).removesuffix(".__init__")
+
+
+def imported(tree: ast.AST, names: dict[str, str] = NAMES) -> list[str]:
+    """Return the dotted names that a module imports or names in full, those that may be modules among them."""
     found = []
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             found += [alias.name for alias in node.names]
         elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
             found += [node.module, *(f"{node.module}.{alias.name}" for alias in node.names)]
-    return [name for name in found if name.partition(".")[0] in NAMES]
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+            found += [node.value] if all(part.isidentifier() for part in node.value.split(".")) else []
+    return [name for name in found if name.partition(".")[0] in names]
 
 
 def modules(repository: Path, name: str) -> list[Path]:

@@ -13,7 +13,8 @@ BINDING: Final = "binding"
 TARGETS: Final = (BINDING, "advisory")
 ROUNDING: Final = 1e-6
 """Largest rounding adjustment of a session, as a fraction of its starting equity, unless the seal says otherwise."""
-_VARIANTS: Final = tuple(suffix.removeprefix("_") for suffix in TRADE_ONLY_SUFFIXES)
+MOST_ROUNDING: Final = 0.01
+VARIANTS: Final = tuple(suffix.removeprefix("_") for suffix in TRADE_ONLY_SUFFIXES)
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,16 +63,16 @@ def read_declared(found: Mapping[str, Any]) -> tuple[DeclaredDifferences, list[t
     values: dict[str, Any] = {}
     for key, value in found.items():
         if key in {"outside_ledger", "outside_turnover"}:
-            expected = f"a list of {' and '.join(_VARIANTS)}"
-            good = isinstance(value, list) and all(entry in _VARIANTS for entry in value)
+            expected = f"a list of {' and '.join(VARIANTS)}"
+            good = isinstance(value, list) and all(entry in VARIANTS for entry in value)
             values[key] = tuple(value) if good else ()
         elif key == "targets":
             expected, good = " or ".join(TARGETS), value in TARGETS
             values[key] = value if good else BINDING
         elif key == "rounding":
-            expected = "a number from 0 to 0.01"
+            expected = f"a number from 0 to {MOST_ROUNDING}"
             good = not isinstance(value, bool) and isinstance(value, int | float)
-            good = good and math.isfinite(value) and 0 <= value <= 0.01
+            good = good and math.isfinite(value) and 0 <= value <= MOST_ROUNDING
             values[key] = float(value) if good else ROUNDING
         else:
             expected, good = "one of outside_ledger, outside_turnover, targets and rounding", False

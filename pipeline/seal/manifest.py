@@ -31,8 +31,9 @@ KEYS: Final = (
     "kinds",
 )
 """What a manifest may hold."""
-_INSTANT: Final = re.compile(r"\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(\.\d{1,6})?Z", re.ASCII)
-_SHA256: Final = re.compile(r"[0-9a-fA-F]{64}")
+INSTANT: Final = re.compile(r"\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(\.\d{1,6})?Z", re.ASCII)
+SHA256: Final = re.compile(r"[0-9a-fA-F]{64}")
+"""Forms of an instant in UTC and of a digest."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,9 +182,7 @@ def is_finite_number(value: Any) -> bool:
 
 def _instant(reader: _Reader, key: str) -> datetime | None:
     expected = "an ISO-8601 instant in UTC that ends in Z, such as 2026-01-05T06:00:00Z"
-    text = reader.take(
-        key, lambda v: isinstance(v, str) and _INSTANT.fullmatch(v) is not None, expected, None
-    )
+    text = reader.take(key, lambda v: isinstance(v, str) and INSTANT.fullmatch(v) is not None, expected, None)
     if text is None:
         return None
     try:
@@ -257,7 +256,7 @@ def _entry(reader: _Reader, kind: str, value: Any) -> KindEntry:
 
 
 def _is_digest(value: Any) -> bool:
-    return isinstance(value, str) and _SHA256.fullmatch(value) is not None
+    return isinstance(value, str) and SHA256.fullmatch(value) is not None
 
 
 def _is_count(value: Any) -> bool:

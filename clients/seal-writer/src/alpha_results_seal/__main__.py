@@ -14,6 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from alpha_results_seal import Calendar, Costs, Ledger, SealError, SealRefused, SealWriter
+from alpha_results_seal.checks import check_folder
+from alpha_results_seal.conformance import write_conformance
 
 REFUSED, UNUSABLE, INTERRUPTED = 1, 2, 130
 
@@ -32,11 +34,9 @@ def main(arguments: Sequence[str] | None = None, *, program: str = "alpha-result
         sys.exit(REFUSED if isinstance(error, SealRefused) else UNUSABLE)
     except KeyboardInterrupt:
         sys.exit(INTERRUPTED)
-    if options.as_json:
-        _say(json.dumps(answer, indent=2))
-    else:
-        for line in answer["lines"]:
-            _say(line)
+    lines, exit_code = answer.pop("lines"), answer.pop("exit_code", 0)
+    _say(json.dumps(answer, indent=2) if options.as_json else "\n".join(lines))
+    sys.exit(exit_code)
 
 
 def _parser(program: str) -> argparse.ArgumentParser:
@@ -79,6 +79,15 @@ def _parser(program: str) -> argparse.ArgumentParser:
         metavar=("ZONE", "OPEN", "CLOSE"),
         help="of the exchange: America/New_York 09:30 16:00",
     )
+    checked = commands.add_parser("check", help="Check seals against every rule of the format.")
+    checked.set_defaults(run=check_seals)
+    checked.add_argument("folders", nargs="+", type=Path, metavar="FOLDER", help="a seal on a local disk")
+    checked.add_argument("--strict", action="store_true", help="refuse a seal of which the check only warns")
+    tried = commands.add_parser(
+        "conformance", help="Write twelve seals, right and wrong, to try a reader on."
+    )
+    tried.set_defaults(run=conformance)
+    tried.add_argument("folder", type=Path, metavar="FOLDER", help="a new folder")
     for command in commands.choices.values():
         command.add_argument("--json", dest="as_json", action="store_true", help="print one JSON document")
     return parser
@@ -109,6 +118,34 @@ def import_scores(options: argparse.Namespace) -> dict[str, Any]:
             f"{folder}: {rows['rebalances']} weeks, {rows['decisions']} decisions, {rows['trades']} fills",
             *(f"assumed: {note}" for note in ledger.notes),
         ],
+    }
+
+
+def check_seals(options: argparse.Namespace) -> dict[str, Any]:
+    """Check each seal; the exit code is that of the worst."""
+    seals, lines, refused = [], [], False
+    for folder in options.folders:
+        found = check_folder(folder)
+        broken = [*found["violations"], *(found["warnings"] if options.strict else ())]
+        refused |= bool(broken)
+        seals.append({"seal": str(folder), "refused": bool(broken), **found})
+        lines.append(f"{folder}: {'refused' if broken else 'accepted'}")
+        lines += [f"  {x['rule']} ({x['file']}): {x['message']}. {x['remedy']}" for x in broken]
+        lines += [
+            f"  notice {x['notice']}: {x['message']}"
+            for x in found["notices"]
+            if x.get("outcome") == "notice"
+        ]
+    return {"seals": seals, "lines": lines, "exit_code": REFUSED if refused else 0}
+
+
+def conformance(options: argparse.Namespace) -> dict[str, Any]:
+    """Write the twelve seals of the specification."""
+    expected = write_conformance(options.folder)
+    right = sum(not rules for rules in expected.values())
+    return {
+        "expected": expected,
+        "lines": [f"{options.folder}: {right} right seals, {len(expected) - right} wrong ones"],
     }
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import hashlib
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -139,13 +140,15 @@ def _of_the_ledger(ledger: pl.DataFrame, equity_basis: float) -> list[str]:
 
 
 def pipeline_problems(folder: Path, manifest: bytes, *, strict: bool) -> list[str] | None:
-    """Apply the pipeline's rules to files whose manifest is not written yet.
+    """Apply the rules of the format to files whose manifest is not written yet.
 
     Returns
     -------
     list of str or None
-        One text a broken rule; None where the pipeline is not installed.
+        One text a broken rule; None where the rules are not installed.
     """
+    if sys.version_info < (3, 11):
+        return None
     try:
         from pipeline.rules.checking import check  # noqa: PLC0415 -- only where it is installed
         from pipeline.seal.manifest import parse_manifest  # noqa: PLC0415 -- as above
@@ -157,10 +160,43 @@ def pipeline_problems(folder: Path, manifest: bytes, *, strict: bool) -> list[st
     if parsed is None:
         return [f"seal.json: {x.key} must be {x.expected} and is {x.value!r}" for x in problems]
     report = check(Seal(SealStore(str(folder)), parsed, hashlib.sha256(manifest).hexdigest()))
-    broken: list[Any] = [*report.violations, *(report.warnings if strict else ())]
-    return [_told(violation) for violation in broken]
+    return [told(violation) for violation in (*report.violations, *(report.warnings if strict else ()))]
 
 
-def _told(violation: Any) -> str:
+def check_folder(folder: Path) -> dict[str, Any]:
+    """Apply every rule of the format to a finished seal.
+
+    Returns
+    -------
+    dict
+        `violations`, `warnings` and `notices`, JSON-ready, as ``pipeline check --json`` has them.
+
+    Raises
+    ------
+    SealError
+        When the rules are not installed, or the seal cannot be read.
+    """
+    if sys.version_info < (3, 11):
+        raise SealError("the rules of the format need Python 3.11 or later.")
+    try:
+        from pipeline.rules.checking import check  # noqa: PLC0415 -- only where it is installed
+        from pipeline.seal.seal import Seal  # noqa: PLC0415 -- as above
+        from schemas.errors import AlphaResultsError  # noqa: PLC0415 -- as above
+        from schemas.errors import SealRefused as Refused  # noqa: PLC0415 -- as above
+    except ImportError as error:
+        raise SealError(
+            f"the rules of the format need {error.name}: pip install 'alpha-results-seal[check]'."
+        ) from error
+    try:
+        found: dict[str, Any] = check(Seal.open(str(folder))).to_dict()
+    except Refused as refusal:
+        return {"violations": list(refusal.violations), "warnings": [], "notices": []}
+    except AlphaResultsError as error:
+        raise SealError(str(error)) from error
+    return {name: found[name] for name in ("violations", "warnings", "notices")}
+
+
+def told(violation: Any) -> str:
+    """Return a broken rule in one line: where, what and the fix."""
     first = f" First: {dict(violation.examples[0])}." if violation.examples else ""
     return f"{violation.rule} ({violation.file}): {violation.message}. {violation.remedy}{first}"

@@ -1,0 +1,50 @@
+"""The seal writer installs by itself, with the rules of the format and few packages."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+from tests.support.processes import REPOSITORY, environment
+
+SOURCE = REPOSITORY / "clients" / "seal-writer"
+
+
+def test_the_checker_needs_no_project_no_server_and_few_packages(tmp_path: Path) -> None:
+    build = ["uv", "build", "--quiet", "--out-dir", str(tmp_path), str(SOURCE)]
+    done = subprocess.run(build, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr  # the source distribution, and the wheel made from it
+    (wheel,) = tmp_path.glob("*.whl")
+    python = tmp_path / "environment" / "bin" / "python"
+    subprocess.run(["uv", "venv", "--quiet", "--python", sys.executable, str(python.parents[1])], check=True)
+    install = ["uv", "pip", "install", "--quiet", "--python", str(python), f"{wheel}[check]"]
+    subprocess.run(install, check=True)
+    listed = ["uv", "pip", "list", "--format", "json", "--python", str(python)]
+    packages = json.loads(subprocess.run(listed, capture_output=True, text=True, check=True).stdout)
+    assert len(packages) <= 6, packages
+
+    def run(*arguments: str) -> subprocess.CompletedProcess[str]:
+        program = str(python.with_name("alpha-results-seal"))
+        return subprocess.run(
+            [program, *arguments],
+            cwd=tmp_path,
+            env=environment(),
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+
+    made = run("conformance", "seals", "--json")
+    assert made.returncode == 0, made.stderr
+    expected = json.loads(made.stdout)["expected"]
+    checked = run("check", "--json", *(f"seals/{name}" for name in expected))
+    assert checked.returncode == 1, checked.stderr
+    for seal in json.loads(checked.stdout)["seals"]:
+        rules = expected[Path(seal["seal"]).name]
+        assert {violation["rule"] for violation in seal["violations"]} == set(rules), seal["seal"]
+        assert seal["refused"] == bool(rules)
+    accepted = run("check", "seals/complete")
+    assert (accepted.returncode, accepted.stdout) == (0, "seals/complete: accepted\n")
+    assert run("check", "nowhere").returncode == 2
