@@ -40,6 +40,7 @@ LEFT_OUT: Final = (
     LeftOut("CONTRIBUTING.md", "serve/auth: ", NOTHING),
     LeftOut("CONTRIBUTING.md", "--- ", PATCHES),
     LeftOut("README.md", "pip install uv", DEMO),
+    LeftOut("docs/agents.md", '{"mcpServers"', NOTHING),
     LeftOut("docs/delta-sharing.md", "alpha-results serve keys issue", PROFILE),
     LeftOut("docs/delta-sharing.md", "import delta_sharing", SHARED),
     LeftOut("docs/delta-sharing.md", "scores = spark", SPARK),
