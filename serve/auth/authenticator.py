@@ -207,13 +207,17 @@ class Authenticator:
 
     async def _verified(self, token: Token) -> KeyRecord:
         """Return the record of the key presented, in use and with its secret verified."""
-        found = await self._find(token.key_id)
-        # First the work, the same for every id: how long it takes tells nobody whether the id was ever given.
-        digest, made_with = self._digests.of_nobody if found is None else (found.digest, found.pepper_id)
-        if not self._digests.verify(token, digest, made_with) or found is None or not token.ours:
+        try:
+            # The same work for every id: how long it takes tells nobody whether the id was ever given.
+            record = await self._store.run(Repository.key_or_another, token.key_id)
+        except StorageUnavailable as error:
+            raise self._unavailable(STORE, error) from error
+        digest, made_with = self._digests.of_nobody if record is None else (record.digest, record.pepper_id)
+        verified = self._digests.verify(token, digest, made_with)
+        if not verified or record is None or record.id != token.key_id or not token.ours:
             raise ApiError("invalid_api_key", "This service issued no such key.", headers=NOT_A_KEY)
-        _require_in_use(found)
-        return found
+        _require_in_use(record)
+        return record
 
     def _address(self, client: str | None, headers: Mapping[bytes, bytes]) -> IPAddress | None:
         forwarded = headers.get(b"x-forwarded-for") if self._hops else None

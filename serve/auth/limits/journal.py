@@ -1,10 +1,12 @@
 """The file in which the in-process limiter saves its counts over a restart.
 
-It is not a store of record: without it the counts of every window start at zero.
+It is not a store of record: without it the counts of every window start at zero. Operators' commands read in it when each
+key last called, at any time.
 """
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
 import os
 import sqlite3
@@ -16,8 +18,7 @@ import orjson
 
 from schemas.errors import SettingsError
 from serve.auth.limits.clocks import US, Clocks
-from serve.auth.limits.last_use import LastUseFile
-from serve.auth.limits.policy import MAX_WINDOW_US
+from serve.auth.limits.policy import MAX_WINDOW_US, LastUse
 from serve.auth.limits.sliding_window import CallLog
 
 _SCHEMA = """
@@ -25,14 +26,16 @@ CREATE TABLE IF NOT EXISTS calls (
     key_id TEXT NOT NULL, at_us INTEGER NOT NULL, n INTEGER NOT NULL, PRIMARY KEY (key_id, at_us)
 ) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS monthly (
-    key_id TEXT NOT NULL, month INTEGER NOT NULL, n INTEGER NOT NULL, PRIMARY KEY (key_id, month)
+    key_id TEXT NOT NULL, month INTEGER NOT NULL, n INTEGER NOT NULL, used_us INTEGER NOT NULL,
+    PRIMARY KEY (key_id, month)
 ) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS written (
     only INTEGER PRIMARY KEY CHECK (only = 1), wall_us INTEGER NOT NULL, at_us INTEGER NOT NULL
 ) WITHOUT ROWID;
 """
-"""`at_us` counts on a timeline of the file's own; `written` says where that was by the wall clock."""
-_VERSION = 2
+"""`at_us` counts on a timeline of the file's own; `written` says where that was by the wall clock, `used_us` when a key of the
+month was written last."""
+_VERSION = 3
 """Of the tables, in the file's `user_version`."""
 
 _ADD_CALLS = """
@@ -40,8 +43,11 @@ INSERT INTO calls SELECT value ->> 0, value ->> 1, 1 FROM json_each(?) WHERE tru
 ON CONFLICT (key_id, at_us) DO UPDATE SET n = n + 1
 """
 """The condition tells the parser that ON begins no join."""
-_SET_MONTHS = "INSERT OR REPLACE INTO monthly SELECT value ->> 0, value ->> 1, value ->> 2 FROM json_each(?)"
+_SET_MONTHS = (
+    "INSERT OR REPLACE INTO monthly SELECT value ->> 0, value ->> 1, value ->> 2, ? FROM json_each(?)"
+)
 _SET_WRITTEN = "INSERT OR REPLACE INTO written VALUES (1, ?, ?)"
+_READ_WAIT_SECONDS = 0.25
 
 
 def _rows(rows: Iterable[tuple[str | int, ...]]) -> str:
@@ -64,7 +70,6 @@ class Journal:
     """
 
     def __init__(self, path: Path) -> None:
-        self._last_use = LastUseFile(path)
         try:
             self._lock = os.open(path.with_name(path.name + ".lock"), os.O_CREAT | os.O_RDWR, 0o600)
         except OSError as error:
@@ -83,9 +88,8 @@ class Journal:
             os.close(os.open(path, os.O_CREAT | os.O_WRONLY, 0o600))
             # Used by one thread at a time: the loop's while opening, then the writer's.
             self._connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
-            # Nobody else may have it anyway, and SQLite then needs no file beside it that a full disk has no room for.
-            self._connection.execute("PRAGMA locking_mode = EXCLUSIVE")
-            self._connection.execute("PRAGMA journal_mode = WAL")
+            # To be read, it then needs no file beside it that a full disk has no room for.
+            self._connection.execute("PRAGMA journal_mode = TRUNCATE")
             (version,) = self._connection.execute("PRAGMA user_version").fetchone()
             if version not in (0, _VERSION):  # 0: a new file
                 raise sqlite3.DatabaseError(f"it is of version {version}, and this program uses {_VERSION}")
@@ -134,13 +138,12 @@ class Journal:
         self._connection.execute("BEGIN IMMEDIATE")
         try:
             self._connection.execute(_ADD_CALLS, (_rows(calls),))
-            self._connection.execute(_SET_MONTHS, (_rows(months),))
+            self._connection.execute(_SET_MONTHS, (wall_us, _rows(months)))
             self.write_time(wall_us=wall_us, at_us=at_us)
         except BaseException:
             self._connection.execute("ROLLBACK")
             raise
         self._connection.execute("COMMIT")
-        self._last_use.write(months, wall_us)
 
     def write_time(self, *, wall_us: int, at_us: int) -> None:
         """Set the present on the file's timeline, beside the wall clock's."""
@@ -153,6 +156,19 @@ class Journal:
 
     def close(self) -> None:
         """Close and unlock the file."""
-        self._last_use.close()
         self._connection.close()
         os.close(self._lock)
+
+
+def read_last_uses(path: Path, month: int) -> dict[str, LastUse]:
+    """Return when the keys in a file last called and how often in a month (yyyymm); empty when it cannot be read now."""
+    try:
+        address = f"{path.absolute().as_uri()}?mode=ro"
+        with contextlib.closing(sqlite3.connect(address, uri=True, timeout=_READ_WAIT_SECONDS)) as connection:
+            rows = connection.execute(
+                "SELECT key_id, max(used_us), sum(n) FILTER (WHERE month = ?) FROM monthly GROUP BY key_id",
+                (month,),
+            ).fetchall()
+    except sqlite3.Error:
+        return {}
+    return {key_id: LastUse(used, calls or 0) for key_id, used, calls in rows}

@@ -128,6 +128,14 @@ _KEYS: Final = sa.select(
     )
 ).join_from(keys, accounts, keys.c.account_id == accounts.c.id)
 _KEY: Final = _KEYS.where(keys.c.id == sa.bindparam("wanted"))
+_others: Final = keys.alias()
+_KEY_OR_ANOTHER: Final = _KEYS.where(
+    keys.c.id
+    == sa.func.coalesce(
+        sa.select(_others.c.id).where(_others.c.id == sa.bindparam("wanted")).scalar_subquery(),
+        sa.select(sa.func.min(_others.c.id)).scalar_subquery(),
+    )
+)
 _ACCOUNTS: Final = sa.select(*(accounts.c[entry.name] for entry in fields(Account)))
 _VERSION: Final = sa.table(VERSION_TABLE, sa.column("version_num"))
 
@@ -156,6 +164,11 @@ class Repository:
     def key(self, key_id: str) -> KeyRecord | None:
         """Return a key with its account as they are at this moment; None when there is no such key."""
         row = self.connection.execute(_KEY, {"wanted": key_id}).first()
+        return None if row is None else KeyRecord._make(row)
+
+    def key_or_another(self, key_id: str) -> KeyRecord | None:
+        """Return the key of an id, or another key when there is no such key: either costs the same; None in an empty store."""
+        row = self.connection.execute(_KEY_OR_ANOTHER, {"wanted": key_id}).first()
         return None if row is None else KeyRecord._make(row)
 
     def key_to_change(self, key_id: str) -> KeyRecord | None:
