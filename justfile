@@ -249,6 +249,10 @@ bench-catalogue *args:
     PYTHONPATH=. {{ tested }} python benchmarks/catalogue.py {{ args }}
 
 
+# 10,000 simulated alphas, 500 of them real: how many discoveries are false
+bench-false-discoveries *args:
+    PYTHONPATH=. {{ tested }} python benchmarks/false_discoveries.py {{ args }}
+
 # the nearest of 10,000 alphas over any window: over HTTP, beside plain NumPy
 bench-neighbours *args:
     PYTHONPATH=. {{ tested }} python benchmarks/neighbours.py {{ args }}

@@ -10,14 +10,21 @@ from typing import Final, NamedTuple, Protocol
 import numpy as np
 import numpy.typing as npt
 
+from datasets.figures.false_discoveries import (
+    benjamini_hochberg,
+    benjamini_yekutieli,
+    hac_degrees,
+    haircut_sharpe,
+    mean_p_values,
+)
 from datasets.figures.headline import (
     STATED,
     Row,
+    checked_in,
     checked_of,
     code_of,
     reason_of,
     row_of,
-    sessions_of,
     tags_of,
 )
 from datasets.figures.series import Flags, Floats
@@ -32,6 +39,7 @@ Codes = npt.NDArray[np.uint8]
 _PLACES: Final = {
     name: next(place for place, x in enumerate(RECORDED) if x.name == figure.recorded)
     for name, figure in HEADLINE.items()
+    if figure.recorded
 }
 """Figure -> its column."""
 _MAX_ALLOWED: Final = 64
@@ -40,6 +48,17 @@ Places = npt.NDArray[np.intp]
 """Numbers of alphas in the list, from 0."""
 _DAY: Final = slice(0, 10)
 """The day in a moment as pointers write it: UTC, year first."""
+
+
+_NOT_COMPARED: Final = "no table supports a figure of the run that it is made of"
+
+
+class Judged(NamedTuple):
+    """Figures of alphas judged among those of one reader, in the order of the list; NaN where an alpha is not among them."""
+
+    q_value: Floats
+    q_value_by: Floats
+    haircut_sharpe: Floats
 
 
 class Entry(NamedTuple):
@@ -78,6 +97,7 @@ class Columns:
         self._pointers = pointers
         self._known: Rows = {} if known is None else known
         self._allowed: dict[Allowed, Flags] = {}
+        self._judged: dict[tuple[Allowed, frozenset[str]], Judged] = {}
 
     @cached_property
     def _figures(self) -> tuple[Matrix, Codes, Codes]:
@@ -117,6 +137,44 @@ class Columns:
             values = np.where(codes == code_of(kind), np.nan, values)
         return values
 
+    def is_judged(self, names: Allowed, closed: Collection[str]) -> bool:
+        """Whether :meth:`judged` is at hand."""
+        return (names, frozenset(closed)) in self._judged
+
+    def judged(self, names: Allowed, closed: Collection[str]) -> Judged:
+        """Judge each alpha among some: what a reader may not read is in no figure of another.
+
+        Parameters
+        ----------
+        names
+            The alphas whose runs may be read.
+        closed
+            As of :meth:`figure`.
+        """
+        key = names, frozenset(closed)
+        found = self._judged.get(key)
+        if found is None:
+            t_stats = np.where(self.allowed(names), self.figure("t_stat", closed), np.nan)
+            degrees = hac_degrees(self.figure("sessions", closed))
+            p_values = mean_p_values(t_stats, degrees)
+            by = benjamini_yekutieli(p_values)
+            haircut = haircut_sharpe(self.figure("information_ratio", closed), t_stats, degrees, by)
+            if len(self._judged) >= _MAX_ALLOWED:
+                self._judged.clear()
+            found = self._judged[key] = Judged(benjamini_hochberg(p_values), by, haircut)
+        return found
+
+    def judged_entry(self, place: int, name: str, names: Allowed, closed: Collection[str]) -> Entry:
+        """Return a figure of one alpha that may be read, judged among others; one that is closed has no reason here."""
+        value = float(getattr(self.judged(names, closed), name)[place])
+        if not math.isnan(value):
+            return Entry(value, Checked.COMPUTED)
+        for needed in ("t_stat", "sessions", "information_ratio"):
+            entry = self.entry(place, needed, closed)
+            if entry.value is None or entry.checked is Checked.STATED:
+                return Entry(reason=_NOT_COMPARED if entry.value is not None else entry.reason)
+        return Entry(reason=_NOT_COMPARED)
+
     def entry(self, place: int, name: str, closed: Collection[str]) -> Entry:
         """Return a figure of one alpha; one that is closed has no reason here."""
         values, codes, checked = self._figures
@@ -151,9 +209,10 @@ class Columns:
         return found
 
     @cached_property
-    def sessions(self) -> Floats:
-        """The sessions each run's Sharpe ratio is measured over, NaN where they are not recorded."""
-        return np.array([sessions_of(x.headline) for x in self._pointers], dtype=np.float64)
+    def supported(self) -> Flags:
+        """Whether the tables of each run give all figures that it sealed, as far as that was recorded."""
+        found = (checked_in(x.headline) for x in self._pointers)
+        return np.array([x is not None and not (x.stated or x.contradicted) for x in found], dtype=np.bool_)
 
     @cached_property
     def started(self) -> npt.NDArray[np.object_]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import logging
+import math
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import IO, Any, Final
@@ -11,8 +12,10 @@ from typing import IO, Any, Final
 import orjson
 import polars as pl
 
-from datasets.figure_data import read
+from datasets.figure_data import BOOK, read
+from datasets.figures.costs import cost_bp
 from datasets.figures.headline import headline_of, without_figures
+from datasets.figures.unavailable import MISSING_KIND, Unavailable
 from datasets.layout import DESCRIPTION, snapshot_path
 from datasets.manifest import FileEntry, Manifest
 from datasets.storage import Storage
@@ -22,6 +25,7 @@ _log = logging.getLogger(__name__)
 
 Open = Callable[[str], "Path | IO[bytes]"]
 """Opens a file of the snapshot by its path below the snapshot's folder."""
+_COSTS: Final = ("execution_cost", "turnover_notional")
 _LEFT_OUT: Final = frozenset({"weekly_deciles"})
 """Datasets of the metrics that no figure here is made from."""
 
@@ -72,10 +76,22 @@ def make_headline(manifest: Manifest, open_file: Open) -> dict[str, Any]:
     """
     try:
         opened = _Run(manifest, open_file)
-        return headline_of(read(opened.frame, opened, _raise), opened.description()).document()
+        figures = read(opened.frame, opened, _raise)
+        return headline_of(figures, opened.description(), _cost_bp(opened)).document()
     except Exception:  # noqa: BLE001 - whatever it was, the snapshot is sound and is published
         _log.exception("the figures of %s could not be made; its list entry goes without", manifest.alpha_id)
         return without_figures().document()
+
+
+def _cost_bp(run: _Run) -> float | Unavailable:
+    if not run.has("portfolio", BOOK):
+        return Unavailable(MISSING_KIND, f"the run holds no portfolio of the book {BOOK}")
+    rows = run.frame("portfolio", _COSTS, BOOK)
+    cost, traded = (rows[name].cast(pl.Float64).fill_null(float("nan")).to_numpy() for name in _COSTS)
+    found = cost_bp(cost, traded)
+    if isinstance(found, float) and not math.isfinite(found):
+        return Unavailable("insufficient_data", "the ledger has sessions without a cost or a traded notional")
+    return found
 
 
 def stored_headline(storage: Storage, manifest: Manifest) -> dict[str, Any]:

@@ -27,6 +27,12 @@ LISTED_SORT: Final = Parameter(
     "figure that a run stated and no table supports; ties are ordered by address. Latest started first when left out.",
     choices=tuple((f"{sign}{name}", f"{sign}{name}") for name in _ORDERS for sign in ("", "-")),
 )
+CHECKED_ONLY: Final = Parameter(
+    "checked_only",
+    ParameterKind.BOOLEAN,
+    "Leave out alphas that sealed a figure which their tables contradict or do not support, and those whose run the key may not read.",
+    default=False,
+)
 TAG: Final = Parameter(
     "tag", ParameterKind.TEXT, "Keep alphas whose written description has this tag, letter case aside."
 )
@@ -59,6 +65,7 @@ BOUNDS: Final = _bounds()
 LISTING_PARAMETERS: Final = (
     LISTED_FIGURES,
     LISTED_SORT,
+    CHECKED_ONLY,
     TAG,
     STARTED_FROM,
     STARTED_TO,

@@ -81,6 +81,13 @@ _ALL: Final = (
                 "When that snapshot became the served one for the first time.",
                 origin=Origin.DERIVED,
             ),
+            Column(
+                "complete",
+                Type.BOOL,
+                Unit.NONE,
+                "Whether the run has every required kind.",
+                origin=Origin.DERIVED,
+            ),
         ),
     ),
     _of("rebalance", "rebalances"),

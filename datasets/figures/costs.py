@@ -75,10 +75,9 @@ def costs(flows: Flows) -> dict[str, Any]:
     ----------
     Novy-Marx and Velikov (2016), "A Taxonomy of Anomalies and Their Trading Costs", Review of Financial Studies 29.
     """
-    traded, cost = float(flows.traded.sum()), -float(flows.execution_cost.sum())
     found: dict[str, Any] = {
         "turnover": turnover(flows.turnover),
-        "cost_bp": _no_trade() if traded <= 0 else cost / traded * _BASIS_POINTS,
+        "cost_bp": cost_bp(flows.execution_cost, flows.traded),
     }
     net = solvent_returns(flows.starting, flows.ending)
     if isinstance(net, Unavailable):
@@ -104,6 +103,23 @@ def costs(flows: Flows) -> dict[str, Any]:
             for multiple in MULTIPLES
         ],
     }
+
+
+def cost_bp(execution_cost: Floats, traded: Floats) -> Figure:
+    """Execution cost of what was traded.
+
+    Parameters
+    ----------
+    execution_cost, traded : Floats, shape (n_sessions,)
+        In equity units; costs are negative, `traded` is the sum of absolute notional.
+
+    Returns
+    -------
+    float or Unavailable
+        Basis points of the notional traded; withheld when nothing was.
+    """
+    notional = float(traded.sum())
+    return _no_trade() if notional <= 0 else -float(execution_cost.sum()) / notional * _BASIS_POINTS
 
 
 def at_fixed_quantities(flows: Flows, multiple: float) -> Floats | Unavailable:

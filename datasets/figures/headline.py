@@ -12,16 +12,19 @@ from typing import Any, Final
 
 import numpy as np
 
-from datasets.figures.blocks import rank_ic
+from datasets.figures.bands import LEDGER_FIGURES
+from datasets.figures.blocks import rank_ic, tenure
 from datasets.figures.checks import CheckSummary
 from datasets.figures.core import core_statistics
-from datasets.figures.equity import period_returns
+from datasets.figures.equity import solvent_returns
+from datasets.figures.newey_west import newey_west
 from datasets.figures.run_figures import Ledger, RunFigures, SealedMetrics, Sources
 from datasets.figures.series import measured
-from datasets.figures.statistics import Entry, Span
+from datasets.figures.sharpe import probabilistic_sharpe, sharpe_moments
+from datasets.figures.statistics import Entry, Figure, Span
 from datasets.figures.unavailable import Unavailable, Warnings
 from schemas.metrics.headline import HEADLINE_VERSION, RECORDED, HeadlineFigure
-from schemas.metrics.statistic import DERIVED, SOURCES, Checked
+from schemas.metrics.statistic import DERIVED, INDEX, LEDGER, SOURCES, Checked
 
 SEALED: Final = ""
 """In place of the data a figure was computed from: the run sealed it."""
@@ -53,8 +56,6 @@ class Headline:
         Figure -> why it has no value.
     tags
         Labels of the written description; None where there is none.
-    sessions
-        Daily returns of the long_short book, which its Sharpe ratio is measured over; None without a ledger.
     checked
         What was checked of the run; None where its snapshot records no checks.
     """
@@ -62,7 +63,6 @@ class Headline:
     values: Mapping[str, tuple[float, str, Checked]]
     withheld: Mapping[str, str]
     tags: tuple[str, ...] | None = None
-    sessions: int | None = None
     checked: CheckSummary | None = None
 
     def document(self) -> dict[str, Any]:
@@ -75,13 +75,12 @@ class Headline:
             "figures_checked": "".join(_NONE if entry is None else _CHECKED[entry[2]] for entry in entries),
             "withheld": dict(self.withheld),
             **({} if self.tags is None else {"tags": list(self.tags)}),
-            **({} if self.sessions is None else {"sessions": self.sessions}),
             **({} if self.checked is None else {"checked": self.checked.document()}),
         }
 
 
 @np.errstate(all="ignore")
-def headline_of(run: RunFigures, description: Any) -> Headline:
+def headline_of(run: RunFigures, description: Any, cost_bp: Figure) -> Headline:
     """Compute the figures by which a run is listed.
 
     Parameters
@@ -90,6 +89,8 @@ def headline_of(run: RunFigures, description: Any) -> Headline:
         Its figures, every part readable.
     description : Any
         The written description as sealed; None where there is none.
+    cost_bp : float or Unavailable
+        Execution cost of the long_short book in basis points of what it traded.
 
     Returns
     -------
@@ -102,23 +103,58 @@ def headline_of(run: RunFigures, description: Any) -> Headline:
     blocks = {"core": core_statistics(span, Warnings(), "core"), "rank_ic": rank_ic(span, Warnings())}
     values: dict[str, tuple[float, str, Checked]] = {}
     withheld: dict[str, str] = {}
+    screened = {**_screened(whole), "cost_bp": (cost_bp, LEDGER.kind)}
     for figure in RECORDED:
-        found = _entry(blocks, figure)
-        value = found if isinstance(found, Unavailable) else _comparable(figure, found)
+        value: tuple[float, str, Checked] | Unavailable
+        if figure.path:
+            found = _entry(blocks, figure)
+            value = found if isinstance(found, Unavailable) else _comparable(figure, found)
+        else:
+            measure, kind = screened[figure.name]
+            value = measure if isinstance(measure, Unavailable) else (float(measure), kind, Checked.COMPUTED)
         if isinstance(value, Unavailable):
             withheld[figure.name] = value.text[:_MAX_REASON_CHARACTERS]
         else:
             values[figure.name] = value
-    return Headline(values, withheld, _tags(description), _sessions(run), run.checked)
+    return Headline(values, withheld, _tags(description), run.checked)
 
 
-def _sessions(run: RunFigures) -> int | None:
-    ledger = run.ledger
-    return (
-        int(measured(period_returns(ledger.starting, ledger.ending)).size)
-        if isinstance(ledger, Ledger)
-        else None
-    )
+def _screened(whole: Sources) -> dict[str, tuple[Figure, str]]:
+    """Return the figures of the screen, and the kind of data each was computed from."""
+    span, kind = tenure(whole), INDEX.kind
+    if not isinstance(span, Unavailable):
+        kind = span["source"]
+    years: Figure = span if isinstance(span, Unavailable) else span["years"]
+    figures = _of_ledger(whole.ledger)
+    return {
+        "tenure_years": (years, kind),
+        **{name: (figure, LEDGER.kind) for name, figure in figures.items()},
+    }
+
+
+def _of_ledger(ledger: Ledger | Unavailable) -> dict[str, Figure]:
+    names = ("sessions", "annualised_return", "volatility", "t_stat", "probabilistic_sharpe")
+    if isinstance(ledger, Unavailable):
+        return dict.fromkeys(names, ledger)
+    returns = solvent_returns(ledger.starting, ledger.ending)
+    if isinstance(returns, Unavailable):
+        return dict.fromkeys(names, returns)
+    test, moments = newey_west(returns), sharpe_moments(returns)
+    found: dict[str, Figure] = {
+        "sessions": float(measured(returns).size),
+        "t_stat": test if isinstance(test, Unavailable) else test.t_stat,
+        "probabilistic_sharpe": moments
+        if isinstance(moments, Unavailable)
+        else probabilistic_sharpe(moments),
+    }
+    for name in ("annualised_return", "volatility"):
+        found[name] = LEDGER_FIGURES[name](ledger.starting, ledger.ending, ledger.risk_free, ledger.turnover)
+    return {
+        name: Unavailable("insufficient_data", "the returns are without bounds, as of equity that vanished")
+        if isinstance(figure, float) and not math.isfinite(figure)
+        else figure
+        for name, figure in found.items()
+    }
 
 
 def _entry(blocks: Mapping[str, Any], figure: HeadlineFigure) -> Entry | Unavailable:
@@ -208,12 +244,6 @@ def reason_of(recorded: Recorded, name: str) -> str:
     withheld = recorded.get("withheld") if has_headline(recorded) else None
     found = withheld.get(name) if isinstance(withheld, Mapping) else None
     return found if isinstance(found, str) else OTHER_VERSION
-
-
-def sessions_of(recorded: Recorded) -> float:
-    """Return the sessions of what is served; NaN where they are not recorded."""
-    sessions = recorded.get("sessions") if has_headline(recorded) else None
-    return float(sessions) if isinstance(sessions, int) else math.nan
 
 
 def tags_of(recorded: Recorded) -> tuple[str, ...]:

@@ -1,4 +1,4 @@
-"""The figures by which alphas are listed, sorted and chosen: statistics of the metrics, each in one unit.
+"""The figures by which alphas are listed, sorted and chosen: statistics of the metrics and those of the screen, each in one unit.
 
 In the metrics of a run a sealed figure has the unit it was sealed in. Numbers of several alphas compare only in one
 unit, so a figure that was sealed in another one, or is not scaled as declared, is withheld here and served there.
@@ -10,9 +10,10 @@ from dataclasses import dataclass
 from typing import Final
 
 from schemas.metrics.core import ALIASES, CORE, RANK_IC_CONDITIONED
+from schemas.metrics.screened import JUDGED, SCREENED
 from schemas.metrics.statistic import MONEY_UNIT, Statistic
 
-HEADLINE_VERSION: Final = 3
+HEADLINE_VERSION: Final = 4
 """Rises when a figure is computed otherwise: what was recorded in pointers is withheld until the seals are built again."""
 
 
@@ -27,9 +28,9 @@ class HeadlineFigure:
     statistic
         The statistic it is.
     path
-        Where the metrics of a run have its entry.
+        Where the metrics of a run have its entry; empty of a figure of the screen alone.
     recorded
-        Name it is recorded under: of a deprecated name, the one that supersedes it.
+        Name it is recorded under: of a deprecated name, the one that supersedes it. Empty of one that is judged among others.
     """
 
     name: str
@@ -48,9 +49,14 @@ class HeadlineFigure:
         return self.unit.replace("_", " ")
 
     @property
+    def deprecated(self) -> bool:
+        """Whether another name supersedes it."""
+        return self.recorded not in (self.name, "")
+
+    @property
     def meaning(self) -> str:
         """What it says, with its unit."""
-        if self.name != self.recorded:
+        if self.deprecated:
             return f"Deprecated name of {self.recorded}."
         scaled = {"annualised": ", annualised", "per_period": f", {self.statistic.horizon.partition(':')[0]}"}
         words = self.counts + scaled.get(self.statistic.annualisation, "")
@@ -69,10 +75,15 @@ def _declared() -> tuple[HeadlineFigure, ...]:
     for statistic in RANK_IC_CONDITIONED:
         path = ("rank_ic", "conditioned", statistic.name)
         found.append(HeadlineFigure(statistic.name, statistic, path, statistic.name))
+    found += [HeadlineFigure(x.name, x, (), x.name) for x in SCREENED]
+    found += [HeadlineFigure(x.name, x, (), "") for x in JUDGED]
     return tuple(found)
 
 
 HEADLINE: Final[dict[str, HeadlineFigure]] = {figure.name: figure for figure in _declared()}
 """Every figure by name, in the order of the documents."""
 RECORDED: Final = tuple(figure for figure in HEADLINE.values() if figure.name == figure.recorded)
-"""Those that are recorded in a pointer: all but deprecated names."""
+"""Those that are recorded in a pointer: all but deprecated names and what is judged among others."""
+IN_METRICS: Final = tuple(figure for figure in RECORDED if figure.path)
+"""Those that the metrics of a run have too."""
+JUDGED_NAMES: Final = frozenset(figure.name for figure in HEADLINE.values() if not figure.recorded)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from schemas.field import Field, array, flag, instant, mapping, number, record, text, texts, whole
-from schemas.metrics.headline import RECORDED
+from schemas.metrics.headline import IN_METRICS
 from schemas.metrics.statistic import Checked
 from schemas.parameters import CURSOR
 from schemas.tables import PUBLISHED_TABLES
@@ -74,7 +74,7 @@ SNAPSHOT_COMPARISON: Final = record(
         record(
             "",
             "One figure.",
-            text("figure", "Its name.", vocabulary=tuple(x.name for x in RECORDED)),
+            text("figure", "Its name.", vocabulary=tuple(x.name for x in IN_METRICS)),
             text(
                 "book",
                 "The book it measures; null of a figure of the signal.",

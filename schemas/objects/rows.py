@@ -94,7 +94,7 @@ _FIGURES: Final = record(
             unit_text=x.counts,
             nullable=True,
             optional=True,
-            deprecated=x.name != x.recorded,
+            deprecated=x.deprecated,
         )
         for x in HEADLINE.values()
     ),

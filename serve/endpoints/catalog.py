@@ -50,7 +50,12 @@ def _figures(caller: Caller, values: Values) -> FiguresQuery:
         for name in HEADLINE
         if values[f"min_{name}"] is not None or values[f"max_{name}"] is not None
     )
-    if values["fields"] or bounds or (sort is not None and sort.removeprefix("-") in HEADLINE):
+    if (
+        values["fields"]
+        or values["checked_only"]
+        or bounds
+        or (sort is not None and sort.removeprefix("-") in HEADLINE)
+    ):
         _require(caller, "performance.metrics", "figures")
     if values["tag"] is not None:
         _require(caller, "catalog.alphas.get", "tags")
@@ -58,6 +63,7 @@ def _figures(caller: Caller, values: Values) -> FiguresQuery:
         values["fields"] or (),
         sort,
         bounds,
+        values["checked_only"],
         values["tag"],
         Days(values["started_from"], values["started_to"]),
         Days(values["published_from"], values["published_to"]),

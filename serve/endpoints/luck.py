@@ -64,7 +64,7 @@ def _readable_runs(listing: Listing, caller: Caller) -> ReadableRuns:
     closed = () if caller.may_call(LEDGER.endpoint) else (LEDGER.kind,)
     columns = listing.columns
     sharpe, excess = (columns.figure(name, closed)[places] for name in (SHARPE, EXCESS_SHARPE))
-    return ReadableRuns(sharpe, excess, columns.sessions[places])
+    return ReadableRuns(sharpe, excess, columns.figure("sessions", closed)[places])
 
 
 METRICS: Final = "performance.metrics"

@@ -10,7 +10,7 @@ import polars as pl
 from datasets.figures.run_metrics import Answer, MetricsQuery
 from datasets.snapshot import Snapshot
 from schemas.downloads import visible_columns
-from schemas.metrics.headline import RECORDED, HeadlineFigure
+from schemas.metrics.headline import IN_METRICS, HeadlineFigure
 from schemas.metrics.statistic import LEDGER, SOURCES, Checked
 from schemas.tables.books import CONDITIONED_BOOKS
 from serve.pages.duckdb import Engine
@@ -100,7 +100,7 @@ def _figures(
         return []
     query = MetricsQuery(frozenset(x.endpoint for x in SOURCES if x.endpoint in may_call), raw=raw)
     before, after = (metrics.answer(one, query).data for one in (earlier, later))
-    return [_figure(x, _entry(before, x), _entry(after, x), withheld) for x in RECORDED]
+    return [_figure(x, _entry(before, x), _entry(after, x), withheld) for x in IN_METRICS]
 
 
 def _entry(data: Mapping[str, Any], figure: HeadlineFigure) -> Mapping[str, Any]:

@@ -18,7 +18,7 @@ from datasets.figures.series import Flags, Floats
 from datasets.listing import Listing
 from datasets.pointer import Pointer
 from schemas.listing_parameters import LISTED_ORDERS
-from schemas.metrics.headline import HEADLINE
+from schemas.metrics.headline import HEADLINE, JUDGED_NAMES
 from schemas.metrics.statistic import SOURCES
 from serve.cache import SnapshotKey
 from serve.pages.json import Rows
@@ -59,6 +59,8 @@ class FiguresQuery:
         What to sort by, with `-` when descending; None for the order of the list.
     bounds
         Figure, and its least and largest value; None at an end that is open.
+    checked_only
+        Whether alphas with figures that no table supports, or that one contradicts, are left out.
     tag
         A tag of the description; None for any.
     started, published
@@ -74,12 +76,19 @@ class FiguresQuery:
     fields: tuple[str, ...]
     sort: str | None
     bounds: tuple[tuple[str, float | None, float | None], ...]
+    checked_only: bool
     tag: str | None
     started: Days
     published: Days
     runs: Allowed
     closed: tuple[str, ...]
     raw: bool
+
+    @property
+    def judges(self) -> bool:
+        """Whether alphas are to be judged among all that the key may read."""
+        asked = (*self.fields, *(name for name, *_ in self.bounds), (self.sort or "").removeprefix("-"))
+        return not JUDGED_NAMES.isdisjoint(asked)
 
 
 class _View:
@@ -100,6 +109,9 @@ class _View:
         """Return what the list is sorted or chosen by, NaN where the caller is not told."""
         if name in LISTED_ORDERS:
             return self._columns.rank(name)
+        if name in JUDGED_NAMES:
+            judged: Floats = getattr(self._columns.judged(self._query.runs, self._query.closed), name)
+            return judged
         values = self._columns.figure(name, self._query.closed)
         return values if self._closed_runs is None else np.where(self._closed_runs, np.nan, values)
 
@@ -107,6 +119,8 @@ class _View:
         """Return a flag for each alpha for each condition."""
         query, columns = self._query, self._columns
         found = [] if query.tag is None else [columns.tagged(query.tag)]
+        if query.checked_only:
+            found += [columns.supported, columns.allowed(query.runs)]
         found += [
             x
             for x in (query.started.of(columns.started), query.published.of(columns.published))
@@ -153,7 +167,7 @@ def figures(listing: Listing, query: FiguresQuery, place: int) -> dict[str, Any]
     rest_on: dict[str, str] = {}
     withheld: dict[str, str] = {}
     for name in query.fields:
-        entry = listing.columns.entry(place, name, query.closed) if readable else Entry(reason=RUN_CLOSED)
+        entry = _figure(listing.columns, query, place, name) if readable else Entry(reason=RUN_CLOSED)
         values[name] = entry.value
         if entry.checked is None:
             withheld[name] = _closed(name) if entry.reason is None else entry.reason
@@ -165,6 +179,12 @@ def figures(listing: Listing, query: FiguresQuery, place: int) -> dict[str, Any]
         "figures_checked": rest_on,
         "withheld": withheld,
     }
+
+
+def _figure(columns: Columns, query: FiguresQuery, place: int, name: str) -> Entry:
+    if name in JUDGED_NAMES:
+        return columns.judged_entry(place, name, query.runs, query.closed)
+    return columns.entry(place, name, query.closed)
 
 
 def _closed(name: str) -> str:
@@ -213,6 +233,9 @@ class AlphaPages:
 
     def cached(self, query: AlphasQuery, listing: Listing) -> Found | None:
         """Answer at once; None when the list is too long for that."""
+        wanted = query.figures
+        if wanted is not None and wanted.judges and not listing.columns.is_judged(wanted.runs, wanted.closed):
+            return None
         return None if len(listing.pointers) > _MAX_ALPHAS else self.load(query, listing)
 
     def load(self, query: AlphasQuery, listing: Listing) -> Found:
@@ -258,4 +281,5 @@ def _screened(pointer: Pointer) -> dict[str, Any]:
         **_row(pointer),
         "snapshot": pointer.snapshot,
         "published_at": pointer.first_published_at,
+        "complete": pointer.complete,
     }

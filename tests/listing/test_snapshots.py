@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 
 from pipeline.snapshot_builder import build_seal
-from schemas.metrics.headline import RECORDED
+from schemas.metrics.headline import IN_METRICS
 from tests.support.application import running
 from tests.support.client import ApiClient
 from tests.support.pipeline_command import run_pipeline
@@ -117,7 +117,7 @@ def test_figures_before_and_after_are_those_of_the_metrics(api: ApiClient, ids: 
     metrics = [
         api.json(f"/v1/alphas/{ALPHA}/metrics?snapshot={one}", token)["data"]["core"] for one in ids[:2]
     ]
-    assert [x["figure"] for x in found["figures"]] == [x.name for x in RECORDED]
+    assert [x["figure"] for x in found["figures"]] == [x.name for x in IN_METRICS]
     assert not [x for x in found["figures"] if x["figure"].endswith("_raw")]
     for row in found["figures"]:
         if row["figure"] not in metrics[0]:

@@ -112,7 +112,8 @@ def test_the_ic_before_smoothing_stands_in_the_metrics_alone(api: ApiClient, que
 
 
 def test_every_figure_of_a_list_rests_on_what_the_metrics_say_it_does(api: ApiClient) -> None:
-    for alpha, row in listed(api, f"fields={','.join(HEADLINE)}").items():
+    of_metrics = ",".join(name for name, figure in HEADLINE.items() if figure.path)
+    for alpha, row in listed(api, f"fields={of_metrics}").items():
         data = api.json(f"/v1/alphas/{alpha}/metrics", api.key())["data"]
         for name, checked in row["figures_checked"].items():
             entry: Any = data

@@ -9,7 +9,9 @@ import { failed } from "./panel.js";
 const ROWS = 50;
 const PAUSE = 250;
 const MOST_PICKED = 6;
-const SHOWN = ["icir", "information_ratio", "excess_sharpe", "max_drawdown_pct", "turnover"];
+/** Figures of the screen that the metrics do not have. */
+const SCREENED = [["t_stat", "t of the mean", "errors"], ["q_value", "q-value", "share false"], ["haircut_sharpe", "Haircut Sharpe", "annualised"]];
+const SHOWN = ["icir", "information_ratio", "excess_sharpe", "max_drawdown_pct", "turnover", ...SCREENED.map(([name]) => name)];
 
 /** What was checked of an alpha: it stands before every figure of the row. */
 function checked({ notices, forward_returns_proven: proven, reproduced, stated, contradicted }) {
@@ -33,7 +35,7 @@ export function catalogue({ caller, parameters, remember, main, crumbs }) {
   // Whoever may not screen has the plain list, in its one order; whoever may not read figures has no order by them either.
   const screens = caller.callable_endpoints.includes("research.screen");
   const withFigures = screens && caller.callable_endpoints.includes("performance.metrics");
-  const columns = withFigures ? HEADLINES.filter(([name]) => SHOWN.includes(name)) : [];
+  const columns = withFigures ? [...HEADLINES.filter(([name]) => SHOWN.includes(name)), ...SCREENED] : [];
   const results = el("div", { id: "results", "aria-live": "polite" });
   const bar = el("div", { class: "pick-bar", hidden: true });
   let asked = 0;

@@ -1,0 +1,235 @@
+"""What is left of figures that were picked from many: q-values, haircut Sharpe ratios, and the length a record needs."""
+
+from __future__ import annotations
+
+import math
+from typing import Final, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from datasets.figures.correlation import MIN_SESSIONS
+from datasets.figures.newey_west import bandwidth
+from datasets.figures.series import SESSIONS_PER_YEAR, Floats
+from datasets.figures.sharpe import expected_maximum_sharpe
+
+Singles: TypeAlias = npt.NDArray[np.float32]
+"""Two-dimensional float32 array."""
+_LEAST_VARIANCE: Final = 1e-10
+"""Product of the variances of two scaled series below which one of them may not vary but for rounding."""
+
+
+def hac_degrees(observations: Floats) -> Floats:
+    """Return the degrees of freedom of Newey-West errors.
+
+    Such an error is less sure than a sample deviation: far out, where one of ten thousand tests is judged, Student's t with
+    ``n - 1`` degrees has too few of them.
+
+    Parameters
+    ----------
+    observations : Floats, shape (n_tests,)
+        At least 1; NaN where they are not known.
+
+    Returns
+    -------
+    Floats, shape (n_tests,)
+        3 n / (2 (lag + 1)), the lag being that of :func:`datasets.figures.newey_west.bandwidth`, and at most n - 1.
+
+    References
+    ----------
+    Priestley (1981), "Spectral Analysis and Time Series", table 6.2: the equivalent degrees of freedom of Bartlett's window,
+    half of them at frequency 0.
+    """
+    known, place = np.unique(observations, return_inverse=True)
+    lags = np.array([math.nan if math.isnan(n) else bandwidth(int(n)) for n in known.tolist()])
+    found: Floats = np.minimum(1.5 * known / (lags + 1.0), known - 1.0)[place]
+    return found
+
+
+def mean_p_values(t_stats: Floats, degrees: Floats) -> Floats:
+    """Return the two-sided p-values of means, from Student's t.
+
+    Parameters
+    ----------
+    t_stats : Floats, shape (n_tests,)
+        Mean over its standard error; NaN where there is none.
+    degrees : Floats, shape (n_tests,)
+        Degrees of freedom of each error, above 0; NaN where they are not known.
+
+    Returns
+    -------
+    Floats, shape (n_tests,)
+        Between 0 and 1; NaN where either is.
+    """
+    from scipy.special import stdtr  # noqa: PLC0415 - slow to load: programs start without it
+
+    found: Floats = 2.0 * stdtr(degrees, -np.abs(t_stats))
+    return found
+
+
+def benjamini_hochberg(p_values: Floats) -> Floats:
+    """Return the least share of false discoveries at which each test counts as a discovery.
+
+    Of the tests with a q-value up to *a*, no more than the share *a* is expected to be false, when tests are independent or
+    positively dependent.
+
+    Parameters
+    ----------
+    p_values : Floats, shape (n_tests,)
+        Between 0 and 1; NaN where nothing was tested, which is no member of the family.
+
+    Returns
+    -------
+    Floats, shape (n_tests,)
+        At least the p-value, at most 1; NaN where it is.
+
+    References
+    ----------
+    Benjamini and Hochberg (1995), "Controlling the False Discovery Rate", Journal of the Royal Statistical Society B 57.
+    """
+    return _step_up(p_values, 1.0)
+
+
+def benjamini_yekutieli(p_values: Floats) -> Floats:
+    """Return the q-values that hold whatever the dependence of the tests.
+
+    Parameters
+    ----------
+    p_values : Floats, shape (n_tests,)
+        As of :func:`benjamini_hochberg`.
+
+    Returns
+    -------
+    Floats, shape (n_tests,)
+        At least those of :func:`benjamini_hochberg`, at most 1.
+
+    References
+    ----------
+    Benjamini and Yekutieli (2001), "The Control of the False Discovery Rate in Multiple Testing under Dependency", Annals of
+    Statistics 29.
+    """
+    tests = int(np.count_nonzero(~np.isnan(p_values)))
+    return _step_up(p_values, float(np.sum(1.0 / np.arange(1, tests + 1))))
+
+
+def _step_up(p_values: Floats, factor: float) -> Floats:
+    found = np.full(p_values.size, np.nan)
+    tested = np.flatnonzero(~np.isnan(p_values))
+    order = tested[np.argsort(p_values[tested], kind="stable")]
+    scaled = p_values[order] * factor * tested.size / np.arange(1, tested.size + 1)
+    found[order] = np.minimum(np.minimum.accumulate(scaled[::-1])[::-1], 1.0)
+    return found
+
+
+def haircut_sharpe(sharpe: Floats, t_stats: Floats, degrees: Floats, adjusted: Floats) -> Floats:
+    """Return the Sharpe ratio that a single test would need for the p-value which many tests leave.
+
+    Parameters
+    ----------
+    sharpe : Floats, shape (n_tests,)
+        Sharpe ratios in any scale; the result is in the same.
+    t_stats, degrees : Floats, shape (n_tests,)
+        As of :func:`mean_p_values`.
+    adjusted : Floats, shape (n_tests,)
+        p-values adjusted for the other tests, between 0 and 1.
+
+    Returns
+    -------
+    Floats, shape (n_tests,)
+        Of the sign of `sharpe` and no larger; 0 where the adjusted p-value is 1, NaN where anything is.
+
+    References
+    ----------
+    Harvey and Liu (2015), "Backtesting", Journal of Portfolio Management 42(1). Their t is Sharpe ratio x sqrt(observations);
+    with an error that allows for autocorrelation the two stand in another proportion, which the haircut leaves as it is.
+    """
+    from scipy.special import stdtrit  # noqa: PLC0415 - as above
+
+    with np.errstate(divide="ignore", invalid="ignore"):
+        t_adjusted = -stdtrit(degrees, adjusted / 2.0)
+        kept = np.where(t_stats == 0, 0.0, np.minimum(t_adjusted / np.abs(t_stats), 1.0))
+        found: Floats = np.where(adjusted <= 0, sharpe, sharpe * np.maximum(kept, 0.0))
+    found[np.isnan(sharpe + t_stats + degrees + adjusted)] = np.nan
+    return found
+
+
+def minimum_backtest_length(trials: int, sharpe: float) -> float:
+    """Sessions below which the best of some trials without skill is expected to show a Sharpe ratio.
+
+    Parameters
+    ----------
+    trials : int
+        Independent trials, at least 1.
+    sharpe : float
+        Annualised, above 0.
+
+    Returns
+    -------
+    float
+        Sessions, not rounded; 0 for one trial.
+
+    References
+    ----------
+    Bailey, Borwein, López de Prado and Zhu (2014), "Pseudo-Mathematics and Financial Charlatanism", Notices of the American
+    Mathematical Society 61(5), theorem 1 and equation 7: 45 trials need five years for a ratio of 1.
+    """
+    return SESSIONS_PER_YEAR * (expected_maximum_sharpe(trials, 1.0) / sharpe) ** 2
+
+
+def effective_number(alphas: int, squared_correlations: float) -> float:
+    """Return how many uncorrelated series vary in as many directions.
+
+    Parameters
+    ----------
+    alphas : int
+        Series, at least 1.
+    squared_correlations : float
+        Sum over all ordered pairs of different series of the squared correlation, free of the error of estimation; at least 0.
+
+    Returns
+    -------
+    float
+        Between 1 and `alphas`: the squared sum of the eigenvalues of the correlation matrix over the sum of their squares.
+
+    References
+    ----------
+    Bretherton, Widmann, Dymnikov, Wallace and Bladé (1999), "The Effective Number of Spatial Degrees of Freedom of a
+    Time-Varying Field", Journal of Climate 12, equation 5.
+    """
+    return min(float(alphas), max(1.0, alphas * alphas / (alphas + max(0.0, squared_correlations))))
+
+
+def squared_correlations(
+    series: Singles, others: Singles, sessions: Singles, other_sessions: Singles
+) -> tuple[float, int]:
+    """Add the squared correlations of each of some series with each of others, over the sessions that both have.
+
+    The square of an estimated correlation is 1 / (n - 1) on average where there is none, which over many pairs looks like a
+    common factor. Each square is therefore adjusted as the R² of a regression with one regressor.
+
+    Parameters
+    ----------
+    series, others : float32, shapes (n_series, n_days) and (n_others, n_days)
+        Centred and scaled to about 1; 0 where a series has no session.
+    sessions, other_sessions : float32, the same shapes
+        1 where it has one, else 0.
+
+    Returns
+    -------
+    tuple of float and int
+        The sum of ``1 - (1 - r²) (n - 1) / (n - 2)``, and the pairs it is over: those with at least ten common sessions on which
+        both vary.
+
+    References
+    ----------
+    Ezekiel (1930), "Methods of Correlation Analysis": the adjusted R².
+    """
+    n = (sessions @ other_sessions.T).astype(np.float64)
+    total, totals = (series @ other_sessions.T, sessions @ others.T)
+    square, squares = (np.square(series) @ other_sessions.T, sessions @ np.square(others).T)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        covariance = series @ others.T - total * totals / n
+        variances = (square - total**2 / n) * (squares - totals**2 / n)
+        adjusted = 1.0 - (1.0 - np.minimum(covariance**2 / variances, 1.0)) * (n - 1.0) / (n - 2.0)
+    measured = (n >= MIN_SESSIONS) & (variances > _LEAST_VARIANCE * n**2) & np.isfinite(adjusted)
+    return float(adjusted[measured].sum()), int(np.count_nonzero(measured))
