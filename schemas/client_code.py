@@ -271,8 +271,8 @@ def _columns(prefix: str, field: Field) -> Iterator[tuple[str, Field]]:
 
 def _column(name: str, field: Field) -> str:
     entries = field.items
-    listed = field.type is FieldType.ARRAY and entries is not None and entries.type is FieldType.TEXT
-    kind = "texts" if listed else _TYPES[field.type]
+    listed = "texts" if entries is not None and entries.type is FieldType.TEXT else "objects"
+    kind = _TYPES[field.type] if entries is None else listed
     return f"{name!r}, {kind!r}, {field.counts!r}, {field.optional or field.raw}, {field.nullable}"
 
 

@@ -69,10 +69,10 @@ _ALL: Final = (
     Endpoint(
         "catalog.alphas.tables.list",
         _RUN + "/tables",
-        "The published files this key may download: size, digest, span and columns of each.",
-        "table_files",
-        Shape.OBJECT,
-        parameters=(p.ALPHA_PATH, p.SNAPSHOT),
+        "The published files this key may download: size, digest, span and columns of each; tables in the order of the "
+        "dictionary, books in that of `/books`.",
+        "table_file",
+        parameters=(p.ALPHA_PATH, p.SNAPSHOT, *_PAGE),
         allow_list=AllowListScope.RUNS,
     ),
     Endpoint(

@@ -20,8 +20,8 @@ _ROWS: Final = whole("rows", Unit.COUNT, "Rows in the file.")
 _BYTES: Final = whole("size_bytes", Unit.BYTES, "Size of the file.")
 _DIGEST: Final = text("sha256", "SHA-256 of the file in hexadecimal; also its entity tag.", pattern=SHA256)
 
-_FILE: Final = record(
-    "",
+TABLE_FILE: Final = record(
+    "table_file",
     "One Parquet file that this key may download.",
     _TABLE,
     _BOOK,
@@ -46,15 +46,6 @@ _FILE: Final = record(
     model="TableFile",
 )
 
-TABLE_FILES: Final = record(
-    "table_files",
-    "What of one snapshot this key may download.",
-    array(
-        "files", "Every file, tables in the order of the dictionary, books in the order of `/books`.", _FILE
-    ),
-    model="TableFiles",
-)
-
 TABLE_DOWNLOAD: Final = record(
     "table_download",
     "A signed address of one whole table, made for this call.",
@@ -76,4 +67,4 @@ TABLE_DOWNLOAD: Final = record(
     model="TableDownload",
 )
 
-DOWNLOADS: Final[tuple[Field, ...]] = (TABLE_FILES, TABLE_DOWNLOAD)
+DOWNLOADS: Final[tuple[Field, ...]] = (TABLE_FILE, TABLE_DOWNLOAD)

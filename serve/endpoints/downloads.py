@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from functools import partial
 from typing import Final
 
+import orjson
 import structlog
 
 from datasets.layout import snapshot_path
@@ -27,7 +28,7 @@ from serve.downloads.links import (
     base_url,
     signed_text,
 )
-from serve.http.answer import Answer, EndpointFunction, Single, run_meta
+from serve.http.answer import Answer, EndpointFunction, Page, Single, run_meta
 from serve.http.params import refusal
 from serve.http.request import Request
 from serve.state import ServerState
@@ -42,14 +43,12 @@ async def tables(service: ServerState, request: Request) -> Answer:
     return await service.compute(partial(_tables, service, request))
 
 
-def _tables(service: ServerState, request: Request) -> Single:
+def _tables(service: ServerState, request: Request) -> Page:
     snapshot, readable = request.snapshot, readable_tables(request.caller.callable_ids)
-    files = offered(snapshot, readable, raw=request.raw)
-    return Single(
-        {"files": [row(service.table_views, file) for file in files]},
-        source=f"snapshot {snapshot.id}",
-        meta=run_meta(request.snapshot, snapshot.alpha_id),
-    )
+    files = list(offered(snapshot, readable, raw=request.raw))
+    start, limit = request.values["offset"], request.values["limit"]
+    rows = [row(service.table_views, file) for file in files[start : start + limit]]
+    return Page(orjson.dumps(rows), len(rows), len(files), run_meta(snapshot, snapshot.alpha_id))
 
 
 async def download(service: ServerState, request: Request) -> Single:

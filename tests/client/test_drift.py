@@ -142,7 +142,8 @@ def columns_of(prefix: str, schema: dict[str, Any]) -> dict[str, str]:
         else:
             kind = member["type"]
             kind = next(x for x in kind if x != "null") if isinstance(kind, list) else kind
-            found[f"{prefix}{name}"] = TYPES[kind, member.get("format")]
+            listed = kind == "array" and "properties" in resolved(member["items"])
+            found[f"{prefix}{name}"] = "objects" if listed else TYPES[kind, member.get("format")]
     return found
 
 

@@ -19,10 +19,10 @@ from tests.support.contract_app import BARE, EMPTY, FULL, PLAIN
 
 POLARS = {
     "date": pl.Date, "instant": pl.Datetime("us", "UTC"), "text": pl.String, "float": pl.Float64, "int": pl.Int64,
-    "bool": pl.Boolean, "texts": pl.List(pl.String),
+    "bool": pl.Boolean, "texts": pl.List(pl.String), "objects": pl.Object,
 }  # fmt: skip
 PANDAS = {"date": "datetime64[us]", "instant": "datetime64[us, UTC]", "text": "string", "float": "float64", "int": "Int64",
-          "bool": "boolean", "texts": "object"}  # fmt: skip
+          "bool": "boolean", "texts": "object", "objects": "object"}  # fmt: skip
 COLLECTIONS = [name for name, entry in ENDPOINTS.items() if entry.collection]
 QUERIES: dict[str, dict[str, Any]] = {
     "portfolio.trades": {"book": "long_short"},

@@ -84,7 +84,7 @@ def test_every_file_listed_is_fetched_as_it_is_described(
     api: ApiClient, reader: str, raw: str, alpha: str, with_raw: bool
 ) -> None:
     token = raw if with_raw else reader
-    listed = api.json(f"/v1/alphas/{alpha}/tables", token)["data"]["files"]
+    listed = api.json(f"/v1/alphas/{alpha}/tables", token)["data"]
     assert listed
     for row in listed:
         link = signed(api, token, row["table"], row["book"], alpha)
@@ -105,7 +105,7 @@ def test_every_file_listed_is_fetched_as_it_is_described(
 def test_no_byte_of_raw_is_in_any_file_that_a_key_without_raw_access_gets(
     api: ApiClient, reader: str, alpha: str
 ) -> None:
-    for row in api.json(f"/v1/alphas/{alpha}/tables", reader)["data"]["files"]:
+    for row in api.json(f"/v1/alphas/{alpha}/tables", reader)["data"]:
         assert not (row["book"] or "").startswith("raw_")
         content = fetched(api, signed(api, reader, row["table"], row["book"], alpha)["url"]).content
         file = pq.ParquetFile(io.BytesIO(content))
@@ -137,8 +137,8 @@ def test_a_view_without_raw_has_the_rows_of_the_published_table(
 def test_a_key_without_raw_access_is_told_nothing_of_raw_books_and_tables(
     api: ApiClient, reader: str, raw: str
 ) -> None:
-    listed = {x["table"] for x in api.json(LIST, reader)["data"]["files"]}
-    all_of_them = {x["table"] for x in api.json(LIST, raw)["data"]["files"]}
+    listed = {x["table"] for x in api.json(LIST, reader)["data"]}
+    all_of_them = {x["table"] for x in api.json(LIST, raw)["data"]}
     assert all_of_them - listed == {"weekly_deciles", "sealed_metrics"}
     for table in ("weekly_deciles", "sealed_metrics"):
         refused = api.get(f"{LIST}/{table}/download", reader)
@@ -152,7 +152,7 @@ def test_what_is_not_there_is_refused_like_everywhere(api: ApiClient, raw: str) 
     assert code(api.get(f"{LIST}/decisions/download?book=long_short", raw)) == (400, "bad_request")
     assert code(api.get(f"{LIST}/positions/download?book=", raw)) == (400, "unknown_book")
     assert code(api.get(f"/v1/alphas/{EMPTY}/tables/positions/download", raw)) == (404, "table_not_found")
-    assert api.json(f"/v1/alphas/{EMPTY}/tables", raw)["data"]["files"] == []
+    assert api.json(f"/v1/alphas/{EMPTY}/tables", raw)["data"] == []
 
 
 def test_a_link_opens_nothing_but_its_own_file(api: ApiClient, reader: str, raw: str) -> None:
@@ -226,8 +226,8 @@ def test_a_link_ends_with_what_its_key_may_do(api: ApiClient) -> None:
 def test_a_key_has_the_tables_whose_rows_it_may_read(api: ApiClient) -> None:
     files = "catalog.alphas.tables.list,catalog.alphas.tables.download"
     bare, pnl = api.key(endpoints=files), api.key(endpoints=f"{files},portfolio.pnl")
-    assert api.json(LIST, bare)["data"]["files"] == []
-    assert {file["table"] for file in api.json(LIST, pnl)["data"]["files"]} == {"pnl"}
+    assert api.json(LIST, bare)["data"] == []
+    assert {file["table"] for file in api.json(LIST, pnl)["data"]} == {"pnl"}
     assert signed(api, pnl, "pnl")["rows"] > 0
     for table in ("decisions", "portfolio", "equity_curve", "weekly_signal", "trials"):
         assert code(api.get(f"{LIST}/{table}/download", pnl)) == (404, "table_not_found")

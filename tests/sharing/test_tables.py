@@ -60,7 +60,7 @@ def test_a_page_that_is_none_is_refused_by_the_parameter_s_name(api: ContractApp
 
 @pytest.mark.parametrize("key", ["reader", "raw"])
 def test_every_file_a_key_may_have_is_shared_with_its_columns(api: ContractApp, key: str) -> None:
-    offered = api.ok("catalog.alphas.tables.list", key=key, alpha=FULL)["data"]["files"]
+    offered = api.ok("catalog.alphas.tables.list", key=key, alpha=FULL)["data"]
     named = [row["name"] for row in operation(api, "all-tables", key, FULL).json()["items"]]
     assert named == sorted({file["table"] for file in offered})
     for table in named:

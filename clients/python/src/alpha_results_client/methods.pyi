@@ -45,8 +45,8 @@ class RunMethods(Generic[F]):
         """The written description of one alpha."""
     def source_download(self, *, snapshot: str | None = None) -> dict[str, Any]:
         """A freshly signed, short-lived address of the run's source archive."""
-    def tables(self, *, snapshot: str | None = None) -> dict[str, Any]:
-        """The published files this key may download: size, digest, span and columns of each."""
+    def tables(self, *, snapshot: str | None = None) -> F:
+        """The published files this key may download: size, digest, span and columns of each; tables in the order of the dictionary, books in that of `/books`."""
     def tables_download(self, table: Literal['rebalances', 'decisions', 'portfolio', 'positions', 'pnl', 'trades', 'trials', 'books', 'equity_curve', 'weekly_signal', 'weekly_deciles', 'sealed_metrics'], book: str | None = None, *, snapshot: str | None = None) -> dict[str, Any]:
         """A freshly signed, short-lived address of one whole table as Parquet."""
     def rebalances(self, *, start: Day | None = None, end: Day | None = None, snapshot: str | None = None) -> F:
@@ -125,8 +125,8 @@ class AsyncRunMethods(Generic[F]):
         """The written description of one alpha."""
     async def source_download(self, *, snapshot: str | None = None) -> dict[str, Any]:
         """A freshly signed, short-lived address of the run's source archive."""
-    async def tables(self, *, snapshot: str | None = None) -> dict[str, Any]:
-        """The published files this key may download: size, digest, span and columns of each."""
+    async def tables(self, *, snapshot: str | None = None) -> F:
+        """The published files this key may download: size, digest, span and columns of each; tables in the order of the dictionary, books in that of `/books`."""
     async def tables_download(self, table: Literal['rebalances', 'decisions', 'portfolio', 'positions', 'pnl', 'trades', 'trials', 'books', 'equity_curve', 'weekly_signal', 'weekly_deciles', 'sealed_metrics'], book: str | None = None, *, snapshot: str | None = None) -> dict[str, Any]:
         """A freshly signed, short-lived address of one whole table as Parquet."""
     async def rebalances(self, *, start: Day | None = None, end: Day | None = None, snapshot: str | None = None) -> F:

@@ -75,6 +75,7 @@ def _polars(columns: dict[str, list[Any]], declared: Mapping[str, Column]) -> pl
         ) from error
     types: dict[str, Any] = {
         "float": pl.Float64, "int": pl.Int64, "bool": pl.Boolean, "text": pl.String, "texts": pl.List(pl.String),
+        "objects": pl.Object,
     }  # fmt: skip
     series = []
     for name, values in columns.items():
@@ -101,7 +102,14 @@ def _pandas(columns: dict[str, list[Any]], declared: Mapping[str, Column]) -> pd
         raise ImportError(
             "frames='pandas' needs pandas: pip install 'alpha-results-client[pandas]'"
         ) from error
-    types = {"float": "float64", "int": "Int64", "bool": "boolean", "text": "string", "texts": "object"}
+    types = {
+        "float": "float64",
+        "int": "Int64",
+        "bool": "boolean",
+        "text": "string",
+        "texts": "object",
+        "objects": "object",
+    }
     found: dict[str, Any] = {}
     for name, values in columns.items():
         kind = declared[name].type if name in declared else None
