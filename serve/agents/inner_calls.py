@@ -15,7 +15,9 @@ import orjson
 from schemas.endpoints import ENDPOINTS
 from serve.http.request import Application, Message, Scope
 
-_PASSED_ON: Final = frozenset({b"authorization", b"x-api-key", b"x-forwarded-for", b"forwarded", b"host"})
+_PASSED_ON: Final = frozenset(
+    {b"authorization", b"x-api-key", b"x-forwarded-for", b"forwarded", b"host", b"traceparent"}
+)
 
 
 @dataclass(frozen=True, slots=True)

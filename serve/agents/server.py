@@ -15,7 +15,6 @@ from schemas.endpoints import ENDPOINTS
 from schemas.project import project_version
 from serve.agents.inner_calls import Call, ask
 from serve.agents.tools import Tools
-from serve.auth.tokens import Credentials
 from serve.http import request as requests
 from serve.http.request import Application, Receive, Scope, Send
 from serve.http.responses import as_api_error, failed
@@ -81,7 +80,7 @@ class Agents:
                 await _only_post(send)
                 return
             access = self._service.access
-            await access.authorize(Credentials.of(request.headers), request.client, _ME, request)
+            await access.authorize(request.headers, request.client, _ME, request)
         except Exception as error:  # noqa: BLE001 - the last line: nothing of an unforeseen failure may leak
             known = as_api_error(error, request)
             request.code = known.code

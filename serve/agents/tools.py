@@ -79,6 +79,7 @@ class Tools:
             self.performance,
             self.luck,
             self.risk,
+            self.costs,
             self.exposures,
             self.changes,
             self.table_link,
@@ -197,6 +198,10 @@ class Tools:
     async def risk(self, alpha: Alpha, book: Book = "long_short") -> str:
         """Show the risk of a book: its deepest drawdowns, tails, and rolling ratios."""
         return await self._answer({"risk": Call("research.risk", {"alpha": alpha}, {"book": book})})
+
+    async def costs(self, alpha: Alpha, book: Book = "long_short") -> str:
+        """Show what trading cost a book, at which costs it breaks even, and its Sharpe ratio at other costs."""
+        return await self._answer({"costs": Call("research.costs", {"alpha": alpha}, {"book": book})})
 
     async def exposures(self, alpha: Alpha, book: Book = "long_short") -> str:
         """Show what a book is exposed to: alpha and beta to benchmarks and factors, and what each explains."""

@@ -31,6 +31,8 @@ _ID_BYTES: Final = 16
 _HOST: Final = re.compile(rb"[A-Za-z0-9._~!$&'()*+,;=:%\[\]-]*\Z")
 """One host; two header lines of it are joined by a comma and a blank."""
 
+_TRACEPARENT: Final = re.compile(rb"(?!ff)[0-9a-f]{2}-(?P<trace>[0-9a-f]{32})-[0-9a-f]{16}-[0-9a-f]{2}\Z")
+
 Recorder: TypeAlias = Callable[[Mapping[str, Any]], None]
 
 
@@ -118,6 +120,7 @@ class AccessLog:
             "bytes": size,
             "ms": round((time.perf_counter() - request.started) * 1e3, 3),
             "request_id": request.id,
+            "trace_id": _trace_id(request),
             "endpoint": request.endpoint,
             "key_id": request.key_id,
         }
@@ -141,6 +144,13 @@ def _begin(scope: Scope) -> Request:
         started=started,
     )
     return request
+
+
+def _trace_id(request: Request) -> str | None:
+    """Return the trace that a request belongs to by its ``traceparent`` (W3C Trace Context); None without a valid one."""
+    given = _TRACEPARENT.match(request.headers.get(b"traceparent", b""))
+    trace_id = None if given is None else given["trace"].decode("ascii")
+    return None if trace_id == "0" * 32 else trace_id
 
 
 def _is_canonical(raw_path: bytes) -> bool:

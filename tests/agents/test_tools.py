@@ -140,6 +140,7 @@ def test_was_it_luck(running: tuple[str, str]) -> None:
 
 def test_what_risk_does_it_run_and_to_what_is_it_exposed(running: tuple[str, str]) -> None:
     assert call(running, "risk", alpha=FULL)["risk"]["data"]
+    assert call(running, "costs", alpha=FULL)["costs"]["data"]
     assert call(running, "exposures", alpha=FULL)["exposures"]["data"]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import hashlib
 import io
 import re
@@ -269,6 +270,8 @@ def test_parts_of_a_file_are_sent_as_asked_for(api: ApiClient, reader: str) -> N
     assert whole.headers["accept-ranges"] == "bytes"
     etag = whole.headers["etag"]
     assert etag == f'"{link["sha256"]}"'
+    digest = base64.b64encode(hashlib.sha256(whole.content).digest()).decode()
+    assert whole.headers["repr-digest"] == f"sha-256=:{digest}:"
     for header, part, span in (
         ("bytes=0-0", whole.content[:1], "0-0"),
         ("bytes=5-99", whole.content[5:100], "5-99"),

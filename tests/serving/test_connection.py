@@ -141,9 +141,11 @@ def test_a_page_the_caller_holds_is_not_sent_again(base: str, token: str) -> Non
 
 def test_every_request_has_one_line_in_the_log(base: str, here: Path, token: str) -> None:
     headers = {"authorization": f"Bearer {token}", "accept-encoding": "identity"}
+    trace = "0af7651916cd43dd8448eb211c80319c"
+    traces = [f"00-{trace}-b7ad6b7169203331-01", f"00-{'0' * 32}-b7ad6b7169203331-01", "not a trace"]
     with plain_http.connect(base_url=base, headers=headers) as client:
         own = [
-            client.get(path, headers={"x-request-id": f"line-{n}"})
+            client.get(path, headers={"x-request-id": f"line-{n}", "traceparent": traces[n]})
             for n, path in enumerate([WEEK, "/v1/me", METRICS])
         ]
     assert [found.headers["x-request-id"] for found in own] == ["line-0", "line-1", "line-2"]
@@ -157,3 +159,4 @@ def test_every_request_has_one_line_in_the_log(base: str, here: Path, token: str
     assert [line["request_id"] for line in lines()] == ["line-0", "line-1", "line-2"]
     assert [line["bytes"] for line in lines()] == [len(found.content) for found in own]
     assert {line["status"] for line in lines()} == {200}
+    assert [line["trace_id"] for line in lines()] == [trace, None, None]
