@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 from enum import StrEnum
-from functools import cached_property, lru_cache
+from functools import cached_property
 from typing import Any, Final
 
 from schemas.endpoints import META_IDS
@@ -99,12 +99,8 @@ def _nested(a: str, b: str) -> bool:
     return a.startswith(b) or b.startswith(a)
 
 
-@lru_cache(maxsize=512)
 def clamp(granted: str, ceiling: str) -> AllowList:
-    """Return the list in force from the stored texts of a key's list and of its account's ceiling.
-
-    A pure function of the two texts, so remembering results never delays a change of either.
-    """
+    """Return the list in force from the stored texts of a key's list and of its account's ceiling."""
     return AllowList.loads(granted).intersection(AllowList.loads(ceiling))
 
 

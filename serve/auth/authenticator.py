@@ -147,10 +147,6 @@ class Authenticator:
         """Ask the store for a key that nobody has; raises StorageUnavailable when it does not answer."""
         await self._store.run(Repository.key, _UNKNOWN_KEY_ID)
 
-    async def ask_limiter(self) -> None:
-        """Ask where a key that nobody has stands, charging nothing; raises StorageUnavailable as above."""
-        await self._limiter.status([(_UNKNOWN_KEY_ID, RateLimit())])
-
     async def authorize(
         self,
         headers: Mapping[bytes, bytes],

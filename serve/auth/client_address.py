@@ -22,7 +22,6 @@ UNKNOWN: Final = "unknown"
 _MAPPED_BITS: Final = 96
 
 
-@lru_cache(maxsize=4096)
 def parse_address(text: str) -> IPAddress | None:
     """Read one hop's text, with or without a port, brackets and zone; None when it is not a valid address.
 

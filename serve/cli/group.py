@@ -19,7 +19,7 @@ _COMMANDS: Final = {
     "run": LazyCommand("serve.cli.run", "run", "Serve the published results over HTTP."),
     "accounts": LazyCommand("serve.cli.accounts", "accounts", "Open, change and close accounts."),
     "keys": LazyCommand("serve.cli.keys", "keys", "Issue, change, suspend and revoke keys."),
-    "audit": LazyCommand("serve.cli.audit", "audit", "Show what operators did."),
+    "audit": LazyCommand("serve.cli.store", "audit", "Show what operators did."),
     "access": LazyCommand("serve.cli.store", "access", "Prepare and inspect the store of accounts and keys."),
     "openapi": LazyCommand("serve.cli.openapi", "openapi", "Print the OpenAPI document of the interface."),
     "demo": LazyCommand("serve.cli.demo", "demo", "Simulate a market, build alphas and serve them."),

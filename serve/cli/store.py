@@ -1,13 +1,23 @@
-"""`access`: the store itself and its schema."""
+"""`access`: the store itself and its schema; `audit`: who did what in it."""
 
 from __future__ import annotations
 
 import asyncio
+import json
+from dataclasses import asdict
 
 import click
 
 from schemas.terminal import echo
-from serve.cli.session import json_option, make_settings, print_fields, print_json, store_options
+from serve.cli.session import (
+    administer,
+    json_option,
+    make_settings,
+    print_fields,
+    print_json,
+    print_table,
+    store_options,
+)
 
 
 @click.group()
@@ -60,3 +70,27 @@ async def _migrate(access_url: str | None, datasets: str | None, target: str | N
     await (migrate.upgrade(location) if target is None else migrate.downgrade(location, target))
     after = await revision(location)
     echo(f"{location.shown}: revision {before or migrate.BASE} -> {after or migrate.BASE}")
+
+
+@click.group(invoke_without_command=True)
+@click.option("--subject", metavar="ID", help="Only what was done to this key or account id.")
+@click.option("--limit", default=100, show_default=True, type=click.IntRange(min=1), help="Rows at most.")
+@json_option
+@store_options
+def audit(
+    access_url: str | None, datasets: str | None, as_json: bool, subject: str | None, limit: int
+) -> None:
+    """Show the audit log, newest first. Its rows can be neither changed nor removed."""
+    entries = administer(
+        access_url, datasets, lambda a: a.audit_log.entries(subject=subject, limit=limit), writable=False
+    )
+    if as_json:
+        print_json([asdict(entry) for entry in entries])
+        return
+    print_table(
+        ("id", "at", "actor", "action", "subject", "detail"),
+        [
+            (str(x.id), x.at, x.actor, x.action, x.subject, json.dumps(x.detail, ensure_ascii=False))
+            for x in entries
+        ],
+    )

@@ -83,7 +83,7 @@ class Components:
         self._look_when_due = look
         self._asked: Mapping[str, Callable[[], Coroutine[Any, Any, None]]] = {
             "access_store": access.ask_store,
-            "limiter": access.ask_limiter,
+            "limiter": access.require_limiter,
         }
         self._answered = dict.fromkeys(self._asked, State.OK)
         self._told: dict[str, State] = {}

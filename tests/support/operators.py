@@ -18,7 +18,6 @@ from pathlib import Path
 from typing import Any
 
 import serve.cli.accounts
-import serve.cli.audit
 import serve.cli.keys
 import serve.cli.store  # noqa: F401 - loaded once, and shared by the children
 from serve.cli.group import main

@@ -110,10 +110,9 @@ class Accounts(Acts):
         if ceiling_endpoints is not None:
             allowed = validation.endpoints(ceiling_endpoints, "ceiling-endpoints", admin=role == Role.ADMIN)
             after["ceiling_endpoints"] = allowed.dumps()
-        if ceiling_alphas is not None:
-            after["ceiling_alphas"] = validation.alphas(ceiling_alphas, "ceiling-alphas").dumps()
-        if ceiling_runs is not None:
-            after["ceiling_runs"] = validation.alphas(ceiling_runs, "ceiling-runs").dumps()
+        for name, text in (("alphas", ceiling_alphas), ("runs", ceiling_runs)):
+            if text is not None:
+                after[f"ceiling_{name}"] = validation.alphas(text, f"ceiling-{name}").dumps()
         return self._update(rows, account, "account.set", after)
 
     @act

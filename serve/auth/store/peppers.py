@@ -17,30 +17,17 @@ _NAMED: Final = 5
 """Keys that a message names; of the others it gives the number."""
 
 
-def find_digests(settings: AccessSettings) -> Digests:
+def load_digests(settings: AccessSettings, *, make: bool = True) -> Digests:
     """Return the digests of a deployment, with the peppers of its settings and of the file beside its store, if there is one.
 
     The peppers given come first, so that new keys use them while older keys still verify with the file's.
 
-    Raises
-    ------
-    SettingsError
-        When the file cannot be read, or is empty.
-    """
-    path = _file(settings)
-    try:
-        pepper = path.read_bytes().strip() if path is not None and path.exists() else None
-    except OSError as error:
-        raise _unusable(path, error) from error
-    if pepper == b"":
-        raise SettingsError(
-            f"the pepper file {path} is empty: restore it from a backup, without it no key verifies"
-        )
-    return Digests(settings.peppers if pepper is None else (*settings.peppers, pepper))
-
-
-def load_digests(settings: AccessSettings) -> Digests:
-    """Return the same, and make the file where there is none and no pepper is given: nothing could make a new digest then.
+    Parameters
+    ----------
+    settings
+        Of the deployment.
+    make
+        Whether to make the file where there is none and no pepper is given: nothing could make a new digest then.
 
     Raises
     ------
@@ -48,12 +35,21 @@ def load_digests(settings: AccessSettings) -> Digests:
         When the file can be neither read nor made, or is empty.
     """
     path = _file(settings)
+    if path is None:
+        return Digests(settings.peppers)
     try:
-        if path is not None and not settings.peppers and not path.exists():
+        if make and not settings.peppers and not path.exists():
             _make(path)
+        found = (path.read_bytes().strip(),) if path.exists() else ()
     except OSError as error:
-        raise _unusable(path, error) from error
-    return find_digests(settings)
+        raise SettingsError(
+            f"the pepper file {path} can be neither read nor made ({error.strerror}): restore it, or set ALPHA_RESULTS_PEPPER"
+        ) from error
+    if found == (b"",):
+        raise SettingsError(
+            f"the pepper file {path} is empty: restore it from a backup, without it no key verifies"
+        )
+    return Digests((*settings.peppers, *found))
 
 
 async def require_peppers(settings: AccessSettings, store: KeyStore, now_us: int) -> None:
@@ -64,7 +60,7 @@ async def require_peppers(settings: AccessSettings, store: KeyStore, now_us: int
     SettingsError
         Naming the keys, and what to do.
     """
-    keys = await store.run(Repository.keys_without_pepper, find_digests(settings).known, now_us)
+    keys = await store.run(Repository.keys_without_pepper, load_digests(settings, make=False).known, now_us)
     if not keys:
         return
     path = _file(settings)
@@ -79,12 +75,6 @@ async def require_peppers(settings: AccessSettings, store: KeyStore, now_us: int
 def _file(settings: AccessSettings) -> Path | None:
     store = settings.location.path
     return None if store is None else store.with_name(store.name + ".pepper")
-
-
-def _unusable(path: Path | None, error: OSError) -> SettingsError:
-    return SettingsError(
-        f"the pepper file {path} can be neither read nor made ({error.strerror}): restore it, or set ALPHA_RESULTS_PEPPER"
-    )
 
 
 def _make(path: Path) -> None:
