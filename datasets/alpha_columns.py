@@ -56,6 +56,7 @@ _NOT_COMPARED: Final = "no table supports a figure of the run that it is made of
 class Judged(NamedTuple):
     """Figures of alphas judged among those of one reader, in the order of the list; NaN where an alpha is not among them."""
 
+    p_value: Floats
     q_value: Floats
     q_value_by: Floats
     haircut_sharpe: Floats
@@ -161,7 +162,7 @@ class Columns:
             haircut = haircut_sharpe(self.figure("information_ratio", closed), t_stats, degrees, by)
             if len(self._judged) >= _MAX_ALLOWED:
                 self._judged.clear()
-            found = self._judged[key] = Judged(benjamini_hochberg(p_values), by, haircut)
+            found = self._judged[key] = Judged(p_values, benjamini_hochberg(p_values), by, haircut)
         return found
 
     def judged_entry(self, place: int, name: str, names: Allowed, closed: Collection[str]) -> Entry:

@@ -315,6 +315,14 @@ _ALL: Final = (
         for family in FAMILIES.values()
     ),
     Endpoint(
+        "research.luck.catalogue",
+        "/v1/luck",
+        "How many of the alphas this key may read count as discoveries, and how many independent ones they come to.",
+        "catalogue_luck",
+        Shape.OBJECT,
+        errors=("neighbours_not_ready",),
+    ),
+    Endpoint(
         "research.exposures",
         _RUN + "/exposures",
         "What of a book's returns benchmarks and factors explain: coefficients, what is left, the profit of each.",

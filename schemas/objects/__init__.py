@@ -14,7 +14,7 @@ from schemas.objects.downloads import DOWNLOADS
 from schemas.objects.exposures import EXPOSURES
 from schemas.objects.history import HISTORY
 from schemas.objects.keys import KEY, KEY_USAGE, ME
-from schemas.objects.luck import LUCK
+from schemas.objects.luck import CATALOGUE_LUCK, LUCK
 from schemas.objects.operations import OPERATIONS
 from schemas.objects.research import PEERS
 from schemas.objects.rows import ROW_FIELDS
@@ -27,7 +27,15 @@ OBJECTS: Final[dict[str, Field]] = {
 
 RESEARCH: Final[dict[str, Field]] = {
     field.name: field
-    for field in (AUDIT, *PEERS, LUCK, EXPOSURES, *HISTORY, *(family.payload for family in FAMILIES.values()))
+    for field in (
+        AUDIT,
+        *PEERS,
+        LUCK,
+        CATALOGUE_LUCK,
+        EXPOSURES,
+        *HISTORY,
+        *(family.payload for family in FAMILIES.values()),
+    )
 }
 """Payloads of research questions, beyond the interface as it was given."""
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from schemas.field import Field, day, mapping, number, record, text, whole
+from schemas.field import Field, array, day, mapping, number, record, text, whole
 from schemas.units import Unit
 
 TRIALS_FROM: Final = ("request", "seal", "catalogue")
@@ -242,4 +242,58 @@ LUCK: Final = record(
     ),
     mapping("withheld", "Path of a figure that is null to the reason.", text("", "The reason.")),
     model="Luck",
+)
+
+
+LEVELS: Final = (0.01, 0.05, 0.1, 0.2)
+"""Shares of false discoveries at which a catalogue is counted."""
+
+
+def _length(name: str, trials: str) -> Field:
+    return record(
+        name,
+        f"How long a record has to be for the best of {trials} without skill not to show a Sharpe ratio of 1 on average.",
+        number("trials", Unit.COUNT, "Trials, rounded to whole ones.", minimum=1, **_NULL),
+        number("sessions", Unit.COUNT, "Sessions.", minimum=0, **_NULL),
+        number("years", Unit.NONE, "The same in years of 252 sessions.", unit_text="years", **_NULL),
+        model="BacktestLength",
+    )
+
+
+CATALOGUE_LUCK: Final = record(
+    "catalogue_luck",
+    "What of the alphas that the key may read may be luck, of their long_short books over their whole runs.",
+    whole("alphas", Unit.COUNT, "Alphas whose run the key may read."),
+    whole("tested", Unit.COUNT, "Those with a `t_stat`, by which they are judged."),
+    array(
+        "discoveries",
+        "How many of them have a mean return that differs from 0, by the share of false ones among these.",
+        record(
+            "",
+            "One share.",
+            number(
+                "level",
+                Unit.RATIO,
+                "Expected share of false discoveries; under Bonferroni the chance of any.",
+                minimum=0,
+                maximum=1,
+            ),
+            whole("benjamini_hochberg", Unit.COUNT, "Alphas with a `q_value` up to it."),
+            whole("benjamini_yekutieli", Unit.COUNT, "Alphas with a `q_value_by` up to it."),
+            whole("bonferroni", Unit.COUNT, "Alphas whose p-value x `tested` is up to it."),
+            model="Discoveries",
+        ),
+    ),
+    number(
+        "effective_number",
+        Unit.COUNT,
+        "Uncorrelated alphas that vary in as many directions: the squared sum of the eigenvalues of the correlation matrix of the "
+        "daily returns over the sum of their squares.",
+        minimum=1,
+        **_NULL,
+    ),
+    _length("minimum_backtest_length", "as many trials as there are alphas"),
+    _length("effective_backtest_length", "`effective_number` trials"),
+    mapping("withheld", "Member that is null to the reason.", text("", "The reason.")),
+    model="CatalogueLuck",
 )

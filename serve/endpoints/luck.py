@@ -3,19 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Final
 
 import numpy as np
 
+from datasets.figure_data import BOOK
+from datasets.figures.false_discoveries import minimum_backtest_length
 from datasets.figures.luck import Luck, LuckQuery
 from datasets.figures.luck_trials import DESCRIPTION, ReadableRuns, known_trials, with_deflated_sharpe
+from datasets.figures.series import SESSIONS_PER_YEAR
+from datasets.figures.unavailable import Unavailable
 from datasets.figures.window import Window
 from datasets.listing import Listing
+from schemas.errors import ApiError
 from schemas.metrics.statistic import CROSS_SECTIONS, LEDGER
+from schemas.objects.luck import LEVELS
 from serve.auth.caller import Caller
+from serve.endpoints.research import once_read
 from serve.http.answer import Answer, EndpointFunction, Single, run_meta
 from serve.http.request import Request
 from serve.pages.books import holds_book
+from serve.research.store import ReturnsStore
 from serve.state import ServerState
 
 
@@ -71,4 +80,63 @@ METRICS: Final = "performance.metrics"
 """The endpoint whose figures those of the list are."""
 SHARPE: Final = "information_ratio"
 EXCESS_SHARPE: Final = "excess_sharpe"
-ROUTES: Final[Mapping[str, EndpointFunction]] = {"research.luck": luck}
+
+
+async def catalogue(service: ServerState, request: Request) -> Answer:
+    """Return what of the alphas that a key may read may be luck."""
+    caller = request.caller
+    for endpoint in (METRICS, LEDGER.endpoint):
+        if not caller.may_call(endpoint):
+            message = f"This key may not call {endpoint}, and so may not judge alphas by their returns."
+            raise ApiError("endpoint_not_allowed", message, {"endpoint": endpoint}, caller.headers)
+    return await once_read(service, request, partial(_catalogue, service, request))
+
+
+def _catalogue(service: ServerState, request: Request) -> Answer | ReturnsStore:
+    runs = request.caller.runs
+    columns = service.snapshots.listing.columns
+    store = service.neighbours.of(BOOK)
+    if not store.was_ready:
+        return store
+    judged = columns.judged(runs, ())
+    tested = int(np.count_nonzero(~np.isnan(judged.p_value)))
+    effective = service.effective_numbers.of(store.searchable, runs)
+    withheld = {}
+    number = effective.number
+    if isinstance(number, Unavailable):
+        withheld["effective_number"] = withheld["effective_backtest_length"] = number.text
+    alphas = int(np.count_nonzero(columns.allowed(runs)))
+    if not alphas:
+        withheld["minimum_backtest_length"] = "the key may read no alpha"
+    return Single(
+        {
+            "alphas": alphas,
+            "tested": tested,
+            "discoveries": [
+                {
+                    "level": level,
+                    "benjamini_hochberg": int(np.count_nonzero(judged.q_value <= level)),
+                    "benjamini_yekutieli": int(np.count_nonzero(judged.q_value_by <= level)),
+                    "bonferroni": int(np.count_nonzero(judged.p_value * tested <= level)),
+                }
+                for level in LEVELS
+            ],
+            "effective_number": None if isinstance(number, Unavailable) else number,
+            "minimum_backtest_length": _length(alphas or None),
+            "effective_backtest_length": _length(None if isinstance(number, Unavailable) else round(number)),
+            "withheld": withheld,
+        },
+        source="alphas",
+    )
+
+
+def _length(trials: int | None) -> dict[str, float | None]:
+    sessions = None if trials is None else minimum_backtest_length(trials, 1.0)
+    return {
+        "trials": trials,
+        "sessions": sessions,
+        "years": None if sessions is None else sessions / SESSIONS_PER_YEAR,
+    }
+
+
+ROUTES: Final[Mapping[str, EndpointFunction]] = {"research.luck": luck, "research.luck.catalogue": catalogue}

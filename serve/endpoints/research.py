@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any, Final
 
@@ -85,14 +85,27 @@ async def neighbours(service: ServerState, request: Request) -> Answer:
     if values["among"] is not None:
         names = [name for name in dict.fromkeys(values["among"]) if name != own]
         named = chosen_runs(service.snapshots, request.caller, names)
+    return await once_read(service, request, partial(_compared, service, request, named))
+
+
+async def once_read(
+    service: ServerState, request: Request, make: Callable[[], Answer | ReturnsStore]
+) -> Answer:
+    """Make an answer of the returns of all alphas, once those are read.
+
+    Parameters
+    ----------
+    make
+        Returns the answer, or the store that has not read the returns of all yet.
+    """
     # One turn of a compute thread: what is quick for it would else wait for several.
-    answer = await service.compute(partial(_compared, service, request, named))
+    answer = await service.compute(make)
     if not isinstance(answer, ReturnsStore):
         return answer
     patience = time.monotonic() + service.neighbours.patience_seconds
     while not answer.was_ready and time.monotonic() < patience:  # noqa: ASYNC110 - what it waits for is a thread
         await asyncio.sleep(_LOOK_SECONDS)
-    again = await service.compute(partial(_compared, service, request, named)) if answer.was_ready else answer
+    again = await service.compute(make) if answer.was_ready else answer
     if isinstance(again, ReturnsStore):
         raise _not_ready(*again.progress(request.caller.runs))
     return again

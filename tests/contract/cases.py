@@ -71,6 +71,7 @@ CASES: Final[dict[str, Case]] = {
     "research.neighbours": Case(_ALPHA),
     "research.correlations": Case({}, {"alphas": f"{FULL},{PLAIN}"}),
     "research.contribution": Case(_ALPHA, {"alphas": f"{PLAIN},{UNDECIDED}"}),
+    "research.luck.catalogue": Case(),
     "research.exposures": Case(_ALPHA),
     "research.screen": Case(),
     "research.changes": Case(),

@@ -33,6 +33,8 @@ class ClientMethods(Generic[F]):
         """The market indices that curves can be compared with; none where the deployment has no usable market data."""
     def correlations(self, book: str = 'long_short', *, alphas: str | Sequence[str], by: Literal['returns', 'scores', 'holdings'] = 'returns', start: Day | None = None, end: Day | None = None) -> dict[str, Any]:
         """How alike each two of some alphas are."""
+    def luck(self) -> dict[str, Any]:
+        """How many of the alphas this key may read count as discoveries, and how many independent ones they come to."""
     def admin_alphas(self) -> F:
         """Every alpha with its snapshot and what its run lacks."""
     def key_usage(self, key_id: str) -> dict[str, Any]:
@@ -113,6 +115,8 @@ class AsyncClientMethods(Generic[F]):
         """The market indices that curves can be compared with; none where the deployment has no usable market data."""
     async def correlations(self, book: str = 'long_short', *, alphas: str | Sequence[str], by: Literal['returns', 'scores', 'holdings'] = 'returns', start: Day | None = None, end: Day | None = None) -> dict[str, Any]:
         """How alike each two of some alphas are."""
+    async def luck(self) -> dict[str, Any]:
+        """How many of the alphas this key may read count as discoveries, and how many independent ones they come to."""
     async def admin_alphas(self) -> F:
         """Every alpha with its snapshot and what its run lacks."""
     async def key_usage(self, key_id: str) -> dict[str, Any]:

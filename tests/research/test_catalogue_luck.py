@@ -1,0 +1,92 @@
+"""What of all alphas of a key may be luck, asked as a client asks."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from statsmodels.stats.multitest import multipletests
+
+from datasets.figures.false_discoveries import minimum_backtest_length
+from schemas.endpoints import ENDPOINTS
+from tests.research.conftest import Published
+from tests.support import conformance
+from tests.support.client import ApiClient
+
+
+def asked(api: ApiClient, key: str) -> dict[str, Any]:
+    response = api.get("/v1/luck", key)
+    assert response.status_code == 200, response.text
+    conformance.check(ENDPOINTS["research.luck.catalogue"], response)
+    data: dict[str, Any] = response.json()["data"]
+    return data
+
+
+def effective(market: Published, names: list[str]) -> float:
+    """Return the effective number by the plain correlation matrix, squares adjusted pair by pair."""
+    frame = pd.DataFrame({name: market.returns[name] for name in names})
+    frame = frame.loc[:, frame.std() > 1e-12]
+    r = frame.corr(min_periods=10).to_numpy()
+    present = frame.notna().to_numpy().astype(int)
+    n = present.T @ present
+    adjusted = 1 - (1 - r**2) * (n - 1) / (n - 2)
+    pairs = adjusted[np.triu_indices(len(r), 1)]
+    mean = max(0.0, float(np.nanmean(pairs)))
+    alphas = len(names)
+    return alphas**2 / (alphas + mean * alphas * (alphas - 1))
+
+
+@pytest.mark.parametrize("runs", ["all", "prefix:Test_"])
+def test_it_counts_discoveries_and_independent_alphas_of_the_key(
+    api: ApiClient, market: Published, runs: str
+) -> None:
+    key = api.key(runs=runs)
+    found = asked(api, key)
+    rows = api.json("/v1/screen?fields=q_value,q_value_by,t_stat", key)["data"]
+    figures = [x["figures"] for x in rows if x["figures"]["t_stat"] is not None]
+    names = [name for name in market.returns if runs == "all" or name.startswith("Test_")]
+    assert (found["alphas"], found["tested"]) == (len(names) + 1, len(figures))
+    for entry in found["discoveries"]:
+        for name, figure in (("benjamini_hochberg", "q_value"), ("benjamini_yekutieli", "q_value_by")):
+            assert entry[name] == sum(x[figure] <= entry["level"] for x in figures)
+        assert entry["bonferroni"] <= entry["benjamini_hochberg"]
+    assert found["effective_number"] == pytest.approx(effective(market, names), rel=1e-4)
+    length = found["minimum_backtest_length"]
+    assert length["trials"] == found["alphas"]
+    assert length["sessions"] == minimum_backtest_length(found["alphas"], 1.0)
+    assert found["effective_backtest_length"]["trials"] == round(found["effective_number"])
+    assert found["withheld"] == {}
+
+
+def test_a_key_that_may_read_no_run_is_told_nothing(api: ApiClient) -> None:
+    found = asked(api, api.key(runs="list:Test_absent"))
+    assert (found["alphas"], found["tested"], found["effective_number"]) == (0, 0, None)
+    assert set(found["withheld"]) == {
+        "effective_number",
+        "effective_backtest_length",
+        "minimum_backtest_length",
+    }
+
+
+@pytest.mark.parametrize(
+    ("granted", "lacking"),
+    [
+        ("research.luck.catalogue,portfolio.ledger", "performance.metrics"),
+        ("research.luck.catalogue,performance.metrics", "portfolio.ledger"),
+    ],
+)
+def test_a_key_needs_the_grants_of_what_it_is_measured_on(api: ApiClient, granted: str, lacking: str) -> None:
+    error = api.json("/v1/luck", api.key(endpoints=granted), 403)["error"]
+    assert error["details"] == {"endpoint": lacking}
+
+
+def test_bonferroni_is_that_of_statsmodels(api: ApiClient, token: str) -> None:
+    rows = api.json("/v1/screen?fields=q_value,t_stat", token)["data"]
+    q = np.array([x["figures"]["q_value"] for x in rows if x["figures"]["q_value"] is not None])
+    rank = np.argsort(np.argsort(q, kind="stable"), kind="stable") + 1
+    p = q * rank / q.size  # of the least p-value exactly, of others a bound from above
+    least = float(np.min(multipletests(p, method="bonferroni")[1]))
+    found = asked(api, token)["discoveries"]
+    assert all((x["bonferroni"] > 0) == (least <= x["level"]) for x in found)
