@@ -97,7 +97,7 @@ def polls(storage: Storage) -> dict[str, Any]:
 
     def change() -> None:
         changed = replace(make_pointer(7), name=f"Renamed at {time.monotonic_ns()}")
-        storage.write(pointer_path(changed.alpha_id), changed.encode())
+        storage.put(pointer_path(changed.alpha_id), changed.encode())
         assert catalogue.refresh()
 
     first = timed(lambda: Catalogue(storage).refresh(), 3)
@@ -171,10 +171,10 @@ def on_a_bucket(alphas: int) -> dict[str, Any]:
         found["index_written"] = measured(lambda: rebuild(storage), 1, None)
         found["with_index"] = polled(publish, 86_400)
         bare = measured(
-            lambda: storage.compare_and_swap(
+            lambda: storage.put_if(
                 pointer_path(make_pointer(7).alpha_id),
                 renamed(0).encode(),
-                storage.read_version(pointer_path(make_pointer(7).alpha_id)),
+                storage.read_version(pointer_path(make_pointer(7).alpha_id)).tag,
             ),
             9,
             None,

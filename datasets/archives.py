@@ -131,4 +131,4 @@ def write_archive_state(storage: Storage, state: ArchiveState) -> None:
     StorageUnavailable
         When the store does not answer.
     """
-    storage.write(archive_state_path(state.alpha_id, state.seal_digest), encode(state.to_dict()))
+    storage.put(archive_state_path(state.alpha_id, state.seal_digest), encode(state.to_dict()))

@@ -9,7 +9,7 @@ import time
 from concurrent.futures import Future
 from typing import Final, NamedTuple
 
-from datasets.storage.disk import require_not_of_disk
+from datasets.disk import require_not_of_disk
 from schemas.settings import SETTINGS
 
 _MAX_FILES: Final = 200_000

@@ -97,7 +97,8 @@ def _cost_bp(run: _Run) -> float | Unavailable:
 def stored_headline(storage: Storage, manifest: Manifest) -> dict[str, Any]:
     """Return what a pointer records of a snapshot that is in the root, as :func:`make_headline` does."""
     folder = snapshot_path(manifest.alpha_id, manifest.snapshot)
-    return make_headline(manifest, lambda path: io.BytesIO(storage.read(f"{folder}/{path}")))
+    sizes = {entry.path: entry.bytes for entry in manifest.files}
+    return make_headline(manifest, lambda path: io.BytesIO(storage.read(f"{folder}/{path}", sizes[path])))
 
 
 def _raise(error: SnapshotCorrupt) -> None:

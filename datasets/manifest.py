@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
+from itertools import accumulate
 from typing import Any, Final
 
 import orjson
 
 from schemas.errors import OtherFormat, SnapshotCorrupt
 
+MAX_DEPTH: Final = 64
+"""Objects and lists that may be nested in a manifest or a pointer: a deeper one is refused before it is read as JSON."""
+_TEXT: Final = re.compile(rb'"(?:[^"\\]|\\.)*+"', re.DOTALL)
+_BRACKET: Final = re.compile(rb"[\[\]{}]")
 FORMAT: Final = 1
 """Version of the fields of manifests and pointers. Raised when one goes, means something else, or must not be overlooked;
 columns and formulas have a version of their own, :func:`schemas.version.schema_version`."""
@@ -191,6 +197,14 @@ def decode(data: bytes, origin: str, what: str) -> dict[str, Any]:
     OtherFormat
         When the object is of another format.
     """
+    if not data:
+        raise SnapshotCorrupt(
+            f"{origin} is not {what}: it is empty, too large, or not a regular file; remove it"
+        )
+    if _depth(data) > MAX_DEPTH:
+        raise SnapshotCorrupt(
+            f"{origin} is not {what}: objects and lists are nested more than {MAX_DEPTH} deep"
+        )
     try:
         found = dict(orjson.loads(data))
     except INVALID as error:
@@ -201,6 +215,14 @@ def decode(data: bytes, origin: str, what: str) -> dict[str, Any]:
             "`alpha-results build SEAL --force`, or all seals below a folder with `--from FOLDER --force`"
         )
     return found
+
+
+def _depth(data: bytes) -> int:
+    """Count how deep the objects and lists of a JSON document are nested at most, without reading it as one."""
+    if (opened := data.count(b"[") + data.count(b"{")) <= MAX_DEPTH:
+        return opened
+    brackets = _BRACKET.findall(_TEXT.sub(b"", data))
+    return max(accumulate(1 if bracket in b"[{" else -1 for bracket in brackets), default=0)
 
 
 def encode(document: Mapping[str, Any]) -> bytes:

@@ -64,7 +64,7 @@ def record_move(storage: Storage) -> None:
     if storage.folder is not None:
         return
     try:
-        storage.write(MOVED_PATH, uuid.uuid4().hex.encode())
+        storage.put(MOVED_PATH, uuid.uuid4().hex.encode())
     except (AlphaResultsError, OSError) as error:
         _log.warning(
             "%s of %s cannot be written, so serving nodes find the change when they list all pointers next: %s",
@@ -89,7 +89,7 @@ def last_move(storage: Storage, known: Signature | None) -> Signature | None:
     """
     if storage.folder is not None:
         return storage.folder_signature(CATALOG)
-    found = storage.read_changed(MOVED_PATH, str(known[0]) if known else None)
+    found = storage.read_if_changed(MOVED_PATH, str(known[0]) if known else None)
     if found is None:
         return known
     return None if found.tag is None else (found.tag,)
@@ -129,7 +129,7 @@ def rebuild(storage: Storage) -> None:
             data = found[pointer_path(alpha)]
             if data is not None and _is_text(data):
                 pointers[alpha] = (listed[alpha], data)
-        storage.compare_and_swap(INDEX_PATH, encode(pointers), seen)
+        storage.put_if(INDEX_PATH, encode(pointers), seen.tag)
         if not known:  # as in a root that was copied without its index
             record_move(storage)
     except (AlphaResultsError, OSError) as error:

@@ -227,7 +227,7 @@ class Snapshot:
             return pl.scan_parquet(self.file(dataset, book), hive_partitioning=False)
         # One whole, digest-checked read: Polars' own object-store client would need its own credentials.
         entry = self.entry(dataset, book)
-        data = self._storage.read(f"{self._folder}/{entry.path}")
+        data = self._storage.read(f"{self._folder}/{entry.path}", entry.bytes)
         if digest(data) != entry.sha256:
             raise SnapshotCorrupt(f"{self._folder}/{entry.path} is not what its manifest says")
         return pl.read_parquet(io.BytesIO(data), hive_partitioning=False).lazy()

@@ -6,8 +6,8 @@ import errno
 from pathlib import Path
 from stat import S_ISDIR
 
+from datasets.disk import reading
 from datasets.storage import Storage
-from datasets.storage.disk import reading
 from schemas.errors import SettingsError
 
 

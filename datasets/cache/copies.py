@@ -14,25 +14,40 @@ is used, and whoever finds no room counts again. What was used longest ago makes
 
 from __future__ import annotations
 
+import hashlib
 import os
 import threading
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final, Protocol
 
 from datasets.cache.disk import CacheDisk
 from datasets.cache.quota import CacheQuota, mark_used
+from datasets.disk import locked, writing
 from datasets.file_digests import DIGESTS, FileDigests
-from datasets.manifest import digest
-from datasets.storage.disk import locked, writing
 from schemas.errors import SettingsError, SnapshotCorrupt, StorageUnavailable
 from schemas.settings import SETTINGS
-
-if TYPE_CHECKING:
-    from datasets.storage import Storage
 
 DEFAULT_BYTES: Final[int] = SETTINGS["cache_bytes"].default
 _STRIPES: Final = 256
 _TRIES: Final = 2
+
+
+class Source(Protocol):
+    """What copies are made of: a root on a remote store."""
+
+    identity: str
+
+    def require_answering(self, relative: str) -> None:
+        """Refuse at once a store that left a request unanswered a moment ago: StorageUnavailable."""
+
+    def url(self, relative: str) -> str:
+        """Return the address of a file, for messages."""
+
+    def read(self, relative: str) -> bytes:
+        """Return the bytes of a small document."""
+
+    def download(self, relative: str, target: Path, size: int) -> None:
+        """Copy a file of a size to a local path."""
 
 
 class CacheCounts:
@@ -115,7 +130,7 @@ class Cache:
         """Find out whether the disk takes copies; it may touch the disk, so it is not for the event loop."""
         self._disk.look()
 
-    def file(self, storage: Storage, relative: str, size: int, sha256: str) -> str:
+    def file(self, storage: Source, relative: str, size: int, sha256: str) -> str:
         """Return the local path of a file's copy, which is made when there is none or it is damaged.
 
         A copy is compared with its digest when this process first opens it, and whenever it was written since.
@@ -138,16 +153,16 @@ class Cache:
         here = self._usable(path, size, sha256)
         self.counts.read(hit=here)
         if not here:
-            storage.breaker.require_closed(relative)
-            stripe = f"{int(digest(str(path).encode())[:8], 16) % _STRIPES:02x}"
+            storage.require_answering(relative)
+            stripe = f"{int(hashlib.sha256(str(path).encode()).hexdigest()[:8], 16) % _STRIPES:02x}"
             with self._disk.copying(size), writing(path), locked(self._locks / stripe):
                 if not self._usable(path, size, sha256):  # another process may have made the copy meanwhile
-                    storage.breaker.require_closed(relative)  # or found that the store hangs
+                    storage.require_answering(relative)  # or found that the store hangs
                     path.unlink(missing_ok=True)
                     self._fill(storage, relative, path, size, sha256)
         return str(path)
 
-    def read(self, storage: Storage, relative: str, sha256: str) -> bytes:
+    def read(self, storage: Source, relative: str, sha256: str) -> bytes:
         """Return the bytes of a small document, whose digest is checked every time.
 
         Raises
@@ -162,14 +177,14 @@ class Cache:
             data = path.read_bytes()
         except FileNotFoundError:
             data = None
-        if data is not None and digest(data) == sha256:
+        if data is not None and hashlib.sha256(data).hexdigest() == sha256:
             self.counts.read(hit=True)
             self._room.use(path, len(data))
             return data
         self.counts.read(hit=False)
-        storage.breaker.require_closed(relative)
+        storage.require_answering(relative)
         data = storage.read(relative)
-        if digest(data) != sha256:
+        if hashlib.sha256(data).hexdigest() != sha256:
             raise SnapshotCorrupt(f"{relative} is not what its pointer or manifest names (SHA-256 differs)")
         try:
             self._keep(path, data)
@@ -177,7 +192,7 @@ class Cache:
             return data  # a full disk is not a reason to withhold what was read
         return data
 
-    def verify(self, storage: Storage, relative: str, sha256: str) -> bool:
+    def verify(self, storage: Source, relative: str, sha256: str) -> bool:
         """Whether the copy is intact, by its digest; a damaged one is removed, and none at all is intact."""
         path = self._path(storage, relative)
         try:
@@ -195,10 +210,10 @@ class Cache:
         except FileNotFoundError:  # it made room at this very moment
             return False
 
-    def _path(self, storage: Storage, relative: str) -> Path:
+    def _path(self, storage: Source, relative: str) -> Path:
         return self.folder / storage.identity / relative
 
-    def _fill(self, storage: Storage, relative: str, path: Path, size: int, sha256: str) -> None:
+    def _fill(self, storage: Source, relative: str, path: Path, size: int, sha256: str) -> None:
         """Copy, check and name a file; a copy that came out damaged is made once more."""
         for attempt in range(_TRIES):
             with self._room.reserve(size, path) as draft:

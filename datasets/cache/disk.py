@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
-from datasets.storage.disk import writing
+from datasets.disk import writing
 from schemas.errors import DiskUnavailable
 
 _MIN_FREE_BYTES: Final = 1 << 20

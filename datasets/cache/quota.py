@@ -12,8 +12,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Final
 
+from datasets.disk import locked, writing
 from datasets.layout import SAVED_CATALOGUE
-from datasets.storage.disk import locked, writing
 
 IN_USE_SECONDS: Final = 30.0
 """How long after its last use a copy is certainly not removed: a reader opens the path it was given within moments."""

@@ -147,7 +147,7 @@ def withdraw(storage: Storage, alpha_id: str, by: Author) -> Published:
         return Published(alpha_id, current.withdrawn, changed=False)
     manifest = _nothing(alpha_id, _END_OF_TIME)
     # Its one file goes first, as those of every snapshot.
-    storage.write(f"{snapshot_path(alpha_id, manifest.snapshot)}/{MANIFEST}", manifest.encode())
+    storage.put(f"{snapshot_path(alpha_id, manifest.snapshot)}/{MANIFEST}", manifest.encode())
     left: list[str] = []
 
     def decide(current: Pointer | None) -> Pointer | None:
@@ -188,7 +188,7 @@ def restore(
     """
     empty = _nothing(alpha_id, _BEGINNING)
     if pointer is None or manifest is None:
-        storage.write(f"{snapshot_path(alpha_id, empty.snapshot)}/{MANIFEST}", empty.encode())
+        storage.put(f"{snapshot_path(alpha_id, empty.snapshot)}/{MANIFEST}", empty.encode())
         following = _pointer(empty)
     else:
         following = replace(pointer, manifest_sha256=digest(manifest))

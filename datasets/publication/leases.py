@@ -75,7 +75,7 @@ def write_lease(storage: Storage, reader: str, followed_at: datetime, now: datet
         When the root cannot be written.
     """
     lease = Lease(_named(reader), _instant(now), _instant(followed_at - CLOCK_ALLOWANCE))
-    storage.write(f"{LEASES}/{lease.reader}.json", encode(asdict(lease)))
+    storage.put(f"{LEASES}/{lease.reader}.json", encode(asdict(lease)))
     return lease
 
 

@@ -70,21 +70,20 @@ def with_history(
     path = sealed_weeks_path(manifest.alpha_id)
     digests = {week: said.digests._asdict() for week, said in weeks.items()}
     manifest = replace(manifest, weekly_digests=digests)
-    with storage.exclusive(f"{manifest.alpha_id}.sealed_weeks"):
-        for _ in range(_MAX_ATTEMPTS):
-            seen = storage.read_version(path)
-            seals = [] if seen.data is None else decode_seals(seen.data, path)
-            places = {entry.seal_digest: place for place, entry in enumerate(seals)}
-            place = places.get(manifest.seal_digest, len(seals))
-            history = history_of(seals[:place], weeks)
-            judged = judge(history)
-            notices = tuple(judged if x["notice"] == judged["notice"] else x for x in manifest.notices)
-            built = replace(manifest, history=history, notices=notices).named()
-            if place < len(seals):
-                return built
-            entry = SealEntry(manifest.seal_digest, manifest.sealed_at, built.snapshot, weeks)
-            if storage.compare_and_swap(path, encode_seals([*seals, entry]), seen):
-                return built
+    for _ in range(_MAX_ATTEMPTS):
+        seen = storage.read_version(path)
+        seals = [] if seen.data is None else decode_seals(seen.data, path)
+        places = {entry.seal_digest: place for place, entry in enumerate(seals)}
+        place = places.get(manifest.seal_digest, len(seals))
+        history = history_of(seals[:place], weeks)
+        judged = judge(history)
+        notices = tuple(judged if x["notice"] == judged["notice"] else x for x in manifest.notices)
+        built = replace(manifest, history=history, notices=notices).named()
+        if place < len(seals):
+            return built
+        entry = SealEntry(manifest.seal_digest, manifest.sealed_at, built.snapshot, weeks)
+        if storage.put_if(path, encode_seals([*seals, entry]), seen.tag):
+            return built
     raise PublicationContended(
         f"{manifest.alpha_id}: other seals of it were built {_MAX_ATTEMPTS} times meanwhile; try again"
     )

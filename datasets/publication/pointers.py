@@ -1,7 +1,7 @@
 """Moving the pointer of an alpha: the one step that changes what is served.
 
 Builders, rollback and gc all change a pointer by :func:`compare_and_swap`, which lets one of them at a time compare and
-write: by a lock on a root of this machine, by a conditional write on an object store. The pointer thereby also
+write: under a lock on a root of this machine, by a conditional write on an object store. The pointer thereby also
 orders what they do to files: gc names the snapshots it is going to remove in the pointer first, and whoever
 wants to serve one looks at the files after having read the pointer it is going to replace.
 """
@@ -125,23 +125,22 @@ def compare_and_swap(
     """
     path = pointer_path(alpha_id)
     written: bytes | None = None
-    with storage.exclusive(f"{alpha_id}.pointer"):
-        for _ in range(_MAX_ATTEMPTS):
-            seen = storage.read_version(path)
-            current = _decoded(seen, path, replace_other_format=replace_other_format)
-            if current is not None and seen.data == written:
-                # A write whose answer was lost is repeated by the client, and the repetition finds its own work.
-                break
-            wanted = decide(current)
-            if wanted is None:
-                return None
-            current, written = wanted, wanted.encode()
-            if storage.compare_and_swap(path, written, seen):
-                break
-        else:
-            raise PublicationContended(
-                f"{alpha_id}: other builds moved its pointer {_MAX_ATTEMPTS} times meanwhile; try again"
-            )
+    for _ in range(_MAX_ATTEMPTS):
+        seen = storage.read_version(path)
+        current = _decoded(seen, path, replace_other_format=replace_other_format)
+        if current is not None and seen.data == written:
+            # A write whose answer was lost is repeated by the client, and the repetition finds its own work.
+            break
+        wanted = decide(current)
+        if wanted is None:
+            return None
+        current, written = wanted, wanted.encode()
+        if storage.put_if(path, written, seen.tag):
+            break
+    else:
+        raise PublicationContended(
+            f"{alpha_id}: other builds moved its pointer {_MAX_ATTEMPTS} times meanwhile; try again"
+        )
     record_move(storage)
     return current
 

@@ -19,13 +19,14 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Self
 
+from datasets.disk import locked, writing
 from datasets.headline import make_headline
 from datasets.layout import MANIFEST, snapshot_path
 from datasets.manifest import FileEntry, Manifest, digest
 from datasets.pointer import Pointer
 from datasets.publication.pointers import Published, publish_pointer
 from datasets.storage import Storage
-from datasets.storage.disk import locked, writing
+from schemas.errors import SnapshotCorrupt
 
 __all__ = ["Publication", "Published", "file_digest", "sweep_dead_builds"]
 
@@ -143,16 +144,16 @@ class Publication:
 
         def put(entry: FileEntry) -> bool:
             target = f"{destination}/{entry.path}"
-            if entry.path in present and self._in_place(target, entry.sha256):
+            if entry.path in present and self._in_place(target, present[entry.path].size, entry):
                 return False
             if force or not self._copied(entry, target):
-                self._storage.place(self.folder / entry.path, target)
+                self._storage.put(target, self.folder / entry.path)
             return True
 
         # In any order among themselves, and all of them before the manifest.
         placed = any(self._storage.for_each_file(put, manifest.files))
-        if MANIFEST not in present or not self._in_place(f"{destination}/{MANIFEST}", digest(encoded)):
-            self._storage.write(f"{destination}/{MANIFEST}", encoded)
+        if MANIFEST not in present or self._storage.read_version(f"{destination}/{MANIFEST}").data != encoded:
+            self._storage.put(f"{destination}/{MANIFEST}", encoded)
             placed = True
         published = publish_pointer(self._storage, pointer, encoded, force=force)
         return Published(published.alpha_id, published.snapshot, changed=published.changed or placed)
@@ -164,11 +165,13 @@ class Publication:
             return False
         return self._storage.copy(f"{self._earlier}/{entry.path}", target)
 
-    def _in_place(self, target: str, sha256: str) -> bool:
+    def _in_place(self, target: str, size: int, entry: FileEntry) -> bool:
         """Whether an earlier build already placed these bytes: a sound file is never replaced."""
+        if size != entry.bytes:
+            return False
         try:
-            return digest(self._storage.read(target)) == sha256
-        except FileNotFoundError:
+            return digest(self._storage.read(target, entry.bytes)) == entry.sha256
+        except (FileNotFoundError, SnapshotCorrupt):
             return False
 
 

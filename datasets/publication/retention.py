@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import uuid
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Final
 
-from datasets.layout import STAGING, alpha_path, snapshot_path
+from datasets.layout import alpha_path, snapshot_path
 from datasets.pointer import Pointer
 from datasets.publication.decisions import empty_snapshots
 from datasets.publication.pointers import compare_and_swap, served
@@ -199,7 +198,7 @@ def collect(
         return tuple(GcDecision(one, NO_POINTER) for one in stored)
     gone = set(announced.removing)
     for snapshot in announced.removing:
-        storage.remove_folder(snapshot_path(alpha_id, snapshot), f"{STAGING}/removed-{uuid.uuid4().hex}")
+        storage.remove_folder(snapshot_path(alpha_id, snapshot))
 
     def conclude(pointer: Pointer | None) -> Pointer | None:
         if pointer is None or not gone & set(pointer.removing):

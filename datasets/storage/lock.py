@@ -1,8 +1,7 @@
-"""One process at a time for work that two would spoil, such as removing files.
+"""A lock of an object store, for work that two processes would spoil, such as removing files.
 
-On a root of this machine it is a file lock, which dies with its holder. On an object store it is a small object that
-is written conditionally and runs out: the holder renews it in time and stops by itself when it could not, and after a
-crash somebody else takes over once it has run out.
+It is a small object that is written conditionally and runs out: the holder renews it in time and stops by itself when it
+could not, and after a crash somebody else takes over once it has run out.
 """
 
 from __future__ import annotations
@@ -11,12 +10,12 @@ import contextlib
 import time
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 import orjson
 
 from datasets.layout import STAGING
-from datasets.storage.protocol import Storage, Version
+from datasets.storage.protocol import Lock, Storage, Version
 from schemas.errors import StorageUnavailable
 
 LOCK_LIFETIME: Final = timedelta(minutes=15)
@@ -24,21 +23,8 @@ _RENEW_SECONDS: Final = 60.0
 _STOP_SECONDS: Final = LOCK_LIFETIME.total_seconds() / 2
 
 
-class DistributedLock(Protocol):
-    """A lock that was acquired."""
-
-    def renew(self) -> None:
-        """Renew the lock when it is time to; to be called before every step that needs it.
-
-        Raises
-        ------
-        StorageUnavailable
-            When somebody else has it, or the store does not answer: stop then.
-        """
-
-
 class ObjectLock:
-    """A lock that is an object, written by compare and swap.
+    """A lock that is an object.
 
     Parameters
     ----------
@@ -90,12 +76,12 @@ class ObjectLock:
 
     def _write(self, until: datetime, seen: Version) -> None:
         content = {"holder": self._holder, "until": until.strftime("%Y-%m-%dT%H:%M:%SZ")}
-        if not self._storage.compare_and_swap(self._path, orjson.dumps(content), seen):
+        if not self._storage.put_if(self._path, orjson.dumps(content), seen.tag):
             raise StorageUnavailable(f"another {self._name} began on {self._storage.address} at this moment")
 
 
 @contextlib.contextmanager
-def acquire_object_lock(storage: Storage, name: str, holder: str) -> Iterator[DistributedLock]:
+def acquire_object_lock(storage: Storage, name: str, holder: str) -> Iterator[Lock]:
     """Acquire a lock that is an object, and release it at the end; StorageUnavailable when somebody else has it."""
     lock = ObjectLock(storage, name, holder)
     lock.renew()

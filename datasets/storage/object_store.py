@@ -7,47 +7,61 @@ import hashlib
 import os
 import tempfile
 import time
+import uuid
 from abc import abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
+from datasets.disk import writing
 from datasets.layout import STAGING
 from datasets.storage import failures
-from datasets.storage.answer_time import ANSWER_SECONDS, LONG_ANSWER_SECONDS, seconds_for
-from datasets.storage.circuit_breaker import CircuitBreaker
-from datasets.storage.disk import writing
-from datasets.storage.lock import DistributedLock, acquire_object_lock
-from datasets.storage.probe import has_conditional_writes
+from datasets.storage.lock import acquire_object_lock
 from datasets.storage.protocol import (
     DRAFT_SUFFIX,
+    MAX_DOCUMENT_BYTES,
     DraftFolder,
-    R,
+    Lock,
     Signature,
     Storage,
     StoredFile,
-    T,
     Version,
-    signatures,
     without_secrets,
 )
-from schemas.errors import StorageUnavailable
+from schemas.errors import SettingsError, SnapshotCorrupt, StorageUnavailable
+from schemas.settings import SETTINGS
 
 if TYPE_CHECKING:
     from datasets.cache.copies import Cache
 
 CONNECT_SECONDS: Final = 3.0
-READ_SECONDS: Final = 8.0
+READ_SECONDS: Final = 6.0
 ATTEMPTS: Final = 2
-"""Tries of one request to an object store: enough for a dropped connection, few enough to say soon that it is away."""
+"""Tries of one request, by its client: enough for a dropped connection, and a store that hangs is refused within 15 seconds."""
+ANSWER_SECONDS: Final = 14.0
+"""How long the whole of a small answer may take, tries and all: a store that sends a few bytes a second keeps within the
+limits of its client, which are for a connection and between two pieces of an answer."""
+LONG_ANSWER_SECONDS: Final = 120.0
+"""The same for a listing, and for many small objects together."""
+LEAST_BYTES_PER_SECOND: Final = 64 << 10
+"""A store that sends a large object slower than this counts as away."""
+HUNG_SECONDS: Final = 2.0
+"""A failure that took longer than this is that of a store which takes requests and does not answer."""
+PAUSE_SECONDS: Final = 30.0
+"""How long copies for the cache are then refused at once, so that a store that hangs does not occupy every thread."""
 BATCH: Final = 1000
 CONCURRENT_READS: Final = 64
 """Requests in flight at once: small objects are all waiting and no work."""
-CONCURRENT_WRITES: Final = 8
-"""Uploads in flight at once: enough to hide the waiting, few enough that their buffers stay small."""
+_NO_TAG: Final = f'"{"0" * 32}"'
+"""The tag of no version: the MD5 digest of bytes that nobody knows."""
+_FAULTS: Final[dict[str, str | None]] = {}
+"""Identity of a store -> what it does wrong with conditional writes, None when nothing; for as long as the process lives."""
+
+
+class ConditionsUnknown(Exception):
+    """The store answers that it knows no conditional writes."""
 
 
 class ObjectStorage(Storage):
@@ -70,6 +84,7 @@ class ObjectStorage(Storage):
         writes will do.
     """
 
+    concurrent_writes = 8  # enough to hide the waiting, few enough that their buffers stay small
     read_options: ClassVar[Mapping[str, Any]] = {}
     """Arguments of every read of a whole file."""
 
@@ -82,14 +97,14 @@ class ObjectStorage(Storage):
         self.identity = hashlib.sha256(f"{endpoint or ''} {self.address}".encode()).hexdigest()[:16]
         self.cache = cache
         self._single_writer = single_writer
-        self.breaker = CircuitBreaker(self.address)
+        self._hung_until = float("-inf")
 
     @abstractmethod
-    def _read_tagged(self, relative: str) -> tuple[bytes, str]:
-        """Read a small file and the name of the version read, by one request."""
+    def _read_tagged(self, relative: str, limit: int, known: str | None = None) -> tuple[bytes, str]:
+        """Read a file and the name of the version read, by one request; its bytes are not needed where the name is known."""
 
     @abstractmethod
-    def put_if(self, relative: str, data: bytes, tag: str | None) -> bool:
+    def _put_if(self, relative: str, data: bytes, tag: str | None) -> bool:
         """Write a small file by one request, on the condition that its version is the one named, or that there is none.
 
         Returns
@@ -107,17 +122,17 @@ class ObjectStorage(Storage):
         """Return a URL."""
         return str(self.fs.unstrip_protocol(self.full(relative)))
 
-    @property
-    def missing(self) -> bool:
-        """False: a store has no folders."""
-        return False
+    def require_answering(self, relative: str) -> None:
+        """Refuse at once while the last request was left unanswered for seconds, and that was a moment ago."""
+        if time.monotonic() < self._hung_until:
+            raise StorageUnavailable(
+                f"the store of {self.address} does not answer, so it was not asked for {relative}"
+            )
 
-    def read(self, relative: str) -> bytes:
-        """Return a file's bytes; FileNotFoundError when it does not exist."""
+    def read(self, relative: str, limit: int = MAX_DOCUMENT_BYTES) -> bytes:
+        """Return a file's bytes; SnapshotCorrupt when it has more than the limit."""
         with self.translate_errors(relative):
-            path, options = self.full(relative), self.read_options
-            data: bytes = self.fs.cat_file(path, timeout=LONG_ANSWER_SECONDS, **options)
-            return data
+            return self._read_tagged(relative, limit)[0]
 
     def read_many(self, relatives: Sequence[str]) -> dict[str, bytes | None]:
         """Return the bytes of many small files, many requests at a time; None for those that do not exist."""
@@ -125,7 +140,7 @@ class ObjectStorage(Storage):
         for start in range(0, len(relatives), BATCH):
             batch = {self.full(relative): relative for relative in relatives[start : start + BATCH]}
             with self.translate_errors(relatives[start]):
-                options = {**self.read_options, "timeout": LONG_ANSWER_SECONDS}
+                options = {**self.read_options, **self._within(LONG_ANSWER_SECONDS)}
                 answers = self.fs.cat(list(batch), on_error="return", batch_size=CONCURRENT_READS, **options)
                 # Of a list of one path the answer is that file's alone.
                 contents = answers if isinstance(answers, dict) else {next(iter(batch)): answers}
@@ -137,19 +152,26 @@ class ObjectStorage(Storage):
         return found
 
     def read_version(self, relative: str) -> Version:
-        """Read a small file together with the name of the version that was read."""
+        """Read a small file together with its entity tag."""
+        found = self.read_if_changed(relative, None)
+        assert found is not None
+        return found
+
+    def read_if_changed(self, relative: str, tag: str | None) -> Version | None:
+        """Read a small file by one request on the condition that it changed; None when it did not."""
         try:
             with self.translate_errors(relative):
-                return Version(*self._read_tagged(relative))
+                found = Version(*self._read_tagged(relative, MAX_DOCUMENT_BYTES, tag))
         except FileNotFoundError:
             return Version(None)
+        return None if tag and found.tag == tag else found
 
-    def download(self, relative: str, target: Path, size: int = 0) -> None:
+    def download(self, relative: str, target: Path, size: int) -> None:
         """Copy a file in pieces to a local path, which is not flushed; FileNotFoundError when it does not exist."""
         with self.translate_errors(relative):
             try:
                 self.fs.get_file(
-                    self.full(relative), str(target), timeout=seconds_for(size), **self.read_options
+                    self.full(relative), str(target), **self._within(seconds_for(size)), **self.read_options
                 )
             except OSError as error:
                 if failures.error_code(error) is None:
@@ -170,7 +192,7 @@ class ObjectStorage(Storage):
         with self.translate_errors(relative):
             self.fs.invalidate_cache()
             try:
-                found: Mapping[str, Any] = self.fs.info(self.full(relative), timeout=ANSWER_SECONDS)
+                found: Mapping[str, Any] = self.fs.info(self.full(relative), **self._within(ANSWER_SECONDS))
             except (FileNotFoundError, NotADirectoryError):
                 return None
             return found
@@ -196,7 +218,9 @@ class ObjectStorage(Storage):
             self.fs.invalidate_cache()
             try:
                 path = self.full(relative)
-                found: list[Mapping[str, Any]] = self.fs.ls(path, detail=True, timeout=LONG_ANSWER_SECONDS)
+                found: list[Mapping[str, Any]] = self.fs.ls(
+                    path, detail=True, **self._within(LONG_ANSWER_SECONDS)
+                )
             except FileNotFoundError as error:
                 if failures.names_missing_bucket(error):
                     raise
@@ -208,7 +232,7 @@ class ObjectStorage(Storage):
         base = self.full(relative)
         with self.translate_errors(relative):
             self.fs.invalidate_cache()
-            listed = self.fs.find(base, detail=True)
+            listed = self.fs.find(base, detail=True, **self._within(LONG_ANSWER_SECONDS))
         found = {}
         for path, entry in sorted(listed.items()):
             below = path.removeprefix(base).lstrip("/")
@@ -218,52 +242,95 @@ class ObjectStorage(Storage):
 
     def find_named(self, name: str) -> dict[str, Signature]:
         """Find the files of one name at any depth by one listing of everything."""
-        listed = signatures(self.files_below(""))
-        return {path: signature for path, signature in listed.items() if path.rsplit("/", 1)[-1] == name}
+        listed = self.files_below("")
+        return {
+            path: (str(entry.modified), entry.size)
+            for path, entry in listed.items()
+            if path.rsplit("/", 1)[-1] == name
+        }
 
-    def write(self, relative: str, data: bytes) -> None:
-        """Write a small file by one request."""
+    def put(self, relative: str, content: bytes | Path) -> None:
+        """Write bytes by one request, or upload a finished local file and remove it."""
         with self.translate_errors(relative, changing=True):
-            self.fs.pipe_file(self.full(relative), data)
+            if isinstance(content, bytes):
+                self.fs.pipe_file(self.full(relative), content, **self._within(seconds_for(len(content))))
+            else:
+                # From the disk in pieces: a large table is never a second time in memory.
+                seconds = seconds_for(content.stat().st_size)
+                self.fs.put_file(str(content), self.full(relative), **self._within(seconds))
+                content.unlink()
 
-    def place(self, source: Path, relative: str) -> None:
-        """Upload a finished local file and remove it."""
-        with self.translate_errors(relative, changing=True):
-            # From the disk in pieces: a large table is never a second time in memory.
-            self.fs.put_file(str(source), self.full(relative))
-        source.unlink()
+    def put_if(self, relative: str, data: bytes, tag: str | None) -> bool:
+        """Write a small file on the condition that its version is the one named; a single writer compares by himself."""
+        if self._honours_conditions():
+            return self._put_if(relative, data, tag)
+        if self.read_version(relative).tag != tag:
+            return False
+        self.put(relative, data)
+        return True
+
+    def require_safe_writers(self) -> None:
+        """Try whether the store honours conditional writes, once in a process."""
+        self._honours_conditions()
+
+    def _honours_conditions(self) -> bool:
+        """Whether writers can exclude each other; SettingsError when they cannot, and there may be several.
+
+        A store that ignores ``If-Match`` and ``If-None-Match`` answers 200 to both of two writers that race, and one of them
+        is lost. What a store says of itself does not tell, so a throw-away object is written three times, and two of the
+        writes must be refused. That a store compares and writes in one step cannot be found out this way; it is promised by
+        those that document conditional writes.
+        """
+        if self.identity not in _FAULTS:
+            path = f"{STAGING}/probe-{uuid.uuid4().hex}{DRAFT_SUFFIX}"
+            try:
+                _FAULTS[self.identity] = self._fault_of_conditions(path)
+            except ConditionsUnknown:
+                _FAULTS[self.identity] = "knows no conditional writes"
+            # Builders may lack the permission to remove; gc then sweeps it.
+            with contextlib.suppress(StorageUnavailable):
+                self.remove_files([path])
+        fault = _FAULTS[self.identity]
+        if fault is not None and not self._single_writer:
+            raise SettingsError(
+                f"the store of {self.address} {fault}, so of two builds at once one would be lost: use a store with "
+                f"conditional writes, or let one command at a time write and say so with "
+                f"{SETTINGS['single_writer'].flag}"
+            )
+        return fault is None
+
+    def _fault_of_conditions(self, path: str) -> str | None:
+        """Say what the store does wrong, in half a sentence that goes on from "the store"; None when nothing."""
+        mine = path.encode()
+        # A write whose answer was lost is repeated by the client and then refused; the bytes say whose they are.
+        if not self._put_if(path, mine, None) and self.read_version(path).data != mine:
+            return "refuses a write on the condition that nothing is there, although nothing is"
+        if self._put_if(path, b"second", None):
+            return "writes although the condition was that nothing is there (If-None-Match)"
+        if self._put_if(path, b"third", _NO_TAG):
+            return "writes although the condition was another version (If-Match)"
+        return None
 
     def copy(self, source: str, target: str) -> bool:
         """Have the store copy a file to another name: nothing passes through this machine. False when it is gone."""
         with self.translate_errors(target):
             try:
-                self.fs.cp_file(self.full(source), self.full(target))
+                self.fs.cp_file(self.full(source), self.full(target), **self._within(LONG_ANSWER_SECONDS))
             except FileNotFoundError as error:
                 if failures.names_missing_bucket(error):
                     raise
                 return False
         return True
 
-    def for_each_file(self, work: Callable[[T], R], items: Sequence[T]) -> list[R]:
-        """Do the work for several items at a time, which hides the waiting."""
-        if len(items) < 2:
-            return [work(item) for item in items]
-        with ThreadPoolExecutor(min(CONCURRENT_WRITES, len(items)), thread_name_prefix="upload") as pool:
-            futures = [pool.submit(work, item) for item in items]
-            try:
-                return [future.result() for future in futures]
-            except BaseException:
-                pool.shutdown(wait=True, cancel_futures=True)
-                raise
-
     def remove_files(self, relatives: Iterable[str]) -> None:
         """Remove files one batch at a time; those that are gone already are not an error."""
         wanted = list(relatives)
         for start in range(0, len(wanted), BATCH):
             with self.translate_errors(wanted[start]), contextlib.suppress(FileNotFoundError):
-                self.fs.rm([self.full(relative) for relative in wanted[start : start + BATCH]])
+                paths = [self.full(relative) for relative in wanted[start : start + BATCH]]
+                self.fs.rm(paths, **self._within(LONG_ANSWER_SECONDS))
 
-    def remove_folder(self, relative: str, aside: str) -> None:  # noqa: ARG002 - only a folder can be renamed
+    def remove_folder(self, relative: str) -> None:
         """Remove the files of a folder, which nothing may name any more."""
         self.remove_files(entry.path for entry in self.files_below(relative).values())
         # The store answers a removal of many for all at once, and leaves out what it refused.
@@ -273,34 +340,8 @@ class ObjectStorage(Storage):
                 f"the store of {self.address} kept {len(left)} files of {relative}: check that removing is permitted"
             )
 
-    def compare_and_swap(self, relative: str, data: bytes, seen: Version) -> bool:
-        """Write a small file unless somebody wrote it since it was read.
-
-        Raises
-        ------
-        SettingsError
-            When the store does not honour conditional writes, unless there is a single writer.
-        """
-        if has_conditional_writes(self, single_writer=self._single_writer):
-            return self._swap(relative, data, seen.tag)
-        if self.read_version(relative).tag != seen.tag:
-            return False
-        self.write(relative, data)
-        return True
-
-    def _swap(self, relative: str, data: bytes, tag: str | None) -> bool:
-        return self.put_if(relative, data, tag)
-
-    def require_safe_writers(self) -> None:
-        """Try whether the store honours conditional writes, once in a process."""
-        has_conditional_writes(self, single_writer=self._single_writer)
-
-    def exclusive(self, name: str) -> AbstractContextManager[None]:  # noqa: ARG002 - no lock has to be named
-        """Keep nobody away: :meth:`compare_and_swap` tells who was first."""
-        return contextlib.nullcontext()
-
-    def acquire(self, name: str, holder: str) -> AbstractContextManager[DistributedLock]:
-        """Acquire a lock that is an object and runs out; StorageUnavailable when somebody else has it."""
+    def lock(self, name: str, holder: str) -> AbstractContextManager[Lock]:
+        """Take a lock that is an object and runs out; StorageUnavailable when somebody else has it."""
         return acquire_object_lock(self, name, holder)
 
     def sweep_staging(self, before: datetime) -> None:
@@ -314,13 +355,17 @@ class ObjectStorage(Storage):
         """Say that builds write in this machine's folder for temporary files."""
         return DraftFolder(Path(tempfile.gettempdir()), f"alpha-results-build-{os.getuid()}", 0o700)
 
+    def _within(self, seconds: float) -> dict[str, float]:
+        """Return the argument that limits a call; a file system in this process needs none and knows none."""
+        return {"timeout": seconds} if self.fs.async_impl else {}
+
     @contextlib.contextmanager
     def translate_errors(self, relative: str, *, changing: bool = False) -> Iterator[None]:
         """Tell "the store is away" from "the file is not there"; `changing` expects no file to be there."""
         began = time.monotonic()
         try:
             yield
-            self.breaker.record_answer()
+            self._hung_until = float("-inf")
         except FileNotFoundError as error:
             if not (changing or failures.names_missing_bucket(error)):
                 raise
@@ -335,10 +380,24 @@ class ObjectStorage(Storage):
                     f"the store of {self.address} refused access to {relative or 'its root'}: check the credentials "
                     f"and what they permit"
                 ) from error
-            self.breaker.record_failure(time.monotonic() - began)
+            if time.monotonic() - began > HUNG_SECONDS:
+                self._hung_until = time.monotonic() + PAUSE_SECONDS
             raise StorageUnavailable(
                 f"the store of {self.address} did not answer for {relative or 'its root'}"
             ) from error
+
+
+def seconds_for(size: int) -> float:
+    """Return how long an object of so many bytes may take."""
+    return ANSWER_SECONDS + size / LEAST_BYTES_PER_SECOND
+
+
+def require_within(path: str, size: int, limit: int) -> None:
+    """Refuse to read an object that is larger than it may be: SnapshotCorrupt."""
+    if size > limit:
+        raise SnapshotCorrupt(
+            f"{path} is not read, as it has {size} bytes and {limit} at most are expected; remove it"
+        )
 
 
 def _signature(entry: Mapping[str, Any]) -> Signature:

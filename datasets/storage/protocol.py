@@ -1,29 +1,31 @@
 """What a storage backend does: a datasets root, or any other folder of files, on one kind of store.
 
-A backend is one class that implements :class:`Storage`, in a module of its own, with one line in
-:mod:`datasets.storage.registry`. Nothing outside this package asks which one it has.
+A backend is one class that implements :class:`Storage`, in a module of :mod:`datasets.storage.backends` named after its
+scheme. Nothing outside this package asks which one it has.
 """
 
 from __future__ import annotations
 
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Final, NamedTuple, Protocol, TypeVar
 
-from datasets.storage.circuit_breaker import CircuitBreaker
+from schemas.errors import SnapshotCorrupt
 
 if TYPE_CHECKING:
     from datasets.cache.copies import Cache
-    from datasets.storage.lock import DistributedLock
 
 T = TypeVar("T")
 R = TypeVar("R")
 
+MAX_DOCUMENT_BYTES: Final = 16 << 20
+"""The largest manifest, pointer or other document that is read; tables are read up to the size that their manifest says."""
 DRAFT_SUFFIX: Final = ".tmp"
 """What the names of drafts in the staging folder end in."""
 
@@ -59,7 +61,7 @@ class Version:
     data
         Its bytes; None when there was no such file.
     tag
-        What a store names this version by; None when there was none, and on a folder, where versions have no names.
+        Names this version of the file; None when there was none.
     """
 
     data: bytes | None
@@ -84,6 +86,19 @@ class DraftFolder(NamedTuple):
     mode: int
 
 
+class Lock(Protocol):
+    """A lock that was acquired."""
+
+    def renew(self) -> None:
+        """Renew the lock when it is time to; to be called before every step that needs it.
+
+        Raises
+        ------
+        StorageUnavailable
+            When somebody else has it, or the store does not answer: stop then.
+        """
+
+
 class Storage(ABC):
     """Reads, atomic writes and locks below one root.
 
@@ -104,9 +119,10 @@ class Storage(ABC):
         What tells this root from every other one, store and address, in a form that may name a folder.
     cache
         Where immutable files of a remote root are cached on this machine; None on a folder, and when there is none.
-    breaker
-        Refuses at once what a store that hangs would refuse only after a long wait.
     """
+
+    concurrent_writes: ClassVar[int] = 1
+    """Files that are written at once, where that hides waiting."""
 
     address: str
     base: str
@@ -114,7 +130,6 @@ class Storage(ABC):
     folder: Path | None = None
     fs: Any = None
     cache: Cache | None = None
-    breaker: CircuitBreaker
 
     def full(self, relative: str) -> str:
         """Return the store's own path of a path relative to the root; the empty path is the root."""
@@ -127,38 +142,47 @@ class Storage(ABC):
         """Return an address another program can open: a path on a folder, else a URL."""
 
     @property
-    @abstractmethod
     def missing(self) -> bool:
         """Whether the root is a folder that is not there; a remote store has no folders, and is not asked."""
+        return False
+
+    def require_answering(self, relative: str) -> None:  # noqa: B027 - a folder always answers
+        """Refuse at once to ask a store for a file that left a request unanswered a moment ago: StorageUnavailable."""
 
     @abstractmethod
-    def read(self, relative: str) -> bytes:
-        """Return a file's bytes; FileNotFoundError when it does not exist."""
+    def read(self, relative: str, limit: int = MAX_DOCUMENT_BYTES) -> bytes:
+        """Return a file's bytes; FileNotFoundError when it does not exist.
 
-    @abstractmethod
+        Raises
+        ------
+        SnapshotCorrupt
+            When it has more bytes than the limit, or is a pipe or a device: nothing of it is read.
+        """
+
     def read_many(self, relatives: Sequence[str]) -> dict[str, bytes | None]:
-        """Return the bytes of many small files, None for those that do not exist."""
+        """Return the bytes of many small files: None for those that do not exist, none for those that are not to be read."""
+        return {relative: self._content(relative) for relative in relatives}
+
+    def _content(self, relative: str) -> bytes | None:
+        try:
+            return self.read(relative)
+        except FileNotFoundError:
+            return None
+        except SnapshotCorrupt:
+            return b""
 
     @abstractmethod
     def read_version(self, relative: str) -> Version:
         """Read a small file together with the name of the version that was read."""
 
-    def read_changed(self, relative: str, tag: str | None) -> Version | None:
+    def read_if_changed(self, relative: str, tag: str | None) -> Version | None:
         """Read a small file unless its version still has this name; None then."""
         found = self.read_version(relative)
         return None if tag and found.tag == tag else found
 
     @abstractmethod
-    def download(self, relative: str, target: Path, size: int = 0) -> None:
-        """Copy a file to a local path, which is not flushed; FileNotFoundError when it does not exist.
-
-        Parameters
-        ----------
-        relative, target
-            From where, and to where.
-        size
-            Bytes it is to have, by which a remote store's time for it is measured; 0 when that is not known.
-        """
+    def download(self, relative: str, target: Path, size: int) -> None:
+        """Copy a file of a size to a local path, which is not flushed; FileNotFoundError when it does not exist."""
 
     @abstractmethod
     def exists(self, relative: str) -> bool:
@@ -166,7 +190,7 @@ class Storage(ABC):
 
     @abstractmethod
     def signature(self, relative: str = "") -> Signature | None:
-        """Return what changes when a file does (ETag, size, time), None when no such file is there."""
+        """Return what changes when a file does (tag or time, size), None when no such file is there."""
 
     def size(self, relative: str) -> int | None:
         """Return a file's size in bytes, None when no such file is there."""
@@ -200,25 +224,44 @@ class Storage(ABC):
         """
 
     @abstractmethod
-    def write(self, relative: str, data: bytes) -> None:
-        """Write a small file so that a reader sees the old bytes or the new ones, never a part."""
+    def put(self, relative: str, content: bytes | Path) -> None:
+        """Write a file so that a reader sees the old bytes or the new ones, never a part.
+
+        Parameters
+        ----------
+        content
+            Its bytes, or a finished file of this machine (of the root's own disk, where it has one), which is gone
+            afterwards.
+        """
 
     @abstractmethod
-    def place(self, source: Path, relative: str) -> None:
-        """Make a finished local file visible under its final name; the source is gone afterwards."""
+    def put_if(self, relative: str, data: bytes, tag: str | None) -> bool:
+        """Write a small file unless somebody wrote it since it was read.
+
+        Parameters
+        ----------
+        tag
+            Of what :meth:`read_version` returned.
+
+        Returns
+        -------
+        bool
+            False when somebody did, and nothing was written.
+
+        Raises
+        ------
+        SettingsError
+            As :meth:`require_safe_writers`.
+        StorageUnavailable
+            When the store does not answer; it may or may not have written.
+        """
 
     def copy(self, source: str, target: str) -> bool:  # noqa: ARG002 - for stores that can
         """Have the store itself copy a file to another name; False where it cannot, or the file is gone."""
         return False
 
-    @abstractmethod
     def for_each_file(self, work: Callable[[T], R], items: Sequence[T]) -> list[R]:
-        """Do work that writes one file for each item, several at a time where that hides waiting.
-
-        Parameters
-        ----------
-        work
-            Called from several threads.
+        """Do work that writes one file for each item, on several threads where that hides waiting.
 
         Returns
         -------
@@ -230,45 +273,23 @@ class Storage(ABC):
         Exception
             The first failure, in the order of `items`; nothing more is begun after it, and what was begun has ended.
         """
+        with ThreadPoolExecutor(self.concurrent_writes, thread_name_prefix="upload") as pool:
+            return list(pool.map(work, items))
 
     @abstractmethod
     def remove_files(self, relatives: Iterable[str]) -> None:
         """Remove files; those that are gone already are not an error."""
 
     @abstractmethod
-    def remove_folder(self, relative: str, aside: str) -> None:
+    def remove_folder(self, relative: str) -> None:
         """Remove a folder so that no reader ever sees a part of it.
 
-        On a folder of this machine it is first renamed to `aside`, which makes it vanish in one step; on an object
-        store its files go one by one, so nothing may name it any more.
+        A folder of this machine is first renamed, which makes it vanish in one step; on an object store its files go one
+        by one, so nothing may name it any more.
         """
 
-    @abstractmethod
-    def compare_and_swap(self, relative: str, data: bytes, seen: Version) -> bool:
-        """Write a small file unless somebody wrote it since it was read.
-
-        Parameters
-        ----------
-        seen
-            What :meth:`read_version` returned.
-
-        Returns
-        -------
-        bool
-            False when somebody did, and nothing was written. Always True on a folder: there the caller keeps other
-            writers away by :meth:`exclusive`.
-
-        Raises
-        ------
-        StorageUnavailable
-            When the store does not answer; it may or may not have written.
-        """
-
-    @abstractmethod
-    def require_safe_writers(self) -> None:
+    def require_safe_writers(self) -> None:  # noqa: B027 - locks keep writers of a folder apart
         """Refuse a store on which two writers would not notice each other; to be called before there is work to lose.
-
-        :meth:`compare_and_swap` refuses it too.
 
         Raises
         ------
@@ -277,11 +298,7 @@ class Storage(ABC):
         """
 
     @abstractmethod
-    def exclusive(self, name: str) -> AbstractContextManager[None]:
-        """Keep other processes from the same work where a lock does; elsewhere :meth:`compare_and_swap` tells."""
-
-    @abstractmethod
-    def acquire(self, name: str, holder: str) -> AbstractContextManager[DistributedLock]:
+    def lock(self, name: str, holder: str) -> AbstractContextManager[Lock]:
         """Take the lock for work that two processes would spoil, and release it at the end.
 
         Raises
@@ -315,8 +332,3 @@ def without_secrets(address: str) -> str:
     if "?" in host.rpartition("@")[0]:
         return f"{scheme}://…"  # a password or a parameter: nobody can tell where it ends
     return scheme + found + (host.rpartition("@")[2] + slash + path).split("?", 1)[0]
-
-
-def signatures(found: Mapping[str, StoredFile]) -> dict[str, Signature]:
-    """Return a signature of each file of a listing, by its path."""
-    return {path: (str(entry.modified), entry.size) for path, entry in found.items()}

@@ -77,7 +77,7 @@ def _deliver(seal: Seal, archives: Storage, exclude: Sequence[str]) -> ArchiveSt
     # Named by its content: an upload replaces nothing, and a signed address never comes to mean other bytes.
     key = f"{seal.alpha_id}/{sha256}.zip"
     if archives.size(key) != len(archive.content):
-        archives.write(key, archive.content)
+        archives.put(key, archive.content)
     return replace(
         _state(seal, DELIVERED, exclude),
         key=key,

@@ -12,11 +12,11 @@ from datasets.archives import DELIVERED, ArchiveState, archive_state_path
 from datasets.catalogue import Catalogue
 from datasets.pointer import Pointer
 from datasets.publication.pointers import is_current
+from datasets.regular_file import NotRegular, TooLarge, read_regular
 from datasets.storage import Signature, Storage, open_storage
 from pipeline.batch.request import Outcome, Request, skipped
 from pipeline.folder import require_folder
 from pipeline.seal.manifest import FOLDER_KIND, MANIFEST_FILE, parse_manifest
-from pipeline.seal.regular_file import NotRegular, TooLarge, read_regular
 from pipeline.seal.store import SealStore
 from schemas.errors import AlphaResultsError, SettingsError, SnapshotCorrupt, StorageUnavailable
 from schemas.kinds import MAX_BYTES

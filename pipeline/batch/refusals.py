@@ -157,7 +157,7 @@ class Refusals:
             self._defer(one.mark)
         known[one.mark] = entry
         try:
-            self._root.write(_path(one.mark), orjson.dumps(entry))
+            self._root.put(_path(one.mark), orjson.dumps(entry))
         except (AlphaResultsError, OSError) as error:
             if not self._complained:
                 echo(f"a refusal could not be remembered, it will be checked again: {error}", err=True)

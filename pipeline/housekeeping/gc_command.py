@@ -18,8 +18,7 @@ from datasets.pointer_index import rebuild
 from datasets.publication.leases import LEASES, Lease, horizon, is_stale, read_leases
 from datasets.publication.publish import sweep_dead_builds
 from datasets.publication.retention import GRACE, LEASE, NO_POINTER, GcDecision, Policy, collect
-from datasets.storage import Storage
-from datasets.storage.lock import DistributedLock
+from datasets.storage import Lock, Storage
 from pipeline.housekeeping.command_line import (
     json_option,
     opened,
@@ -89,7 +88,7 @@ def gc(
     if dry_run:
         decisions, broken = _run(storage, alphas or there, policy, None)
     else:
-        with storage.acquire("gc", f"{socket.gethostname()}-{os.getpid()}") as lock:
+        with storage.lock("gc", f"{socket.gethostname()}-{os.getpid()}") as lock:
             # First of all: on a full disk the pointers below can only be written once there is some room.
             _tidy(storage)
             decisions, broken = _run(storage, alphas or there, policy, lock)
@@ -135,7 +134,7 @@ def gc(
 
 
 def _run(
-    storage: Storage, names: Sequence[str], policy: Policy, lock: DistributedLock | None
+    storage: Storage, names: Sequence[str], policy: Policy, lock: Lock | None
 ) -> tuple[dict[str, tuple[GcDecision, ...]], dict[str, str]]:
     """Collect alpha by alpha; one whose pointer is broken loses nothing and stops no other."""
     decisions: dict[str, tuple[GcDecision, ...]] = {}

@@ -59,7 +59,9 @@ def report_of_snapshot(root: str, alpha_id: str) -> Report | None:
     wanted = {*SEALED_TABLES, SEALED_METRICS.name}
     frames = {
         (entry.dataset, entry.book): pl.read_parquet(
-            io.BytesIO(storage.read(f"{snapshot_path(alpha_id, pointer.snapshot)}/{entry.path}")),
+            io.BytesIO(
+                storage.read(f"{snapshot_path(alpha_id, pointer.snapshot)}/{entry.path}", entry.bytes)
+            ),
             hive_partitioning=False,
         )
         for entry in manifest.files

@@ -13,6 +13,7 @@ from typing import IO, Any, Final
 
 import polars as pl
 
+from datasets.regular_file import NotRegular, TooLarge
 from pipeline.rule import Violation
 from pipeline.seal.declared_differences import DeclaredDifferences
 from pipeline.seal.description_shape import compare
@@ -30,7 +31,6 @@ from pipeline.seal.file_rules import (
 from pipeline.seal.manifest import FOLDER_KIND, MANIFEST_FILE, KindEntry, Manifest, parse_manifest
 from pipeline.seal.paths import lexical_fault
 from pipeline.seal.records import SealedRecords, decode_description, decode_metrics
-from pipeline.seal.regular_file import NotRegular, TooLarge
 from pipeline.seal.store import SealStore
 from pipeline.seal.strict_json import NotJson
 from pipeline.seal.tables import DecodedTable, decode_table

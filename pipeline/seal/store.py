@@ -7,10 +7,10 @@ import hashlib
 from collections.abc import Iterable, Iterator
 from typing import IO
 
+from datasets.regular_file import TooLarge, parts_of_regular, read_regular
 from datasets.storage import open_storage
 from datasets.storage import without_secrets as _without_secrets
 from pipeline.seal.paths import link_fault
-from pipeline.seal.regular_file import TooLarge, parts_of_regular, read_regular
 from schemas.errors import SealUnreadable, SettingsError, StorageUnavailable
 
 __all__ = ["SealStore", "printable", "without_secrets"]
@@ -172,4 +172,4 @@ class SealStore:
             return None
         if signature[1] > limit:
             raise TooLarge(signature[1])
-        return self._storage.read(path)
+        return self._storage.read(path, limit)

@@ -13,10 +13,10 @@ from typing import Final
 import polars as pl
 from polars.io.plugins import register_io_source
 
+from datasets.disk import writing
 from datasets.layout import table_path
 from datasets.manifest import FileEntry
 from datasets.publication.publish import Publication
-from datasets.storage.disk import writing
 from schemas.arrow import stored_schema
 from schemas.tables import PUBLISHED_TABLES
 

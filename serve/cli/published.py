@@ -43,8 +43,7 @@ def require_published(datasets: str | None, lists: Mapping[str, str | None], *, 
         When the root does not answer.
     """
     from datasets.layout import CATALOG  # noqa: PLC0415 - it loads the store, and --help does without
-    from datasets.storage import open_storage  # noqa: PLC0415 - as above
-    from datasets.storage.protocol import without_secrets  # noqa: PLC0415 - as above
+    from datasets.storage import open_storage, without_secrets  # noqa: PLC0415 - as above
     from serve.auth.admin import validation  # noqa: PLC0415 - as above
     from serve.auth.allow_list import Mode  # noqa: PLC0415 - as above
 

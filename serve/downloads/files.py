@@ -19,8 +19,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from datasets.disk import writing
 from datasets.snapshot import Snapshot
-from datasets.storage.disk import writing
 from schemas.arrow import arrow_field
 from schemas.downloads import BOOK_ROWS_TABLES, is_raw_book, visible_columns
 from schemas.errors import ApiError, SnapshotCorrupt

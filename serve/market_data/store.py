@@ -13,7 +13,7 @@ import structlog
 
 from datasets.storage import Storage, open_storage
 from datasets.storage.failures import is_refusal, names_missing_bucket
-from schemas.errors import ApiError, SettingsError, StorageUnavailable
+from schemas.errors import ApiError, SettingsError, SnapshotCorrupt, StorageUnavailable
 from serve.market_data.reader import read_benchmarks
 from serve.market_data.series import Benchmark
 
@@ -26,6 +26,8 @@ RETRY_SECONDS: Final = 2.0
 WAIT_SECONDS: Final = 5.0
 """Longest a request waits for the first look; the look goes on without it."""
 _SUFFIX: Final = ".parquet"
+_MAX_BYTES: Final = 1 << 30
+"""A larger file of prices is refused unread."""
 _NOT_CONFIGURED: Final = "benchmark_not_configured"
 
 
@@ -145,7 +147,7 @@ class MarketData:
         loop = asyncio.get_running_loop()
         try:
             found = await loop.run_in_executor(self._thread, self._read_if_changed)
-        except (SettingsError, StorageUnavailable, OSError) as error:
+        except (SettingsError, SnapshotCorrupt, StorageUnavailable, OSError) as error:
             self._failed(error)
         except Exception as error:  # noqa: BLE001 - logged whole; a look must not end the looking
             _log.exception("market_data_unforeseen_failure")
@@ -189,7 +191,7 @@ class MarketData:
         if signatures == self._signatures:
             return None
         try:
-            content = {name: self._storage.read(name) for name in signatures}
+            content = {name: self._storage.read(name, _MAX_BYTES) for name in signatures}
         except FileNotFoundError as error:
             raise StorageUnavailable(f"{self._storage.address} changed while it was read") from error
         shown = {f"{self._storage.address}/{name}".rstrip("/"): data for name, data in content.items()}

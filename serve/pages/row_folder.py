@@ -27,8 +27,8 @@ import pyarrow as pa
 import structlog
 from isal import isal_zlib
 
+from datasets.disk import locked, writing
 from datasets.layout import snapshot_path
-from datasets.storage.disk import locked, writing
 from serve.cache import SnapshotKey
 from serve.pages.row_table import MappedFile, NotTabled, RowsDamaged, RowTable
 
@@ -208,8 +208,8 @@ class RowFolder:
         self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         with contextlib.ExitStack() as stack:
             try:
-                stack.enter_context(locked(self._folder / "lock", 0.0))
-            except TimeoutError:
+                stack.enter_context(locked(self._folder / "lock", wait=False))
+            except BlockingIOError:
                 yield False
                 return
             for part in self._folder.rglob(f"*{_PART}"):  # whoever wrote it is dead

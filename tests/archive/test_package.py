@@ -173,7 +173,7 @@ def test_a_damaged_record_is_named_and_replaced(seal_folder: Path, storage: Stor
     seal = opened(seal_folder)
     path = archive_state_path("Test_small", seal.digest)
     for damage in (b"{}", b"no json", b"[]", b'{"status": "delivered"}'):
-        storage.write(path, damage)
+        storage.put(path, damage)
         with pytest.raises(SnapshotCorrupt, match="seal="):
             read_archive_state(storage, "Test_small", seal.digest)
     delivered(package(seal, storage, str(tmp_path / "archives")))

@@ -27,7 +27,7 @@ def test_a_worker_killed_while_it_builds_into_a_bucket(
     seals = open_storage(bucket.url("seals/Test_small"))
     for path in sorted(seal.rglob("*"), key=lambda path: path.name == "seal.json"):
         if path.is_file():
-            seals.write(path.relative_to(seal).as_posix(), path.read_bytes())
+            seals.put(path.relative_to(seal).as_posix(), path.read_bytes())
     first = dask.worker("first")
     batch = subprocess.Popen(
         [sys.executable, "-m", "pipeline", "build", "--datasets", root, "--from", bucket.url("seals"),

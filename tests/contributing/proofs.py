@@ -80,14 +80,14 @@ def backend(folder: Path) -> None:
     root, there = build(folder), open_storage("memory://example")
     for file in root.rglob("*"):
         if file.is_file():
-            there.write(file.relative_to(root).as_posix(), file.read_bytes())
+            there.put(file.relative_to(root).as_posix(), file.read_bytes())
     opened = datasets.open("memory://example")
     assert list(opened) == [ALPHA]
     local = datasets.open(root)[ALPHA].scan("decisions").collect()
     assert opened[ALPHA].scan("decisions").collect().equals(local)
     seen = there.read_version("pointer")
-    assert there.compare_and_swap("pointer", b"one", seen)
-    assert not there.compare_and_swap("pointer", b"two", seen)
+    assert there.put_if("pointer", b"one", seen.tag)
+    assert not there.put_if("pointer", b"two", seen.tag)
     assert there.read("pointer") == b"one"
 
 

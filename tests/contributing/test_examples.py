@@ -30,7 +30,7 @@ class Example(NamedTuple):
 
 EXAMPLES = {
     "limit": Example("a limit on calls", 1),
-    "backend": Example("a storage backend", 2),
+    "backend": Example("a storage backend", 1),
     "column": Example("a column", 1),
     "endpoint": Example("an endpoint", 4),
     "metric": Example("a metric", 3),

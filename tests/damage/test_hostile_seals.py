@@ -19,11 +19,11 @@ import pyarrow.parquet as pq
 import pytest
 from click.testing import CliRunner
 
+from datasets.regular_file import NotRegular, TooLarge, read_regular
 from pipeline.__main__ import cli
 from pipeline.batch.discover import Seals
 from pipeline.batch.process import WorkerProcess
 from pipeline.rules import RULES
-from pipeline.seal.regular_file import NotRegular, TooLarge, read_regular
 from schemas.kinds import MAX_BYTES, MAX_KEYS, MAX_ROWS
 from schemas.objects.description import MAX_LABELS
 from tests.support.forged_parquet import forge_footer, forge_page, put, put_values, set_rows

@@ -16,7 +16,7 @@ from datasets.layout import CATALOG, INDEX, pointer_path
 from datasets.pointer import Pointer
 from datasets.publication.pointers import compare_and_swap
 from datasets.storage import open_storage
-from datasets.storage.local import LocalStorage
+from datasets.storage.backends.file import LocalStorage
 from datasets.storage.protocol import Signature
 from schemas.errors import StorageUnavailable
 
@@ -28,7 +28,7 @@ HOUR = 3600.0
 def folder(tmp_path: Path) -> Path:
     storage = open_storage(tmp_path)
     for number in range(ALPHAS):
-        storage.write(pointer_path(make_pointer(number).alpha_id), make_pointer(number).encode())
+        storage.put(pointer_path(make_pointer(number).alpha_id), make_pointer(number).encode())
     age(tmp_path)
     return tmp_path
 

@@ -173,9 +173,7 @@ def test_a_search_finds_what_looking_at_each_alpha_finds(
 ) -> None:
     root = tmp_path_factory.mktemp("root")
     for number, (name, tldr) in enumerate(texts):
-        open_storage(root).write(
-            f"catalog/Test_{number}.json", _pointer(f"Test_{number}", name, tldr).encode()
-        )
+        open_storage(root).put(f"catalog/Test_{number}.json", _pointer(f"Test_{number}", name, tldr).encode())
     catalogue = Catalogue(open_storage(root))
     catalogue.refresh()
     expected = [

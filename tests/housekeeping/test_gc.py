@@ -79,7 +79,7 @@ def test_a_lease_that_cannot_be_read_stops_gc(history: History) -> None:
 
 def test_leases_of_readers_long_gone_are_swept(history: History) -> None:
     gone = asdict(Lease("old", "2020-01-01T00:00:00Z", "2020-01-01T00:00:00Z"))
-    open_storage(history.root).write("leases/old.json", orjson.dumps(gone))
+    open_storage(history.root).put("leases/old.json", orjson.dumps(gone))
     history.run("gc")
     assert not (history.root / "leases" / "old.json").exists()
 
@@ -97,7 +97,7 @@ def test_a_first_build_at_work_is_left_alone(history: History) -> None:
 
 
 def test_two_at_once_are_refused(history: History) -> None:
-    with open_storage(history.root).acquire("gc", "another"):
+    with open_storage(history.root).lock("gc", "another"):
         result = history.run("gc", *ALL)
     assert result.exit_code == 5
     assert "another gc is at work" in result.output

@@ -27,7 +27,7 @@ def main() -> None:
     for module in (
         "pipeline.snapshot_builder",
         "pipeline.check_command",
-        "datasets.storage.local",
+        "datasets.storage.backends.file",
         "polars._utils.parquet",
     ):
         importlib.import_module(module)

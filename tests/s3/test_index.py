@@ -19,7 +19,7 @@ from datasets.pointer_index import INDEX_PATH, MOVED_PATH, read_index, rebuild
 from datasets.publication.decisions import Author, withdraw
 from datasets.publication.pointers import compare_and_swap, moment
 from datasets.storage import Storage, open_storage
-from datasets.storage.s3 import S3Storage
+from datasets.storage.backends.s3 import S3Storage
 from pipeline.__main__ import cli
 from tests.support.bucket import Bucket
 from tests.support.s3_requests import asked
@@ -30,7 +30,7 @@ HOUR = 3600.0
 
 def put(storage: Storage, pointer: Pointer) -> None:
     """Move a pointer as a publisher does that is killed right after."""
-    storage.write(pointer_path(pointer.alpha_id), pointer.encode())
+    storage.put(pointer_path(pointer.alpha_id), pointer.encode())
 
 
 def publish(storage: Storage, pointer: Pointer) -> None:
@@ -104,7 +104,7 @@ def test_a_damaged_index_costs_reads_and_nothing_else(storage: Storage, damage: 
         storage.remove_files([INDEX_PATH, MOVED_PATH])
     else:
         changed = data.replace(b'"format":2', b'"format":1')
-        storage.write(
+        storage.put(
             INDEX_PATH,
             {"cut": data[:-9], "changed": data[:-9] + b"123456789"}.get(damage, changed),
         )
@@ -139,14 +139,14 @@ def test_a_batch_and_gc_leave_an_index_of_all_alphas(
 def test_an_index_that_cannot_be_written_does_not_keep_a_publication_from_being_one(
     storage: Storage, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    write = S3Storage.write
+    written = S3Storage.put
 
-    def refused(self: S3Storage, relative: str, data: bytes) -> None:
+    def refused(self: S3Storage, relative: str, content: bytes | Path) -> None:
         if relative == MOVED_PATH:
             raise PermissionError(relative)
-        write(self, relative, data)
+        written(self, relative, content)
 
-    monkeypatch.setattr(S3Storage, "write", refused)
+    monkeypatch.setattr(S3Storage, "put", refused)
     publish(storage, replace(make_pointer(7), name="Published all the same"))
     assert "list all pointers next" in caplog.text
     catalogue = Catalogue(storage, HOUR)

@@ -12,7 +12,7 @@ from s3fs import S3FileSystem
 
 import datasets
 from datasets.publication.pointers import served
-from datasets.storage import Version, open_storage
+from datasets.storage import open_storage
 from pipeline.__main__ import cli
 from schemas.errors import SettingsError, StorageUnavailable
 from tests.s3.proxy import Fault, Proxy, careless
@@ -108,8 +108,8 @@ def test_a_single_writer_still_notices_that_it_was_not_alone(
 ) -> None:
     through(Fault.IGNORES_BOTH)
     storage = open_storage(bucket.url("root"), single_writer=True)
-    assert storage.compare_and_swap("x", b"one", Version(None))
-    assert not storage.compare_and_swap("x", b"two", Version(None))
+    assert storage.put_if("x", b"one", None)
+    assert not storage.put_if("x", b"two", None)
     assert storage.read("x") == b"one"
 
 
@@ -117,7 +117,7 @@ def test_what_was_found_out_is_remembered(bucket: Bucket, through: Callable[[Fau
     proxy = through(Fault.IGNORES_BOTH)
     for _ in range(3):
         with pytest.raises(SettingsError, match="If-None-Match"):
-            open_storage(bucket.url("root")).compare_and_swap("x", b"one", Version(None))
+            open_storage(bucket.url("root")).put_if("x", b"one", None)
     assert len(proxy.conditional) == 2
 
 

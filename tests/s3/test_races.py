@@ -36,16 +36,16 @@ print(build_seal(sys.argv[1], sys.argv[2]).snapshot)
 
 def test_a_write_on_what_has_changed_since_is_refused(bucket: Bucket) -> None:
     storage = open_storage(bucket.url("root"))
-    assert storage.compare_and_swap("x", b"one", Version(None))
-    assert not storage.compare_and_swap("x", b"two", Version(None)), "somebody was first"
+    assert storage.put_if("x", b"one", None)
+    assert not storage.put_if("x", b"two", None), "somebody was first"
     seen = storage.read_version("x")
     assert seen.data == b"one"
-    assert storage.compare_and_swap("x", b"two", seen)
-    assert not storage.compare_and_swap("x", b"three", seen)
+    assert storage.put_if("x", b"two", seen.tag)
+    assert not storage.put_if("x", b"three", seen.tag)
     assert storage.read_version("x").data == b"two"
     assert storage.read_version("y") == Version(None)
     bucket.client.delete_object(Bucket=bucket.name, Key="root/x")
-    assert not storage.compare_and_swap("x", b"four", seen), "removed meanwhile"
+    assert not storage.put_if("x", b"four", seen.tag), "removed meanwhile"
 
 
 def test_changes_from_many_writers_are_all_kept(bucket: Bucket, small_seal: Seals) -> None:
@@ -110,21 +110,19 @@ def test_two_builds_at_once_end_with_the_later_seal_whole(
 
 def test_one_at_a_time_has_the_turn_and_a_dead_holder_loses_it(bucket: Bucket) -> None:
     storage = open_storage(bucket.url("root"))
-    with storage.acquire("gc", "one"):
+    with storage.lock("gc", "one"):
         with (
             pytest.raises(StorageUnavailable, match=r"another gc \(one\) is at work"),
-            storage.acquire("gc", "two"),
+            storage.lock("gc", "two"),
         ):
             pytest.fail("two had the turn at once")
         # As a killed holder leaves it, long after.
         seen = storage.read_version(".staging/gc.turn")
         assert seen.data is not None
-        storage.compare_and_swap(
-            ".staging/gc.turn", b'{"holder": "one", "until": "2020-01-01T00:00:00Z"}', seen
-        )
-        with storage.acquire("gc", "two"):
+        storage.put_if(".staging/gc.turn", b'{"holder": "one", "until": "2020-01-01T00:00:00Z"}', seen.tag)
+        with storage.lock("gc", "two"):
             pass
-    with storage.acquire("gc", "three"):
+    with storage.lock("gc", "three"):
         pass
 
 

@@ -14,7 +14,7 @@ from click.testing import CliRunner
 from datasets.cache.copies import Cache
 from datasets.catalogue import Catalogue
 from datasets.layout import alpha_path
-from datasets.storage import circuit_breaker, object_store, open_storage
+from datasets.storage import object_store, open_storage
 from pipeline.__main__ import cli
 from pipeline.snapshot_builder import build_seal
 from schemas.errors import AlphaNotPublished, StorageUnavailable
@@ -149,9 +149,8 @@ def test_a_store_that_hangs_is_waited_for_once(
     bucket: Bucket, small_seal: Seals, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     build_seal(str(small_seal()), bucket.url("root"))
-    for name, value in (("READ_SECONDS", 1.0), ("ATTEMPTS", 1)):
+    for name, value in (("READ_SECONDS", 1.0), ("ATTEMPTS", 1), ("HUNG_SECONDS", 0.5)):
         monkeypatch.setattr(object_store, name, value)
-    monkeypatch.setattr(circuit_breaker, "SLOW_SECONDS", 0.5)
     storage = open_storage(bucket.url("root"), cache=Cache(tmp_path / "cache", 100_000_000))
     catalogue = Catalogue(storage)
     catalogue.refresh()

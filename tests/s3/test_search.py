@@ -47,7 +47,7 @@ def test_refusals_are_remembered_in_a_bucket_until_a_late_file_comes(
         there = open_storage(bucket.url(f"seals/{folder.name}"))
         for path in folder.rglob("*"):
             if path.is_file() and (folder, path.name) != (seal, "pnl.parquet"):
-                there.write(path.relative_to(folder).as_posix(), path.read_bytes())
+                there.put(path.relative_to(folder).as_posix(), path.read_bytes())
 
     def outcomes() -> tuple[int, dict[str, str]]:
         code, result, _ = search(bucket, bucket.url("seals"), "--json")
@@ -55,6 +55,6 @@ def test_refusals_are_remembered_in_a_bucket_until_a_late_file_comes(
 
     assert outcomes() == (1, {seal.name: "refused", "Test_broken": "refused"})
     assert outcomes() == (8, {seal.name: "still refused", "Test_broken": "still refused"})
-    open_storage(bucket.url(f"seals/{seal.name}")).write("pnl.parquet", (seal / "pnl.parquet").read_bytes())
+    open_storage(bucket.url(f"seals/{seal.name}")).put("pnl.parquet", (seal / "pnl.parquet").read_bytes())
     assert outcomes() == (8, {seal.name: "built", "Test_broken": "still refused"})
     assert sum(key.startswith("root/refused/") for key in bucket.objects()) == 1

@@ -9,9 +9,7 @@ import pytest
 
 import datasets
 from datasets.layout import INDEX, MANIFEST, pointer_path, snapshot_path
-from datasets.storage import Version
-from datasets.storage.object_store import CONCURRENT_WRITES
-from datasets.storage.s3 import S3Storage
+from datasets.storage.backends.s3 import S3Storage
 from schemas.errors import StorageUnavailable
 from tests.datasets.conftest import Publish
 from tests.support.bucket import Bucket
@@ -29,7 +27,11 @@ class _Watched(S3Storage):
         self._lock = threading.Lock()
         self._company = threading.Event()
 
-    def place(self, source: Path, relative: str) -> None:
+    def put(self, relative: str, content: bytes | Path) -> None:
+        if isinstance(content, bytes):
+            super().put(relative, content)
+            self.finished.append(relative)
+            return
         with self._lock:
             self._now += 1
             self.most = max(self.most, self._now)
@@ -39,26 +41,22 @@ class _Watched(S3Storage):
         try:
             if relative.endswith(self._refused):
                 raise StorageUnavailable(f"{relative} was refused")
-            super().place(source, relative)
+            super().put(relative, content)
         finally:
             with self._lock:
                 self._now -= 1
         self.finished.append(relative)
 
-    def write(self, relative: str, data: bytes) -> None:
-        super().write(relative, data)
+    def put_if(self, relative: str, data: bytes, tag: str | None) -> bool:
         self.finished.append(relative)
-
-    def compare_and_swap(self, relative: str, data: bytes, seen: Version) -> bool:
-        self.finished.append(relative)
-        return super().compare_and_swap(relative, data, seen)
+        return super().put_if(relative, data, tag)
 
 
 def test_uploads_go_together_and_the_pointer_goes_last(bucket: Bucket, publish: Publish) -> None:
     storage = _Watched(bucket.url())
     published = publish(address=storage)
     folder = snapshot_path("Test_tiny", published.snapshot)
-    assert 1 < storage.most <= CONCURRENT_WRITES
+    assert 1 < storage.most <= S3Storage.concurrent_writes
     of_the_index = [path for path in storage.finished if path.startswith(f"{INDEX}/")]
     assert storage.finished[6:] == of_the_index, "the index is told once the pointer is there"
     assert storage.finished[4:6] == [f"{folder}/{MANIFEST}", pointer_path("Test_tiny")]

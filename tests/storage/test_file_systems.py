@@ -24,8 +24,8 @@ def test_what_was_written_is_read_and_listed(storage: Storage) -> None:
     assert storage.entries("a") == {}
     assert storage.signature("a/x") is None
     assert not storage.exists("a/x")
-    storage.write("a/x", b"one")
-    storage.write("a/deeper/y", b"two")
+    storage.put("a/x", b"one")
+    storage.put("a/deeper/y", b"two")
     assert storage.read("a/x") == b"one"
     assert storage.exists("a/x")
     assert list(storage.entries("a")) == ["x"]
@@ -35,16 +35,16 @@ def test_what_was_written_is_read_and_listed(storage: Storage) -> None:
 
 
 def test_a_rewritten_file_has_another_signature(storage: Storage) -> None:
-    storage.write("a/x", b"one")
+    storage.put("a/x", b"one")
     before, listed = storage.signature("a/x"), storage.entries("a")["x"]
     assert storage.signature("a/x") == before
-    storage.write("a/x", b"two")
+    storage.put("a/x", b"two")
     assert storage.signature("a/x") != before
     assert storage.entries("a")["x"] != listed
 
 
 def test_an_address_may_be_a_file_itself(storage: Storage) -> None:
-    storage.write("prices.parquet", b"bytes")
+    storage.put("prices.parquet", b"bytes")
     file = open_storage(f"{storage.address}/prices.parquet")
     assert file.signature() is not None
     assert file.read("") == b"bytes"
@@ -53,7 +53,7 @@ def test_an_address_may_be_a_file_itself(storage: Storage) -> None:
 def test_a_finished_file_is_moved_to_its_place(storage: Storage, tmp_path: Path) -> None:
     draft = tmp_path / "draft"
     draft.write_bytes(b"table")
-    storage.place(draft, "deep/er/table.parquet")
+    storage.put("deep/er/table.parquet", draft)
     assert storage.read("deep/er/table.parquet") == b"table"
     assert not draft.exists()
 
@@ -67,8 +67,8 @@ def test_no_path_leaves_the_root(storage: Storage, path: str) -> None:
 def test_many_files_are_read_found_and_removed_at_once(storage: Storage, tmp_path: Path) -> None:
     paths = [f"runs/{number}/seal.json" for number in range(3)]
     for path in paths:
-        storage.write(path, path.encode())
-    storage.write("runs/1/ledger.csv", b"1")
+        storage.put(path, path.encode())
+    storage.put("runs/1/ledger.csv", b"1")
     assert storage.read_many([*paths, "runs/9/seal.json"]) == {p: p.encode() for p in paths} | {
         "runs/9/seal.json": None
     }
@@ -76,19 +76,19 @@ def test_many_files_are_read_found_and_removed_at_once(storage: Storage, tmp_pat
     assert sorted(storage.find_named("seal.json")) == paths
     assert storage.folders("runs") == ["0", "1", "2"]
     assert storage.folders("nothing/here") == []
-    storage.download("runs/1/ledger.csv", tmp_path / "copy")
+    storage.download("runs/1/ledger.csv", tmp_path / "copy", 1)
     assert (tmp_path / "copy").read_bytes() == b"1"
     with pytest.raises(FileNotFoundError):
-        storage.download("runs/1/nothing", tmp_path / "copy")
+        storage.download("runs/1/nothing", tmp_path / "copy", 1)
     storage.remove_files([paths[0], "runs/9/seal.json"])
-    storage.remove_folder("runs/1", ".staging/removed-1")
+    storage.remove_folder("runs/1")
     assert list(storage.files_below("runs")) == ["2/seal.json"]
     assert storage.files_below("runs")["2/seal.json"].size == len(paths[2])
 
 
 def test_old_drafts_of_dead_processes_are_swept_and_nothing_else(storage: Storage) -> None:
     for path in (".staging/probe-1.tmp", ".staging/gc.turn", "catalog/x.tmp"):
-        storage.write(path, b"1")
+        storage.put(path, b"1")
     now = datetime.now(UTC)
     storage.sweep_staging(now - timedelta(hours=1))
     assert storage.exists(".staging/probe-1.tmp")
@@ -99,16 +99,16 @@ def test_old_drafts_of_dead_processes_are_swept_and_nothing_else(storage: Storag
 
 
 def test_one_lock_at_a_time(storage: Storage) -> None:
-    with storage.acquire("gc", "one") as lock:
+    with storage.lock("gc", "one") as lock:
         lock.renew()
-        with pytest.raises(StorageUnavailable, match="another gc"), storage.acquire("gc", "two"):
+        with pytest.raises(StorageUnavailable, match="another gc"), storage.lock("gc", "two"):
             pytest.fail("two had the lock at once")
-    with storage.acquire("gc", "two"):
+    with storage.lock("gc", "two"):
         pass
 
 
 def test_a_file_url_is_a_folder(tmp_path: Path) -> None:
-    open_storage(tmp_path).write("x", b"1")
+    open_storage(tmp_path).put("x", b"1")
     there = open_storage(f"file://{tmp_path}")
     assert there.read("x") == b"1"
     assert there.url("x") == str(tmp_path / "x")
@@ -117,7 +117,7 @@ def test_a_file_url_is_a_folder(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "address",
     [
-        "memory://root",
+        "dropbox://root",
         "gs://someone:hunter2@bucket/root?token=abc",
         "http://someone:hunter2@host/root?token=abc",
         "nosuchscheme://someone:hunter2@host/root?token=abc",

@@ -6,15 +6,12 @@ import contextlib
 import errno
 import fcntl
 import os
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
 from schemas.errors import DiskUnavailable
 
-_LOCK_PAUSE: Final = 0.005
-"""Between two attempts at a lock that is not waited for without end."""
 _LOST: Final = {
     errno.EIO: "its disk reports a hardware fault; look after the disk",
     errno.ENODEV: "its disk is gone; mount it again",
@@ -82,41 +79,20 @@ def require_not_of_disk(path: str | os.PathLike[str], error: OSError) -> None:
 
 
 @contextlib.contextmanager
-def locked(path: Path, seconds: float | None = None) -> Iterator[None]:
-    """Lock a path, made where it is not there; the lock ends with its process.
+def locked(path: Path, *, wait: bool = True) -> Iterator[None]:
+    """Lock a path, made where it is not there, once nobody else has it; the lock ends with its process.
 
     Processes and threads exclude each other alike, since every call opens the file anew. It is not to be taken
     twice by one thread.
 
-    Parameters
-    ----------
-    seconds
-        How long others are waited for; as long as it takes when it is None.
-
     Raises
     ------
-    TimeoutError
-        When another had it all the time.
+    BlockingIOError
+        When another has it and is not to be waited for.
     """
     descriptor = os.open(path, os.O_CREAT | os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC, 0o666)
     try:
-        if seconds is None:
-            fcntl.flock(descriptor, fcntl.LOCK_EX)
-        else:
-            _lock_within(descriptor, seconds)
+        fcntl.flock(descriptor, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
         yield
     finally:
         os.close(descriptor)
-
-
-def _lock_within(descriptor: int, seconds: float) -> None:
-    deadline = time.monotonic() + seconds
-    while True:
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            if time.monotonic() > deadline:
-                raise TimeoutError(f"another process had its lock for {seconds:g} seconds") from None
-            time.sleep(_LOCK_PAUSE)
-        else:
-            return

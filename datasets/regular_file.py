@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from stat import S_ISLNK, S_ISREG
 from typing import Final
 
-from datasets.storage.disk import reading
+from datasets.disk import reading
 
 _PART_BYTES: Final = 1 << 24
 
@@ -31,13 +31,13 @@ class TooLarge(Exception):
         self.size = size
 
 
-def read_regular(path: str, limit: int) -> bytes:
+def read_regular(path: str, limit: int, *, follow: bool = False) -> bytes:
     """Return the bytes of a regular file, as :func:`parts_of_regular` gives them."""
-    parts = list(parts_of_regular(path, limit))
+    parts = list(parts_of_regular(path, limit, follow=follow))
     return parts[0] if len(parts) == 1 else b"".join(parts)
 
 
-def parts_of_regular(path: str, limit: int) -> Iterator[bytes]:
+def parts_of_regular(path: str, limit: int, *, follow: bool = False) -> Iterator[bytes]:
     """Yield the bytes of a regular file in parts, without ever waiting for one that is none.
 
     A pipe that nobody writes to, a device without an end and a link to either are told by their kind; none of them is
@@ -46,9 +46,11 @@ def parts_of_regular(path: str, limit: int) -> Iterator[bytes]:
     Parameters
     ----------
     path
-        Its last part is not followed when it is a link.
+        Where it is.
     limit
         Most bytes to read.
+    follow
+        Read what the last part of the path leads to when that is a link.
 
     Raises
     ------
@@ -63,9 +65,10 @@ def parts_of_regular(path: str, limit: int) -> Iterator[bytes]:
     """
     with reading(path):
         # Looked at before it is opened: opening a device may already do something.
-        _require_regular(os.lstat(path))
+        _require_regular(os.stat(path, follow_symlinks=follow))  # noqa: PTH116 - the path of an own storage, which is text
+        flags = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | (0 if follow else os.O_NOFOLLOW)
         try:
-            descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC)
+            descriptor = os.open(path, flags)
         except OSError as error:
             if error.errno == errno.ELOOP:
                 raise NotRegular("it is a link") from error

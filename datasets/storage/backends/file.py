@@ -3,28 +3,36 @@
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import hashlib
 import os
 import shutil
 import time
 import uuid
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
-from stat import S_ISREG
+from stat import S_ISDIR, S_ISREG
 from typing import Any, Final
 
+from datasets.disk import locked, reading, writing
 from datasets.layout import STAGING
-from datasets.storage.circuit_breaker import CircuitBreaker
-from datasets.storage.disk import locked, reading, writing
-from datasets.storage.lock import DistributedLock
-from datasets.storage.protocol import DRAFT_SUFFIX, DraftFolder, R, Signature, Storage, StoredFile, T, Version
-from schemas.errors import StorageUnavailable
+from datasets.regular_file import NotRegular, TooLarge, read_regular
+from datasets.storage.protocol import (
+    DRAFT_SUFFIX,
+    MAX_DOCUMENT_BYTES,
+    DraftFolder,
+    Lock,
+    Signature,
+    Storage,
+    StoredFile,
+    Version,
+)
+from schemas.errors import SnapshotCorrupt, StorageUnavailable
 
+EXAMPLE: Final = "a folder"
 _PREFIX = "file://"
-_SMALL_BYTES: Final = 65_536
-"""Files that are shorter are read by one call."""
+_REMOVED: Final = "removed-"
+"""What the names of folders that are being removed begin with, in the staging folder."""
 _COARSEST_CLOCK_SECONDS: Final = 2.0
 """Two changes of a folder that are this far apart have different times on every file system."""
 
@@ -47,7 +55,6 @@ class LocalStorage(Storage):
         self.folder = Path(os.path.expanduser(address.removeprefix(_PREFIX))).resolve()  # noqa: PTH111 - leaves what names no user as it is
         self.base = str(self.folder).rstrip("/")
         self.identity = hashlib.sha256(f" {self.address}".encode()).hexdigest()[:16]
-        self.breaker = CircuitBreaker(address)
 
     def _path(self, relative: str) -> Path:
         return Path(self.full(relative) or "/")
@@ -61,48 +68,28 @@ class LocalStorage(Storage):
         """Whether the folder is not there."""
         return not self.folder.is_dir()
 
-    def read(self, relative: str) -> bytes:
-        """Return a file's bytes; FileNotFoundError when it does not exist."""
-        path = self._path(relative)
-        with reading(path):
-            return path.read_bytes()
-
-    def read_many(self, relatives: Sequence[str]) -> dict[str, bytes | None]:
-        """Return the bytes of many small files, None for those that do not exist."""
-        return {relative: self._read_small(self.full(relative)) for relative in relatives}
-
-    def _read_small(self, path: str) -> bytes | None:
-        # Of ten thousand pointers what is done for each counts: a failure is looked into by reading once more.
+    def read(self, relative: str, limit: int = MAX_DOCUMENT_BYTES) -> bytes:
+        """Return a file's bytes; SnapshotCorrupt when it has more than the limit, or is a pipe or a device."""
+        path = self.full(relative)
         try:
-            descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-            try:
-                data = os.read(descriptor, _SMALL_BYTES)
-                if os.read(descriptor, 1):
-                    data = b""  # there is more of it
-            finally:
-                os.close(descriptor)
-        except FileNotFoundError:
-            return None
-        except OSError:
-            data = b""
-        if data:
-            return data
-        try:
-            with reading(path):
-                return Path(path).read_bytes()
-        except FileNotFoundError:
-            return None
+            return read_regular(path, limit, follow=True)
+        except NotRegular as error:
+            raise SnapshotCorrupt(f"{path} is not read, as {error}; remove it") from error
+        except TooLarge as error:
+            raise SnapshotCorrupt(
+                f"{path} is not read, as {error} and {limit} at most are expected; remove it"
+            ) from error
 
     def read_version(self, relative: str) -> Version:
-        """Read a small file; its version has no name."""
+        """Read a small file, whose version is named by the digest of its bytes."""
         try:
-            return Version(self.read(relative))
+            data = self.read(relative)
         except FileNotFoundError:
             return Version(None)
+        return Version(data, hashlib.sha256(data).hexdigest())
 
-    def download(self, relative: str, target: Path, size: int = 0) -> None:
+    def download(self, relative: str, target: Path, size: int) -> None:  # noqa: ARG002 - a disk needs no time limit
         """Copy a file to another path; FileNotFoundError when it does not exist."""
-        del size
         path = self._path(relative)
         with reading(path), path.open("rb") as source, writing(target), target.open("wb") as sink:
             shutil.copyfileobj(source, sink)
@@ -135,7 +122,7 @@ class LocalStorage(Storage):
                     status = entry.stat()
                 except FileNotFoundError:
                     continue  # one that is removed at this moment must not make the whole folder look empty
-                if S_ISREG(status.st_mode):
+                if not S_ISDIR(status.st_mode):  # a pipe is listed: whoever reads it says that it is one
                     found[entry.name] = _signature(status)
         return found
 
@@ -183,30 +170,39 @@ class LocalStorage(Storage):
                     found[path] = _signature(entry.stat(follow_symlinks=False))
         return found
 
-    def write(self, relative: str, data: bytes) -> None:
-        """Write a small file under another name, flush it and rename it."""
-        folder = self._path(STAGING)
-        draft = folder / f"{uuid.uuid4().hex}{DRAFT_SUFFIX}"
-        with writing(self._path(relative)):
-            folder.mkdir(parents=True, exist_ok=True)
-            try:
-                draft.write_bytes(data)
-                self.place(draft, relative)
-            finally:
-                draft.unlink(missing_ok=True)
-            _flush(self._path(relative).parent)
-
-    def place(self, source: Path, relative: str) -> None:
-        """Flush and rename a finished file, which must lie on the root's own disk."""
+    def put(self, relative: str, content: bytes | Path) -> None:
+        """Rename a file that lies on the root's own disk, or bytes written under another name, once it is flushed."""
         target = self._path(relative)
         with writing(target):
-            _flush(source)
-            target.parent.mkdir(parents=True, exist_ok=True)
-            source.replace(target)
+            if isinstance(content, Path):
+                _place(content, target)
+                return
+            draft = self._staged(f"{uuid.uuid4().hex}{DRAFT_SUFFIX}")
+            try:
+                draft.write_bytes(content)
+                _place(draft, target)
+            finally:
+                draft.unlink(missing_ok=True)
+            _flush(target.parent)
 
-    def for_each_file(self, work: Callable[[T], R], items: Sequence[T]) -> list[R]:
-        """Do the work one item after the other: the disk would only seek between several."""
-        return [work(item) for item in items]
+    def put_if(self, relative: str, data: bytes, tag: str | None) -> bool:
+        """Compare and write under a lock of the file."""
+        with locked(self._lock_file(relative.replace("/", "."))):
+            if self.read_version(relative).tag != tag:
+                return False
+            self.put(relative, data)
+            return True
+
+    def _lock_file(self, name: str) -> Path:
+        path = self._path(STAGING) / f"{name}.lock"
+        with writing(path):
+            os.close(os.open(self._staged(path.name), os.O_CREAT | os.O_RDWR, 0o666))
+        return path
+
+    def _staged(self, name: str) -> Path:
+        folder = self._path(STAGING)
+        folder.mkdir(parents=True, exist_ok=True)
+        return folder / name
 
     def remove_files(self, relatives: Iterable[str]) -> None:
         """Remove files; those that are gone already are not an error."""
@@ -214,54 +210,32 @@ class LocalStorage(Storage):
             with writing(self._path(relative)):
                 self._path(relative).unlink(missing_ok=True)
 
-    def remove_folder(self, relative: str, aside: str) -> None:
-        """Rename a folder to `aside`, which makes it vanish in one step, and remove it there."""
-        source, target = self._path(relative), self._path(aside)
+    def remove_folder(self, relative: str) -> None:
+        """Rename a folder, which makes it vanish in one step, and remove it there."""
+        source = self._path(relative)
         with writing(source):
-            target.parent.mkdir(parents=True, exist_ok=True)
+            target = self._staged(f"{_REMOVED}{uuid.uuid4().hex}")
             with contextlib.suppress(FileNotFoundError):
                 source.replace(target)
         shutil.rmtree(target, ignore_errors=True)
 
-    def compare_and_swap(self, relative: str, data: bytes, seen: Version) -> bool:  # noqa: ARG002 - the lock compares
-        """Write; the caller keeps other writers away by :meth:`exclusive`."""
-        self.write(relative, data)
-        return True
-
-    def require_safe_writers(self) -> None:
-        """Do nothing: locks keep writers apart."""
-
     @contextlib.contextmanager
-    def exclusive(self, name: str) -> Iterator[None]:
-        """Hold a lock of this name, waiting for it."""
-        lock = self._path(STAGING) / f"{name}-lock"
-        with writing(lock):
-            lock.parent.mkdir(parents=True, exist_ok=True)
-            os.close(os.open(lock, os.O_CREAT | os.O_RDWR, 0o666))
-        with locked(lock):
-            yield
-
-    @contextlib.contextmanager
-    def acquire(self, name: str, holder: str) -> Iterator[DistributedLock]:  # noqa: ARG002 - a dead holder has no lock
-        """Hold a lock that dies with this process; StorageUnavailable when somebody else has it."""
-        path = self._path(STAGING) / f"{name}.lock"
-        with writing(path):
-            path.parent.mkdir(parents=True, exist_ok=True)
-            descriptor = os.open(path, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o666)
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            os.close(descriptor)
-            raise StorageUnavailable(f"another {name} is at work on {self.address}; wait for it") from None
-        try:
+    def lock(self, name: str, holder: str) -> Iterator[Lock]:  # noqa: ARG002 - a dead holder has no lock
+        """Take a lock that dies with this process; StorageUnavailable when somebody else has it."""
+        path = self._lock_file(name)
+        with contextlib.ExitStack() as stack:
+            try:
+                stack.enter_context(locked(path, wait=False))
+            except BlockingIOError:
+                raise StorageUnavailable(
+                    f"another {name} is at work on {self.address}; wait for it"
+                ) from None
             yield _FileLock()
-        finally:
-            os.close(descriptor)
 
     def sweep_staging(self, before: datetime) -> None:
         """Remove drafts last written before then, and folders being removed."""
         for path in self._path(STAGING).iterdir():
-            if path.name.startswith("removed-"):
+            if path.name.startswith(_REMOVED):
                 shutil.rmtree(path, ignore_errors=True)
             elif path.suffix == DRAFT_SUFFIX and path.stat().st_mtime < before.timestamp():
                 path.unlink(missing_ok=True)
@@ -314,6 +288,12 @@ def _walk(
                 folders.append(path)
 
 
+def _place(draft: Path, target: Path) -> None:
+    _flush(draft)
+    target.parent.mkdir(parents=True, exist_ok=True)
+    draft.replace(target)
+
+
 def _flush(path: Path) -> None:
     """Force a file's bytes, or a folder's names, to disk: a rename must not outlive a power cut that they do not."""
     descriptor = os.open(path, os.O_RDONLY)
@@ -321,3 +301,6 @@ def _flush(path: Path) -> None:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
+
+
+BACKEND: Final = LocalStorage

@@ -10,11 +10,15 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from datasets.storage import object_store
-from datasets.storage.answer_time import ANSWER_SECONDS
 from datasets.storage.failures import error_code
-from datasets.storage.object_store import ObjectStorage
-from datasets.storage.probe import ConditionsUnknown
-from datasets.storage.protocol import Version, without_secrets
+from datasets.storage.object_store import (
+    ANSWER_SECONDS,
+    ConditionsUnknown,
+    ObjectStorage,
+    require_within,
+    seconds_for,
+)
+from datasets.storage.protocol import MAX_DOCUMENT_BYTES, without_secrets
 from datasets.storage.s3_settings import S3Settings
 from schemas.errors import SettingsError
 from schemas.extras import extra
@@ -22,6 +26,7 @@ from schemas.extras import extra
 if TYPE_CHECKING:
     from datasets.cache.copies import Cache
 
+EXAMPLE: Final = "s3://bucket/prefix"
 _LOST: Final = frozenset({"PreconditionFailed", "ConditionalRequestConflict", "412", "409", "NoSuchKey"})
 _UNKNOWN: Final = frozenset({"NotImplemented", "501"})
 _NOT_MODIFIED: Final = "304"
@@ -52,40 +57,32 @@ class S3Storage(ObjectStorage):
         super().__init__(address, fs, settings.endpoint, cache=cache, single_writer=single_writer)
         self._bare_tags = False
         """Whether the store took a tag without its quotes last: that form is tried first then."""
-        self.fs.retries = object_store.ATTEMPTS  # on top of what botocore repeats, five times by default
+        self.fs.retries = 1  # botocore repeats
         if not self.base:
             raise SettingsError(
                 f"{without_secrets(address)!r} names no bucket: write s3://bucket or s3://bucket/prefix"
             )
 
-    def _read_tagged(self, relative: str) -> tuple[bytes, str]:
+    def _read_tagged(self, relative: str, limit: int, known: str | None = None) -> tuple[bytes, str]:
         from fsspec.asyn import sync  # noqa: PLC0415 - loaded with s3fs
 
-        data, tag = sync(self.fs.loop, _get, self.fs, self.full(relative), timeout=ANSWER_SECONDS)
-        return data, tag
-
-    def read_changed(self, relative: str, tag: str | None) -> Version | None:
-        """Read a small file by one GET on the condition that it changed; None when it did not."""
-        from fsspec.asyn import sync  # noqa: PLC0415 - loaded with s3fs
-
-        condition = {"IfNoneMatch": tag} if tag else {}
+        condition = {"IfNoneMatch": known} if known else {}
+        seconds = ANSWER_SECONDS if limit == MAX_DOCUMENT_BYTES else seconds_for(limit)
+        path = self.full(relative)
         try:
-            with self.translate_errors(relative):
-                try:
-                    limit = ANSWER_SECONDS
-                    found = sync(self.fs.loop, _get, self.fs, self.full(relative), timeout=limit, **condition)
-                    return Version(*found)
-                except Exception as error:
-                    if error_code(error) != _NOT_MODIFIED:
-                        raise
-                    return None
-        except FileNotFoundError:
-            return Version(None)
+            found: tuple[bytes, str] = sync(
+                self.fs.loop, _get, self.fs, path, limit, timeout=seconds, **condition
+            )
+        except Exception as error:
+            if known is None or error_code(error) != _NOT_MODIFIED:
+                raise
+            return b"", known
+        return found
 
-    def _swap(self, relative: str, data: bytes, tag: str | None) -> bool:
+    def _put_if(self, relative: str, data: bytes, tag: str | None) -> bool:
         forms = [None] if tag is None else [tag.strip('"'), tag] if self._bare_tags else [tag, tag.strip('"')]
         for form in forms:
-            if self.put_if(relative, data, form):
+            if self._put_by_tag(relative, data, form):
                 self._bare_tags = self._bare_tags if tag is None else form != tag
                 return True
             # Older gateways of Ceph compare the tag with its quotes, which never matches: they take it without. That
@@ -94,13 +91,13 @@ class S3Storage(ObjectStorage):
                 return False
         return False
 
-    def put_if(self, relative: str, data: bytes, tag: str | None) -> bool:
-        """Write a small file by one PUT with a condition."""
+    def _put_by_tag(self, relative: str, data: bytes, tag: str | None) -> bool:
         condition = {"IfNoneMatch": "*"} if tag is None else {"IfMatch": tag}
         bucket, key, _ = self.fs.split_path(self.full(relative))
         with self.translate_errors(relative, changing=True):
             try:
-                self.fs.call_s3("put_object", Bucket=bucket, Key=key, Body=data, **condition)
+                body = {"Bucket": bucket, "Key": key, "Body": data}
+                self.fs.call_s3("put_object", timeout=seconds_for(len(data)), **body, **condition)
             except Exception as error:
                 code = error_code(error)
                 if code in _LOST:
@@ -111,11 +108,12 @@ class S3Storage(ObjectStorage):
         return True
 
 
-async def _get(fs: Any, path: str, **condition: str) -> tuple[bytes, str]:
+async def _get(fs: Any, path: str, limit: int, **condition: str) -> tuple[bytes, str]:
     bucket, key, _ = fs.split_path(path)
     # One GET: asking for the tag apart could name another version than the one read.
     answer = await fs._call_s3("get_object", Bucket=bucket, Key=key, **condition)  # noqa: SLF001 - s3fs hands tags out nowhere else
     async with answer["Body"] as body:
+        require_within(path, answer["ContentLength"], limit)
         return await body.read(), answer["ETag"]
 
 
@@ -159,3 +157,6 @@ def _instant(value: Any) -> datetime:
 
     parsed: datetime = parse_timestamp(value)
     return parsed
+
+
+BACKEND: Final = S3Storage

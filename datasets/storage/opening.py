@@ -1,36 +1,23 @@
-"""Which backend opens an address."""
+"""Opening an address with the backend of its scheme."""
 
 from __future__ import annotations
 
 import importlib
 import os
+import pkgutil
 import re
-from typing import TYPE_CHECKING, Final, NamedTuple
+from types import ModuleType
+from typing import TYPE_CHECKING, Final
 
+from datasets.storage import backends
 from datasets.storage.protocol import Storage, without_secrets
-from datasets.storage.s3_settings import S3_SCHEMES
 from schemas.errors import SettingsError
 
 if TYPE_CHECKING:
     from datasets.cache.copies import Cache
 
-
-class Backend(NamedTuple):
-    """Where a backend is; it is imported when an address asks for it, as clients of stores are slow to load."""
-
-    schemes: tuple[str, ...]
-    module: str
-    name: str
-    example: str
-
-
-BACKENDS: Final = [
-    Backend(("file",), "datasets.storage.local", "LocalStorage", "a folder"),
-    Backend(S3_SCHEMES, "datasets.storage.s3", "S3Storage", "s3://bucket/prefix"),
-]
-"""Every backend; an address without a scheme is a folder."""
-
 _SCHEME: Final = re.compile(r"([A-Za-z][A-Za-z0-9+.:-]*)://")
+_ALIASES: Final = {"s3a": "s3"}
 
 
 def open_storage(
@@ -56,8 +43,7 @@ def open_storage(
     given = os.fspath(address)
     backend = require_supported(given)
     try:
-        made = getattr(importlib.import_module(backend.module), backend.name)
-        opened: Storage = made(given, cache=cache, single_writer=single_writer)
+        opened: Storage = backend.BACKEND(given, cache=cache, single_writer=single_writer)
     except (OSError, ValueError) as error:
         raise SettingsError(
             f"{without_secrets(given)!r} is not an address of a file system: {error}"
@@ -65,8 +51,8 @@ def open_storage(
     return opened
 
 
-def require_supported(address: str) -> Backend:
-    """Return the backend that opens an address, without opening it.
+def require_supported(address: str) -> ModuleType:
+    """Return the module of the backend that opens an address, without opening it.
 
     Raises
     ------
@@ -75,11 +61,15 @@ def require_supported(address: str) -> Backend:
     """
     match = _SCHEME.match(address)
     scheme = "file" if match is None else match[1].lower()
-    for backend in BACKENDS:
-        if scheme in backend.schemes:
-            return backend
-    examples = [backend.example for backend in BACKENDS]
+    supported = sorted(module.name for module in pkgutil.iter_modules(backends.__path__))
+    if (name := _ALIASES.get(scheme, scheme)) in supported:
+        return _module(name)
+    examples = [_module(name).EXAMPLE for name in supported]
     raise SettingsError(
         f"{without_secrets(address)!r}: {scheme}:// is not a supported store; give {', '.join(examples[:-1])} or "
         f"{examples[-1]}"
     )
+
+
+def _module(name: str) -> ModuleType:
+    return importlib.import_module(f"{backends.__name__}.{name}")

@@ -1,0 +1,100 @@
+"""Pipes, devices, huge and deeply nested files in the place of pointers and manifests: each a refusal, and no other alpha waits."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import orjson
+import pytest
+
+import datasets
+from datasets.layout import MANIFEST, pointer_path
+from datasets.manifest import MAX_DEPTH, digest
+from datasets.storage.protocol import MAX_DOCUMENT_BYTES
+from schemas.errors import SnapshotCorrupt
+from tests.support.application import running
+from tests.support.history import ALPHA, History
+
+
+def make_pipe(path: Path) -> None:
+    path.unlink()
+    os.mkfifo(path)
+
+
+def make_device(path: Path) -> None:
+    path.unlink()
+    path.symlink_to("/dev/zero")
+
+
+def make_large(path: Path) -> None:
+    with path.open("ab") as file:
+        file.truncate(MAX_DOCUMENT_BYTES + 1)
+
+
+def make_deep(path: Path) -> None:
+    found = orjson.loads(path.read_bytes())
+    nested: object = []
+    for _ in range(MAX_DEPTH):
+        nested = [nested]
+    found["extra"] = nested
+    path.write_bytes(orjson.dumps(found))
+
+
+CHANGES = [make_pipe, make_device, make_large, make_deep]
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_a_pointer_that_is_none_is_named_and_keeps_nobody_waiting(history: History, change: object) -> None:
+    assert callable(change)
+    change(history.root / pointer_path(ALPHA))
+    with running(history.root) as api:
+        assert (
+            api.json(f"/v1/alphas/{ALPHA}/portfolio", api.key(), 503)["error"]["code"]
+            == "upstream_unavailable"
+        )
+        assert api.get("/v1/health").json()["status"] == "degraded"
+    for command in (("show", ALPHA), ("gc",), ("rollback", ALPHA), ("verify",)):
+        done = history.run(*command)
+        assert done.exit_code == SnapshotCorrupt.exit_code, done.output
+        assert f"{ALPHA}.json" in done.output
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_a_manifest_that_is_none_is_named_and_keeps_nobody_waiting(history: History, change: object) -> None:
+    assert callable(change)
+    path = history.place(MANIFEST)
+    change(path)
+    if change is make_deep:
+        history.change_pointer(manifest_sha256=digest(path.read_bytes()))
+    with running(history.root) as api:
+        assert (
+            api.json(f"/v1/alphas/{ALPHA}/portfolio", api.key(), 503)["error"]["code"]
+            == "upstream_unavailable"
+        )
+    done = history.run("verify")
+    assert done.exit_code == SnapshotCorrupt.exit_code, done.output
+    assert MANIFEST in done.output
+    with pytest.raises(SnapshotCorrupt, match=MANIFEST):
+        _ = datasets.open(history.root)[ALPHA].manifest
+
+
+def test_a_table_larger_than_its_manifest_says_is_not_read(
+    history: History, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = history.place("decisions/part-0.parquet")
+    with path.open("ab") as file:
+        file.truncate(1_200_000_000)
+    read: list[int] = []
+    part = os.read
+
+    def counted(descriptor: int, size: int) -> bytes:
+        found = part(descriptor, size)
+        read.append(len(found))
+        return found
+
+    monkeypatch.setattr(os, "read", counted)
+    done = history.run("verify")
+    assert done.exit_code == SnapshotCorrupt.exit_code
+    assert "has 1200000000 bytes where its manifest says" in done.output
+    assert sum(read) < 20_000_000
