@@ -46,6 +46,9 @@ COMMANDS: Final[dict[str, LazyCommand]] = {
     "restore": LazyCommand(
         "pipeline.housekeeping.withdraw_command", "restore_command", "Take a withdrawal back."
     ),
+    "notify": LazyCommand(
+        "pipeline.events.command", "notify", "Send what was published, withdrawn and refused as events."
+    ),
     "rules": LazyCommand("pipeline.rules_command", "rules", "List the rules a seal keeps, with the fix."),
     "simulate": LazyCommand(
         "examples.reference_engine.command", "simulate", "Write seals of runs on a simulated market."

@@ -9,6 +9,7 @@
     ├── BuildCrashed                 the process of a build ended without an answer; trying again may work
     ├── BuildNotStarted              the batch was ended before that seal was built
     ├── ArchiveNotDelivered          the run is published, its source archive was not delivered; trying again may work
+    ├── EventNotDelivered            a receiver did not take an event; trying again may work
     ├── InternalFailure              a fault of the program, not of what it was given
     ├── SnapshotError                published files cannot be used
     │   ├── AlphaNotPublished        no pointer for that alpha
@@ -99,6 +100,13 @@ class BuildNotStarted(AlphaResultsError):
 
 class ArchiveNotDelivered(AlphaResultsError):
     """The run is published and served; its source archive could not be packaged or stored."""
+
+    exit_code = ExitCode.NOT_DELIVERED
+    retryable = True
+
+
+class EventNotDelivered(AlphaResultsError):
+    """A receiver did not take an event; it and later ones are sent by the next run."""
 
     exit_code = ExitCode.NOT_DELIVERED
     retryable = True

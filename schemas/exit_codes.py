@@ -47,7 +47,7 @@ class ExitCode(IntEnum):
     )
     DAMAGED = 4, "a pointer, a manifest or a published file is damaged or of another format", False
     STORE_AWAY = 5, "a store, a cluster or a disk does not answer, is full or is read-only", True
-    NOT_DELIVERED = 6, "published, but a source archive was not delivered", True
+    NOT_DELIVERED = 6, "published, but a source archive or an event was not delivered", True
     PROGRAM_FAILED = 7, "a process crashed, or the program is at fault", None
     STILL_REFUSED = (
         8,

@@ -44,6 +44,10 @@ LEFT_OUT: Final = (
     LeftOut("docs/delta-sharing.md", "alpha-results serve keys issue", PROFILE),
     LeftOut("docs/delta-sharing.md", "import delta_sharing", SHARED),
     LeftOut("docs/delta-sharing.md", "scores = spark", SPARK),
+    LeftOut(
+        "docs/events.md", "python -m pipeline notify", "tests/events/ sends them to a receiver of its own"
+    ),
+    LeftOut("docs/events.md", "{", NOTHING),
     LeftOut("docs/installing.md", "pip install uv", DEMO),
     LeftOut("docs/installing.md", "pip install /path/to/the/checkout", INSTALLED),
     LeftOut("docs/installing.md", "alpha-results simulate", INSTALLED),

@@ -1,0 +1,134 @@
+"""``alpha-results notify``: send what happened since the last time."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import click
+import orjson
+
+from datasets.catalogue import Catalogue
+from datasets.layout import REFUSED
+from datasets.snapshot import Snapshot
+from datasets.storage import Storage
+from pipeline.events.delivery import Delivered, require_url, send
+from pipeline.events.event import Event, cloud_event, derive, lineage_event
+from pipeline.housekeeping.command_line import json_option, opened, print_json, root_option
+from pipeline.seal.store import without_secrets
+from schemas.errors import SettingsError, SnapshotError
+from schemas.terminal import echo
+
+
+@click.command()
+@root_option
+@click.option(
+    "--state",
+    required=True,
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="FILE",
+    help="Where it is written which events were delivered. The first run makes it and sends nothing: events begin there.",
+)
+@click.option("--webhook", envvar="ALPHA_RESULTS_WEBHOOK", metavar="URL", help="Receives CloudEvents.")
+@click.option(
+    "--webhook-secret",
+    envvar="ALPHA_RESULTS_WEBHOOK_SECRET",
+    metavar="TEXT",
+    help="Signs them, as Standard Webhooks does. Give it by the variable: flags stand in lists of processes.",
+)
+@click.option(
+    "--lineage", envvar="ALPHA_RESULTS_LINEAGE", metavar="URL", help="Receives OpenLineage run events."
+)
+@click.option(
+    "--lineage-token",
+    envvar="ALPHA_RESULTS_LINEAGE_TOKEN",
+    metavar="TEXT",
+    help="Bearer token for that address.",
+)
+@click.option("--from-start", is_flag=True, help="Let the first run send everything that the root remembers.")
+@json_option
+def notify(
+    *,
+    root: str,
+    state: Path,
+    webhook: str | None,
+    webhook_secret: str | None,
+    lineage: str | None,
+    lineage_token: str | None,
+    from_start: bool,
+    as_json: bool,
+) -> None:
+    """Send publications, withdrawals, rollbacks and refusals that were not sent yet, oldest first.
+
+    Events are derived from the root, so none is lost with a killed process or a receiver that is away; one may come twice,
+    with the same id. Run it after each batch, or by a timer.
+
+    Exit code: 0, 2 for settings that make no sense, 5 when the store is away, 6 when a receiver did not take an event.
+    """
+    if webhook is None and lineage is None:
+        raise SettingsError("name a receiver: --webhook or --lineage")
+    receivers = {
+        option: require_url(option, url)
+        for option, url in (("--webhook", webhook), ("--lineage", lineage))
+        if url is not None
+    }
+    storage = opened(root)
+    catalogue = Catalogue(storage)
+    catalogue.refresh()
+    listing = catalogue.listing
+    events = derive((*listing.pointers, *listing.unserved), _refusals(storage))
+    source = without_secrets(root)
+    sent = 0
+    with Delivered(state) as delivered:
+        if not delivered.begun:
+            delivered.begin(() if from_start else (event.id for event in events))
+        missing = delivered.missing({event.id for event in events})
+        for event in events:
+            if event.id not in missing:
+                continue
+            if "--webhook" in receivers:
+                document: Any = cloud_event(event, source)
+                media = "application/cloudevents+json"
+                send(receivers["--webhook"], event.id, document, media_type=media, secret=webhook_secret)
+            run = (
+                lineage_event(event, source, _checks(catalogue, event)) if "--lineage" in receivers else None
+            )
+            if run is not None:
+                send(
+                    receivers["--lineage"], event.id, run, media_type="application/json", token=lineage_token
+                )
+            delivered.add([event.id])
+            sent += 1
+    if as_json:
+        print_json({"sent": sent, "remembered": len(events)})
+    else:
+        echo(f"{sent} events sent, {len(events)} remembered by the root")
+
+
+def _refusals(storage: Storage) -> Mapping[str, Mapping[str, Any]]:
+    """Return what is remembered of refused seals; a damaged entry is as good as none."""
+    paths = [f"{REFUSED}/{name}" for name in storage.entries(REFUSED) if name.endswith(".json")]
+    found: dict[str, Mapping[str, Any]] = {}
+    for path, raw in storage.read_many(paths).items():
+        try:
+            entry = orjson.loads(raw or b"")
+            found[Path(path).stem] = {
+                "refused_at": str(entry["refused_at"]),
+                "alpha_id": entry.get("alpha_id"),
+                "violations": list(entry["violations"]),
+            }
+        except (ValueError, KeyError, TypeError):
+            continue
+    return found
+
+
+def _checks(catalogue: Catalogue, event: Event) -> list[Mapping[str, Any]]:
+    """Return the outcomes of the rules for a snapshot that is still served; none for one that is not."""
+    served: Snapshot | None = None if event.alpha_id is None else catalogue.resolve(event.alpha_id)
+    if served is None or served.id != event.snapshot:
+        return []
+    try:
+        return list(served.manifest.checks)
+    except SnapshotError:
+        return []

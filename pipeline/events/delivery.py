@@ -1,0 +1,155 @@
+"""Delivery of events: which were delivered, and sending one so that its receiver can check who sent it."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import hmac
+import sqlite3
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Callable, Collection, Iterable
+from http import HTTPStatus
+from pathlib import Path
+from typing import Final, Self
+from urllib.parse import urlsplit
+
+import orjson
+
+from schemas.errors import EventNotDelivered, SettingsError
+
+TRIES: Final = 4
+"""Of one event in one run; the next run goes on where this one stopped."""
+_TIMEOUT: Final = 10.0
+_PAUSE: Final = 1.0
+"""Seconds before the second try; each later pause is twice as long."""
+_BEGUN: Final = ""
+"""Stands among the ids once the first run has written where events begin."""
+_PASSING: Final = frozenset({HTTPStatus.REQUEST_TIMEOUT, HTTPStatus.TOO_EARLY, HTTPStatus.TOO_MANY_REQUESTS})
+
+
+class Delivered:
+    """The ids of delivered events, in an SQLite file; one process at a time.
+
+    An id is written once the receiver has answered, so a killed process sends an event twice at most, and loses none.
+
+    Parameters
+    ----------
+    path
+        The file; made when it is not there.
+
+    Raises
+    ------
+    SettingsError
+        When it is no such file, or another process has it.
+    """
+
+    def __init__(self, path: Path) -> None:
+        try:
+            self._file = sqlite3.connect(path, timeout=0, isolation_level=None)
+            self._file.execute("PRAGMA locking_mode = EXCLUSIVE")
+            self._file.execute("CREATE TABLE IF NOT EXISTS delivered (id TEXT PRIMARY KEY) WITHOUT ROWID")
+            self._file.execute("BEGIN EXCLUSIVE")
+            self._file.execute("COMMIT")
+        except sqlite3.Error as error:
+            raise SettingsError(
+                f"--state: {path} cannot be used ({error}); name a file of this command, used by one process at a time"
+            ) from error
+
+    def __enter__(self) -> Self:
+        """Hold the file until the block is left."""
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Let the file go."""
+        self._file.close()
+
+    @property
+    def begun(self) -> bool:
+        """Whether an earlier run has written where events begin."""
+        return self._file.execute("SELECT 1 FROM delivered WHERE id = ?", (_BEGUN,)).fetchone() is not None
+
+    def begin(self, ids: Iterable[str]) -> None:
+        """Let events begin behind these, all or none of which are written."""
+        self.add((*ids, _BEGUN))
+
+    def missing(self, ids: Collection[str]) -> set[str]:
+        """Return those that were not delivered, and forget what cannot be derived any more."""
+        known = {row[0] for row in self._file.execute("SELECT id FROM delivered")}
+        gone = known - {*ids, _BEGUN}
+        self._file.execute("BEGIN")
+        self._file.executemany("DELETE FROM delivered WHERE id = ?", ((one,) for one in gone))
+        self._file.execute("COMMIT")
+        return set(ids) - known
+
+    def add(self, ids: Iterable[str]) -> None:
+        """Note that events were delivered."""
+        self._file.execute("BEGIN")
+        self._file.executemany("INSERT OR IGNORE INTO delivered VALUES (?)", ((one,) for one in ids))
+        self._file.execute("COMMIT")
+
+
+def require_url(option: str, url: str) -> str:
+    """Return an address of HTTP; SettingsError when it is none."""
+    parts = urlsplit(url)
+    if parts.scheme not in {"http", "https"} or not parts.hostname:
+        raise SettingsError(f"{option}: write https://host/path")
+    return url
+
+
+def signature(secret: bytes, event_id: str, timestamp: int, body: bytes) -> str:
+    """Sign a message as Standard Webhooks 1.0 does: HMAC-SHA256 over id, time and body."""
+    signed = b".".join((event_id.encode(), str(timestamp).encode(), body))
+    return "v1," + base64.b64encode(hmac.digest(secret, signed, hashlib.sha256)).decode()
+
+
+def send(
+    url: str,
+    event_id: str,
+    document: object,
+    *,
+    media_type: str,
+    secret: str | None = None,
+    token: str | None = None,
+    sleep: Callable[[float], None] = time.sleep,
+) -> None:
+    """Send one document, again after a pause where the failure may pass.
+
+    Parameters
+    ----------
+    secret
+        Signs it.
+    token
+        Is sent as a bearer token.
+
+    Raises
+    ------
+    EventNotDelivered
+        When no try was answered with a status of success.
+    """
+    body = orjson.dumps(document)
+    host = urlsplit(url).hostname
+    for number in range(TRIES):
+        now = int(time.time())
+        headers = {"Content-Type": media_type, "webhook-id": event_id, "webhook-timestamp": str(now)}
+        if secret is not None:
+            headers["webhook-signature"] = signature(secret.encode(), event_id, now, body)
+        if token is not None:
+            headers["Authorization"] = f"Bearer {token}"
+        request = urllib.request.Request(url, body, headers, method="POST")  # noqa: S310 - require_url lets HTTP through alone
+        try:
+            with urllib.request.urlopen(request, timeout=_TIMEOUT):  # noqa: S310 - as above
+                return
+        except urllib.error.HTTPError as error:
+            reason = f"answered {error.code}"
+            passing = error.code in _PASSING or error.code >= HTTPStatus.INTERNAL_SERVER_ERROR
+            error.close()
+        except OSError as error:
+            reason, passing = f"did not answer ({type(error).__name__})", True
+        if not passing:
+            break
+        if number + 1 < TRIES:
+            sleep(_PAUSE * 2**number)
+    # The address may hold a secret, so only the host is named.
+    raise EventNotDelivered(f"{host} {reason}; event {event_id} and later ones are sent by the next run")

@@ -1,0 +1,158 @@
+"""What happened in a root, derived from its pointers and remembered refusals, and its two forms on the wire. Pure.
+
+Sources: CloudEvents 1.0, JSON format; OpenLineage 2-0-2, RunEvent with the facet dataQualityAssertions.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import uuid
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from datasets.history import WITHDRAWN, changes_of
+from datasets.pointer import Pointer
+
+REFUSED: Final = "refused"
+_TYPE: Final = "alpha_results.alpha"
+_PRODUCER: Final = "https://alpha-results.invalid/pipeline"
+"""OpenLineage asks for a URI of the producer; the project has no page of its own."""
+_RUN_SCHEMA: Final = "https://openlineage.io/spec/2-0-2/OpenLineage.json#/$defs/RunEvent"
+_ASSERTIONS_SCHEMA: Final = "https://openlineage.io/spec/facets/1-0-1/DataQualityAssertionsDatasetFacet.json"
+_NAMESPACE: Final = uuid.UUID("0b9df6f2-6a1d-5a0e-8a39-5d6f0f6f0c7e")
+_JOB: Final = "alpha-results build"
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """One thing that happened.
+
+    Attributes
+    ----------
+    at
+        When, ISO-8601 UTC, by the clock of whoever did it.
+    change
+        ``published``, ``replaced``, ``rolled_back``, ``withdrawn`` or ``refused``.
+    alpha_id
+        Of which alpha; None of a refused seal that names none.
+    snapshot, previous
+        What is served from then on and what was until then; None where nothing is.
+    seal
+        Digest of the seal, of a refusal that of its ``seal.json``.
+    violations
+        The broken rules of a refusal, each with ``rule`` and ``message``.
+    """
+
+    at: str
+    change: str
+    alpha_id: str | None
+    snapshot: str | None = None
+    previous: str | None = None
+    seal: str | None = None
+    violations: Sequence[Mapping[str, Any]] = field(default=(), compare=False)
+
+    @property
+    def id(self) -> str:
+        """The same whenever and wherever the event is derived: receivers drop what they know by it."""
+        refused = (
+            self.seal if self.change == REFUSED else None
+        )  # of a publication only the served one's is known
+        text = "\0".join(str(x) for x in (self.at, self.change, self.alpha_id, self.snapshot, refused))
+        return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
+
+
+def derive(pointers: Iterable[Pointer], refusals: Mapping[str, Mapping[str, Any]]) -> list[Event]:
+    """Return every event that is remembered, oldest first.
+
+    Parameters
+    ----------
+    pointers
+        Of all alphas, withdrawn ones too.
+    refusals
+        Digest of a ``seal.json`` -> what is remembered of its refusal.
+    """
+    found = [
+        Event(
+            at=change.at.isoformat().replace("+00:00", "Z"),
+            change=change.change,
+            alpha_id=change.alpha_id,
+            snapshot=change.snapshot,
+            previous=change.previous,
+            seal=pointer.seal_digest if change.snapshot == pointer.snapshot else None,
+        )
+        for pointer in pointers
+        for change in changes_of(pointer)
+    ]
+    found += [
+        Event(entry["refused_at"], REFUSED, entry.get("alpha_id"), seal=mark, violations=entry["violations"])
+        for mark, entry in refusals.items()
+    ]
+    return sorted(found, key=lambda event: (event.at, event.id))
+
+
+def cloud_event(event: Event, root: str) -> dict[str, Any]:
+    """Return an event as a CloudEvent.
+
+    Parameters
+    ----------
+    root
+        Address of the datasets root, without secrets: the source.
+    """
+    rules = [{"rule": x["rule"], "message": x.get("message", "")} for x in event.violations]
+    return {
+        "specversion": "1.0",
+        "id": event.id,
+        "source": root,
+        "type": f"{_TYPE}.{event.change}",
+        "subject": event.alpha_id or event.seal,
+        "time": event.at,
+        "datacontenttype": "application/json",
+        "data": {
+            "alpha_id": event.alpha_id,
+            "snapshot": event.snapshot,
+            "previous_snapshot": event.previous,
+            "seal_digest": event.seal,
+            **({"violations": rules} if event.change == REFUSED else {}),
+        },
+    }
+
+
+def lineage_event(event: Event, root: str, checks: Sequence[Mapping[str, Any]] = ()) -> dict[str, Any] | None:
+    """Return an event as a run of the job that builds seals; None for what is not the end of a build.
+
+    Parameters
+    ----------
+    checks
+        Outcomes of the rules in the manifest of the snapshot: what was not checked asserts nothing.
+    """
+    if event.change == WITHDRAWN or event.seal is None:
+        return None
+    failed = event.change == REFUSED
+    if failed:
+        assertions = [{"assertion": x["rule"], "success": False} for x in event.violations]
+    else:
+        assertions = [
+            {"assertion": x["rule"], "success": x["outcome"] == "pass"}
+            for x in checks
+            if x["outcome"] != "not_checked"
+        ]
+    facet = {"_producer": _PRODUCER, "_schemaURL": _ASSERTIONS_SCHEMA, "assertions": assertions}
+    version = {
+        "_producer": _PRODUCER,
+        "_schemaURL": "https://openlineage.io/spec/facets/1-0-1/DatasetVersionDatasetFacet.json",
+        "datasetVersion": event.snapshot,
+    }
+    served = {"namespace": root, "name": event.alpha_id, "facets": {"version": version}}
+    return {
+        "eventType": "FAIL" if failed else "COMPLETE",
+        "eventTime": event.at,
+        "producer": _PRODUCER,
+        "schemaURL": _RUN_SCHEMA,
+        "run": {"runId": str(uuid.uuid5(_NAMESPACE, event.id))},
+        "job": {"namespace": root, "name": _JOB},
+        "inputs": [
+            {"namespace": "seals", "name": event.seal, "inputFacets": {"dataQualityAssertions": facet}}
+        ],
+        "outputs": [] if failed else [served],
+    }

@@ -1,0 +1,217 @@
+"""`notify`: what receivers get of a root, after kills and while they are away, and what they can check."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import hmac
+import json
+import shutil
+import threading
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+
+from pipeline.__main__ import cli
+from pipeline.events import command, delivery
+from tests.support.history import ALPHA, History
+from tests.support.seals import make_seal
+
+
+@dataclass
+class Receiver:
+    """A receiver that notes what it gets; `answers` are its next statuses, 204 when there are none left."""
+
+    url: str = ""
+    got: list[tuple[dict[str, str], Any]] = field(default_factory=list)
+    answers: list[int] = field(default_factory=list)
+
+    @property
+    def ids(self) -> list[str]:
+        return [headers["webhook-id"] for headers, _ in self.got]
+
+    @property
+    def bodies(self) -> list[Any]:
+        return [json.loads(body) for _, body in self.got]
+
+
+@pytest.fixture
+def receiver() -> Iterator[Receiver]:
+    found = Receiver()
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            body = self.rfile.read(int(self.headers["content-length"]))
+            status = found.answers.pop(0) if found.answers else 204
+            if status < 300:
+                found.got.append(({name.lower(): text for name, text in self.headers.items()}, body))
+            self.send_response(status)
+            self.end_headers()
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        found.url = f"http://127.0.0.1:{server.server_port}/hook"
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield found
+        server.shutdown()
+
+
+Notify = Callable[..., Result]
+
+
+@pytest.fixture
+def notify(tmp_path: Path, history: History, monkeypatch: pytest.MonkeyPatch) -> Notify:
+    monkeypatch.setattr(delivery, "_PAUSE", 0.0)
+
+    def run(*flags: str, root: Path = history.root) -> Result:
+        arguments = ["notify", "--datasets", str(root), "--state", str(tmp_path / "state.sqlite3"), *flags]
+        return CliRunner().invoke(cli, arguments)
+
+    return run
+
+
+def test_events_begin_with_the_first_run_and_follow_the_root(
+    notify: Notify, receiver: Receiver, history: History
+) -> None:
+    assert notify("--webhook", receiver.url).exit_code == 0
+    assert receiver.got == []
+    withdrawn = CliRunner().invoke(
+        cli, ["withdraw", ALPHA, "--datasets", str(history.root), "--reason", "wrong prices"]
+    )
+    assert withdrawn.exit_code == 0, withdrawn.output
+    assert notify("--webhook", receiver.url).exit_code == 0
+    (event,) = receiver.bodies
+    assert event["type"] == "alpha_results.alpha.withdrawn"
+    assert event["subject"] == ALPHA
+    assert event["source"] == str(history.root)
+    assert event["data"]["snapshot"] is None
+    assert event["data"]["previous_snapshot"] == history.snapshots[-1]
+    assert notify("--webhook", receiver.url).exit_code == 0
+    assert len(receiver.got) == 1
+
+
+def test_everything_that_is_remembered_comes_oldest_first(
+    notify: Notify, receiver: Receiver, history: History
+) -> None:
+    result = notify("--webhook", receiver.url, "--from-start", "--json")
+    assert json.loads(result.output) == {"sent": len(receiver.got), "remembered": len(receiver.got)}
+    times = [event["time"] for event in receiver.bodies]
+    assert times == sorted(times)
+    assert [event["data"]["snapshot"] for event in receiver.bodies] == list(history.snapshots)
+    assert {headers["content-type"] for headers, _ in receiver.got} == {"application/cloudevents+json"}
+
+
+def test_a_refused_seal_is_an_event_with_its_rules(
+    notify: Notify, receiver: Receiver, history: History, tmp_path: Path
+) -> None:
+    assert notify("--webhook", receiver.url).exit_code == 0
+    seal = make_seal(tmp_path / "seals", alpha_id="Test_broken", weeks=14)
+    manifest = json.loads((seal / "seal.json").read_text())
+    manifest["equity_basis"] = -1.0
+    (seal / "seal.json").write_text(json.dumps(manifest))
+    built = CliRunner().invoke(
+        cli, ["build", "--datasets", str(history.root), "--from", str(tmp_path / "seals")]
+    )
+    assert built.exit_code == 1, built.output
+    assert notify("--webhook", receiver.url, "--lineage", receiver.url).exit_code == 0
+    event, run = receiver.bodies
+    assert event["type"] == "alpha_results.alpha.refused"
+    assert event["data"]["violations"][0]["rule"]
+    assert run["eventType"] == "FAIL"
+    assert run["outputs"] == []
+    (seen,) = run["inputs"]
+    assert {x["success"] for x in seen["inputFacets"]["dataQualityAssertions"]["assertions"]} == {False}
+
+
+def test_a_publication_is_a_complete_run_with_the_rules_it_passed(
+    notify: Notify, receiver: Receiver, history: History
+) -> None:
+    assert notify("--lineage", receiver.url, "--lineage-token", "secret-token", "--from-start").exit_code == 0
+    last = receiver.bodies[-1]
+    assert last["eventType"] == "COMPLETE"
+    assert last["outputs"][0]["name"] == ALPHA
+    assert last["outputs"][0]["facets"]["version"]["datasetVersion"] == history.snapshots[-1]
+    assertions = last["inputs"][0]["inputFacets"]["dataQualityAssertions"]["assertions"]
+    assert {"assertion": "portfolio.identity", "success": True} in assertions or len(assertions) > 20
+    assert {headers["authorization"] for headers, _ in receiver.got} == {"Bearer secret-token"}
+
+
+def test_a_receiver_can_check_who_sent_it(notify: Notify, receiver: Receiver) -> None:
+    flags = ("--webhook", receiver.url, "--webhook-secret", "shared", "--from-start")
+    assert notify(*flags).exit_code == 0
+    for headers, body in receiver.got:
+        signed = f"{headers['webhook-id']}.{headers['webhook-timestamp']}.".encode() + body
+        expected = base64.b64encode(hmac.digest(b"shared", signed, hashlib.sha256)).decode()
+        assert headers["webhook-signature"] == f"v1,{expected}"
+
+
+def test_a_receiver_that_is_away_gets_everything_once_it_is_back(notify: Notify, receiver: Receiver) -> None:
+    receiver.answers = [503, 204, 503, 503, 503, 503]
+    failed = notify("--webhook", receiver.url, "--from-start")
+    assert failed.exit_code == 6
+    assert "127.0.0.1 answered 503" in failed.output
+    assert receiver.url not in failed.output
+    assert len(receiver.got) == 1
+    assert notify("--webhook", receiver.url).exit_code == 0
+    everything = receiver.ids
+    assert len(everything) == len(set(everything)) > 2
+
+
+def test_a_refusal_that_will_not_pass_is_not_tried_again_in_the_same_run(
+    notify: Notify, receiver: Receiver
+) -> None:
+    receiver.answers = [400] * 9
+    assert notify("--webhook", receiver.url, "--from-start").exit_code == 6
+    assert len(receiver.answers) == 8
+
+
+def test_killed_anywhere_no_event_is_lost_and_none_comes_more_than_twice(
+    notify: Notify, receiver: Receiver, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each place of each event in turn: before it is sent, and after it was sent and before that is written."""
+    assert notify("--webhook", receiver.url, "--from-start").exit_code == 0
+    expected = receiver.ids
+    real = delivery.send
+    for place in range(2 * len(expected)):
+        (tmp_path / "state.sqlite3").unlink()
+        receiver.got.clear()
+        calls = 0
+
+        def killed(*arguments: Any, place: int = place, **named: Any) -> None:
+            nonlocal calls
+            number, calls = calls, calls + 1
+            if number == place // 2 and place % 2:
+                real(*arguments, **named)
+            if number == place // 2:
+                raise SystemExit(137)
+            real(*arguments, **named)
+
+        monkeypatch.setattr(command, "send", killed)
+        assert notify("--webhook", receiver.url, "--from-start").exit_code == 137
+        monkeypatch.setattr(command, "send", real)
+        assert notify("--webhook", receiver.url).exit_code == 0
+        assert sorted(set(receiver.ids)) == sorted(expected)
+        assert len(receiver.ids) == len(expected) + place % 2
+
+
+def test_what_makes_no_sense_is_said_by_the_option(
+    notify: Notify, receiver: Receiver, tmp_path: Path
+) -> None:
+    assert notify().exit_code == 2
+    wrong = notify("--webhook", "ftp://host/secret-path")
+    assert wrong.exit_code == 2
+    assert "--webhook" in wrong.output
+    assert "secret-path" not in wrong.output
+    (tmp_path / "state.sqlite3").write_text("not a database, and longer than a header of one " * 9)
+    broken = notify("--webhook", receiver.url)
+    assert broken.exit_code == 2
+    assert "--state" in broken.output
+    shutil.rmtree(tmp_path / "none", ignore_errors=True)
+    assert notify("--webhook", receiver.url, root=tmp_path / "none").exit_code == 2
