@@ -77,6 +77,12 @@ _ALL: Final = (
     ),
     ErrorCode("link_expired", 403, "The link of a file has expired; ask for another."),
     ErrorCode(
+        "link_bytes_exceeded",
+        429,
+        "The links of this key sent as many bytes within an hour as the deployment allows; `Retry-After` tells when they "
+        "answer again.",
+    ),
+    ErrorCode(
         "range_not_satisfiable",
         416,
         "The range begins after the end of the file; `Content-Range` tells its size.",
@@ -169,5 +175,5 @@ CONNECTION_ERRORS: Final = (
 )
 """Codes of answers to what never became a request of an endpoint."""
 
-LINK_ERRORS: Final = ("link_invalid", "link_expired", "range_not_satisfiable")
+LINK_ERRORS: Final = ("link_invalid", "link_expired", "link_bytes_exceeded", "range_not_satisfiable")
 """Codes of answers to links of files, beside those of the endpoint that signed the link."""

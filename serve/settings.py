@@ -35,6 +35,7 @@ class Settings:
     archives_public_endpoint: str | None = _declared("archives_public_endpoint")
     datasets_public_endpoint: str | None = _declared("datasets_public_endpoint")
     public_url: str | None = _declared("public_url")
+    link_bytes_per_hour: int = _declared("link_bytes_per_hour")
     host: str = _declared("host")
     port: int = _declared("port")
     workers: int = _declared("workers")

@@ -37,7 +37,7 @@ GROUPS: Final = (
                 read=text,
                 type="path or URL",
                 meaning="Where source archives are delivered, and what `serve` signs downloads of: s3://bucket/prefix, whose "
-                "store answers them, or a folder, which `serve` reads.",
+                "store answers them, or a folder, which `serve` reads; it needs `archives_public_endpoint`.",
                 otherwise="no archives",
             ),
         ),
@@ -110,8 +110,9 @@ GROUPS: Final = (
                 name="archives_public_endpoint",
                 read=text,
                 type="URL",
-                meaning="Where callers reach the store of the archives.",
-                otherwise="where this service does",
+                meaning="Where callers reach the archives: their store; or of a folder an https host that passes `/files/` on to "
+                "this service, without which source downloads are not configured.",
+                otherwise="where this service reaches their store",
             ),
             Setting(
                 name="datasets_public_endpoint",
@@ -126,6 +127,14 @@ GROUPS: Final = (
                 type="URL",
                 meaning="Where callers reach this service, for the links of files it signs; name it behind a proxy.",
                 otherwise="the Host of the request, over http, or https where a trusted proxy says so",
+            ),
+            Setting(
+                name="link_bytes_per_hour",
+                read=whole(1, 2**62),
+                type="integer",
+                meaning="How many bytes a serving process sends within an hour by the links of one key; then they answer 429 "
+                "`link_bytes_exceeded`.",
+                default=100_000_000_000,
             ),
             Setting(
                 name="host", read=text, type="address", meaning="Address to listen on.", default="127.0.0.1"

@@ -14,8 +14,8 @@ import structlog
 
 from datasets.archives import DELIVERED, ArchiveState, read_archive_state
 from datasets.snapshot import Snapshot
-from datasets.storage import Storage, open_storage
-from schemas.errors import ApiError
+from datasets.storage import Storage, open_storage, without_secrets
+from schemas.errors import ApiError, SettingsError
 from schemas.objects.operations import SOURCE_LIFETIME
 from serve.downloads.links import (
     WAIT_SECONDS,
@@ -45,14 +45,16 @@ class SourceArchives:
         Address of the archives: ``s3://bucket/prefix``, whose store signs, or a folder of this machine, of which the
         service answers links itself. None means that downloads are not configured.
     public_endpoint
-        Base URL at which callers reach the object store; by default the one this service uses.
+        Base URL at which callers reach the object store; by default the one this service uses. Of a folder the https URL
+        of a host that passes links on to this service, without which downloads are not configured.
     environment
         Where endpoint and region are read; by default the process's own.
 
     Raises
     ------
     SettingsError
-        When the store is not supported, the S3 address names no bucket, or the public endpoint is not an http or https URL.
+        When the store is not supported, the S3 address names no bucket, or the public endpoint is not an http or https URL, of a
+        folder not an https one.
     """
 
     def __init__(
@@ -67,13 +69,25 @@ class SourceArchives:
         endpoint = checked_endpoint(public_endpoint, "ALPHA_RESULTS_ARCHIVES_PUBLIC_ENDPOINT")
         self._signer = ObjectSigner(bucket, prefix, endpoint, environment) if bucket else None
         self._folder = open_storage(archives) if archives and not bucket else None
+        self.file_host: Final = endpoint.rstrip("/") if endpoint and self._folder else None
+        """Where links of archives in a folder begin."""
+        if self.file_host is not None and not self.file_host.startswith("https://"):
+            raise SettingsError(
+                f"ALPHA_RESULTS_ARCHIVES_PUBLIC_ENDPOINT is {without_secrets(self.file_host)!r}: archives in a folder are "
+                "fetched from an https host; write https://host"
+            )
+        if self._folder is not None and self.file_host is None:
+            _log.warning(
+                "archives_not_offered",
+                fix="set ALPHA_RESULTS_ARCHIVES_PUBLIC_ENDPOINT to an https host, or deliver into a bucket",
+            )
         self._failed = float("-inf")
         self._threads = ThreadPoolExecutor(THREADS, thread_name_prefix="source-download")
 
     @property
     def configured(self) -> bool:
-        """Whether there is a store that signs addresses, or a folder."""
-        return self._signer is not None or self._folder is not None
+        """Whether there is a store that signs addresses, or a folder and a host that callers reach it at."""
+        return self._signer is not None or self.file_host is not None
 
     @property
     def healthy(self) -> bool:

@@ -94,16 +94,25 @@ async def source(service: ServerState, request: Request) -> Single:
     if "url" not in data:
         expires = int(time.time()) + data["expires_in"]
         path = ArchiveLink(snapshot.alpha_id, snapshot.id).path
-        data = {"url": await signed_url(service, request, path, expires), **data}
+        host = service.source_downloads.file_host
+        data = {"url": await signed_url(service, request, path, expires, host), **data}
     return Single(data, source="archive store", meta=run_meta(request.snapshot), cache_control="no-store")
 
 
-async def signed_url(service: ServerState, request: Request, path: str, expires: int) -> str:
-    """Return a link of a file of this service, signed in the name of the calling key."""
+async def signed_url(
+    service: ServerState, request: Request, path: str, expires: int, host: str | None = None
+) -> str:
+    """Return a link of a file of this service, signed in the name of the calling key.
+
+    Parameters
+    ----------
+    host
+        Base URL of the link; by default where callers reach this service.
+    """
     key_id = request.caller.key_id
     signature = await service.access.sign_link(key_id, signed_text(path, expires, key_id))
     behind_proxies = service.access_settings.trusted_hops > 0
-    base = base_url(service.public_url, request.headers, behind_proxies=behind_proxies)
+    base = base_url(host or service.public_url, request.headers, behind_proxies=behind_proxies)
     return f"{base}{path}?{Signed(expires, key_id, signature).query}"
 
 

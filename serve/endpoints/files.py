@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import os
 import re
 import time
@@ -34,6 +35,7 @@ PIECE: Final = 2**18
 MAX_DOWNLOADS: Final = 32
 """Files being sent at a time by a process; each has a file descriptor."""
 MAX_DOWNLOADS_PER_KEY: Final = 16
+_HOUR_SECONDS: Final = 3_600.0
 _RANGE: Final = re.compile(r"bytes=[ \t]*([0-9]{0,18})-([0-9]{0,18})[ \t]*\Z", re.IGNORECASE)
 
 
@@ -59,6 +61,8 @@ class Files:
     def __init__(self, service: ServerState) -> None:
         self._service = service
         self._sending: Counter[str] = Counter()
+        self._sent: dict[str, tuple[float, int]] = {}
+        """Key -> when its hour began, and the bytes sent in it."""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request; a failure after the first byte ends the connection."""
@@ -104,12 +108,30 @@ class Files:
         if signed.expires <= time.time():
             raise ApiError("link_expired", "This link has expired; ask for another.")
         holder.require(endpoint, link.alpha)
+        self._require_bytes(holder.key_id)
         with self._counted(holder.key_id):
             file = await self._service.compute(partial(self._opened, link, holder))
             try:
                 await self._send(scope["method"], request, file, receive, send)
             finally:
                 os.close(file.descriptor)
+
+    def _require_bytes(self, key_id: str) -> None:
+        """Refuse a key whose links sent as many bytes within an hour as are allowed: one counted call makes a link."""
+        now = time.monotonic()
+        began, sent = self._sent.get(key_id, (now, 0))
+        if now - began >= _HOUR_SECONDS:
+            self._sent = {key: hour for key, hour in self._sent.items() if now - hour[0] < _HOUR_SECONDS}
+        elif sent >= self._service.settings.link_bytes_per_hour:
+            raise ApiError(
+                "link_bytes_exceeded",
+                "The links of this key sent as many bytes within an hour as are allowed.",
+                headers={"Retry-After": str(math.ceil(began + _HOUR_SECONDS - now))},
+            )
+
+    def _note_bytes(self, key_id: str, size: int) -> None:
+        began, sent = self._sent.get(key_id, (time.monotonic(), 0))
+        self._sent[key_id] = began, sent + size
 
     @contextmanager
     def _counted(self, key_id: str) -> Iterator[None]:
@@ -207,21 +229,23 @@ class Files:
             return
         gone = asyncio.ensure_future(_disconnected(receive))
         try:
-            await self._pieces(file, first, end, gone, send)
+            await self._pieces(request.key_id or "", file, range(first, end), gone, send)
         finally:
             gone.cancel()
             with suppress(asyncio.CancelledError):
                 await gone
 
     async def _pieces(
-        self, file: OpenFile, first: int, end: int, gone: asyncio.Future[None], send: Send
+        self, key_id: str, file: OpenFile, span: range, gone: asyncio.Future[None], send: Send
     ) -> None:
+        first, end = span.start, span.stop
         while first < end and not gone.done():
             piece = await asyncio.to_thread(os.pread, file.descriptor, min(PIECE, end - first), first)
             if not piece:
                 raise OSError(f"{file.filename} became shorter while it was sent")
             first += len(piece)
             await send({"type": "http.response.body", "body": piece, "more_body": first < end})
+            self._note_bytes(key_id, len(piece))
 
 
 async def _start(send: Send, status: int, headers: Mapping[str, str]) -> None:

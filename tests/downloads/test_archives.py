@@ -17,11 +17,13 @@ from datasets.storage import open_storage
 from pipeline.archive.package import package
 from pipeline.seal import Seal
 from pipeline.snapshot_builder import build_seal
+from schemas.errors import SettingsError
 from tests.support.application import running
 from tests.support.client import ApiClient
 from tests.support.contract_app import FULL, HIDDEN
 from tests.support.seals import make_seal
 
+HOST = "https://files.example.org"
 PATH = f"/v1/alphas/{FULL}/source/download"
 
 
@@ -40,7 +42,7 @@ def deployed(tmp_path: Path) -> Iterator[Deployment]:
         seal = make_seal(tmp_path / "seals", alpha_id=alpha, seed=len(alpha))
         build_seal(str(seal), root)
         assert package(Seal.open(str(seal)), open_storage(root), str(archives)) is not None
-    with running(root, archives=str(archives)) as api:
+    with running(root, archives=str(archives), archives_public_endpoint=HOST) as api:
         yield Deployment(api, archives)
 
 
@@ -58,6 +60,7 @@ def test_an_archive_in_a_folder_is_fetched_by_a_link(deployed: Deployment) -> No
     data = api.json(PATH, token)["data"]
     assert list(data) == ["url", "expires_in", "filename", "size_bytes", "sha256"]
     link = link_of(api, token)
+    assert data["url"].startswith(f"{HOST}/files/{FULL}/")
     response = api.get(link)
     assert response.status_code == 200
     assert response.headers["content-type"] == "application/zip"
@@ -108,3 +111,18 @@ def test_a_folder_of_archives_that_is_away_is_said_by_every_download_and_by_heal
     away.rename(deployed.archives)
     assert api.get(link).status_code == 200
     assert api.get("/v1/health").json()["status"] == "ok"
+
+
+def test_a_folder_without_an_https_host_offers_nothing(tmp_path: Path) -> None:
+    root, archives = tmp_path / "published", tmp_path / "archives"
+    seal = make_seal(tmp_path / "seals", alpha_id=FULL)
+    build_seal(str(seal), root)
+    assert package(Seal.open(str(seal)), open_storage(root), str(archives)) is not None
+    with running(root, archives=str(archives)) as api:
+        assert code(api.get(PATH, api.key())) == (503, "source_download_not_configured")
+        assert api.get("/v1/health").json()["status"] == "ok"
+    with (
+        pytest.raises(SettingsError, match="ALPHA_RESULTS_ARCHIVES_PUBLIC_ENDPOINT"),
+        running(root, archives=str(archives), archives_public_endpoint="http://files.example.org"),
+    ):
+        pass

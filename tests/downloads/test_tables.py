@@ -319,6 +319,18 @@ def test_a_link_is_not_counted_but_its_making_is(api: ApiClient) -> None:
     assert fetched(api, url).status_code == 200
 
 
+def test_the_links_of_a_key_send_no_more_than_is_allowed(tmp_path: Path) -> None:
+    build_seal(str(make_seal(tmp_path / "seals", alpha_id=FULL)), tmp_path / "published")
+    with running(tmp_path / "published", link_bytes_per_hour=1) as api:
+        token = api.key()
+        url = signed_by(api, token)
+        assert fetched(api, url).status_code == 200
+        refused = fetched(api, url)
+        assert code(refused) == (429, "link_bytes_exceeded")
+        assert 0 < int(refused.headers["retry-after"]) <= 3600
+        assert fetched(api, signed_by(api, api.key())).status_code == 200, "another key has bytes of its own"
+
+
 def test_more_files_at_a_time_than_there_is_room_for_are_refused_for_now(
     api: ApiClient, reader: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -601,6 +601,7 @@ ERRORS: dict[str, tuple[int, bool]] = {
     'unknown_book': (400, False),
     'link_invalid': (403, False),
     'link_expired': (403, False),
+    'link_bytes_exceeded': (429, False),
     'range_not_satisfiable': (416, False),
     'alpha_not_found': (404, False),
     'run_not_found': (404, False),
