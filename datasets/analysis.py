@@ -126,6 +126,10 @@ class Alpha(Snapshot):
         """
         return self.research("risk", book)
 
+    def signal(self) -> dict[str, Any]:
+        """Return how the delivered score ages and ranks, as `/v1/alphas/{alpha}/signal` answers; errors as :meth:`risk`."""
+        return self.research("signal")
+
     def returns(self, book: str = "long_short") -> pl.DataFrame:
         """Return `date` and `period_return` of a book, one row a session.
 

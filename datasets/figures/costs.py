@@ -8,7 +8,7 @@ from typing import Any, Final
 import numpy as np
 
 from datasets.figures.equity import solvent_returns
-from datasets.figures.ratios import book_figures, turnover
+from datasets.figures.ratios import annualised_return, annualised_sharpe, turnover
 from datasets.figures.series import SESSIONS_PER_YEAR, Floats, measured
 from datasets.figures.unavailable import Unavailable, too_few
 from schemas.metrics.families.costs import MULTIPLES
@@ -201,11 +201,13 @@ def _no_trade() -> Unavailable:
 
 
 def _ratios(returns: Floats | Unavailable) -> dict[str, Figure]:
-    names = ("annualised_return", "sharpe")
     if isinstance(returns, Unavailable):
-        return dict.fromkeys(names, returns)
-    figures = book_figures(measured(returns))
-    return {name: getattr(figures, name) for name in names}
+        return dict.fromkeys(("annualised_return", "sharpe"), returns)
+    known = measured(returns)
+    return {
+        "annualised_return": annualised_return(np.cumprod(1.0 + known, dtype=np.float64)),
+        "sharpe": annualised_sharpe(known, "daily returns"),
+    }
 
 
 def _plain(figures: dict[str, Figure]) -> dict[str, float | None]:

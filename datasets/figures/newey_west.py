@@ -108,6 +108,26 @@ def newey_west(series: Floats) -> NeweyWest | Unavailable:
     """
     from scipy.special import stdtr  # noqa: PLC0415 - slow to load: programs start without it
 
+    found = hac_mean(series)
+    if isinstance(found, Unavailable):
+        return found
+    p_value = 2.0 * float(stdtr(found.n - 1, -abs(found.t_stat)))
+    return NeweyWest(found.t_stat, p_value, found.lag, found.n, found.mean, found.standard_error)
+
+
+@dataclass(frozen=True, slots=True)
+class HacMean:
+    """Mean of a series and its HAC standard error; as :class:`NeweyWest`, without the p-value that loads SciPy."""
+
+    t_stat: float
+    lag: int
+    n: int
+    mean: float
+    standard_error: float
+
+
+def hac_mean(series: Floats) -> HacMean | Unavailable:
+    """Do as :func:`newey_west`, but for the p-value."""
     values = measured(series)
     n = int(values.size)
     if n < MIN_HAC_OBSERVATIONS:
@@ -118,15 +138,7 @@ def newey_west(series: Floats) -> NeweyWest | Unavailable:
     if is_constant(values) or variance <= 0:
         return no_variation("observations")
     standard_error = float(np.sqrt(variance / n))
-    t_stat = mean / standard_error
-    return NeweyWest(
-        t_stat=t_stat,
-        p_value=2.0 * float(stdtr(n - 1, -abs(t_stat))),
-        lag=lag,
-        n=n,
-        mean=mean,
-        standard_error=standard_error,
-    )
+    return HacMean(mean / standard_error, lag, n, mean, standard_error)
 
 
 MAX_CONDITION: Final = 1e8

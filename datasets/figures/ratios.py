@@ -218,7 +218,7 @@ def book_figures(returns: Floats) -> BookFigures:
     starting: Floats = np.concatenate([[1.0], ending[:-1]]) if n else ending
     return BookFigures(
         sharpe=annualised_sharpe(returns, "daily returns"),
-        annualised_return=_annualised_return(ending),
+        annualised_return=annualised_return(ending),
         volatility=too_few(n, 2, "daily returns")
         if n < 2
         else float(returns.std(ddof=1)) * math.sqrt(SESSIONS_PER_YEAR),
@@ -226,7 +226,19 @@ def book_figures(returns: Floats) -> BookFigures:
     )
 
 
-def _annualised_return(ending: Floats) -> Figure:
+def annualised_return(ending: Floats) -> Figure:
+    """Compounded return to the power of 252 over the sessions, less one.
+
+    Parameters
+    ----------
+    ending : Floats, shape (n_sessions,)
+        Growth of 1 up to each session.
+
+    Returns
+    -------
+    float or Unavailable
+        Ratio; withheld without a session, and when nothing is left of the book.
+    """
     if ending.size == 0:
         return too_few(0, 1, "daily returns")
     if not (math.isfinite(ending[-1]) and (ending > 0).all()):

@@ -7,10 +7,11 @@ from typing import Any
 
 import numpy as np
 
+from datasets.figures.correlation import constant_rows
 from datasets.figures.equity import EquityCurve, day, equity_curve, solvent_returns
 from datasets.figures.newey_west import bandwidth
-from datasets.figures.ratios import annualised_sharpe, book_figures
-from datasets.figures.series import SESSIONS_PER_YEAR, Dates, Floats, is_constant, measured
+from datasets.figures.ratios import book_figures
+from datasets.figures.series import SESSIONS_PER_YEAR, Dates, Floats, measured
 from datasets.figures.sharpe import sharpe_moments
 from datasets.figures.unavailable import Unavailable, no_variation, too_few
 from schemas.metrics.families.risk import DEEPEST, ROLLING
@@ -304,17 +305,16 @@ def _rolling(date: Dates, found: Floats | Unavailable) -> list[dict[str, Any]] |
         return too_few(int(returns.size), ROLLING, _RETURNS)
     month = date.astype("datetime64[M]")
     last = np.append(np.flatnonzero(month[1:] != month[:-1]), month.size - 1)
-    entries = []
-    for place in last[last >= ROLLING - 1].tolist():
-        part = returns[place - ROLLING + 1 : place + 1]
-        ratio = annualised_sharpe(part, _RETURNS)
-        entries.append(
-            {
-                "date": day(date, place).isoformat(),
-                "sharpe": None if isinstance(ratio, Unavailable) else ratio,
-                "volatility": 0.0
-                if is_constant(part)
-                else float(part.std(ddof=1)) * math.sqrt(SESSIONS_PER_YEAR),
-            }
-        )
-    return entries
+    ends = last[last >= ROLLING - 1]
+    windows = np.lib.stride_tricks.sliding_window_view(returns, ROLLING)[ends - ROLLING + 1]
+    constant = constant_rows(windows)
+    deviation = np.where(constant, 0.0, windows.std(axis=1, ddof=1)) * math.sqrt(SESSIONS_PER_YEAR)
+    mean = windows.mean(axis=1) * SESSIONS_PER_YEAR
+    return [
+        {
+            "date": day(date, place).isoformat(),
+            "sharpe": None if constant[row] else float(mean[row] / deviation[row]),
+            "volatility": float(deviation[row]),
+        }
+        for row, place in enumerate(ends.tolist())
+    ]

@@ -60,6 +60,6 @@ def nothing(payload: Field, reason: Unavailable, **known: Any) -> dict[str, Any]
     members = {
         field.name: {**spans, **known}.get(field.name, reason if field.nullable else None)
         for field in payload.fields
-        if field.name != "withheld" and not field.optional
+        if field.name != "withheld"
     }
     return settle(members)

@@ -45,9 +45,8 @@ def _weekly(sealed: Mapping[str, pl.DataFrame], *, unsmoothed: bool) -> Iterator
     if "rebalances" in sealed:
         yield "rebalances", None, signals.published_rebalances(sealed["rebalances"], decisions)
         if decisions is not None:
-            for name, rows in signals.weekly_tables(
-                sealed["rebalances"], decisions, unsmoothed=unsmoothed
-            ).items():
+            known = signals.measured_decisions(decisions, unsmoothed=unsmoothed)
+            for name, rows in signals.weekly_tables(sealed["rebalances"], known).items():
                 yield name, None, rows
 
 

@@ -22,7 +22,7 @@ from pipeline.rules.registry import RULES
 from pipeline.rules.report import NotChecked, Report
 from pipeline.seal.declared_differences import read_declared
 from pipeline.snapshot_builder.decisions import published_decisions
-from pipeline.snapshot_builder.signals import weekly_tables
+from pipeline.snapshot_builder.signals import measured_decisions, weekly_tables
 from schemas.kinds import ALPHA_ID, OPTIONAL_KINDS
 from schemas.tables import SEALED_TABLES
 from schemas.tables.pnl import ADJUSTMENTS
@@ -126,5 +126,7 @@ def _figures(
     if "rebalances" in sealed and "decisions" in sealed:
         decisions = published_decisions(sealed["decisions"])
         unsmoothed = one_signal(manifest.smoothing)
-        weeks = weekly_tables(sealed["rebalances"], decisions, unsmoothed=unsmoothed)["weekly_signal"]
+        weeks = weekly_tables(sealed["rebalances"], measured_decisions(decisions, unsmoothed=unsmoothed))[
+            "weekly_signal"
+        ]
     return figures_from(records, weeks, sealed.get("portfolio"), manifest.equity_basis)

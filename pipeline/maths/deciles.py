@@ -87,15 +87,7 @@ def _buckets(columns: dict[str, Floats], size: Integers) -> dict[str, npt.NDArra
     dict
         ``cut``, whether a week has names enough; and the figures by bucket of the weeks that have.
     """
-    score = columns["mean_score"]
-    scored = ~np.isnan(score)
-    n_names = count_flags(scored, size)
-    cut = n_names >= MIN_DECILE_NAMES
-    n_names = n_names[cut]
-    ranked = np.flatnonzero(scored & np.repeat(cut, size))
-    names = ranked[stably_ascending_within(score[ranked], n_names)]
-    # Of n names, the one at place r falls into bucket 10 r // n, both from 0: b begins at the first r >= b n / 10.
-    n_symbols = np.diff(-(-n_names[:, np.newaxis] * np.arange(BUCKETS + 1) // BUCKETS)).ravel()
+    cut, names, n_symbols = _cut(columns["mean_score"], size)
     group = np.repeat(np.arange(n_symbols.size), n_symbols)
     columns = {name: values[names] for name, values in columns.items()}
     returned = ~np.isnan(columns["mean_forward_return"])
@@ -103,6 +95,45 @@ def _buckets(columns: dict[str, Floats], size: Integers) -> dict[str, npt.NDArra
     ic = ic_in_order(columns["mean_score"][returned], columns["mean_forward_return"][returned], n_return_obs)
     means = {name: _mean_by_group(values, group, n_symbols) for name, values in columns.items()}
     return {"cut": cut, "n_symbols": n_symbols, **means, "ic": ic, "n_return_obs": n_return_obs}
+
+
+def _cut(score: Floats, size: Integers) -> tuple[npt.NDArray[np.bool_], Integers, Integers]:
+    """Return whether each week has names enough, the rows of those weeks by bucket, and the names of each bucket."""
+    scored = ~np.isnan(score)
+    n_names = count_flags(scored, size)
+    cut = n_names >= MIN_DECILE_NAMES
+    n_names = n_names[cut]
+    ranked = np.flatnonzero(scored & np.repeat(cut, size))
+    names: Integers = ranked[stably_ascending_within(score[ranked], n_names)]
+    # Of n names, the one at place r falls into bucket 10 r // n, both from 0: b begins at the first r >= b n / 10.
+    n_symbols = np.diff(-(-n_names[:, np.newaxis] * np.arange(BUCKETS + 1) // BUCKETS)).ravel()
+    return cut, names, n_symbols
+
+
+def decile_returns(decisions: pl.DataFrame, signal: str) -> npt.NDArray[np.float64]:
+    """Mean forward return of each bucket of a signal, cut as :func:`weekly_deciles` cuts.
+
+    Parameters
+    ----------
+    decisions : polars.DataFrame
+        One row per name and week, by date and symbol, with ``forward_return``.
+    signal : str
+        Column that the names are ranked by.
+
+    Returns
+    -------
+    numpy.ndarray of float64, shape (n_weeks, 10)
+        A row for each week with at least 20 scored names, in order; NaN for a bucket without forward returns.
+    """
+    weeks = Weeks.of(decisions["date"])
+    score, returns = weeks.rows(decisions[signal]), weeks.rows(decisions["forward_return"])
+    parts = []
+    for some, rows in weeks.blocks():
+        _, names, n_symbols = _cut(score[rows], weeks.size[some])
+        group = np.repeat(np.arange(n_symbols.size), n_symbols)
+        parts.append(_mean_by_group(returns[rows][names], group, n_symbols))
+    means: npt.NDArray[np.float64] = np.concatenate(parts).reshape(-1, BUCKETS)
+    return means
 
 
 def decile_spread(deciles: pl.DataFrame) -> pl.DataFrame:

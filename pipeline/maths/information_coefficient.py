@@ -8,7 +8,6 @@ import polars as pl
 from datasets.figures.rank_correlation import Integers, centred_ranks_in_order, correlate_ranks
 from datasets.figures.series import Floats
 from pipeline.maths.ordering import ascending_within
-from pipeline.maths.week_clock import week_clock
 from pipeline.maths.weeks import Weeks, count_flags
 
 
@@ -39,31 +38,6 @@ def weekly_ic(decisions: pl.DataFrame, signal: str, outcome: str = "forward_retu
     return pl.DataFrame(
         [weeks.dates, pl.Series("ic", ic, nan_to_null=True), pl.Series("n_pairs", n_pairs, pl.Int64)]
     )
-
-
-def delayed_ic(rebalances: pl.DataFrame, decisions: pl.DataFrame) -> Floats:
-    """IC of the score of the week before, on the clock of :mod:`pipeline.maths.week_clock`.
-
-    Parameters
-    ----------
-    rebalances : polars.DataFrame
-        One row per rebalance date: ``date``, ``week_status``.
-    decisions : polars.DataFrame
-        One row per name and week: ``date``, ``symbol``, ``score``, ``forward_return``.
-
-    Returns
-    -------
-    Floats, shape (n_measured_weeks,)
-        By week, of those in which it can be measured, in order: correlation of ``forward_return`` with the ``score`` that
-        the same name had one week earlier.
-    """
-    clock = week_clock(rebalances)["date"]
-    following = pl.DataFrame({"earlier": clock[:-1], "date": clock[1:]})
-    scores = (
-        decisions.select("symbol", earlier="date", aged="score").join(following, on="earlier").drop("earlier")
-    )
-    aged = decisions.select("date", "symbol", "forward_return").join(scores, on=("date", "symbol"))
-    return weekly_ic(aged, "aged")["ic"].drop_nulls().to_numpy() if aged.height else np.empty(0)
 
 
 def _week_ics(x: Floats, y: Floats, size: Integers) -> tuple[Floats, Integers]:

@@ -15,7 +15,10 @@ from schemas.tables.weekly_signal import WEEKLY_SIGNAL
 
 
 def weekly_signal(
-    rebalances: pl.DataFrame, decisions: pl.DataFrame, deciles: pl.DataFrame | None = None
+    rebalances: pl.DataFrame,
+    decisions: pl.DataFrame,
+    deciles: pl.DataFrame | None = None,
+    panel: WeeklyPanel | None = None,
 ) -> pl.DataFrame:
     """Measure every rebalance week of a run.
 
@@ -29,6 +32,8 @@ def weekly_signal(
     deciles : polars.DataFrame or None
         Result of :func:`pipeline.maths.deciles.weekly_deciles` on the same decisions, where it is already computed;
         computed when absent.
+    panel : WeeklyPanel or None
+        ``raw_score`` and ``forward_return`` on the clock, where they are already computed.
 
     Returns
     -------
@@ -53,7 +58,8 @@ def weekly_signal(
     if "raw_score" in decisions.columns:
         if deciles is None:
             deciles = weekly_deciles(decisions)
-        panel = WeeklyPanel.of(rebalances, decisions, "raw_score", "forward_return")
+        if panel is None:
+            panel = WeeklyPanel.of(rebalances, decisions, "raw_score", "forward_return")
         raw = ~np.isnan(by_week.rows(decisions["raw_score"]))
         parts += [
             pl.DataFrame(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -10,8 +10,7 @@ import numpy as np
 import polars as pl
 
 from datasets.figures.equity import period_returns
-from datasets.figures.series import Floats
-from pipeline.maths.information_coefficient import delayed_ic
+from datasets.figures.series import Floats, measured
 from pipeline.notices import fills, ledger, signal, universe
 from pipeline.notices.evidence import Evidence
 from pipeline.notices.outcome import NoticeOutcome, in_declared_order, judged, not_checked
@@ -55,25 +54,24 @@ class Run:
     figures: Sequence[Figure] = ()
 
 
-def aged_ic(weeks: pl.DataFrame, rebalances: pl.DataFrame, decisions: pl.DataFrame) -> Floats | None:
-    """Compute the weekly IC of the score of the week before, where it is looked at.
+def aged_ic(weeks: pl.DataFrame, measure: Callable[[], Floats]) -> Floats | None:
+    """Return the weekly IC of the score of the week before, where it is looked at.
 
     Parameters
     ----------
     weeks
         ``ic`` by week.
-    rebalances, decisions
-        As for :func:`pipeline.maths.information_coefficient.delayed_ic`.
+    measure
+        Measures it; NaN in weeks where it cannot be.
 
     Returns
     -------
     Floats or None
-        None where the mean IC cannot be told from zero, so that nothing follows from what is left of it a week later.
+        The weeks measured; None where the mean IC cannot be told from zero, so that nothing follows from what is left of it a
+        week later.
     """
-    if "forward_return" not in decisions.columns:
-        return None
     ic = weeks["ic"].drop_nulls().to_numpy()
-    return delayed_ic(rebalances, decisions) if signal.is_told_from_zero(ic) else None
+    return measured(measure()) if signal.is_told_from_zero(ic) else None
 
 
 def find_notices(run: Run) -> tuple[NoticeOutcome, ...]:

@@ -8,8 +8,9 @@ from typing import Final
 
 import numpy as np
 
-from datasets.figures.newey_west import bandwidth, long_run_variance
+from datasets.figures.newey_west import hac_mean
 from datasets.figures.series import MIN_HAC_OBSERVATIONS, WEEKS_PER_YEAR, Dates, Flags, Floats, is_constant
+from datasets.figures.unavailable import Unavailable
 from pipeline.maths.weekly_digests import rounded
 from pipeline.notices.outcome import NoticeOutcome, judged, not_checked
 from schemas.notices import (
@@ -118,15 +119,14 @@ def _standard_error(ic: Floats) -> float:
 
 
 def _newey_west(ic: Floats) -> NoticeOutcome:
-    """Judge the t of the mean, which :func:`datasets.figures.newey_west.newey_west` has too, beside a p-value that loads SciPy."""
+    """Judge the t of the mean."""
     notice = "signal.newey_west_t"
     if ic.size < MIN_HAC_OBSERVATIONS:
         return not_checked(notice, f"{ic.size} weeks have an ic; {MIN_HAC_OBSERVATIONS} are needed")
-    mean = float(ic.mean())
-    variance = long_run_variance(ic - mean, bandwidth(ic.size))
-    if is_constant(ic) or variance <= 0:
+    found = hac_mean(ic)
+    if isinstance(found, Unavailable):
         return not_checked(notice, "the weekly ic does not vary")
-    t = mean / math.sqrt(variance / ic.size)
+    t = found.t_stat
     return judged(
         notice, abs(t), f"The mean IC lies {abs(t):.1f} Newey-West standard errors from zero.", weeks=ic.size
     )

@@ -13,6 +13,7 @@ import polars as pl
 
 from datasets.figures.series import Floats
 from pipeline.internal import contained
+from pipeline.maths.delivered_signal import delayed_ic
 from pipeline.notices import NoticeOutcome, Run, aged_ic, find_notices
 from pipeline.notices.evidence import Evidence, gather
 from pipeline.reconciliation.figures import Figure
@@ -208,7 +209,7 @@ def _report(state: _Check, tables: Tables, *, figures: bool) -> Report:
         state.note(metrics_reproduced(recomputed))
         delayed = None
         if weeks is not None:
-            delayed = aged_ic(weeks, seal.table("rebalances"), seal.table("decisions"))
+            delayed = aged_ic(weeks, lambda: delayed_ic(seal.table("rebalances"), seal.table("decisions")))
         notices = judge(seal, evidence, state.coverage, weeks=weeks, delayed=delayed, figures=recomputed)
     elif figures and "metrics" in seal.kinds:
         state.skip(metrics_reproduced, "the seal is refused")

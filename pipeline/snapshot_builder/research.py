@@ -5,20 +5,27 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
+import numpy as np
 import polars as pl
 
 from datasets.figures.costs import Flows, costs
 from datasets.figures.equity import day
 from datasets.figures.risk import risk
-from datasets.figures.series import Dates
-from datasets.figures.withheld import settle
+from datasets.figures.series import Dates, Floats
+from datasets.figures.signal import DeliveredSignal, signal_quality
+from datasets.figures.unavailable import MISSING_KIND, Unavailable
+from datasets.figures.withheld import nothing, settle
+from pipeline.maths.delivered_signal import delivered_signal
+from pipeline.maths.week_clock import WeeklyPanel
 from pipeline.snapshot_builder.ledgers import Books
+from schemas.metrics.families import FAMILIES, WHOLE_RUN
 
 _FLOWS: Final = (
     *("starting_equity", "ending_equity", "market_pnl", "execution_cost", "borrow_cashflow"),
     *("risk_free_return", "turnover_notional", "turnover"),
 )
 """Columns of the ledger, in the order of :class:`~datasets.figures.costs.Flows`."""
+_NO_RAW: Final = Unavailable(MISSING_KIND, "the run recorded no signal before smoothing", "decisions")
 Document = dict[str, dict[str, Any]]
 """Book, or :data:`schemas.metrics.families.WHOLE_RUN` -> the object served."""
 
@@ -51,7 +58,42 @@ def of_frames(frames: Mapping[tuple[str, str | None], pl.DataFrame]) -> dict[str
         Dataset and book -> rows.
     """
     portfolio = {book: rows for (dataset, book), rows in frames.items() if dataset == "portfolio" and book}
-    return of_ledgers(portfolio)
+    weekly, decisions, deciles = (
+        frames.get((name, None)) for name in ("weekly_signal", "decisions", "weekly_deciles")
+    )
+    weeks = measure_signal(weekly, decisions, deciles)
+    return {**of_ledgers(portfolio), **of_signal(weeks)}
+
+
+def of_signal(weeks: DeliveredSignal | Unavailable) -> dict[str, Document]:
+    """Measure the delivered score of a run; `weeks` says why where there is nothing to measure."""
+    if isinstance(weeks, Unavailable):
+        return {"signal": {WHOLE_RUN: nothing(FAMILIES["signal"].payload, weeks)}}
+    known = weeks.date[~np.isnan(weeks.ic_by_delay[0])]
+    return {"signal": {WHOLE_RUN: settle({**_span(known), **signal_quality(weeks, _NO_RAW)})}}
+
+
+def measure_signal(
+    weeks: pl.DataFrame | None,
+    decisions: pl.DataFrame | None,
+    raw_deciles: pl.DataFrame | None,
+    panel: WeeklyPanel | None = None,
+) -> DeliveredSignal | Unavailable:
+    """Measure the weeks of a run.
+
+    Parameters
+    ----------
+    weeks, decisions, raw_deciles
+        ``weekly_signal``, ``decisions`` and ``weekly_deciles`` as published; None for what the run has not.
+    panel
+        As of :func:`pipeline.maths.delivered_signal.delivered_signal`.
+    """
+    if weeks is None or decisions is None:
+        kind = "decisions" if decisions is None else "rebalances"
+        return Unavailable(MISSING_KIND, f"the run holds no {kind}", kind)
+    if "forward_return" not in decisions.columns:
+        return Unavailable("forward_returns_absent", "the run recorded no forward returns")
+    return delivered_signal(weeks, decisions, raw_deciles, panel)
 
 
 def _costs(book: str, rows: pl.DataFrame) -> dict[str, Any]:
@@ -77,5 +119,5 @@ def _dates(rows: pl.DataFrame) -> Dates:
     return rows["date"].to_numpy().astype("datetime64[D]")
 
 
-def _floats(rows: pl.DataFrame, column: str) -> Any:
-    return rows[column].cast(pl.Float64).fill_null(float("nan")).to_numpy()
+def _floats(rows: pl.DataFrame, column: str) -> Floats:
+    return rows[column].to_numpy()

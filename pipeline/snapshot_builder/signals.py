@@ -5,6 +5,7 @@ from __future__ import annotations
 import polars as pl
 
 from pipeline.maths.deciles import weekly_deciles
+from pipeline.maths.week_clock import WeeklyPanel
 from pipeline.maths.weekly_signal import weekly_signal
 
 
@@ -22,8 +23,21 @@ def published_rebalances(rebalances: pl.DataFrame, decisions: pl.DataFrame | Non
     )
 
 
+def measured_decisions(decisions: pl.DataFrame, *, unsmoothed: bool = False) -> pl.DataFrame:
+    """Return the published cross-sections with the signal before smoothing, where it is known.
+
+    Parameters
+    ----------
+    unsmoothed
+        Whether the run says that it was not smoothed: then the score is that signal, where no other was sealed.
+    """
+    if unsmoothed and "raw_score" not in decisions.columns:
+        return decisions.with_columns(raw_score="score")
+    return decisions
+
+
 def weekly_tables(
-    rebalances: pl.DataFrame, decisions: pl.DataFrame, *, unsmoothed: bool = False
+    rebalances: pl.DataFrame, decisions: pl.DataFrame, panel: WeeklyPanel | None = None
 ) -> dict[str, pl.DataFrame]:
     """Compute ``weekly_signal`` and, where the signal before smoothing is known, ``weekly_deciles``.
 
@@ -32,15 +46,13 @@ def weekly_tables(
     rebalances
         The sealed index.
     decisions
-        The published cross-sections.
-    unsmoothed
-        Whether the run says that it was not smoothed: then the score is that signal, where no other was sealed.
+        Result of :func:`measured_decisions`.
+    panel
+        Its signals and forward returns on the clock, where they are already computed.
     """
-    if unsmoothed and "raw_score" not in decisions.columns:
-        decisions = decisions.with_columns(raw_score="score")
     if "raw_score" not in decisions.columns:
         return {"weekly_signal": weekly_signal(rebalances, decisions)}
     if "forward_return" not in decisions.columns:
-        decisions = decisions.with_columns(forward_return=pl.lit(None, pl.Float64))
+        decisions, panel = decisions.with_columns(forward_return=pl.lit(None, pl.Float64)), None
     deciles = weekly_deciles(decisions)
-    return {"weekly_signal": weekly_signal(rebalances, decisions, deciles), "weekly_deciles": deciles}
+    return {"weekly_signal": weekly_signal(rebalances, decisions, deciles, panel), "weekly_deciles": deciles}

@@ -12,6 +12,8 @@ import orjson
 import polars as pl
 
 from datasets.figures.series import Floats
+from datasets.figures.signal import DeliveredSignal
+from datasets.figures.unavailable import Unavailable
 from datasets.integrity import check_manifest
 from datasets.layout import DESCRIPTION, PROBE, figures_path
 from datasets.manifest import FileEntry, Manifest, encode
@@ -23,6 +25,7 @@ from datasets.sealed_weeks import SealedWeek, WeekDigests
 from datasets.storage import Storage, open_storage
 from pipeline.archive import DEFAULT_EXCLUDE, package
 from pipeline.maths.row_order import ordered
+from pipeline.maths.week_clock import WeeklyPanel
 from pipeline.maths.weekly_digests import FillDigests, digest_decisions, seal_weeks
 from pipeline.notices import NoticeOutcome, aged_ic, in_declared_order, not_checked
 from pipeline.notices.catalogue import of_the_catalogue
@@ -214,6 +217,7 @@ def _write_all(seal: Seal, report: Report, publication: Publication, stages: Sta
                 writer.table("rebalances", signals.published_rebalances(seal.table("rebalances"), decisions))
                 if decisions is not None:
                     weekly = _begin_weekly(seal, decisions, beside)
+        delivered = research.measure_signal(None, decisions, None)  # why there is nothing, until there is
         del decisions
         spans: dict[str, books.Spans] = {}
         ledger: ledgers.Books = {}
@@ -233,14 +237,14 @@ def _write_all(seal: Seal, report: Report, publication: Publication, stages: Sta
         weeks = delayed = None
         if weekly is not None:
             with stages("signal quality"):
-                tables, delayed = weekly.result()
+                tables, delayed, delivered = weekly.result()
                 for name, figures_by_week in tables.items():
                     writer.table(name, figures_by_week)
                 weeks = tables["weekly_signal"]
         with stages("reconcile"):
             figures = _write_metrics(seal, writer, weeks)
         with stages("research figures"):
-            figures_by_family = research.of_ledgers(ledger)
+            figures_by_family = {**research.of_ledgers(ledger), **research.of_signal(delivered)}
         _write_documents(seal, report, figures_by_family, writer)
         with stages("write"):
             writer.finish()
@@ -257,8 +261,8 @@ def _sealed_weeks(
     return seal_weeks(seal.table("rebalances"), digests, fills, weekly)
 
 
-_Weekly = tuple[dict[str, pl.DataFrame], Floats | None]
-"""The weekly tables, and the IC of the score of the week before where it is looked at."""
+_Weekly = tuple[dict[str, pl.DataFrame], Floats | None, DeliveredSignal | Unavailable]
+"""The weekly tables, the IC of the score of the week before where it is looked at, and the delivered score."""
 
 
 def _begin_weekly(seal: Seal, decisions: pl.DataFrame, beside: ThreadPoolExecutor) -> Future[_Weekly]:
@@ -266,8 +270,15 @@ def _begin_weekly(seal: Seal, decisions: pl.DataFrame, beside: ThreadPoolExecuto
     rebalances, unsmoothed = seal.table("rebalances"), one_signal(seal.smoothing)
 
     def measure() -> _Weekly:
-        tables = signals.weekly_tables(rebalances, decisions, unsmoothed=unsmoothed)
-        return tables, aged_ic(tables["weekly_signal"], rebalances, decisions)
+        known = signals.measured_decisions(decisions, unsmoothed=unsmoothed)
+        columns = [name for name in ("score", "raw_score", "forward_return") if name in known.columns]
+        panel = WeeklyPanel.of(rebalances, known, *columns)
+        tables = signals.weekly_tables(rebalances, known, panel)
+        weeks = tables["weekly_signal"]
+        delivered = research.measure_signal(weeks, decisions, tables.get("weekly_deciles"), panel)
+        if isinstance(delivered, Unavailable):
+            return tables, None, delivered
+        return tables, aged_ic(weeks, lambda: delivered.ic_by_delay[1]), delivered
 
     weekly = beside.submit(measure)
     if seal.in_parts:
@@ -331,11 +342,11 @@ def _write_documents(
     description = seal.description() if seal.has("description") else None
     if description is not None:
         writer.document(DESCRIPTION, "description", encode(description))
-    if report.evidence is not None:
-        writer.document(PROBE, "probe", report.evidence.probe.encode())
     for family, document in figures_by_family.items():
         path = figures_path(family)
         writer.document(path, path, orjson.dumps(document))
+    if report.evidence is not None:
+        writer.document(PROBE, "probe", report.evidence.probe.encode())
 
 
 def _notices(seal: Seal, storage: Storage, report: Report, written: _Written) -> tuple[NoticeOutcome, ...]:

@@ -88,7 +88,8 @@ def test_a_whole_run_has_its_figures(api: ApiClient, family: Family) -> None:
     data = asked(api, family, ALPHA, api.key(raw=True))
     assert data["observations"] > 60
     assert data["first_date"] < data["last_date"]
-    assert data["withheld"] == {}
+    # The simulated score has an IC that cannot be told from 0.
+    assert set(data["withheld"]) <= {"half_life_weeks"}
 
 
 @every_family

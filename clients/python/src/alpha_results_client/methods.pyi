@@ -89,6 +89,8 @@ class RunMethods(Generic[F]):
         """What trading and borrowing cost one book, its break-even, and its Sharpe ratio at other costs."""
     def risk(self, book: str = 'long_short', *, snapshot: str | None = None) -> dict[str, Any]:
         """Drawdowns, tails, rolling figures and the Sharpe ratio under autocorrelation of one book."""
+    def signal(self, *, snapshot: str | None = None) -> dict[str, Any]:
+        """How fast the delivered score ages, its turnover-adjusted IC, its sides, and whether its deciles are in order."""
     def exposures(self, book: str = 'long_short', *, start: Day | None = None, end: Day | None = None, benchmarks: str | Sequence[str] | None = None, rolling: int = 252, snapshot: str | None = None) -> dict[str, Any]:
         """What of a book's returns benchmarks and factors explain: coefficients, what is left, the profit of each."""
     def readiness(self, *, snapshot: str | None = None) -> dict[str, Any]:
@@ -171,6 +173,8 @@ class AsyncRunMethods(Generic[F]):
         """What trading and borrowing cost one book, its break-even, and its Sharpe ratio at other costs."""
     async def risk(self, book: str = 'long_short', *, snapshot: str | None = None) -> dict[str, Any]:
         """Drawdowns, tails, rolling figures and the Sharpe ratio under autocorrelation of one book."""
+    async def signal(self, *, snapshot: str | None = None) -> dict[str, Any]:
+        """How fast the delivered score ages, its turnover-adjusted IC, its sides, and whether its deciles are in order."""
     async def exposures(self, book: str = 'long_short', *, start: Day | None = None, end: Day | None = None, benchmarks: str | Sequence[str] | None = None, rolling: int = 252, snapshot: str | None = None) -> dict[str, Any]:
         """What of a book's returns benchmarks and factors explain: coefficients, what is left, the profit of each."""
     async def readiness(self, *, snapshot: str | None = None) -> dict[str, Any]:

@@ -1,0 +1,262 @@
+"""Quality of the delivered score, from what was measured of each week."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+
+from datasets.figures.bands import MIN_OBSERVATIONS, Matrix, mean_block_length, resampled_places
+from datasets.figures.newey_west import hac_mean
+from datasets.figures.series import Dates, Floats, is_constant, mean_or_null, measured
+from datasets.figures.unavailable import Unavailable, no_variation, too_few
+from schemas.metrics.deciles import bucket_name
+from schemas.metrics.families.signal import DELAYS, SAMPLES, SEED
+from schemas.tables.weekly_signal import BUCKETS
+
+Figure = float | Unavailable
+_TOLD_FROM_ZERO: Final = 2.0
+"""HAC standard errors that the IC of a fresh score lies from 0 at least, for its half-life to be one of something."""
+
+_TOGETHER: Final = 100
+"""Samples drawn at a time: their arrays stay in a core's own cache."""
+
+
+@dataclass(frozen=True, slots=True)
+class DeliveredSignal:
+    """What was measured of each week in which a signal was in force; NaN stands for null.
+
+    Attributes
+    ----------
+    date : Dates, shape (n_weeks,)
+        Rebalance days, ascending.
+    ic_by_delay : Mapping[int, Floats]
+        Delay in weeks -> rank correlation of the forward return with the score that old, shape (n_weeks,).
+    autocorrelation : Floats, shape (n_weeks,)
+        Of the score with that of the week before.
+    upper, lower : Floats, shape (n_weeks,)
+        Rank correlation of score and forward return within the half of the names with the higher and the lower scores.
+    deciles : Matrix, shape (n_cut_weeks, 10)
+        Mean forward return by tenth of the score, in the weeks with enough names.
+    raw_deciles : Matrix, shape (n_cut_raw_weeks, 10), or None
+        The same by the score before smoothing; None where that is not known.
+    """
+
+    date: Dates
+    ic_by_delay: Mapping[int, Floats]
+    autocorrelation: Floats
+    upper: Floats
+    lower: Floats
+    deciles: Matrix
+    raw_deciles: Matrix | None
+
+
+def signal_quality(weeks: DeliveredSignal, without_raw: Unavailable) -> dict[str, Any]:
+    """Measure the delivered score.
+
+    Parameters
+    ----------
+    weeks : DeliveredSignal
+        Of the whole run.
+    without_raw : Unavailable
+        Why there are no deciles of the score before smoothing, where there are none.
+
+    Returns
+    -------
+    dict
+        The members of :data:`schemas.metrics.families.signal.SIGNAL` but for the span: a figure is a number or
+        :class:`Unavailable`.
+    """
+    autocorrelation = _mean(weeks.autocorrelation, "weeks with the names of the week before")
+    fresh = _mean(weeks.ic_by_delay[0], "weekly ICs")
+    return {
+        "ic_by_delay": [_delayed(delay, weeks.ic_by_delay[delay]) for delay in DELAYS]
+        if measured(weeks.ic_by_delay[0]).size
+        else fresh,
+        "half_life_weeks": half_life(weeks.ic_by_delay),
+        "rank_autocorrelation": autocorrelation,
+        "turnover_adjusted_ic": turnover_adjusted(fresh, autocorrelation),
+        "long_side": _side(weeks.upper),
+        "short_side": _side(weeks.lower),
+        "delivered": decile_figures(weeks.deciles),
+        "unsmoothed": without_raw if weeks.raw_deciles is None else decile_figures(weeks.raw_deciles),
+    }
+
+
+def _mean(series: Floats, what: str) -> Figure:
+    mean = mean_or_null(series)
+    return too_few(0, 1, what) if mean is None else mean
+
+
+def _delayed(delay: int, ic: Floats) -> dict[str, Any]:
+    test = hac_mean(ic)
+    return {
+        "delay_weeks": delay,
+        "mean_ic": mean_or_null(ic),
+        "t_stat": None if isinstance(test, Unavailable) else test.t_stat,
+        "weeks": int(measured(ic).size),
+    }
+
+
+def _side(ic: Floats) -> dict[str, Any]:
+    test = hac_mean(ic)
+    return {
+        "mean_ic": _mean(ic, "weekly ICs of the side"),
+        "t_stat": test if isinstance(test, Unavailable) else test.t_stat,
+        "weeks": int(measured(ic).size),
+    }
+
+
+def half_life(ic_by_delay: Mapping[int, Floats]) -> Figure:
+    """Delay at which half of the IC of a fresh score is left.
+
+    Parameters
+    ----------
+    ic_by_delay : Mapping[int, Floats]
+        Delay in weeks, 0 and its successors, to the weekly ICs; NaN stands for null.
+
+    Returns
+    -------
+    float or Unavailable
+        Weeks, interpolated linearly between the delays on either side. Withheld when the mean of delay 0 lies less than two
+        HAC standard errors from 0, and when more than half is left at every delay.
+
+    References
+    ----------
+    Qian, Sorensen and Hua (2007), "Information Horizon, Portfolio Turnover, and Optimal Alpha Models", Journal of Portfolio
+    Management 34.
+    """
+    test = hac_mean(ic_by_delay[0])
+    if isinstance(test, Unavailable):
+        return test
+    if abs(test.t_stat) < _TOLD_FROM_ZERO:
+        return Unavailable(
+            "insufficient_data", f"the mean IC lies less than {_TOLD_FROM_ZERO:g} HAC standard errors from 0"
+        )
+    before = 1.0
+    for delay in range(1, len(ic_by_delay)):
+        mean = mean_or_null(ic_by_delay[delay])
+        if mean is None:
+            return too_few(0, 1, f"weekly ICs of a delay of {delay} weeks")
+        left = mean / test.mean
+        if left <= 0.5:
+            return delay - 1 + (before - 0.5) / (before - left)
+        before = left
+    return Unavailable(
+        "insufficient_data", f"more than half of the IC is left after {len(ic_by_delay) - 1} weeks"
+    )
+
+
+def turnover_adjusted(ic: Figure, autocorrelation: Figure) -> Figure:
+    """IC over the relative turnover of a book that follows the score.
+
+    Parameters
+    ----------
+    ic, autocorrelation : float or Unavailable
+        Means over weeks, the second of the score with that of the week before.
+
+    Returns
+    -------
+    float or Unavailable
+        ``ic / sqrt(1 - autocorrelation)``: turnover goes with that root, 1 of a score drawn anew each week. Withheld
+        when either is, or for a score that never changes.
+
+    References
+    ----------
+    Qian, Sorensen and Hua (2007), as :func:`half_life`.
+    """
+    if isinstance(ic, Unavailable):
+        return ic
+    if isinstance(autocorrelation, Unavailable):
+        return autocorrelation
+    if autocorrelation >= 1.0:
+        return no_variation("ranks from week to week")
+    return ic / math.sqrt(1.0 - autocorrelation)
+
+
+def decile_figures(deciles: Matrix) -> dict[str, Any]:
+    """Measure the returns of ten portfolios.
+
+    Parameters
+    ----------
+    deciles : Matrix, shape (n_weeks, 10)
+        Returns by week, the lowest tenth first; weeks in which one is NaN are left out.
+
+    Returns
+    -------
+    dict
+        As the blocks ``delivered`` and ``unsmoothed`` of :data:`schemas.metrics.families.signal.SIGNAL`.
+    """
+    known = deciles[~np.isnan(deciles).any(axis=1)]
+    weeks = int(known.shape[0])
+    lacking = too_few(0, 1, "weeks with a return in each decile")
+    spread = known[:, -1] - known[:, 0]
+    test = hac_mean(spread)
+    return {
+        "deciles": [
+            {"bucket": bucket_name(rank), "mean_forward_return": float(mean)}
+            for rank, mean in zip(range(1, BUCKETS + 1), known.mean(axis=0), strict=True)
+        ]
+        if weeks
+        else lacking,
+        "weeks": weeks,
+        "spread": float(spread.mean()) if weeks else lacking,
+        "spread_t_stat": test if isinstance(test, Unavailable) else test.t_stat,
+        "monotonicity": {**monotonicity(known), "seed": SEED},
+    }
+
+
+def monotonicity(portfolios: Matrix) -> dict[str, Figure]:
+    """Test whether mean returns rise from each portfolio to the next.
+
+    Parameters
+    ----------
+    portfolios : Matrix, shape (n_periods, n_portfolios)
+        Returns in order of date, without NaN, the portfolio that should earn least first.
+
+    Returns
+    -------
+    dict
+        ``smallest_step``, J, the smallest difference of the means of neighbours; ``p_value`` under the hypothesis that they
+        do not rise, by the stationary bootstrap of the differences about their means; ``mean_block`` of it. Withheld with
+        fewer than 20 periods, or when the outermost difference does not vary.
+
+    References
+    ----------
+    Patton and Timmermann (2010), "Monotonicity in Asset Returns: New Tests with Applications to the Term Structure, the CAPM,
+    and Portfolio Sorts", Journal of Financial Economics 98; equations 6 to 9.
+    """
+    periods = int(portfolios.shape[0])
+    names = ("smallest_step", "p_value", "mean_block")
+    spread = portfolios[:, -1] - portfolios[:, 0]
+    if periods < MIN_OBSERVATIONS:
+        return dict.fromkeys(names, too_few(periods, MIN_OBSERVATIONS, "weeks with a return in each decile"))
+    if is_constant(spread):
+        return dict.fromkeys(names, no_variation("weekly spreads"))
+    steps = np.diff(portfolios, axis=1)
+    means = steps.mean(axis=0)
+    smallest = float(means.min())
+    block = mean_block_length(spread)
+    above = _samples_above(steps - means, smallest, block)
+    return {
+        "smallest_step": smallest,
+        "p_value": above / SAMPLES,
+        "mean_block": block,
+    }
+
+
+def _samples_above(centred: Matrix, smallest: float, block: float) -> int:
+    """Count the samples of some differences about their means of which the smallest mean lies above a bound."""
+    draw = np.random.Generator(np.random.PCG64(SEED))
+    periods = centred.shape[0]
+    above = 0
+    for _ in range(SAMPLES // _TOGETHER):
+        cells = resampled_places(draw, _TOGETHER, periods, block)
+        cells += np.arange(_TOGETHER)[:, np.newaxis] * periods
+        # How often each period stands in each sample: means of samples are then one product of matrices.
+        times = np.bincount(cells.ravel(), minlength=cells.size).reshape(cells.shape).astype(np.float64)
+        above += int(((times @ centred / periods).min(axis=1) > smallest).sum())
+    return above

@@ -1,0 +1,115 @@
+"""The delivered score week by week: rank correlation by its age, of each side, with itself, and the returns of its deciles."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import polars as pl
+
+from datasets.figures.bands import Matrix
+from datasets.figures.rank_correlation import centred_ranks, spearman_by_group
+from datasets.figures.series import Floats
+from datasets.figures.signal import DeliveredSignal
+from pipeline.maths.deciles import decile_returns
+from pipeline.maths.week_clock import WeeklyPanel
+from schemas.metrics.families.signal import DELAYS
+from schemas.tables.weekly_signal import BUCKETS
+
+
+def delivered_signal(
+    weeks: pl.DataFrame,
+    decisions: pl.DataFrame,
+    raw_deciles: pl.DataFrame | None = None,
+    panel: WeeklyPanel | None = None,
+) -> DeliveredSignal:
+    """Measure every week in which a signal was in force.
+
+    Parameters
+    ----------
+    weeks : polars.DataFrame
+        As :func:`pipeline.maths.weekly_signal.weekly_signal` gives them.
+    decisions : polars.DataFrame
+        One row per name and week, by date and symbol: ``date``, ``symbol``, ``score``, ``forward_return``.
+    raw_deciles : polars.DataFrame or None
+        Result of :func:`pipeline.maths.deciles.weekly_deciles`; None where the signal before smoothing is not known.
+    panel : WeeklyPanel or None
+        The two columns on the clock, where they are already computed.
+
+    Returns
+    -------
+    DeliveredSignal
+        Weeks on the clock of :mod:`pipeline.maths.week_clock`, ascending; NaN where fewer than two names qualify or a side is
+        constant. A delay of d weeks pairs the forward return of a week with the score that the same name had d weeks
+        before; the sides are the names above and below the middle rank of the score among those with a return.
+    """
+    if panel is None:
+        panel = WeeklyPanel.of(weeks, decisions, "score", "forward_return")
+    fresh = panel.clock.join(weeks.select("date", "ic"), on="date", how="left", maintain_order="left")["ic"]
+    score, outcome = panel.codes("score"), panel.codes("forward_return")
+    scored = ~np.isnan(panel.columns["score"])
+    paired = scored & ~np.isnan(panel.columns["forward_return"])
+    upper, lower = (np.full(panel.clock.height, np.nan) for _ in range(2))
+    for some, rows in panel.blocks():
+        n_weeks = some.stop - some.start
+        now = rows.start + np.flatnonzero(paired[rows])
+        week = panel.week_index[now] - some.start
+        side = centred_ranks(score[now], week, n_weeks)
+        for series, chosen in ((upper, side > 0), (lower, side < 0)):
+            own = now[chosen]
+            series[some], _ = spearman_by_group(score[own], outcome[own], week[chosen], n_weeks)
+    return DeliveredSignal(
+        panel.clock["date"].to_numpy().astype("datetime64[D]"),
+        {0: fresh.to_numpy(), **correlate_with_earlier_score(panel, "forward_return", DELAYS[1:])},
+        correlate_with_earlier_score(panel, "score", (1,))[1],
+        upper,
+        lower,
+        decile_returns(decisions, "score"),
+        None if raw_deciles is None else _by_week(raw_deciles),
+    )
+
+
+def correlate_with_earlier_score(
+    panel: WeeklyPanel, outcome: str, delays: Sequence[int]
+) -> dict[int, Floats]:
+    """Rank correlation of a column with the score that the same name had some weeks before.
+
+    Parameters
+    ----------
+    panel : WeeklyPanel
+        With ``score`` and the outcome.
+    outcome : str
+        ``forward_return``, or ``score`` itself.
+    delays : sequence of int
+        Weeks on the clock, at least 1.
+
+    Returns
+    -------
+    dict of int to Floats, shape (n_weeks,)
+        By delay, over the names that have both; NaN with fewer than two or when a side is constant.
+    """
+    code, earlier = panel.codes(outcome), panel.codes("score")
+    known, scored = ~np.isnan(panel.columns[outcome]), ~np.isnan(panel.columns["score"])
+    found = {delay: np.full(panel.clock.height, np.nan) for delay in delays}
+    for weeks, rows in panel.blocks():
+        every = rows.start + np.flatnonzero(known[rows])
+        for delay in delays:
+            place, before = panel.same_name(every, -delay)
+            both = scored[before]
+            now, before = every[place[both]], before[both]
+            week = panel.week_index[now] - weeks.start
+            found[delay][weeks], _ = spearman_by_group(
+                code[now], earlier[before], week, weeks.stop - weeks.start
+            )
+    return found
+
+
+def delayed_ic(rebalances: pl.DataFrame, decisions: pl.DataFrame) -> Floats:
+    """Return the rank correlation of each week's forward returns with the scores of the week before, NaN where there is none."""
+    panel = WeeklyPanel.of(rebalances, decisions, "score", "forward_return")
+    return correlate_with_earlier_score(panel, "forward_return", (1,))[1]
+
+
+def _by_week(deciles: pl.DataFrame) -> Matrix:
+    means: Floats = deciles["mean_forward_return"].cast(pl.Float64).fill_null(np.nan).to_numpy()
+    return means.reshape(-1, BUCKETS)

@@ -1,0 +1,171 @@
+"""Quality of the delivered score: how fast it ages, what its turnover costs it, and whether its deciles are in order."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from schemas.metrics.deciles import bucket_name
+from schemas.metrics.families.family import Family, figure, of_the_run
+from schemas.metrics.field import MetricField, block, count, number, series, text
+from schemas.tables.weekly_signal import BUCKETS
+from schemas.units import Unit
+
+DELAYS: Final = tuple(range(9))
+"""Weeks by which the score is older than at its own decision."""
+SAMPLES: Final = 1000
+"""Of the bootstrap behind the test of monotonicity."""
+SEED: Final = 2010
+"""Of its random numbers, the same for every run."""
+_QHS: Final = (
+    "Qian, Sorensen and Hua (2007), Information Horizon, Portfolio Turnover, and Optimal Alpha Models, "
+    "Journal of Portfolio Management 34(1)"
+)
+_HAC: Final = "Newey and West (1987), Econometrica 55(3); lag floor(4 (n / 100)^(2/9))"
+_MONOTONE: Final = (
+    "Patton and Timmermann (2010), Monotonicity in Asset Returns, Journal of Financial Economics 98(3)"
+)
+
+
+def _side(name: str, which: str) -> MetricField:
+    return block(
+        name,
+        f"Rank correlation within the {which} half of each week's names with a forward return.",
+        figure(
+            "mean_ic",
+            Unit.CORRELATION,
+            "Mean over the weeks.",
+            f"mean of Spearman(score, forward_return) of the {which} half",
+        ),
+        figure(
+            "t_stat",
+            Unit.NONE,
+            "Mean in HAC standard errors.",
+            "mean / HAC error",
+            _HAC,
+            unit_text="standard errors",
+        ),
+        count("weeks", "Weeks measured."),
+        nullable=True,
+    )
+
+
+def _deciles(name: str, meaning: str, score: str, **rules: bool) -> MetricField:
+    return block(
+        name,
+        meaning,
+        series(
+            "deciles",
+            "Mean forward return of each tenth of the names.",
+            text("bucket", f"{bucket_name(1)} lowest to {bucket_name(BUCKETS)} highest."),
+            number("mean_forward_return", Unit.RATIO, "Mean of the weekly means."),
+            formula=f"mean over weeks of mean forward_return by tenth of {score}, over the weeks in which every tenth has one",
+            nullable=True,
+        ),
+        count("weeks", "Those weeks."),
+        figure(
+            "spread",
+            Unit.RATIO,
+            "What the highest tenth earned above the lowest, a week.",
+            f"mean of ({bucket_name(BUCKETS)} - {bucket_name(1)})",
+        ),
+        figure(
+            "spread_t_stat",
+            Unit.NONE,
+            "The spread in HAC standard errors.",
+            "spread / HAC error",
+            _HAC,
+            unit_text="standard errors",
+        ),
+        block(
+            "monotonicity",
+            "Test whether mean returns rise from each tenth to the next.",
+            figure(
+                "smallest_step",
+                Unit.RATIO,
+                "Smallest rise from a tenth to the next, the statistic of the test.",
+                "J = min over i of mean(Q_i+1 - Q_i)",
+                _MONOTONE,
+            ),
+            figure(
+                "p_value",
+                Unit.RATIO,
+                "How often returns that do not rise would show that much; small where they do rise.",
+                f"share of {SAMPLES} stationary bootstrap samples with min over i of (mean* - mean)(Q_i+1 - Q_i) > J",
+                _MONOTONE,
+                minimum=0,
+                maximum=1,
+            ),
+            figure(
+                "mean_block",
+                Unit.COUNT,
+                "Mean length of a block of the samples, in weeks.",
+                "as of the bands of luck, on the spread",
+                "Politis and White (2004), Econometric Reviews 23(1), as corrected in 2009",
+                minimum=1,
+            ),
+            count("seed", "Of the random numbers."),
+        ),
+        nullable=True,
+        **rules,
+    )
+
+
+SIGNAL: Final = Family(
+    "signal",
+    "How fast the delivered score ages, its turnover-adjusted IC, its sides, and whether its deciles are in order.",
+    of_the_run(
+        "signal",
+        "Quality of the delivered score over the weeks in which a signal was in force.",
+        series(
+            "ic_by_delay",
+            "Rank correlation of the forward return with the score of some weeks before.",
+            count("delay_weeks", "Weeks that the score is old.", unit_text="weeks"),
+            number(
+                "mean_ic", Unit.CORRELATION, "Mean over the weeks; null when none is measured.", nullable=True
+            ),
+            number(
+                "t_stat",
+                Unit.NONE,
+                "Mean in HAC standard errors; null with fewer than ten weeks, or when they do not vary.",
+                nullable=True,
+                unit_text="standard errors",
+            ),
+            count("weeks", "Weeks measured."),
+            formula="mean of Spearman(score of the name delay_weeks before, forward_return)",
+            source=_QHS,
+            nullable=True,
+        ),
+        figure(
+            "half_life_weeks",
+            Unit.NONE,
+            "Delay at which half of the IC is left, where a fresh score's IC can be told from 0.",
+            "first delay with mean_ic at half of that of delay 0, interpolated linearly",
+            _QHS,
+            unit_text="weeks",
+        ),
+        figure(
+            "rank_autocorrelation",
+            Unit.CORRELATION,
+            "Rank correlation of the score with that of the week before.",
+            "mean of Spearman(score, score of the name a week before)",
+            _QHS,
+        ),
+        figure(
+            "turnover_adjusted_ic",
+            Unit.RATIO,
+            "IC over the turnover of a book that follows the score, relative to that of a score drawn anew each week.",
+            "mean_ic of delay 0 / sqrt(1 - rank_autocorrelation)",
+            _QHS,
+        ),
+        _side("long_side", "upper"),
+        _side("short_side", "lower"),
+        _deciles("delivered", "Deciles of the delivered score.", "score"),
+        _deciles(
+            "unsmoothed", "Deciles of the score before smoothing.", "raw_score", raw=True, optional=True
+        ),
+        model="SignalQuality",
+        by_book=False,
+    ),
+    ("signals.rebalances.get",),
+    by_book=False,
+)
