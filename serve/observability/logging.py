@@ -14,7 +14,7 @@ from schemas.terminal import visible
 _QUIET: Final = {
     "uvicorn.access": logging.CRITICAL,
     "alembic": logging.WARNING,
-    "asyncpg.pool": logging.ERROR,
+    "sqlalchemy.pool": logging.CRITICAL,
 }
 """Loggers that repeat what ours say better, with the least severe line they may still write."""
 _FIELDS: Final = ("block",)

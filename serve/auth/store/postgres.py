@@ -33,6 +33,9 @@ _AWAY: Final[dict[type[Exception], str]] = {
     socket.gaierror: "the name of the host is not known",
     ConnectionRefusedError: "the connection was refused: nothing listens there",
     TimeoutError: "it did not answer in time",
+    **dict.fromkeys(
+        (asyncpg.PostgresConnectionError, asyncpg.InterfaceError, ConnectionError), "the connection was lost"
+    ),
 }
 """What may pass."""
 
