@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import hmac
 import time
-from collections.abc import Mapping, Sequence
-from typing import Final, Protocol
+from collections.abc import Callable, Mapping, Sequence
+from typing import Concatenate, Final, ParamSpec, Protocol, TypeVar
 
 import structlog
 
@@ -34,6 +34,9 @@ from serve.auth.store.peppers import load_digests, require_peppers
 from serve.auth.store.repository import KeyRecord, KeyStore, Repository
 from serve.auth.store.tables import KeyStatus
 from serve.auth.tokens import NO_PEPPER, NOT_A_KEY, Digests, Token, TokenShape, could_be_id
+
+P = ParamSpec("P")
+T = TypeVar("T")
 
 UNAVAILABLE_RETRY_SECONDS: Final = 1
 """``Retry-After`` while the store or the counts cannot be reached."""
@@ -203,11 +206,8 @@ class Authenticator:
 
     async def _verified(self, token: Token) -> KeyRecord:
         """Return the record of the key presented, in use and with its secret verified."""
-        try:
-            # The same work for every id: how long it takes tells nobody whether the id was ever given.
-            record = await self._store.run(Repository.key_or_another, token.key_id)
-        except StorageUnavailable as error:
-            raise self._unavailable(STORE, error) from error
+        # The same work for every id: how long it takes tells nobody whether the id was ever given.
+        record = await self._read(Repository.key_or_another, token.key_id)
         digest, made_with = self._digests.of_nobody if record is None else (record.digest, record.pepper_id)
         verified = self._digests.verify(token, digest, made_with)
         if not verified or record is None or record.id != token.key_id or not token.ours:
@@ -228,7 +228,7 @@ class Authenticator:
         ApiError
             ``upstream_unavailable`` while the store does not answer; ``invalid_api_key`` when the key is gone meanwhile.
         """
-        record = await self._find(key_id)
+        record = await self._read(Repository.key, key_id)
         made = None if record is None else self._digests.link_signature(record.digest, record.pepper_id, text)
         if made is None:
             raise ApiError("invalid_api_key", "This service issued no such key.", headers=NOT_A_KEY)
@@ -245,7 +245,7 @@ class Authenticator:
             ``link_invalid`` unless the signature is that of the text by this key; then whatever the key itself would be
             refused for: its status, its account, the address it is used from.
         """
-        record = await self._find(key_id) if could_be_id(key_id) else None
+        record = await self._read(Repository.key, key_id) if could_be_id(key_id) else None
         digest, made_with = self._digests.of_nobody if record is None else (record.digest, record.pepper_id)
         expected = self._digests.link_signature(digest, made_with, text) or ""
         if not hmac.compare_digest(expected.encode(), signature.encode()) or record is None:
@@ -256,9 +256,11 @@ class Authenticator:
             raise refusal
         return make_link_holder(record)
 
-    async def _find(self, key_id: str) -> KeyRecord | None:
+    async def _read(
+        self, act: Callable[Concatenate[Repository, P], T], *args: P.args, **kwargs: P.kwargs
+    ) -> T:
         try:
-            return await self._store.run(Repository.key, key_id)
+            return await self._store.run(act, *args, **kwargs)
         except StorageUnavailable as error:
             raise self._unavailable(STORE, error) from error
 
@@ -271,17 +273,13 @@ class Authenticator:
 
     async def inventory(self, account_id: str) -> list[KeyRow]:
         """Return the keys of an account that are not revoked, newest first; empty for an unknown account."""
-        try:
-            records = await self._store.run(Repository.keys, account_id)
-        except StorageUnavailable as error:
-            raise self._unavailable(STORE, error) from error
-        return await self._rows(records)
+        return await self._rows(await self._read(Repository.keys, account_id))
 
     async def key(self, key_id: str) -> KeyRow | None:
         """Return one key, revoked ones included; None when there is none."""
         if not could_be_id(key_id):
             return None  # nor may PostgreSQL be asked for every text
-        record = await self._find(key_id)
+        record = await self._read(Repository.key, key_id)
         return None if record is None else (await self._rows([record]))[0]
 
     async def _rows(self, records: Sequence[KeyRecord]) -> list[KeyRow]:
