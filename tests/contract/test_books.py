@@ -132,3 +132,12 @@ def test_trades_without_a_book_list_the_books_of_the_key(api: ContractApp) -> No
 def test_trades_without_a_book_list_nothing_of_a_forbidden_alpha(api: ContractApp, alpha: str) -> None:
     error = api.refused("portfolio.trades", key="testing", alpha=alpha)
     assert (error["code"], error["details"]) == ("run_not_allowed", None)
+
+
+@every(tuple(e for e in TAKING_A_BOOK if e.shape is Shape.OBJECT and e.id.startswith("research.")))
+def test_of_a_trade_only_book_figures_are_withheld_with_reasons(api: ContractApp, endpoint: Endpoint) -> None:
+    data = api.ok(endpoint, {**CASES[endpoint.id].query, "book": PLAIN_BOOKS[-1]}, **asked(api, endpoint))[
+        "data"
+    ]
+    assert data["withheld"]
+    assert all("portfolio" in reason for reason in data["withheld"].values())
