@@ -95,7 +95,7 @@ readers:
 browser *args:
     uv run --all-extras --group browser pytest -q -p no:schemathesis tests/browser {{ args }}
 
-# results of other libraries as seals: vectorbt and bt, each in an environment of its own
+# results of other libraries as seals: vectorbt, bt, backtrader and zipline, each in an environment of its own
 importers:
     {{ in_parallel }} tests/importers
 

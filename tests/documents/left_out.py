@@ -19,6 +19,7 @@ DATASETS: Final = "tests/install/test_datasets_wheel.py installs the wheel and r
 BUCKET: Final = (
     "no such bucket here: its words and flags are compared with the program's; tests/s3/ runs both on one"
 )
+ENGINES: Final = "tests/importers/test_importers.py does it with results of these engines"
 NOTHING: Final = "nothing to run: a message, a layout, a file"
 
 
@@ -107,10 +108,20 @@ LEFT_OUT: Final = (
         "import os\n\nimport duckdb",
         "tests/documents/test_duckdb_links.py runs it with the version of DuckDB that has the extension",
     ),
+    LeftOut("docs/other-engines.md", "SealWriter", ENGINES),
+    LeftOut("docs/other-engines.md", "from alpha_results_seal.vectorbt", ENGINES),
+    LeftOut("docs/other-engines.md", "from alpha_results_seal.pyfolio import ledger_from_pyfolio", ENGINES),
+    LeftOut("docs/other-engines.md", "from alpha_results_seal.pyfolio import ledger_from_zipline", ENGINES),
     LeftOut(
-        "docs/writing-a-seal.md",
-        "from alpha_results_seal.vectorbt import",
-        "tests/importers/test_importers.py does it with results of both libraries",
+        "docs/other-engines.md",
+        "from alpha_results_seal.lean",
+        "tests/seal_writer/test_lean.py has files of that form",
+    ),
+    LeftOut("docs/other-engines.md", "report = recorder", "needs qlib, its data and a recorder"),
+    LeftOut(
+        "docs/other-engines.md",
+        "from alpha_results_seal.qlib",
+        "tests/seal_writer/test_qlib.py has such frames",
     ),
     LeftOut("docs/writing-a-seal.md", "{", NOTHING),
 )

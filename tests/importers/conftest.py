@@ -40,11 +40,11 @@ def write_market(folder: Path) -> None:
 
 
 def environment(requirement: str) -> Path:
-    """Return the Python of an environment with that release of a library and the writer as it is now."""
+    """Return the Python of an environment with those releases of libraries and the writer as it is now."""
     uv = shutil.which("uv")
     if uv is None:
         pytest.skip("uv is not there, which would make the environment")
-    folder = CACHE / requirement.replace("==", "-")
+    folder = CACHE / requirement.replace("==", "-").replace(" ", "+")
     python = folder / "bin" / "python"
     CACHE.mkdir(exist_ok=True)
     with (CACHE / ".lock").open("w") as lock:
@@ -59,7 +59,7 @@ def environment(requirement: str) -> Path:
                 "--quiet",
                 "--python",
                 str(python),
-                requirement,
+                *requirement.split(),
                 "polars",
                 "pyarrow",
             ]

@@ -56,6 +56,22 @@ def test_results_of_bt_become_seals_with_its_equity_holdings_and_fees(run_in: Ru
     report = run_in("bt==1.4.1")("with_bt.py", tmp_path)
     require_sound(tmp_path, report)
     assert (
-        "cash came or went that fills do not tell, such as dividends, interest or deposits"
+        "cash came or went that fills do not tell (+1000.000000), such as dividends, interest or deposits"
         in report["paid_in"]
     )
+
+
+def test_results_of_backtrader_become_seals_with_its_equity_holdings_and_fees(
+    run_in: RunIn, tmp_path: Path
+) -> None:
+    report = run_in("backtrader==1.9.78.123 pandas")("with_backtrader.py", tmp_path)
+    require_sound(tmp_path, report)
+    assert "such as commissions" in report["without_commissions"]
+
+
+def test_results_of_zipline_become_seals_with_its_equity_holdings_and_fees(
+    run_in: RunIn, tmp_path: Path
+) -> None:
+    report = run_in("zipline-reloaded==3.2.1")("with_zipline.py", tmp_path)
+    require_sound(tmp_path, report)
+    assert "fills do not tell (+1000.000000), such as dividends, interest or deposits" in report["paid_in"]

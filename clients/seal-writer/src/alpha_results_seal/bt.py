@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -11,7 +10,7 @@ import polars as pl
 from alpha_results_seal.calendar import Calendar
 from alpha_results_seal.fills import ASSUMED
 from alpha_results_seal.ledger import Ledger
-from alpha_results_seal.reproduced import require_reproduced
+from alpha_results_seal.reproduced import ledger_of_fills
 
 
 def ledger_from_bt(backtest: Any, calendar: Calendar) -> Ledger:
@@ -51,6 +50,12 @@ def ledger_from_bt(backtest: Any, calendar: Calendar) -> Ledger:
         }
     )
     closes = strategy.universe.iloc[1:]
-    ledger = Ledger.from_fills(fills, closes, calendar, equity_basis=float(backtest.initial_capital))
-    require_reproduced(ledger, strategy.values, "bt")
-    return replace(ledger, notes=(*ledger.notes, ASSUMED["decision_at"]))
+    return ledger_of_fills(
+        fills,
+        closes,
+        calendar,
+        strategy.values,
+        "bt",
+        equity_basis=float(backtest.initial_capital),
+        notes=(ASSUMED["decision_at"],),
+    )

@@ -1,27 +1,70 @@
-"""Whether the books of a result come out as the library that made it has them."""
+"""Whether the books of a result come out as the engine that made it has them."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
+import polars as pl
 
+from alpha_results_seal.calendar import Calendar
 from alpha_results_seal.errors import SealError
 from alpha_results_seal.ledger import Ledger
 
 _TOLERANCE = 1e-8
 
 
-def require_reproduced(ledger: Ledger, equity: Any, library: str) -> None:
-    """Compare the equity of every session with the library's own.
+def ledger_of_fills(
+    fills: pl.DataFrame,
+    closes: Any,
+    calendar: Calendar,
+    equity: Any,
+    engine: str,
+    *,
+    equity_basis: float,
+    notes: tuple[str, ...] = (),
+) -> Ledger:
+    """Keep the books of an engine's fills again, and refuse them unless every session's equity is its own.
+
+    Parameters
+    ----------
+    fills, closes, calendar, equity_basis
+        As of :meth:`~alpha_results_seal.Ledger.from_fills`.
+    equity
+        By day, as the engine has it at the close.
+    engine
+        Its name.
+    notes
+        What else there is to say.
+
+    Raises
+    ------
+    SealError
+        When the books cannot be kept, or come out otherwise; the message names the day and the missing cash.
+    """
+    ledger = Ledger.from_fills(fills, closes, calendar, equity_basis=equity_basis)
+    require_reproduced(ledger, equity, engine)
+    return replace(ledger, notes=(*ledger.notes, *notes))
+
+
+def days_of(index: Any) -> Any:
+    """Return the days of a pandas index of moments: the local ones, where it has a zone."""
+    index = index if getattr(index, "tz", None) is None else index.tz_localize(None)
+    return index.to_numpy().astype("datetime64[D]")
+
+
+def require_reproduced(ledger: Ledger, equity: Any, engine: str) -> None:
+    """Compare the equity of every session with the engine's own.
 
     Parameters
     ----------
     ledger
         Of one book.
     equity
-        Pandas series by day.
-    library
+        Pandas series by day, or a mapping.
+    engine
         Its name.
 
     Raises
@@ -29,12 +72,20 @@ def require_reproduced(ledger: Ledger, equity: Any, library: str) -> None:
     SealError
         When they differ: then cash came or went in a way that fills do not tell.
     """
-    portfolio = ledger.tables["portfolio"]
-    days = equity.index.tz_localize(None).to_numpy().astype("datetime64[D]")
-    own = dict(zip(days.tolist(), equity.to_numpy(dtype=np.float64).tolist()))
-    for day, found in portfolio.select("date", "ending_equity").iter_rows():
-        if not abs(found - own.get(day, np.nan)) <= _TOLERANCE * max(ledger.equity_basis, abs(found)):
+    if isinstance(equity, Mapping):
+        own = dict(equity)
+    else:
+        own = dict(zip(days_of(equity.index).tolist(), equity.to_numpy(dtype=np.float64).tolist()))
+    traded = set(ledger.tables["trades"]["timestamp"].dt.date())
+    for day, found in ledger.tables["portfolio"].select("date", "ending_equity").iter_rows():
+        if day not in own:
             raise SealError(
-                f"on {day} the fills come to an equity of {found:.6f}, and {library} has {own.get(day, np.nan):.6f}: cash "
-                "came or went that fills do not tell, such as dividends, interest or deposits. Seal the tables yourself."
+                f"{engine} has no equity on {day}, a session with prices: end the prices where the result ends."
+            )
+        missing = own[day] - found
+        if not abs(missing) <= _TOLERANCE * max(ledger.equity_basis, abs(found)):
+            flow = "commissions" if day in traded and missing < 0 else "dividends, interest or deposits"
+            raise SealError(
+                f"on {day} the fills come to an equity of {found:.6f}, and {engine} has {own[day]:.6f}: cash came or went that "
+                f"fills do not tell ({missing:+.6f}), such as {flow}; or a close is not the engine's. Seal the tables yourself."
             )

@@ -10,7 +10,7 @@ import polars as pl
 from alpha_results_seal.calendar import Calendar
 from alpha_results_seal.errors import SealError
 from alpha_results_seal.ledger import Ledger
-from alpha_results_seal.reproduced import require_reproduced
+from alpha_results_seal.reproduced import ledger_of_fills
 
 
 def ledger_from_vectorbt(portfolio: Any, calendar: Calendar, *, mid_prices: Any | None = None) -> Ledger:
@@ -58,8 +58,6 @@ def ledger_from_vectorbt(portfolio: Any, calendar: Calendar, *, mid_prices: Any 
         mids = [float(mid_prices.at[at, name]) for at, name in zip(orders["Timestamp"], orders["Column"])]
         fills = fills.with_columns(mid_price=pl.Series(mids, dtype=pl.Float64))
     basis = float(np.sum(portfolio.init_cash))
-    ledger = Ledger.from_fills(fills, closes, calendar, equity_basis=basis)
     own = portfolio.value(group_by=True) if portfolio.wrapper.grouper.group_by is None else portfolio.value()
     own = own.sum(axis=1) if own.ndim > 1 else own
-    require_reproduced(ledger, own, "vectorbt")
-    return ledger
+    return ledger_of_fills(fills, closes, calendar, own, "vectorbt", equity_basis=basis)

@@ -1,0 +1,125 @@
+"""The files of a LEAN backtest as the ledger of a seal."""
+
+from __future__ import annotations
+
+import datetime as dt
+import json
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from alpha_results_seal.calendar import Calendar
+from alpha_results_seal.errors import SealError
+from alpha_results_seal.ledger import Ledger
+from alpha_results_seal.market import Market
+from alpha_results_seal.reproduced import ledger_of_fills
+
+FILLED = ("filled", "partiallyFilled")
+
+
+def ledger_from_lean(
+    order_events: str | os.PathLike[str],
+    result: str | os.PathLike[str],
+    closes: Any,
+    calendar: Calendar,
+    *,
+    equity_basis: float,
+) -> Ledger:
+    """Keep the books of a LEAN backtest again, from its order events.
+
+    They are those of the book ``long_short``. Fees are those of the events, to the digit. Slippage is part of the price. Target
+    weights, scores and times of decision stand in no such file: no decisions are sealed, and a fill is dated by the session
+    before its own. A session's fills are stamped with its close, whenever they were.
+
+    Parameters
+    ----------
+    order_events
+        ``<id>-order-events.json``.
+    result
+        ``<id>.json``: its chart `Strategy Equity` is what the books are compared with.
+    closes
+        Long or wide, by the symbols of LEAN (``symbolValue``), not adjusted otherwise than LEAN's own; a session before
+        the first fill too.
+    calendar
+        Sessions and hours; LEAN's time is UTC.
+    equity_basis
+        The cash that the backtest began with.
+
+    Raises
+    ------
+    SealError
+        When a file is not LEAN's, money is of several currencies, an option was assigned, or the equity does not come out; the
+        message names the day and the missing cash.
+    """
+    events = [
+        event for event in _read(order_events) if event.get("status") in FILLED and event.get("fillQuantity")
+    ]
+    if not events:
+        raise SealError(f"{order_events} has no fill.")
+    currencies = {
+        event[key] for event in events for key in ("fillPriceCurrency", "orderFeeCurrency") if event.get(key)
+    }
+    if len(currencies) > 1:
+        raise SealError(
+            f"{order_events} has fills and fees in {', '.join(sorted(currencies))}: a book is of one currency."
+        )
+    if any(event.get("isAssignment") for event in events):
+        raise SealError(
+            f"{order_events} has an assignment of an option: books are of names with a close a day."
+        )
+    events.sort(key=lambda event: (event["time"], event["orderId"], event["orderEventId"]))
+    fills = pl.DataFrame(
+        {
+            "date": [_local(event["time"], calendar) for event in events],
+            "symbol": [str(event["symbolValue"]) for event in events],
+            "quantity": [float(event["fillQuantity"]) for event in events],
+            "fill_price": [float(event["fillPrice"]) for event in events],
+            "fee": [float(event.get("orderFeeAmount") or 0.0) for event in events],
+        }
+    )
+    own = _equity(_read(result), result, Market.of(closes, calendar))
+    return ledger_of_fills(fills, closes, calendar, own, "LEAN", equity_basis=equity_basis)
+
+
+def _read(path: str | os.PathLike[str]) -> Any:
+    try:
+        return json.loads(Path(path).read_text("utf-8"))
+    except (OSError, ValueError) as error:
+        raise SealError(f"{os.fspath(path)} cannot be read as JSON: {error}") from error
+
+
+def _local(moment: float, calendar: Calendar) -> dt.date:
+    """Return the exchange's day of a moment; midnight ends a day, since daily bars are filled at it."""
+    at = pl.Series([dt.datetime.fromtimestamp(moment, dt.timezone.utc)]).dt.convert_time_zone(calendar.zone)
+    local: dt.datetime = at[0]
+    return (local - dt.timedelta(microseconds=1)).date() if local.time() == dt.time() else local.date()
+
+
+def _equity(result: Mapping[str, Any], path: Any, market: Market) -> dict[dt.date, float]:
+    """Return the last value that the chart has of each session: from its close until the next one opens."""
+    charts = _named(result, "charts")
+    values = _named(_named(_named(_named(charts, "Strategy Equity"), "series"), "Equity"), "values")
+    if not values:
+        raise SealError(f"{os.fspath(path)} has no chart 'Strategy Equity' with a series 'Equity'.")
+    points = [(x["x"], x["y"]) if isinstance(x, Mapping) else (x[0], x[-1]) for x in values]
+    points.sort(key=lambda point: float(point[0]))
+    moments = np.array([float(moment) for moment, _ in points])
+    found = {}
+    for session in range(market.observed):
+        ends = len(market.open_at) == session + 1
+        until = np.inf if ends else market.open_at[session + 1].timestamp()
+        place = int(np.searchsorted(moments, until, side="left")) - 1
+        if place >= 0 and moments[place] >= market.close_at[session].timestamp():
+            found[market.sessions[session].item()] = float(points[place][1])
+    return found
+
+
+def _named(mapping: Any, name: str) -> Any:
+    """Return a value by its name in any case of letters; LEAN has written both."""
+    if not isinstance(mapping, Mapping):
+        return None
+    return next((value for key, value in mapping.items() if key.lower() == name.lower()), None)
