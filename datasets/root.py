@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import polars as pl
 
 from datasets.analysis import Alpha
-from datasets.cache.copies import DEFAULT_BYTES, Cache
+from datasets.cache import DEFAULT_BYTES, Cache
 from datasets.catalogue import Catalogue
 from datasets.layout import ALPHAS, CATALOG, REFUSED
 from datasets.storage import Storage, open_storage

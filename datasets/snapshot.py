@@ -159,7 +159,7 @@ class Snapshot:
         -------
         str
             A path of this machine on a local root, and on a remote one with a cache, into which the file is copied
-            first; it stays there for :data:`datasets.cache.quota.IN_USE_SECONDS` at least. Else a URL.
+            first; it stays there for :data:`datasets.cache.IN_USE_SECONDS` at least. Else a URL.
 
         Raises
         ------

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final, Self
 
-from datasets.cache.copies import Cache
+from datasets.cache import Cache
 from datasets.file_digests import DIGESTS
 from datasets.storage import Storage, open_storage
 from schemas.errors import SettingsError

@@ -34,7 +34,7 @@ from schemas.errors import SettingsError, SnapshotCorrupt, StorageUnavailable
 from schemas.settings import SETTINGS
 
 if TYPE_CHECKING:
-    from datasets.cache.copies import Cache
+    from datasets.cache import Cache
 
 CONNECT_SECONDS: Final = 3.0
 READ_SECONDS: Final = 6.0

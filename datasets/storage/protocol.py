@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, NamedTuple, Protocol, Ty
 from schemas.errors import SnapshotCorrupt
 
 if TYPE_CHECKING:
-    from datasets.cache.copies import Cache
+    from datasets.cache import Cache
 
 T = TypeVar("T")
 R = TypeVar("R")

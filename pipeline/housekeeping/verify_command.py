@@ -9,7 +9,7 @@ import click
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.text import Text
 
-from datasets.cache.copies import DEFAULT_BYTES, Cache
+from datasets.cache import DEFAULT_BYTES, Cache
 from datasets.layout import snapshot_path
 from datasets.publication.pointers import served
 from datasets.storage import Storage

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from datasets.cache.copies import Cache
+from datasets.cache import Cache
 
 
 @pytest.fixture

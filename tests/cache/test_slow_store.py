@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from datasets.cache.copies import Cache
+from datasets.cache import Cache
 from datasets.storage import object_store
 from schemas.errors import StorageUnavailable
 from tests.support.remote_root import Remote, copies

@@ -18,8 +18,8 @@ from typing import Any
 
 import pipeline.housekeeping.gc_command
 import pipeline.maths.weekly_signal  # noqa: F401 - what a build loads later on
-from datasets.cache import quota
-from datasets.cache.copies import Cache
+from datasets import cache as caching
+from datasets.cache import Cache
 from datasets.catalogue import Catalogue
 from datasets.layout import CATALOG, snapshot_path
 from datasets.manifest import digest
@@ -63,7 +63,7 @@ class Reader:
     def run(self) -> None:
         signal.signal(signal.SIGTERM, self._end)
         # Copies are reserved for readers for moments only, so that a small cache copies and removes all the time.
-        quota.IN_USE_SECONDS, quota._FRESH_SECONDS = 2.0, 0.5  # type: ignore[misc]  # noqa: SLF001
+        caching.IN_USE_SECONDS, caching._FRESH_SECONDS = 2.0, 0.5  # type: ignore[misc]  # noqa: SLF001
         say("begun")
         while not self._ending:
             began = time.monotonic()

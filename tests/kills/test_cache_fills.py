@@ -9,8 +9,8 @@ import sys
 import time
 from pathlib import Path
 
-from datasets.cache import quota
-from datasets.cache.copies import Cache
+from datasets import cache as caching
+from datasets.cache import Cache
 from datasets.manifest import digest
 from tests.support.processes import REPOSITORY
 from tests.support.remote_root import Remote, cached_bytes, copies
@@ -20,15 +20,15 @@ KILLS = int(os.environ.get("ALPHA_RESULTS_TEST_KILLS", "8"))
 # Uses count for moments only, so that copies are removed all the time, and digests are checked after every handing out.
 _FILL = """
 import random, sys
-from datasets.cache import quota
-from datasets.cache.copies import Cache
+from datasets import cache as caching
+from datasets.cache import Cache
 from datasets.manifest import digest
 from datasets.pointer import Pointer
 from datasets.snapshot import Snapshot
 from datasets.storage import open_storage
 from tests.support.web_storage import register
 register()
-quota.IN_USE_SECONDS, quota._FRESH_SECONDS = 0.5, 0.1
+caching.IN_USE_SECONDS, caching._FRESH_SECONDS = 0.5, 0.1
 url, folder, bound, pointer, seed = sys.argv[1:]
 snapshot = Snapshot(open_storage(url, cache=Cache(folder, int(bound))), Pointer.decode(pointer.encode(), "pointer"))
 tables = [entry for entry in snapshot.manifest.files if entry.path.endswith(".parquet")]
@@ -82,11 +82,11 @@ def test_kills_leave_only_whole_copies_within_the_bound(remote: Remote, tmp_path
     _, complaints = steady.communicate()
     assert not complaints, complaints.decode()
     time.sleep(0.5)
-    before, quota.IN_USE_SECONDS = quota.IN_USE_SECONDS, 0.0  # type: ignore[misc]
+    before, caching.IN_USE_SECONDS = caching.IN_USE_SECONDS, 0.0  # type: ignore[misc]
     try:
         cache = Cache(folder, bound)
     finally:
-        quota.IN_USE_SECONDS = before  # type: ignore[misc]
+        caching.IN_USE_SECONDS = before  # type: ignore[misc]
     assert not list((folder / ".filling").iterdir()), "drafts of the dead are swept"
     assert cached_bytes(cache) <= bound
     assert copies(cache)

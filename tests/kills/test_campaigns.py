@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from datasets.cache import quota
-from datasets.cache.copies import Cache
+from datasets import cache as caching
+from datasets.cache import Cache
 from datasets.storage import open_storage
 from pipeline.housekeeping.verify import verify
 from tests.kills.campaign import ALPHA, Campaign
@@ -48,7 +48,7 @@ def test_kills_over_a_bucket_with_a_cache(
     campaign.run(IN_A_BUCKET)
     _report(campaign, "a bucket", IN_A_BUCKET)
     assert verify(open_storage(bucket.url("root")), ALPHA).faults == []
-    monkeypatch.setattr(quota, "IN_USE_SECONDS", 0.0)
+    monkeypatch.setattr(caching, "IN_USE_SECONDS", 0.0)
     cache = Cache(tmp_path / "cache", campaign.bound)
     assert not list((cache.folder / ".filling").iterdir()), "drafts of the dead are swept"
     assert cached_bytes(cache) <= campaign.bound

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from datasets.cache.copies import Cache
+from datasets.cache import Cache
 from datasets.catalogue import Catalogue
 from datasets.layout import alpha_path
 from datasets.storage import object_store, open_storage

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from datasets.cache.copies import Cache
+from datasets.cache import Cache
 from datasets.layout import snapshot_path
 from datasets.publication.pointers import served
 from datasets.snapshot import Snapshot
@@ -97,6 +97,6 @@ def cached_bytes(cache: Cache) -> int:
     """Count what the cache takes, drafts included, bookkeeping left out."""
     found = 0
     for path in cache.folder.rglob("*"):
-        if path.is_file() and ".locks" not in path.parts and path.name != ".usage":
+        if path.is_file() and ".locks" not in path.parts:
             found += path.stat().st_size
     return found

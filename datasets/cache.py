@@ -1,0 +1,356 @@
+"""Immutable files of a remote root, copied to this machine the first time they are read.
+
+::
+
+    <folder>/<root>/alphas/alpha_id=<id>/snapshot=<id>/…      copies, under the paths they have in the root
+    <folder>/.filling/…                                       copies being made, named by the digest of their path
+    <folder>/.locks/…                                         one maker at a time of one copy; use against removal
+
+A copy gets its name when it is complete, digested and flushed, so a process may be killed at any moment. What was used
+longest ago makes room for what is new; use is recorded in the access time. Several processes may share a folder. Each counts
+what it copies itself and looks once a minute for what the others did, so together they take the bound and a minute's copies.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final, Protocol
+
+from datasets.disk import locked, writing
+from datasets.file_digests import DIGESTS, FileDigests
+from datasets.layout import SAVED_CATALOGUE
+from schemas.errors import DiskUnavailable, SettingsError, SnapshotCorrupt, StorageUnavailable
+from schemas.settings import SETTINGS
+
+DEFAULT_BYTES: Final[int] = SETTINGS["cache_bytes"].default
+IN_USE_SECONDS: Final = 30.0
+"""How long after its last use a copy is certainly not removed: a reader opens the path it was given within moments."""
+_FRESH_SECONDS: Final = 2.0
+"""How often the use of a copy is recorded: far oftener than it is forgotten."""
+_SCAN_SECONDS: Final = 60.0
+"""How often what the folder takes is counted anew, while copies are made."""
+_TARGET_SHARE: Final = 0.9
+"""Share of the bound that is left in use when room is made, so that not every new copy has to look for some."""
+_MIN_FREE_BYTES: Final = 1 << 20
+"""A disk with less room than this counts as full: hardly a published table is smaller."""
+_STRIPES: Final = 256
+_TRIES: Final = 2
+
+
+class Source(Protocol):
+    """What copies are made of: a root on a remote store."""
+
+    identity: str
+
+    def require_answering(self, relative: str) -> None:
+        """Refuse at once a store that left a request unanswered a moment ago: StorageUnavailable."""
+
+    def url(self, relative: str) -> str:
+        """Return the address of a file, for messages."""
+
+    def read(self, relative: str) -> bytes:
+        """Return the bytes of a small document."""
+
+    def download(self, relative: str, target: Path, size: int) -> None:
+        """Copy a file of a size to a local path."""
+
+
+class CacheCounts:
+    """What a cache did in this process since it was opened. Safe between threads.
+
+    Attributes
+    ----------
+    hits, misses
+        Files that were here, and files that had to be copied.
+    fetched_bytes
+        Bytes of the copies made.
+    evictions, evicted_bytes
+        Copies that made room for others, and their bytes.
+    """
+
+    def __init__(self) -> None:
+        self.hits = self.misses = self.fetched_bytes = self.evictions = self.evicted_bytes = 0
+        self._lock = threading.Lock()
+
+    def read(self, *, hit: bool) -> None:
+        """Count a file that was asked for."""
+        with self._lock:
+            self.hits += hit
+            self.misses += not hit
+
+    def fetched(self, size: int) -> None:
+        """Count the bytes of a copy made."""
+        with self._lock:
+            self.fetched_bytes += size
+
+    def evicted(self, size: int) -> None:
+        """Count a copy that made room."""
+        with self._lock:
+            self.evictions += 1
+            self.evicted_bytes += size
+
+
+class Cache:
+    """A folder of copies, bounded in bytes. Safe between threads and between processes.
+
+    Parameters
+    ----------
+    folder
+        Folder of the copies; made when it is not there. Nothing else may be in it.
+    max_bytes
+        How much may be cached. Copies handed out within the last :data:`IN_USE_SECONDS` are never removed, so that what
+        readers are about to open is there.
+
+    Raises
+    ------
+    SettingsError
+        When the folder cannot be used, or the bound is not above 0.
+    """
+
+    def __init__(self, folder: str | os.PathLike[str], max_bytes: int) -> None:
+        if max_bytes <= 0:
+            raise SettingsError(f"a cache of {max_bytes} bytes keeps nothing; give it a bound above 0")
+        self.folder = Path(folder).absolute()
+        self.max_bytes = max_bytes
+        self.counts = CacheCounts()
+        self.used = 0
+        """Bytes cached or about to be, as far as this process knows."""
+        self.refusal: str | None = None
+        """Why the disk takes no more copies; None when it does, as of the last copy or look."""
+        self._refused_bytes = 0
+        self._locks, self._drafts = self.folder / ".locks", self.folder / ".filling"
+        self._counting = threading.Lock()
+        try:
+            self._locks.mkdir(parents=True, exist_ok=True)
+            self._drafts.mkdir(exist_ok=True)
+            # Made ahead: to make room on a disk that is full to the last inode must not take a new file.
+            (self._locks / "use").touch()
+            self._make_room(0)
+        except OSError as error:
+            raise SettingsError(f"the cache folder {self.folder} cannot be used: {error.strerror}") from error
+
+    def look(self) -> None:
+        """Find out whether the disk takes copies; it may touch the disk, so it is not for the event loop."""
+        try:
+            status = os.statvfs(self.folder)
+        except OSError as error:
+            self.refusal = f"{self.folder} cannot be used: {error.strerror}"
+            return
+        free = status.f_bavail * status.f_frsize
+        if status.f_flag & os.ST_RDONLY:
+            self.refusal = f"the file system of {self.folder} is mounted read-only"
+        elif free < max(_MIN_FREE_BYTES, self._refused_bytes):
+            self.refusal = f"{free} bytes are left on the disk of {self.folder}"
+        else:
+            self.refusal = None
+
+    def file(self, storage: Source, relative: str, size: int, sha256: str) -> str:
+        """Return the local path of a file's copy, which is made when there is none or it is damaged.
+
+        A copy is compared with its digest when this process first opens it, and whenever it was written since.
+
+        Parameters
+        ----------
+        storage, relative
+            Where the file is.
+        size, sha256
+            What its manifest says of it.
+
+        Raises
+        ------
+        SnapshotCorrupt
+            When the root's file is missing, or is not what the manifest says.
+        StorageUnavailable
+            When the file is not here and the store does not answer, or this machine's disk takes no more.
+        """
+        path = self._path(storage, relative)
+        here = self._usable(path, size, sha256)
+        self.counts.read(hit=here)
+        if not here:
+            storage.require_answering(relative)
+            with self._one_maker(path, size) as draft:
+                if not self._usable(path, size, sha256):  # another may have made the copy meanwhile
+                    storage.require_answering(relative)  # or found that the store hangs
+                    path.unlink(missing_ok=True)
+                    self._download(storage, relative, draft, size, sha256)
+                    self._name(draft, path)
+        return str(path)
+
+    def read(self, storage: Source, relative: str, sha256: str) -> bytes:
+        """Return the bytes of a small document, whose digest is checked every time.
+
+        Raises
+        ------
+        FileNotFoundError
+            When it is neither here nor in the root.
+        SnapshotCorrupt, StorageUnavailable
+            As :meth:`file`.
+        """
+        path = self._path(storage, relative)
+        try:
+            data = path.read_bytes()
+        except FileNotFoundError:
+            data = None
+        if data is not None and hashlib.sha256(data).hexdigest() == sha256:
+            self.counts.read(hit=True)
+            self._use(path, len(data))
+            return data
+        self.counts.read(hit=False)
+        storage.require_answering(relative)
+        data = storage.read(relative)
+        if hashlib.sha256(data).hexdigest() != sha256:
+            raise SnapshotCorrupt(f"{relative} is not what its pointer or manifest names (SHA-256 differs)")
+        # A full disk is not a reason to withhold what was read.
+        with contextlib.suppress(StorageUnavailable), self._one_maker(path, len(data)) as draft:
+            draft.write_bytes(data)
+            self._name(draft, path)
+        return data
+
+    def verify(self, storage: Source, relative: str, sha256: str) -> bool:
+        """Whether the copy is intact, by its digest; a damaged one is removed, and none at all is intact."""
+        path = self._path(storage, relative)
+        try:
+            intact = FileDigests(0.0).intact(path, path.stat().st_size, sha256)
+        except FileNotFoundError:
+            return True
+        if not intact:
+            path.unlink(missing_ok=True)
+        return intact
+
+    def _path(self, storage: Source, relative: str) -> Path:
+        return self.folder / storage.identity / relative
+
+    def _usable(self, path: Path, size: int, sha256: str) -> bool:
+        """Whether an intact copy is there, which then stays for a while."""
+        try:
+            return self._use(path, size) and DIGESTS.intact(path, size, sha256)
+        except FileNotFoundError:  # it made room at this very moment
+            return False
+
+    def _use(self, path: Path, size: int) -> bool:
+        """Whether a copy of this size is there, and keep it for :data:`IN_USE_SECONDS` from now if so."""
+        try:
+            if path.stat().st_size != size:
+                return False
+            if not _used_within(path, _FRESH_SECONDS):
+                # The lock that it would be removed under: whoever makes room finds it in use, or this finds it gone. A disk
+                # that turned read-only has neither.
+                with contextlib.suppress(OSError), locked(self._locks / "use"):
+                    _mark_used(path)
+            return path.stat().st_size == size
+        except FileNotFoundError:
+            return False
+
+    @contextlib.contextmanager
+    def _one_maker(self, path: Path, size: int) -> Iterator[Path]:
+        """Reserve room for a copy while nobody else makes it, and give the path to write it to."""
+        name = hashlib.sha256(os.fsencode(path)).hexdigest()
+        draft = self._drafts / name
+        try:
+            with writing(path), locked(self._locks / f"{int(name[:8], 16) % _STRIPES:02x}"):
+                self._make_room(size)
+                try:
+                    yield draft
+                finally:
+                    if not path.exists():
+                        self.used -= size
+                    draft.unlink(missing_ok=True)
+        except DiskUnavailable as error:
+            self._refused_bytes, self.refusal = size, str(error)
+            raise
+
+    def _download(self, storage: Source, relative: str, draft: Path, size: int, sha256: str) -> None:
+        """Copy and check a file; a copy that came out damaged is made once more."""
+        for _ in range(_TRIES):
+            try:
+                storage.download(relative, draft, size)
+            except FileNotFoundError as error:
+                raise SnapshotCorrupt(f"{storage.url(relative)} is missing; verify the snapshot") from error
+            # By its inode and time, which it keeps with its name: the copy need not be read again to be used.
+            if DIGESTS.intact(draft, size, sha256):
+                return
+        raise SnapshotCorrupt(
+            f"{storage.url(relative)} is not what its manifest says (SHA-256 differs); verify the snapshot"
+        )
+
+    def _name(self, draft: Path, path: Path) -> None:
+        self.counts.fetched(draft.stat().st_size)
+        # Flushed before it is named: after a power cut a copy of the right size would be taken for complete.
+        with draft.open("rb") as stream:
+            os.fsync(stream.fileno())
+        _mark_used(draft)
+        while draft.exists():
+            path.parent.mkdir(parents=True, exist_ok=True)
+            with contextlib.suppress(
+                FileNotFoundError
+            ):  # the folder was empty, and was removed at this moment
+                draft.replace(path)
+        self._refused_bytes, self.refusal = 0, None
+
+    def _make_room(self, size: int) -> None:
+        """Count a copy that is to be made, and remove what was used longest ago where it does not fit."""
+        with self._counting:
+            if self.used + size > self.max_bytes or time.monotonic() - self._scanned > _SCAN_SECONDS:
+                self.used = self._evicted(self.max_bytes - size)
+                self._scanned = time.monotonic()
+            self.used += size
+
+    _scanned = float("-inf")
+
+    def _evicted(self, limit: int) -> int:
+        """Remove copies until the rest fits within a limit; return what is left."""
+        for draft in self._drafts.iterdir():
+            if not _used_within(draft, IN_USE_SECONDS):  # whoever wrote it is dead
+                draft.unlink(missing_ok=True)
+        copies = self._copies()
+        used = sum(size for _, size, _ in copies)
+        if used <= limit:
+            return used
+        # The catalogue is never marked as used, and is what a restart has to serve while the store is away: it goes last.
+        for _, size, path in sorted(copies, key=lambda copy: (copy[2].name == SAVED_CATALOGUE, copy)):
+            if used <= limit * _TARGET_SHARE:
+                break
+            with locked(self._locks / "use"):
+                if _used_within(path, IN_USE_SECONDS):
+                    continue
+                path.unlink(missing_ok=True)
+            used -= size
+            self.counts.evicted(size)
+            with contextlib.suppress(OSError):  # not empty yet
+                for parent in path.relative_to(self.folder).parents[:-1]:
+                    (self.folder / parent).rmdir()
+        return used
+
+    def _copies(self) -> list[tuple[float, int, Path]]:
+        found = []
+        for parent, folders, names in os.walk(self.folder):
+            if parent == str(self.folder):
+                folders[:] = [name for name in folders if not name.startswith(".")]
+                continue
+            for name in names:
+                path = Path(parent, name)
+                with contextlib.suppress(FileNotFoundError):
+                    status = path.stat()
+                    found.append((status.st_atime, status.st_size, path))
+        return found
+
+
+def _mark_used(path: Path) -> None:
+    """Record that a copy is used now, in its time of access: its time of modification says whether it was written."""
+    os.utime(path, ns=(time.time_ns(), path.stat().st_mtime_ns))
+
+
+def _used_within(path: Path, seconds: float) -> bool:
+    """Whether a copy was used or written lately; a time far in the future says that the clock was set back, no more."""
+    try:
+        status = path.stat()
+    except FileNotFoundError:
+        return False
+    now = time.time()
+    return abs(now - status.st_atime) < seconds or abs(now - status.st_mtime) < seconds

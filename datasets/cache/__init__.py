@@ -1,1 +1,0 @@
-"""Copies of a remote root on this machine: files compared with their digests, bounded in bytes."""
