@@ -323,6 +323,17 @@ _ALL: Final = (
         errors=("neighbours_not_ready",),
     ),
     Endpoint(
+        "research.regimes",
+        _RUN + "/regimes",
+        "A book in the halves of its record, in up and down markets, in calm and rough ones; and whether its record broke.",
+        "regimes",
+        Shape.OBJECT,
+        parameters=(p.ALPHA_PATH, p.BOOK, *_WINDOW, p.BENCHMARK, p.SNAPSHOT),
+        errors=("unknown_book", "benchmark_unavailable"),
+        datasets=("portfolio", "weekly_signal"),
+        allow_list=AllowListScope.RUNS,
+    ),
+    Endpoint(
         "research.exposures",
         _RUN + "/exposures",
         "What of a book's returns benchmarks and factors explain: coefficients, what is left, the profit of each.",

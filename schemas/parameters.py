@@ -275,6 +275,11 @@ BENCHMARKS: Final = Parameter(
     f"Symbols of `/v1/benchmarks`, at most {MAX_BENCHMARKS}, each regressed on by itself. `SPY` when left out, or the first one "
     "where the market data have no SPY.",
 )
+BENCHMARK: Final = Parameter(
+    "benchmark",
+    ParameterKind.TEXT,
+    "Symbol of `/v1/benchmarks` that makes the market. `SPY` when left out, or the first one where the market data have no SPY.",
+)
 ROLLING: Final = Parameter(
     "rolling",
     ParameterKind.INTEGER,

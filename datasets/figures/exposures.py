@@ -146,7 +146,8 @@ def exposures(ledger: Ledger, factors: Matrix, window: int, *, less_risk_free: b
     -------
     Exposures
         Parts are withheld with too few measured sessions, where the returns or a factor do not vary or the factors determine
-        one another (:func:`datasets.figures.newey_west.regress`), and when a session opens with equity not above 0.
+        one another (:func:`datasets.figures.newey_west.regress`), when a session opens with equity not above 0, and
+        when the ledger states no risk-free return.
 
     References
     ----------
@@ -157,6 +158,11 @@ def exposures(ledger: Ledger, factors: Matrix, window: int, *, less_risk_free: b
     returns = solvent_returns(ledger.starting, ledger.ending)
     if isinstance(returns, Unavailable):
         return Exposures(returns, returns, returns, returns, np.zeros(ledger.date.size, np.bool_))
+    if ledger.date.size and np.isnan(ledger.risk_free).all():
+        unstated = Unavailable(
+            "insufficient_data", "the ledger states no risk-free return, which is to be taken off"
+        )
+        return Exposures(unstated, unstated, unstated, unstated, np.zeros(ledger.date.size, np.bool_))
     explained = factors - ledger.risk_free[:, None] if less_risk_free else factors
     excess = returns - ledger.risk_free
     measured = ~(np.isnan(excess) | np.isnan(explained).any(axis=1))

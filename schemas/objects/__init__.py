@@ -16,6 +16,7 @@ from schemas.objects.history import HISTORY
 from schemas.objects.keys import KEY, KEY_USAGE, ME
 from schemas.objects.luck import CATALOGUE_LUCK, LUCK
 from schemas.objects.operations import OPERATIONS
+from schemas.objects.regimes import REGIMES
 from schemas.objects.research import PEERS
 from schemas.objects.rows import ROW_FIELDS
 
@@ -33,6 +34,7 @@ RESEARCH: Final[dict[str, Field]] = {
         LUCK,
         CATALOGUE_LUCK,
         EXPOSURES,
+        REGIMES,
         *HISTORY,
         *(family.payload for family in FAMILIES.values()),
     )

@@ -61,6 +61,7 @@ _OWN: Final[dict[str, tuple[Field, ...]]] = {
     "performance.audit": (_SOURCE_ALPHA_ID,),
     "research.luck": (_SOURCE_ALPHA_ID,),
     "research.exposures": (_SOURCE_ALPHA_ID,),
+    "research.regimes": (_SOURCE_ALPHA_ID,),
     **{family.endpoint: (_SOURCE_ALPHA_ID,) for family in FAMILIES.values()},
     "research.neighbours": NEIGHBOURS_META,
     "research.changes": (

@@ -72,6 +72,7 @@ CASES: Final[dict[str, Case]] = {
     "research.correlations": Case({}, {"alphas": f"{FULL},{PLAIN}"}),
     "research.contribution": Case(_ALPHA, {"alphas": f"{PLAIN},{UNDECIDED}"}),
     "research.luck.catalogue": Case(),
+    "research.regimes": Case(_ALPHA),
     "research.exposures": Case(_ALPHA),
     "research.screen": Case(),
     "research.changes": Case(),

@@ -8,7 +8,15 @@ import pytest
 
 from schemas.endpoint import AllowListScope, Endpoint, Shape
 from schemas.endpoints import ENDPOINTS
-from schemas.parameters import BENCHMARKS, FROM_SNAPSHOT, SNAPSHOT, TO_SNAPSHOT, Parameter, ParameterKind
+from schemas.parameters import (
+    BENCHMARK,
+    BENCHMARKS,
+    FROM_SNAPSHOT,
+    SNAPSHOT,
+    TO_SNAPSHOT,
+    Parameter,
+    ParameterKind,
+)
 from serve.pages.changes import START, Cursor
 from tests.contract.cases import CASES, OF_AN_ALPHA, WINDOWED, asked, every
 from tests.support.contract_app import FULL, HIDDEN, ContractApp
@@ -42,6 +50,8 @@ LISTS = {
     ParameterKind.CURSOR: (START.encode(), Cursor(1, 2, (3, 4, 5)).encode()),
 }
 """Texts of lists."""
+OF_WHAT_IS_THERE = {SNAPSHOT: (), FROM_SNAPSHOT: (), TO_SNAPSHOT: (), BENCHMARK: ("SPY",)}
+"""Names that have to be there; which snapshots are is asked in tests/contract/test_snapshots.py."""
 TAKING_PARAMETERS = tuple(e for e in ENDPOINTS.values() if e.query)
 
 
@@ -68,9 +78,8 @@ def lawful(parameter: Parameter) -> tuple[str, ...]:
         case ParameterKind.SYMBOLS | ParameterKind.ALPHAS | ParameterKind.CURSOR:
             return ("SPY", "SPY,SPY", " SPY\t") if parameter is BENCHMARKS else LISTS[parameter.kind]
         case ParameterKind.TEXT:
-            # Which snapshots there are is asked in tests/contract/test_snapshots.py.
             texts = ("", "a", "%", "_", "'", '"', "\\", "é", "\x00", "a" * 2000)
-            return () if parameter in (SNAPSHOT, FROM_SNAPSHOT, TO_SNAPSHOT) else texts
+            return OF_WHAT_IS_THERE.get(parameter, texts)
         case ParameterKind.BOOK:
             return ("long_short", "long_only")
         case ParameterKind.FORBIDDEN:

@@ -131,6 +131,14 @@ def test_a_book_in_debt_is_explained_by_nothing() -> None:
     }
 
 
+def test_a_book_without_a_stated_rate_is_explained_by_nothing() -> None:
+    book, factors = drawn(4, 100, 1)
+    book.risk_free[:] = np.nan
+    found = exposures(book, factors, 50, less_risk_free=False)
+    assert isinstance(found.fit, Unavailable)
+    assert "risk-free" in found.fit.text
+
+
 def test_factor_returns_between_two_sessions_are_compounded() -> None:
     returns = np.array([[0.01], [0.02], [np.nan], [0.04], [0.05]])
     at = days(8)[[0, 1, 3, 4]]

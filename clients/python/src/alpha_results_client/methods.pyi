@@ -91,6 +91,8 @@ class RunMethods(Generic[F]):
         """Drawdowns, tails, rolling figures and the Sharpe ratio under autocorrelation of one book."""
     def signal(self, *, snapshot: str | None = None) -> dict[str, Any]:
         """How fast the delivered score ages, its turnover-adjusted IC, its sides, and whether its deciles are in order."""
+    def regimes(self, book: str = 'long_short', *, start: Day | None = None, end: Day | None = None, benchmark: str | None = None, snapshot: str | None = None) -> dict[str, Any]:
+        """A book in the halves of its record, in up and down markets, in calm and rough ones; and whether its record broke."""
     def exposures(self, book: str = 'long_short', *, start: Day | None = None, end: Day | None = None, benchmarks: str | Sequence[str] | None = None, rolling: int = 252, snapshot: str | None = None) -> dict[str, Any]:
         """What of a book's returns benchmarks and factors explain: coefficients, what is left, the profit of each."""
     def readiness(self, *, snapshot: str | None = None) -> dict[str, Any]:
@@ -175,6 +177,8 @@ class AsyncRunMethods(Generic[F]):
         """Drawdowns, tails, rolling figures and the Sharpe ratio under autocorrelation of one book."""
     async def signal(self, *, snapshot: str | None = None) -> dict[str, Any]:
         """How fast the delivered score ages, its turnover-adjusted IC, its sides, and whether its deciles are in order."""
+    async def regimes(self, book: str = 'long_short', *, start: Day | None = None, end: Day | None = None, benchmark: str | None = None, snapshot: str | None = None) -> dict[str, Any]:
+        """A book in the halves of its record, in up and down markets, in calm and rough ones; and whether its record broke."""
     async def exposures(self, book: str = 'long_short', *, start: Day | None = None, end: Day | None = None, benchmarks: str | Sequence[str] | None = None, rolling: int = 252, snapshot: str | None = None) -> dict[str, Any]:
         """What of a book's returns benchmarks and factors explain: coefficients, what is left, the profit of each."""
     async def readiness(self, *, snapshot: str | None = None) -> dict[str, Any]:

@@ -1,0 +1,294 @@
+"""Whether a record is one: its halves, up and down markets, calm and rough ones, and a test for a break."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any, Final
+
+import numpy as np
+
+from datasets.figures.bands import LEVEL, SAMPLES, Places, mean_block_length, resampled_places
+from datasets.figures.equity import period_returns, solvent_returns
+from datasets.figures.exposures import Matrix
+from datasets.figures.run_figures import Ledger
+from datasets.figures.series import ROUNDING, SESSIONS_PER_YEAR, Dates, Flags, Floats, is_constant, measured
+from datasets.figures.unavailable import Unavailable, no_variation, too_few
+from datasets.figures.window import Window
+
+MIN_OBSERVATIONS: Final = 20
+"""Sessions of a regime, and observations of a test for a break, below which nothing is said."""
+VOLATILITY_SESSIONS: Final = 63
+"""Sessions of the benchmark that its volatility is measured over: a quarter."""
+_FIRST: Final = 0
+_LAST: Final = -1
+
+
+@dataclass(frozen=True, slots=True)
+class Break:
+    """The test that the mean of a series is one throughout.
+
+    Attributes
+    ----------
+    statistic
+        Largest absolute sum of deviations from the mean so far, over deviation x sqrt(observations).
+    p_value
+        Of a Brownian bridge.
+    date
+        Last day before the mean changed, if it did: where the sum is largest.
+    observations
+        Days or weeks measured.
+    """
+
+    statistic: float
+    p_value: float
+    date: str
+    observations: int
+
+
+@dataclass(frozen=True, slots=True)
+class Market:
+    """A benchmark at the sessions of a book, NaN where it is not known; each of shape (n_sessions,).
+
+    Attributes
+    ----------
+    returns
+        From the session before.
+    volatility
+        Deviation of the 63 returns before the session, so that it was known when the session began.
+    """
+
+    returns: Floats
+    volatility: Floats
+
+
+def find_break(days: Dates, series: Floats, what: str) -> Break | Unavailable:
+    """Test whether the mean of a series changed.
+
+    Parameters
+    ----------
+    days : Dates, shape (n_observations,)
+        Ascending.
+    series : Floats, shape (n_observations,)
+        NaN stands for null, and is left out.
+    what : str
+        Its observations in the plural.
+
+    Returns
+    -------
+    Break or Unavailable
+        ``insufficient_data`` with fewer than 20 observations; ``nonpositive_variance`` when they do not vary.
+
+    References
+    ----------
+    Ploberger and Krämer (1992), "The CUSUM Test with OLS Residuals", Econometrica 60. Observations are taken to be
+    uncorrelated.
+    """
+    from scipy.special import kolmogorov  # noqa: PLC0415 - slow to load: programs start without it
+
+    known = ~np.isnan(series)
+    values = series[known]
+    n = int(values.size)
+    if n < MIN_OBSERVATIONS:
+        return too_few(n, MIN_OBSERVATIONS, what)
+    if is_constant(values):
+        return no_variation(what)
+    residuals = values - values.mean()
+    path = np.abs(np.cumsum(residuals)) / math.sqrt(float(residuals @ residuals))
+    at = int(path.argmax())
+    return Break(float(path[at]), float(kolmogorov(path[at])), str(days[known][at]), n)
+
+
+def market_at(days: Dates, price: Floats, sessions: Dates) -> Market:
+    """Return what a benchmark did at the sessions of a book.
+
+    Parameters
+    ----------
+    days : Dates, shape (n_days,)
+        Ascending.
+    price : Floats, shape (n_days,)
+        Close of each, above 0.
+    sessions : Dates, shape (n_sessions,)
+        Ascending.
+
+    Returns
+    -------
+    Market
+        NaN on sessions that the benchmark does not have, or before which it has too few.
+    """
+    returns = np.concatenate([np.full(min(1, price.size), np.nan), period_returns(price[:-1], price[1:])])
+    before = np.full(price.size, np.nan)
+    if price.size > VOLATILITY_SESSIONS + 1:
+        windows = np.lib.stride_tricks.sliding_window_view(returns[1:-1], VOLATILITY_SESSIONS)
+        before[VOLATILITY_SESSIONS + 1 :] = windows.std(axis=1, ddof=1)
+    found = [np.full(sessions.size, np.nan) for _ in range(2)]
+    if price.size:
+        place = np.minimum(np.searchsorted(days, sessions), days.size - 1)
+        there = days[place] == sessions
+        for values, own in zip(found, (returns, before), strict=True):
+            values[there] = own[place[there]]
+    return Market(*found)
+
+
+def groups(returns: Floats, market: Market | None) -> dict[str, dict[str, Flags]]:
+    """Cut sessions into regimes.
+
+    Parameters
+    ----------
+    returns : Floats, shape (n_sessions,)
+        Of the book; the length alone counts.
+    market : Market or None
+        At the same sessions; None where there is no benchmark.
+
+    Returns
+    -------
+    dict of str to dict of str to Flags
+        Group -> regime -> which sessions; a session may be in none. Without a benchmark there are halves alone.
+    """
+    first = np.arange(returns.size) < returns.size // 2
+    found = {"halves": {"first": first, "second": ~first}}
+    if market is None:
+        return found
+    volatility = market.volatility
+    known = measured(volatility)
+    low, high = np.quantile(known, [1 / 3, 2 / 3]) if known.size else (math.nan, math.nan)
+    return {
+        **found,
+        "market": {"down": market.returns < 0, "up": market.returns > 0},
+        "volatility": {
+            "low": volatility <= low,
+            "middle": (volatility > low) & (volatility <= high),
+            "high": volatility > high,
+        },
+    }
+
+
+def regimes(ledger: Ledger, market: Market | None, seed: int) -> dict[str, Any]:
+    """Measure a book in each regime, with bands of its Sharpe ratios.
+
+    Samples are drawn of all sessions in blocks, each with the regime it is in, so that a band allows for autocorrelation and
+    for how many sessions of a regime there happened to be.
+
+    Parameters
+    ----------
+    ledger : Ledger
+        Sessions of the window.
+    market : Market or None
+        At the same sessions.
+    seed : int
+        Of the random numbers.
+
+    Returns
+    -------
+    dict
+        ``groups``, ``mean_block`` and ``withheld`` of the interface; JSON-ready.
+
+    References
+    ----------
+    Politis and Romano (1994), "The Stationary Bootstrap", Journal of the American Statistical Association 89.
+    """
+    returns = solvent_returns(ledger.starting, ledger.ending)
+    withheld: dict[str, str] = {}
+    reason: Unavailable | None = returns if isinstance(returns, Unavailable) else None
+    if not isinstance(returns, Unavailable):
+        known = ~np.isnan(returns)
+        returns = returns[known]
+        market = None if market is None else Market(market.returns[known], market.volatility[known])
+        if returns.size < 2 * MIN_OBSERVATIONS:
+            reason = too_few(int(returns.size), 2 * MIN_OBSERVATIONS, "daily returns")
+        elif is_constant(returns):
+            reason = no_variation("daily returns")
+    if reason is not None or isinstance(returns, Unavailable):
+        return {"groups": [], "mean_block": None, "withheld": {"groups": reason.text if reason else ""}}
+    mean_block = mean_block_length(returns)
+    draw = np.random.Generator(np.random.PCG64([seed, 3]))
+    places = resampled_places(draw, SAMPLES, returns.size, mean_block)
+    shown = [
+        _group(name, parts, returns, places, withheld) for name, parts in groups(returns, market).items()
+    ]
+    return {"groups": shown, "mean_block": mean_block, "withheld": withheld}
+
+
+def _group(
+    name: str, parts: Mapping[str, Flags], returns: Floats, places: Places, withheld: dict[str, str]
+) -> dict[str, Any]:
+    drawn = returns[places]
+    found, sampled, sharpes = [], [], []
+    for regime, flags in parts.items():
+        chosen = returns[flags]
+        entry: dict[str, Any] = {"name": regime, "sessions": int(chosen.size)}
+        sharpe = band = None
+        if chosen.size < MIN_OBSERVATIONS:
+            withheld[f"{name}.{regime}"] = too_few(int(chosen.size), MIN_OBSERVATIONS, "sessions").text
+        elif is_constant(chosen):
+            withheld[f"{name}.{regime}"] = no_variation("daily returns").text
+        else:
+            sharpe = float(chosen.mean() / chosen.std(ddof=1)) * math.sqrt(SESSIONS_PER_YEAR)
+            samples = _sharpes(drawn, flags[places])
+            band = _band(samples)
+            sampled.append(samples)
+        sharpes.append(sharpe)
+        known = sharpe is not None
+        found.append(
+            {
+                **entry,
+                "mean_return": float(chosen.mean()) * SESSIONS_PER_YEAR if known else None,
+                "volatility": float(chosen.std(ddof=1)) * math.sqrt(SESSIONS_PER_YEAR) if known else None,
+                "sharpe": sharpe,
+                "band": band,
+            }
+        )
+    difference = None
+    if sharpes[_FIRST] is not None and sharpes[_LAST] is not None:
+        difference = {
+            "sharpe": sharpes[_LAST] - sharpes[_FIRST],
+            "band": _band(sampled[_LAST] - sampled[_FIRST]),
+        }
+    return {"name": name, "regimes": found, "difference": difference}
+
+
+def _sharpes(drawn: Matrix, flags: Any) -> Floats:
+    """Return the Sharpe ratio of each sample over its sessions in a regime; NaN where they tell none."""
+    n = flags.sum(axis=1)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        mean = np.where(flags, drawn, 0.0).sum(axis=1) / n
+        deviations = np.where(flags, drawn - mean[:, None], 0.0)
+        deviation = np.sqrt(np.vecdot(deviations, deviations) / (n - 1))
+        found: Floats = (
+            mean / np.where(deviation > ROUNDING, deviation, np.nan) * math.sqrt(SESSIONS_PER_YEAR)
+        )
+    return found
+
+
+def _band(samples: Floats) -> dict[str, float] | None:
+    """Return the band of a figure; None where some samples do not determine it."""
+    if not np.isfinite(samples).all():
+        return None
+    lower, upper = np.quantile(samples, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
+    return {"lower": float(lower), "upper": float(upper), "level": LEVEL}
+
+
+def breaks(
+    ledger: Ledger | Unavailable, weeks: Dates, ic: Floats | Unavailable, window: Window
+) -> tuple[dict[str, Any], dict[str, str]]:
+    """Test the daily returns and the weekly coefficients of a window for a break.
+
+    Returns
+    -------
+    tuple of dict and dict
+        ``returns`` and ``ic`` of the interface, and the reason of each that is null.
+    """
+    found: dict[str, Break | Unavailable] = {
+        "returns": ledger if isinstance(ledger, Unavailable) else _of_returns(ledger),
+        "ic": ic
+        if isinstance(ic, Unavailable)
+        else find_break(weeks[window.rows(weeks)], ic[window.rows(weeks)], "weeks with a measured IC"),
+    }
+    shown = {name: None if isinstance(x, Unavailable) else asdict(x) for name, x in found.items()}
+    return shown, {f"breaks.{name}": x.text for name, x in found.items() if isinstance(x, Unavailable)}
+
+
+def _of_returns(ledger: Ledger) -> Break | Unavailable:
+    returns = solvent_returns(ledger.starting, ledger.ending)
+    return returns if isinstance(returns, Unavailable) else find_break(ledger.date, returns, "daily returns")
