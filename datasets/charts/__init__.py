@@ -1,7 +1,7 @@
-"""What draws the charts of results in a browser: the library, and the module that turns figures into its charts.
+"""What draws the charts of results in a browser: the library, and the modules that turn figures into its charts.
 
 The explorer and reports use the same. The library is Chart.js, whose one file a package brings; none of that package's code
-is run. `charts.js` beside this file is a module without imports that asks for nothing by itself.
+is run. The modules beside this file import one another alone, and ask for nothing.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from typing import Final
 
 _PACKAGE: Final = "chartkick"
 _LIBRARY: Final = "Chart.bundle.js"
+MODULES: Final = ("charts.js", "returns.js")
 
 
 def library() -> bytes:
@@ -20,6 +21,6 @@ def library() -> bytes:
     return Path(str(found.locate())).read_bytes()
 
 
-def module() -> bytes:
-    """Return the module of this project that makes charts of figures."""
-    return Path(__file__).with_name("charts.js").read_bytes()
+def modules() -> dict[str, bytes]:
+    """Return the modules of this project that make charts and sentences of figures: name -> text, each after those it imports."""
+    return {name: Path(__file__).with_name(name).read_bytes() for name in MODULES}

@@ -30,7 +30,7 @@ export function shown(value, digits = 3) {
 }
 
 /** A value of an axis, with as many decimals as its ticks need to differ. */
-function tick(value, at, ticks) {
+export function tick(value, at, ticks) {
   const step = ticks.length > 1 ? Math.min(...ticks.slice(1).map((one, i) => Math.abs(one.value - ticks[i].value))) : Math.abs(value) || 1;
   const places = Math.min(8, Math.max(0, Math.ceil(-Math.log10(step) - 1e-6)));
   return value.toLocaleString("en-GB", { minimumFractionDigits: places, maximumFractionDigits: places });
@@ -41,7 +41,7 @@ const percent = (value) => `${shown(value)} %`;
 
 // ---- what all charts share ----
 
-function base(theme, type = "line") {
+export function base(theme, type = "line") {
   return {
     type,
     data: { datasets: [] },
@@ -79,7 +79,7 @@ function base(theme, type = "line") {
   };
 }
 
-function axis(theme, title, more = {}) {
+export function axis(theme, title, more = {}) {
   return {
     grid: { color: theme.grid, drawTicks: false },
     border: { display: false },
@@ -102,7 +102,7 @@ function growthAxis(theme, log, more = {}) {
   });
 }
 
-function timeAxis(theme, title) {
+export function timeAxis(theme, title) {
   return axis(theme, title, {
     type: "time",
     time: {
@@ -115,7 +115,7 @@ function timeAxis(theme, title) {
   });
 }
 
-function line(label, x, y, colour, more = {}) {
+export function line(label, x, y, colour, more = {}) {
   return {
     label,
     data: x.map((at, i) => ({ x: at, y: y[i] })),
@@ -126,7 +126,7 @@ function line(label, x, y, colour, more = {}) {
   };
 }
 
-function withTips(config, write) {
+export function withTips(config, write) {
   config.options.plugins.tooltip.callbacks.label = (item) => {
     const text = write(item);
     return text === null ? undefined : ` ${item.dataset.label}: ${text}`;
@@ -177,7 +177,7 @@ export function equity({ book, rows, benchmark = null, log = false }, theme) {
     drawdown: axis(theme, "drawdown (%)", {
       axis: "y",
       stack: "panels",
-      stackWeight: 1.2,
+      stackWeight: 1.6,
       weight: 1,
       max: 0,
       offset: false,
@@ -277,7 +277,7 @@ export function weeklyIc({ weekly, span, test = null, over = "Mean of the whole 
   ];
   config.options.scales = {
     x: timeAxis(theme, "week"),
-    y: axis(theme, "rank IC (correlation)", { ticks: { callback: tick, maxTicksLimit: 7 } }),
+    y: axis(theme, "rank IC", { ticks: { callback: tick, maxTicksLimit: 7 } }),
   };
   hideFromReader(config, (dataset) => Boolean(dataset.edge));
   withTips(config, (item) =>
@@ -294,7 +294,7 @@ export function weeklyIc({ weekly, span, test = null, over = "Mean of the whole 
   };
 }
 
-function bars({ title, about, labels, values, colours, x, y, write, table }, theme, horizontal = false) {
+export function bars({ title, about, labels, values, colours, x, y, write, table }, theme, horizontal = false) {
   const config = base(theme, "bar");
   config.data.labels = labels;
   config.data.datasets = [
@@ -322,7 +322,7 @@ export function deciles({ buckets }, theme) {
       values,
       colours: values.map((value) => (value < 0 ? theme.negative : theme.series[0])),
       x: "decile of the score, lowest first",
-      y: "mean forward return (% a week)",
+      y: "return (% a week)",
       write: (value, i) => [`${percent(value)} a week`, `${buckets[i].n_return_obs} returns in ${buckets[i].weeks} weeks`],
       table: {
         columns: ["bucket", "mean_forward_return (ratio)", "mean_score_z (standard deviations)", "ic (correlation)", "mean_n_symbols (count)", "n_return_obs (count)", "weeks (count)"],
@@ -342,7 +342,7 @@ export function termStructure({ points }, theme) {
       labels: points.map((point) => `${point.horizon_weeks}`),
       values: points.map((point) => point.mean_ic),
       x: "holding period (weeks)",
-      y: "mean rank IC (correlation)",
+      y: "mean rank IC",
       write: (value, i) => [shown(value), `${points[i].weeks} weeks measured`],
       table: {
         columns: ["horizon_weeks (weeks)", "mean_ic (correlation)", "weeks (count)"],
@@ -388,7 +388,7 @@ export function turnover({ rows }, theme) {
       values,
       colours: theme.series[3],
       x: "month",
-      y: "one-sided turnover (% of equity a month)",
+      y: "turnover (% a month)",
       write: (value) => `${percent(value)} of equity`,
       table: { columns: ["month", "turnover (ratio, sum of the sessions)"], rows: labels.map((m, i) => [m, [...months.values()][i]]) },
     },
@@ -420,21 +420,21 @@ export function exposures({ rows }, theme) {
   };
 }
 
-/** names: [{symbol, net_pnl}] in any order; the best and the worst of them are shown. */
-export function bestAndWorst({ names, count = 8 }, theme) {
+/** names: [{symbol, net_pnl}] in any order; the best and the worst of them are shown, in parts of the equity that the day `since` opened with. */
+export function bestAndWorst({ names, equity, since, count = 8 }, theme) {
   const sorted = [...names].sort((a, b) => b.net_pnl - a.net_pnl || (a.symbol < b.symbol ? -1 : 1));
   const picked = sorted.length > 2 * count ? [...sorted.slice(0, count), ...sorted.slice(-count)] : sorted;
   return bars(
     {
       title: "Best and worst names",
-      about: `Net profit and loss of ${names.length} names; the best is ${sorted[0]?.symbol}, the worst ${sorted.at(-1)?.symbol}.`,
+      about: `Net profit of ${names.length} names, in parts of the equity at the open of ${since}; the best is ${sorted[0]?.symbol}, the worst ${sorted.at(-1)?.symbol}.`,
       labels: picked.map((name) => name.symbol),
-      values: picked.map((name) => name.net_pnl),
+      values: picked.map((name) => (name.net_pnl / equity) * PERCENT),
       colours: picked.map((name) => (name.net_pnl < 0 ? theme.negative : theme.positive)),
       x: "",
-      y: "net profit and loss (base currency)",
-      write: (value) => `${shown(value, 5)} in base currency`,
-      table: { columns: ["symbol", "net_pnl (base currency)"], rows: sorted.map((name) => [name.symbol, name.net_pnl]) },
+      y: "net profit (% of equity)",
+      write: (value) => percent(value),
+      table: { columns: ["symbol", "net_pnl (base currency)", "share of equity (ratio)"], rows: sorted.map((name) => [name.symbol, name.net_pnl, name.net_pnl / equity]) },
     },
     theme,
     true,

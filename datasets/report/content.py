@@ -104,6 +104,8 @@ def content(
         "luck": luck(run, book, window),
         "weekly": weekly(run, metrics["nwt"]["ic"], window),
         "equity": equity(run, book, window),
+        "risk": risk(run, book, window),
+        "costs": costs(run, book, window),
         "benchmark": benchmark(run, book, market_data, symbol, window),
         "names": names(run, book, window),
         "holdings": holdings(run, book, window),
@@ -151,6 +153,31 @@ def equity(run: Snapshot, book: str, window: Window) -> Content:
         )
     summary = summarised(rows["date"].to_numpy(), sessions, curve)
     return {"columns": columns(rows.select(_CURVE)), "summary": json_ready(asdict(summary))}
+
+
+def risk(run: Alpha, book: str, window: Window) -> Content:
+    """Return the risk of a book, as the interface answers it."""
+    if not window.whole:
+        return withheld("figures of risk are of the whole run")
+    if not run.has_rows("portfolio", book):
+        return withheld("the run sealed no daily ledger of this book")
+    found = _with_reasons(run.risk(book))
+    return found if found["drawdowns"] is not None else withheld(found["reasons"]["drawdowns"])
+
+
+def costs(run: Alpha, book: str, window: Window) -> Content | None:
+    """Return the costs of a book, as the interface answers them; None of a window or without a ledger."""
+    if not window.whole or not run.has_rows("portfolio", book):
+        return None
+    return _with_reasons(run.costs(book))
+
+
+def _with_reasons(figures: Content) -> Content:
+    """Return figures with their reasons under another name: `withheld` stands for a whole part that a sheet does not show."""
+    return {
+        **{name: value for name, value in figures.items() if name != "withheld"},
+        "reasons": figures["withheld"],
+    }
 
 
 def weekly(run: Snapshot, test: Content | None, window: Window) -> Content:

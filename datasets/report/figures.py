@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 from markupsafe import Markup
@@ -21,15 +22,18 @@ _LABELS: Final = {
     "max_drawdown": "Max drawdown, in equity",
     "max_drawdown_pct": "Max drawdown",
     "turnover": "Turnover",
-    "hit_rate": "Hit rate",
+    "hit_rate": "Weeks with IC above 0",
     "dispersion": "Deviation of the weekly IC",
     "coverage": "Coverage",
     "sharpe": "Sharpe ratio",
-    "annualised_return": "Return a year",
-    "volatility": "Volatility a year",
+    "annualised_return": "Return (CAGR)",
+    "volatility": "Volatility",
+    "sortino": "Sortino ratio",
 }
-_SHARES: Final = frozenset({"annualised_return", "volatility", "hit_rate"})
-"""Figures with a band that are written as per cent."""
+_SHARES: Final = {"annualised_return": "% a year", "volatility": "% a year", "hit_rate": "% of weeks"}
+"""Figures that are parts of something, and what they are called as per cent of it."""
+_MONEY: Final = {"pnl": "% of initial equity", "max_drawdown": "% of initial equity"}
+"""The same of amounts, in a ledger that opens with 1: their unit is a ratio then."""
 _STANDING: Final = {
     Checked.REPRODUCED: "sealed, and reproduced from its tables",
     Checked.COMPUTED: "computed",
@@ -45,6 +49,7 @@ _UNITS: Final = {
     "base_currency_units": "",
 }
 """What is written behind a value; a ratio is written as it is."""
+_TWO_DECIMALS: Final = frozenset({"percentage_points", "per_year", "period_sum"})
 
 
 def label(name: str) -> str:
@@ -84,16 +89,48 @@ def fixed(value: float | None) -> Markup:
     )
 
 
-def entry(found: Mapping[str, Any]) -> Markup:
-    """Return the value of a statistic with its unit; its reason where it is withheld."""
+def entry(found: Mapping[str, Any], name: str = "", *, unit: bool = True) -> Markup:
+    """Return the value of a statistic, with its unit unless the head of its column has that; its reason where it is withheld."""
     value = found["value"]
     if value is None:
         return withheld(found.get("withheld_reason"))
-    digits = 2 if found["unit"] == "percentage_points" else None
-    shown = f"{value:,.{digits}f}" if digits is not None else written(value)
-    unit = _UNITS.get(found["unit"], " " + found["unit"].replace("_", " "))
+    share = found["unit"] == "ratio" and name in _SHARES | _MONEY
+    if share:
+        shown = f"{100 * value:,.2f}"
+    else:
+        shown = f"{value:,.2f}" if found["unit"] in _TWO_DECIMALS else written(value)
+    behind = " %" if share else _UNITS.get(found["unit"], " " + found["unit"].replace("_", " "))
     mark = Markup(' <span class="withheld">stated</span>') if found["checked"] == Checked.STATED else ""
-    return Markup('<data value="{}">{}</data>{}{}').format(repr(value), shown, unit, mark)
+    return Markup('<data value="{}">{}</data>{}{}').format(repr(value), shown, behind if unit else "", mark)
+
+
+def unit(found: Iterable[Mapping[str, Any] | None], name: str) -> str:
+    """Return the unit that all of some statistics are in, as it stands at the head of their row or column; "" where they differ."""
+    units = {_unit(one, name) for one in found if one and one["value"] is not None}
+    return units.pop() if len(units) == 1 else ""
+
+
+def _unit(found: Mapping[str, Any], name: str) -> str:
+    if found["unit"] == "ratio":
+        return (_SHARES | _MONEY).get(name, basis(found))
+    return _UNITS.get(found["unit"], str(found["unit"]).replace("_", " ")).strip()
+
+
+def basis(found: Mapping[str, Any]) -> str:
+    """Return over what a figure is stated: a year, a period; nothing where neither makes sense."""
+    return {"annualised": "annualised", "per_period": "per period"}.get(found["annualisation"], "")
+
+
+def day(text: str) -> str:
+    """Return a day, or the day of an instant, as people write it.
+
+    Examples
+    --------
+    >>> day("2023-01-31"), day("2026-11-04T21:02:54Z")
+    ('31 Jan 2023', '4 Nov 2026')
+    """
+    found = dt.date.fromisoformat(text[:10])
+    return f"{found.day} {found:%b %Y}"
 
 
 def standing(found: Mapping[str, Any]) -> str:
@@ -115,9 +152,9 @@ def measured(found: Mapping[str, Any], name: str) -> Markup:
     return Markup('<data value="{}">{}</data>{}').format(repr(value), written(value, 6), behind)
 
 
-def banded(name: str, value: float) -> Markup:
-    """Return a figure of the bands as it is written elsewhere on the sheet."""
-    if name in _SHARES:
+def banded(name: str, value: float, equity_basis: float) -> Markup:
+    """Return a figure of the bands as it is written elsewhere on the sheet, of books that open with the equity given."""
+    if name in _SHARES or (name in _MONEY and equity_basis == 1):
         return percent(value)
     return points(value) if name == "max_drawdown_pct" else number(value)
 
@@ -128,8 +165,8 @@ def span(window: Mapping[str, str | None] | None) -> str:
         return "the whole run"
     first, last = window["from"], window["to"]
     if first is None:
-        return f"the days up to {last}"
-    return f"{first} to {last}" if last is not None else f"the days from {first} on"
+        return f"the days up to {day(last or '')}"
+    return f"{day(first)} to {day(last)}" if last is not None else f"the days from {day(first)} on"
 
 
 def withheld(reason: str | None) -> Markup:

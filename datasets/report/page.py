@@ -22,6 +22,7 @@ from schemas.project import NAME, UNKNOWN, project_version
 
 _HERE: Final = Path(__file__).parent
 _EXPORT: Final = re.compile(r"^export (?=(async )?(function|const|class)\b)", re.MULTILINE)
+_IMPORT: Final = re.compile(r"^import .*\n", re.MULTILINE)
 _MAKERS: Final = re.compile(r"^export (?:async )?function (\w+)", re.MULTILINE)
 _END_OF_SCRIPT: Final = re.compile(r"<(?=/script|!--)", re.IGNORECASE)
 
@@ -70,9 +71,9 @@ def render(sheets: Sequence[Content], compared: Content | None = None) -> str:
 
 def _makers() -> str:
     """Return the makers of charts as a script that defines the global `charts`: a file has no modules to import."""
-    module = charts.module().decode()
-    names = ", ".join(_MAKERS.findall(module))
-    return f"const charts = (() => {{\n{_EXPORT.sub('', module)}\nreturn {{ {names} }};\n}})();\n"
+    text = _IMPORT.sub("", b"".join(charts.modules().values()).decode())
+    names = ", ".join(_MAKERS.findall(text))
+    return f"const charts = (() => {{\n{_EXPORT.sub('', text)}\nreturn {{ {names} }};\n}})();\n"
 
 
 def _script(text: str) -> str:
@@ -104,6 +105,9 @@ def _templates() -> Environment:
         "points": figures.points,
         "percent": figures.percent,
         "entry": figures.entry,
+        "unit": figures.unit,
+        "basis": figures.basis,
+        "day": figures.day,
         "measured": figures.measured,
         "span": figures.span,
         "standing": figures.standing,

@@ -30,7 +30,8 @@
     rankAutocorrelation: (sheet, theme) => charts.rankAutocorrelation({ points: sheet.metrics.panel.rank_autocorrelation }, theme),
     turnover: (sheet, theme) => charts.turnover({ rows: rows(sheet.equity.columns) }, theme),
     exposures: (sheet, theme) => charts.exposures({ rows: rows(sheet.equity.columns) }, theme),
-    bestAndWorst: (sheet, theme) => charts.bestAndWorst({ names: rows(sheet.names.columns), count: 10 }, theme),
+    bestAndWorst: (sheet, theme) => charts.bestAndWorst({ names: rows(sheet.names.columns), equity: sheet.equity.summary.starting_equity, since: sheet.equity.summary.first_date, count: 5 }, theme),
+    distribution: (sheet, theme) => charts.distribution({ rows: rows(sheet.equity.columns) }, theme),
     curves: (_, theme) =>
       charts.curves({ curves: compared.together.curves.map(({ name, columns }) => ({ name, points: rows(columns) })), emphasised: compared.together.combined }, theme),
   };
@@ -80,6 +81,39 @@
       new Chart(canvas, config);
     }
   };
+
+  const element = (name, text, heading = false) => {
+    const made = document.createElement(name);
+    made.textContent = text;
+    if (heading) made.scope = "row";
+    return made;
+  };
+
+  // What an alpha comes to, in sentences.
+  for (const list of document.querySelectorAll("[data-conclusions]")) {
+    const sheet = sheets[Number(list.dataset.conclusions)];
+    const told = charts.conclusions({
+      book: sheet.book,
+      test: sheet.metrics.nwt.ic,
+      rows: sheet.equity.columns ? rows(sheet.equity.columns) : null,
+      benchmark: sheet.benchmark.columns ? { symbol: sheet.benchmark.symbol, points: growth(sheet.benchmark.columns) } : null,
+      deciles: sheet.metrics.ic_deciles,
+      names: sheet.names.columns ? rows(sheet.names.columns) : null,
+      costs: sheet.costs,
+    });
+    for (const { about, text } of told) list.appendChild(element("li", text)).dataset.about = about;
+  }
+
+  // Returns of months and years.
+  for (const table of document.querySelectorAll("[data-months]")) {
+    const years = charts.calendar(rows(sheets[Number(table.dataset.months)].equity.columns)) ?? [];
+    const percent = (value) => (value === null ? "" : (value * 100).toFixed(1));
+    table.createTHead().insertRow().append(...["", ...charts.months(), "Year"].map((name) => element("th", name)));
+    const body = table.createTBody();
+    for (const { year, months, total } of years.reverse()) {
+      body.insertRow().append(element("th", year, true), ...[...months, total].map((value) => element("td", percent(value))));
+    }
+  }
 
   draw();
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", draw);

@@ -7,6 +7,7 @@ behind the `#` of the address, which no browser sends; it stays in the session s
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -47,9 +48,16 @@ def _files() -> tuple[PageFile, ...]:
             )
             for path in own
         ),
-        PageFile(f"{PAGE_PATH}/charts.js", "text/javascript", charts.module),
+        *(
+            PageFile(f"{PAGE_PATH}/{name}", "text/javascript", partial(_module, name))
+            for name in charts.MODULES
+        ),
         PageFile(f"{PAGE_PATH}/chart.js", "text/javascript", charts.library),
     )
+
+
+def _module(name: str) -> bytes:
+    return charts.modules()[name]
 
 
 FILES: Final = _files()

@@ -13,6 +13,7 @@ from playwright.sync_api import Browser, BrowserContext, sync_playwright
 from tests.browser.visit import Site, Visit, issued
 from tests.support import contract_app
 from tests.support.server import served
+from tests.support.waiting import eventually
 
 FLAGS: Final = (
     "--headless",
@@ -34,7 +35,10 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     with served(
         root, "--explorer", variables={"ALPHA_RESULTS_MARKET_DATA": str(prices)}, log=folder / "log"
     ) as (_, base):
-        yield Site(base, root, issued(root))
+        made = Site(base, root, issued(root))
+        # Until then a section that compares says that it waits, and the browser's console that it was refused.
+        eventually(lambda: "data" in made.ask(f"alphas/{contract_app.FULL}/neighbours"))
+        yield made
 
 
 @pytest.fixture(scope="session")

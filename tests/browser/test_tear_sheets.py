@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -77,12 +78,15 @@ def test_every_chart_of_a_whole_run_is_drawn(context: BrowserContext, folder: Pa
     page, _, _ = opened(context, folder / f"{FULL}.html")
     kinds = [chart["kind"] for chart in drawn(page)]
     assert kinds == [
-        "equity", "weeklyIc", "deciles", "termStructure", "rankAutocorrelation", "turnover", "exposures", "bestAndWorst",
+        "equity", "weeklyIc", "deciles", "termStructure", "rankAutocorrelation", "turnover", "exposures", "distribution", "bestAndWorst",
     ]  # fmt: skip
     # Its Sharpe ratio is below zero, so no record is long enough; everything else of a whole run is there.
     withheld = page.locator(".withheld")
-    # The track record, on returns and on excess returns.
-    assert withheld.count() == page.locator("[data-luck*=minimum_track_record] .withheld").count() == 2
+    # The track record, on returns and on excess returns, and the first of them once more on the second page.
+    assert page.locator("[data-luck*=minimum_track_record] .withheld").count() == 2
+    assert withheld.count() == 3
+    assert page.locator("[data-conclusions] li").count() >= 4
+    assert page.locator("[data-months] tbody tr").count() >= 1
     data = json.loads(page.locator("#data").text_content() or "")
     shown = page.locator('[data-figure="core.icir"] data').get_attribute("value")
     assert shown == repr(data["sheets"][0]["metrics"]["core"]["icir"]["value"])
@@ -121,4 +125,5 @@ def test_a_sheet_is_printed_in_the_colours_of_paper_whatever_the_screen_has(
 def test_a_sheet_is_printed_by_the_command(folder: Path) -> None:
     printed = (folder / f"{FULL}.pdf").read_bytes()
     assert printed.startswith(b"%PDF-")
-    assert printed.count(b"/Subtype /Image") >= 8, "every chart is a picture in it"
+    assert printed.count(b"/Subtype /Image") >= 9, "every chart is a picture in it"
+    assert len(re.findall(rb"/Type /Page\b", printed)) == 2

@@ -18,6 +18,19 @@ LOADED: Final = "html[data-ready]:not(:has([aria-busy=true]))"
 """Matches when every section has its answer."""
 
 
+def read(page: Page) -> None:
+    """Scroll through a page until nothing of it is left to load, and back to its top."""
+    page.wait_for_selector(LOADED, state="attached")
+    at, end = 0, 1
+    while at < end:
+        end = page.evaluate(f"() => {{ scrollTo(0, {at}); return document.documentElement.scrollHeight; }}")
+        page.evaluate("() => new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))")
+        page.wait_for_selector(LOADED, state="attached")
+        at += 500
+    page.evaluate("() => scrollTo(0, 0)")
+    page.wait_for_selector(LOADED, state="attached")
+
+
 def issued(root: Path, **grants: Any) -> str:
     """Issue a key with the grants given; on a thread, for the browser's driver has the event loop of this one."""
     access = AccessSettings.from_environment({}, str(root))
@@ -55,10 +68,26 @@ class Visit:
         return any(f"the server responded with a status of {status} " in line for status in self.refusals)
 
     def open(self, view: str, key: str | None = None) -> Page:
-        """Go to a view as from a link with a key, and wait until everything is there."""
+        """Go to a view as from a link with a key, read it to its end, and wait until everything is there."""
+        self.begin(view, key)
+        self.read()
+        return self.page
+
+    def begin(self, view: str, key: str | None = None) -> Page:
+        """Go to a view, and wait until what its first screen needs is there."""
         self.page.goto(f"{self.site.base}/explorer#key={key or self.site.key}&{view}")
         self.settle()
         return self.page
+
+    def read(self) -> None:
+        """Scroll to the end and back: sections with calls of their own load when they come near the screen."""
+        read(self.page)
+
+    @property
+    def calls(self) -> list[str]:
+        """Paths and parameters of every call of the interface so far."""
+        start = f"{self.site.base}/v1/"
+        return [request.url.removeprefix(start) for request in self.requests if request.url.startswith(start)]
 
     def settle(self) -> None:
         """Wait until every section has its answer."""

@@ -19,7 +19,7 @@ from click.testing import CliRunner, Result
 import datasets
 from datasets.__main__ import cli
 from datasets.report.content import content
-from datasets.report.figures import written
+from datasets.report.figures import day, written
 from datasets.report.page import render
 from tests.support import contract_app
 from tests.support.application import running
@@ -216,7 +216,7 @@ def test_everything_in_a_sheet_of_a_window_is_of_that_window(
         core["ic"]["value"],
     )
     assert "window_lifetime_only" not in page.text
-    assert f"Window: {first} to {last}." in page.text
+    assert "Window: 1 Nov 2021 to 28 Feb 2022." in page.text
 
 
 def test_a_comparison_of_a_window_is_that_of_the_interface(
@@ -234,7 +234,7 @@ def test_a_comparison_of_a_window_is_that_of_the_interface(
     together = compared["together"]["figures"][-1]
     assert {name: together[name] for name in answer["with"]} == pytest.approx(answer["with"], rel=1e-9)
     assert compared["together"]["first_date"] == answer["first_date"]
-    assert page.text.count("Window: the days from 2021-12-01 on.") == 4
+    assert page.text.count("Window: the days from 1 Dec 2021 on.") == 4
 
 
 def test_a_window_without_a_session_says_so_everywhere(root: Path, market: Path, tmp_path: Path) -> None:
@@ -258,7 +258,7 @@ def test_the_benchmark_in_a_sheet_is_that_of_the_interface(
         f"/v1/benchmarks/{found['symbol']}/daily?from={days[0]}&to={days[-1]}&limit=5000", api.key()
     )
     is_that_of_the_interface_from_the_close_before(found, answer)
-    assert f"counts from its close of {found['summary']['previous_date']}" in page.text
+    assert f"counts from its close of {day(found['summary']['previous_date'])}" in page.text
 
 
 def is_that_of_the_interface_from_the_close_before(found: Any, answer: Any) -> None:
@@ -432,3 +432,31 @@ def test_days_of_a_sheet_are_written_as_days(root: Path) -> None:
     assert [dt.date.fromisoformat(day) for day in sheet["equity"]["columns"]["date"]]
     assert sheet["book"] == "long_only"
     assert sheet["benchmark"] == {"withheld": "no market data was given (--market-data)"}
+
+
+def test_risk_and_costs_in_a_sheet_are_those_of_the_interface(
+    root: Path, api: ApiClient, tmp_path: Path
+) -> None:
+    page = written_page(root, tmp_path, FULL)
+    (sheet,) = json.loads(page.data)["sheets"]
+    for family in ("costs", "risk"):
+        answer = api.json(f"/v1/alphas/{FULL}/{family}?book=long_short", api.key())["data"]
+        reasons = answer.pop("withheld")
+        assert sheet[family] == {**answer, "reasons": reasons}
+    assert {repr(answer[name]) for name in ("annualised_return", "volatility", "sortino")} <= set(
+        page.numbers
+    )
+
+
+def test_days_are_written_for_people_and_no_instant_is_shown(root: Path, tmp_path: Path) -> None:
+    page = written_page(root, tmp_path, FULL)
+    shown = page.text.partition("Audit and warnings")[0]
+    assert not re.search(r"\d{4}-\d\d-\d\dT", shown)
+    assert f"published {dt.datetime.now(dt.UTC).day} " in shown
+
+
+def test_a_comparison_has_a_unit_for_each_figure(root: Path, tmp_path: Path) -> None:
+    page = written_page(root, tmp_path, FULL, PLAIN)
+    table = page.text.partition("Was it luck?")[0]
+    assert "Profit % of initial equity" in table
+    assert "Sharpe ratio annualised" in table

@@ -3,6 +3,7 @@
 import { get } from "./api.js";
 import { shown } from "./charts.js";
 import { choice, el, segments, table } from "./dom.js";
+import { decimals, fixed, numbers } from "./figures.js";
 import { panel } from "./panel.js";
 
 const BY = [["returns", "Returns"], ["scores", "Scores"], ["holdings", "Holdings"]];
@@ -22,15 +23,9 @@ function told(value) {
 
 export function about({ path, id, head }) {
   const made = panel("Description", {
-    id: "about", wide: true,
+    id: "about", wide: true, room: 0,
     load: async () => {
-      const { data, meta } = await get(path);
-      const tags = [...(data.classification.tags ?? []), data.classification.structure, data.classification.method].filter(Boolean);
-      head.replaceChildren(
-        el("h1", {}, data.name),
-        el("p", { class: "fine" }, el("code", {}, id), ` snapshot ${meta.snapshot} · published ${meta.published_at.slice(0, 10)}`),
-        data.tldr ? el("p", { class: "tldr" }, data.tldr) : "",
-        el("p", { class: "tags" }, [...new Set(tags)].map((tag) => el("span", {}, words(tag)))));
+      const { data } = await get(path);
       const parts = ["thesis", "signal", "parameters", "data_requirements", "source_papers", "copyright"];
       return {
         content: el("div", { class: "texts" }, parts.map((part) => [part, told(data[part])]).filter(([, text]) => text !== null)
@@ -38,10 +33,48 @@ export function about({ path, id, head }) {
       };
     },
   });
-  return { about: made };
+
+  /** Fill the top of the page; where the description may not be read, its section says so. */
+  async function fill() {
+    const found = await get(path).catch(() => null);
+    if (found === null) return;
+    const { data, meta } = found;
+    const tags = [...(data.classification.tags ?? []), data.classification.structure, data.classification.method].filter(Boolean);
+    head.replaceChildren(
+      el("h1", {}, data.name),
+      data.tldr ? el("p", { class: "tldr" }, data.tldr) : "",
+      el("p", { class: "tags" }, el("code", {}, id), el("small", {}, `snapshot ${meta.snapshot} · published ${meta.published_at.slice(0, 10)}`),
+        [...new Set(tags)].map((tag) => el("span", {}, words(tag)))));
+  }
+
+  return { about: { ...made, head: fill } };
 }
 
-const BAND_UNITS = { pnl: "equity units", max_drawdown: "equity units", max_drawdown_pct: "%", annualised_return: "a year", volatility: "a year", turnover: "a year" };
+/** A figure's band: its title, its unit, and what its values are multiplied by. */
+const BANDS = {
+  sharpe: ["Sharpe ratio", "annualised"],
+  excess_sharpe: ["Excess Sharpe", "annualised"],
+  annualised_return: ["Return (CAGR)", "% a year", 100],
+  volatility: ["Volatility", "% a year", 100],
+  pnl: ["Profit", "equity"],
+  max_drawdown: ["Max drawdown, in equity", "equity"],
+  max_drawdown_pct: ["Max drawdown", "% of the peak"],
+  turnover: ["Turnover", "times equity a year"],
+  ic: ["Mean IC", "correlation"],
+  icir: ["ICIR", "annualised"],
+  hit_rate: ["Weeks with IC above 0", "% of weeks", 100],
+  dispersion: ["Deviation of the weekly IC", "correlation"],
+};
+
+/** The same of amounts, in a ledger that opens with 1. */
+const SHARES = { pnl: ["Profit", "% of initial equity", 100], max_drawdown: ["Max drawdown, in equity", "% of initial equity", 100] };
+
+/** One end of a band, with the decimals of its row. */
+function banded(row, side, known) {
+  if (row.estimate === null) return "–";
+  const times = known[row.figure]?.[2] ?? 1;
+  return fixed(row[side] * times, decimals([row.lower, row.estimate, row.upper].map((value) => value * times)));
+}
 
 /** How the trials were counted, in words. */
 const TRIALS = {
@@ -51,13 +84,15 @@ const TRIALS = {
 };
 
 /** Whether the record may be luck; served as research.luck. */
-export function luck({ caller, path, id, state, window }) {
+export function luck({ caller, path, id, state, window, metrics }) {
   if (!caller.callable_endpoints.includes("research.luck")) return {};
   const made = panel("Was it luck?", {
-    id: "luck", file: `${id}-luck`, wide: true,
+    id: "luck", file: `${id}-luck`, wide: true, lazy: true, room: 0,
     about: "The Sharpe ratio against the trials it was picked from, the record it takes, and 95 % bands by the stationary bootstrap, of the book and window picked.",
     load: async () => {
       const { data } = await get(`${path}/luck`, { book: state.book, ...window() });
+      const opensWithOne = await metrics().then((found) => found.data.core.pnl.unit === "ratio", () => false);
+      const known = opensWithOne ? { ...BANDS, ...SHARES } : BANDS;
       const why = (name, member) => data.withheld[`${name}.${member}`] ?? data.withheld[name] ?? "The interface gives no value.";
       const fact = (title, value, unit, name, member) => el("div", { class: "tile", "data-figure": `${name}.${member}`, "data-value": value },
         el("span", { class: "label" }, title),
@@ -77,10 +112,9 @@ export function luck({ caller, path, id, state, window }) {
             fact("Record the excess takes", excess.minimum_track_record.years, `years, at ${shown(least.confidence * 100)} % confidence`, "excess.minimum_track_record", "years"),
             fact("Overfitting", overfitting?.probability ?? null, `probability, ${overfitting?.trials} trials in ${overfitting?.splits} splits`, "overfitting", "probability")),
           table("Bootstrap bands", [
-            { title: "Figure", unit: null, make: (row) => [words(row.figure), BAND_UNITS[row.figure] ? el("small", {}, ` ${BAND_UNITS[row.figure]}`) : ""] },
-            { title: "Lower", number: true, make: (row) => (row.estimate === null ? "–" : shown(row.lower)) },
-            { title: "Estimate", number: true, make: (row) => (row.estimate === null ? "–" : shown(row.estimate)) },
-            { title: "Upper", number: true, make: (row) => (row.estimate === null ? "–" : shown(row.upper)) },
+            { title: "Figure", make: (row) => known[row.figure]?.[0] ?? words(row.figure) },
+            ...[["lower", "Lower"], ["estimate", "Estimate"], ["upper", "Upper"]].map(([side, title]) => ({ title, number: true, make: (row) => banded(row, side, known) })),
+            { title: "Unit", make: (row) => known[row.figure]?.[1] ?? "ratio" },
             ...(bands.some((row) => row.reason) ? [{ title: "Why not", make: (row) => row.reason ?? "" }] : []),
           ], bands),
           ...Object.values(deflated.passed_over).map((reason) => el("p", { class: "fine" }, `Not counted as trials: ${reason}.`)),
@@ -97,7 +131,7 @@ export function beside({ caller, path, id, state, pick, window }) {
   if (!caller.callable_endpoints.includes("research.neighbours")) return {};
   const order = { value: "nearest" };
   const made = panel("Neighbours", {
-    id: "near", file: `${id}-neighbours`, wide: true,
+    id: "near", file: `${id}-neighbours`, wide: true, lazy: true,
     controls: [
       segments("By", BY, state.near, (near) => pick({ near }, "near")),
       choice("Order", [["nearest", "nearest first"], ["farthest", "farthest first"]], "nearest", (value) => { order.value = value; made.reload(); }),
@@ -114,9 +148,9 @@ export function beside({ caller, path, id, state, pick, window }) {
       const left = Object.entries(meta.excluded).filter(([, count]) => count > 0).map(([reason, count]) => `${count} left out (${words(reason)})`);
       const value = state.near === "holdings" ? "overlap" : "correlation";
       const columns = [
-        { title: "Alpha", make: (row) => el("a", { href: `#/alphas/${encodeURIComponent(row.alpha_id)}` }, row.name ?? row.alpha_id) },
-        { title: words(value), number: true, make: (row) => shown(row[value]) },
-        { title: "Observations", unit: state.near === "scores" ? "weeks" : "sessions", number: true, make: (row) => String(row.observations) },
+        { title: "Alpha", make: (row) => el("a", { href: `#/alphas/${encodeURIComponent(row.alpha_id)}` }, row.name ?? row.alpha_id), by: (row) => row.name ?? row.alpha_id },
+        numbers(value === "overlap" ? "Overlap" : "Correlation", null, data, (row) => row[value]),
+        numbers("Observations", state.near === "scores" ? "weeks" : "sessions", data, (row) => row.observations),
       ];
       const picks = [id, ...data.slice(0, 3).map((row) => row.alpha_id)];
       return {

@@ -7,6 +7,9 @@ const BASE = new URL("../v1/", import.meta.url);
 const STORED = "alpha-results-key";
 const AT_ONCE = 4;
 const TRIES = 4;
+const LONGEST_WAIT = 65;
+/** A service that has just started is still reading what alphas are compared by. */
+export const NOT_READY = "neighbours_not_ready";
 const MOST_REMEMBERED = 200;
 const PAGE = 5000;
 
@@ -23,6 +26,7 @@ export class Refusal extends Error {
 const remembered = new Map();
 const waiting = [];
 let running = 0;
+let limit = null;
 let onSignedOut = () => {};
 
 export function whenSignedOut(call) {
@@ -108,20 +112,30 @@ async function request(path, parameters, token) {
 
 async function asked(address, token) {
   for (let attempt = 1; ; attempt += 1) {
+    await limit;
     const answer = await sent(address, token);
     const body = await answer.json().catch(() => null);
     if (answer.ok && body !== null) return body;
     const pause = Number(answer.headers.get("retry-after") ?? "1");
-    if (answer.status === 429 && attempt < TRIES && pause <= 5) {
-      const over = sayWaiting(Math.max(1, Math.ceil(pause)));
-      await new Promise((resume) => setTimeout(resume, Math.max(pause, 0.2) * 1000));
-      over();
+    if (answer.status === 429 && attempt < TRIES && pause <= LONGEST_WAIT) {
+      limit = over(Math.max(pause, 0.2));
+      continue;
+    }
+    if (body?.error?.code === NOT_READY && attempt < TRIES) {
+      await new Promise((resume) => setTimeout(resume, Math.min(5, Math.max(1, pause)) * 1000));
       continue;
     }
     const refusal = new Refusal(answer.status, body?.error ?? { code: `http_${answer.status}`, message: "The answer is not one of the interface." });
     if (answer.status === 401 && token === key() && token !== null) signOut();
     throw refusal;
   }
+}
+
+/** Resolve when a limit is over; until then the page says how long it waits, and no call is made. */
+async function over(seconds) {
+  const end = sayWaiting(Math.max(1, Math.ceil(seconds)));
+  await new Promise((resume) => setTimeout(resume, seconds * 1000));
+  end();
 }
 
 async function sent(address, token) {

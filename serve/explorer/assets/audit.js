@@ -6,7 +6,7 @@ import { el, table } from "./dom.js";
 import { failed, panel } from "./panel.js";
 
 const WEIGHTY = ["withheld", "notice"];
-const OPEN = 6;
+const OPEN = 3;
 const CLOSED = "This key may not read the audit (performance.audit).";
 const words = (name) => name.replaceAll("_", " ");
 const may = (caller) => caller.callable_endpoints.includes("performance.audit");
@@ -51,7 +51,7 @@ export function verdict({ caller, path, sections }) {
 /** Every check, and what the interface warns of in this window. */
 export function audit({ caller, path, metrics, id }) {
   const made = panel("Audit and warnings", {
-    id: "audit", file: `${id}-audit`, wide: true,
+    id: "audit", file: `${id}-audit`, wide: true, room: 0,
     about: "What the interface warns of in this window; then every check of the whole run, worst first.",
     load: async () => {
       const warnings = await metrics().then(({ meta }) => noted(meta));
@@ -64,8 +64,8 @@ export function audit({ caller, path, metrics, id }) {
       const rows = entries.filter((entry) => entry.status !== "pass" || !entry.details.period);
       const counted = [...WEIGHTY, "not_checked", "pass"].map((status) => `${summary[status]} ${words(status)}`).join(", ");
       const columns = [
-        { title: "Status", make: (row) => el("span", { class: `status ${row.status}` }, words(row.status)) },
-        { title: "Check", make: (row) => [el("code", {}, row.id), el("small", {}, ` ${row.kind}`)] },
+        { title: "Status", by: (row) => row.status, make: (row) => el("span", { class: `status ${row.status}` }, words(row.status)) },
+        { title: "Check", by: (row) => row.id, make: (row) => [el("code", {}, row.id), el("small", {}, ` ${row.kind}`)] },
         { title: "Value", number: true, make: (row) => measured(row.value, row.unit) },
         { title: "Held against", number: true, make: (row) => measured(row.threshold, row.unit) },
         { title: "What was noticed, or why not checked", make: (row) => row.reason ?? row.details.convention ?? "" },

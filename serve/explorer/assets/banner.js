@@ -10,7 +10,7 @@ let until = 0;
 let timer = 0;
 
 /** Whether a failure would be said by every section alike. */
-export const isPageWide = (error) => error.status === 0 || error.status === 429 || error.status >= 500;
+export const isPageWide = (error) => error.status === 0 || error.status === 429 || (error.status >= 500 && error.code !== "neighbours_not_ready");
 
 /** Say a failure once, however many sections meet it; one button tries all of them again. */
 export function report(error, again) {

@@ -2,8 +2,7 @@
 
 import { get } from "./api.js";
 import { choice, el, field } from "./dom.js";
-import { HEADLINES, mark, reasoned } from "./figures.js";
-import { shown } from "./charts.js";
+import { HEADLINES, decimals, fixed, mark, reasoned } from "./figures.js";
 import { failed } from "./panel.js";
 
 const ROWS = 50;
@@ -76,6 +75,7 @@ export function catalogue({ caller, parameters, remember, main, crumbs }) {
     if (data.length === 0) return [el("p", { class: "empty" }, "No alpha of this key matches. Loosen the search or the bounds.")];
     const first = pagination.offset + 1;
     const last = pagination.offset + data.length;
+    const places = Object.fromEntries(columns.map(([name]) => [name, decimals(data.map((one) => one.figures?.[name]))]));
     return [
       el("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Alphas" },
         el("table", { class: "catalogue" },
@@ -83,7 +83,7 @@ export function catalogue({ caller, parameters, remember, main, crumbs }) {
           el("thead", {}, el("tr", {},
             el("th", { scope: "col" }, el("span", { class: "unseen" }, "Compare")),
             head("name", "Alpha", null), withFigures ? el("th", { scope: "col" }, "Checked") : null, columns.map(([name, title, unit]) => head(name, title, unit)), screens ? head("published_at", "Published", null) : null)),
-          el("tbody", {}, data.map(row)))),
+          el("tbody", {}, data.map((one) => row(one, places))))),
       el("div", { class: "pages" },
         el("span", {}, `${first}–${last} of ${pagination.total}`),
         el("button", { type: "button", class: "quiet", disabled: state.page === 0, onclick: () => turn(-1) }, "Previous"),
@@ -113,7 +113,7 @@ export function catalogue({ caller, parameters, remember, main, crumbs }) {
       unit ? el("small", {}, unit) : null);
   }
 
-  function row(one) {
+  function row(one, places) {
     const box = el("input", {
       type: "checkbox", "aria-label": `Compare ${one.name}`, checked: state.picked.has(one.alpha_id),
       onchange: () => {
@@ -134,7 +134,7 @@ export function catalogue({ caller, parameters, remember, main, crumbs }) {
         const value = one.figures?.[name];
         const reason = one.withheld?.[name];
         return el("td", { class: "number", "data-figure": name, "data-value": value ?? null, "data-title": title },
-          value === null || value === undefined ? (reason ? reasoned("withheld", reason) : "–") : [name === "max_drawdown_pct" ? `${shown(value)} %` : shown(value), mark(one.figures_checked?.[name])]);
+          value === null || value === undefined ? (reason ? reasoned("withheld", reason) : "–") : [fixed(value, places[name]), mark(one.figures_checked?.[name])]);
       }),
       screens ? el("td", { "data-title": "Published" }, one.published_at.slice(0, 10)) : null);
   }

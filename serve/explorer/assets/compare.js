@@ -3,7 +3,7 @@
 import { all, get, noted } from "./api.js";
 import * as charts from "./charts.js";
 import { choice, el, field, refused, segments, table } from "./dom.js";
-import { HEADLINES, asPercent, headlineColumns, ofWindow, reasoned } from "./figures.js";
+import { HEADLINES, asPercent, headlineColumns, numbers, ofWindow, reasoned } from "./figures.js";
 import { panel } from "./panel.js";
 
 const BY = [["returns", "Daily returns"], ["scores", "Weekly scores"], ["holdings", "Overlap of holdings"]];
@@ -39,7 +39,7 @@ export function compare({ caller, parameters, remember, main, crumbs }) {
   const curvesOf = () => Promise.all(ids.map(async (id) => ({ id, rows: (await all(`${path(id)}/equity-curve`, { book: state.book, ...window() })).rows })));
 
   sections.curves = panel("Curves on a common base", {
-    id: "curves", file: "comparison-curves", tall: true, wide: true,
+    id: "curves", room: 2, file: "comparison-curves", tall: true, wide: true,
     controls: [segments("Scale", [["", "Linear"], ["1", "Log"]], state.log ? "1" : "", (log) => pick({ log: log === "1" }, ["curves"]))],
     load: async () => {
       const made = onCommonBase(await curvesOf());
@@ -55,12 +55,12 @@ export function compare({ caller, parameters, remember, main, crumbs }) {
   });
 
   sections.figures = panel("Figures", {
-    id: "compared-figures", file: "comparison-figures", wide: true,
+    id: "compared-figures", room: 0, file: "comparison-figures", wide: true,
     about: "Headline figures of each, of its long_short book, over the window picked.",
     load: async () => {
       const found = await Promise.all(ids.map((id) => get(`${path(id)}/metrics`, window()).then(({ data }) => ({ id, core: ofWindow(data).core }), (error) => ({ id, error }))));
       const columns = [
-        { title: "Alpha", make: (row) => (row.error ? el("span", {}, link(row.id), " ", reasoned(row.error.code ?? "failed", row.error.message)) : link(row.id)) },
+        { title: "Alpha", by: (row) => row.id, make: (row) => (row.error ? el("span", {}, link(row.id), " ", reasoned(row.error.code ?? "failed", row.error.message)) : link(row.id)) },
         ...headlineColumns(found, (row, name) => row.core?.[name]),
       ];
       return {
@@ -72,7 +72,7 @@ export function compare({ caller, parameters, remember, main, crumbs }) {
 
   if (served("research.correlations")) {
     sections.alike = panel("How alike they are", {
-      id: "alike", file: "comparison-correlations", wide: true,
+      id: "alike", room: 0, file: "comparison-correlations", wide: true,
       controls: [segments("Measured by", BY, state.by, (by) => pick({ by }, ["alike"]))],
       load: async () => {
         const { data } = await get("correlations", { alphas: ids.join(","), by: state.by, book: state.book, ...window() });
@@ -92,23 +92,27 @@ export function compare({ caller, parameters, remember, main, crumbs }) {
 
   if (served("research.contribution")) {
     sections.adds = panel("What each adds to the others", {
-      id: "adds", file: "comparison-contribution", wide: true,
+      id: "adds", room: 0, file: "comparison-contribution", wide: true,
       about: "The equal-weight book of all, less that of the others; and the alpha's return that the others do not explain, with HAC errors.",
       load: async () => {
         const found = await Promise.all(ids.map((id) => get(`${path(id)}/contribution`, { alphas: ids.filter((other) => other !== id).join(","), book: state.book, ...window() })
           .then(({ data, meta }) => ({ id, data, warnings: noted(meta) }), (error) => ({ id, error }))));
-        const number = (title, unit, read, write = charts.shown) => ({
-          title, unit, number: true,
-          make: (row) => (row.error ? el("code", { title: row.error.message }, row.error.code) : write(read(row.data))),
-        });
+        const number = (title, unit, read) => {
+          const column = numbers(title, unit, found.filter((row) => row.data).map((row) => row.data), (data) => read(data) ?? null);
+          return {
+            ...column,
+            make: (row) => (row.error ? el("code", { title: row.error.message }, row.error.code) : column.make(row.data)),
+            by: (row) => (row.data ? column.by(row.data) : null),
+          };
+        };
         const columns = [
-          { title: "Alpha", make: (row) => link(row.id) },
+          { title: "Alpha", make: (row) => link(row.id), by: (row) => row.id },
           number("Sharpe of all", "annualised", (data) => data.with?.sharpe),
           number("without it", "annualised", (data) => data.without?.sharpe),
           number("it adds", "Sharpe", (data) => data.marginal?.sharpe),
           number("Max drawdown of all", "%", (data) => data.with?.max_drawdown_pct),
           number("it adds", "percentage points", (data) => data.marginal?.max_drawdown_pct),
-          number("Residual return", "% a year", (data) => data.regression?.alpha_annualised, (value) => asPercent(value).replace(" %", "")),
+          number("Residual return", "% a year", (data) => (data.regression?.alpha_annualised ?? null) === null ? null : data.regression.alpha_annualised * 100),
           number("t", "HAC", (data) => data.regression?.t_stat),
           number("R²", "ratio", (data) => data.regression?.r_squared),
         ];

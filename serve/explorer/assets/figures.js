@@ -8,7 +8,7 @@ export const HEADLINES = [
   ["icir", "ICIR", "annualised"],
   ["information_ratio", "Sharpe ratio", "annualised"],
   ["excess_sharpe", "Excess Sharpe", "annualised"],
-  ["pnl", "Profit", "ratio"],
+  ["pnl", "Profit", "% of initial equity"],
   ["max_drawdown_pct", "Max drawdown", "%"],
   ["turnover", "Turnover", "per year"],
 ];
@@ -19,6 +19,8 @@ export const ofWindow = (data) => data.within_window ?? data;
 const UNITS = {
   ratio: "",
   percentage_points: "%",
+  initial_equity: "% of initial equity",
+  weeks: "% of weeks",
   base_currency_units: "base currency",
   per_year: "a year",
   per_session: "a session",
@@ -53,11 +55,25 @@ export function numbers(title, unit, rows, of) {
 }
 
 export function written(value, unit) {
-  return value === null ? "–" : unit === "percentage_points" ? `${shown(value)} %` : shown(value);
+  return value === null ? "–" : IN_PERCENT.has(unit) ? `${shown(value)} %` : shown(value);
+}
+
+/** Figures that are parts of something, and of what: a page shows them in per cent. */
+const SHARES = { pnl: "initial_equity", hit_rate: "weeks" };
+const IN_PERCENT = new Set(["percentage_points", ...Object.values(SHARES)]);
+
+/** A figure as a page shows it. */
+export function inPercent(name, entry) {
+  const unit = entry.unit === "ratio" ? SHARES[name] : undefined;
+  return unit === undefined ? { value: entry.value, unit: entry.unit } : { value: entry.value === null ? null : entry.value * 100, unit };
 }
 
 /** Columns of headline figures: a unit stands in the head where all rows have it, else beside each value. */
-export function headlineColumns(rows, entryOf) {
+export function headlineColumns(rows, given) {
+  const entryOf = (row, name) => {
+    const entry = given(row, name);
+    return entry ? { ...entry, ...inPercent(name, entry) } : entry;
+  };
   return HEADLINES.map(([name, title]) => {
     const entries = rows.map((row) => entryOf(row, name)).filter((entry) => entry && entry.value !== null);
     const units = new Set(entries.map(unitOf));
@@ -88,6 +104,11 @@ const STANDING = {
 export function standing(entry) {
   const sealed = entry.sealed_value === undefined ? "" : `${shown(entry.sealed_value)} was sealed${entry.sealed_convention ? ` by ${entry.sealed_convention}` : ""}`;
   return [STANDING[entry.checked] ?? "", sealed].filter(Boolean).join("; ");
+}
+
+/** One word for what a figure rests on, which says the rest when it is pointed at. */
+export function standingWord(entry) {
+  return entry.checked ? el("span", { class: `standing-${entry.checked}`, title: standing(entry) }, entry.checked) : "";
 }
 
 /** A word beside a figure that its tables do not support; nothing beside any other. */

@@ -1,9 +1,21 @@
 // A chart with what stands around it: title, controls, picture and data to take away, and the same figures as a table.
 
 import { isPageWide, report } from "./banner.js";
+import { brush } from "./brush.js";
 import { csv, download, el, refused, table } from "./dom.js";
 
 const drawn = new Set();
+const sightings = new Map();
+const sight = new IntersectionObserver((entries) => {
+  for (const { isIntersecting, target } of entries) {
+    if (!isIntersecting) continue;
+    sight.unobserve(target);
+    sightings.get(target)?.();
+  }
+}, { rootMargin: "400px" });
+addEventListener("beforeprint", () => {
+  for (const seen of sightings.values()) seen();
+});
 const ROWS_SHOWN = 500;
 
 /** Colours of the page as the style sheet has them now. */
@@ -31,21 +43,33 @@ export function repaint() {
 
 export function forgetCharts() {
   for (const one of [...drawn]) one.end();
+  sight.disconnect();
+  sightings.clear();
 }
 
 /**
  * A section that loads, shows, and can be loaded again.
- * load: () -> {chart: theme -> made chart, notes: [elements]} or {content: element}; it may throw a Refusal.
+ * load: () -> {chart: theme -> made chart, notes: [elements], zoom: (from, to) -> void} or {content: element}; it may throw a Refusal.
+ * lazy: it loads when it comes near the screen, for it makes calls of its own.
+ * room: lines of notes that its place is kept for.
  */
-export function panel(title, { id, controls = [], about = null, load, file = id, tall = false, wide = false }) {
+export function panel(title, { id, controls = [], about = null, load, file = id, tall = false, wide = false, lazy = false, room = 1 }) {
   const body = el("div", { class: `body skeleton${tall ? " tall" : ""}` });
-  const extras = el("div", { class: "extras" });
+  const extras = el("div", { class: `extras room-${room}` });
   const actions = el("div", { class: "actions" });
   const node = el("section", { class: `panel${wide ? " wide" : ""}`, id, "aria-labelledby": `${id}-title` },
-    el("header", {}, el("h2", { id: `${id}-title` }, title), actions),
+    el("header", {}, el("h2", { id: `${id}-title` }, title), controls.length ? el("div", { class: "controls" }, controls) : null, actions),
     about ? el("p", { class: "about" }, about) : null,
-    controls.length ? el("div", { class: "controls" }, controls) : null,
     body, extras);
+  let near = !lazy;
+  let due = false;
+  if (lazy) {
+    node.classList.add("lazy");
+    sightings.set(node, () => {
+      near = true;
+      if (due) reload();
+    });
+  }
   let current = null;
   let asked = 0;
 
@@ -58,9 +82,13 @@ export function panel(title, { id, controls = [], about = null, load, file = id,
   }
 
   async function reload() {
+    if (!near) {
+      due = true;
+      sight.observe(node);
+      return;
+    }
     const mine = (asked += 1);
     node.setAttribute("aria-busy", "true");
-    if (!body.hasChildNodes()) body.append(el("p", { class: "loading" }, "Loading …"));
     try {
       const found = await load();
       if (found.chart) await charting();
@@ -83,7 +111,9 @@ export function panel(title, { id, controls = [], about = null, load, file = id,
 
   function draw(found) {
     const canvas = el("canvas", { role: "img" });
-    body.replaceChildren(el("div", { class: `canvas${tall ? " tall" : ""}` }, canvas));
+    const frame = el("div", { class: `canvas${tall ? " tall" : ""}` }, canvas);
+    body.replaceChildren(frame);
+    if (found.zoom) brush(frame, () => one.chart, found.zoom);
     let made = null;
     const one = {
       paint() {

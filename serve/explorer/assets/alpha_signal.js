@@ -1,0 +1,91 @@
+// What the score says: weekly IC, deciles, horizons; and how the book trades on it. All of it from /metrics and /equity-curve.
+
+import { noted } from "./api.js";
+import * as charts from "./charts.js";
+import { el, segments, table } from "./dom.js";
+import { HEADLINES, asPercent, headlineColumns, ofWindow } from "./figures.js";
+import { panel } from "./panel.js";
+
+const SPANS = [["13", "13 weeks"], ["26", "26 weeks"], ["52", "52 weeks"]];
+const BEFORE_SMOOTHING = "Signal before smoothing.";
+
+const needed = (block, warnings, name) => {
+  if (block) return block;
+  const said = (warnings ?? []).find((one) => one.block === name);
+  throw Object.assign(new Error(said?.message ?? "The run holds nothing of it."), { code: said?.code ?? "withheld" });
+};
+
+export function signal({ id, state, pick, metrics, curve, some, zoom }) {
+  const named = (what) => `${id}-${what}`;
+  const fromMetrics = (make) => async () => {
+    const { data, meta } = await metrics();
+    return make(data, noted(meta));
+  };
+
+  const ic = panel("Weekly information coefficient", {
+    id: "ic", file: named("weekly-ic"), tall: true, wide: true,
+    controls: [segments("Weeks of the rolling mean", SPANS, state.span, (span) => pick({ span }, "ic"))],
+    load: fromMetrics((data, warnings) => {
+      const weekly = some(needed(data.panel, warnings, "panel").ic_weekly);
+      const test = ofWindow(data).nwt.ic;
+      const over = data.within_window ? "Mean of the window" : undefined;
+      const block = data.within_window ? "within_window.nwt.ic" : "nwt.ic";
+      const notes = test
+        ? [el("p", { class: "fine", id: "ic-test", "data-mean": test.mean, "data-standard-error": test.standard_error },
+          `${data.within_window ? "Window" : "Whole run"}: mean ${charts.shown(test.mean)}, Newey-West standard error ${charts.shown(test.standard_error)} (${test.lag} lags), t ${charts.shown(test.t_stat)}, p ${charts.shown(test.p_value, 2)}.`)]
+        : [el("p", { class: "fine" }, (warnings ?? []).find((one) => one.block === block)?.message ?? "")];
+      return { chart: (theme) => charts.weeklyIc({ weekly, span: Number(state.span), test, over }, theme), notes, zoom };
+    }),
+  });
+  const deciles = panel("Deciles", {
+    id: "deciles", file: named("deciles"), about: BEFORE_SMOOTHING,
+    load: fromMetrics((data, warnings) => {
+      const found = needed(data.ic_deciles, warnings, "ic_deciles");
+      const steady = found.monotonicity.spearman_bucket_vs_mean_forward_return;
+      return {
+        chart: (theme) => charts.deciles({ buckets: some(found.buckets) }, theme),
+        notes: [el("p", { class: "fine" }, `${found.weeks} weeks; top less bottom ${asPercent(found.monotonicity.top_minus_bottom)} a week; rank correlation of bucket and return ${charts.shown(steady)}.`)],
+      };
+    }),
+  });
+  const terms = panel("Term structure", {
+    id: "term-structure", file: named("term-structure"), about: BEFORE_SMOOTHING,
+    load: fromMetrics((data, warnings) => {
+      const points = some(needed(data.panel, warnings, "panel").ic_term_structure);
+      return { chart: (theme) => charts.termStructure({ points }, theme) };
+    }),
+  });
+  const persistence = panel("Persistence of the ranking", {
+    id: "persistence", file: named("rank-autocorrelation"), about: BEFORE_SMOOTHING,
+    load: fromMetrics((data, warnings) => {
+      const points = some(needed(data.panel, warnings, "panel").rank_autocorrelation);
+      return { chart: (theme) => charts.rankAutocorrelation({ points }, theme) };
+    }),
+  });
+  const turnover = panel("Turnover", {
+    id: "turnover", file: named("turnover"),
+    load: async () => {
+      const rows = some((await curve()).rows);
+      return { chart: (theme) => charts.turnover({ rows }, theme) };
+    },
+  });
+  const exposures = panel("Exposures", {
+    id: "exposures", file: named("exposures"),
+    load: async () => {
+      const rows = some((await curve()).rows);
+      return { chart: (theme) => charts.exposures({ rows }, theme) };
+    },
+  });
+  const years = panel("By year", {
+    id: "years", file: named("years"), wide: true, room: 0,
+    load: fromMetrics((data) => {
+      const periods = some(ofWindow(data).periods ?? []);
+      const columns = [{ title: "Year", make: (row) => row.period, by: (row) => row.period }, ...headlineColumns(periods, (row, name) => row.core[name])];
+      return {
+        content: table("Figures by year", columns, periods),
+        data: { columns: ["year", ...HEADLINES.map(([name]) => name)], rows: periods.map((row) => [row.period, ...HEADLINES.map(([name]) => row.core[name].value)]) },
+      };
+    }),
+  });
+  return { ic, deciles, terms, persistence, turnover, exposures, years };
+}
