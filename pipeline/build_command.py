@@ -65,7 +65,7 @@ def build(
     """Check each SEAL and publish it as an immutable snapshot under the datasets root.
 
     A seal that breaks a rule publishes nothing and does not stop the others; neither does a build that crashes,
-    which is tried once more. But for a single seal that is named, each build is a process of its own, and a summary
+    which is tried once more. Each build is a process of its own; but for a single seal that is named, a summary
     follows the last. --from builds the latest seal of each alpha and leaves alone what is served already, older than
     that, or rolled back; a seal counts once its seal.json is there. SIGTERM lets what is at work finish; Ctrl-C, and a
     second SIGTERM, end it at once.
@@ -111,7 +111,7 @@ def build(
         if archives is not None:
             require_supported(archives)
         if len(seals) == 1 and jobs in {None, 1} and cluster is None:
-            context.exit(_build_here(replace(common, seal=seals[0]), metrics, as_json=as_json))
+            context.exit(_build_one(replace(common, seal=seals[0]), metrics, as_json=as_json))
         batch = Batch(
             common,
             seals,
@@ -132,20 +132,20 @@ def build(
         raise
 
 
-def _build_here(request: Request, metrics: MetricsFile, *, as_json: bool) -> int:
-    """Build one seal in this process, which tells its stages as they go."""
-    from pipeline.batch import worker  # noqa: PLC0415 - as above
+def _build_one(request: Request, metrics: MetricsFile, *, as_json: bool) -> int:
+    """Build one seal, of which a terminal shows the stages."""
+    from pipeline.batch.process import LocalExecutor  # noqa: PLC0415 - as above
     from pipeline.batch.report import Tally, print_line, print_summary, tell  # noqa: PLC0415 - as above
     from pipeline.batch.result import SealResult  # noqa: PLC0415 - as above
     from pipeline.progress import seal_progress  # noqa: PLC0415 - as above
     from schemas.screen import Screen  # noqa: PLC0415 - as above
 
     screen = Screen(stderr=True)
-    with seal_progress(screen, as_json=as_json) as progress:
+    with seal_progress(screen, as_json=as_json) as progress, LocalExecutor(1) as executor:
         task = progress.add_task(request.shown)
-        outcome = worker.build(
+        outcome = executor.submit(
             request, lambda at: progress.update(task, description=f"{request.shown}: {at}")
-        )
+        ).result()
     metrics.add(outcome)
     if as_json:
         tally = Tally()

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager, nullcontext
+from collections.abc import Callable
+from contextlib import closing, nullcontext
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -47,10 +47,6 @@ class Checked:
         return {"error": type(self.error).__name__, "message": str(self.error), **internal}
 
 
-Check = Callable[[str, Callable[[str], None]], Checked]
-"""Checks the seal at an address, and tells the name of each file or rule."""
-
-
 @click.command()
 @click.argument("seals", nargs=-1, required=True, metavar="SEAL…")
 @click.option("--strict", is_flag=True, help="Refuse a seal of which the check only warns.")
@@ -62,7 +58,7 @@ def check(
 ) -> None:
     """Check each SEAL, a folder or the URL of a supported store, against every rule. Nothing is written anywhere.
 
-    Whatever one seal does to its check, the others are checked all the same: several are checked in a process of
+    Whatever one seal does to its check, the others are checked all the same: seals are checked in a process of
     their own, which is started again when it dies.
 
     Notices refuse nothing, not even with --strict; docs/notices.md lists them.
@@ -82,13 +78,13 @@ def check(
     exit_code = 0
     with (
         seal_progress(screen, as_json=as_json) as progress,
-        _checking(len(seals), all_rows=verbose) as check_one,
+        closing(CheckProcess(all_rows=verbose)) as process,
     ):
         for address in seals:
             shown = without_secrets(address)
             task = progress.add_task(shown)
             show = partial(_show, progress, task, shown)
-            found = check_one(address, show)
+            found = process.check(address, show)
             exit_code = max(exit_code, found.exit_code)
             warned = strict and found.report is not None and bool(found.report.warnings)
             exit_code = max(exit_code, SealRefused.exit_code if warned else 0)
@@ -169,16 +165,6 @@ class CheckProcess:
         """End the process."""
         if self._process is not None:
             self._process.close()
-
-
-@contextmanager
-def _checking(seals: int, *, all_rows: bool) -> Iterator[Check]:
-    """Give what checks so many seals: one alone can cost no other, and is checked in this process."""
-    if seals == 1:
-        yield lambda address, on_step: check_seal(address, all_rows, on_step)
-        return
-    with closing(CheckProcess(all_rows=all_rows)) as process:
-        yield process.check
 
 
 def _show(progress: Any, task: Any, shown: str, step: str) -> None:

@@ -33,6 +33,10 @@ MAX_KINDS: Final = 100
 """Most kinds that a manifest names, unknown ones among them."""
 MAX_DEPTH: Final = 32
 """Most levels of lists and objects within each other."""
+FREE_BYTES: Final = 2**27
+"""What any table may unpack to, however small its file."""
+EXPANSION: Final = 100
+"""How many times the bytes of its file a table may unpack to beyond that; ledgers of floats come to about 5."""
 MAX_ROWS: Final = 2**28
 """Most rows of a table."""
 MAX_PATH_BYTES: Final = 1024

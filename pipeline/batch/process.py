@@ -45,7 +45,9 @@ class WorkerProcess:
     """
 
     def __init__(self, threads: int = len(os.sched_getaffinity(0))) -> None:
-        environment = {"POLARS_MAX_THREADS": str(threads), **os.environ, "PYTHONPATH": _search_path()}
+        # Without a backtrace the last line that is left of an abort says why.
+        defaults = {"POLARS_MAX_THREADS": str(threads), "RUST_BACKTRACE": "0"}
+        environment = {**defaults, **os.environ, "PYTHONPATH": _search_path()}
         self._connection, theirs = Pipe()
         self._complaints = tempfile.TemporaryFile()  # noqa: SIM115 - closed with the process
         with theirs:

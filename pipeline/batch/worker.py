@@ -27,6 +27,7 @@ LARGE_BYTES: Final = 512 << 20
 def main() -> None:
     """Serve the parent until it ends, or until a call took much memory."""
     prepare_building()
+    limit_memory()
     parent = Connection(os.dup(sys.stdin.fileno()))
     # Whatever a library prints belongs to the words that are shown of a process that crashed.
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
@@ -38,6 +39,14 @@ def main() -> None:
         result = function(*arguments, lambda step: parent.send((step, None, False)))
         large = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 > LARGE_BYTES
         parent.send((None, result, large))
+
+
+def limit_memory() -> None:
+    """Let this process have no more memory than the machine: what claims more ends it, and nothing beside it."""
+    most = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    soft, hard = resource.getrlimit(resource.RLIMIT_DATA)
+    given = [limit for limit in (soft, hard) if limit != resource.RLIM_INFINITY]
+    resource.setrlimit(resource.RLIMIT_DATA, (min([most, *given]), hard))
 
 
 def _receive(parent: Connection, calls: queue.SimpleQueue[Any]) -> None:

@@ -11,8 +11,16 @@ from pipeline.rule import MAX_EXAMPLES, Finding, Level, limited, rule
 from pipeline.seal.casting import CastProblem
 from pipeline.seal.engine_words import nearest
 from pipeline.seal.manifest import KeyProblem
-from pipeline.seal.parquet_structure import EXPANSION, FREE_BYTES
-from schemas.kinds import CLOCK_SKEW, EARLIEST, MAX_BYTES, MAX_DEPTH, MAX_KEYS, MAX_ROWS
+from schemas.kinds import (
+    CLOCK_SKEW,
+    EARLIEST,
+    EXPANSION,
+    FREE_BYTES,
+    MAX_BYTES,
+    MAX_DEPTH,
+    MAX_KEYS,
+    MAX_ROWS,
+)
 from schemas.tables import TABLES
 
 OTHER_BYTES: Final = 2**33
@@ -166,7 +174,7 @@ def seal_digest(kind: str, facts: Sequence[FileFact]) -> Finding | None:
 
 @rule(
     "table.columns",
-    "The file is Parquet, the numbers in it agree with each other and with its bytes, and it unpacks to at most "
+    "The file is Parquet, the numbers of its footer agree with each other, and it unpacks to at most "
     f"{FREE_BYTES // 2**20} MiB, or {EXPANSION} times its bytes where that is more; its required columns are there, and "
     "every declared column has its type "
     "(casts that change no value are made: whole numbers to doubles up to 2**53, timestamps at midnight to dates, "

@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
-import contextlib
 import io
-import mmap
-from collections.abc import Collection, Iterator
+from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Final
 
 import polars as pl
+import pyarrow as pa
+import pyarrow.parquet as pq
 
 from pipeline.seal.casting import POLARS_TYPES, CastProblem, beyond_calendar, cast_losslessly
 from pipeline.seal.engine_words import EXPECTED, nearest, stored_as
-from pipeline.seal.parquet_structure import EXPANSION, FREE_BYTES, inspect
-from schemas.kinds import MAX_ROWS
+from schemas.kinds import EXPANSION, FREE_BYTES, MAX_ROWS
 from schemas.table import Column, Table
 
 _UNREADABLE = (
+    pa.ArrowException,
     pl.exceptions.PolarsError,
     pl.exceptions.PanicException,
     ArithmeticError,
@@ -26,6 +27,8 @@ _UNREADABLE = (
     ValueError,
 )
 """What the engine raises on a file it cannot make sense of; a panic of it is not an Exception."""
+_WIDTHS: Final = {"BOOLEAN": 1, "INT96": 16, "BYTE_ARRAY": 16, "FIXED_LEN_BYTE_ARRAY": 16}
+"""Physical type -> bytes of a value in memory, beside those of a text; 8 of any other."""
 _UNPACKED = (
     f"at most {FREE_BYTES // 2**20} MiB in memory, or {EXPANSION} times its own bytes where that is more"
 )
@@ -82,13 +85,11 @@ def decode_table(
     try:
         if not rows:
             # First of all: a few bytes may claim, or unpack to, more than any memory holds. Parts follow an empty one.
-            with _viewed(raw) as view:
-                structure = inspect(view, declared)
-            if structure.rows > MAX_ROWS:
-                return _unreadable(table, f"at most {MAX_ROWS:,} rows", f"{structure.rows:,} rows")
-            if structure.unpacked > structure.limit:
-                return _unreadable(table, _UNPACKED, f"{structure.unpacked:,} bytes or more in memory")
-            height = structure.rows
+            height, unpacked = _totals(raw, declared)
+            if height > MAX_ROWS:
+                return _unreadable(table, f"at most {MAX_ROWS:,} rows", f"{height:,} rows")
+            if unpacked > max(FREE_BYTES, EXPANSION * _size(raw)):
+                return _unreadable(table, _UNPACKED, f"{unpacked:,} bytes in memory")
         stored = pl.read_parquet_schema(_source(raw))
         wanted = [name for name in declared if name in stored]
         if rows is None:
@@ -140,18 +141,39 @@ def _absent(column: Column, extra: tuple[str, ...]) -> list[CastProblem]:
     return [CastProblem(column.name, EXPECTED[column.type], "absent", fix=fix)]
 
 
-@contextlib.contextmanager
-def _viewed(raw: bytes | Path) -> Iterator[memoryview]:
-    """Give the bytes of a file without having them in memory where they are not."""
-    if isinstance(raw, bytes):
-        yield memoryview(raw)
-        return
-    with (
-        raw.open("rb") as file,
-        mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as mapped,
-        memoryview(mapped) as view,
-    ):
-        yield view
+def _totals(raw: bytes | Path, columns: Collection[str]) -> tuple[int, int]:
+    """Return the rows of a file and the bytes of some of its columns in memory, as its footer says.
+
+    A footer that agrees with itself may still be contradicted by a page, of which the engine's process may end: a seal is
+    read in a process of its own for that.
+
+    Raises
+    ------
+    ValueError
+        When a number of the footer contradicts another.
+    """
+    metadata = pq.read_metadata(pa.BufferReader(raw) if isinstance(raw, bytes) else raw)
+    rows = unpacked = 0
+    for group in map(metadata.row_group, range(metadata.num_row_groups)):
+        rows += group.num_rows
+        for place, column in enumerate(map(group.column, range(group.num_columns))):
+            if column.path_in_schema.split(".")[0] not in columns:
+                continue
+            values, size = column.num_values, column.total_uncompressed_size
+            flat = metadata.schema.column(place).max_repetition_level == 0
+            if min(values, size, group.num_rows) < 0 or (flat and values != group.num_rows):
+                name = column.path_in_schema
+                raise ValueError(
+                    f"its footer says {values:,} values of {name} in {group.num_rows:,} rows, {size:,} bytes"
+                )
+            unpacked += values * _WIDTHS.get(column.physical_type, 8) + size
+    if rows != metadata.num_rows:
+        raise ValueError(f"its footer says {metadata.num_rows:,} rows, its row groups {rows:,}")
+    return rows, unpacked
+
+
+def _size(raw: bytes | Path) -> int:
+    return len(raw) if isinstance(raw, bytes) else raw.stat().st_size
 
 
 def _source(raw: bytes | Path) -> io.BytesIO | Path:

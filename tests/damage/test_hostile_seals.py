@@ -21,8 +21,11 @@ from click.testing import CliRunner
 
 from datasets.regular_file import NotRegular, TooLarge, read_regular
 from pipeline.__main__ import cli
+from pipeline.batch import worker
 from pipeline.batch.discover import Seals
 from pipeline.batch.process import WorkerProcess
+from pipeline.batch.request import Request
+from pipeline.check_command import check_seal
 from pipeline.rules import RULES
 from schemas.kinds import MAX_BYTES, MAX_KEYS, MAX_ROWS
 from schemas.objects.description import MAX_LABELS
@@ -118,12 +121,12 @@ def more_rows_than_its_row_groups(seal: Path) -> None:
 
 
 def page_of_less_than_nothing(seal: Path) -> None:
-    """Claim a negative number of values in a page: the engine's process ended of it."""
+    """Claim a negative number of values in a page: the process that reads it ends of it."""
     _forge(seal, "pnl", partial(forge_page, change=put_values(-1)))
 
 
 def dictionary_of_billions(seal: Path) -> None:
-    """Claim more texts in a dictionary than there is memory for: the engine's process ended of it."""
+    """Claim more texts in a dictionary than there is memory for: the process that reads it ends of it."""
     _forge(seal, "pnl", partial(forge_page, change=put_values(2**31 - 1), dictionary=True))
 
 
@@ -214,8 +217,6 @@ HOSTILE: dict[Callable[[Path], None], str] = {
     nanoseconds: "table.columns",
     absurd_footer: "table.columns",
     more_rows_than_its_row_groups: "table.columns",
-    page_of_less_than_nothing: "table.columns",
-    dictionary_of_billions: "table.columns",
     equal_rows: "table.columns",
     manifest_of_many_keys: "seal.manifest",
     manifest_of_many_equal_keys: "seal.manifest",
@@ -312,6 +313,25 @@ def test_a_timestamp_in_nanoseconds_is_taken(tmp_path: Path) -> None:
     assert result.exit_code == 0, result.output
 
 
+@pytest.mark.parametrize("spoil", [page_of_less_than_nothing, dictionary_of_billions])
+@pytest.mark.parametrize("command", ["check", "build"])
+def test_a_seal_that_ends_the_process_that_reads_it_costs_no_other(
+    tmp_path: Path, command: str, spoil: Callable[[Path], None]
+) -> None:
+    small = partial(make_seal, tmp_path / "seals", weeks=14, raw=False)
+    good, deadly = small(alpha_id="aaa"), small(alpha_id="deadly")
+    spoil(deadly)
+    where = ["--datasets", str(tmp_path / "root")] if command == "build" else []
+    code, (first, second) = run(command, *where, "--json", str(good), str(deadly))
+    assert first.get("refused") is False or first["outcome"] == "built"
+    assert second["error"] == "BuildCrashed"
+    assert "SIGABRT" in second["message"]
+    assert code == 7
+    code, (alone,) = run(command, *where, "--json", str(deadly))
+    assert alone["error"] == "BuildCrashed"
+    assert code == 7
+
+
 @pytest.mark.parametrize("command", ["check", "build"])
 @pytest.mark.parametrize(
     "fault", [OverflowError("too large"), MemoryError(), pl.exceptions.PanicException("x")]
@@ -325,11 +345,14 @@ def test_a_fault_of_the_program_is_a_failure_that_says_where(
         raise fault
 
     monkeypatch.setattr(Seal, "files", fail)
-    where = ["--datasets", str(tmp_path / "root")] if command == "build" else []
-    result = CliRunner().invoke(cli, [command, str(make_seal(tmp_path)), "--json", *where])
-    assert result.exit_code == 7
-    answer = report(result.stdout) if command == "build" else json.loads(result.stdout)
-    (entry,) = answer["seals"]
+    seal = str(make_seal(tmp_path))
+    if command == "build":
+        outcome = worker.build(Request(seal, str(tmp_path / "root")), lambda _: None)
+        entry, code = outcome.entry, outcome.exit_code
+    else:
+        checked = check_seal(seal, False, lambda _: None)
+        entry, code = checked.failure(), checked.exit_code
+    assert code == 7
     assert entry["failure"] == "internal"
     assert type(fault).__name__ in entry["message"]
     assert "report it" in entry["message"]

@@ -160,7 +160,7 @@ class Campaign:
         if answer.get("peak_bytes", 0) > PEAK_BYTES:
             return f"took {answer['peak_bytes']:,} bytes"
         if outcome == "refused":
-            if expected.fate not in {Fate.REFUSED, Fate.HONEST}:
+            if expected.fate not in {Fate.REFUSED, Fate.HONEST, Fate.ENDS}:
                 return f"refused, yet lawful: {answer['message']} {_short(answer['violations'])}"
             return _of_refusal(mutation, folder, answer)
         if outcome == "built":
@@ -168,6 +168,8 @@ class Campaign:
                 return "published, though it breaks a rule"
             return self._of_publication(mutation, folder, answer)
         if outcome == "failed" and expected.fate is Fate.NO_SEAL and answer["error"] == "SealUnreadable":
+            return _left(folder)
+        if outcome == "died" and expected.fate is Fate.ENDS:
             return _left(folder)
         complaints = (
             (folder / "complaints").read_text(errors="replace") if (folder / "complaints").exists() else ""

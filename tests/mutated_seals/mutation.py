@@ -22,6 +22,7 @@ class Fate(Enum):
     SAME = "published, every file of the snapshot as of the unmutated seal"
     HONEST = "refused by a rule, or published with every sealed value as it was sealed and every derived one recomputed"
     NO_SEAL = "no finished seal"
+    ENDS = "as honest, or the end of the process that reads it, with nothing left"
 
 
 @dataclass(frozen=True)
@@ -36,6 +37,7 @@ class Expected:
 SAME = Expected(Fate.SAME)
 HONEST = Expected(Fate.HONEST)
 NO_SEAL = Expected(Fate.NO_SEAL)
+ENDS = Expected(Fate.ENDS)
 
 
 def refused(*rules: str, shows: str = "") -> Expected:
