@@ -222,9 +222,10 @@ BY: Final = Parameter(
 NEAREST: Final = Parameter(
     "order",
     ParameterKind.CHOICE,
-    "Whether the most alike come first or the least alike; ties are ordered by address.",
+    "Whether the most alike come first, the least alike, or the largest figures whatever their sign, so that an inverse comes as early as a "
+    "copy; ties are ordered by address.",
     default="nearest",
-    choices=(("nearest", "nearest"), ("farthest", "farthest")),
+    choices=(("nearest", "nearest"), ("farthest", "farthest"), ("strongest", "strongest")),
 )
 COMPARED: Final = Parameter(
     "alphas",

@@ -116,7 +116,7 @@ def _compared(
 ) -> Answer | ReturnsStore:
     """Return the answer, or the store that has not read the returns of all yet."""
     question, snapshot, values = asked(request, request.values["by"]), request.snapshot, request.values
-    order = Order(values["order"] == "farthest", values["limit"], values["offset"])
+    order = Order(values["order"], values["limit"], values["offset"])
     if not _holds_data(snapshot, question):
         return _page(service, request, question, Neighbours(), (kind_missing(question.table),))
     if named is None and question.by == "returns":

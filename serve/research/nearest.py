@@ -7,7 +7,7 @@ the estimate says nothing.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
@@ -21,6 +21,12 @@ from serve.research.returns_matrix import ReturnsMatrix
 
 TOO_FEW: Final = "too_few"
 NO_VARIATION: Final = "no_variation"
+ORDERS: Final[Mapping[str, Callable[[Floats], Floats]]] = {
+    "nearest": np.positive,
+    "farthest": np.negative,
+    "strongest": np.abs,
+}
+"""Order -> what is the greater the earlier an alpha comes. `strongest` has an inverse as near as a copy."""
 _ROWS_AT_ONCE: Final = 256
 """Rows whose squares are in memory at a time: with them a core's own cache is filled."""
 _SINGLE: Final = 2.0**-24
@@ -79,7 +85,7 @@ def search(
     matrices: Sequence[ReturnsMatrix],
     wanted: Flags,
     *,
-    farthest: bool,
+    order: str,
     limit: int,
     offset: int,
 ) -> Nearest:
@@ -93,13 +99,13 @@ def search(
         Returns of the others.
     wanted : bool, shape (n_rows of all matrices,)
         Which rows are compared.
-    farthest
-        Least alike first.
+    order
+        Of :data:`ORDERS`.
     limit, offset
         Of the runs in order, ties by address.
     """
     result = Nearest()
-    sign = -1.0 if farthest else 1.0
+    score_of = ORDERS[order]
     estimates = [estimate(series, matrix) for matrix in matrices]
     correlations, errors, observations = (
         np.concatenate([getattr(x, name) for x in estimates]) if estimates else np.empty(0)
@@ -108,21 +114,21 @@ def search(
     few = wanted & (observations < MIN_SESSIONS)
     result.excluded[TOO_FEW] = int(np.count_nonzero(few))
     rows = np.flatnonzero(wanted & ~few)
-    score, error = sign * correlations[rows], errors[rows]
+    score, error = score_of(correlations[rows]), errors[rows]
     unknown = np.isinf(error)
     # Rows without an estimate are computed first: only then is it known how many there are before a page.
     unestimated = rows[unknown]
     exact = correlate(series, matrices, unestimated)
     result.excluded[NO_VARIATION] = int(np.count_nonzero(np.isnan(exact)))
     result.compared = rows.size - result.excluded[NO_VARIATION]
-    score[unknown], error[unknown] = sign * exact, 0.0
+    score[unknown], error[unknown] = score_of(exact), 0.0
     known = ~np.isnan(score)
     rows, score, error = rows[known], score[known], error[known]
     before, on_page = _near_page(score, error, limit, offset)
     candidates = rows[on_page]
     figures = correlate(series, matrices, candidates)
     names = _names(matrices, candidates)
-    order = np.lexsort((names, -sign * figures))[offset - before : offset - before + limit]
+    order = np.lexsort((names, -score_of(figures)))[offset - before : offset - before + limit]
     result.page = [
         Neighbour(str(names[at]), float(figures[at]), int(observations[candidates[at]])) for at in order
     ]

@@ -20,7 +20,7 @@ from serve.catalog import Catalog
 from serve.pages.duckdb import Engine
 from serve.research.correlation import OF_CROSS_SECTIONS, Question
 from serve.research.cross_sections import compare
-from serve.research.nearest import NO_VARIATION, TOO_FEW, Neighbour, search
+from serve.research.nearest import NO_VARIATION, ORDERS, TOO_FEW, Neighbour, search
 from serve.research.returns import Returns, read_returns
 from serve.research.store import LACKING, NO_DATA, NOT_READ, UNREADABLE, ReturnsStore
 
@@ -31,9 +31,9 @@ REASONS: Final = (NOT_READ, UNREADABLE, NO_DATA, TOO_FEW, NO_VARIATION)
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """Which of the neighbours are wanted."""
+    """Which of the neighbours are wanted; `name` is one of :data:`serve.research.nearest.ORDERS`."""
 
-    farthest: bool
+    name: str
     limit: int
     offset: int
 
@@ -146,7 +146,7 @@ def among_all(
         own,
         searchable.matrices,
         wanted,
-        farthest=order.farthest,
+        order=order.name,
         limit=order.limit,
         offset=order.offset,
     )
@@ -180,8 +180,8 @@ def among_few(
             found.excluded[TOO_FEW if value.code == "insufficient_data" else NO_VARIATION] += 1
         else:
             figures.append(Neighbour(name, value, n))
-    sign = 1.0 if order.farthest else -1.0
-    figures.sort(key=lambda x: (sign * x.figure, x.alpha_id))
+    scores = ORDERS[order.name](np.array([x.figure for x in figures]))
+    figures = [x for _, _, x in sorted(zip(-scores, [x.alpha_id for x in figures], figures, strict=True))]
     found.compared = len(figures)
     found.page = figures[order.offset : order.offset + order.limit]
     return found

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from datasets.figures.correlation import common_days, correlation
 from datasets.figures.series import is_constant
 from datasets.figures.window import Window
-from serve.research.nearest import Nearest, estimate, search
+from serve.research.nearest import ORDERS, Nearest, estimate, search
 from serve.research.returns import DailyReturns, iso
 from serve.research.returns_matrix import MatrixDamaged, ReturnsMatrix, load
 from tests.maths.panels import check
@@ -68,7 +68,7 @@ def alpha(kind: str, draw: np.random.Generator, common: dict[int, float]) -> Dai
 
 
 def oracle(
-    own: DailyReturns, others: dict[str, DailyReturns], window: Window, *, farthest: bool
+    own: DailyReturns, others: dict[str, DailyReturns], window: Window, *, order: str
 ) -> tuple[list[tuple[str, float, int]], dict[str, int]]:
     rows, excluded = [], {"too_few": 0, "no_variation": 0}
 
@@ -91,8 +91,8 @@ def oracle(
             excluded["no_variation"] += 1
         else:
             rows.append((name, float(np.corrcoef(x, y)[0, 1]), len(days)))
-    sign = 1 if farthest else -1
-    rows.sort(key=lambda row: (sign * round(row[1], 12), row[0]))
+    score = {"nearest": lambda x: -x, "farthest": lambda x: x, "strongest": lambda x: -abs(x)}[order]
+    rows.sort(key=lambda row: (score(round(row[1], 12)), row[0]))
     return rows, excluded
 
 
@@ -108,7 +108,7 @@ def find(
     others: dict[str, DailyReturns],
     *,
     without: str = "",
-    farthest: bool = False,
+    order: str = "nearest",
     limit: int = 100,
     offset: int = 0,
     parts: int = 1,
@@ -116,7 +116,7 @@ def find(
     matrices = arranged(others, parts)
     keys = [name for matrix in matrices for name, _ in matrix.keys]
     wanted = np.array([name != without for name in keys], np.bool_)
-    return search(own, matrices, wanted, farthest=farthest, limit=limit, offset=offset)
+    return search(own, matrices, wanted, order=order, limit=limit, offset=offset)
 
 
 @check
@@ -125,7 +125,7 @@ def find(
     st.lists(st.sampled_from(KINDS), min_size=1, max_size=30),
     st.sampled_from(KINDS),
     st.tuples(st.integers(-20, SPAN), st.integers(1, SPAN + 40)),
-    st.booleans(),
+    st.sampled_from(sorted(ORDERS)),
     st.integers(1, 3),
     st.tuples(st.integers(1, 12), st.integers(0, 12)),
 )
@@ -134,7 +134,7 @@ def test_it_finds_what_a_plain_loop_finds(
     kinds: list[str],
     own_kind: str,
     span: tuple[int, int],
-    farthest: bool,
+    order: str,
     parts: int,
     page: tuple[int, int],
 ) -> None:
@@ -147,10 +147,10 @@ def test_it_finds_what_a_plain_loop_finds(
     window = Window(*(None if draw.random() < 0.3 else day for day in days))
     size, offset = page
     found = find(
-        own.within(window), others, without="A00", farthest=farthest, limit=size, offset=offset, parts=parts
+        own.within(window), others, without="A00", order=order, limit=size, offset=offset, parts=parts
     )
     del others["A00"]
-    rows, excluded = oracle(own, others, window, farthest=farthest)
+    rows, excluded = oracle(own, others, window, order=order)
     assert found.excluded == excluded
     assert found.compared == len(rows)
     expected = rows[offset : offset + size]
@@ -173,7 +173,7 @@ def test_no_estimate_is_further_from_the_truth_than_it_says(seed: int, length: i
     (matrix,) = arranged({f"A{n:02d}": series for n, series in enumerate(others)})
     correlation, error, observations = estimate(own, matrix)
     for row, series in enumerate(others):
-        rows, excluded = oracle(own, {"": series}, window, farthest=False)
+        rows, excluded = oracle(own, {"": series}, window, order="nearest")
         assert (observations[row] < 10) == bool(excluded["too_few"])
         assert not rows or rows[0][2] == observations[row]
         if np.isfinite(error[row]) and observations[row] >= 10:
@@ -196,15 +196,15 @@ def test_returns_of_any_size_are_ordered_as_a_plain_loop_orders_them(size: float
     odd = DailyReturns(others["A0"].days, others["A0"].values * size)
     for own, beside in ((others["A1"], others | {"A9": odd}), (odd, others)):
         found = find(own, beside, limit=3)
-        rows, excluded = oracle(own, beside, Window(), farthest=False)
+        rows, excluded = oracle(own, beside, Window(), order="nearest")
         assert found.excluded == excluded
         assert [x.figure for x in found.page] == pytest.approx([x for _, x, _ in rows[:3]], abs=1e-12)
 
 
 @check
-@given(st.integers(0, 2**32 - 1), st.integers(10, SPAN), st.integers(0, 120), st.booleans())
+@given(st.integers(0, 2**32 - 1), st.integers(10, SPAN), st.integers(0, 120), st.sampled_from(sorted(ORDERS)))
 def test_many_at_once_have_the_very_figures_of_each_alone(
-    seed: int, length: int, start: int, farthest: bool
+    seed: int, length: int, start: int, order: str
 ) -> None:
     draw = np.random.default_rng(seed)
     common = {day: float(draw.normal(0, 0.01)) for day in weekdays()}
@@ -212,7 +212,7 @@ def test_many_at_once_have_the_very_figures_of_each_alone(
     first = dt.date(1970, 1, 1) + dt.timedelta(days=FIRST + start)
     window = Window(first, first + dt.timedelta(days=length))
     own = alpha("plain", draw, common).within(window)
-    found = find(own, others, farthest=farthest)
+    found = find(own, others, order=order)
     for row in found.page:
         other = others[row.alpha_id].within(window)
         alone = correlation(*common_days(own.days, own.values, other.days, other.values))
@@ -284,7 +284,7 @@ def test_a_search_changes_nothing() -> None:
     for matrix in matrices:
         matrix.values.flags.writeable = matrix.scaled.flags.writeable = False
     first, second = (
-        search(others["A0"], matrices, np.ones(4, np.bool_), farthest=False, limit=4, offset=0)
+        search(others["A0"], matrices, np.ones(4, np.bool_), order="nearest", limit=4, offset=0)
         for _ in range(2)
     )
     assert first == second

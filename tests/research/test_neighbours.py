@@ -31,7 +31,7 @@ def body(api: ApiClient, token: str, alpha: str, rest: str = "") -> dict[str, An
 
 
 def expected(
-    returns: dict[str, Curve], alpha: str, first: str = "", last: str = "9999", *, farthest: bool = False
+    returns: dict[str, Curve], alpha: str, first: str = "", last: str = "9999", *, order: str = "nearest"
 ) -> list[tuple[str, float, int]]:
     rows = []
     for other, curve in returns.items():
@@ -39,15 +39,15 @@ def expected(
         x, y = ([side[day] for day in days] for side in (returns[alpha], curve))
         if other != alpha and len(days) >= 10 and len(set(x)) > 1 and len(set(y)) > 1:
             rows.append((other, float(np.corrcoef(x, y)[0, 1]), len(days)))
-    sign = 1 if farthest else -1
-    return sorted(rows, key=lambda row: (sign * round(row[1], 12), row[0]))
+    score = {"nearest": lambda x: -x, "farthest": lambda x: x, "strongest": lambda x: -abs(x)}[order]
+    return sorted(rows, key=lambda row: (score(round(row[1], 12)), row[0]))
 
 
 def shown(rows: list[dict[str, Any]]) -> Any:
     return [(x["alpha_id"], pytest.approx(x["correlation"], abs=1e-12), x["observations"]) for x in rows]
 
 
-@pytest.mark.parametrize("order", ["nearest", "farthest"])
+@pytest.mark.parametrize("order", ["nearest", "farthest", "strongest"])
 @pytest.mark.parametrize("span", [("", "9999"), ("2021-02-01", "2021-04-16"), ("2021-03-01", "9999")])
 def test_they_are_those_of_a_plain_loop_over_any_window(
     api: ApiClient, token: str, market: Published, order: str, span: tuple[str, str]
@@ -55,7 +55,7 @@ def test_they_are_those_of_a_plain_loop_over_any_window(
     window = f"from={span[0]}&to={span[1]}" if span[1] != "9999" else f"from={span[0]}" if span[0] else ""
     for alpha in ("Test_like_0", "Test_weekends", "Test_holes", "Test_late"):
         found = body(api, token, alpha, f"order={order}&{window}")
-        rows = expected(market.returns, alpha, *span, farthest=order == "farthest")
+        rows = expected(market.returns, alpha, *span, order=order)
         assert shown(found["data"]) == rows
         assert found["pagination"]["total"] == found["meta"]["compared"] == len(rows)
         excluded = found["meta"]["excluded"]

@@ -134,7 +134,7 @@ export function beside({ caller, path, id, state, pick, window }) {
     id: "near", file: `${id}-neighbours`, wide: true, lazy: true,
     controls: [
       segments("By", BY, state.near, (near) => pick({ near }, "near")),
-      choice("Order", [["nearest", "nearest first"], ["farthest", "farthest first"]], "nearest", (value) => { order.value = value; made.reload(); }),
+      choice("Order", [["nearest", "nearest first"], ["farthest", "farthest first"], ["strongest", "strongest first, whatever its sign"]], "nearest", (value) => { order.value = value; made.reload(); }),
     ],
     load: async () => {
       const asked = { book: state.book, order: order.value, ...window() };

@@ -126,7 +126,7 @@ ARGUMENTS: dict[str, Argument] = {
     'to_snapshot': Argument('to_snapshot', 'to_snapshot', 'str | None', 'Id of the later snapshot; the one served when left out.', False, False, None),
     'research.neighbours book': Argument('book', 'book', 'str', 'The book to read.', False, True, 'long_short'),
     'by': Argument('by', 'by', "Literal['returns', 'scores', 'holdings']", 'What is compared: `returns`, the daily returns of the book; `scores`, week by week the ranks of the scores over the names that both score; `holdings`, session by session the names the book holds.', False, False, 'returns'),
-    'research.neighbours order': Argument('order', 'order', "Literal['nearest', 'farthest']", 'Whether the most alike come first or the least alike; ties are ordered by address.', False, False, 'nearest'),
+    'research.neighbours order': Argument('order', 'order', "Literal['nearest', 'farthest', 'strongest']", 'Whether the most alike come first, the least alike, or the largest figures whatever their sign, so that an inverse comes as early as a copy; ties are ordered by address.', False, False, 'nearest'),
     'among': Argument('among', 'among', 'str | Sequence[str] | None', 'Compare with these alphas alone rather than with all that the key may read. With `by=scores` and `by=holdings`, which are read from the files of each, it is needed where the key may read more than 50 others.', False, False, None),
     'research.correlations book': Argument('book', 'book', 'str', 'The book to read.', False, True, 'long_short'),
     'alphas': Argument('alphas', 'alphas', 'str | Sequence[str]', 'The alphas to compare, in the order of rows and columns.', True, False, None),

@@ -79,7 +79,7 @@ class RunMethods(Generic[F]):
         """The snapshots of one alpha that are still there, newest first."""
     def compare_snapshots(self, *, from_snapshot: str | None = None, to_snapshot: str | None = None) -> dict[str, Any]:
         """Which figures, weeks, names and tables changed from one snapshot of an alpha to another."""
-    def neighbours(self, book: str = 'long_short', *, by: Literal['returns', 'scores', 'holdings'] = 'returns', start: Day | None = None, end: Day | None = None, order: Literal['nearest', 'farthest'] = 'nearest', among: str | Sequence[str] | None = None, snapshot: str | None = None) -> F:
+    def neighbours(self, book: str = 'long_short', *, by: Literal['returns', 'scores', 'holdings'] = 'returns', start: Day | None = None, end: Day | None = None, order: Literal['nearest', 'farthest', 'strongest'] = 'nearest', among: str | Sequence[str] | None = None, snapshot: str | None = None) -> F:
         """The other alphas, the most alike first, or the least alike."""
     def contribution(self, book: str = 'long_short', *, alphas: str | Sequence[str], start: Day | None = None, end: Day | None = None, snapshot: str | None = None) -> dict[str, Any]:
         """What the alpha adds to an equal-weight book of others."""
@@ -165,7 +165,7 @@ class AsyncRunMethods(Generic[F]):
         """The snapshots of one alpha that are still there, newest first."""
     async def compare_snapshots(self, *, from_snapshot: str | None = None, to_snapshot: str | None = None) -> dict[str, Any]:
         """Which figures, weeks, names and tables changed from one snapshot of an alpha to another."""
-    async def neighbours(self, book: str = 'long_short', *, by: Literal['returns', 'scores', 'holdings'] = 'returns', start: Day | None = None, end: Day | None = None, order: Literal['nearest', 'farthest'] = 'nearest', among: str | Sequence[str] | None = None, snapshot: str | None = None) -> F:
+    async def neighbours(self, book: str = 'long_short', *, by: Literal['returns', 'scores', 'holdings'] = 'returns', start: Day | None = None, end: Day | None = None, order: Literal['nearest', 'farthest', 'strongest'] = 'nearest', among: str | Sequence[str] | None = None, snapshot: str | None = None) -> F:
         """The other alphas, the most alike first, or the least alike."""
     async def contribution(self, book: str = 'long_short', *, alphas: str | Sequence[str], start: Day | None = None, end: Day | None = None, snapshot: str | None = None) -> dict[str, Any]:
         """What the alpha adds to an equal-weight book of others."""
