@@ -62,14 +62,13 @@ def downgrade(access_url: str | None, datasets: str | None, target: str) -> None
 
 async def _migrate(access_url: str | None, datasets: str | None, target: str | None) -> None:
     """Bring the store down to a revision, or up to the newest where none is named."""
-    from serve.auth.store import migrate  # noqa: PLC0415 - as in `show`
-    from serve.auth.store.opening import revision  # noqa: PLC0415 - as in `show`
+    from serve.auth.store import opening  # noqa: PLC0415 - as in `show`
 
     location = make_settings(access_url, datasets).location
-    before = await revision(location)
-    await (migrate.upgrade(location) if target is None else migrate.downgrade(location, target))
-    after = await revision(location)
-    echo(f"{location.shown}: revision {before or migrate.BASE} -> {after or migrate.BASE}")
+    before = await opening.revision(location)
+    await (opening.upgrade(location) if target is None else opening.downgrade(location, target))
+    after = await opening.revision(location)
+    echo(f"{location.shown}: revision {before or opening.BASE} -> {after or opening.BASE}")
 
 
 @click.group(invoke_without_command=True)

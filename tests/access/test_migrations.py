@@ -15,8 +15,7 @@ from alembic.migration import MigrationContext
 from schemas.errors import SettingsError, StorageUnavailable
 from serve.auth.admin import open_administration
 from serve.auth.settings import AccessSettings, StoreLocation
-from serve.auth.store.migrate import downgrade, upgrade
-from serve.auth.store.opening import open_store, revision
+from serve.auth.store.opening import downgrade, open_store, revision, upgrade
 from serve.auth.store.repository import Repository
 from serve.auth.store.tables import REVISION, VERSION_TABLE, metadata
 

@@ -1,8 +1,12 @@
-"""Opening the store: of the sort its address names, and at the revision this program works with."""
+"""Opening the store: of the sort its address names, at the revision this program works with, or brought to it by Alembic."""
 
 from __future__ import annotations
 
 from functools import partial
+from pathlib import Path
+from typing import Final
+
+import sqlalchemy as sa
 
 from schemas.errors import SettingsError, StorageUnavailable
 from schemas.extras import extra
@@ -10,6 +14,13 @@ from serve.auth.settings import AccessSettings, StoreLocation
 from serve.auth.store import sqlite
 from serve.auth.store.repository import ANSWER_WAIT_SECONDS, KeyStore, Repository
 from serve.auth.store.tables import REVISION
+
+BASE: Final = "base"
+"""The revision of an empty store."""
+_MIGRATION_SECONDS: Final = 600.0
+"""Longer than any migration; another one that is at work is waited for."""
+_LOCK: Final = 0x616C7068615F72
+"""Number of the advisory lock; any constant that nothing else in the database uses."""
 
 
 def store_at(location: StoreLocation, *, writable: bool, wait_s: float = ANSWER_WAIT_SECONDS) -> KeyStore:
@@ -78,8 +89,6 @@ async def open_store(settings: AccessSettings, *, writable: bool, create: bool =
     try:
         found = await revision(location, store)
         if found is None and create:
-            from serve.auth.store.migrate import upgrade  # noqa: PLC0415 - a third of a second that most starts do without
-
             await upgrade(location)
         else:
             _require_current(location, found)
@@ -99,3 +108,56 @@ def _require_current(location: StoreLocation, found: str | None) -> None:
             f"the access store {location.shown} is at revision {found} and this program works with {REVISION}:"
             " run `alpha-results serve access upgrade`, or the program that made it"
         )
+
+
+async def upgrade(location: StoreLocation, target: str = "head") -> None:
+    """Bring a store up to a revision, creating an SQLite file that is not there.
+
+    It runs in one transaction: under the write lock of an SQLite file, or under an advisory lock of PostgreSQL, so that any
+    number of workers may start on an empty database at once.
+
+    Raises
+    ------
+    SettingsError
+        When the target, or the revision the store is at, is not one of this program's.
+    StorageUnavailable
+        When the database does not answer.
+    """
+    if location.path is not None:
+        sqlite.create_file(location.path)
+    await _migrate(location, "upgrade", target)
+
+
+async def downgrade(location: StoreLocation, target: str) -> None:
+    """Bring a store down to a revision, or to `BASE` (nothing at all); raises as :func:`upgrade`."""
+    await _migrate(location, "downgrade", target)
+
+
+async def _migrate(location: StoreLocation, direction: str, target: str) -> None:
+    # A third of a second that most starts do without.
+    from alembic import command  # noqa: PLC0415
+    from alembic.config import Config  # noqa: PLC0415
+    from alembic.script import ScriptDirectory  # noqa: PLC0415
+    from alembic.util.exc import CommandError  # noqa: PLC0415
+
+    config = Config()
+    config.set_main_option("script_location", str(Path(__file__).with_name("migrations")))
+
+    def act(rows: Repository) -> None:
+        if rows.connection.dialect.name == "postgresql":
+            rows.connection.execute(sa.select(sa.func.pg_advisory_xact_lock(_LOCK)))
+        config.attributes["connection"] = rows.connection
+        try:
+            getattr(command, direction)(config, target)
+        except CommandError as error:
+            known = [each.revision for each in ScriptDirectory.from_config(config).walk_revisions()]
+            raise SettingsError(
+                f"the access store {location.shown} cannot be brought to {target!r} ({error}): give one of"
+                f" {', '.join([BASE, *reversed(known)])}, or run the program that made the store"
+            ) from error
+
+    store = store_at(location, writable=True, wait_s=_MIGRATION_SECONDS)
+    try:
+        await store.run(act)
+    finally:
+        await store.close()
