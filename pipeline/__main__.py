@@ -49,6 +49,9 @@ COMMANDS: Final[dict[str, LazyCommand]] = {
     "notify": LazyCommand(
         "pipeline.events.command", "notify", "Send what was published, withdrawn and refused as events."
     ),
+    "export": LazyCommand(
+        "pipeline.export.command", "export", "Write one Iceberg catalogue over everything that is served."
+    ),
     "rules": LazyCommand("pipeline.rules_command", "rules", "List the rules a seal keeps, with the fix."),
     "simulate": LazyCommand(
         "examples.reference_engine.command", "simulate", "Write seals of runs on a simulated market."

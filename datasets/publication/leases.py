@@ -57,7 +57,9 @@ class Lease:
     seconds: int = VALID_SECONDS
 
 
-def write_lease(storage: Storage, reader: str, followed_at: datetime, now: datetime) -> Lease:
+def write_lease(
+    storage: Storage, reader: str, followed_at: datetime, now: datetime, seconds: int = VALID_SECONDS
+) -> Lease:
     """Write or refresh a reader's lease.
 
     Parameters
@@ -68,13 +70,15 @@ def write_lease(storage: Storage, reader: str, followed_at: datetime, now: datet
         When it last began a look at the catalogue that worked.
     now
         The time of the reader.
+    seconds
+        How long it is honoured.
 
     Raises
     ------
     StorageUnavailable
         When the root cannot be written.
     """
-    lease = Lease(_named(reader), _instant(now), _instant(followed_at - CLOCK_ALLOWANCE))
+    lease = Lease(_named(reader), _instant(now), _instant(followed_at - CLOCK_ALLOWANCE), seconds)
     storage.put(f"{LEASES}/{lease.reader}.json", encode(asdict(lease)))
     return lease
 

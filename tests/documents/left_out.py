@@ -49,6 +49,7 @@ LEFT_OUT: Final = (
         "docs/events.md", "python -m pipeline notify", "tests/events/ sends them to a receiver of its own"
     ),
     LeftOut("docs/events.md", "{", NOTHING),
+    LeftOut("docs/frozen-catalogue.md", "", "tests/export/ writes a catalogue and reads it"),
     LeftOut("docs/installing.md", "pip install uv", DEMO),
     LeftOut("docs/installing.md", "pip install /path/to/the/checkout", INSTALLED),
     LeftOut("docs/installing.md", "alpha-results simulate", INSTALLED),

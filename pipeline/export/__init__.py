@@ -1,0 +1,1 @@
+"""A frozen catalogue of everything that is served at one instant, in Apache Iceberg."""

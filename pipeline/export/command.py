@@ -1,0 +1,89 @@
+"""``alpha-results export``: one catalogue over everything that is served now."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+
+import click
+
+from datasets.catalogue import Catalogue
+from datasets.layout import snapshot_path
+from datasets.publication.leases import write_lease
+from datasets.snapshot import Snapshot
+from datasets.storage import Storage
+from pipeline.export.iceberg import CATALOGUE, PublishedFile, write_catalogue
+from pipeline.housekeeping.command_line import json_option, opened, print_json, root_option
+from schemas.errors import SettingsError
+from schemas.extras import extra
+from schemas.tables import PUBLISHED_TABLES
+from schemas.terminal import echo
+
+_DAY: int = 86_400
+
+
+@click.command()
+@root_option
+@click.option(
+    "--to",
+    "folder",
+    required=True,
+    type=click.Path(path_type=Path, file_okay=False),
+    metavar="FOLDER",
+    help="Where the catalogue is written: a new or empty folder, which must stay where it is.",
+)
+@click.option(
+    "--days",
+    type=click.IntRange(1, 3650),
+    default=7,
+    show_default=True,
+    help="How long gc leaves the files alone that the catalogue names, by a lease in the root.",
+)
+@json_option
+def export(*, root: str, folder: Path, days: int, as_json: bool) -> None:
+    """Write a catalogue of Apache Iceberg over the files of all served snapshots, as of now.
+
+    One query then reads all alphas: `alpha_id` and `book` are columns. No file is copied: the catalogue names those of the root, raw
+    columns and books among them, so it is for those who may read the root.
+
+    Exit code: 0, 2 for a folder that cannot be used, 4 when a manifest is damaged, 5 when the store is away.
+    """
+    folder = folder.absolute()
+    if folder.exists() and any(folder.iterdir()):
+        raise SettingsError(f"--to: {folder} is not empty; name a new folder")
+    storage = opened(root)
+    now = datetime.now(UTC)
+    # The lease comes first: what is served after it was written is not removed while it lasts.
+    lease = write_lease(storage, f"export-{now:%Y%m%dT%H%M%SZ}", now, now, seconds=days * _DAY)
+    catalogue = Catalogue(storage)
+    catalogue.refresh()
+    served = [found for x in catalogue.pointers() if (found := catalogue.resolve(x.alpha_id)) is not None]
+    folder.mkdir(parents=True, exist_ok=True)
+    try:
+        with extra("export", "export"):
+            rows = write_catalogue(folder, _files(storage, served))
+    except BaseException:
+        shutil.rmtree(folder, ignore_errors=True)
+        raise
+    if as_json:
+        print_json(
+            {"catalogue": str(folder / CATALOGUE), "alphas": len(served), "rows": rows, "lease": lease.reader}
+        )
+        return
+    echo(f"{folder / CATALOGUE}: {len(rows)} tables over {len(served)} alphas, for {days} days")
+
+
+def _files(storage: Storage, snapshots: list[Snapshot]) -> Iterator[PublishedFile]:
+    for snapshot in snapshots:
+        for entry in snapshot.manifest.files:
+            if entry.dataset in PUBLISHED_TABLES:
+                relative = f"{snapshot_path(snapshot.alpha_id, snapshot.id)}/{entry.path}"
+                place = storage.folder  # names of files stand in Iceberg as they are, not escaped as in a URI
+                address = (
+                    storage.url(relative)
+                    if place is None
+                    else f"file://{(Path(place) / relative).absolute()}"
+                )
+                yield PublishedFile(snapshot.alpha_id, address, entry)

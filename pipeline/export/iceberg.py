@@ -1,0 +1,150 @@
+"""Tables of Apache Iceberg over published files: none is copied or rewritten.
+
+``alpha_id`` and ``book`` are identity partitions. The files do not hold them; readers fill them from the manifests (Iceberg
+specification, "Column Projection"). Columns are found by name (``schema.name-mapping.default``), since the files have no
+field ids; a column that a run did not seal is null.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from pyiceberg.catalog.sql import SqlCatalog
+from pyiceberg.manifest import DataFile, DataFileContent, FileFormat
+from pyiceberg.partitioning import PartitionField, PartitionSpec
+from pyiceberg.schema import Schema
+from pyiceberg.table import TableProperties
+from pyiceberg.table.name_mapping import create_mapping_from_schema
+from pyiceberg.transforms import IdentityTransform
+from pyiceberg.typedef import Record
+from pyiceberg.types import (
+    BooleanType,
+    DateType,
+    DoubleType,
+    LongType,
+    NestedField,
+    PrimitiveType,
+    StringType,
+    TimestamptzType,
+)
+
+from datasets.manifest import FileEntry
+from schemas.table import Table
+from schemas.tables import PUBLISHED_TABLES
+from schemas.units import Type
+
+NAMESPACE: Final = "alphas"
+CATALOGUE: Final = "catalog.db"
+_PARTITION_IDS: Final = 1000
+"""Ids of partition fields begin here, as the specification has it."""
+_TYPES: Final[dict[Type, PrimitiveType]] = {
+    Type.DATE: DateType(),
+    Type.TIMESTAMP: TimestamptzType(),
+    Type.F64: DoubleType(),
+    Type.I64: LongType(),
+    Type.BOOL: BooleanType(),
+    Type.STR: StringType(),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class PublishedFile:
+    """One published file.
+
+    Attributes
+    ----------
+    alpha_id
+        Whose.
+    address
+        Where it is: a path of this machine, or a URL.
+    entry
+        What the manifest of its snapshot says of it.
+    """
+
+    alpha_id: str
+    address: str
+    entry: FileEntry
+
+
+def write_catalogue(folder: Path, files: Iterable[PublishedFile]) -> dict[str, int]:
+    """Write a catalogue into an empty folder; its file of tables is there once all of them are.
+
+    Returns
+    -------
+    dict of str to int
+        Table -> rows.
+    """
+    by_table: dict[str, list[PublishedFile]] = {}
+    for file in files:
+        by_table.setdefault(file.entry.dataset, []).append(file)
+    unfinished = folder / f"{CATALOGUE}.unfinished"
+    catalogue = SqlCatalog(NAMESPACE, uri=f"sqlite:///{unfinished}", warehouse=folder.as_uri())
+    try:
+        catalogue.create_namespace(NAMESPACE)
+        rows = {
+            name: _write_table(catalogue, table, by_table[name])
+            for name, table in PUBLISHED_TABLES.items()
+            if name in by_table
+        }
+    finally:
+        catalogue.close()
+    unfinished.rename(folder / CATALOGUE)
+    return rows
+
+
+def _write_table(catalogue: SqlCatalog, declared: Table, files: Sequence[PublishedFile]) -> int:
+    partitions = ("alpha_id", "book") if declared.partition else ("alpha_id",)
+    meanings = {"alpha_id": "Address of the alpha.", "book": "Book of the run."}
+    fields: list[tuple[str, PrimitiveType, str]] = [
+        (name, StringType(), meanings[name]) for name in partitions
+    ]
+    fields += [
+        (x.name, _TYPES[x.type], f"{x.meaning} Unit: {x.unit.value}.") for x in declared.stored_columns
+    ]
+    schema = Schema(
+        *(
+            NestedField(n, name, kind, doc=doc, required=False)
+            for n, (name, kind, doc) in enumerate(fields, start=1)
+        )
+    )
+    spec = PartitionSpec(
+        *(
+            PartitionField(n, _PARTITION_IDS + n - 1, IdentityTransform(), name)
+            for n, name in enumerate(partitions, start=1)
+        )
+    )
+    table = catalogue.create_table(f"{NAMESPACE}.{declared.name}", schema, partition_spec=spec)
+    names = create_mapping_from_schema(table.schema()).model_dump_json()
+    with table.transaction() as change:
+        change.set_properties({TableProperties.DEFAULT_NAME_MAPPING: names, "comment": declared.meaning})
+        with change.update_snapshot().fast_append() as append:
+            for file in files:
+                values = (file.alpha_id, file.entry.book) if declared.partition else (file.alpha_id,)
+                append.append_data_file(_data_file(file, Record(*values), table.spec().spec_id))
+    return sum(file.entry.rows for file in files)
+
+
+def _data_file(file: PublishedFile, partition: Record, spec_id: int) -> DataFile:
+    """Return the entry of a file; without bounds of columns, which readers take from its footer."""
+    return DataFile.from_args(
+        content=DataFileContent.DATA,
+        file_path=file.address,
+        file_format=FileFormat.PARQUET,
+        partition=partition,
+        record_count=file.entry.rows,
+        file_size_in_bytes=file.entry.bytes,
+        column_sizes={},
+        value_counts={},
+        null_value_counts={},
+        nan_value_counts={},
+        lower_bounds={},
+        upper_bounds={},
+        split_offsets=None,
+        sort_order_id=None,
+        spec_id=spec_id,
+        equality_ids=None,
+        key_metadata=None,
+    )

@@ -1,0 +1,111 @@
+"""`export`: one query over all alphas, the same rows as the snapshots have, for as long as the lease lasts."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import polars as pl
+import pytest
+from click.testing import CliRunner, Result
+from pyiceberg.catalog.sql import SqlCatalog
+from pyiceberg.table import Table
+
+import datasets
+from pipeline.__main__ import cli
+from pipeline.snapshot_builder import build_seal
+from tests.support import contract_app
+from tests.support.contract_app import FULL, HIDDEN, PLAIN
+from tests.support.seals import make_seal
+
+
+@pytest.fixture(scope="module")
+def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return contract_app.publish(tmp_path_factory.mktemp("export"))
+
+
+def export(root: Path, folder: Path, *flags: str) -> Result:
+    return CliRunner().invoke(cli, ["export", "--datasets", str(root), "--to", str(folder), *flags])
+
+
+def opened(folder: Path, table: str) -> Table:
+    catalogue = SqlCatalog("alphas", uri=f"sqlite:///{folder}/catalog.db", warehouse=folder.as_uri())
+    try:
+        return catalogue.load_table(f"alphas.{table}")
+    finally:
+        catalogue.close()
+
+
+@pytest.fixture(scope="module")
+def exported(root: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("catalogue") / "new"
+    result = export(root, folder, "--json")
+    assert result.exit_code == 0, result.output
+    return folder
+
+
+@pytest.mark.parametrize("table", ["decisions", "portfolio", "positions", "rebalances", "weekly_signal"])
+def test_every_alpha_has_the_rows_of_its_snapshot(root: Path, exported: Path, table: str) -> None:
+    everything = pl.from_arrow(opened(exported, table).scan().to_arrow())
+    assert isinstance(everything, pl.DataFrame)
+    runs = datasets.open(str(root))
+    for name in (FULL, PLAIN, HIDDEN):
+        expected = runs[name].scan(table).collect()
+        mine = everything.filter(pl.col("alpha_id") == name)
+        assert mine.height == expected.height
+        texts = pl.col(pl.Categorical, pl.Enum).cast(pl.String)
+        columns = [x for x in expected.columns if x in mine.columns]
+        assert set(expected.columns) - {"alpha_id"} <= set(columns)
+        ordered = [x for x in ("book", "date", "symbol") if x in columns]
+        left = mine.select(columns).with_columns(texts).sort(ordered, maintain_order=True)
+        right = expected.select(columns).with_columns(texts).sort(ordered, maintain_order=True)
+        assert left.select(pl.col(name).cast(kind) for name, kind in right.schema.items()).equals(right)
+
+
+def test_one_query_reads_all_alphas_and_a_filter_reads_one(exported: Path) -> None:
+    table = opened(exported, "portfolio")
+    everything = table.scan().to_duckdb("portfolio")
+    by_book = everything.sql("SELECT alpha_id, book, count(*) FROM portfolio GROUP BY ALL").fetchall()
+    assert {FULL, PLAIN} <= {row[0] for row in by_book}
+    assert {"long_short", "long_only"} <= {row[1] for row in by_book}
+    one = table.scan(row_filter=f"alpha_id = '{FULL}' and book = 'long_only'")
+    assert {file.file.partition[0] for file in one.plan_files()} == {FULL}
+    connection = one.to_duckdb("portfolio")
+    counted = connection.sql("SELECT count(*), min(book), max(alpha_id) FROM portfolio").fetchall()
+    assert counted[0][1:] == ("long_only", FULL)
+
+
+def test_what_is_replaced_later_stays_readable_until_the_lease_ends(tmp_path: Path) -> None:
+    root, folder = tmp_path / "root", tmp_path / "catalogue"
+    build_seal(str(make_seal(tmp_path / "1", weeks=14, seed=1)), root)
+    assert export(root, folder, "--days", "30").exit_code == 0
+    before = opened(folder, "portfolio").scan().to_arrow()
+    later = make_seal(tmp_path / "2", weeks=14, seed=2, sealed_at="2026-02-05T07:30:00Z")
+    build_seal(str(later), root)
+    flags = ["--datasets", str(root), "--keep", "1", "--grace", "0s"]
+    gc = CliRunner().invoke(cli, ["gc", *flags])
+    assert gc.exit_code == 0, gc.output
+    assert opened(folder, "portfolio").scan().to_arrow().equals(before)
+    (lease,) = (root / "leases").glob("export-*.json")
+    document = json.loads(lease.read_text())
+    assert document["seconds"] == 30 * 86_400
+    lease.unlink()
+    assert CliRunner().invoke(cli, ["gc", *flags]).exit_code == 0
+    with pytest.raises(FileNotFoundError):
+        opened(folder, "portfolio").scan().to_arrow()
+
+
+def test_a_folder_in_use_is_refused_and_left_alone(root: Path, tmp_path: Path) -> None:
+    (tmp_path / "mine.txt").write_text("mine")
+    result = export(root, tmp_path)
+    assert result.exit_code == 2
+    assert "--to" in result.output
+    assert [path.name for path in tmp_path.iterdir()] == ["mine.txt"]
+
+
+def test_a_failure_leaves_no_half_catalogue(
+    root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("pipeline.export.iceberg._data_file", lambda *_: 1 / 0)
+    assert export(root, tmp_path / "new").exit_code != 0
+    assert not (tmp_path / "new").exists()
