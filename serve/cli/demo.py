@@ -130,6 +130,9 @@ def _environment_file(root: Path, base: str, keys: dict[str, Any], seals: Path) 
         "BASE": base,
         "KEY": keys["plain"]["token"],
         "RAW_KEY": keys["raw"]["token"],
+        # What `Client()` reads.
+        "ALPHA_RESULTS_URL": base,
+        "ALPHA_RESULTS_KEY": keys["plain"]["token"],
         "ROOT": str((root / "published").resolve()),
         "SEALS": str(seals.resolve()),
         "MARKET": str((seals / "market").resolve()),

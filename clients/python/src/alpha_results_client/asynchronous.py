@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 from types import TracebackType
 from typing import (
     TYPE_CHECKING,
@@ -24,8 +24,10 @@ from alpha_results_client.exchange import Broken, Fetch, Link, Plan, Reply, Send
 from alpha_results_client.methods import AsyncClientMethods, AsyncRunMethods
 from alpha_results_client.metrics import metrics_rows
 from alpha_results_client.settings import Progress, Settings
+from alpha_results_client.suggestions import suggesting
 from alpha_results_client.table import Table, make_frame
 from alpha_results_client.values import Value
+from alpha_results_client.wide import wide_returns
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -43,26 +45,26 @@ class AsyncClient(AsyncClientMethods[F], Generic[F]):
 
     @overload
     def __init__(
-        self: AsyncClient[pl.DataFrame], base_url: str, key: str, *, frames: Literal["polars"] = ..., cache: PathText | None = ...,
+        self: AsyncClient[pl.DataFrame], base_url: str | None = ..., key: str | None = ..., *, frames: Literal["polars"] = ..., cache: PathText | None = ...,
         cache_bytes: int = ..., progress: bool | Progress = ..., retries: int = ..., longest_wait: float = ...,
         timeout: float = ..., links: bool = ..., transport: httpx.AsyncBaseTransport | None = ...,
     ) -> None: ...  # fmt: skip
     @overload
     def __init__(
-        self: AsyncClient[pd.DataFrame], base_url: str, key: str, *, frames: Literal["pandas"], cache: PathText | None = ...,
+        self: AsyncClient[pd.DataFrame], base_url: str | None = ..., key: str | None = ..., *, frames: Literal["pandas"], cache: PathText | None = ...,
         cache_bytes: int = ..., progress: bool | Progress = ..., retries: int = ..., longest_wait: float = ...,
         timeout: float = ..., links: bool = ..., transport: httpx.AsyncBaseTransport | None = ...,
     ) -> None: ...  # fmt: skip
     @overload
     def __init__(
-        self: AsyncClient[list[dict[str, Any]]], base_url: str, key: str, *, frames: Literal["rows"], cache: PathText | None = ...,
+        self: AsyncClient[list[dict[str, Any]]], base_url: str | None = ..., key: str | None = ..., *, frames: Literal["rows"], cache: PathText | None = ...,
         cache_bytes: int = ..., progress: bool | Progress = ..., retries: int = ..., longest_wait: float = ...,
         timeout: float = ..., links: bool = ..., transport: httpx.AsyncBaseTransport | None = ...,
     ) -> None: ...  # fmt: skip
     def __init__(
         self,
-        base_url: str,
-        key: str,
+        base_url: str | None = None,
+        key: str | None = None,
         *,
         frames: str = "polars",
         cache: PathText | None = None,
@@ -126,17 +128,48 @@ class AsyncClient(AsyncClientMethods[F], Generic[F]):
     async def table(self, endpoint: str, **parameters: Value) -> Table[F]:
         """Return every row of a collection by its registry id, with its `meta`; parameters as the interface names them."""
         path, query = split(endpoint, parameters)
-        found: Table[F] = await self._do(collect(self._settings, endpoint, path, query))
+        found: Table[F] = await self._do(
+            self._suggesting(path, query, collect(self._settings, endpoint, path, query))
+        )
         return found
 
+    async def returns(
+        self,
+        alphas: Sequence[str] | None = None,
+        *,
+        book: str = "long_short",
+        start: Value = None,
+        end: Value = None,
+    ) -> F:
+        """Return daily returns side by side: ``date``, and a column for each alpha, null where it has no session.
+
+        Parameters
+        ----------
+        alphas
+            Their addresses; None takes all that the key may read. A call or more each.
+        book
+            The book whose returns they are.
+        start, end
+            First and last day.
+        """
+        found: F = await self._do(wide_returns(self._settings, alphas, book, start, end))
+        return found
+
+    def _suggesting(self, path: Mapping[str, str], query: Mapping[str, Value], plan: Plan[T]) -> Plan[T]:
+        return suggesting(self._settings, path, query, plan)
+
     async def _collection(self, endpoint: str, path: Mapping[str, str], query: Mapping[str, Value]) -> F:
-        found: Table[F] = await self._do(collect(self._settings, endpoint, path, query, with_meta=False))
+        found: Table[F] = await self._do(
+            self._suggesting(path, query, collect(self._settings, endpoint, path, query, with_meta=False))
+        )
         return found.frame
 
     async def _object(
         self, endpoint: str, path: Mapping[str, str], query: Mapping[str, Value]
     ) -> dict[str, Any]:
-        found: dict[str, Any] = await self._do(fetch(self._settings, endpoint, path, query))
+        found: dict[str, Any] = await self._do(
+            self._suggesting(path, query, fetch(self._settings, endpoint, path, query))
+        )
         return found
 
     async def _do(self, plan: Plan[T]) -> T:

@@ -6,7 +6,7 @@ import contextlib
 import os
 import ssl
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from types import TracebackType
 from typing import (
     TYPE_CHECKING,
@@ -28,8 +28,10 @@ from alpha_results_client.exchange import Broken, Fetch, Link, Plan, Reply, Send
 from alpha_results_client.methods import ClientMethods, RunMethods
 from alpha_results_client.metrics import metrics_rows
 from alpha_results_client.settings import VERSION, Progress, Settings
+from alpha_results_client.suggestions import near, suggesting
 from alpha_results_client.table import Table, make_frame
 from alpha_results_client.values import Value
+from alpha_results_client.wide import wide_returns
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -48,9 +50,9 @@ class Client(ClientMethods[F], Generic[F]):
     Parameters
     ----------
     base_url
-        Of the service, such as ``https://results.example``.
+        Of the service, such as ``https://results.example``; without one, what the variable ``ALPHA_RESULTS_URL`` holds.
     key
-        The API key. It is in no representation, message or log of this package, and is sent to `base_url` alone.
+        The API key; without one, what ``ALPHA_RESULTS_KEY`` holds. It is in no representation, message or log of this package, and is sent to `base_url` alone.
     frames
         ``"polars"``, ``"pandas"``, or ``"rows"`` for lists of dicts, which needs neither.
     cache
@@ -82,26 +84,26 @@ class Client(ClientMethods[F], Generic[F]):
 
     @overload
     def __init__(
-        self: Client[pl.DataFrame], base_url: str, key: str, *, frames: Literal["polars"] = ..., cache: PathText | None = ...,
+        self: Client[pl.DataFrame], base_url: str | None = ..., key: str | None = ..., *, frames: Literal["polars"] = ..., cache: PathText | None = ...,
         cache_bytes: int = ..., progress: bool | Progress = ..., retries: int = ..., longest_wait: float = ...,
         timeout: float = ..., links: bool = ..., transport: httpx.BaseTransport | None = ...,
     ) -> None: ...  # fmt: skip
     @overload
     def __init__(
-        self: Client[pd.DataFrame], base_url: str, key: str, *, frames: Literal["pandas"], cache: PathText | None = ...,
+        self: Client[pd.DataFrame], base_url: str | None = ..., key: str | None = ..., *, frames: Literal["pandas"], cache: PathText | None = ...,
         cache_bytes: int = ..., progress: bool | Progress = ..., retries: int = ..., longest_wait: float = ...,
         timeout: float = ..., links: bool = ..., transport: httpx.BaseTransport | None = ...,
     ) -> None: ...  # fmt: skip
     @overload
     def __init__(
-        self: Client[list[dict[str, Any]]], base_url: str, key: str, *, frames: Literal["rows"], cache: PathText | None = ...,
+        self: Client[list[dict[str, Any]]], base_url: str | None = ..., key: str | None = ..., *, frames: Literal["rows"], cache: PathText | None = ...,
         cache_bytes: int = ..., progress: bool | Progress = ..., retries: int = ..., longest_wait: float = ...,
         timeout: float = ..., links: bool = ..., transport: httpx.BaseTransport | None = ...,
     ) -> None: ...  # fmt: skip
     def __init__(
         self,
-        base_url: str,
-        key: str,
+        base_url: str | None = None,
+        key: str | None = None,
         *,
         frames: str = "polars",
         cache: PathText | None = None,
@@ -152,6 +154,13 @@ class Client(ClientMethods[F], Generic[F]):
     def __contains__(self, alpha: object) -> bool:
         return alpha in self._do(alpha_ids(self._settings))
 
+    def _ipython_key_completions_(self) -> list[str]:
+        """Return what a notebook offers between ``client["`` and the tab key; nothing where the service does not say."""
+        try:
+            return list(self)
+        except AlphaResultsClientError:
+            return []
+
     def __getitem__(self, alpha: str) -> Run[F]:
         """Return a run by its alpha's address; nothing is asked before one of its methods is called."""
         return Run(self, alpha)
@@ -163,15 +172,46 @@ class Client(ClientMethods[F], Generic[F]):
     def table(self, endpoint: str, **parameters: Value) -> Table[F]:
         """Return every row of a collection by its registry id, with its `meta`; parameters as the interface names them."""
         path, query = split(endpoint, parameters)
-        found: Table[F] = self._do(collect(self._settings, endpoint, path, query))
+        found: Table[F] = self._do(
+            self._suggesting(path, query, collect(self._settings, endpoint, path, query))
+        )
         return found
 
+    def returns(
+        self,
+        alphas: Sequence[str] | None = None,
+        *,
+        book: str = "long_short",
+        start: Value = None,
+        end: Value = None,
+    ) -> F:
+        """Return daily returns side by side: ``date``, and a column for each alpha, null where it has no session.
+
+        Parameters
+        ----------
+        alphas
+            Their addresses; None takes all that the key may read. A call or more each.
+        book
+            The book whose returns they are.
+        start, end
+            First and last day.
+        """
+        found: F = self._do(wide_returns(self._settings, alphas, book, start, end))
+        return found
+
+    def _suggesting(self, path: Mapping[str, str], query: Mapping[str, Value], plan: Plan[T]) -> Plan[T]:
+        return suggesting(self._settings, path, query, plan)
+
     def _collection(self, endpoint: str, path: Mapping[str, str], query: Mapping[str, Value]) -> F:
-        found: Table[F] = self._do(collect(self._settings, endpoint, path, query, with_meta=False))
+        found: Table[F] = self._do(
+            self._suggesting(path, query, collect(self._settings, endpoint, path, query, with_meta=False))
+        )
         return found.frame
 
     def _object(self, endpoint: str, path: Mapping[str, str], query: Mapping[str, Value]) -> dict[str, Any]:
-        found: dict[str, Any] = self._do(fetch(self._settings, endpoint, path, query))
+        found: dict[str, Any] = self._do(
+            self._suggesting(path, query, fetch(self._settings, endpoint, path, query))
+        )
         return found
 
     def _do(self, plan: Plan[T]) -> T:
@@ -284,6 +324,10 @@ def user_agent() -> str:
 
 def split(endpoint: str, parameters: Mapping[str, Value]) -> tuple[Mapping[str, str], Mapping[str, Value]]:
     """Tell the parameters of an endpoint's path from those of its query."""
+    if endpoint not in ENDPOINTS:
+        like = near(endpoint, ENDPOINTS)
+        hint = f"; did you mean {' or '.join(map(repr, like))}?" if like else ""
+        raise AlphaResultsClientError(f"there is no endpoint {endpoint!r}{hint}")
     names = ENDPOINTS[endpoint].in_path
     path = {name: str(parameters[name]) for name in names}
     return path, {name: value for name, value in parameters.items() if name not in names}

@@ -150,11 +150,11 @@ def fetch(
 def announce(meta: Mapping[str, Any]) -> None:
     """Issue the warnings and notices of an answer, at the caller's own line."""
     for entry in (*meta.get("warnings", ()), *meta.get("notices", ())):
-        warnings.warn(f"{entry['code']}: {entry['message']}", ResultsWarning, stacklevel=_levels_to_caller())
+        warnings.warn(f"{entry['code']}: {entry['message']}", ResultsWarning, stacklevel=levels_to_caller())
 
 
-def _levels_to_caller() -> int:
-    """Return how many frames lie between :func:`announce` and whoever called this package."""
+def levels_to_caller() -> int:
+    """Return how many frames lie between the caller of this function and whoever called this package."""
     level, frame = 1, inspect.currentframe()
     frame = None if frame is None else frame.f_back
     while frame is not None and Path(frame.f_code.co_filename).parent == _PACKAGE:

@@ -37,7 +37,11 @@ class ApiError(AlphaResultsClientError):
         The HTTP status.
     retry_after
         Seconds after which another attempt makes sense; None when the service did not say.
+    suggestions
+        Names like the one that is not there: alphas, or values that the service lists.
     """
+
+    suggestions: tuple[str, ...] = ()
 
     def __init__(
         self,
@@ -60,6 +64,8 @@ class ApiError(AlphaResultsClientError):
         told = f"{self.code}: {self.message}"
         if self.details:
             told += f" {dict(self.details)}"
+        if self.suggestions:
+            told += f" Did you mean {' or '.join(map(repr, self.suggestions))}?"
         return told + (f" (request {self.request_id})" if self.request_id else "")
 
     @property

@@ -136,6 +136,11 @@ def exchange(settings: Settings, target: str) -> Plan[Any]:
         if attempt >= settings.retries or wait > settings.longest_wait:
             raise failure
         attempt += 1
+        limited = isinstance(failure, ApiError) and failure.status == httpx.codes.TOO_MANY_REQUESTS
+        settings.announce_wait(
+            "the key is at its limit of calls" if limited else f"{settings.base_url} does not answer yet",
+            wait,
+        )
         yield Sleep(wait)
 
 

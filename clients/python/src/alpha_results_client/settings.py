@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import hashlib
+import logging
 import math
+import os
 import time
 from importlib.metadata import version
 from typing import Callable
@@ -17,7 +19,13 @@ Progress = Callable[[str, int, int], None]
 """Told after each page or piece: what is fetched, rows so far, rows in all."""
 _DISABLED_SECONDS = 600.0
 """Seconds after which a link is tried again where none worked."""
+_WORTH_SAYING = 1.0
 FRAMES = ("polars", "pandas", "rows")
+URL = "ALPHA_RESULTS_URL"
+"""Variable with the address of the service."""
+KEY = "ALPHA_RESULTS_KEY"
+"""Variable with the API key."""
+LOG = logging.getLogger("alpha_results_client")
 
 
 class Settings:
@@ -26,9 +34,9 @@ class Settings:
     Parameters
     ----------
     base_url
-        Of the service, with or without ``/v1``.
+        Of the service, with or without ``/v1``; None reads the variable :data:`URL`.
     key
-        The API key.
+        The API key; None reads the variable :data:`KEY`.
     frames
         What tables are returned as.
     retries
@@ -50,8 +58,8 @@ class Settings:
 
     def __init__(
         self,
-        base_url: str,
-        key: str,
+        base_url: str | None,
+        key: str | None,
         frames: str,
         retries: int,
         longest_wait: float,
@@ -59,6 +67,8 @@ class Settings:
         progress: bool | Progress,
         links: bool = True,
     ) -> None:
+        base_url = _given("base_url", base_url, URL)
+        key = _given("key", key, KEY)
         parts = urlsplit(base_url)
         if parts.scheme not in {"http", "https"} or not parts.hostname:
             raise AlphaResultsClientError("base_url must be such as https://results.example")
@@ -77,6 +87,7 @@ class Settings:
         self.progress = progress
         # Endpoint, or "" for all of them -> why its tables come by pages, and until when that is not tried again.
         self._disabled_links: dict[str, tuple[str, float]] = {} if links else {"": ("links=False", math.inf)}
+        self._announced: set[str] = set()
         self.authorization = _Authorization(key)
         # Two keys may see different things at one address.
         self.identity = hashlib.sha256(f"{self.base_url} {key}".encode()).hexdigest()
@@ -93,8 +104,22 @@ class Settings:
         """Spend no calls on links that cannot work, until that may have changed."""
         self._disabled_links[endpoint] = reason, time.monotonic() + _DISABLED_SECONDS
 
+    def announce_wait(self, why: str, seconds: float) -> None:
+        """Say once of each reason, where warnings are written, that a call waits; short waits are not worth a line."""
+        if seconds >= _WORTH_SAYING and why not in self._announced:
+            self._announced.add(why)
+            LOG.warning("%s: waiting %.0f s, and from now on without saying so", why, seconds)
+
     def __repr__(self) -> str:
         return f"{self.base_url!r}, frames={self.frames!r}"
+
+
+def _given(name: str, value: str | None, variable: str) -> str:
+    """Return an argument, or what its variable holds; the variable is read now, and not when the package is imported."""
+    found = os.environ.get(variable) if value is None else value
+    if found is None:
+        raise AlphaResultsClientError(f"no {name} was given: pass it, or set {variable}")
+    return found
 
 
 class _Authorization:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
@@ -53,6 +54,19 @@ def make_frame(rows: list[Mapping[str, Any]], model: str, frames: str) -> Any:
     columns = {name: [row.get(name) for row in rows] for name in names}
     make = _polars if frames == "polars" else _pandas
     return make(columns, declared)
+
+
+def make_wide_frame(columns: Mapping[str, Mapping[dt.date, float | None]], frames: str) -> Any:
+    """Return values by day and name as a frame: a day a row, a name a column, null where a name has no value."""
+    days = sorted({day for values in columns.values() for day in values})
+    wide = {name: [values.get(day) for day in days] for name, values in columns.items()}
+    if frames == "rows":
+        return [
+            {"date": day, **{name: values[i] for name, values in wide.items()}} for i, day in enumerate(days)
+        ]
+    declared = {"date": Column("date", "date"), **{name: Column(name, "float") for name in wide}}
+    make = _polars if frames == "polars" else _pandas
+    return make({"date": [day.isoformat() for day in days], **wide}, declared)
 
 
 def _flat(row: Mapping[str, Any], declared: Mapping[str, Column], prefix: str = "") -> dict[str, Any]:

@@ -1,0 +1,45 @@
+"""What somebody may have meant who named an alpha, an endpoint, a book or a keyword that is not there."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Mapping
+from typing import TypeVar
+
+from alpha_results_client.collect import alpha_ids
+from alpha_results_client.errors import AlphaResultsClientError, ApiError
+from alpha_results_client.exchange import Plan
+from alpha_results_client.settings import Settings
+from alpha_results_client.values import Value
+
+T = TypeVar("T")
+_NO_SUCH_ALPHA = {"alpha_not_found", "run_not_found"}
+
+
+def near(given: str, known: Iterable[str]) -> tuple[str, ...]:
+    """Return the names most like the one given, whatever the case of its letters, three at most."""
+    by_form = {name.lower(): name for name in known}
+    return tuple(by_form[form] for form in difflib.get_close_matches(given.lower(), by_form, 3))
+
+
+def suggesting(
+    settings: Settings, path: Mapping[str, str], query: Mapping[str, Value], plan: Plan[T]
+) -> Plan[T]:
+    """Carry a plan out; where an alpha, or a value of which the service lists those it knows, is not there, say which are like it.
+
+    For an alpha that is one more call.
+    """
+    try:
+        return (yield from plan)
+    except ApiError as error:
+        if error.code in _NO_SUCH_ALPHA and "alpha" in path:
+            try:
+                known = yield from alpha_ids(settings)
+            except AlphaResultsClientError:
+                known = []
+            error.suggestions = near(path["alpha"], known)
+        elif error.details and isinstance(listed := error.details.get("available"), list):
+            named = [value for value in (*path.values(), *query.values()) if isinstance(value, str)]
+            found = [name for value in named if value not in listed for name in near(value, map(str, listed))]
+            error.suggestions = tuple(dict.fromkeys(found))
+        raise

@@ -1,0 +1,52 @@
+"""Returns of many alphas in one frame."""
+
+from __future__ import annotations
+
+import datetime as dt
+import warnings
+from collections.abc import Sequence
+from copy import copy
+from typing import Any
+
+from alpha_results_client.collect import alpha_ids, collect, levels_to_caller
+from alpha_results_client.errors import ApiError, InvalidRequest, NotAllowed, ResultsWarning
+from alpha_results_client.exchange import Plan
+from alpha_results_client.settings import Settings
+from alpha_results_client.suggestions import suggesting
+from alpha_results_client.table import make_wide_frame
+from alpha_results_client.values import Value
+
+
+def wide_returns(
+    settings: Settings, alphas: Sequence[str] | None, book: str, start: Value, end: Value
+) -> Plan[Any]:
+    """Fetch the daily returns of a book of several alphas: a row a session that any of them has, a column an alpha.
+
+    Of all alphas, one without such a book, or whose ledger the key may not read, is left out with a :class:`ResultsWarning`;
+    of those that are named, it raises.
+    """
+    as_rows = copy(settings)
+    as_rows.frames = "rows"
+    names = (yield from alpha_ids(settings)) if alphas is None else list(alphas)
+    found: dict[str, dict[dt.date, float | None]] = {}
+    for name in names:
+        path, query = {"alpha": name}, {"book": book, "from": start, "to": end}
+        plan = collect(as_rows, "portfolio.equity_curve", path, query)
+        try:
+            table = yield from suggesting(settings, path, query, plan)
+        except (InvalidRequest, NotAllowed) as error:
+            if alphas is not None or not _is_of_this_alpha(error):
+                raise
+            warnings.warn(
+                f"{name} is left out: {error.message}", ResultsWarning, stacklevel=levels_to_caller()
+            )
+            continue
+        found[name] = {row["date"]: row["period_return"] for row in table.frame}
+    return make_wide_frame(found, settings.frames)
+
+
+def _is_of_this_alpha(error: ApiError) -> bool:
+    """Whether another alpha may answer what this one did not: it has no such book, or the key no grant on it."""
+    return error.code != "endpoint_not_allowed" and not (
+        isinstance(error, InvalidRequest) and "book" not in str(error.details)
+    )

@@ -1,0 +1,121 @@
+"""What a person at a notebook meets: keys from the environment, waits that are said, names that are completed and corrected, wide frames."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from typing import Any
+
+import httpx
+import polars as pl
+import pytest
+from alpha_results_client import (
+    AlphaResultsClientError,
+    AsyncClient,
+    Client,
+    InvalidRequest,
+    NotFound,
+    ResultsWarning,
+)
+
+from tests.client.conftest import Service
+from tests.client.test_calls import BASE, KEY, answering
+from tests.support.contract_app import FULL, PLAIN
+
+
+def test_a_client_without_arguments_reads_its_variables_when_it_is_made(
+    service: Service, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ALPHA_RESULTS_URL", service.address)
+    monkeypatch.setenv("ALPHA_RESULTS_KEY", service.keys["reader"])
+    with Client() as client:
+        assert FULL in client
+    monkeypatch.delenv("ALPHA_RESULTS_KEY")
+    with pytest.raises(AlphaResultsClientError, match="no key was given: pass it, or set ALPHA_RESULTS_KEY"):
+        Client()
+    with pytest.raises(AlphaResultsClientError, match="ALPHA_RESULTS_KEY"):
+        AsyncClient()
+    with Client(key=service.keys["reader"]) as client:
+        assert FULL in client
+
+
+@pytest.mark.parametrize(
+    ("status", "why"), [(429, "the key is at its limit of calls"), (503, f"{BASE} does not answer yet")]
+)
+def test_a_wait_is_said_once(
+    status: int, why: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(time, "sleep", lambda _: None)
+    error = {"error": {"code": "rate_limited" if status == 429 else "not_ready", "message": "Later."}}
+    refusals = [httpx.Response(status, json=error, headers={"Retry-After": "7"}) for _ in range(3)]
+    with (
+        caplog.at_level(logging.WARNING, "alpha_results_client"),
+        Client(
+            BASE, KEY, transport=answering(*refusals, httpx.Response(200, json={"status": "ok"}))
+        ) as client,
+    ):
+        client.health()
+    assert [record.getMessage() for record in caplog.records] == [
+        f"{why}: waiting 7 s, and from now on without saying so"
+    ]
+    assert KEY not in caplog.text
+
+
+def test_notebooks_complete_the_names_of_alphas(service: Service) -> None:
+    with Client(service.address, service.keys["reader"]) as client:
+        assert client._ipython_key_completions_() == list(client)
+    with Client(service.address, KEY) as client:
+        assert client._ipython_key_completions_() == []
+
+
+def test_a_name_that_is_not_there_is_answered_with_those_like_it(service: Service) -> None:
+    with Client(service.address, service.keys["reader"]) as client:
+        with pytest.raises(NotFound, match=f"Did you mean '{FULL}'") as wrong:
+            client[FULL.lower() + "x"].metrics()
+        assert FULL in wrong.value.suggestions
+        with pytest.raises(InvalidRequest, match="Did you mean 'long_short'"):
+            client[FULL].positions("longshort")
+        with pytest.raises(TypeError, match=r"scores\(\) has no argument 'symbol'; did you mean 'symbols'"):
+            client[FULL].scores(symbol=["AAA"])  # type: ignore[call-arg]
+        with pytest.raises(AlphaResultsClientError, match=r"did you mean 'portfolio\.equity_curve'"):
+            client[FULL].table("portfolio.equitycurve")
+        with pytest.raises(NotFound) as wrong:
+            client["nothing like it at all"].metrics()
+        assert wrong.value.suggestions == ()
+
+
+def test_returns_of_all_alphas_stand_side_by_side(service: Service) -> None:
+    with Client(service.address, service.keys["reader"]) as client:
+        with pytest.warns(ResultsWarning):
+            frame = client.returns()
+        assert {FULL, PLAIN} <= set(frame.columns)
+        for name in (FULL, PLAIN):
+            own = client[name].equity_curve().select("date", "period_return")
+            assert frame.select("date", name).drop_nulls().rows() == own.drop_nulls().rows()
+        assert frame["date"].is_sorted()
+        assert frame.schema["date"] == pl.Date
+        curve = client[FULL].equity_curve(book="long_only")
+        first = curve["date"][3]
+        one = client.returns([FULL], book="long_only", start=first)
+    assert one.columns == ["date", FULL]
+    assert one["date"][0] == first
+    with pytest.raises(InvalidRequest), Client(service.address, service.keys["reader"]) as client:
+        client.returns([FULL], book="no_such_book")
+
+
+def test_returns_are_the_same_in_every_sort_of_frame_and_client(service: Service) -> None:
+    key, names = service.keys["reader"], [FULL, PLAIN]
+    with Client(service.address, key, frames="rows") as client:
+        rows = client.returns(names)
+    with Client(service.address, key, frames="pandas") as pandas_client:
+        frame = pandas_client.returns(names)
+    assert list(frame.columns) == ["date", *names]
+    assert frame.dtypes["date"] == "datetime64[us]"
+    assert frame[FULL].notna().sum() == sum(row[FULL] is not None for row in rows)
+
+    async def asked() -> Any:
+        async with AsyncClient(service.address, key, frames="rows") as awaited:
+            return await awaited.returns(names)
+
+    assert asyncio.run(asked()) == rows
