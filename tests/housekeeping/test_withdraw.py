@@ -51,7 +51,7 @@ def test_no_build_brings_it_back(history: History, tmp_path: Path) -> None:
     newer = _newer(tmp_path)
     for seal in (*history.seals, newer):
         for force in (False, True):
-            with pytest.raises(PublicationRefused, match=f"pipeline restore {ALPHA}"):
+            with pytest.raises(PublicationRefused, match=f"restore {ALPHA}"):
                 build_seal(str(seal), history.root, force=force)
     for options in ((), ("--force",)):
         result = history.run("build", "--from", str(newer), "--json", *options)
