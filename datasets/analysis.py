@@ -112,6 +112,10 @@ class Alpha(Snapshot):
         ]
         return pl.DataFrame(rows, schema=_AUDIT)
 
+    def concentration(self, book: str = "long_short") -> dict[str, Any]:
+        """Return the legs of a book and where its P&L comes from, as `/v1/alphas/{alpha}/concentration` answers; errors as :meth:`risk`."""
+        return self.research("concentration", book)
+
     def costs(self, book: str = "long_short") -> dict[str, Any]:
         """Return what trading and borrowing took of a book, as `/v1/alphas/{alpha}/costs` answers; errors as :meth:`risk`."""
         return self.research("costs", book)

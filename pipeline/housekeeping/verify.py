@@ -147,7 +147,10 @@ class _Verification:
 
     def _research(self) -> Iterator[Fault]:
         """Compare the research figures with those that follow from the published rows."""
-        again = {figures_path(family): found for family, found in research.of_frames(self._frames).items()}
+        again = {
+            figures_path(family): found
+            for family, found in research.of_frames(self._frames, self._manifest.kinds).items()
+        }
         for path in sorted(again.keys() | self._figures.keys()):
             if not same_figures(self._figures.get(path), again.get(path)):
                 yield Fault(

@@ -110,7 +110,7 @@ def write_books(
     writer: SnapshotWriter,
     kind: str,
     layout: Layout,
-    look: Callable[[str, pl.DataFrame], None] | None = None,
+    look: Callable[[str, pl.DataFrame], None],
 ) -> Spans:
     """Write a table by book, and return what each book holds.
 
@@ -123,7 +123,7 @@ def write_books(
     for book, whole in layout.books.items():
         assert book is not None
         parts = _derived(seal, kind, layout, book, total)
-        writer.parts(kind, parts if look is None else _shown(parts, book, look), book)
+        writer.parts(kind, _shown(parts, book, look), book)
         assert total[book][1] == len(whole)
     return total
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any, Final
 
 import numpy as np
 import polars as pl
 
+from datasets.figures.concentration import concentration
 from datasets.figures.costs import Flows, costs
 from datasets.figures.equity import day
 from datasets.figures.risk import risk
@@ -17,6 +18,7 @@ from datasets.figures.unavailable import MISSING_KIND, Unavailable
 from datasets.figures.withheld import nothing, settle
 from pipeline.maths.delivered_signal import delivered_signal
 from pipeline.maths.week_clock import WeeklyPanel
+from pipeline.snapshot_builder.by_side import BySide
 from pipeline.snapshot_builder.ledgers import Books
 from schemas.metrics.families import FAMILIES, WHOLE_RUN
 
@@ -30,13 +32,17 @@ Document = dict[str, dict[str, Any]]
 """Book, or :data:`schemas.metrics.families.WHOLE_RUN` -> the object served."""
 
 
-def of_ledgers(portfolio: Books) -> dict[str, Document]:
-    """Measure what follows from the ledgers alone.
+def of_books(portfolio: Books, sides: BySide, kinds: Collection[str]) -> dict[str, Document]:
+    """Measure what follows from the books.
 
     Parameters
     ----------
     portfolio
         The published ledger of each book.
+    sides
+        Positions and P&L of the books.
+    kinds
+        Kinds that the run sealed.
 
     Returns
     -------
@@ -45,24 +51,41 @@ def of_ledgers(portfolio: Books) -> dict[str, Document]:
     """
     return {
         "costs": {book: _costs(book, rows) for book, rows in portfolio.items()},
+        "concentration": {book: _concentration(book, rows, sides, kinds) for book, rows in portfolio.items()},
         "risk": {book: _risk(book, rows) for book, rows in portfolio.items()},
     }
 
 
-def of_frames(frames: Mapping[tuple[str, str | None], pl.DataFrame]) -> dict[str, Document]:
+def sides_of(portfolio: Books) -> BySide:
+    """Return what sums positions and P&L by the sessions of each ledger."""
+    return BySide({book: _dates(rows) for book, rows in portfolio.items()})
+
+
+def of_frames(
+    frames: Mapping[tuple[str, str | None], pl.DataFrame], kinds: Collection[str]
+) -> dict[str, Document]:
     """Measure a run from its published tables.
 
     Parameters
     ----------
     frames
         Dataset and book -> rows.
+    kinds
+        As of :func:`of_books`.
     """
-    portfolio = {book: rows for (dataset, book), rows in frames.items() if dataset == "portfolio" and book}
+
+    def books(kind: str) -> Books:
+        return {book: rows for (dataset, book), rows in frames.items() if dataset == kind and book}
+
+    portfolio = books("portfolio")
+    sides = sides_of(portfolio)
+    for kind, look in (("positions", sides.positions), ("pnl", sides.pnl)):
+        for book, rows in books(kind).items():
+            look(book, rows)
     weekly, decisions, deciles = (
         frames.get((name, None)) for name in ("weekly_signal", "decisions", "weekly_deciles")
     )
-    weeks = measure_signal(weekly, decisions, deciles)
-    return {**of_ledgers(portfolio), **of_signal(weeks)}
+    return {**of_books(portfolio, sides, kinds), **of_signal(measure_signal(weekly, decisions, deciles))}
 
 
 def of_signal(weeks: DeliveredSignal | Unavailable) -> dict[str, Document]:
@@ -100,6 +123,23 @@ def _costs(book: str, rows: pl.DataFrame) -> dict[str, Any]:
     return settle(
         {"book": book, **_span(_dates(rows)), **costs(Flows(*(_floats(rows, name) for name in _FLOWS)))}
     )
+
+
+def _concentration(book: str, rows: pl.DataFrame, sides: BySide, kinds: Collection[str]) -> dict[str, Any]:
+    lacking = {
+        kind: Unavailable(MISSING_KIND, f"the run holds no {kind}", kind)
+        for kind in ("positions", "pnl")
+        if kind not in kinds
+    }
+    date = _dates(rows)
+    figures = concentration(
+        date,
+        _floats(rows, "starting_equity"),
+        _floats(rows, "ending_equity"),
+        lacking.get("positions") or sides.holdings(book),
+        lacking.get("pnl") or sides.profit(book),
+    )
+    return settle({"book": book, **_span(date), **figures})
 
 
 def _risk(book: str, rows: pl.DataFrame) -> dict[str, Any]:

@@ -227,10 +227,12 @@ def _write_all(seal: Seal, report: Report, publication: Publication, stages: Sta
                 writer.by_book("portfolio", ledger)
                 writer.by_book("equity_curve", ledgers.published_equity_curves(ledger))
                 spans["portfolio"] = books.spans(ledger, "portfolio")
+        sides = research.sides_of(ledger)
+        looks = {"positions": sides.positions, "pnl": sides.pnl, "trades": _adding(fills)}
         for kind in ("positions", "pnl", "trades"):
             if seal.has(kind):
                 with stages(kind):
-                    spans[kind] = _write_books(seal, writer, kind, fills)
+                    spans[kind] = _write_books(seal, writer, kind, looks[kind])
         _write_trials(seal, writer, stages)
         if spans:
             writer.table("books", books.published_books(spans))
@@ -244,12 +246,19 @@ def _write_all(seal: Seal, report: Report, publication: Publication, stages: Sta
         with stages("reconcile"):
             figures = _write_metrics(seal, writer, weeks)
         with stages("research figures"):
-            figures_by_family = {**research.of_ledgers(ledger), **research.of_signal(delivered)}
+            figures_by_family = {
+                **research.of_books(ledger, sides, seal.kinds),
+                **research.of_signal(delivered),
+            }
         _write_documents(seal, report, figures_by_family, writer)
         with stages("write"):
             writer.finish()
     sealed_weeks = _sealed_weeks(seal, digests, fills, weeks)
     return _Written(writer.files, writer.columns, figures, sealed_weeks, weeks, delayed)
+
+
+def _adding(fills: FillDigests | None) -> Callable[[str, pl.DataFrame], None]:
+    return (lambda *_: None) if fills is None else fills.add
 
 
 def _sealed_weeks(
@@ -297,9 +306,10 @@ def _write_decisions(seal: Seal, writer: SnapshotWriter) -> pl.DataFrame:
     return decisions
 
 
-def _write_books(seal: Seal, writer: SnapshotWriter, kind: str, fills: FillDigests | None) -> books.Spans:
-    """Write a table by book; return what each book holds."""
-    look = fills.add if fills is not None and kind == "trades" else None
+def _write_books(
+    seal: Seal, writer: SnapshotWriter, kind: str, look: Callable[[str, pl.DataFrame], None]
+) -> books.Spans:
+    """Write a table by book; return what each book holds. `look` is shown the rows of each book as they are published."""
     layout = in_parts.find_layout(seal, kind) if seal.in_parts else None
     if layout is not None:
         return in_parts.write_books(seal, writer, kind, layout, look)
@@ -311,9 +321,8 @@ def _write_books(seal: Seal, writer: SnapshotWriter, kind: str, fills: FillDiges
     rows = derive(seal.table(kind))
     seal.drop(kind)
     writer.by_book(kind, rows)
-    if look is not None:
-        for book, own in rows.items():
-            look(book, own)
+    for book, own in rows.items():
+        look(book, own)
     return books.spans(rows, kind)
 
 

@@ -88,8 +88,9 @@ def test_a_whole_run_has_its_figures(api: ApiClient, family: Family) -> None:
     data = asked(api, family, ALPHA, api.key(raw=True))
     assert data["observations"] > 60
     assert data["first_date"] < data["last_date"]
-    # The simulated score has an IC that cannot be told from 0.
-    assert set(data["withheld"]) <= {"half_life_weeks"}
+    # The simulated score has an IC that cannot be told from 0, and may earn nothing.
+    allowed = ("the mean IC lies less than", "P&L is not above 0")
+    assert [text for text in data["withheld"].values() if not any(x in text for x in allowed)] == []
 
 
 @every_family

@@ -87,6 +87,8 @@ class RunMethods(Generic[F]):
         """How much of a book's record may be luck: deflated Sharpe ratio, minimum track record, bands of every figure."""
     def costs(self, book: str = 'long_short', *, snapshot: str | None = None) -> dict[str, Any]:
         """What trading and borrowing cost one book, its break-even, and its Sharpe ratio at other costs."""
+    def concentration(self, book: str = 'long_short', *, snapshot: str | None = None) -> dict[str, Any]:
+        """Legs of one book, and how much of its P&L comes from its best days, weeks and names."""
     def risk(self, book: str = 'long_short', *, snapshot: str | None = None) -> dict[str, Any]:
         """Drawdowns, tails, rolling figures and the Sharpe ratio under autocorrelation of one book."""
     def signal(self, *, snapshot: str | None = None) -> dict[str, Any]:
@@ -173,6 +175,8 @@ class AsyncRunMethods(Generic[F]):
         """How much of a book's record may be luck: deflated Sharpe ratio, minimum track record, bands of every figure."""
     async def costs(self, book: str = 'long_short', *, snapshot: str | None = None) -> dict[str, Any]:
         """What trading and borrowing cost one book, its break-even, and its Sharpe ratio at other costs."""
+    async def concentration(self, book: str = 'long_short', *, snapshot: str | None = None) -> dict[str, Any]:
+        """Legs of one book, and how much of its P&L comes from its best days, weeks and names."""
     async def risk(self, book: str = 'long_short', *, snapshot: str | None = None) -> dict[str, Any]:
         """Drawdowns, tails, rolling figures and the Sharpe ratio under autocorrelation of one book."""
     async def signal(self, *, snapshot: str | None = None) -> dict[str, Any]:

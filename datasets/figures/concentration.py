@@ -1,0 +1,223 @@
+"""How widely the profit of a book is spread over days, weeks, names and legs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+
+from datasets.figures.equity import solvent_returns
+from datasets.figures.ratios import annualised_sharpe
+from datasets.figures.series import SESSIONS_PER_YEAR, Dates, Floats, mean_or_null, measured
+from datasets.figures.unavailable import Unavailable, too_few
+from schemas.metrics.families.concentration import BEST
+
+Figure = float | Unavailable
+_THURSDAY: Final = 3
+"""Days from a Monday to the first day that is counted from, 1970-01-01."""
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """One side of a book by session of its ledger, each of shape (n_sessions,).
+
+    Attributes
+    ----------
+    size, names
+        Sum of absolute notionals at the close, and how many names they are.
+    """
+
+    size: Floats
+    names: Floats
+
+
+@dataclass(frozen=True, slots=True)
+class Holdings:
+    """The positions of a book by session of its ledger.
+
+    Attributes
+    ----------
+    effective_names : Floats, shape (n_sessions,)
+        Inverse of the sum of squared shares of the names in the sum of absolute notionals; NaN where nothing is held.
+    long, short : Side
+        Of positions above and below 0.
+    """
+
+    effective_names: Floats
+    long: Side
+    short: Side
+
+
+@dataclass(frozen=True, slots=True)
+class Earned:
+    """P&L of one side by session of the ledger, each of shape (n_sessions,): after and before costs."""
+
+    net: Floats
+    market: Floats
+
+
+@dataclass(frozen=True, slots=True)
+class NamedProfit:
+    """P&L by name.
+
+    Attributes
+    ----------
+    by_name : Floats, shape (n_names,)
+        Net P&L over the run.
+    long, short : Earned
+        Of the names that are held on either side at the close, or were at the close before.
+    neither : float
+        Net P&L of rows that belong to no side.
+    """
+
+    by_name: Floats
+    long: Earned
+    short: Earned
+    neither: float
+
+
+def concentration(
+    date: Dates,
+    starting: Floats,
+    ending: Floats,
+    holdings: Holdings | Unavailable,
+    profit: NamedProfit | Unavailable,
+) -> dict[str, Any]:
+    """Measure how widely the profit of a book is spread.
+
+    Parameters
+    ----------
+    date : Dates, shape (n_sessions,)
+        Session days, ascending.
+    starting, ending : Floats, shape (n_sessions,)
+        Opening and closing equity, without NaN.
+    holdings, profit
+        What positions and P&L by name come to, or why that is not known.
+
+    Returns
+    -------
+    dict
+        The members of :data:`schemas.metrics.families.concentration.CONCENTRATION` but for the span and the book: a figure is
+        a number or :class:`Unavailable`.
+    """
+    returns = solvent_returns(starting, ending)
+    daily = ending - starting
+    total = float(daily.sum())
+    legs = next((x for x in (profit, holdings, returns) if isinstance(x, Unavailable)), None)
+    found: dict[str, Any] = {
+        "best_days_share": best_share(daily, total, "sessions"),
+        "best_weeks_share": best_share(by_week(date, daily), total, "calendar weeks"),
+        "best_names_share": profit
+        if isinstance(profit, Unavailable)
+        else best_share(profit.by_name, float(profit.by_name.sum()), "names with P&L"),
+        "sharpe_without_best_days": returns
+        if isinstance(returns, Unavailable)
+        else sharpe_without_best(measured(returns)),
+        **_names(holdings),
+    }
+    if legs is not None:
+        return {**found, "long": legs, "short": legs, "pnl_of_neither": legs}
+    assert not isinstance(holdings, Unavailable)
+    assert not isinstance(profit, Unavailable)
+    return {
+        **found,
+        "long": _leg(holdings.long, profit.long, starting, ending, "long"),
+        "short": _leg(holdings.short, profit.short, starting, ending, "short"),
+        "pnl_of_neither": profit.neither,
+    }
+
+
+def best_share(profits: Floats, total: float, what: str) -> Figure:
+    """Share of a profit that its largest parts brought.
+
+    Parameters
+    ----------
+    profits : Floats, shape (n_parts,)
+        Without NaN.
+    total : float
+        The profit.
+    what : str
+        The parts in the plural.
+
+    Returns
+    -------
+    float or Unavailable
+        Sum of the ten largest over the total; withheld with ten parts or fewer, or when the total is not above 0.
+    """
+    if profits.size <= BEST:
+        return too_few(int(profits.size), BEST + 1, what)
+    if not total > 0:
+        return Unavailable("insufficient_data", "the P&L is not above 0, so that it has no shares")
+    return float(np.partition(profits, -BEST)[-BEST:].sum()) / total
+
+
+def by_week(date: Dates, values: Floats) -> Floats:
+    """Sum values by calendar week, Monday to Sunday.
+
+    Parameters
+    ----------
+    date : Dates, shape (n_days,)
+        Ascending.
+    values : Floats, shape (n_days,)
+        Without NaN.
+
+    Returns
+    -------
+    Floats, shape (n_weeks,)
+        Of the weeks that have a day, in order.
+    """
+    week = (date.astype("datetime64[D]").astype(np.int64) + _THURSDAY) // 7
+    _, starts = np.unique(week, return_index=True)
+    sums: Floats = np.add.reduceat(values, starts) if values.size else values
+    return sums
+
+
+def sharpe_without_best(returns: Floats) -> Figure:
+    """Sharpe ratio of the returns but for the ten highest.
+
+    Parameters
+    ----------
+    returns : Floats, shape (n_sessions,)
+        Without NaN.
+
+    Returns
+    -------
+    float or Unavailable
+        As :func:`datasets.figures.ratios.annualised_sharpe`, of what is left.
+    """
+    if returns.size < BEST + 2:
+        return too_few(int(returns.size), BEST + 2, "daily returns")
+    # In their order, of equal ones the earliest, so that rounding does not depend on how they are found.
+    kept = np.sort(np.argsort(-returns, kind="stable")[BEST:])
+    return annualised_sharpe(returns[kept], "other daily returns")
+
+
+def _names(holdings: Holdings | Unavailable) -> dict[str, Figure]:
+    if isinstance(holdings, Unavailable):
+        return {"names": holdings, "effective_names": holdings}
+    effective = mean_or_null(holdings.effective_names)
+    if effective is None:
+        return dict.fromkeys(("names", "effective_names"), too_few(0, 1, "sessions with positions"))
+    held = ~np.isnan(holdings.effective_names)
+    return {
+        "names": float((holdings.long.names + holdings.short.names)[held].mean()),
+        "effective_names": effective,
+    }
+
+
+def _leg(
+    side: Side, earned: Earned, starting: Floats, ending: Floats, which: str
+) -> dict[str, Figure] | Unavailable:
+    held = side.names > 0
+    if not held.any():
+        return Unavailable("insufficient_data", f"the book holds nothing {which}")
+    returns = earned.net / starting
+    return {
+        "pnl": float(earned.net.sum()),
+        "annualised_return": float(returns.mean()) * SESSIONS_PER_YEAR,
+        "sharpe": annualised_sharpe(returns, "daily returns of the leg"),
+        "cost": float(((earned.market - earned.net) / starting).mean()) * SESSIONS_PER_YEAR,
+        "exposure": float((side.size / ending).mean()),
+        "names": float(side.names[held].mean()),
+    }

@@ -1,0 +1,143 @@
+"""Positions and P&L by name, summed by session and side while they are written, part by part."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from datasets.figures.concentration import Earned, Holdings, NamedProfit, Side
+from datasets.figures.rank_correlation import Integers
+from datasets.figures.series import Dates, Flags, Floats
+
+_SIDES: Final = 3
+"""Short, neither and long, in this order: the sign of a position and one."""
+
+
+class BySide:
+    """Sums positions and P&L of every book; what comes out does not depend on where a run is cut between days.
+
+    Parameters
+    ----------
+    sessions
+        Book -> days of its ledger, ascending; other books are passed over.
+    """
+
+    def __init__(self, sessions: Mapping[str, Dates]) -> None:
+        category = pl.Categorical(pl.Categories.random())
+        # While one such column lives, so does the numbering.
+        self._numbered = pl.Series(["-"], dtype=category)
+        self._books = {book: _Book(days, category) for book, days in sessions.items()}
+
+    def positions(self, book: str, rows: pl.DataFrame) -> None:
+        """Look at positions of a book: whole days in order. All of them come before its P&L, which is told apart by them."""
+        if book in self._books:
+            self._books[book].hold(rows)
+
+    def pnl(self, book: str, rows: pl.DataFrame) -> None:
+        """Look at P&L by name of a book: whole days in order."""
+        if book in self._books:
+            self._books[book].earn(rows)
+
+    def holdings(self, book: str) -> Holdings:
+        """Return the positions of a book by session of its ledger."""
+        return self._books[book].holdings()
+
+    def profit(self, book: str) -> NamedProfit:
+        """Return the P&L of a book by name, and of each side by session of its ledger."""
+        return self._books[book].profit()
+
+
+class _Book:
+    """The sums of one book."""
+
+    def __init__(self, sessions: Dates, category: pl.Categorical) -> None:
+        self._days = sessions.astype("datetime64[D]").astype(np.int64)
+        self._category = category
+        # By session: size long and short, squares, names long and short.
+        self._held = np.zeros((5, sessions.size))
+        self._sign = np.zeros((sessions.size, 0), np.int8)
+        self._earned = np.zeros((2, sessions.size, _SIDES))
+        self._by_name: Floats = np.zeros(0)
+        self._named: Flags = np.zeros(0, np.bool_)
+
+    def hold(self, rows: pl.DataFrame) -> None:
+        placed = self._places(rows)
+        if placed is None:
+            return
+        rows, session, starts, codes = placed
+        notional = rows["signed_notional"].to_numpy()
+        short, long = np.minimum(notional, 0.0), np.maximum(notional, 0.0)
+        columns = (long, -short, notional * notional, notional > 0, notional < 0)
+        self._held[:, session[starts]] = [np.add.reduceat(x, starts, dtype=np.float64) for x in columns]
+        self._widen(codes)
+        self._sign[session, codes] = np.sign(notional)
+
+    def earn(self, rows: pl.DataFrame) -> None:
+        placed = self._places(rows)
+        if placed is None:
+            return
+        rows, session, _, codes = placed
+        self._widen(codes)
+        side = self._sign[session, codes]
+        (closed,) = np.nonzero((side == 0) & (session > 0))
+        side[closed] = self._sign[session[closed] - 1, codes[closed]]
+        # Counted from the first session of the part, which has whole days.
+        first, last = int(session[0]), int(session[-1])
+        cell = (session - first) * _SIDES + 1 + side
+        net = rows["net_pnl"].to_numpy()
+        for place, values in enumerate((net, rows["market_pnl"].to_numpy())):
+            by_cell = np.bincount(cell, values, (last - first + 1) * _SIDES)
+            self._earned[place, first : last + 1] += by_cell.reshape(-1, _SIDES)
+        # Onto the sums so far, row by row, as if all rows were one part.
+        known = np.arange(self._by_name.size, dtype=codes.dtype)
+        sums = np.bincount(np.append(known, codes), np.append(self._by_name, net))
+        self._by_name = sums.astype(np.float64, copy=False)
+        named = np.zeros(self._by_name.size, np.bool_)
+        named[: self._named.size] = self._named
+        named[codes] = True
+        self._named = named
+
+    def holdings(self) -> Holdings:
+        long, short, squares, names_long, names_short = self._held
+        effective = np.full(self._days.size, np.nan)
+        np.divide(np.square(long + short), squares, out=effective, where=squares > 0)
+        return Holdings(effective, Side(long, names_long), Side(short, names_short))
+
+    def profit(self) -> NamedProfit:
+        net, market = self._earned
+        # Sorted, so that sums do not depend on how names are numbered.
+        by_name = np.sort(self._by_name[self._named])
+        return NamedProfit(
+            by_name,
+            Earned(net[:, 2], market[:, 2]),
+            Earned(net[:, 0], market[:, 0]),
+            float(net[:, 1].sum()),
+        )
+
+    def _places(
+        self, rows: pl.DataFrame
+    ) -> tuple[pl.DataFrame, Integers, Integers, npt.NDArray[np.uint32]] | None:
+        """Return the rows of the ledger's sessions, the session of each, the first row of each day, and numbers of names.
+
+        None where there is no such row.
+        """
+        if not rows.height or not self._days.size:
+            return None
+        days = rows["date"].to_physical().to_numpy()
+        starts = np.flatnonzero(np.diff(days, prepend=days[0] - 1))
+        lengths = np.diff(starts, append=days.size)
+        of_day = np.searchsorted(self._days, days[starts])
+        known = self._days.take(of_day, mode="clip") == days[starts]
+        if not known.all():
+            return self._places(rows.filter(pl.Series(np.repeat(known, lengths))))
+        codes = rows["symbol"].cast(self._category).to_physical().to_numpy()
+        return rows, np.repeat(of_day, lengths), starts, codes
+
+    def _widen(self, codes: npt.NDArray[np.uint32]) -> None:
+        lacking = int(codes.max()) + 1 - self._sign.shape[1]
+        if lacking > 0:
+            self._sign = np.pad(self._sign, ((0, 0), (0, lacking)))
