@@ -38,7 +38,7 @@ def test_a_published_file_is_fetched_from_the_store_and_a_view_from_the_service(
         datasets_public_endpoint=public,
     ) as api:
         for token, raw in ((api.key(), False), (api.key(raw=True), True)):
-            for row in api.json(TABLES, token)["data"]["files"]:
+            for row in api.json(TABLES, token)["data"]:
                 query = f"?book={row['book']}" if row["book"] else ""
                 data = api.json(f"{TABLES}/{row['table']}/download{query}", token)["data"]
                 parts = urlsplit(data["url"])
