@@ -283,10 +283,10 @@ _ALL: Final = (
     Endpoint(
         "research.contribution",
         _RUN + "/contribution",
-        "What the alpha adds to an equal-weight book of others.",
+        "What the alpha adds to a book of others.",
         "contribution",
         Shape.OBJECT,
-        parameters=(p.ALPHA_PATH, p.BOOK_OF, p.BOOK, *_WINDOW, p.SNAPSHOT),
+        parameters=(p.ALPHA_PATH, p.BOOK_OF, p.WEIGHTS, p.BOOK, *_WINDOW, p.SNAPSHOT),
         errors=("unknown_book",),
         allow_list=AllowListScope.RUNS,
     ),

@@ -21,6 +21,9 @@ MAX_COMPARED: Final = 50
 """Alphas that one request compares, or names, at most."""
 ADDRESS: Final = r"[^,\s]+"
 """What may stand in a list of addresses: whether an alpha has it, and whether the key may read that, is asked afterwards."""
+_WEIGHT: Final = r"([0-9]{1,9}(\.[0-9]{0,15})?|\.[0-9]{1,15})"
+WEIGHTS_TEXT: Final = rf"(equal|volatility|{_WEIGHT}(,{_WEIGHT}){{0,{MAX_COMPARED}}})"
+"""How the money of a book is spread."""
 CURSOR: Final = r"[A-Za-z0-9_-]{48}"
 """A place among the changes of a catalogue."""
 MAX_OFFSET: Final = 2**53 - 1
@@ -39,6 +42,7 @@ class ParameterKind(StrEnum):
     TEXT = "text"
     SYMBOLS = "symbols"
     ALPHAS = "alphas"
+    WEIGHTS = "weights"
     BOOK = "book"
     CURSOR = "cursor"
     FORBIDDEN = "forbidden"
@@ -89,6 +93,8 @@ class Parameter:
             return TICKERS
         if self.kind is ParameterKind.CURSOR:
             return CURSOR
+        if self.kind is ParameterKind.WEIGHTS:
+            return WEIGHTS_TEXT
         if self.kind is ParameterKind.NAMES:
             name = f"({'|'.join(text for text, _ in self.choices)})"
             return f"{name}(,{name})*"
@@ -120,6 +126,7 @@ _RULES: Final = {
     ParameterKind.BOOLEAN: "one of 1, true, 0, false",
     ParameterKind.SYMBOLS: "one ticker or several separated by commas, each of 1 to 64 characters without white space or invisible ones",
     ParameterKind.BOOK: "the name of a book this key can read",
+    ParameterKind.WEIGHTS: "`equal`, `volatility`, or plain decimal numbers separated by commas",
     ParameterKind.CURSOR: "a cursor as an earlier answer gave it",
     ParameterKind.FORBIDDEN: "not accepted here; leave it out, or use /positions or /pnl",
 }
@@ -241,6 +248,14 @@ BOOK_OF: Final = Parameter(
     "The alphas of the book; a repeated one counts once, and the alpha asked about is left out.",
     most=MAX_COMPARED,
     required=True,
+)
+WEIGHTS: Final = Parameter(
+    "weights",
+    ParameterKind.WEIGHTS,
+    "How the money is spread: `equal`; `volatility`, in proportion to one over the deviation of each alpha's common returns, so that all "
+    "weigh the same risk; or numbers of which each is the part of one alpha, this one first, then those of `alphas` in their order, "
+    "not all of these 0.",
+    default="equal",
 )
 AMONG: Final = Parameter(
     "among",

@@ -276,6 +276,38 @@ def weekly_bands(ic: Floats, draw: np.random.Generator) -> Bands:
     )
 
 
+def sharpe_difference(with_it: Floats, without: Floats, draw: np.random.Generator) -> Bands:
+    """Return the band of what a Sharpe ratio gains from one book to another.
+
+    Parameters
+    ----------
+    with_it, without : Floats, shape (n_sessions,)
+        Daily returns of both, in order of date, without NaN; sessions are drawn with both returns.
+    draw : numpy.random.Generator
+        Where randomness comes from.
+
+    Returns
+    -------
+    Bands
+        Of the figure ``sharpe``, withheld as those of :func:`ledger_bands`.
+    """
+
+    def gained(one: Floats, other: Floats) -> Floats:
+        sharpes = (_over(x.mean(axis=1), _deviation(x)) for x in (one, other))
+        found: Floats = np.subtract(*sharpes) * SESSIONS_PER_YEAR**0.5
+        return found
+
+    gain = float(gained(with_it[None], without[None])[0]) if with_it.size > 1 else math.nan
+    estimate: Figure = no_variation("returns of one of the two books") if math.isnan(gain) else gain
+    return _bands(
+        {"sharpe": estimate},
+        with_it,
+        "sessions",
+        lambda places: {"sharpe": gained(with_it[places], without[places])},
+        draw,
+    )
+
+
 def _bands(
     estimates: Mapping[str, Figure],
     series: Floats,

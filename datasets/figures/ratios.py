@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, fields
 
 import numpy as np
 
+from datasets.figures.correlation import constant_rows
 from datasets.figures.equity import equity_curve, highest, solvent_returns
 from datasets.figures.series import SESSIONS_PER_YEAR, Floats, is_constant, mean_or_null, measured
 from datasets.figures.unavailable import Unavailable, no_variation, too_few
@@ -197,6 +199,39 @@ def equal_weight(returns: Floats) -> Floats:
     """
     mean: Floats = returns.mean(axis=0)
     return mean
+
+
+def book_weights(returns: Floats, weighting: str, given: Sequence[float] = ()) -> Floats | Unavailable:
+    """Return how much of a book each alpha is.
+
+    Parameters
+    ----------
+    returns : Floats, shape (n_alphas, n_sessions)
+        Without NaN; at least one alpha.
+    weighting : str
+        ``equal``: the same money; ``volatility``: money over the sample deviation (ddof 1) of these very returns; ``given``.
+    given : sequence of float, length n_alphas
+        Not negative and not all 0; only with ``given``.
+
+    Returns
+    -------
+    Floats, shape (n_alphas,), or Unavailable
+        Adding up to 1; ``insufficient_data`` with fewer than two sessions and ``nonpositive_variance`` when an alpha does not
+        vary, only with ``volatility``.
+    """
+    alphas, sessions = returns.shape
+    if weighting == "given":
+        weights = np.array(given, dtype=np.float64)
+    elif weighting == "equal":
+        weights = np.ones(alphas)
+    elif sessions < 2:
+        return too_few(sessions, 2, "common sessions")
+    elif constant_rows(returns).any():
+        return no_variation("returns of one of the alphas")
+    else:
+        weights = 1.0 / returns.std(axis=1, ddof=1)
+    share: Floats = weights / weights.sum()
+    return share
 
 
 def book_figures(returns: Floats) -> BookFigures:

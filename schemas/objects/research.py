@@ -190,7 +190,7 @@ _REGRESSION: Final = record(
 
 CONTRIBUTION: Final = record(
     "contribution",
-    "What one alpha adds to an equal-weight book of others, over the sessions that all of them have. The return of a session that "
+    "What one alpha adds to a book of others, over the sessions that all of them have. The return of a session that "
     "another lacks is compounded into the next close that all have.",
     texts(
         "alphas",
@@ -198,12 +198,36 @@ CONTRIBUTION: Final = record(
     ),
     _SNAPSHOTS,
     text("book", "The book whose returns are combined."),
+    text("weighting", "How the money is spread.", vocabulary=("equal", "volatility", "given")),
+    whole(
+        "seed",
+        Unit.NONE,
+        "Of the random numbers: it follows from snapshots, book, `from` and `to`.",
+        unit_text="seed",
+    ),
     whole("observations", Unit.COUNT, "Sessions that the alpha and all of the others have in the window."),
     _FIRST,
     _LAST,
-    _figures("with", "The book of the alphas and this one, in equal parts, rebalanced each session."),
-    _figures("without", "The book of the alphas alone."),
+    _figures("with", "The book of the alphas and this one, rebalanced to `weights` each session."),
+    _figures("without", "The book of the alphas alone, their weights in the same proportions."),
     _figures("marginal", "With less without.", change=True),
+    mapping(
+        "weights",
+        "Address of each alpha to its part of the book with this one; they add up to 1. Empty where nothing is combined.",
+        number("", Unit.RATIO, "Part of the money.", minimum=0, maximum=1),
+    ),
+    record(
+        "marginal_sharpe",
+        "Band of `marginal.sharpe` by the stationary bootstrap of the common closes, the weights staying as they are.",
+        number("estimate", Unit.RATIO, "That figure."),
+        number("lower", Unit.RATIO, "Lower end."),
+        number("upper", Unit.RATIO, "Upper end."),
+        number("level", Unit.RATIO, "Share of the samples inside.", minimum=0, maximum=1),
+        whole("samples", Unit.COUNT, "Samples.", minimum=1),
+        number("mean_block", Unit.COUNT, "Mean length of the blocks, in closes.", minimum=1, nullable=True),
+        nullable=True,
+        model="MarginalSharpe",
+    ),
     _REGRESSION,
     mapping(
         "sessions",

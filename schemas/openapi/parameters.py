@@ -102,7 +102,13 @@ def value_schema(parameter: Parameter) -> Schema:
             schema = {"type": "boolean"}
         case ParameterKind.CHOICE:
             schema = {"type": "string", "enum": [text for text, _ in parameter.choices]}
-        case ParameterKind.SYMBOLS | ParameterKind.ALPHAS | ParameterKind.NAMES | ParameterKind.CURSOR:
+        case (
+            ParameterKind.SYMBOLS
+            | ParameterKind.ALPHAS
+            | ParameterKind.NAMES
+            | ParameterKind.CURSOR
+            | ParameterKind.WEIGHTS
+        ):
             schema = {"type": "string", "pattern": f"^{parameter.pattern}$"}
         case ParameterKind.FORBIDDEN:
             schema = {"not": {}}

@@ -10,19 +10,20 @@ from typing import Any, Final
 
 import orjson
 
+from datasets.figures.luck import LuckQuery, make_seed
 from datasets.figures.unavailable import Unavailable
 from datasets.figures.window import Window
 from datasets.snapshot import Snapshot
 from schemas.endpoints import SERVED_BY
 from schemas.errors import ApiError
-from schemas.parameters import AMONG, MAX_COMPARED
+from schemas.parameters import AMONG, MAX_COMPARED, WEIGHTS
 from schemas.warning_codes import by_member
 from serve.http.answer import Answer, EndpointFunction, Page, Single, kind_missing, run_meta
 from serve.http.params import refusal
 from serve.http.request import Request
 from serve.pages.books import holds_book
 from serve.research.chosen import chosen_runs, require_book
-from serve.research.contribution import contribution, nothing, shortened
+from serve.research.contribution import Weighting, contribution, nothing, shortened
 from serve.research.correlation import Question, measure, no_data
 from serve.research.neighbours import Neighbours, Order, among_all, among_few
 from serve.research.store import ReturnsStore
@@ -206,9 +207,13 @@ def _name(service: ServerState, request: Request, alpha_id: str) -> str | None:
 
 
 async def contribution_of(service: ServerState, request: Request) -> Answer:
-    """Return what an alpha adds to an equal-weight book of others."""
+    """Return what an alpha adds to a book of others."""
     own = request.snapshot.alpha_id
     names = [name for name in dict.fromkeys(request.values["alphas"]) if name != own]
+    weights = request.values["weights"]
+    if not isinstance(weights, str) and (len(weights) != len(names) + 1 or not any(weights[1:])):
+        rule = f"{len(names) + 1} numbers, that of this alpha first; those of the others not all 0"
+        raise refusal([{"name": WEIGHTS.name, "constraint": rule}])
     runs = chosen_runs(service.snapshots, request.caller, names)
     return await service.compute(partial(_contribution, service, request, runs))
 
@@ -217,6 +222,10 @@ def _contribution(service: ServerState, request: Request, runs: tuple[Snapshot, 
     question, snapshot = asked(request, "returns"), request.snapshot
     holds_book(snapshot, question.table, question.book, raw=question.raw)
     everyone = (snapshot, *runs)
+    weights = request.values["weights"]
+    weighting = Weighting(weights) if isinstance(weights, str) else Weighting("given", weights)
+    query = LuckQuery(question.book, frozenset(), question.window)
+    seed = make_seed(" ".join(run.id for run in everyone), query)
     lacking = next((run for run in everyone if not question.has_rows(run)), None)
     if not runs:
         found = nothing(Unavailable("insufficient_data", "no alpha is given beside the one asked about"))
@@ -226,12 +235,18 @@ def _contribution(service: ServerState, request: Request, runs: tuple[Snapshot, 
     else:
         own, *others = (service.returns.load(run, question.book).within(question.window) for run in everyone)
         found = contribution(
-            snapshot.alpha_id, own, {run.alpha_id: part for run, part in zip(runs, others, strict=True)}
+            snapshot.alpha_id,
+            own,
+            {run.alpha_id: part for run, part in zip(runs, others, strict=True)},
+            weighting,
+            seed,
         )
     data: dict[str, Any] = {
         "alphas": [run.alpha_id for run in runs],
         "snapshots": {run.alpha_id: run.id for run in everyone},
         "book": question.book,
+        "weighting": weighting.name,
+        "seed": seed,
         **found,
     }
     return Single(

@@ -261,6 +261,12 @@ def _forbidden(parameter: Parameter, _: str) -> None:
     raise Broken(parameter.constraint)
 
 
+def _weights(parameter: Parameter, text: str) -> str | tuple[float, ...] | None:
+    if not _lists(parameter.pattern).match(text):
+        return None
+    return text if text[0].isalpha() else tuple(float(x) for x in text.split(","))
+
+
 _READERS: Final[dict[ParameterKind, ParameterReader]] = {
     ParameterKind.INTEGER: _integer,
     ParameterKind.NUMBER: _number,
@@ -272,6 +278,7 @@ _READERS: Final[dict[ParameterKind, ParameterReader]] = {
     ParameterKind.TEXT: _text,
     ParameterKind.SYMBOLS: _tickers,
     ParameterKind.ALPHAS: _alphas,
+    ParameterKind.WEIGHTS: _weights,
     ParameterKind.BOOK: _text,
     ParameterKind.FORBIDDEN: _forbidden,
 }

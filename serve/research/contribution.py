@@ -1,15 +1,17 @@
-"""What one alpha adds to an equal-weight book of others."""
+"""What one alpha adds to a book of others."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
 from typing import Any, Final
 
 import numpy as np
 
+from datasets.figures.bands import LEVEL, SAMPLES, Bands, sharpe_difference
 from datasets.figures.correlation import between_common_closes
 from datasets.figures.newey_west import Regression, regress
-from datasets.figures.ratios import FIGURES, book_figures, difference, equal_weight
+from datasets.figures.ratios import FIGURES, book_figures, book_weights, difference, equal_weight
 from datasets.figures.series import SESSIONS_PER_YEAR
 from datasets.figures.unavailable import Unavailable, nonpositive_equity
 from datasets.figures.window import sessions_per_year
@@ -19,7 +21,29 @@ from serve.research.returns import DailyReturns, Days, span
 _BLOCKS: Final = ("with", "without", "marginal")
 
 
-def contribution(alpha: str, own: DailyReturns, others: Mapping[str, DailyReturns]) -> dict[str, Any]:
+@dataclass(frozen=True, slots=True)
+class Weighting:
+    """How the money of a book is spread.
+
+    Attributes
+    ----------
+    name
+        ``equal``, ``volatility`` or ``given``.
+    given
+        Of the alpha first, then of the others in their order; only with ``given``.
+    """
+
+    name: str = "equal"
+    given: tuple[float, ...] = ()
+
+
+def contribution(
+    alpha: str,
+    own: DailyReturns,
+    others: Mapping[str, DailyReturns],
+    weighting: Weighting = Weighting(),
+    seed: int = 0,
+) -> dict[str, Any]:
     """Measure what an alpha adds, over the sessions that it and all of the others have.
 
     The return of a session that not all have is compounded into the next one that all have.
@@ -30,6 +54,10 @@ def contribution(alpha: str, own: DailyReturns, others: Mapping[str, DailyReturn
         Address of the alpha, and its returns in the window.
     others
         Address to the returns of the alphas of the book; at least one.
+    weighting
+        How the money is spread; the book without the alpha has the weights of the others, in the same proportions.
+    seed
+        Of the band.
 
     Returns
     -------
@@ -44,10 +72,15 @@ def contribution(alpha: str, own: DailyReturns, others: Mapping[str, DailyReturn
         return nothing(Unavailable(reason.code, f"{indebted}: {reason.text}"))
     common = between_common_closes([(x.days, x.values) for x in series.values()])
     days, table = common.days, common.returns
-    blocks = {
-        "with": book_figures(equal_weight(table)),
-        "without": book_figures(equal_weight(table[1:])),
-    }
+    weights = book_weights(table, weighting.name, weighting.given)
+    if isinstance(weights, Unavailable):
+        return nothing(weights)
+    if weighting.name == "equal":
+        with_it, without = equal_weight(table), equal_weight(table[1:])
+    else:
+        with_it, without = weights @ table, weights[1:] @ table[1:] / weights[1:].sum()
+    blocks = {"with": book_figures(with_it), "without": book_figures(without)}
+    band = sharpe_difference(with_it, without, np.random.Generator(np.random.PCG64([seed, 4])))
     shown = {name: {figure: getattr(block, figure) for figure in FIGURES} for name, block in blocks.items()}
     shown["marginal"] = difference(blocks["with"], blocks["without"])
     fit = regress(table[0], table[1:].T)
@@ -62,7 +95,9 @@ def contribution(alpha: str, own: DailyReturns, others: Mapping[str, DailyReturn
         "sessions": sessions_of,
         "sessions_per_year": None if isinstance(in_a_year, Unavailable) else in_a_year,
     }
-    return _told(days.astype(np.int32), shown, fit, tuple(others), calendar)
+    shares = dict(zip(series, weights.tolist(), strict=True))
+    found = _told(days.astype(np.int32), shown, fit, tuple(others), calendar)
+    return _with_band(found, shares, band)
 
 
 def shortened(found: Mapping[str, Any]) -> tuple[dict[str, str], ...]:
@@ -90,7 +125,9 @@ def shortened(found: Mapping[str, Any]) -> tuple[dict[str, str], ...]:
 def nothing(reason: Unavailable) -> dict[str, Any]:
     """Return the answer where a run holds nothing to combine."""
     shown = {name: dict.fromkeys(FIGURES, reason) for name in _BLOCKS}
-    return _told(np.empty(0, np.int32), shown, reason, (), {"sessions": {}, "sessions_per_year": None})
+    calendar: dict[str, Any] = {"sessions": {}, "sessions_per_year": None}
+    found = _told(np.empty(0, np.int32), shown, reason, (), calendar)
+    return _with_band(found, {}, Bands({"sharpe": reason}))
 
 
 def _told(
@@ -122,6 +159,16 @@ def _told(
                 "the others explain the alpha wholly, so that no error is left to judge by"
             )
     return {**found, **calendar, "withheld": withheld}
+
+
+def _with_band(found: dict[str, Any], weights: Mapping[str, float], bands: Bands) -> dict[str, Any]:
+    band = bands.figures["sharpe"]
+    shown = None
+    if isinstance(band, Unavailable):
+        found["withheld"]["marginal_sharpe"] = band.text
+    else:
+        shown = {**asdict(band), "level": LEVEL, "samples": SAMPLES, "mean_block": bands.mean_block}
+    return {**found, "weights": dict(weights), "marginal_sharpe": shown}
 
 
 def _regression(fit: Regression, others: Sequence[str]) -> dict[str, Any]:

@@ -128,9 +128,9 @@ def search(
     candidates = rows[on_page]
     figures = correlate(series, matrices, candidates)
     names = _names(matrices, candidates)
-    order = np.lexsort((names, -score_of(figures)))[offset - before : offset - before + limit]
+    places = np.lexsort((names, -score_of(figures)))[offset - before : offset - before + limit]
     result.page = [
-        Neighbour(str(names[at]), float(figures[at]), int(observations[candidates[at]])) for at in order
+        Neighbour(str(names[at]), float(figures[at]), int(observations[candidates[at]])) for at in places
     ]
     return result
 

@@ -47,6 +47,7 @@ LISTS = {
         " Test_plain , Test_undecided\n",
         "Test_plain,Test_plain",
     ),
+    ParameterKind.WEIGHTS: ("equal", "volatility", "1,2,3", "0,1.,.5"),
     ParameterKind.CURSOR: (START.encode(), Cursor(1, 2, (3, 4, 5)).encode()),
 }
 """Texts of lists."""
@@ -75,7 +76,7 @@ def lawful(parameter: Parameter) -> tuple[str, ...]:
                 if parameter.kind is ParameterKind.CHOICE
                 else (words[0], ",".join(words), f"{words[0]},{words[0]}")
             )
-        case ParameterKind.SYMBOLS | ParameterKind.ALPHAS | ParameterKind.CURSOR:
+        case ParameterKind.SYMBOLS | ParameterKind.ALPHAS | ParameterKind.CURSOR | ParameterKind.WEIGHTS:
             return ("SPY", "SPY,SPY", " SPY\t") if parameter is BENCHMARKS else LISTS[parameter.kind]
         case ParameterKind.TEXT:
             texts = ("", "a", "%", "_", "'", '"', "\\", "é", "\x00", "a" * 2000)
@@ -120,8 +121,8 @@ def unlawful(parameter: Parameter) -> tuple[str, ...]:
         case ParameterKind.ALPHAS:
             too_many = ",".join(["Test_plain"] * (parameter.most + 1))
             return ("", ",", "Test_plain,", "Test_plain,,Test_full", " ", "Test plain,Test_full", too_many)
-        case ParameterKind.FORBIDDEN | ParameterKind.CURSOR:
-            return ("SIM001", "")
+        case ParameterKind.FORBIDDEN | ParameterKind.CURSOR | ParameterKind.WEIGHTS:
+            return ("SIM001", "", "EQUAL", "1,-1,1", "1,,2", "nan,1,1", "1e3,1,1", "1, 2,3")
         case ParameterKind.TEXT | ParameterKind.BOOK:
             return ()
 

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 import statsmodels.api as sm
 
+from datasets.figures.bands import SAMPLES, mean_block_length, resampled_places
 from datasets.figures.newey_west import bandwidth
 from serve.research.contribution import contribution
 from serve.research.returns import DailyReturns
@@ -169,3 +170,54 @@ def test_a_figure_is_for_keys_that_may_read_what_it_is_measured_on(
     error = api.json(path.format(one, other), api.key(endpoints=own), 403)["error"]
     assert (error["code"], error["details"]) == ("endpoint_not_allowed", {"endpoint": needed})
     assert api.get(path.format(one, other), api.key(endpoints=f"{own},{needed}")).status_code == 200
+
+
+def aligned(market: Published, alphas: tuple[str, ...]) -> Any:
+    days = sorted(set.intersection(*(set(market.returns[x]) for x in alphas)))
+    return np.array([between(market.returns[x], days) for x in alphas])
+
+
+@pytest.mark.parametrize("weights", ["volatility", "1,2,0,1.5"])
+def test_weights_are_those_asked_for(api: ApiClient, token: str, market: Published, weights: str) -> None:
+    found = added(api, token, "Test_like_0", OTHERS, f"&weights={weights}")
+    table = aligned(market, ("Test_like_0", *OTHERS))
+    parts = 1 / table.std(axis=1, ddof=1) if weights == "volatility" else np.array([1, 2, 0, 1.5])
+    assert list(found["weights"].values()) == pytest.approx(parts / parts.sum(), rel=1e-9)
+    assert found["weighting"] == ("volatility" if weights == "volatility" else "given")
+    with_it, without = parts @ table / parts.sum(), parts[1:] @ table[1:] / parts[1:].sum()
+    sharpes = [empyrical.sharpe_ratio(book) for book in (with_it, without)]
+    assert (found["with"]["sharpe"], found["without"]["sharpe"]) == pytest.approx(sharpes, rel=1e-9)
+    band = found["marginal_sharpe"]
+    assert band["estimate"] == pytest.approx(sharpes[0] - sharpes[1], rel=1e-9, abs=1e-12)
+    assert band["estimate"] == pytest.approx(found["marginal"]["sharpe"], rel=1e-9, abs=1e-12)
+
+
+def test_the_band_is_of_samples_of_both_books_together(api: ApiClient, token: str, market: Published) -> None:
+    found = added(api, token, "Test_like_0", OTHERS)
+    table = aligned(market, ("Test_like_0", *OTHERS))
+    with_it, without = table.mean(axis=0), table[1:].mean(axis=0)
+    draw = np.random.Generator(np.random.PCG64([found["seed"], 4]))
+    places = resampled_places(draw, SAMPLES, with_it.size, mean_block_length(with_it))
+    gains = [empyrical.sharpe_ratio(with_it[p]) - empyrical.sharpe_ratio(without[p]) for p in places]
+    band = found["marginal_sharpe"]
+    assert [band["lower"], band["upper"]] == pytest.approx(np.quantile(gains, [0.025, 0.975]), rel=1e-9)
+    assert band["lower"] < band["estimate"] < band["upper"]
+    assert added(api, token, "Test_like_0", OTHERS) == found, "the same question has the same answer"
+
+
+@pytest.mark.parametrize("weights", ["1,2", "1,0,0,0", "1,2,3,4,5"])
+def test_weights_that_fit_no_book_are_refused(api: ApiClient, token: str, weights: str) -> None:
+    path = f"/v1/alphas/Test_like_0/contribution?alphas={','.join(OTHERS)}&weights={weights}"
+    error = api.json(path, token, 400)["error"]
+    assert error["details"]["parameters"] == [
+        {
+            "name": "weights",
+            "constraint": "4 numbers, that of this alpha first; those of the others not all 0",
+        }
+    ]
+
+
+def test_an_alpha_that_never_moves_has_no_equal_volatility(api: ApiClient, token: str) -> None:
+    found = added(api, token, "Test_like_0", ("Test_flat",), "&weights=volatility")
+    assert found["weights"] == {}
+    assert "do not vary" in found["withheld"]["with.sharpe"]

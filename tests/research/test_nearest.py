@@ -91,8 +91,7 @@ def oracle(
             excluded["no_variation"] += 1
         else:
             rows.append((name, float(np.corrcoef(x, y)[0, 1]), len(days)))
-    score = {"nearest": lambda x: -x, "farthest": lambda x: x, "strongest": lambda x: -abs(x)}[order]
-    rows.sort(key=lambda row: (score(round(row[1], 12)), row[0]))
+    rows.sort(key=lambda row: (-float(ORDERS[order](np.array(round(row[1], 12)))), row[0]))
     return rows, excluded
 
 

@@ -39,8 +39,13 @@ def expected(
         x, y = ([side[day] for day in days] for side in (returns[alpha], curve))
         if other != alpha and len(days) >= 10 and len(set(x)) > 1 and len(set(y)) > 1:
             rows.append((other, float(np.corrcoef(x, y)[0, 1]), len(days)))
-    score = {"nearest": lambda x: -x, "farthest": lambda x: x, "strongest": lambda x: -abs(x)}[order]
-    return sorted(rows, key=lambda row: (score(round(row[1], 12)), row[0]))
+    sign = {"nearest": -1, "farthest": 1, "strongest": -1}[order]
+
+    def place(row: tuple[str, float, int]) -> tuple[float, str]:
+        figure = round(row[1], 12)
+        return sign * (abs(figure) if order == "strongest" else figure), row[0]
+
+    return sorted(rows, key=place)
 
 
 def shown(rows: list[dict[str, Any]]) -> Any:

@@ -81,8 +81,8 @@ class RunMethods(Generic[F]):
         """Which figures, weeks, names and tables changed from one snapshot of an alpha to another."""
     def neighbours(self, book: str = 'long_short', *, by: Literal['returns', 'scores', 'holdings'] = 'returns', start: Day | None = None, end: Day | None = None, order: Literal['nearest', 'farthest', 'strongest'] = 'nearest', among: str | Sequence[str] | None = None, snapshot: str | None = None) -> F:
         """The other alphas, the most alike first, or the least alike."""
-    def contribution(self, book: str = 'long_short', *, alphas: str | Sequence[str], start: Day | None = None, end: Day | None = None, snapshot: str | None = None) -> dict[str, Any]:
-        """What the alpha adds to an equal-weight book of others."""
+    def contribution(self, book: str = 'long_short', *, alphas: str | Sequence[str], weights: str = 'equal', start: Day | None = None, end: Day | None = None, snapshot: str | None = None) -> dict[str, Any]:
+        """What the alpha adds to a book of others."""
     def luck(self, book: str = 'long_short', *, start: Day | None = None, end: Day | None = None, trials: int | None = None, trial_deviation: float | None = None, snapshot: str | None = None) -> dict[str, Any]:
         """How much of a book's record may be luck: deflated Sharpe ratio, minimum track record, bands of every figure."""
     def costs(self, book: str = 'long_short', *, snapshot: str | None = None) -> dict[str, Any]:
@@ -169,8 +169,8 @@ class AsyncRunMethods(Generic[F]):
         """Which figures, weeks, names and tables changed from one snapshot of an alpha to another."""
     async def neighbours(self, book: str = 'long_short', *, by: Literal['returns', 'scores', 'holdings'] = 'returns', start: Day | None = None, end: Day | None = None, order: Literal['nearest', 'farthest', 'strongest'] = 'nearest', among: str | Sequence[str] | None = None, snapshot: str | None = None) -> F:
         """The other alphas, the most alike first, or the least alike."""
-    async def contribution(self, book: str = 'long_short', *, alphas: str | Sequence[str], start: Day | None = None, end: Day | None = None, snapshot: str | None = None) -> dict[str, Any]:
-        """What the alpha adds to an equal-weight book of others."""
+    async def contribution(self, book: str = 'long_short', *, alphas: str | Sequence[str], weights: str = 'equal', start: Day | None = None, end: Day | None = None, snapshot: str | None = None) -> dict[str, Any]:
+        """What the alpha adds to a book of others."""
     async def luck(self, book: str = 'long_short', *, start: Day | None = None, end: Day | None = None, trials: int | None = None, trial_deviation: float | None = None, snapshot: str | None = None) -> dict[str, Any]:
         """How much of a book's record may be luck: deflated Sharpe ratio, minimum track record, bands of every figure."""
     async def costs(self, book: str = 'long_short', *, snapshot: str | None = None) -> dict[str, Any]:
