@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Mapping
 from concurrent.futures import Future
+from pathlib import Path
 from typing import Any, Final, Generic, NamedTuple, TypeVar
 
 V = TypeVar("V")
@@ -177,6 +179,9 @@ class SizedLRUCache(Generic[V]):
 
 
 _MEBIBYTE: Final = 2**20
+_CACHE_DIVISOR: Final = 4
+"""One part in this many of the memory is for cached rows and bodies unless the settings say otherwise."""
+_CONTROL_GROUP: Final = Path("/sys/fs/cgroup/memory.max")
 
 
 class _Share(NamedTuple):
@@ -188,7 +193,7 @@ class _Share(NamedTuple):
 
 _SHARES: Final = {
     "bodies": _Share(8),  # cutting a page from a table costs little
-    "ledgers": _Share(16),  # behind equity curves, some 0.7 MB for 1,500 sessions
+    "ledgers": _Share(16),  # behind equity curves, some 0.2 MB for 1,500 sessions
     "returns": _Share(64, 16 * _MEBIBYTE),  # some 18 kB for 1,500 sessions
     "symbols": _Share(64, 16 * _MEBIBYTE),  # some 60 kB for the 500 names of a run
     "rebalances": _Share(64, 24 * _MEBIBYTE),  # 300 weeks take some 50 kB
@@ -234,3 +239,17 @@ class CacheRegistry:
             for owner in cache.owners:
                 if not is_read(owner):
                     cache.drop(owner)
+
+
+def cache_bytes(setting: int, workers: int) -> int:
+    """Return the bound on what one worker caches: the setting, or its part of a quarter of the memory there is."""
+    return setting or _available() // _CACHE_DIVISOR // workers
+
+
+def _available() -> int:
+    physical = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    try:
+        allowed = _CONTROL_GROUP.read_text().strip()
+    except OSError:  # no such control on this machine
+        return physical
+    return min(physical, int(allowed)) if allowed.isdigit() else physical

@@ -87,10 +87,6 @@ class ComputeQueue:
         self.refused: Counter[str] = Counter()
         """Calls that were not computed, by the reason."""
 
-    def submit(self, work: Callable[[], object]) -> None:
-        """Run work that no request waits for, on a thread that is free or will be."""
-        self._executor.submit(work)
-
     def close(self) -> None:
         """Wait for what is being computed, and let the threads go."""
         self._executor.shutdown()

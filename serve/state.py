@@ -6,7 +6,7 @@ import asyncio
 import os
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Final, Self
+from typing import Self
 
 from datasets.cache import Cache
 from datasets.file_digests import DIGESTS
@@ -15,7 +15,7 @@ from schemas.errors import SettingsError
 from schemas.project import project_version
 from serve.auth.authenticator import Authenticator
 from serve.auth.settings import AccessSettings
-from serve.cache import LISTING, ROWS, CacheRegistry, SnapshotKey
+from serve.cache import LISTING, ROWS, CacheRegistry, SnapshotKey, cache_bytes
 from serve.catalog import Catalog
 from serve.compute import REASONS, ComputeQueue
 from serve.downloads.archives import SourceArchives
@@ -40,11 +40,7 @@ from serve.research.luck import LuckAnswers
 from serve.research.neighbours import ReturnsStores
 from serve.research.returns import Returns
 from serve.run_metrics.service import Metrics
-from serve.runtime import cache_bytes
 from serve.settings import Settings, compute_threads
-
-SOON_SECONDS: Final = 0.1
-"""How long after everything is open the rest begins to load: the port opens meanwhile, and does not wait for it."""
 
 
 class ServerState:
@@ -124,12 +120,10 @@ class ServerState:
             look=self.market_data.look_when_due,
         )
         await self.components.start()
-        self._soon = asyncio.get_running_loop().call_later(SOON_SECONDS, self._begin_to_load)
         return self
 
     async def __aexit__(self, *_: object) -> None:
         """Finish what computes, then let everything go."""
-        self._soon.cancel()
         await asyncio.to_thread(self.neighbours.close)
         await self.components.stop()
         await asyncio.to_thread(self.snapshots.stop)
@@ -140,10 +134,6 @@ class ServerState:
         self.table_views.close()
         self.engine.close()
         await self.access.close()
-
-    def _begin_to_load(self) -> None:
-        """Load what the first answers do without."""
-        self.computing.submit(self.metrics.warm)
 
     def _catalogue_changed(self) -> None:
         """Drop what is cached of snapshots that nobody reads any more."""

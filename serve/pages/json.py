@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import datetime as dt
 import io
 from datetime import UTC, date, datetime
 from typing import Final, NamedTuple
@@ -13,11 +12,6 @@ BodyChunks = tuple[bytes | memoryview, ...]
 """Buffers that are a JSON array when they are put one behind the other: a page is not copied before it is sent."""
 _WHOLE: Final = "%Y-%m-%dT%H:%M:%SZ"
 _SPLIT: Final = "%Y-%m-%dT%H:%M:%S%.6fZ"
-_MAX_PYTHON_ROWS: Final = 1_000
-"""Rows up to which Python writes the instants: calling the column's own functions takes longer than that."""
-_A_SECOND: Final = {"ms": 1_000, "us": 1_000_000, "ns": 1_000_000_000}
-_MICROSECONDS: Final = 1_000_000
-_EPOCH: Final = dt.datetime(1970, 1, 1)  # noqa: DTZ001 - UTC, and written without saying so
 
 
 class Rows(NamedTuple):
@@ -63,26 +57,11 @@ def writable(frame: pl.DataFrame) -> pl.DataFrame:
 
 
 def _instants(moments: pl.Series) -> pl.Series:
-    if len(moments) <= _MAX_PYTHON_ROWS:
-        return _written_one_by_one(moments)
     # A week's names share their instants: each is written once.
     distinct = moments.drop_nulls().unique()
     if distinct.is_empty():
         return pl.repeat(None, len(moments), dtype=pl.String, eager=True).alias(moments.name)
     return moments.replace_strict(distinct, _written(distinct), default=None, return_dtype=pl.String)
-
-
-def _written_one_by_one(moments: pl.Series) -> pl.Series:
-    assert isinstance(moments.dtype, pl.Datetime)
-    second = _A_SECOND[moments.dtype.time_unit]
-    numbers = moments.to_physical().to_list()
-    # A week's names share their instants here too.
-    texts: dict[int | None, str | None] = {None: None}
-    for number in set(numbers) - {None}:
-        seconds, parts = divmod(number, second)
-        moment = _EPOCH + dt.timedelta(seconds=seconds, microseconds=parts * _MICROSECONDS // second)
-        texts[number] = f"{moment.isoformat()}Z"
-    return pl.Series(moments.name, [texts[number] for number in numbers], dtype=pl.String)
 
 
 def _written(moments: pl.Series) -> pl.Series:

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Final, TypeAlias
 
+import pyarrow as pa
 import structlog
 from polars.exceptions import PanicException
 
@@ -22,7 +23,6 @@ from serve.pages.duckdb import Engine
 from serve.pages.query import TableView
 from serve.pages.row_folder import MAX_SHARE, RowFolder
 from serve.pages.row_table import NotTabled, RowTable, make_batch, table_source
-from serve.runtime import release_arrow_memory
 
 _BYTES_A_VALUE: Final = 28
 """What a value takes as JSON with its name, by which a table's size is estimated before it is made."""
@@ -158,7 +158,7 @@ class RowTables:
                 if self.folder is not None:
                     self.folder.drop(owner)
             self._cache.remove_if(lambda table: table.removed)
-            release_arrow_memory()
+            pa.default_memory_pool().release_unused()  # Arrow retains it otherwise
             with self._lock:
                 self._begun.discard((owner, view))
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache, partial
-from importlib import import_module
 
 import orjson
 
@@ -68,11 +67,6 @@ class Metrics:
         self._unread = unread
         self._figures = figures
         self._answers = answers
-
-    def warm(self) -> None:
-        """Make and load what does not depend on any run, so that no request waits for it."""
-        encoded_documentation()
-        import_module("scipy.special")  # what p-values come from is loaded by the first one, and slowly
 
     def cached(self, snapshot: Snapshot, query: MetricsQuery) -> EncodedAnswer | None:
         """Return an answer that was made lately; None when it was not."""

@@ -1,4 +1,4 @@
-"""A curve put together from texts and arrays is, byte for byte, the frame of the whole window cut and written."""
+"""A page of a curve is, byte for byte, the frame of the whole window measured, cut and written."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from datasets.figures.equity import compounded, make_sessions, summarised
 from schemas.rows import ROWS
-from serve.pages.equity import LEDGER_COLUMNS, curve, make_ledger, summary_of_nothing
+from serve.pages.equity import LEDGER_COLUMNS, curve, empty_summary, make_ledger
 from serve.pages.json import to_json
 
 # No ratio of two of them is so large that twenty of it overflow.
@@ -64,22 +64,21 @@ def test_every_page_of_every_window_is_the_plain_definition(
     start, end = sorted(min(number, frame.height) for number in window)
     expected = plain(frame[start:end], "b", offset, limit)
     found = curve(make_ledger(frame), "b", (start, end), offset=offset, limit=limit)
-    assert (b"".join(found.rows), orjson.dumps(found.summary)) == expected
-    assert found.total == end - start
-    assert found.returned == len(orjson.loads(b"".join(found.rows)))
+    assert (b"".join(found.rows.pieces), orjson.dumps(found.summary)) == expected
+    assert found.rows.total == end - start
+    assert found.rows.returned == len(orjson.loads(b"".join(found.rows.pieces)))
 
 
 def test_a_ledger_knows_the_memory_it_takes() -> None:
     row: dict[str, Any] = {name: [1.0] for name in LEDGER_COLUMNS}
     row |= {"date": [dt.date(2020, 1, 3)], "timestamp": [dt.datetime(2020, 1, 3, tzinfo=dt.UTC)]}
-    one, none = make_ledger(pl.DataFrame(row)), make_ledger(pl.DataFrame(row)[:0])
-    (page,) = orjson.loads(b"".join(curve(one, "b", (0, 1), offset=0, limit=1).rows))
-    assert one.bytes > len(orjson.dumps(page))
-    assert none.bytes == 0
+    one, many = make_ledger(pl.DataFrame(row)), make_ledger(pl.concat([pl.DataFrame(row)] * 1_000))
+    assert one.bytes >= 8 * len(LEDGER_COLUMNS)
+    assert many.bytes >= 8_000 * len(LEDGER_COLUMNS)
 
 
 def test_a_book_without_a_ledger_has_the_summary_of_an_empty_window() -> None:
-    summary = summary_of_nothing("b")
+    summary = empty_summary("b")
     assert summary.pop("book") == "b"
     assert summary.pop("sessions") == 0
     assert len(summary) == 10
