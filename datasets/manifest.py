@@ -103,6 +103,8 @@ class Manifest:
     weekly_digests
         Week -> digest of its ``scores``, ``targets``, ``forward_returns`` and ``fills``, None for what the run did not
         seal (:mod:`datasets.sealed_weeks`).
+    sealed_by
+        The team whose key signed the seal; None where the deployment names no keys.
     """
 
     schema_version: str
@@ -127,6 +129,7 @@ class Manifest:
     notices: tuple[Mapping[str, Any], ...] = ()
     history: tuple[Mapping[str, Any], ...] = ()
     weekly_digests: Mapping[str, Mapping[str, str | None]] = field(default_factory=dict)
+    sealed_by: str | None = None
 
     def named(self) -> Manifest:
         """Return this manifest under the id that its content gives: other content, another snapshot."""
@@ -139,6 +142,8 @@ class Manifest:
     def document(self) -> dict[str, Any]:
         """Return the manifest as a JSON-ready mapping; what it holds is shared, not copied."""
         shown: dict[str, Any] = {name.name: getattr(self, name.name) for name in fields(self)}
+        if self.sealed_by is None:
+            del shown["sealed_by"]
         return shown | {"format": FORMAT, "files": [entry.document() for entry in self.files]}
 
     @classmethod

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     help="Publish although a later seal is served or this one was rolled back; of what is served, replace damaged files.",
 )
 @click.option("--strict", is_flag=True, help="Refuse a seal of which the check only warns.")
+@option("seal_keys")
 @option("archives")
 @option("archive_exclude", "exclude")
 @option("seals", "searched")
@@ -48,6 +50,7 @@ def build(
     root: str,
     force: bool,
     strict: bool,
+    seal_keys: str | None,
     archives: str | None,
     exclude: str | None,
     searched: str | None,
@@ -84,6 +87,7 @@ def build(
     from pipeline.batch.metrics_file import MetricsFile  # noqa: PLC0415
     from pipeline.batch.request import Request  # noqa: PLC0415
     from pipeline.folder import require_folder  # noqa: PLC0415
+    from pipeline.seal.signature import read_keys  # noqa: PLC0415
     from schemas.errors import AlphaResultsError, StorageUnavailable  # noqa: PLC0415
 
     context = click.get_current_context()
@@ -98,9 +102,12 @@ def build(
         raise click.UsageError("--watch follows a folder or prefix: give it with --from")
     if single_writer and (cluster is not None or jobs not in {None, 1}):
         raise click.UsageError("--single-writer builds one seal at a time: leave out --jobs and --cluster")
-    common = Request("", root, force, archives, tuple(patterns), single_writer, strict)
+    keys = None if seal_keys is None else str(Path(seal_keys).absolute())
+    common = Request("", root, force, archives, tuple(patterns), single_writer, strict, keys)
     metrics = MetricsFile(metrics_file)
     try:
+        if keys is not None:
+            read_keys(keys)
         # Before anything is read or a process started: no seal could be published there.
         require_folder(
             open_storage(root),

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from schemas.errors import AlphaResultsError, BuildCrashed, InternalFailure, SealRefused
+from schemas.settings.options import option
 from schemas.terminal import echo
 
 if TYPE_CHECKING:
@@ -50,11 +51,18 @@ class Checked:
 @click.command()
 @click.argument("seals", nargs=-1, required=True, metavar="SEAL…")
 @click.option("--strict", is_flag=True, help="Refuse a seal of which the check only warns.")
+@option("seal_keys")
 @click.option("--verbose", is_flag=True, help="Show every figure and every broken row, not the first five.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document instead of tables.")
 @click.pass_context
 def check(
-    context: click.Context, *, seals: tuple[str, ...], strict: bool, verbose: bool, as_json: bool
+    context: click.Context,
+    *,
+    seals: tuple[str, ...],
+    strict: bool,
+    seal_keys: str | None,
+    verbose: bool,
+    as_json: bool,
 ) -> None:
     """Check each SEAL, a folder or the URL of a supported store, against every rule. Nothing is written anywhere.
 
@@ -78,7 +86,7 @@ def check(
     exit_code = 0
     with (
         seal_progress(screen, as_json=as_json) as progress,
-        closing(CheckProcess(all_rows=verbose)) as process,
+        closing(CheckProcess(all_rows=verbose, seal_keys=seal_keys)) as process,
     ):
         for address in seals:
             shown = without_secrets(address)
@@ -104,7 +112,9 @@ def check(
     context.exit(exit_code)
 
 
-def check_seal(address: str, all_rows: bool, on_step: Callable[[str], None]) -> Checked:
+def check_seal(
+    address: str, all_rows: bool, seal_keys: str | None, on_step: Callable[[str], None]
+) -> Checked:
     """Check one seal in this process; nothing is raised for what is wrong with it.
 
     Parameters
@@ -113,6 +123,8 @@ def check_seal(address: str, all_rows: bool, on_step: Callable[[str], None]) -> 
         The seal.
     all_rows
         Whether every broken row is wanted, rather than the first five.
+    seal_keys
+        As of :func:`pipeline.snapshot_builder.build_seal`.
     on_step
         Called with the name of each file or rule.
     """
@@ -120,11 +132,13 @@ def check_seal(address: str, all_rows: bool, on_step: Callable[[str], None]) -> 
     from pipeline.rule import Violation, all_examples  # noqa: PLC0415 - as above
     from pipeline.rules import Report, check  # noqa: PLC0415 - as above
     from pipeline.seal import Seal  # noqa: PLC0415 - as above
+    from pipeline.seal.signature import read_keys  # noqa: PLC0415 - as above
     from pipeline.seal.store import printable, without_secrets  # noqa: PLC0415 - as above
 
     try:
         with contained("the check"), all_examples() if all_rows else nullcontext():
-            return Checked(check(Seal.open(address), on_step))
+            keys = None if seal_keys is None else read_keys(seal_keys)
+            return Checked(check(Seal.open(address), on_step, keys=keys))
     except SealRefused as refusal:
         violations = tuple(
             Violation(**{**violation, "examples": tuple(violation["examples"])})
@@ -140,12 +154,13 @@ class CheckProcess:
 
     Parameters
     ----------
-    all_rows
+    all_rows, seal_keys
         As of :func:`check_seal`.
     """
 
-    def __init__(self, *, all_rows: bool = False) -> None:
+    def __init__(self, *, all_rows: bool = False, seal_keys: str | None = None) -> None:
         self._all_rows = all_rows
+        self._seal_keys = seal_keys
         self._process: WorkerProcess | None = None
 
     def check(self, address: str, on_step: Callable[[str], None]) -> Checked:
@@ -156,7 +171,9 @@ class CheckProcess:
             self.close()
             self._process = WorkerProcess()
         try:
-            found: Checked = self._process.call(check_seal, address, self._all_rows, on_step=on_step)
+            found: Checked = self._process.call(
+                check_seal, address, self._all_rows, self._seal_keys, on_step=on_step
+            )
         except ProcessDied as death:
             return Checked(None, BuildCrashed(f"the check's process {death}; nothing is known of this seal"))
         return found

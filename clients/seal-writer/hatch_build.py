@@ -14,7 +14,12 @@ from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
 PACKAGE: Final = "alpha_results_seal"
 NAMES: Final = {name: f"{PACKAGE}.{name}" for name in ("pipeline", "datasets", "schemas")}
-CHECKER: Final = ("pipeline/rules/checking.py", "pipeline/seal/seal.py", "pipeline/seal/manifest.py")
+CHECKER: Final = (
+    "pipeline/rules/checking.py",
+    "pipeline/seal/seal.py",
+    "pipeline/seal/manifest.py",
+    "pipeline/seal/signature.py",
+)
 """What the checker imports."""
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Generator, Iterable
+from pathlib import Path
 from typing import TypeAlias
 
 from datasets.storage import open_storage, require_supported
@@ -18,6 +19,7 @@ from pipeline.batch.request import Request
 from pipeline.batch.result import SealResult
 from pipeline.batch.run import OnStage, Run
 from pipeline.folder import require_folder
+from pipeline.seal.signature import read_keys
 from schemas.errors import SettingsError
 
 Address: TypeAlias = "str | os.PathLike[str]"
@@ -33,6 +35,7 @@ def build_many(
     cluster_seconds: float = 60.0,
     force: bool = False,
     strict: bool = False,
+    seal_keys: Address | None = None,
     archives: Address | None = None,
     exclude: str | None = None,
     single_writer: bool = False,
@@ -55,7 +58,7 @@ def build_many(
         Builds at a time; None is one on this machine, and as many as there are places on a cluster.
     cluster, cluster_seconds
         Address of a Dask scheduler to build on, and how long it may be silent.
-    force, strict, archives, exclude, single_writer
+    force, strict, seal_keys, archives, exclude, single_writer
         As the flags of ``build``; `exclude` are patterns separated by commas.
     cancellation
         Ends the builds from another thread.
@@ -84,6 +87,7 @@ def build_many(
         cluster,
         force=force,
         strict=strict,
+        seal_keys=seal_keys,
         archives=archives,
         exclude=exclude,
         single_writer=single_writer,
@@ -109,6 +113,7 @@ def build_from(
     cluster_seconds: float = 60.0,
     force: bool = False,
     strict: bool = False,
+    seal_keys: Address | None = None,
     archives: Address | None = None,
     exclude: str | None = None,
     single_writer: bool = False,
@@ -126,7 +131,7 @@ def build_from(
         Where engines write their seals, at any depth.
     recheck
         Whether seals are checked again that an earlier batch refused.
-    root, jobs, cluster, cluster_seconds, force, strict, archives, exclude, single_writer, cancellation, on_stage
+    root, jobs, cluster, cluster_seconds, force, strict, seal_keys, archives, exclude, single_writer, cancellation, on_stage
         As of :func:`build_many`.
 
     Yields
@@ -147,6 +152,7 @@ def build_from(
         cluster,
         force=force,
         strict=strict,
+        seal_keys=seal_keys,
         archives=archives,
         exclude=exclude,
         single_writer=single_writer,
@@ -171,6 +177,7 @@ def _request(
     *,
     force: bool,
     strict: bool,
+    seal_keys: Address | None,
     archives: Address | None,
     exclude: str | None,
     single_writer: bool,
@@ -187,7 +194,10 @@ def _request(
     stored = None if archives is None else os.fspath(archives)
     if stored is not None:
         require_supported(stored)
-    return Request("", address, force, stored, tuple(exclusions(exclude)), single_writer, strict)
+    keys = None if seal_keys is None else str(Path(seal_keys).absolute())
+    if keys is not None:
+        read_keys(keys)
+    return Request("", address, force, stored, tuple(exclusions(exclude)), single_writer, strict, keys)
 
 
 def _results(

@@ -31,7 +31,7 @@ class Request:
     ----------
     seal, root
         Where it is and where it goes. They may hold secrets, so they are never shown, nor on a command line.
-    force, archives, exclude, single_writer, strict
+    force, archives, exclude, single_writer, strict, seal_keys
         As :func:`pipeline.snapshot_builder.build_seal` takes them.
     """
 
@@ -42,6 +42,7 @@ class Request:
     exclude: tuple[str, ...] = ()
     single_writer: bool = False
     strict: bool = False
+    seal_keys: str | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """Return the request as a JSON-ready mapping."""

@@ -73,6 +73,7 @@ def build(request: Request, on_stage: Callable[[str], None]) -> Outcome:
                 exclude=request.exclude,
                 single_writer=request.single_writer,
                 strict=request.strict,
+                seal_keys=request.seal_keys,
                 on_stage=on_stage,
             )
     except AlphaResultsError as error:

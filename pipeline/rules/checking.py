@@ -39,6 +39,7 @@ from pipeline.seal.file_rules import (
     seal_clock,
     seal_digest,
     seal_path,
+    seal_signature,
     seal_size,
     seal_unknown,
     table_columns,
@@ -46,6 +47,7 @@ from pipeline.seal.file_rules import (
 )
 from pipeline.seal.records import METRICS
 from pipeline.seal.seal import LARGE_KINDS
+from pipeline.seal.signature import TeamKeys, Unsigned
 from pipeline.seal.strict_json import NotJson
 from schemas.kinds import KINDS, OPTIONAL_KINDS, TABLE_KINDS
 from schemas.tables.pnl import ADJUSTMENTS
@@ -73,6 +75,8 @@ class _Check:
     not_checked: list[NotChecked] = field(default_factory=list)
     unusable: dict[str, str] = field(default_factory=dict)
     """Kind -> why its rows are not looked at."""
+    sealed_by: str | None = None
+    """The team whose key signed the seal, where that is required."""
     void: dict[str, dict[str, str]] = field(default_factory=dict)
     """Kind -> column -> the rule after which its values mean nothing."""
     frames: dict[str, pl.DataFrame] = field(default_factory=dict)
@@ -107,7 +111,13 @@ class _Check:
         self.not_checked.append(NotChecked(rule.id, reason))
 
 
-def check(seal: Seal, on_step: Callable[[str], None] | None = None, *, figures: bool = True) -> Report:
+def check(
+    seal: Seal,
+    on_step: Callable[[str], None] | None = None,
+    *,
+    figures: bool = True,
+    keys: TeamKeys | None = None,
+) -> Report:
     """Apply every rule to a seal.
 
     Parameters
@@ -119,6 +129,8 @@ def check(seal: Seal, on_step: Callable[[str], None] | None = None, *, figures: 
     figures
         Whether the run's own figures are recomputed where every rule holds. A build does that later, from the
         weekly figures it publishes.
+    keys
+        Of teams, of which one must have signed the seal; None where nobody has to.
 
     Returns
     -------
@@ -135,8 +147,8 @@ def check(seal: Seal, on_step: Callable[[str], None] | None = None, *, figures: 
     step = on_step or (lambda _: None)
     if seal.in_parts:
         with suppress(Undecided):
-            return _check_in_parts(seal, step, figures=figures)
-    state = _begun(seal, step)
+            return _check_in_parts(seal, step, figures=figures, keys=keys)
+    state = _begun(seal, step, keys)
     tables = Tables(state.frames, seal.equity_basis, seal.declared)
     few = sum(frame.height for frame in state.frames.values()) <= _FEW_ROWS
     with on_threads(_CHECKERS, "rule", few=few) as begin:
@@ -162,9 +174,11 @@ def check(seal: Seal, on_step: Callable[[str], None] | None = None, *, figures: 
     return _report(state, sound, figures=figures)
 
 
-def _check_in_parts(seal: Seal, on_step: Callable[[str], None], *, figures: bool) -> Report:
+def _check_in_parts(
+    seal: Seal, on_step: Callable[[str], None], *, figures: bool, keys: TeamKeys | None
+) -> Report:
     """Check a seal without having its large tables in memory; Undecided when it is not found to keep every rule."""
-    state = _begun(seal, on_step, in_parts=True)
+    state = _begun(seal, on_step, keys, in_parts=True)
     tables = Tables(state.frames, seal.equity_basis, seal.declared)
     small = {kind: frame for kind, frame in state.frames.items() if kind not in LARGE_KINDS}
     by_table = {rule.id: rule for rule in RULES.values() if rule.level is Level.TABLE}
@@ -186,9 +200,16 @@ def _check_in_parts(seal: Seal, on_step: Callable[[str], None], *, figures: bool
     return _report(state, tables, figures=figures)
 
 
-def _begun(seal: Seal, on_step: Callable[[str], None], *, in_parts: bool = False) -> _Check:
+def _begun(
+    seal: Seal, on_step: Callable[[str], None], keys: TeamKeys | None, *, in_parts: bool = False
+) -> _Check:
     """Read the files, and apply the rules on them."""
     state = _Check(seal, on_step, in_parts=in_parts)
+    if keys is not None:
+        try:
+            state.sealed_by = seal.signed_by(keys)
+        except Unsigned as error:
+            state.note(seal_signature(str(error)))
     strange = tuple(kind for kind in seal.kinds if kind not in KINDS)
     state.note(seal_unknown(seal.unknown_keys, strange))
     times = {"started_at": seal.started_at, "sealed_at": seal.sealed_at}
@@ -217,6 +238,7 @@ def _report(state: _Check, tables: Tables, *, figures: bool) -> Report:
     return Report(
         address=seal.address,
         alpha_id=seal.alpha_id,
+        sealed_by=state.sealed_by,
         violations=tuple(sorted(state.violations, key=lambda v: order[v.rule])),
         warnings=tuple(sorted(state.warnings, key=lambda v: order[v.rule])),
         not_checked=tuple(sorted(state.not_checked, key=lambda n: order[n.rule])),

@@ -25,6 +25,7 @@ from pipeline.seal import document_rules, file_rules
 _ALL: Final[tuple[Rule[Any], ...]] = (
     file_rules.seal_manifest,
     file_rules.seal_unknown,
+    file_rules.seal_signature,
     file_rules.seal_clock,
     file_rules.seal_path,
     file_rules.seal_size,

@@ -47,6 +47,8 @@ class Report:
     notices
         What every declared notice came to, in declared order; empty when the seal is refused, and before its weeks are
         measured.
+    sealed_by
+        The team whose key signed the seal; None where that is not required, or none did.
     evidence
         What notices need of the rows, for whoever measures the weeks later; None when the seal is refused.
     """
@@ -63,6 +65,7 @@ class Report:
     coverage: Mapping[str, Coverage] = field(default_factory=dict)
     notices: tuple[NoticeOutcome, ...] = ()
     evidence: Evidence | None = None
+    sealed_by: str | None = None
 
     @property
     def refused(self) -> bool:
@@ -80,6 +83,7 @@ class Report:
             "seal": self.address,
             "alpha_id": self.alpha_id,
             "refused": self.refused,
+            **({"sealed_by": self.sealed_by} if self.sealed_by is not None else {}),
             "violations": [violation.to_dict() for violation in self.violations],
             "warnings": [warning.to_dict() for warning in self.warnings],
             "not_checked": [{"rule": entry.rule, "reason": entry.reason} for entry in self.not_checked],

@@ -93,6 +93,18 @@ def seal_manifest(problems: Sequence[KeyProblem]) -> Finding | None:
 
 
 @rule(
+    "seal.signature",
+    "Where the deployment names the keys of its teams, seal.dsse.json is signed by one of them over this seal.json.",
+    "Sign the seal with a key of the team (`alpha-results-seal sign`), before it lies where builds look for it; or have the "
+    "team's public key added to the deployment's file.",
+    level=Level.FILE,
+)
+def seal_signature(fault: str | None) -> Finding | None:
+    """Report a seal that no known team signed."""
+    return None if fault is None else Finding("seal", 1, ({"fault": fault},), fault)
+
+
+@rule(
     "seal.clock",
     f"started_at and sealed_at lie between {EARLIEST:%Y-%m-%d} and the moment of the check, by whose clock they may be "
     f"{CLOCK_SKEW.total_seconds() / 60:.0f} minutes ahead.",

@@ -31,6 +31,7 @@ from pipeline.seal.file_rules import (
 from pipeline.seal.manifest import FOLDER_KIND, MANIFEST_FILE, KindEntry, Manifest, parse_manifest
 from pipeline.seal.paths import lexical_fault
 from pipeline.seal.records import SealedRecords, decode_description, decode_metrics
+from pipeline.seal.signature import MOST_BYTES, SIGNATURE_FILE, TeamKeys, Unsigned, signer
 from pipeline.seal.store import SealStore
 from pipeline.seal.strict_json import NotJson
 from pipeline.seal.tables import DecodedTable, decode_table
@@ -136,6 +137,20 @@ class Seal:
             if fault is not None:
                 faults.append(PathFault(path, fault))
         return tuple(faults)
+
+    def signed_by(self, keys: TeamKeys) -> str:
+        """Return the team that signed the seal.
+
+        Raises
+        ------
+        Unsigned
+            When none of these did.
+        """
+        try:
+            envelope = self._store.read(SIGNATURE_FILE, MOST_BYTES)
+        except (NotRegular, TooLarge) as error:
+            raise Unsigned(f"{SIGNATURE_FILE} is not a file of at most {MOST_BYTES} bytes") from error
+        return signer(envelope, keys, seal_digest=self.digest, alpha_id=self.alpha_id)
 
     def files(self, kind: str) -> tuple[FileFact, ...]:
         """Read and hash the files of a kind, once, and say how they compare with the manifest.

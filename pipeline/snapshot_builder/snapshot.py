@@ -42,6 +42,7 @@ from pipeline.rules import Report, check, judge
 from pipeline.rules.outcomes import rule_outcomes
 from pipeline.rules.registry import RULES
 from pipeline.seal import Seal
+from pipeline.seal.signature import read_keys
 from pipeline.snapshot_builder import books, in_parts, ledgers, research, signals
 from pipeline.snapshot_builder.build_result import BuildResult
 from pipeline.snapshot_builder.decisions import published_decisions
@@ -63,6 +64,7 @@ def build_seal(
     exclude: Sequence[str] = DEFAULT_EXCLUDE,
     single_writer: bool = False,
     strict: bool = False,
+    seal_keys: str | None = None,
     on_stage: Callable[[str], None] | None = None,
 ) -> BuildResult:
     """Check a seal and publish it as an immutable snapshot.
@@ -86,6 +88,9 @@ def build_seal(
         Whether the caller answers for it that nobody else writes to the root meanwhile.
     strict
         Refuse a seal of which the check only warns.
+    seal_keys
+        File with the public keys of teams (:func:`pipeline.seal.signature.read_keys`): a seal that none of them signed is
+        refused. None where nobody has to sign.
     on_stage
         Called with the name of each stage as it begins.
 
@@ -107,6 +112,7 @@ def build_seal(
         When the alpha's pointer is of another format, and `force` is not given.
     """
     stages = Stages(on_stage)
+    keys = None if seal_keys is None else read_keys(seal_keys)
     storage = open_storage(root, single_writer=single_writer)
     with stages("open"):
         seal = Seal.open(address)
@@ -119,7 +125,7 @@ def build_seal(
         )
     storage.require_safe_writers()  # before any work for it is done
     with stages("check"):
-        report = check(seal, figures=False)
+        report = check(seal, figures=False, keys=keys)
     _require_sound(seal, report.violations, report.warnings if strict else ())
     with Publication(storage, seal.alpha_id, current.manifest) as publication:
         written = _write_all(seal, report, publication, stages)
@@ -385,6 +391,7 @@ def _manifest(seal: Seal, written: _Written, report: Report, notices: tuple[Noti
         equity_basis=seal.equity_basis,
         smoothing=dict(seal.smoothing) if seal.smoothing is not None else None,
         engine=dict(seal.engine),
+        sealed_by=report.sealed_by,
         kinds=tuple(kind for kind in KINDS if seal.has(kind)),
         missing=_missing(seal),
         columns=written.columns,

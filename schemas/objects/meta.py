@@ -27,6 +27,11 @@ SNAPSHOT: Final = text(
     "Id of the snapshot that answered; `snapshot=` with it has later calls answered from the same one.",
 )
 PUBLISHED_AT: Final = instant("published_at", "When that snapshot became the served one for the first time.")
+SEALED_BY: Final = text(
+    "sealed_by",
+    "The team whose key signed the seal behind it; only present where the deployment lets no other seal in.",
+    optional=True,
+)
 _BOOK: Final = text("book", "The book served.")
 _SOURCE: Final = text("source", "Where the content was read.")
 _SINGLE: Final = (REQUEST_ID, instant("generated_at", "When the answer was made."), _SOURCE)
@@ -86,7 +91,7 @@ def make_meta(endpoint: Endpoint) -> Field:
     if endpoint.allow_list is not AllowListScope.NONE:
         members += [_RUN, _ALPHA_ID]
     if parameters.SNAPSHOT in endpoint.parameters:
-        members += [SNAPSHOT, PUBLISHED_AT]
+        members += [SNAPSHOT, PUBLISHED_AT, SEALED_BY]
     members += _OWN.get(endpoint.id, ())
     if endpoint.shape is Shape.OBJECT:
         members += _SINGLE

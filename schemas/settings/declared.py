@@ -281,6 +281,14 @@ GROUPS: Final = (
                 default=60.0,
             ),
             Setting(
+                name="seal_keys",
+                read=text,
+                type="path",
+                meaning="File with the public keys of the teams that hand over seals: `check` and `build` refuse a seal that "
+                "none of them signed. On a cluster it lies at the same path on every worker.",
+                otherwise="nobody has to sign",
+            ),
+            Setting(
                 name="late_seconds",
                 read=seconds(0, 604_800),
                 type="seconds",

@@ -171,6 +171,7 @@ def run_meta(snapshot: Snapshot, alpha_id: str | None = None) -> dict[str, Any]:
         "alpha_id": snapshot.manifest.source_alpha_id if alpha_id is None else alpha_id,
         "snapshot": snapshot.id,
         "published_at": snapshot.published_at,
+        **({} if snapshot.manifest.sealed_by is None else {"sealed_by": snapshot.manifest.sealed_by}),
     }
 
 

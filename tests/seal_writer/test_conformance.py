@@ -27,7 +27,7 @@ def test_the_twelve_seals_are_accepted_or_refused_by_the_rules_that_are_expected
     assert json.loads((tmp_path / "seals" / "expected.json").read_text()) == expected
     assert len(expected) == 12
     for name, rules in expected.items():
-        report = check_seal(str(tmp_path / "seals" / name), False, lambda _: None).report
+        report = check_seal(str(tmp_path / "seals" / name), False, None, lambda _: None).report
         assert report is not None, name
         assert {violation.rule for violation in report.violations} == set(rules), name
         assert {violation.rule for violation in report.warnings} <= {"seal.unknown", "table.extra"}, name

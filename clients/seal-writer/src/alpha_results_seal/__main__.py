@@ -16,6 +16,7 @@ from typing import Any
 from alpha_results_seal import Calendar, Costs, Ledger, SealError, SealRefused, SealWriter
 from alpha_results_seal.checks import check_folder
 from alpha_results_seal.conformance import write_conformance
+from alpha_results_seal.signing import make_key, sign, verify
 
 REFUSED, UNUSABLE, INTERRUPTED = 1, 2, 130
 
@@ -88,6 +89,20 @@ def _parser(program: str) -> argparse.ArgumentParser:
     )
     tried.set_defaults(run=conformance)
     tried.add_argument("folder", type=Path, metavar="FOLDER", help="a new folder")
+    key = commands.add_parser("make-key", help="Make the key of a team, and print the public one.")
+    key.set_defaults(run=new_key)
+    key.add_argument("key", type=Path, metavar="KEY", help="a new PEM file for the private key")
+    signed = commands.add_parser("sign", help="Sign a finished seal.")
+    signed.set_defaults(run=sign_seal)
+    signed.add_argument("folder", type=Path, metavar="FOLDER", help="a seal on a local disk")
+    signed.add_argument("--key", type=Path, required=True, metavar="KEY", help="the private key, a PEM file")
+    seen = commands.add_parser("verify", help="Say who signed what, by a receipt and public keys alone.")
+    seen.set_defaults(run=verify_receipt)
+    seen.add_argument("receipt", type=Path, metavar="RECEIPT", help="the seal.dsse.json of a seal, or a copy")
+    seen.add_argument(
+        "--keys", type=Path, required=True, metavar="FILE", help="JSON: team to a list of public keys"
+    )
+    seen.add_argument("--seal", type=Path, metavar="FOLDER", help="the seal that it has to be of")
     for command in commands.choices.values():
         command.add_argument("--json", dest="as_json", action="store_true", help="print one JSON document")
     return parser
@@ -146,6 +161,31 @@ def conformance(options: argparse.Namespace) -> dict[str, Any]:
     return {
         "expected": expected,
         "lines": [f"{options.folder}: {right} right seals, {len(expected) - right} wrong ones"],
+    }
+
+
+def new_key(options: argparse.Namespace) -> dict[str, Any]:
+    """Make a key."""
+    public = make_key(options.key)
+    return {"key": str(options.key), "public": public, "lines": [public]}
+
+
+def sign_seal(options: argparse.Namespace) -> dict[str, Any]:
+    """Sign a seal."""
+    place = sign(options.folder, options.key)
+    return {"signature": str(place), "lines": [str(place)]}
+
+
+def verify_receipt(options: argparse.Namespace) -> dict[str, Any]:
+    """Verify a receipt."""
+    found = verify(options.receipt, options.keys, options.seal)
+    line = f"{found.alpha_id}, sealed at {found.sealed_at}, signed by {found.team}; SHA-256 of seal.json {found.seal_digest}"
+    return {
+        "team": found.team,
+        "alpha_id": found.alpha_id,
+        "sealed_at": found.sealed_at,
+        "seal_digest": found.seal_digest,
+        "lines": [line],
     }
 
 

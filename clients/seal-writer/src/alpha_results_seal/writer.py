@@ -21,6 +21,7 @@ from alpha_results_seal.derive import completed
 from alpha_results_seal.errors import SealError, SealRefused
 from alpha_results_seal.frames import table
 from alpha_results_seal.ledger import Ledger
+from alpha_results_seal.signing import envelope_of
 from alpha_results_seal.version import NAME, version
 
 _ALPHA_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,127}")
@@ -45,6 +46,8 @@ class SealWriter:
         What each book opens with; that of the ledger where one is added.
     smoothing
         Whether and how the score is smoothed: ``{"applied": False}`` says that there is one signal.
+    key
+        PEM file with the private key of the team, to sign the seal with; not signed unless given.
     source_alpha_id, reconciliation
         As in ``seal.json``.
 
@@ -64,6 +67,7 @@ class SealWriter:
         sealed_at: dt.datetime | None = None,
         equity_basis: float = 1.0,
         smoothing: Mapping[str, Any] | None = None,
+        key: str | os.PathLike[str] | None = None,
         source_alpha_id: str | None = None,
         reconciliation: Mapping[str, Any] | None = None,
     ) -> None:
@@ -78,7 +82,7 @@ class SealWriter:
             )
         now = dt.datetime.now(dt.timezone.utc)
         engine = engine or (NAME, version())
-        self._folder = Path(folder)
+        self._folder, self._key = Path(folder), key
         self._equity_basis = equity_basis
         self._tables: dict[str, pl.DataFrame] = {}
         self._metrics: list[Mapping[str, Any]] = []
@@ -187,6 +191,8 @@ class SealWriter:
         )
         try:
             manifest = self._write_files(unfinished, tables)
+            if self._key is not None:
+                _put(unfinished / "seal.dsse.json", envelope_of(manifest, self._key))
             refused = pipeline_problems(unfinished, manifest, strict=strict)
             if refused:
                 raise SealRefused(refused)

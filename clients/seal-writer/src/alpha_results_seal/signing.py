@@ -1,0 +1,102 @@
+"""Keys of a team, and who signed a seal; the envelope itself is the pipeline's (:mod:`pipeline.seal.signature`)."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+from alpha_results_seal.errors import SealError
+
+MANIFEST = "seal.json"
+
+
+def make_key(path: Path) -> str:
+    """Write a new private key, readable by its owner alone, and return the public one in base64."""
+    _envelopes()
+    from cryptography.hazmat.primitives import serialization  # noqa: PLC0415 -- an extra
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey  # noqa: PLC0415 -- as above
+
+    key = Ed25519PrivateKey.generate()
+    pem = key.private_bytes(
+        serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+    )
+    try:
+        with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
+            file.write(pem)
+    except OSError as error:
+        raise SealError(f"the key {path} cannot be written: {error.strerror}") from error
+    return base64.b64encode(key.public_key().public_bytes_raw()).decode()
+
+
+def envelope_of(manifest: bytes, key_file: Any) -> bytes:
+    """Return the signature over a ``seal.json``, by the private key in a PEM file."""
+    signature = _envelopes()
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey  # noqa: PLC0415 -- an extra
+    from cryptography.hazmat.primitives.serialization import load_pem_private_key  # noqa: PLC0415 -- as above
+
+    try:
+        key = load_pem_private_key(Path(key_file).read_bytes(), None)
+    except (OSError, ValueError, TypeError) as error:
+        raise SealError(f"{key_file} is not a private key in PEM without a password: {error}") from error
+    if not isinstance(key, Ed25519PrivateKey):
+        raise SealError(f"{key_file} is not an Ed25519 key: make one with `alpha-results-seal make-key`.")
+    made: bytes = signature.signed_envelope(manifest, key)
+    if len(made) > signature.MOST_BYTES:
+        raise SealError(
+            f"the signature would have {len(made)} bytes, and {signature.MOST_BYTES} are allowed: shorten `engine`."
+        )
+    return made
+
+
+def sign(folder: Path, key_file: Path) -> Path:
+    """Sign a finished seal: write its envelope beside ``seal.json``, in one step."""
+    manifest = _manifest(folder)
+    place: Path = folder / _envelopes().SIGNATURE_FILE
+    unfinished = place.with_name(f"{place.name}.unfinished")
+    unfinished.write_bytes(envelope_of(manifest, key_file))
+    unfinished.replace(place)
+    return place
+
+
+def verify(receipt: Path, key_file: Path, folder: Path | None) -> Any:
+    """Return what an envelope says and who signed it; it is compared with a seal where one is given.
+
+    Raises
+    ------
+    SealError
+        When none of the keys signed it, or it is that of another seal.
+    """
+    signature = _envelopes()
+    from schemas.errors import SettingsError  # noqa: PLC0415 -- with the rules
+
+    try:
+        found = signature.verify(receipt.read_bytes(), signature.read_keys(str(key_file)))
+    except (OSError, signature.Unsigned, SettingsError) as error:
+        raise SealError(f"{receipt}: {error}") from error
+    if folder is not None and hashlib.sha256(_manifest(folder)).hexdigest() != found.seal_digest:
+        raise SealError(f"{receipt} is not of {folder}: its seal.json has another digest.")
+    return found
+
+
+def _manifest(folder: Path) -> bytes:
+    try:
+        return (folder / MANIFEST).read_bytes()
+    except OSError as error:
+        raise SealError(f"{folder} has no {MANIFEST}: only a finished seal is signed.") from error
+
+
+def _envelopes() -> Any:
+    if sys.version_info < (3, 11):
+        raise SealError("signatures need Python 3.11 or later.")
+    try:
+        import cryptography  # noqa: F401, PLC0415 -- an extra
+        from pipeline.seal import signature  # noqa: PLC0415 -- only where it is installed
+    except ImportError as error:
+        raise SealError(
+            f"signatures need {error.name}: pip install 'alpha-results-seal[signatures]'."
+        ) from error
+    return signature

@@ -1,0 +1,180 @@
+"""Who sealed a run: a DSSE envelope with Ed25519 signatures over the digest of ``seal.json``.
+
+The envelope is that of https://github.com/secure-systems-lab/dsse, its payload a statement of in-toto. It stands beside the
+manifest as ``seal.dsse.json`` and is by itself a receipt: whoever has the public key verifies it without anything else.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from schemas.errors import SettingsError
+from schemas.extras import extra
+
+if TYPE_CHECKING:
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
+
+SIGNATURE_FILE: Final = "seal.dsse.json"
+MOST_BYTES: Final = 2048
+"""Of an envelope."""
+PAYLOAD_TYPE: Final = "application/vnd.in-toto+json"
+STATEMENT: Final = "https://in-toto.io/Statement/v1"
+PREDICATE: Final = "alpha-results/seal/v1"
+
+TeamKeys = Mapping[str, "tuple[Ed25519PublicKey, ...]"]
+"""Team -> the public keys that it signs with."""
+
+
+class Unsigned(ValueError):
+    """A seal is not signed by any key that counts; the message says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Signed:
+    """What an envelope says, and who signed it.
+
+    Attributes
+    ----------
+    team
+        Whose key it is.
+    alpha_id, sealed_at, seal_digest
+        Of the seal.
+    """
+
+    team: str
+    alpha_id: str
+    sealed_at: str
+    seal_digest: str
+
+
+def signed_envelope(manifest: bytes, key: Ed25519PrivateKey) -> bytes:
+    """Sign the bytes of a ``seal.json`` and return the envelope."""
+    head = json.loads(manifest)
+    statement = {
+        "_type": STATEMENT,
+        "subject": [{"name": "seal.json", "digest": {"sha256": hashlib.sha256(manifest).hexdigest()}}],
+        "predicateType": PREDICATE,
+        "predicate": {name: head[name] for name in ("alpha_id", "sealed_at", "engine")},
+    }
+    payload = json.dumps(statement, sort_keys=True, separators=(",", ":")).encode()
+    signature = {"keyid": key_id(key.public_key()), "sig": _text(key.sign(_encoded(PAYLOAD_TYPE, payload)))}
+    envelope = {"payloadType": PAYLOAD_TYPE, "payload": _text(payload), "signatures": [signature]}
+    return json.dumps(envelope, indent=1).encode() + b"\n"
+
+
+def verify(envelope: bytes, keys: TeamKeys) -> Signed:
+    """Return what an envelope says, where a key of some team signed it.
+
+    Raises
+    ------
+    Unsigned
+        When it is no envelope of a seal, or none of the keys signed it.
+    """
+    from cryptography.exceptions import InvalidSignature  # noqa: PLC0415 - an extra
+
+    try:
+        found = json.loads(envelope)
+        payload, signatures = base64.b64decode(found["payload"], validate=True), found["signatures"]
+        signed = [base64.b64decode(signature["sig"], validate=True) for signature in signatures]
+        message = _encoded(str(found["payloadType"]), payload)
+    except (ValueError, KeyError, TypeError, RecursionError, binascii.Error) as error:
+        raise Unsigned(f"{SIGNATURE_FILE} is not a DSSE envelope") from error
+    for team, own in keys.items():
+        for key in own:
+            for signature in signed:
+                try:
+                    key.verify(signature, message)
+                except InvalidSignature:
+                    continue
+                return _read(team, found["payloadType"], payload)
+    raise Unsigned("it is signed by no key of the deployment's teams")
+
+
+def signer(envelope: bytes | None, keys: TeamKeys, *, seal_digest: str, alpha_id: str) -> str:
+    """Return the team that signed a seal.
+
+    Parameters
+    ----------
+    envelope
+        The bytes of its ``seal.dsse.json``; None where it has none.
+    keys
+        That count.
+    seal_digest, alpha_id
+        Of the seal that is looked at.
+
+    Raises
+    ------
+    Unsigned
+        When no team did, or the envelope is that of another seal.
+    """
+    if envelope is None:
+        raise Unsigned(f"it has no {SIGNATURE_FILE}")
+    found = verify(envelope, keys)
+    if (found.seal_digest, found.alpha_id) != (seal_digest, alpha_id):
+        raise Unsigned(f"its {SIGNATURE_FILE} is that of another seal, of {found.alpha_id}")
+    return found.team
+
+
+def read_keys(path: str) -> TeamKeys:
+    """Read the deployment's file of public keys: a JSON object, team to a list of keys in base64.
+
+    Raises
+    ------
+    SettingsError
+        When it cannot be read, names no key, or `cryptography` is not installed.
+    """
+    with extra("signatures", "verifying who sealed a run"):
+        from cryptography.hazmat.primitives.asymmetric.ed25519 import (  # noqa: PLC0415 - an extra
+            Ed25519PublicKey,
+        )
+    try:
+        found = json.loads(Path(path).read_text("utf-8"))
+        keys = {
+            team: tuple(
+                Ed25519PublicKey.from_public_bytes(base64.b64decode(key, validate=True)) for key in own
+            )
+            for team, own in found.items()
+        }
+    except (OSError, ValueError, AttributeError, TypeError, binascii.Error) as error:
+        raise SettingsError(
+            f"seal_keys: {path} is not a file of keys ({error}); write a JSON object, team to a list of public keys in base64"
+        ) from error
+    if not any(keys.values()):
+        raise SettingsError(f"seal_keys: {path} names no key, so that no seal could be built")
+    return keys
+
+
+def key_id(key: Ed25519PublicKey) -> str:
+    """Return the name of a key: the beginning of its digest."""
+    return hashlib.sha256(key.public_bytes_raw()).hexdigest()[:16]
+
+
+def _read(team: str, payload_type: Any, payload: bytes) -> Signed:
+    try:
+        statement = json.loads(payload)
+        (subject,) = statement["subject"]
+        head = statement["predicate"]
+        kind = (payload_type, statement["_type"], statement["predicateType"])
+        found = Signed(team, str(head["alpha_id"]), str(head["sealed_at"]), str(subject["digest"]["sha256"]))
+    except (ValueError, KeyError, TypeError) as error:
+        raise Unsigned(f"{SIGNATURE_FILE} is no statement about a seal") from error
+    if kind != (PAYLOAD_TYPE, STATEMENT, PREDICATE):
+        raise Unsigned(f"{SIGNATURE_FILE} is a statement of another kind, {kind[2]}")
+    return found
+
+
+def _encoded(payload_type: str, payload: bytes) -> bytes:
+    """Return what is signed: DSSE's pre-authentication encoding, by which no two pairs are the same bytes."""
+    kind = payload_type.encode()
+    return b"DSSEv1 %d %b %d %b" % (len(kind), kind, len(payload), payload)
+
+
+def _text(raw: bytes) -> str:
+    return base64.b64encode(raw).decode()

@@ -1,0 +1,158 @@
+"""Where a deployment names the keys of its teams, what none of them signed is refused, and what is served says who sealed it."""
+
+from __future__ import annotations
+
+import base64
+import json
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pipeline.rules.checking import check
+from pipeline.seal import Seal
+from pipeline.seal.signature import MOST_BYTES, read_keys
+from pipeline.snapshot_builder import build_seal
+from schemas.errors import SealRefused, SettingsError
+from tests.support.application import running
+from tests.support.seals import make_seal
+
+
+def writer(*arguments: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "alpha_results_seal", *arguments]
+    return subprocess.run(command, capture_output=True, text=True, check=False)
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a folder with a signed seal, an unsigned one, two keys, and the deployment's file that has one of them."""
+    folder = tmp_path_factory.mktemp("signed")
+    publics = [
+        writer("make-key", str(folder / f"{name}.pem")).stdout.strip() for name in ("desk", "stranger")
+    ]
+    (folder / "keys.json").write_text(json.dumps({"desk A": [publics[0]], "desk B": []}))
+    make_seal(folder, alpha_id="Test_plain")
+    make_seal(folder, alpha_id="Test_signed")
+    done = writer("sign", str(folder / "Test_signed"), "--key", str(folder / "desk.pem"))
+    assert (done.returncode, done.stderr) == (0, "")
+    return folder
+
+
+def fault(seal: Path, keys: Path) -> str | None:
+    report = check(Seal.open(str(seal)), keys=read_keys(str(keys)))
+    assert (report.sealed_by == "desk A") == (not report.violations)
+    assert {violation.rule for violation in report.violations} <= {"seal.signature"}
+    return report.violations[0].message if report.violations else None
+
+
+def test_a_signed_seal_is_accepted_and_others_are_refused_by_rule(place: Path, tmp_path: Path) -> None:
+    keys = place / "keys.json"
+    assert fault(place / "Test_signed", keys) is None
+    assert fault(place / "Test_plain", keys) == "it has no seal.dsse.json"
+    copied = shutil.copytree(place / "Test_plain", tmp_path / "copied")
+    shutil.copy(place / "Test_signed" / "seal.dsse.json", copied)
+    assert fault(copied, keys) == "its seal.dsse.json is that of another seal, of Test_signed"
+    foreign = shutil.copytree(place / "Test_plain", tmp_path / "foreign")
+    assert writer("sign", str(foreign), "--key", str(place / "stranger.pem")).returncode == 0
+    assert fault(foreign, keys) == "it is signed by no key of the deployment's teams"
+
+
+def changed(envelope: Any, how: str) -> bytes:
+    if how == "payload":
+        payload = json.loads(base64.b64decode(envelope["payload"]))
+        payload["predicate"]["alpha_id"] = "Test_other"
+        envelope["payload"] = base64.b64encode(json.dumps(payload).encode()).decode()
+    elif how == "type":
+        envelope["payloadType"] = "text/plain"
+    elif how == "signature":
+        envelope["signatures"][0]["sig"] = base64.b64encode(b"\0" * 64).decode()
+    elif how == "none":
+        envelope["signatures"] = []
+    return json.dumps(envelope).encode()
+
+
+@pytest.mark.parametrize("how", ["payload", "type", "signature", "none", "list", "text", "large"])
+def test_a_forged_signature_counts_for_nothing(place: Path, tmp_path: Path, how: str) -> None:
+    seal = shutil.copytree(place / "Test_signed", tmp_path / "seal")
+    path = seal / "seal.dsse.json"
+    raw = {"list": b"[]", "text": b"\xff", "large": path.read_bytes() + b" " * MOST_BYTES}
+    path.write_bytes(raw[how] if how in raw else changed(json.loads(path.read_bytes()), how))
+    assert fault(seal, place / "keys.json") is not None
+
+
+def test_without_keys_nobody_has_to_sign(place: Path) -> None:
+    for name in ("Test_plain", "Test_signed"):
+        report = check(Seal.open(str(place / name)))
+        assert (report.violations, report.sealed_by) == ((), None)
+
+
+def test_answers_name_who_sealed_the_run(place: Path, tmp_path: Path) -> None:
+    keys, root = str(place / "keys.json"), tmp_path / "root"
+    with pytest.raises(SealRefused, match="breaks 1 rule"):
+        build_seal(str(place / "Test_plain"), root, seal_keys=keys)
+    assert build_seal(str(place / "Test_signed"), root, seal_keys=keys).changed
+    build_seal(str(place / "Test_plain"), root)
+    with running(root) as api:
+        for path in ("metrics", "equity-curve?book=long_short", "rebalances"):
+            assert api.json(f"/v1/alphas/Test_signed/{path}", api.key())["meta"]["sealed_by"] == "desk A"
+        assert "sealed_by" not in api.json("/v1/alphas/Test_plain/metrics", api.key())["meta"]
+
+
+def test_the_commands_take_the_file_and_a_worker_is_given_it(place: Path, tmp_path: Path) -> None:
+    for options, code in (((), 0), (("--seal-keys", str(place / "keys.json")), 1)):
+        command = [
+            sys.executable,
+            "-m",
+            "pipeline",
+            "check",
+            *options,
+            str(place / "Test_plain"),
+            str(place / "Test_signed"),
+        ]
+        assert subprocess.run(command, capture_output=True, check=False).returncode == code
+    built = subprocess.run(
+        [
+            sys.executable, "-m", "pipeline", "build", "--from", str(place), "--datasets", str(tmp_path / "root"), "--json",
+            "--seal-keys", str(place / "keys.json"),
+        ],
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    outcomes = {
+        Path(line["seal"]).name: line["outcome"]
+        for line in map(json.loads, built.stdout.splitlines())
+        if "seal" in line
+    }
+    assert outcomes == {"Test_plain": "refused", "Test_signed": "built"}
+
+
+def test_a_receipt_is_small_and_verified_by_the_keys_alone(place: Path, tmp_path: Path) -> None:
+    receipt = tmp_path / "receipt.json"
+    shutil.copy(place / "Test_signed" / "seal.dsse.json", receipt)
+    assert receipt.stat().st_size <= 2048
+    keys = ("--keys", str(place / "keys.json"))
+    done = writer("verify", str(receipt), *keys, "--seal", str(place / "Test_signed"), "--json")
+    assert json.loads(done.stdout)["team"] == "desk A"
+    other = writer("verify", str(receipt), *keys, "--seal", str(place / "Test_plain"))
+    assert other.returncode == 2
+    assert "is not of" in other.stderr
+
+
+@pytest.mark.parametrize(
+    "text", ["", "[]", "{}", '{"a": []}', '{"a": ["AAAA"]}', '{"a": "AAAA"}', '{"a": [1]}']
+)
+def test_a_file_of_no_keys_is_refused_before_any_seal_is_read(tmp_path: Path, text: str) -> None:
+    (tmp_path / "keys.json").write_text(text)
+    with pytest.raises(SettingsError, match="seal_keys: "):
+        read_keys(str(tmp_path / "keys.json"))
+
+
+def test_a_private_key_is_for_its_owner_alone_and_never_written_over(tmp_path: Path) -> None:
+    key = tmp_path / "key.pem"
+    assert writer("make-key", str(key)).returncode == 0
+    assert key.stat().st_mode & 0o777 == 0o600
+    before = key.read_bytes()
+    assert writer("make-key", str(key)).returncode == 2
+    assert key.read_bytes() == before
