@@ -333,6 +333,45 @@ export function deciles({ buckets }, theme) {
   );
 }
 
+/** buckets: as signal.delivered.deciles. */
+export function deliveredDeciles({ buckets }, theme) {
+  const values = buckets.map((bucket) => bucket.mean_forward_return * PERCENT);
+  return bars(
+    {
+      title: "Deciles of the delivered score",
+      about: `Mean forward return of ten buckets by the delivered score, from ${percent(values[0])} a week of the lowest to ${percent(values.at(-1))} of the highest.`,
+      labels: buckets.map((bucket) => bucket.bucket),
+      values,
+      colours: values.map((value) => (value < 0 ? theme.negative : theme.series[0])),
+      x: "decile of the delivered score, lowest first",
+      y: "return (% a week)",
+      write: (value) => `${percent(value)} a week`,
+      table: { columns: ["bucket", "mean_forward_return (ratio)"], rows: buckets.map((b) => [b.bucket, b.mean_forward_return]) },
+    },
+    theme,
+  );
+}
+
+/** points: as signal.ic_by_delay. */
+export function icByDelay({ points }, theme) {
+  return bars(
+    {
+      title: "IC by delay",
+      about: `Mean rank correlation of forward returns with the score of ${points.map((p) => p.delay_weeks).join(", ")} weeks before.`,
+      labels: points.map((point) => `${point.delay_weeks}`),
+      values: points.map((point) => point.mean_ic),
+      x: "age of the score (weeks)",
+      y: "mean rank IC",
+      write: (value, i) => [shown(value), `t ${shown(points[i].t_stat)}`, `${points[i].weeks} weeks measured`],
+      table: {
+        columns: ["delay_weeks (weeks)", "mean_ic (correlation)", "t_stat (standard errors)", "weeks (count)"],
+        rows: points.map((p) => [p.delay_weeks, p.mean_ic, p.t_stat, p.weeks]),
+      },
+    },
+    theme,
+  );
+}
+
 /** points: as panel.ic_term_structure. */
 export function termStructure({ points }, theme) {
   return bars(

@@ -497,7 +497,7 @@ def test_the_first_screen_takes_few_calls_and_what_was_read_is_asked_once(visit:
     page = visit.begin(f"/alphas/{FULL}")
     assert len(visit.calls) <= 10, visit.calls
     visit.read()
-    assert len(visit.calls) <= 15, visit.calls
+    assert len(visit.calls) <= 16, visit.calls
     assert len(set(visit.calls)) == len(visit.calls)
     before = len(visit.calls)
     page.locator("#brand").click()
@@ -603,6 +603,23 @@ def test_risk_is_what_the_interface_answers(visit: Visit, tmp_path: Path) -> Non
     betas = [row["beta"] for row in table_of(page, "market", tmp_path)]
     measured = [model["regression"] or {"betas": {"": {"beta": ""}}} for model in market]
     assert betas == [str(beta["beta"]) for model in measured for beta in model["betas"].values()]
+
+
+def test_the_deciles_of_the_delivered_score_come_before_those_before_smoothing(
+    visit: Visit, tmp_path: Path
+) -> None:
+    page = visit.open(f"/alphas/{FULL}")
+    signal = visit.site.ask(f"alphas/{FULL}/signal")["data"]
+    rows = table_of(page, "delivered-deciles", tmp_path)
+    assert [float(row["mean_forward_return (ratio)"]) for row in rows] == [
+        bucket["mean_forward_return"] for bucket in signal["delivered"]["deciles"]
+    ]
+    delays = table_of(page, "delay", tmp_path)
+    assert [row["mean_ic (correlation)"] for row in delays] == [
+        "" if point["mean_ic"] is None else str(point["mean_ic"]) for point in signal["ic_by_delay"]
+    ]
+    above = "() => document.querySelector('#delivered-deciles').compareDocumentPosition(document.querySelector('#deciles'))"
+    assert page.evaluate(above) == 4
 
 
 def test_a_range_and_a_drag_over_the_chart_pick_the_window(visit: Visit) -> None:

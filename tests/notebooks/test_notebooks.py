@@ -155,3 +155,15 @@ def test_plain_sql_comes_to_the_services_figures(demo: Path, api: ApiClient) -> 
 def test_the_notebook_of_plain_sql_uses_no_package_of_the_project() -> None:
     text = (NOTEBOOKS / "sql.py").read_text("utf-8")
     assert not [name for name in ("datasets", "schemas", "pipeline", "serve") if f"import {name}" in text]
+
+
+def test_the_tour_for_jupyter_has_the_cells_of_the_tour(tmp_path: Path) -> None:
+    made = tmp_path / "tour.ipynb"
+    export = ["marimo", "export", "ipynb", "notebooks/tour.py", "-o", str(made)]
+    subprocess.run(
+        ["uv", "run", "--quiet", "--group", "notebooks", "--with", "nbformat", *export],
+        cwd=REPOSITORY, env=os.environ | environment(), capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    assert made.read_text("utf-8") == (NOTEBOOKS / "tour.ipynb").read_text("utf-8"), (
+        "write it again by the command in docs/notebooks.md"
+    )

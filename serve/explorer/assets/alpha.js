@@ -17,7 +17,7 @@ const BOOKS = ["long_short", "long_only"];
 const PATIENCE = 4000;
 /** Sections in their order: name, and its word in the bar where it has one. */
 const ORDER = [
-  ["ic", "Signal"], ["deciles"], ["terms"], ["persistence"], ["turnover", "Trading"], ["exposures"], ["daily", "Returns"], ["months"],
+  ["ic", "Signal"], ["buckets"], ["delay"], ["deciles"], ["terms"], ["persistence"], ["turnover", "Trading"], ["exposures"], ["daily", "Returns"], ["months"],
   ["rolling", "Risk"], ["drawdowns"], ["tails"], ["costs", "Costs"], ["market", "Beta"], ["beta"], ["names", "Names"], ["week", "Week"], ["years", "Years"], ["luck", "Luck"], ["near", "Neighbours"],
   ["about", "Description"], ["audit", "Audit"],
 ];

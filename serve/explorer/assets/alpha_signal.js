@@ -1,6 +1,6 @@
 // What the score says: weekly IC, deciles, horizons; and how the book trades on it. All of it from /metrics and /equity-curve.
 
-import { noted } from "./api.js";
+import { get, noted } from "./api.js";
 import * as charts from "./charts.js";
 import { el, segments, table } from "./dom.js";
 import { HEADLINES, asPercent, headlineColumns, ofWindow } from "./figures.js";
@@ -15,7 +15,39 @@ const needed = (block, warnings, name) => {
   throw Object.assign(new Error(said?.message ?? "The run holds nothing of it."), { code: said?.code ?? "withheld" });
 };
 
-export function signal({ id, state, pick, metrics, curve, some, zoom }) {
+/** Served as research.signal: how the delivered score orders names and ages, over the whole run. */
+function delivered({ caller, path, id, some }) {
+  if (!caller.callable_endpoints.includes("research.signal")) return {};
+  const asked = async (name) => {
+    const { data } = await get(`${path}/signal`);
+    if (data[name] === null) throw Object.assign(new Error(data.withheld[name] ?? "The run holds nothing of it."), { code: "withheld" });
+    return data;
+  };
+  const buckets = panel("Deciles of the delivered score", {
+    id: "delivered-deciles", file: `${id}-delivered-deciles`, about: "Delivered score, over the whole run.", lazy: true,
+    load: async () => {
+      const { delivered: found } = await asked("delivered");
+      const rows = some(found.deciles ?? []);
+      return {
+        chart: (theme) => charts.deliveredDeciles({ buckets: rows }, theme),
+        notes: [el("p", { class: "fine" }, `${found.weeks} weeks; top less bottom ${asPercent(found.spread)} a week, HAC t ${charts.shown(found.spread_t_stat)}; test of monotonicity (Patton and Timmermann) p ${charts.shown(found.monotonicity.p_value, 2)}.`)],
+      };
+    },
+  });
+  const delay = panel("IC by delay", {
+    id: "delay", file: `${id}-ic-by-delay`, about: "Delivered score, over the whole run.", lazy: true,
+    load: async () => {
+      const data = await asked("ic_by_delay");
+      const points = some(data.ic_by_delay);
+      const half = data.half_life_weeks === null ? `No half-life: ${data.withheld.half_life_weeks}.` : `Half of the IC is left after ${charts.shown(data.half_life_weeks)} weeks.`;
+      const sides = [["long", data.long_side], ["short", data.short_side]].filter(([, side]) => side).map(([name, side]) => `${name} side ${charts.shown(side.mean_ic)}`);
+      return { chart: (theme) => charts.icByDelay({ points }, theme), notes: [el("p", { class: "fine" }, [half, sides.length ? `IC of the ${sides.join(", of the ")}.` : ""].join(" "))] };
+    },
+  });
+  return { buckets, delay };
+}
+
+export function signal({ caller, path, id, state, pick, metrics, curve, some, zoom }) {
   const named = (what) => `${id}-${what}`;
   const fromMetrics = (make) => async () => {
     const { data, meta } = await metrics();
@@ -87,5 +119,5 @@ export function signal({ id, state, pick, metrics, curve, some, zoom }) {
       };
     }),
   });
-  return { ic, deciles, terms, persistence, turnover, exposures, years };
+  return { ...delivered({ caller, path, id, some }), ic, deciles, terms, persistence, turnover, exposures, years };
 }
