@@ -231,6 +231,31 @@ class Alpha(Snapshot):
             models.append(of_factors(found.names, found.days, found.returns))
         return {"book": book, **explain(ledger, window, models, rolling, withheld)}
 
+    def luck(self, *, book: str = "long_short", window: Window = WHOLE_RUN) -> dict[str, Any]:
+        """Return what of a book's record may be luck, as `/v1/alphas/{alpha}/luck` answers.
+
+        Parameters
+        ----------
+        book
+            Whose record.
+        window
+            Days to measure.
+
+        Returns
+        -------
+        dict
+            A figure that cannot be given is null, with its reason in `withheld`; so is the deflated Sharpe ratio of a run that
+            sealed no search, since the other alphas of a catalogue are not counted.
+
+        Raises
+        ------
+        SnapshotCorrupt
+            When a file is gone or damaged.
+        """
+        from datasets.luck import luck  # noqa: PLC0415 - slow to load beside the rest
+
+        return luck(self, book, window)
+
     def factor(self, column: str = "score") -> pd.Series:
         """Return a column of the cross-sections as alphalens takes a factor: by `date` and `asset`, without nulls.
 

@@ -15,7 +15,7 @@ from datasets.figures.equity import compounded, make_sessions, summarised
 from datasets.figures.price import price_summary
 from datasets.figures.series import Floats
 from datasets.figures.window import WHOLE_RUN, Window
-from datasets.report.luck import luck
+from datasets.luck import luck
 from datasets.snapshot import Snapshot
 from schemas.errors import SettingsError
 from schemas.tables.books import CONDITIONED_BOOKS

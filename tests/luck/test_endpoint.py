@@ -433,3 +433,8 @@ def test_any_number_of_trials_is_answered(api: ApiClient, key: str) -> None:
         before = data["probability"]
     beyond = asked(api, key, trials=10**9, trial_deviation="1e308")
     assert "too large" in beyond["withheld"]["deflated_sharpe"]
+
+
+def test_the_package_of_files_says_the_same(api: ApiClient, key: str, root: Path) -> None:
+    served = asked(api, key, SEARCHED)
+    assert json.loads(json.dumps(datasets.open(root)[SEARCHED].luck())) == served

@@ -1,4 +1,4 @@
-"""What of a run's record may be luck, as a tear sheet shows it: the figures of `/v1/alphas/{alpha}/luck`."""
+"""What of a run's record may be luck, from its files alone: the figures of `/v1/alphas/{alpha}/luck`."""
 
 from __future__ import annotations
 
