@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 import polars as pl
 
 from datasets.figures.concentration import Earned, Holdings, NamedProfit, Side
@@ -118,9 +117,7 @@ class _Book:
             float(net[:, 1].sum()),
         )
 
-    def _places(
-        self, rows: pl.DataFrame
-    ) -> tuple[pl.DataFrame, Integers, Integers, npt.NDArray[np.uint32]] | None:
+    def _places(self, rows: pl.DataFrame) -> tuple[pl.DataFrame, Integers, Integers, Integers] | None:
         """Return the rows of the ledger's sessions, the session of each, the first row of each day, and numbers of names.
 
         None where there is no such row.
@@ -134,10 +131,11 @@ class _Book:
         known = self._days.take(of_day, mode="clip") == days[starts]
         if not known.all():
             return self._places(rows.filter(pl.Series(np.repeat(known, lengths))))
-        codes = rows["symbol"].cast(self._category).to_physical().to_numpy()
+        # As wide as places in arrays are, so that none of what follows converts them.
+        codes = rows["symbol"].cast(self._category).to_physical().to_numpy().astype(np.int64)
         return rows, np.repeat(of_day, lengths), starts, codes
 
-    def _widen(self, codes: npt.NDArray[np.uint32]) -> None:
+    def _widen(self, codes: Integers) -> None:
         lacking = int(codes.max()) + 1 - self._sign.shape[1]
         if lacking > 0:
             self._sign = np.pad(self._sign, ((0, 0), (0, lacking)))
