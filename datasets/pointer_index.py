@@ -21,12 +21,14 @@ import orjson
 from datasets.layout import CATALOG, INDEX, by_alpha, pointer_path
 from datasets.manifest import digest
 from datasets.storage import Signature, Storage
-from schemas.errors import AlphaResultsError
+from schemas.errors import AlphaResultsError, SnapshotCorrupt
 
 _log = logging.getLogger(__name__)
 
 INDEX_PATH: Final = f"{INDEX}/pointers.json"
 MOVED_PATH: Final = f"{INDEX}/moved"
+MAX_INDEX_BYTES: Final = 256 << 20
+"""A larger index, of some 100,000 alphas, is neither written nor read."""
 _FORMAT: Final = 2
 
 Texts = Mapping[str, tuple[Signature, bytes]]
@@ -96,14 +98,19 @@ def last_move(storage: Storage, known: Signature | None) -> Signature | None:
 
 
 def read_index(storage: Storage) -> Texts:
-    """Return what the index of an object store says; empty where there is none.
+    """Return what the index of an object store says; empty where there is none, or it is too large.
 
     Raises
     ------
     StorageUnavailable
         When the store does not answer.
     """
-    return {} if storage.folder is not None else decode(storage.read_version(INDEX_PATH).data)
+    if storage.folder is not None:
+        return {}
+    try:
+        return decode(storage.read_version(INDEX_PATH, MAX_INDEX_BYTES).data)
+    except SnapshotCorrupt:
+        return {}
 
 
 def rebuild(storage: Storage) -> None:
@@ -114,7 +121,7 @@ def rebuild(storage: Storage) -> None:
     if storage.folder is not None:
         return
     try:
-        seen = storage.read_version(INDEX_PATH)
+        seen = storage.read_version(INDEX_PATH, MAX_INDEX_BYTES)
         known, listed = decode(seen.data), by_alpha(storage.entries(CATALOG))
         pointers = {
             alpha: known[alpha]
@@ -129,7 +136,8 @@ def rebuild(storage: Storage) -> None:
             data = found[pointer_path(alpha)]
             if data is not None and _is_text(data):
                 pointers[alpha] = (listed[alpha], data)
-        storage.put_if(INDEX_PATH, encode(pointers), seen.tag)
+        if len(data := encode(pointers)) <= MAX_INDEX_BYTES:
+            storage.put_if(INDEX_PATH, data, seen.tag)
         if not known:  # as in a root that was copied without its index
             record_move(storage)
     except (AlphaResultsError, OSError) as error:

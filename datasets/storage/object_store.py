@@ -151,20 +151,21 @@ class ObjectStorage(Storage):
                         raise data
         return found
 
-    def read_version(self, relative: str) -> Version:
+    def read_version(self, relative: str, limit: int = MAX_DOCUMENT_BYTES) -> Version:
         """Read a small file together with its entity tag."""
-        found = self.read_if_changed(relative, None)
-        assert found is not None
-        return found
+        return self._version(relative, limit, None)
 
     def read_if_changed(self, relative: str, tag: str | None) -> Version | None:
         """Read a small file by one request on the condition that it changed; None when it did not."""
+        found = self._version(relative, MAX_DOCUMENT_BYTES, tag)
+        return None if tag and found.tag == tag else found
+
+    def _version(self, relative: str, limit: int, known: str | None) -> Version:
         try:
             with self.translate_errors(relative):
-                found = Version(*self._read_tagged(relative, MAX_DOCUMENT_BYTES, tag))
+                return Version(*self._read_tagged(relative, limit, known))
         except FileNotFoundError:
             return Version(None)
-        return None if tag and found.tag == tag else found
 
     def download(self, relative: str, target: Path, size: int) -> None:
         """Copy a file in pieces to a local path, which is not flushed; FileNotFoundError when it does not exist."""

@@ -172,7 +172,7 @@ class Storage(ABC):
             return b""
 
     @abstractmethod
-    def read_version(self, relative: str) -> Version:
+    def read_version(self, relative: str, limit: int = MAX_DOCUMENT_BYTES) -> Version:
         """Read a small file together with the name of the version that was read."""
 
     def read_if_changed(self, relative: str, tag: str | None) -> Version | None:

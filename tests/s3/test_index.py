@@ -152,3 +152,16 @@ def test_an_index_that_cannot_be_written_does_not_keep_a_publication_from_being_
     catalogue = Catalogue(storage, HOUR)
     catalogue.refresh()
     assert names(catalogue)[make_pointer(7).alpha_id] == "Published all the same"
+
+
+def test_an_index_larger_than_a_document_is_read(storage: Storage) -> None:
+    for number in range(9):
+        pointer = make_pointer(number)
+        put(storage, replace(pointer, tldr="x" * (2 << 20)))
+    storage.remove_files([INDEX_PATH])
+    rebuild(storage)
+    catalogue = Catalogue(storage, HOUR)
+    assert (storage.size(INDEX_PATH) or 0) > 16 << 20
+    assert catalogue.refresh()
+    assert len(catalogue.pointers()) == ALPHAS
+    assert len(read_index(storage)) == ALPHAS

@@ -80,10 +80,10 @@ class LocalStorage(Storage):
                 f"{path} is not read, as {error} and {limit} at most are expected; remove it"
             ) from error
 
-    def read_version(self, relative: str) -> Version:
+    def read_version(self, relative: str, limit: int = MAX_DOCUMENT_BYTES) -> Version:
         """Read a small file, whose version is named by the digest of its bytes."""
         try:
-            data = self.read(relative)
+            data = self.read(relative, limit)
         except FileNotFoundError:
             return Version(None)
         return Version(data, hashlib.sha256(data).hexdigest())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import os
 from collections.abc import Mapping
@@ -18,7 +19,7 @@ from datasets.storage.object_store import (
     require_within,
     seconds_for,
 )
-from datasets.storage.protocol import MAX_DOCUMENT_BYTES, without_secrets
+from datasets.storage.protocol import without_secrets
 from datasets.storage.s3_settings import S3Settings
 from schemas.errors import SettingsError
 from schemas.extras import extra
@@ -67,11 +68,9 @@ class S3Storage(ObjectStorage):
         from fsspec.asyn import sync  # noqa: PLC0415 - loaded with s3fs
 
         condition = {"IfNoneMatch": known} if known else {}
-        seconds = ANSWER_SECONDS if limit == MAX_DOCUMENT_BYTES else seconds_for(limit)
-        path = self.full(relative)
         try:
             found: tuple[bytes, str] = sync(
-                self.fs.loop, _get, self.fs, path, limit, timeout=seconds, **condition
+                self.fs.loop, _get, self.fs, self.full(relative), limit, **condition
             )
         except Exception as error:
             if known is None or error_code(error) != _NOT_MODIFIED:
@@ -110,11 +109,14 @@ class S3Storage(ObjectStorage):
 
 async def _get(fs: Any, path: str, limit: int, **condition: str) -> tuple[bytes, str]:
     bucket, key, _ = fs.split_path(path)
-    # One GET: asking for the tag apart could name another version than the one read.
-    answer = await fs._call_s3("get_object", Bucket=bucket, Key=key, **condition)  # noqa: SLF001 - s3fs hands tags out nowhere else
-    async with answer["Body"] as body:
-        require_within(path, answer["ContentLength"], limit)
-        return await body.read(), answer["ETag"]
+    began = asyncio.get_running_loop().time()
+    async with asyncio.timeout(ANSWER_SECONDS) as within:
+        # One GET: asking for the tag apart could name another version than the one read.
+        answer = await fs._call_s3("get_object", Bucket=bucket, Key=key, **condition)  # noqa: SLF001 - s3fs hands tags out nowhere else
+        async with answer["Body"] as body:
+            require_within(path, answer["ContentLength"], limit)
+            within.reschedule(began + seconds_for(answer["ContentLength"]))
+            return await body.read(), answer["ETag"]
 
 
 def _options(settings: S3Settings) -> dict[str, Any]:
