@@ -272,8 +272,12 @@ def test_no_hostile_seal_costs_a_good_one(tmp_path: Path, apart: str) -> None:
         assert [entry["error"] for entry in result if len(entry["seal"]) > 5000] == ["SealUnreadable"] * 2
 
 
-def test_neither_deep_folders_nor_a_seal_above_hide_the_others(tmp_path: Path) -> None:
+def test_neither_deep_folders_nor_a_seal_above_hide_the_others(
+    tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
     seals = tmp_path / "seals"
+    # Deeper than what removes the test's folder can follow.
+    request.addfinalizer(lambda: subprocess.run(["rm", "-rf", seals / "aaa"], check=True))
     small = partial(make_seal, weeks=14, raw=False)
     small(seals, alpha_id="aaa")
     small(seals / "team", alpha_id="zzz")
@@ -288,9 +292,6 @@ def test_neither_deep_folders_nor_a_seal_above_hide_the_others(tmp_path: Path) -
     os.close(deep)
     code, result = run("build", "--datasets", str(tmp_path / "root"), "--json", "--from", str(seals))
     assert list(Seals(str(seals / "aaa" / "source")).scan()) == []
-    subprocess.run(
-        ["rm", "-rf", seals / "aaa"], check=True
-    )  # deeper than what removes the test's folder can follow
     assert code == 1
     assert {Path(entry["seal"]).name: entry["outcome"] for entry in result} == {
         "seals": "refused",
