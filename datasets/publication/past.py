@@ -14,6 +14,8 @@ from schemas.errors import PublicationContended
 
 _MAX_ATTEMPTS: Final = 50
 """Lost races in a row before giving up: each means that another seal of this one alpha was built."""
+_MAX_BYTES: Final = 1 << 30
+"""A larger record of earlier seals is refused unread; it grows with each seal, while a manifest does not."""
 
 
 def earlier_seals(storage: Storage, alpha_id: str) -> list[SealEntry]:
@@ -28,7 +30,7 @@ def earlier_seals(storage: Storage, alpha_id: str) -> list[SealEntry]:
     """
     path = sealed_weeks_path(alpha_id)
     try:
-        return decode_seals(storage.read(path), path)
+        return decode_seals(storage.read(path, _MAX_BYTES), path)
     except FileNotFoundError:
         return []
 
@@ -71,7 +73,7 @@ def with_history(
     digests = {week: said.digests._asdict() for week, said in weeks.items()}
     manifest = replace(manifest, weekly_digests=digests)
     for _ in range(_MAX_ATTEMPTS):
-        seen = storage.read_version(path)
+        seen = storage.read_version(path, _MAX_BYTES)
         seals = [] if seen.data is None else decode_seals(seen.data, path)
         places = {entry.seal_digest: place for place, entry in enumerate(seals)}
         place = places.get(manifest.seal_digest, len(seals))
