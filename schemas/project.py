@@ -6,11 +6,10 @@ import tomllib
 from collections.abc import Callable
 from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
-from typing import Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-import click
-
-from schemas.terminal import echo
+if TYPE_CHECKING:
+    import click
 
 NAME: Final = "alpha-results"
 """Of the project, and what the service calls itself."""
@@ -56,6 +55,9 @@ def version_option(version: Callable[[], str] = project_version) -> Callable[[Co
     version
         Asked for the version when the flag is given, and not before.
     """
+    import click  # noqa: PLC0415 - of commands alone: the checker of seals does without
+
+    from schemas.terminal import echo  # noqa: PLC0415 - as above
 
     def show(context: click.Context, _: click.Parameter, wanted: bool) -> None:
         if wanted and not context.resilient_parsing:

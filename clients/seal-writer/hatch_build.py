@@ -19,8 +19,9 @@ CHECKER: Final = (
     "pipeline/seal/seal.py",
     "pipeline/seal/manifest.py",
     "pipeline/seal/signature.py",
+    "datasets/storage/backends/file.py",  # found by its folder, and so imported nowhere
 )
-"""What the checker imports."""
+"""What the checker begins with."""
 
 
 class WithRules(BuildHookInterface[Any]):
