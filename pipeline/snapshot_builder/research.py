@@ -93,7 +93,7 @@ def of_signal(weeks: DeliveredSignal | Unavailable) -> dict[str, Document]:
     if isinstance(weeks, Unavailable):
         return {"signal": {WHOLE_RUN: nothing(FAMILIES["signal"].payload, weeks)}}
     known = weeks.date[~np.isnan(weeks.ic_by_delay[0])]
-    return {"signal": {WHOLE_RUN: settle({**_span(known), **signal_quality(weeks, _NO_RAW)})}}
+    return {"signal": {WHOLE_RUN: _object("signal", {**_span(known), **signal_quality(weeks, _NO_RAW)})}}
 
 
 def measure_signal(
@@ -120,8 +120,9 @@ def measure_signal(
 
 
 def _costs(book: str, rows: pl.DataFrame) -> dict[str, Any]:
-    return settle(
-        {"book": book, **_span(_dates(rows)), **costs(Flows(*(_floats(rows, name) for name in _FLOWS)))}
+    return _object(
+        "costs",
+        {"book": book, **_span(_dates(rows)), **costs(Flows(*(_floats(rows, name) for name in _FLOWS)))},
     )
 
 
@@ -139,12 +140,18 @@ def _concentration(book: str, rows: pl.DataFrame, sides: BySide, kinds: Collecti
         lacking.get("positions") or sides.holdings(book),
         lacking.get("pnl") or sides.profit(book),
     )
-    return settle({"book": book, **_span(date), **figures})
+    return _object("concentration", {"book": book, **_span(date), **figures})
 
 
 def _risk(book: str, rows: pl.DataFrame) -> dict[str, Any]:
     date, starting, ending = _dates(rows), _floats(rows, "starting_equity"), _floats(rows, "ending_equity")
-    return settle({"book": book, **_span(date), **risk(date, starting, ending)})
+    return _object("risk", {"book": book, **_span(date), **risk(date, starting, ending)})
+
+
+def _object(family: str, figures: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what is stored of a family, its members in declared order."""
+    declared = (field.name for field in FAMILIES[family].payload.fields if field.name != "withheld")
+    return settle({name: figures[name] for name in declared})
 
 
 def _span(date: Dates) -> dict[str, Any]:
