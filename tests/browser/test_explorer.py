@@ -470,6 +470,7 @@ def test_a_service_that_is_away_is_said_once_and_asked_again_at_once(visit: Visi
     page = visit.open(f"/alphas/{FULL}")
     expect(page.locator("#banner")).to_contain_text("The service is starting.")
     assert page.locator(".refused").count() == 0
+    expect(page.locator("#verdict")).not_to_have_class(re.compile("clean|noticed"))
     page.unroute(f"**/alphas/{FULL}/*")
     page.locator("#banner").get_by_role("button", name="Try again").click()
     expect(page.locator("#equity canvas")).to_have_count(1)

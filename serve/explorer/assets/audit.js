@@ -36,6 +36,7 @@ export function verdict({ caller, path, sections }) {
   function made({ summary, entries }) {
     const weighty = entries.filter((entry) => WEIGHTY.includes(entry.status));
     node.classList.toggle("noticed", weighty.length > 0);
+    node.classList.toggle("clean", weighty.length === 0);
     const rest = weighty.slice(OPEN);
     return [
       el("p", {}, el("strong", {}, summary.verdict), " ",
