@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Generator, Iterable
 from pathlib import Path
-from typing import TypeAlias
+from typing import TypeAlias, TypedDict, Unpack
 
 from datasets.storage import open_storage, require_supported
 from pipeline.archive.exclusions import exclusions
@@ -26,21 +26,39 @@ Address: TypeAlias = "str | os.PathLike[str]"
 """A folder, or the URL of a supported store."""
 
 
+class BuildOptions(TypedDict, total=False):
+    """Options of a batch, by keyword.
+
+    Attributes
+    ----------
+    jobs
+        Builds at a time; by default one on this machine, and as many as there are places on a cluster.
+    cluster, cluster_seconds
+        Address of a Dask scheduler to build on, and how long it may be silent; 60 seconds by default.
+    force, strict, seal_keys, archives, exclude, single_writer
+        As the flags of ``build``; `exclude` are patterns separated by commas.
+    cancellation
+        Ends the builds from another thread.
+    on_stage
+        Called with a seal's address and the stage of its build, from another thread; with None when it is done. It
+        must not raise.
+    """
+
+    jobs: int | None
+    cluster: str | None
+    cluster_seconds: float
+    force: bool
+    strict: bool
+    seal_keys: Address | None
+    archives: Address | None
+    exclude: str | None
+    single_writer: bool
+    cancellation: Cancellation | None
+    on_stage: OnStage | None
+
+
 def build_many(
-    seals: Iterable[Address],
-    root: Address,
-    *,
-    jobs: int | None = None,
-    cluster: str | None = None,
-    cluster_seconds: float = 60.0,
-    force: bool = False,
-    strict: bool = False,
-    seal_keys: Address | None = None,
-    archives: Address | None = None,
-    exclude: str | None = None,
-    single_writer: bool = False,
-    cancellation: Cancellation | None = None,
-    on_stage: OnStage | None = None,
+    seals: Iterable[Address], root: Address, **options: Unpack[BuildOptions]
 ) -> Generator[SealResult]:
     """Check the seals named and publish them, several at a time; yield each one's result as soon as it is known.
 
@@ -54,17 +72,8 @@ def build_many(
         Addresses of finished seals.
     root
         Of the datasets.
-    jobs
-        Builds at a time; None is one on this machine, and as many as there are places on a cluster.
-    cluster, cluster_seconds
-        Address of a Dask scheduler to build on, and how long it may be silent.
-    force, strict, seal_keys, archives, exclude, single_writer
-        As the flags of ``build``; `exclude` are patterns separated by commas.
-    cancellation
-        Ends the builds from another thread.
-    on_stage
-        Called with a seal's address and the stage of its build, from another thread; with None when it is done. It
-        must not raise.
+    **options
+        See :class:`BuildOptions`.
 
     Yields
     ------
@@ -81,45 +90,11 @@ def build_many(
     """
     if isinstance(seals, str | os.PathLike):
         raise SettingsError("seals: give a list of addresses, or build_from for a folder that holds some")
-    request = _request(
-        root,
-        jobs,
-        cluster,
-        force=force,
-        strict=strict,
-        seal_keys=seal_keys,
-        archives=archives,
-        exclude=exclude,
-        single_writer=single_writer,
-    )
-    batch = Batch(
-        request,
-        tuple(os.fspath(seal) for seal in seals),
-        None,
-        jobs,
-        cluster,
-        as_json=True,
-        cluster_seconds=cluster_seconds,
-    )
-    return _results(batch, cancellation, on_stage)
+    return _results(root, options, seals=tuple(os.fspath(seal) for seal in seals))
 
 
 def build_from(
-    folder: Address,
-    root: Address,
-    *,
-    jobs: int | None = None,
-    cluster: str | None = None,
-    cluster_seconds: float = 60.0,
-    force: bool = False,
-    strict: bool = False,
-    seal_keys: Address | None = None,
-    archives: Address | None = None,
-    exclude: str | None = None,
-    single_writer: bool = False,
-    recheck: bool = False,
-    cancellation: Cancellation | None = None,
-    on_stage: OnStage | None = None,
+    folder: Address, root: Address, *, recheck: bool = False, **options: Unpack[BuildOptions]
 ) -> Generator[SealResult]:
     """Publish the latest seal of each alpha below a folder or prefix; yield a result for every seal that is there.
 
@@ -129,10 +104,12 @@ def build_from(
     ----------
     folder
         Where engines write their seals, at any depth.
+    root
+        Of the datasets.
     recheck
         Whether seals are checked again that an earlier batch refused.
-    root, jobs, cluster, cluster_seconds, force, strict, seal_keys, archives, exclude, single_writer, cancellation, on_stage
-        As of :func:`build_many`.
+    **options
+        See :class:`BuildOptions`.
 
     Yields
     ------
@@ -146,64 +123,57 @@ def build_from(
     StorageUnavailable
         When a store or the scheduler does not answer at the beginning.
     """
-    request = _request(
-        root,
-        jobs,
-        cluster,
-        force=force,
-        strict=strict,
-        seal_keys=seal_keys,
-        archives=archives,
-        exclude=exclude,
-        single_writer=single_writer,
-    )
-    batch = Batch(
-        request,
-        (),
-        os.fspath(folder),
-        jobs,
-        cluster,
-        as_json=True,
-        recheck=recheck,
-        cluster_seconds=cluster_seconds,
-    )
-    return _results(batch, cancellation, on_stage)
+    return _results(root, options, folder=os.fspath(folder), recheck=recheck)
 
 
-def _request(
+def _results(
     root: Address,
-    jobs: int | None,
-    cluster: str | None,
+    options: BuildOptions,
     *,
-    force: bool,
-    strict: bool,
-    seal_keys: Address | None,
-    archives: Address | None,
-    exclude: str | None,
-    single_writer: bool,
-) -> Request:
-    """Make the request that all seals have in common, and refuse options that no build could be made with."""
+    seals: tuple[str, ...] = (),
+    folder: str | None = None,
+    recheck: bool = False,
+) -> Generator[SealResult]:
+    """Refuse options that no build could be made with, at the call, and return the results."""
+    unknown = options.keys() - BuildOptions.__annotations__.keys()
+    if unknown:
+        raise TypeError(f"unexpected keyword arguments: {', '.join(sorted(unknown))}")
+    jobs, cluster = options.get("jobs"), options.get("cluster")
+    single_writer = options.get("single_writer", False)
     if jobs is not None and jobs < 1:
         raise SettingsError(f"jobs: {jobs} is not a number of builds; give 1 or more")
     if single_writer and (cluster is not None or jobs not in {None, 1}):
         raise SettingsError("single_writer builds one seal at a time: leave out jobs and cluster")
-    address = os.fspath(root)
+    address, archives = os.fspath(root), options.get("archives")
     require_folder(
         open_storage(address), "root", "give the folder to publish to, which is made if need be", made=True
     )
-    stored = None if archives is None else os.fspath(archives)
-    if stored is not None:
-        require_supported(stored)
-    keys = None if seal_keys is None else str(Path(seal_keys).absolute())
+    if archives is not None:
+        archives = os.fspath(archives)
+        require_supported(archives)
+    keys = options.get("seal_keys")
     if keys is not None:
+        keys = str(Path(keys).absolute())
         read_keys(keys)
-    return Request("", address, force, stored, tuple(exclusions(exclude)), single_writer, strict, keys)
+    common = Request(
+        "",
+        address,
+        force=options.get("force", False),
+        archives=archives,
+        exclude=tuple(exclusions(options.get("exclude"))),
+        single_writer=single_writer,
+        strict=options.get("strict", False),
+        seal_keys=keys,
+    )
+    seconds = options.get("cluster_seconds", 60.0)
+    batch = Batch(
+        common, seals, folder, jobs, cluster, as_json=True, recheck=recheck, cluster_seconds=seconds
+    )
+    return _run(batch, options.get("cancellation") or Cancellation(), options.get("on_stage"))
 
 
-def _results(
-    batch: Batch, cancellation: Cancellation | None, on_stage: OnStage | None
-) -> Generator[SealResult]:
-    with Run(batch, cancellation or Cancellation(), on_stage) as run:
+def _run(batch: Batch, cancellation: Cancellation, on_stage: OnStage | None) -> Generator[SealResult]:
+    with Run(batch, cancellation, on_stage) as run:
         run.scan()
         for step in run.steps():
             yield SealResult.from_outcome(step.outcome)
