@@ -26,7 +26,7 @@ _PLACES: Final = {
 
 
 def __getattr__(name: str) -> Any:
-    """Import what programs use when it is asked for: no command pays for it."""
+    """Import the public names lazily: no command pays for them."""
     if name not in _PLACES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return getattr(importlib.import_module(_PLACES[name]), name)

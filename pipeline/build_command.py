@@ -134,7 +134,7 @@ def build(
         )
         context.exit(follow(batch) if watch else build_once(batch))
     except AlphaResultsError as error:
-        metrics.looked(worked=not isinstance(error, StorageUnavailable))
+        metrics.scanned(worked=not isinstance(error, StorageUnavailable))
         metrics.ended(error.exit_code)
         raise
 
@@ -142,7 +142,7 @@ def build(
 def _build_one(request: Request, metrics: MetricsFile, *, as_json: bool) -> int:
     """Build one seal, of which a terminal shows the stages."""
     from pipeline.batch.process import LocalExecutor  # noqa: PLC0415 - as above
-    from pipeline.batch.report import Tally, print_line, print_summary, tell  # noqa: PLC0415 - as above
+    from pipeline.batch.report import Tally, print_line, print_outcome, print_summary  # noqa: PLC0415 - as above
     from pipeline.batch.result import SealResult  # noqa: PLC0415 - as above
     from pipeline.progress import seal_progress  # noqa: PLC0415 - as above
     from schemas.screen import Screen  # noqa: PLC0415 - as above
@@ -160,5 +160,5 @@ def _build_one(request: Request, metrics: MetricsFile, *, as_json: bool) -> int:
         print_line(SealResult.from_outcome(outcome))
         print_summary(tally, outcome.exit_code)
     else:
-        tell(screen, outcome)
+        print_outcome(screen, outcome)
     return metrics.ended(outcome.exit_code)

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """What the check of one seal came to.
+    """Result of the check of one seal.
 
     Attributes
     ----------

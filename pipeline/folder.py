@@ -1,4 +1,4 @@
-"""Whether an address that an operator gave can be a folder, said before any work is done for it."""
+"""Early check that an operator's address can be a folder."""
 
 from __future__ import annotations
 

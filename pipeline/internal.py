@@ -19,7 +19,7 @@ _SECRETS: Final = re.compile(r"(?<=://)[^/@\s]*@|\?\S*")
 
 @contextlib.contextmanager
 def contained(what: str) -> Iterator[None]:
-    """Turn whatever is raised below, but the project's own errors, into one of those.
+    """Convert unexpected exceptions into :class:`InternalFailure`.
 
     Parameters
     ----------

@@ -12,7 +12,7 @@ from schemas.screen import Screen
 
 
 def seal_progress(screen: Screen, *, as_json: bool) -> Progress:
-    """Return a line that shows what is done and for how long; nothing off a terminal, or when JSON is asked for.
+    """Return a progress line with the elapsed time; hidden off a terminal, and where the output is JSON.
 
     Parameters
     ----------

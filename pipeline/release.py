@@ -47,7 +47,7 @@ def rules_version() -> str:
 
 
 def shown(parts: dict[str, str]) -> str:
-    """Say a release in one line."""
+    """Format a release as one line."""
     return ", ".join(f"{name} {number}" for name, number in parts.items())
 
 

@@ -33,7 +33,7 @@ _ANSWER_SECONDS: Final = 1.0
 
 @dataclass(slots=True)
 class _Given:
-    """A build that was given to the scheduler; `remote` is Dask's future of it, None when it could not be."""
+    """A build submitted to the scheduler; `remote` is Dask's future of it, None when it could not be."""
 
     request: Request
     remote: Any = None
@@ -122,7 +122,7 @@ class ClusterExecutor:
             given.remote.add_done_callback(lambda remote: self._ended(future, request, remote))
         return future
 
-    def look(self) -> None:
+    def poll(self) -> None:
         """End everything when the scheduler has been silent, or without workers, for too long."""
         try:
             workers = self._client.sync(self._client.scheduler.ncores, callback_timeout=_ANSWER_SECONDS)
@@ -148,7 +148,7 @@ class ClusterExecutor:
             )
 
     def end(self) -> None:
-        """Wait for none of the builds any more; workers that are at one notice with the end of the connection."""
+        """Stop waiting for builds; workers notice when the connection closes."""
         self._ending = True
         for future, given in list(self._at_work.items()):
             self._resolve(future, interrupted(given.request.shown))
@@ -246,7 +246,7 @@ def _without_project(worker: str, error: ImportError) -> SettingsError:
 
 
 def _within(seconds: float, work: Callable[[], Any]) -> None:
-    """Do something that may hang, and go on without it after a while."""
+    """Run a call that may hang, and stop waiting for it after a time."""
 
     def run() -> None:
         with contextlib.suppress(Exception):

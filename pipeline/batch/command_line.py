@@ -1,4 +1,4 @@
-"""What the command does with a batch: it prints each seal's outcome as it is known, once through or without end."""
+"""The command's side of a batch: print each seal's outcome as it is known, once or while following a folder."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pipeline.batch.batch import Batch
 from pipeline.batch.cancellation import Cancellation
 from pipeline.batch.discover import DiscoveredSeal
 from pipeline.batch.interruption import stoppable
-from pipeline.batch.report import Tally, print_line, print_summary, tell
+from pipeline.batch.report import Tally, print_line, print_outcome, print_summary
 from pipeline.batch.request import NOT_STARTED, SUCCESSES
 from pipeline.batch.result import SealResult
 from pipeline.batch.run import Run, Step
@@ -68,7 +68,7 @@ def follow(batch: Batch) -> int:
                 if away is None:
                     echo(f"{error}; looking again every {batch.interval:g} s", err=True)
                 away = str(error)
-                batch.metrics.looked(worked=False)
+                batch.metrics.scanned(worked=False)
             cancellation.stopping.wait(batch.interval)
     exit_code = run.lost.exit_code if run.lost else ExitCode.DONE
     if batch.as_json:
@@ -77,7 +77,7 @@ def follow(batch: Batch) -> int:
 
 
 class _Watched:
-    """The looks of a watcher, and which seals it does not try again until they are sealed anew."""
+    """State of a watcher between scans: the seals it does not retry until their manifest changes."""
 
     def __init__(self, batch: Batch, run: Run, tally: Tally) -> None:
         self._batch = batch
@@ -110,7 +110,7 @@ class _Watched:
 
 
 def _report(batch: Batch, run: Run, step: Step) -> None:
-    """Count and print one outcome; people are not told of seals that a search found to need nothing."""
+    """Count and print one outcome; seals that need no work are left out for people."""
     outcome = step.outcome
     batch.metrics.add(outcome)
     if batch.as_json:
@@ -119,4 +119,4 @@ def _report(batch: Batch, run: Run, step: Step) -> None:
         step.attempted or batch.searched is None or outcome.kind not in SUCCESSES
     ):
         with run.set_aside():
-            tell(batch.screen, outcome)
+            print_outcome(batch.screen, outcome)

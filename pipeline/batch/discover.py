@@ -1,4 +1,4 @@
-"""Which seals are due: found by listing and told apart from what is served by a digest, without opening any table."""
+"""Which seals are due: found by listing, compared with what is served by digest, without opening any table."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class DiscoveredSeal:
 
 @dataclass(slots=True)
 class WorkPlan:
-    """What is to be done, and what needs nothing.
+    """Seals that are due, and the outcome of those that need no work.
 
     Attributes
     ----------
@@ -199,7 +199,7 @@ def choose(
     refused: Callable[[DiscoveredSeal], Outcome | None] | None = None,
     failed: Collection[str] = (),
 ) -> WorkPlan:
-    """Tell the seals that are due from those that need nothing.
+    """Separate the seals that are due from those that need no work.
 
     Parameters
     ----------
@@ -292,7 +292,7 @@ class Delivered:
         self._storage = storage
         self._known: set[str] = set()
 
-    def learn(self, seen: Iterable[DiscoveredSeal]) -> None:
+    def refresh(self, seen: Iterable[DiscoveredSeal]) -> None:
         """Read the states of seals whose archives are not known to be delivered."""
         paths = {
             archive_state_path(one.alpha_id, one.digest): one.digest

@@ -14,8 +14,8 @@ from pipeline.batch.request import Outcome, Request, failed
 from pipeline.internal import contained
 from schemas.errors import AlphaResultsError
 
-LOOK_SECONDS: Final = 0.5
-"""Between two looks at an executor that has nothing to tell."""
+POLL_SECONDS: Final = 0.5
+"""Between two polls of an idle executor."""
 
 OnStage = Callable[[Request, str | None], None]
 """Called with a request and its stage as it begins, and with None when the request is done."""
@@ -39,8 +39,8 @@ class Executor(Protocol):
         """Begin a build."""
         ...
 
-    def look(self) -> None:
-        """Find out whether builds are still under way; called now and then while they are waited for."""
+    def poll(self) -> None:
+        """Check that builds are still alive; polled while waiting for them."""
         ...
 
     def end(self) -> None:
@@ -85,9 +85,9 @@ def run(
             if not at_work:
                 return
             # With an end: a signal is only handled between two waits.
-            ended, _ = concurrent.futures.wait(at_work, LOOK_SECONDS, concurrent.futures.FIRST_COMPLETED)
+            ended, _ = concurrent.futures.wait(at_work, POLL_SECONDS, concurrent.futures.FIRST_COMPLETED)
             if not ended:
-                executor.look()
+                executor.poll()
             for future in ended:
                 place, request = at_work.pop(future)
                 if on_stage:
@@ -99,7 +99,7 @@ def run(
 
 
 def _outcome(future: Future[Outcome], request: Request) -> Outcome:
-    """Return what a build came to; whatever else is raised for it costs this one and no other."""
+    """Return the outcome of a build; any exception fails this build alone."""
     try:
         with contained("the build"):
             return future.result()

@@ -1,4 +1,4 @@
-"""What a build came to, for a monitoring that reads files: Prometheus' text format, for a node exporter."""
+"""Metrics of builds in Prometheus' text format, as a file for the node exporter."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ class MetricsFile:
             self._undelivered.inc()
         self._save()
 
-    def looked(self, *, worked: bool = True) -> None:
+    def scanned(self, *, worked: bool = True) -> None:
         """Note a look for seals, and whether the stores answered."""
         if self._path is None:
             return

@@ -71,7 +71,7 @@ class WorkerProcess:
     def call(
         self, function: Callable[..., Any], *arguments: Any, on_step: Callable[[str], None] | None = None
     ) -> Any:
-        """Return what a function of a module returns there; it is given the arguments, and what tells of its steps.
+        """Call a module-level function in the process and return its result; it is given a callback for its steps as last argument.
 
         Raises
         ------
@@ -91,11 +91,11 @@ class WorkerProcess:
             raise ProcessDied(self._last_words()) from error
 
     def kill(self) -> None:
-        """End it at once; what waits for an answer of it hears of that."""
+        """Kill it; a pending call raises :class:`ProcessDied`."""
         self._process.kill()
 
     def close(self) -> None:
-        """End it, whatever it is at."""
+        """Kill it and release its pipe and log."""
         self._process.kill()
         self._process.wait()
         self._connection.close()
@@ -147,11 +147,11 @@ class LocalExecutor:
         """Build one seal; a process that crashes of it is given it once more."""
         return self._pool.submit(self._build, request, on_stage)
 
-    def look(self) -> None:
-        """Do nothing: the builds are seen to end."""
+    def poll(self) -> None:
+        """Do nothing: a dead process fails its own build."""
 
     def end(self) -> None:
-        """Kill what is at work. What is published stays whole, whatever moment that is."""
+        """Kill running builds; published snapshots stay intact."""
         with self._lock:
             self._ending = True
             for process in self._processes:

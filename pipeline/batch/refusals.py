@@ -45,7 +45,7 @@ class _Late:
 
 
 class Refusals:
-    """What is known to be refused.
+    """Remembered refusals.
 
     Parameters
     ----------
@@ -73,7 +73,7 @@ class Refusals:
         self._late: dict[str, _Late] = {}
         self._complained = False
 
-    def look(self, seen: Iterable[DiscoveredSeal]) -> None:
+    def refresh(self, seen: Iterable[DiscoveredSeal]) -> None:
         """Read what earlier commands remembered, once, and forget what is gone.
 
         Raises
@@ -124,7 +124,7 @@ class Refusals:
             ExitCode.STILL_REFUSED,
         )
 
-    def learn(self, one: DiscoveredSeal, outcome: Outcome, files: str | None) -> None:
+    def record(self, one: DiscoveredSeal, outcome: Outcome, files: str | None) -> None:
         """Remember a refusal, and forget one that does not hold any more.
 
         Parameters

@@ -1,4 +1,4 @@
-"""What a batch tells: a line as each build ends, for people or for programs, and what it came to at the end."""
+"""Output of a batch: a line as each build ends, for people or for programs, and a summary."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ class Display:
 
 
 class Tally:
-    """What a batch came to so far: counts, the failures, and the exit code of the first of them.
+    """Running totals of a batch: counts, failures, and the exit code of the first failure.
 
     Parameters
     ----------
@@ -137,7 +137,7 @@ class Tally:
     def exit_code(self) -> int:
         """0, or that of the failure whose seal stands first; what was refused before counts when nothing else failed.
 
-        A batch that was ended before every seal had its turn is interrupted when nothing failed anew.
+        A batch that was ended before every seal had its turn is interrupted unless a seal failed.
         """
         new = [failure for failure in self.failures if failure[1].exit_code != ExitCode.STILL_REFUSED]
         first = min(new, key=lambda failure: failure[0], default=None)
@@ -181,7 +181,7 @@ class Tally:
             echo(f"… and {len(self.failures) - SHOWN_FAILURES} more; --json lists them all")
 
 
-def tell(screen: Screen, outcome: Outcome) -> None:
+def print_outcome(screen: Screen, outcome: Outcome) -> None:
     """Print one outcome for people."""
     entry = outcome.entry
     if outcome.kind not in SUCCESSES:

@@ -1,4 +1,4 @@
-"""What one build is asked, and what it came to: plain data that goes between processes and machines."""
+"""Request and outcome of one build: plain data that goes between processes and machines."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ def failed(shown: str, error: AlphaResultsError) -> Outcome:
 
 
 def crashed(shown: str, how: str, attempts: int) -> Outcome:
-    """Report a build whose process ended without a word of its own."""
+    """Outcome of a build whose process died."""
     times = "" if attempts == 1 else f", {attempts} times in a row"
     error = BuildCrashed(
         f"the build's process {how}{times}; nothing of it is served and what was served still is"
@@ -136,7 +136,7 @@ def skipped(shown: str, kind: str, alpha_id: str, snapshot: str) -> Outcome:
 
 
 def ending(returncode: int) -> str:
-    """Say how a process ended: by which signal, or with which code."""
+    """Describe how a process ended: signal or exit code."""
     if returncode >= 0:
         return f"ended with code {returncode}"
     try:

@@ -1,4 +1,4 @@
-"""What became of one seal of a batch, for programs: typed, and as a line of JSON."""
+"""Result of one seal of a batch, for programs: typed, and as a line of JSON."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def stamp(moment: datetime) -> str:
 
 
 def _error(outcome: Outcome) -> AlphaResultsError | None:
-    """Make the error anew that a build reported from its process."""
+    """Reconstruct the error that a build's process reported."""
     entry = outcome.entry
     if outcome.kind in SUCCESSES:
         archive = entry.get("archive") or {}

@@ -1,4 +1,4 @@
-"""One batch at work: what is due is built, and in place of what cannot be published the latest seal that can."""
+"""One run of a batch: due seals are built; where the latest seal of an alpha cannot be published, the next latest is."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ class Run:
             When the datasets root, or the place that is searched, does not answer.
         """
         seen = self._search.scan()
-        self._batch.metrics.looked()
+        self._batch.metrics.scanned()
         return seen
 
     def steps(self, given_up: Mapping[str, str] | None = None) -> Iterator[Step]:
@@ -142,7 +142,7 @@ class Run:
             waiting = set(range(len(due)))
             for place, outcome, files in self._outcomes(due):
                 waiting.discard(place)
-                self._search.learn(due[place], outcome, files)
+                self._search.record(due[place], outcome, files)
                 if _unpublishable(outcome):
                     failures.add(due[place].address)
                 yield Step(len(tried) + place, due[place], outcome, attempted=True)

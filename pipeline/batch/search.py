@@ -1,4 +1,4 @@
-"""What one batch looks through, and what it has learnt on the way."""
+"""Discovery of one batch: finished seals, the served catalogue and remembered refusals."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from pipeline.batch.request import Outcome
 
 
 class Search:
-    """Looks for seals, selects those that are due, and remembers those that are refused.
+    """Finds seals, selects those that are due, and remembers refusals.
 
     Parameters
     ----------
@@ -63,9 +63,9 @@ class Search:
         self._seen = named(self._batch.seals) if self._seals is None else self._seals.scan()
         self._catalogue.refresh()
         if self._delivered is not None:
-            self._delivered.learn(self._seen)
+            self._delivered.refresh(self._seen)
         if self._refusals is not None:
-            self._refusals.look(self._seen)
+            self._refusals.refresh(self._seen)
         return self._seen
 
     def choose(self, failed: Collection[str]) -> WorkPlan:
@@ -87,7 +87,7 @@ class Search:
         """Rewrite the index of a bucket's pointers, once builds have moved many."""
         rebuild(self._storage)
 
-    def learn(self, one: DiscoveredSeal, outcome: Outcome, files: str) -> None:
+    def record(self, one: DiscoveredSeal, outcome: Outcome, files: str) -> None:
         """Remember what became of a seal, whose listing was `files` before."""
         if self._refusals is not None:
-            self._refusals.learn(one, outcome, files)
+            self._refusals.record(one, outcome, files)

@@ -1,4 +1,4 @@
-"""``python -m pipeline.batch.worker``: does what its parent asks, one call after the other, and ends with the parent.
+"""``python -m pipeline.batch.worker``: executes its parent's calls one after the other, and exits with the parent.
 
 The standard input is a socket of the parent: a call comes in as a function and its arguments, steps and the result go
 out. Nothing is shown in a list of processes.
@@ -58,7 +58,7 @@ def _receive(parent: Connection, calls: queue.SimpleQueue[Any]) -> None:
 
 
 def build(request: Request, on_stage: Callable[[str], None]) -> Outcome:
-    """Build one seal in this process; whatever is raised for it is an outcome."""
+    """Build one seal in this process; exceptions become outcomes."""
     from pipeline.snapshot_builder import (  # noqa: PLC0415 - slow to load: the parent is watched meanwhile
         build_seal,
     )

@@ -1,4 +1,4 @@
-"""The option by which every command here is told its root."""
+"""The option that names the datasets root, shared by the commands of this package."""
 
 from __future__ import annotations
 

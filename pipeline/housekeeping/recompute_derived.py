@@ -19,7 +19,7 @@ Rebuilt = tuple[str, str | None, pl.DataFrame]
 def recompute_derived(
     sealed: Mapping[str, pl.DataFrame], equity_basis: float, *, unsmoothed: bool = False
 ) -> Iterator[Rebuilt]:
-    """Build every dataset anew from sealed tables.
+    """Rebuild every dataset from its sealed tables.
 
     Parameters
     ----------

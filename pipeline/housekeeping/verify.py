@@ -40,7 +40,7 @@ from schemas.version import schema_version
 
 @dataclass(slots=True)
 class Verdict:
-    """What verifying one alpha came to.
+    """Result of verifying one alpha.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""What the notices keep of the large tables of a run: a sample, gathered once while the rows are at hand."""
+"""Samples of a run's large tables for the notices, gathered in one pass while the rows are in memory."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _EMPTY: Final = Sample((), (), np.empty((0, 0)))
 
 @dataclass(frozen=True, slots=True)
 class CrossSections:
-    """What is kept of the cross-sections.
+    """Sample of the cross-sections.
 
     Attributes
     ----------
@@ -59,7 +59,7 @@ class CrossSections:
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """What is kept of the rows of a run.
+    """Samples of the rows of a run.
 
     Attributes
     ----------
@@ -80,7 +80,7 @@ class Evidence:
 
 
 def gather(tables: Mapping[str, Collection[str]], read: ReadColumns) -> Evidence:
-    """Gather what the notices need of the rows.
+    """Sample the rows for the notices.
 
     Parameters
     ----------

@@ -28,7 +28,7 @@ _AT_PUBLICATION: Final = {
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """What the notices of a run are made of.
+    """Inputs of the notices of a run.
 
     Attributes
     ----------

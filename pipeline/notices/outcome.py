@@ -1,4 +1,4 @@
-"""What one notice came to for one run."""
+"""Outcome of one notice for one run."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from schemas.notices import NOT_CHECKED, NOTICE, NOTICES, PASS
 
 @dataclass(frozen=True, slots=True)
 class NoticeOutcome:
-    """One notice, whether it was given, and its figure.
+    """Outcome of one notice, with its figure.
 
     Attributes
     ----------
@@ -104,7 +104,7 @@ def judged(
 
 
 def not_checked(notice: str, reason: str) -> NoticeOutcome:
-    """Say why a notice could not be judged."""
+    """Outcome of a notice that could not be judged."""
     return NoticeOutcome(notice, NOT_CHECKED, reason=reason)
 
 

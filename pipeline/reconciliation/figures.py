@@ -24,7 +24,7 @@ _UNITS: Final = {"yearly": "datetime64[Y]", "monthly": "datetime64[M]"}
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """One sealed figure and what it comes to.
+    """One sealed figure and its recomputed value.
 
     Attributes
     ----------

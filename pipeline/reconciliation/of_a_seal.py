@@ -1,4 +1,4 @@
-"""The figures of one seal compared with its tables, and the rule that tells of it."""
+"""The figures of one seal compared with its tables, and the rule that reports the differences."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ def one_signal(smoothing: Mapping[str, Any] | None) -> bool:
 
 
 def with_reconciliation(records: pl.DataFrame, figures: Iterable[Figure]) -> pl.DataFrame:
-    """Add what each record came to, ``not_checked`` for names that are not served."""
+    """Add the reconciliation of each record, ``not_checked`` for names that are not served."""
     key = ("name", "scope", "period")
     texts = (*key, "reconciliation", "convention")
     schema: dict[str, Any] = {**dict.fromkeys(texts, pl.String), "recomputed_value": pl.Float64}

@@ -112,7 +112,7 @@ class CodedSymbols:
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """What rules know of the whole run where their tables are a part of it.
+    """Facts of the run that its rules need where their tables hold only a part of it.
 
     Attributes
     ----------
@@ -233,7 +233,7 @@ class Alignment:
     Parameters
     ----------
     tables
-        Where the sessions are asked for, with ``portfolio.book`` and ``portfolio.date``, unique together.
+        With ``portfolio.book`` and ``portfolio.date``, unique together, where the sessions are read.
 
     Attributes
     ----------

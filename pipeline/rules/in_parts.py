@@ -1,7 +1,7 @@
 """The rules on a run too large for the memory: part by part, each with what is carried into it.
 
-What is shown here is that every rule holds for a run. Where a rule that refuses is broken, or is undecided
-from parts alone, the run is checked whole, so that a report is the same however it was come by.
+This path only establishes that every rule holds. Where a rule that refuses is broken, or is undecided
+from parts alone, the run is checked at once in memory: both paths produce identical reports.
 """
 
 from __future__ import annotations
@@ -184,7 +184,7 @@ def _frame(seal: Seal, kind: str, rows: list[range], columns: tuple[str, ...] | 
 
 
 def _spans(rows: list[range]) -> Iterator[tuple[range, Codes | None]]:
-    """Yield spans to decode, and which of their rows are wanted: decoding a gap is cheaper than beginning anew."""
+    """Yield spans to decode, and which of their rows are wanted: decoding a gap is cheaper than a second read."""
     span: list[range] = []
     for some in rows or [range(0)]:
         if span and (some.start - span[-1].stop > _GAP_ROWS or some.stop - span[0].start > PART_ROWS):

@@ -1,4 +1,4 @@
-"""What a check came to, laid out for a terminal: plain lines that break between words alone."""
+"""Layout of a check's report for a terminal: plain lines that break between words alone."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What every rule came to for a seal that is published."""
+"""Outcome of every rule for a seal that is published."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a check came to, for programs and for people."""
+"""Report of a check, for programs and for people."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class Report:
     coverage
         Rule -> how many of its rows it compared, of the rules that the tables settle only in part.
     notices
-        What every declared notice came to, in declared order; empty when the seal is refused, and before its weeks are
+        Outcome of every declared notice, in declared order; empty when the seal is refused, and before its weeks are
         measured.
     sealed_by
         The team whose key signed the seal; None where that is not required, or none did.

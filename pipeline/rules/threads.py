@@ -1,4 +1,4 @@
-"""Work that is done on threads where there is enough of it."""
+"""A thread pool that small inputs do without."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ T = TypeVar("T")
 
 
 class Begin(Protocol):
-    """Begins some work and returns what waits for its result, and raises what the work raised."""
+    """Start some work; the function returned waits for its result, or raises its exception."""
 
     def __call__(self, work: Callable[[], T]) -> Callable[[], T]:
         """Begin it."""
@@ -21,12 +21,12 @@ class Begin(Protocol):
 
 @contextmanager
 def on_threads(threads: int, name: str, *, few: bool) -> Iterator[Begin]:
-    """Yield what begins work on threads; little work is left until its result is asked for.
+    """Yield a function that starts work on a thread pool; with few rows it runs inline, when its result is read.
 
     Threads that wait for each other cost a small seal a quarter more time than its work does, of every core.
     """
     if few:
-        yield _put_off
+        yield _deferred
         return
     with ThreadPoolExecutor(threads, thread_name_prefix=name) as pool:
 
@@ -36,5 +36,5 @@ def on_threads(threads: int, name: str, *, few: bool) -> Iterator[Begin]:
         yield begin
 
 
-def _put_off(work: Callable[[], T]) -> Callable[[], T]:
+def _deferred(work: Callable[[], T]) -> Callable[[], T]:
     return work

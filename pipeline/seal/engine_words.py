@@ -19,7 +19,7 @@ EXPECTED: Final = {
     Type.BOOL: "a bool",
     Type.STR: "text",
 }
-"""Declared type -> what an engine is told to write."""
+"""Declared type -> its name in messages."""
 
 _NAMES: Final = {pl.String: "text", pl.Boolean: "bool", pl.Date: "days (Parquet date)", pl.Binary: "bytes"}
 _ALIKE: Final = 0.7

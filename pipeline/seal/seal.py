@@ -192,7 +192,7 @@ class Seal:
         return self._tables[kind]
 
     def part(self, kind: str, rows: range, columns: Collection[str] | None = None) -> DecodedTable:
-        """Return some rows of a table of a seal that is read in parts, decoded anew each time."""
+        """Decode a range of rows of a table of a seal that is read in parts; nothing is cached."""
         self._verify(kind)
         return decode_table(SEALED_TABLES[kind], _path(self._copies[kind]), rows, columns)
 

@@ -119,7 +119,7 @@ class SealStore:
         else:
             parts = parts_of_regular(self._storage.full(path), limit)
         digest, size = hashlib.sha256(), 0
-        with self._told(path):
+        with self._naming(path):
             try:
                 for part in parts:
                     digest.update(part)
@@ -131,15 +131,15 @@ class SealStore:
         return digest.hexdigest(), size
 
     def _read_file(self, path: str, limit: int) -> bytes | None:
-        with self._told(path):
+        with self._naming(path):
             try:
                 return read_regular(self._storage.full(path), limit)
             except _GONE:
                 return None
 
     @contextlib.contextmanager
-    def _told(self, path: str) -> Iterator[None]:
-        """Name the seal and the file in what reading it raises."""
+    def _naming(self, path: str) -> Iterator[None]:
+        """Add the seal and the file to errors raised while reading."""
         try:
             yield
         except StorageUnavailable as error:

@@ -44,7 +44,7 @@ class DecodedTable:
         Declared columns that are of their type, in declared order; it has the file's rows even when no column
         is left, unless the file is not Parquet.
     rows
-        Rows of the file, or of the part of it that was asked for; None when it is not Parquet.
+        Rows of the file, or of the requested range; None when it is not Parquet.
     problems
         Columns that are missing or of another type.
     extra

@@ -1,4 +1,4 @@
-"""What a build came to."""
+"""Result of a build."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from datasets.archives import ArchiveState
 
 @dataclass(frozen=True, slots=True)
 class BuildResult:
-    """What a build of one seal came to.
+    """Result of the build of one seal.
 
     Attributes
     ----------

@@ -158,7 +158,7 @@ def build_seal(
 
 @dataclass(frozen=True, slots=True)
 class _PublishedState:
-    """What is served of an alpha before a build."""
+    """The served snapshot of an alpha before a build."""
 
     snapshot: str = ""
     manifest: Manifest | None = None
@@ -196,7 +196,7 @@ def _require_sound(seal: Seal, violations: Sequence[Violation], warnings: Sequen
 
 @dataclass(frozen=True, slots=True)
 class _Written:
-    """What was written of a snapshot, what its own figures came to, and what it says of each week."""
+    """Files and columns of a snapshot, its reconciled figures and its weeks."""
 
     files: list[FileEntry]
     columns: dict[str, tuple[str, ...]]
@@ -365,7 +365,7 @@ def _write_documents(
 
 
 def _notices(seal: Seal, storage: Storage, report: Report, written: _Written) -> tuple[NoticeOutcome, ...]:
-    """Judge the run, by itself and beside the others that are served."""
+    """Collect the notices: those on the run alone and those beside other served runs."""
     if report.evidence is None:
         return tuple(not_checked(notice, "the rows were not looked at") for notice in NOTICES)
     alone = judge(

@@ -204,7 +204,7 @@ class _Counting:
             self.end()
         return future
 
-    def look(self) -> None:
+    def poll(self) -> None:
         self.end()
 
     def end(self) -> None:

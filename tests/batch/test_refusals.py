@@ -190,12 +190,12 @@ def test_retries_have_pauses_that_double_and_an_end(tmp_path: Path, monkeypatch:
     known = refusals.Refusals(
         open_storage(tmp_path / "root"), str(tmp_path), pause=10, late_seconds=100, recheck=False
     )
-    known.look([one])
+    known.refresh([one])
     tries = []
     while clock[0] < 500:
         if known.known(one) is None:
             tries.append(clock[0])
-            known.learn(one, refused, refusals.file_digests_at(one.address))
+            known.record(one, refused, refusals.file_digests_at(one.address))
         (folder / "growing").write_text("x" * int(clock[0] + 1))
         clock[0] += 1
     assert tries == [0, 10, 30, 70]
