@@ -211,23 +211,6 @@ CONTRIBUTION: Final = record(
     _figures("with", "The book of the alphas and this one, rebalanced to `weights` each session."),
     _figures("without", "The book of the alphas alone, their weights in the same proportions."),
     _figures("marginal", "With less without.", change=True),
-    mapping(
-        "weights",
-        "Address of each alpha to its part of the book with this one; they add up to 1. Empty where nothing is combined.",
-        number("", Unit.RATIO, "Part of the money.", minimum=0, maximum=1),
-    ),
-    record(
-        "marginal_sharpe",
-        "Band of `marginal.sharpe` by the stationary bootstrap of the common closes, the weights staying as they are.",
-        number("estimate", Unit.RATIO, "That figure."),
-        number("lower", Unit.RATIO, "Lower end."),
-        number("upper", Unit.RATIO, "Upper end."),
-        number("level", Unit.RATIO, "Share of the samples inside.", minimum=0, maximum=1),
-        whole("samples", Unit.COUNT, "Samples.", minimum=1),
-        number("mean_block", Unit.COUNT, "Mean length of the blocks, in closes.", minimum=1, nullable=True),
-        nullable=True,
-        model="MarginalSharpe",
-    ),
     _REGRESSION,
     mapping(
         "sessions",
@@ -255,6 +238,23 @@ CONTRIBUTION: Final = record(
         nullable=True,
     ),
     _withheld("A figure, such as `with.sharpe` or `regression`,"),
+    mapping(
+        "weights",
+        "Address of each alpha to its part of the book with this one; they add up to 1. Empty where nothing is combined.",
+        number("", Unit.RATIO, "Part of the money.", minimum=0, maximum=1),
+    ),
+    record(
+        "marginal_sharpe",
+        "Band of `marginal.sharpe` by the stationary bootstrap of the common closes, the weights staying as they are.",
+        number("estimate", Unit.RATIO, "That figure."),
+        number("lower", Unit.RATIO, "Lower end."),
+        number("upper", Unit.RATIO, "Upper end."),
+        number("level", Unit.RATIO, "Share of the samples inside.", minimum=0, maximum=1),
+        whole("samples", Unit.COUNT, "Samples.", minimum=1),
+        number("mean_block", Unit.COUNT, "Mean length of the blocks, in closes.", minimum=1, nullable=True),
+        nullable=True,
+        model="MarginalSharpe",
+    ),
     model="Contribution",
 )
 
