@@ -22,7 +22,7 @@ from datasets.figures.unavailable import Unavailable, too_few
 from datasets.figures.window import WHOLE_RUN, Window
 from datasets.report.content import Content, withheld
 
-COMBINED: Final = "in equal parts"
+COMBINED: Final = "Equal-weight book"
 """What the book of all alphas together is called."""
 
 Figure = float | Unavailable
