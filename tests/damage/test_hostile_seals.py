@@ -351,7 +351,7 @@ def test_a_fault_of_the_program_is_a_failure_that_says_where(
         outcome = worker.build(Request(seal, str(tmp_path / "root")), lambda _: None)
         entry, code = outcome.entry, outcome.exit_code
     else:
-        checked = check_seal(seal, False, lambda _: None)
+        checked = check_seal(seal, False, None, lambda _: None)
         entry, code = checked.failure(), checked.exit_code
     assert code == 7
     assert entry["failure"] == "internal"
