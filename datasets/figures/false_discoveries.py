@@ -149,6 +149,7 @@ def haircut_sharpe(sharpe: Floats, t_stats: Floats, degrees: Floats, adjusted: F
         t_adjusted = -stdtrit(degrees, adjusted / 2.0)
         kept = np.where(t_stats == 0, 0.0, np.minimum(t_adjusted / np.abs(t_stats), 1.0))
         found: Floats = np.where(adjusted <= 0, sharpe, sharpe * np.maximum(kept, 0.0))
+    found += 0.0  # a zero without a sign
     found[np.isnan(sharpe + t_stats + degrees + adjusted)] = np.nan
     return found
 

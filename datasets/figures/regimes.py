@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from datasets.figures.bands import LEVEL, SAMPLES, Places, mean_block_length, resampled_places
+from datasets.figures.bands import LEVEL, Places, all_samples, mean_block_length
 from datasets.figures.equity import period_returns, solvent_returns
 from datasets.figures.exposures import Matrix
 from datasets.figures.run_figures import Ledger
@@ -203,17 +203,21 @@ def regimes(ledger: Ledger, market: Market | None, seed: int) -> dict[str, Any]:
         return {"groups": [], "mean_block": None, "withheld": {"groups": reason.text if reason else ""}}
     mean_block = mean_block_length(returns)
     draw = np.random.Generator(np.random.PCG64([seed, 3]))
-    places = resampled_places(draw, SAMPLES, returns.size, mean_block)
-    shown = [
-        _group(name, parts, returns, places, withheld) for name, parts in groups(returns, market).items()
-    ]
+    drawn = np.concatenate([_counted(places) for places in all_samples(draw, returns.size, mean_block)])
+    shown = [_group(name, parts, returns, drawn, withheld) for name, parts in groups(returns, market).items()]
     return {"groups": shown, "mean_block": mean_block, "withheld": withheld}
 
 
+def _counted(places: Places) -> Matrix:
+    """Return how often each session is in each sample."""
+    samples, n = places.shape
+    flat = (places + n * np.arange(samples)[:, None]).ravel()
+    return np.bincount(flat, minlength=samples * n).reshape(samples, n).astype(np.float64)
+
+
 def _group(
-    name: str, parts: Mapping[str, Flags], returns: Floats, places: Places, withheld: dict[str, str]
+    name: str, parts: Mapping[str, Flags], returns: Floats, drawn: Matrix, withheld: dict[str, str]
 ) -> dict[str, Any]:
-    drawn = returns[places]
     found, sampled, sharpes = [], [], []
     for regime, flags in parts.items():
         chosen = returns[flags]
@@ -225,7 +229,7 @@ def _group(
             withheld[f"{name}.{regime}"] = no_variation("daily returns").text
         else:
             sharpe = float(chosen.mean() / chosen.std(ddof=1)) * math.sqrt(SESSIONS_PER_YEAR)
-            samples = _sharpes(drawn, flags[places])
+            samples = _sharpes(drawn, returns, flags)
             band = _band(samples)
             sampled.append(samples)
         sharpes.append(sharpe)
@@ -248,13 +252,20 @@ def _group(
     return {"name": name, "regimes": found, "difference": difference}
 
 
-def _sharpes(drawn: Matrix, flags: Any) -> Floats:
-    """Return the Sharpe ratio of each sample over its sessions in a regime; NaN where they tell none."""
-    n = flags.sum(axis=1)
+def _sharpes(drawn: Matrix, returns: Floats, flags: Flags) -> Floats:
+    """Return the Sharpe ratio of each sample over its sessions in a regime; NaN where they tell none.
+
+    Parameters
+    ----------
+    drawn : Matrix, shape (n_samples, n_sessions)
+        How often each session is in a sample.
+    """
+    centre = float(returns[flags].mean())
+    deviations = np.where(flags, returns - centre, 0.0)
+    n, total, squares = (drawn @ np.stack([flags, deviations, np.square(deviations)], axis=1)).T
     with np.errstate(divide="ignore", invalid="ignore"):
-        mean = np.where(flags, drawn, 0.0).sum(axis=1) / n
-        deviations = np.where(flags, drawn - mean[:, None], 0.0)
-        deviation = np.sqrt(np.vecdot(deviations, deviations) / (n - 1))
+        deviation = np.sqrt(np.maximum(squares - total**2 / n, 0.0) / (n - 1))
+        mean = centre + total / n
         found: Floats = (
             mean / np.where(deviation > ROUNDING, deviation, np.nan) * math.sqrt(SESSIONS_PER_YEAR)
         )

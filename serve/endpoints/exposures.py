@@ -11,12 +11,11 @@ import structlog
 from datasets.figure_data import read_ledger
 from datasets.figures.exposure_models import Model, explain, of_factors, span
 from datasets.figures.window import Window
-from schemas.errors import SettingsError
+from schemas.errors import ApiError, SettingsError
 from schemas.market_data import USUAL_BENCHMARK
 from schemas.parameters import BENCHMARKS, MAX_BENCHMARKS
 from serve.endpoints.research import asked
 from serve.http.answer import Answer, EndpointFunction, Single, run_meta
-from serve.http.params import refusal
 from serve.http.request import Request
 from serve.market_data.series import Benchmark
 from serve.pages.books import holds_book
@@ -75,7 +74,11 @@ def _benchmarks(
         wanted = (USUAL_BENCHMARK if USUAL_BENCHMARK in available else min(available),)
     if len(wanted) > MAX_BENCHMARKS or any(symbol not in available for symbol in wanted):
         constraint = f"at most {MAX_BENCHMARKS} of {', '.join(sorted(available))}"
-        raise refusal([{"name": BENCHMARKS.name, "constraint": constraint}])
+        details = {
+            "parameters": [{"name": BENCHMARKS.name, "constraint": constraint}],
+            "available": sorted(available),
+        }
+        raise ApiError("bad_request", "There is no such benchmark, or there are too many.", details)
     return tuple(
         Model.of_prices(x.symbol, x.dates, x.close, x.adjusted, days)
         for x in (available[symbol] for symbol in wanted)

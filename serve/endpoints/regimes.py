@@ -15,12 +15,12 @@ from datasets.figures.regimes import VOLATILITY_SESSIONS, Market, breaks, market
 from datasets.figures.series import Dates, Floats
 from datasets.figures.unavailable import Unavailable
 from datasets.snapshot import Snapshot
+from schemas.errors import ApiError
 from schemas.market_data import USUAL_BENCHMARK
 from schemas.metrics.statistic import CROSS_SECTIONS
 from schemas.parameters import BENCHMARK
 from serve.endpoints.research import asked
 from serve.http.answer import Answer, EndpointFunction, Single, run_meta
-from serve.http.params import refusal
 from serve.http.request import Request
 from serve.market_data.series import Benchmark
 from serve.pages.books import holds_book
@@ -79,7 +79,12 @@ def _benchmark(request: Request, available: Mapping[str, Benchmark]) -> Benchmar
     if symbol is None:
         symbol = USUAL_BENCHMARK if USUAL_BENCHMARK in available else min(available)
     if symbol not in available:
-        raise refusal([{"name": BENCHMARK.name, "constraint": f"one of {', '.join(sorted(available))}"}])
+        constraint = f"one of {', '.join(sorted(available))}"
+        details = {
+            "parameters": [{"name": BENCHMARK.name, "constraint": constraint}],
+            "available": sorted(available),
+        }
+        raise ApiError("bad_request", "There is no such benchmark.", details)
     return available[symbol]
 
 

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from statsmodels.stats.diagnostic import breaks_cusumolsresid
 
-from datasets.figures.bands import SAMPLES, mean_block_length, resampled_places
+from datasets.figures.bands import all_samples, mean_block_length
 from datasets.figures.regimes import Break, Market, find_break, groups, market_at, regimes
 from datasets.figures.run_figures import Ledger
 from datasets.figures.series import Dates, Floats
@@ -108,8 +108,8 @@ def test_bands_are_quantiles_of_the_samples_sessions_in_the_regime() -> None:
     found = regimes(ledger(returns), None, 9)["groups"][0]["regimes"][1]
     solvent = (ledger(returns).ending - ledger(returns).starting) / ledger(returns).starting
     draw = np.random.Generator(np.random.PCG64([9, 3]))
-    places = resampled_places(draw, SAMPLES, 200, mean_block_length(solvent))
-    sharpes = [empyrical.sharpe_ratio(solvent[row[row >= 100]]) for row in places]
+    samples = all_samples(draw, 200, mean_block_length(solvent))
+    sharpes = [empyrical.sharpe_ratio(solvent[row[row >= 100]]) for part in samples for row in part]
     assert [found["band"][end] for end in ("lower", "upper")] == pytest.approx(
         np.quantile(sharpes, [0.025, 0.975]), rel=1e-9
     )
