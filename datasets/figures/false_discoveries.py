@@ -225,9 +225,16 @@ def squared_correlations(
     ----------
     Ezekiel (1930), "Methods of Correlation Analysis": the adjusted R².
     """
-    n = (sessions @ other_sessions.T).astype(np.float64)
-    total, totals = (series @ other_sessions.T, sessions @ others.T)
-    square, squares = (np.square(series) @ other_sessions.T, sessions @ np.square(others).T)
+    if (
+        sessions.all() and other_sessions.all()
+    ):  # one calendar: the sums of a series are the same beside every other
+        n = np.full((1, 1), float(series.shape[1]))
+        total, totals = series.sum(axis=1, keepdims=True), others.sum(axis=1)
+        square, squares = np.vecdot(series, series)[:, None], np.vecdot(others, others)
+    else:
+        n = (sessions @ other_sessions.T).astype(np.float64)
+        total, totals = series @ other_sessions.T, sessions @ others.T
+        square, squares = np.square(series) @ other_sessions.T, sessions @ np.square(others).T
     with np.errstate(divide="ignore", invalid="ignore"):
         covariance = series @ others.T - total * totals / n
         variances = (square - total**2 / n) * (squares - totals**2 / n)
