@@ -55,8 +55,10 @@ def rounded(values: Floats) -> Floats:
     words = (values + 0.0).view(np.uint64)  # -0.0 + 0.0 is 0.0
     words += _HALF
     words &= _KEPT
+    found = words.view(np.float64)
+    found += 0.0  # a negative subnormal number rounds to -0.0
     words[np.isnan(values)] = _NAN
-    return words.view(np.float64)
+    return found
 
 
 def digest_decisions(decisions: pl.DataFrame | None) -> dict[date, WeekDigests]:
