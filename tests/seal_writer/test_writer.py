@@ -132,6 +132,9 @@ def test_what_stops_on_the_way_is_never_taken_for_a_seal(
     replace, names = os.replace, list[str]()
 
     def stopped(one: Path, other: Path) -> None:
+        if not Path(other).is_relative_to(tmp_path):  # of an application that other tests have running
+            replace(one, other)
+            return
         assert list(tmp_path.rglob("seal.json")) == []
         names.append(other.name)
         if len(names) == (1 if at == "folder" else 2):
