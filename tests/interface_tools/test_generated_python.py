@@ -86,6 +86,6 @@ def test_every_answer_is_read_whole(service: Service, generated: Path) -> None:
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     result = json.loads(done.stdout)
-    assert len(result) == 32
+    assert len(result) == 39
     assert {name: entry for name, entry in result.items() if entry[:2] != [200, True]} == {}
     assert result["signals_scores"][2] != result["signals_scores_fields"][2]
