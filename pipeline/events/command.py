@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,8 @@ from pipeline.events.event import Event, cloud_event, derive, lineage_event
 from pipeline.housekeeping.command_line import json_option, opened, print_json, root_option
 from pipeline.seal.store import without_secrets
 from schemas.errors import SettingsError, SnapshotError
+from schemas.settings import SETTINGS, given
+from schemas.settings.options import option
 from schemas.terminal import echo
 
 
@@ -30,22 +33,8 @@ from schemas.terminal import echo
     metavar="FILE",
     help="Where it is written which events were delivered. The first run makes it and sends nothing: events begin there.",
 )
-@click.option("--webhook", envvar="ALPHA_RESULTS_WEBHOOK", metavar="URL", help="Receives CloudEvents.")
-@click.option(
-    "--webhook-secret",
-    envvar="ALPHA_RESULTS_WEBHOOK_SECRET",
-    metavar="TEXT",
-    help="Signs them, as Standard Webhooks does. Give it by the variable: flags stand in lists of processes.",
-)
-@click.option(
-    "--lineage", envvar="ALPHA_RESULTS_LINEAGE", metavar="URL", help="Receives OpenLineage run events."
-)
-@click.option(
-    "--lineage-token",
-    envvar="ALPHA_RESULTS_LINEAGE_TOKEN",
-    metavar="TEXT",
-    help="Bearer token for that address.",
-)
+@option("webhook")
+@option("lineage")
 @click.option("--from-start", is_flag=True, help="Let the first run send everything that the root remembers.")
 @json_option
 def notify(
@@ -53,9 +42,7 @@ def notify(
     root: str,
     state: Path,
     webhook: str | None,
-    webhook_secret: str | None,
     lineage: str | None,
-    lineage_token: str | None,
     from_start: bool,
     as_json: bool,
 ) -> None:
@@ -79,6 +66,7 @@ def notify(
     listing = catalogue.listing
     events = derive((*listing.pointers, *listing.unserved), _refusals(storage))
     source = without_secrets(root)
+    secret, token = (given(SETTINGS[name], os.environ) for name in ("webhook_secret", "lineage_token"))
     sent = 0
     with Delivered(state) as delivered:
         if not delivered.begun:
@@ -90,14 +78,12 @@ def notify(
             if "--webhook" in receivers:
                 document: Any = cloud_event(event, source)
                 media = "application/cloudevents+json"
-                send(receivers["--webhook"], event.id, document, media_type=media, secret=webhook_secret)
+                send(receivers["--webhook"], event.id, document, media_type=media, secret=secret)
             run = (
                 lineage_event(event, source, _checks(catalogue, event)) if "--lineage" in receivers else None
             )
             if run is not None:
-                send(
-                    receivers["--lineage"], event.id, run, media_type="application/json", token=lineage_token
-                )
+                send(receivers["--lineage"], event.id, run, media_type="application/json", token=token)
             delivered.add([event.id])
             sent += 1
     if as_json:

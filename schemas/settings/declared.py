@@ -351,6 +351,30 @@ GROUPS: Final = (
             ),
         ),
     ),
+    Group(
+        "Events",
+        "Read by `alpha-results notify`. Secrets are given by their variables alone: flags stand in lists of processes.",
+        (
+            Setting(name="webhook", read=text, type="URL", meaning="Receives events as CloudEvents."),
+            Setting(
+                name="webhook_secret",
+                read=text,
+                type="text",
+                meaning="Signs them, as Standard Webhooks does.",
+                secret=True,
+                own_flag="",
+            ),
+            Setting(name="lineage", read=text, type="URL", meaning="Receives OpenLineage run events."),
+            Setting(
+                name="lineage_token",
+                read=text,
+                type="text",
+                meaning="Bearer token for that address.",
+                secret=True,
+                own_flag="",
+            ),
+        ),
+    ),
 )
 
 SETTINGS: Final = {setting.name: setting for group in GROUPS for setting in group.settings}

@@ -11,6 +11,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import alpha_results_client.settings
 import pytest
 import yaml
 from click.testing import CliRunner
@@ -23,7 +24,9 @@ from tests.support.processes import REPOSITORY
 
 DEPLOY = REPOSITORY / "deploy"
 OPERATIONS = REPOSITORY / "docs" / "operations.md"
-DECLARED = {setting.variable for setting in SETTINGS.values()}
+CLIENTS = {alpha_results_client.settings.URL, alpha_results_client.settings.KEY}
+"""Read by the client, which shares no code with the project."""
+DECLARED = {setting.variable for setting in SETTINGS.values()} | CLIENTS
 NAMED = re.compile(rf"\b{PREFIX}[A-Z_]+\b")
 PROGRAMS = {"serve": serve, "pipeline": pipeline}
 UNITS = sorted((DEPLOY / "systemd").glob("*.service"))
@@ -82,7 +85,7 @@ def test_every_setting_is_declared_whole_and_once() -> None:
             assert setting.read(str(setting.default)) == setting.default, setting.name
 
 
-PIPELINE = {"Publishing", "Removing"}
+PIPELINE = {"Publishing", "Removing", "Events"}
 BUILDS = {"Both programs", "Publishing"}
 
 
@@ -96,6 +99,10 @@ BUILDS = {"Both programs", "Publishing"}
         (
             ["pipeline", "build"],
             [s.name for group in GROUPS if group.title in BUILDS for s in group.settings],
+        ),
+        (
+            ["pipeline", "notify"],
+            [s.name for group in GROUPS if group.title == "Events" for s in group.settings if s.flag],
         ),
     ],
 )

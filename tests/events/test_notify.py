@@ -131,9 +131,10 @@ def test_a_refused_seal_is_an_event_with_its_rules(
 
 
 def test_a_publication_is_a_complete_run_with_the_rules_it_passed(
-    notify: Notify, receiver: Receiver, history: History
+    notify: Notify, receiver: Receiver, history: History, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert notify("--lineage", receiver.url, "--lineage-token", "secret-token", "--from-start").exit_code == 0
+    monkeypatch.setenv("ALPHA_RESULTS_LINEAGE_TOKEN", "secret-token")
+    assert notify("--lineage", receiver.url, "--from-start").exit_code == 0
     last = receiver.bodies[-1]
     assert last["eventType"] == "COMPLETE"
     assert last["outputs"][0]["name"] == ALPHA
@@ -143,8 +144,11 @@ def test_a_publication_is_a_complete_run_with_the_rules_it_passed(
     assert {headers["authorization"] for headers, _ in receiver.got} == {"Bearer secret-token"}
 
 
-def test_a_receiver_can_check_who_sent_it(notify: Notify, receiver: Receiver) -> None:
-    flags = ("--webhook", receiver.url, "--webhook-secret", "shared", "--from-start")
+def test_a_receiver_can_check_who_sent_it(
+    notify: Notify, receiver: Receiver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ALPHA_RESULTS_WEBHOOK_SECRET", "shared")
+    flags = ("--webhook", receiver.url, "--from-start")
     assert notify(*flags).exit_code == 0
     for headers, body in receiver.got:
         signed = f"{headers['webhook-id']}.{headers['webhook-timestamp']}.".encode() + body
