@@ -41,13 +41,14 @@ LEFT_OUT: Final = (
     LeftOut("CONTRIBUTING.md", "serve/auth: ", NOTHING),
     LeftOut("CONTRIBUTING.md", "--- ", PATCHES),
     LeftOut("README.md", "pip install uv", DEMO),
+    LeftOut(
+        "docs/agents.md", "ALPHA_RESULTS_AGENTS=on", "serves without end; tests/agents/ starts it and asks"
+    ),
     LeftOut("docs/agents.md", '{"mcpServers"', NOTHING),
     LeftOut("docs/delta-sharing.md", "alpha-results serve keys issue", PROFILE),
     LeftOut("docs/delta-sharing.md", "import delta_sharing", SHARED),
     LeftOut("docs/delta-sharing.md", "scores = spark", SPARK),
-    LeftOut(
-        "docs/events.md", "python -m pipeline notify", "tests/events/ sends them to a receiver of its own"
-    ),
+    LeftOut("docs/events.md", "alpha-results notify", "tests/events/ sends them to a receiver of its own"),
     LeftOut("docs/events.md", "{", NOTHING),
     LeftOut("docs/frozen-catalogue.md", "", "tests/export/ writes a catalogue and reads it"),
     LeftOut("docs/installing.md", "pip install uv", DEMO),
