@@ -85,10 +85,17 @@ class GuardedConnection(HttpToolsProtocol):
                 self._head_since = self.loop.time()
             if not data.isascii():
                 data = _percent_encoded(data)
-        self._head_bytes += len(data)
-        super().data_received(data)
-        if self._head_bytes > self._limits.max_head_bytes:
-            self.transport.abort()
+        # In parts, for one read of 256 KB may hold 40,000 headers, each of them objects until it is refused.
+        most = self._limits.max_head_bytes
+        for begin in range(0, len(data), most):
+            part = data[begin : begin + most]
+            self._head_bytes += len(part)
+            super().data_received(part)
+            if self._head_bytes > most:
+                self.headers = []
+                self.transport.abort()
+            if self.transport.is_closing():
+                return
 
     def eof_received(self) -> bool:  # type: ignore[override]
         """Answer what was asked before a caller stopped sending."""
