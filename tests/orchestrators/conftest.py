@@ -49,7 +49,8 @@ def environment_with() -> Environment:
                         )
                 (folder / ".complete").touch()
             if project:  # as it is now
-                again = ["--reinstall-package", "alpha-results", str(REPOSITORY)]
+                # A bucket that is away is tried again; without the extra it would be a setting that makes no sense.
+                again = ["--reinstall-package", "alpha-results", f"{REPOSITORY}[s3]"]
                 subprocess.run([*install, *again], check=True)
         return python
 
