@@ -44,6 +44,30 @@ class _Late:
     pause: float
 
 
+def read_refusals(root: Storage) -> dict[str, dict[str, Any]]:
+    """Read the refusals of a root: digest of the ``seal.json`` -> entry. A damaged one is as good as none.
+
+    Raises
+    ------
+    StorageUnavailable
+        When the store does not answer.
+    """
+    found: dict[str, dict[str, Any]] = {}
+    try:
+        names = root.entries(REFUSED)
+    except OSError:  # something else is in the folder's place: nothing is remembered there
+        return found
+    marks = [name.removesuffix(".json") for name in names if name.endswith(".json")]
+    for path, raw in root.read_many([_path(mark) for mark in marks]).items():
+        with contextlib.suppress(ValueError, TypeError, KeyError):
+            entry = orjson.loads(raw or b"")
+            found[path.removeprefix(f"{REFUSED}/").removesuffix(".json")] = entry | {
+                "searched": str(entry["searched"]), "rules": str(entry["rules"]),
+                "refused_at": str(entry["refused_at"]), "violations": list(entry["violations"]),
+            }  # fmt: skip
+    return found
+
+
 class Refusals:
     """Remembered refusals.
 
@@ -83,19 +107,8 @@ class Refusals:
         """
         if self._known is not None:
             return
-        found: dict[str, dict[str, Any]] = {}
         self._known = {}
-        try:
-            names = self._root.entries(REFUSED)
-        except OSError:  # something else is in the folder's place: nothing is remembered there
-            return
-        paths = [f"{REFUSED}/{name}" for name in names if name.endswith(".json")]
-        for path, raw in self._root.read_many(paths).items():
-            with contextlib.suppress(ValueError, TypeError, KeyError):  # a damaged one is as good as none
-                entry = orjson.loads(raw or b"")
-                found[path.removeprefix(f"{REFUSED}/").removesuffix(".json")] = entry | {
-                    "searched": str(entry["searched"]), "rules": str(entry["rules"]),
-                }  # fmt: skip
+        found = read_refusals(self._root)
         marks = {one.mark for one in seen}
         gone = [
             mark for mark, entry in found.items() if mark not in marks and entry["searched"] == self._searched

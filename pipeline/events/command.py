@@ -8,12 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import click
-import orjson
 
 from datasets.catalogue import Catalogue
-from datasets.layout import REFUSED
 from datasets.snapshot import Snapshot
-from datasets.storage import Storage
+from pipeline.batch.refusals import read_refusals
 from pipeline.events.delivery import Delivered, require_url, send
 from pipeline.events.event import Event, cloud_event, derive, lineage_event
 from pipeline.housekeeping.command_line import json_option, opened, print_json, root_option
@@ -64,7 +62,7 @@ def notify(
     catalogue = Catalogue(storage)
     catalogue.refresh()
     listing = catalogue.listing
-    events = derive((*listing.pointers, *listing.unserved), _refusals(storage))
+    events = derive((*listing.pointers, *listing.unserved), read_refusals(storage))
     source = without_secrets(root)
     secret, token = (given(SETTINGS[name], os.environ) for name in ("webhook_secret", "lineage_token"))
     sent = 0
@@ -90,23 +88,6 @@ def notify(
         print_json({"sent": sent, "remembered": len(events)})
     else:
         echo(f"{sent} events sent, {len(events)} remembered by the root")
-
-
-def _refusals(storage: Storage) -> Mapping[str, Mapping[str, Any]]:
-    """Return what is remembered of refused seals; a damaged entry is as good as none."""
-    paths = [f"{REFUSED}/{name}" for name in storage.entries(REFUSED) if name.endswith(".json")]
-    found: dict[str, Mapping[str, Any]] = {}
-    for path, raw in storage.read_many(paths).items():
-        try:
-            entry = orjson.loads(raw or b"")
-            found[Path(path).stem] = {
-                "refused_at": str(entry["refused_at"]),
-                "alpha_id": entry.get("alpha_id"),
-                "violations": list(entry["violations"]),
-            }
-        except (ValueError, KeyError, TypeError):
-            continue
-    return found
 
 
 def _checks(catalogue: Catalogue, event: Event) -> list[Mapping[str, Any]]:

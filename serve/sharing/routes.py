@@ -233,16 +233,15 @@ class Sharing:
             until = protocol.version_of(moment.isoformat())
             version = max((number for number in known if number <= until), default=None)
         snapshot = None if version is None else known.get(version)
+        missing = ApiError("snapshot_not_found", "This version was never published, or gc removed it.")
         if snapshot is None:
-            raise ApiError("snapshot_not_found", "This version was never published, or is not kept any more.")
+            raise missing
         try:
             return await self._service.compute(
                 partial(self._service.snapshots.open_pinned, served.alpha_id, snapshot)
             )
         except (SnapshotNotKept, AlphaNotPublished):
-            raise ApiError(
-                "snapshot_not_found", "This version was never published, or is not kept any more."
-            ) from None
+            raise missing from None
 
     async def _table(self, request: Request[Any, Any, Any], snapshot: Snapshot) -> Sequence[TableFile]:
         """Return the files of the table in the path, as far as the key may have them."""

@@ -1,6 +1,6 @@
 """``alpha-results-seal``: a seal from the shell.
 
-Exit code: 0 when done, 1 when a seal is refused, 2 when something given is none of what is asked for, 130 when interrupted.
+Exit code: 0 when done, 1 when a seal is refused, 2 when an argument cannot be used, 130 when interrupted.
 """
 
 from __future__ import annotations
