@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import socket
 from collections.abc import Callable
@@ -9,11 +10,12 @@ from typing import Any, Final
 
 import click
 
+from datasets.storage import open_storage
+from schemas.errors import SettingsError
 from schemas.settings import SETTINGS
 from schemas.settings.options import flag
 from serve import settings
 from serve.auth.settings import AccessSettings
-from serve.cli.start_checks import check, check_apart
 from serve.http.connections import allow_descriptors
 from serve.observability import exported, logging
 from serve.server import bind, closing, serve_alone, serve_with_workers
@@ -57,9 +59,9 @@ def run(**flags: Any) -> None:
         },
     )
     logging.configure(program.log_level, program.log_format)
+    check(program, access)
+    sockets = _open_port(program)
     if program.workers > 1:
-        check_apart(program, access)
-        sockets = _open_port(program)
         # Workers are new processes: they read what they need from the environment, which shows in no list of
         # processes, unlike a command line.
         variables = {SETTINGS[name].variable: text for name, text in of_access.items() if text is not None}
@@ -71,11 +73,38 @@ def run(**flags: Any) -> None:
         # Not loaded by a parent of workers, which needs nothing of it.
         from serve.app import create  # noqa: PLC0415
 
-        check(program, access)
-        sockets = _open_port(program)
         with exported(program, workers=False) as (instruments, draining):
             application = create(program, access, instruments, closing)
             serve_alone(application, _server(program), sockets, draining, program.drain_delay_seconds)
+
+
+def check(program: Settings, access: AccessSettings) -> None:
+    """Open the root, the file of factors and the stores of keys and of counts, each refused in one line.
+
+    Raises
+    ------
+    AlphaResultsError
+        When one cannot be used.
+    """
+    from serve.auth.authenticator import Authenticator  # noqa: PLC0415 - it loads the store, and --help does without
+
+    async def open_stores() -> None:
+        authenticator = await Authenticator.open(access)
+        try:
+            await authenticator.require_limiter()
+        finally:
+            await authenticator.close()
+
+    # A local root that is not there is more likely a typing error than an empty catalogue.
+    if open_storage(program.datasets).missing:
+        raise SettingsError(
+            f"--datasets: there is no folder {program.datasets!r}; `alpha-results build` publishes into one"
+        )
+    if program.factors:
+        from serve.market_data.factors import FactorFile  # noqa: PLC0415 - a parent of workers does without Polars
+
+        FactorFile(program.factors).load()
+    asyncio.run(open_stores())
 
 
 def _open_port(program: Settings) -> list[socket.socket]:

@@ -16,7 +16,7 @@ import datasets
 from schemas.endpoints import ENDPOINTS
 from schemas.errors import SettingsError
 from serve.auth.settings import AccessSettings
-from serve.cli.start_checks import check
+from serve.cli.run import check
 from serve.market_data.factors import FactorFile
 from serve.settings import Settings
 from tests.research.catalogue import SESSIONS
