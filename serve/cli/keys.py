@@ -14,16 +14,7 @@ from schemas.limits import RATE_EXAMPLE, WITHOUT_LIMIT
 from schemas.settings.readers import duration
 from schemas.terminal import echo
 from serve.cli.published import require_published, unpublished_option
-from serve.cli.session import (
-    administer,
-    json_option,
-    make_settings,
-    print_fields,
-    print_json,
-    print_table,
-    spelled,
-    store_options,
-)
+from serve.cli.session import Session, on_store
 from serve.sharing.profile import make_profile
 
 if TYPE_CHECKING:
@@ -84,13 +75,11 @@ def _grants(command: Command) -> Command:
     help="Address of the service that the profile names, such as https://alphas.example.org.",
 )
 @unpublished_option
-@json_option
-@store_options
+@on_store
 def issue(
+    session: Session,
+    /,
     *,
-    access_url: str | None,
-    datasets: str | None,
-    as_json: bool,
     account: str | None,
     name: str | None,
     like: str | None,
@@ -110,7 +99,7 @@ def issue(
         if value is None and like is None:
             raise click.UsageError(f"Missing option '{option}', or --like with the id of a key that has it.")
     _require_profile(profile, url)
-    require_published(datasets, {name: grants[name] for name in _OF_ALPHAS}, unpublished=unpublished)
+    require_published(session.datasets, {name: grants[name] for name in _OF_ALPHAS}, unpublished=unpublished)
 
     async def act(a: Administration) -> tuple[dict[str, Any], str]:
         if like is not None:
@@ -122,19 +111,19 @@ def issue(
             issued = await a.keys.issue(account, name, **given)
         return a.keys.to_json(issued.record), issued.token
 
-    row, token = administer(access_url, datasets, act)
+    row, token = session.administer(act)
     if profile is not None and url is not None:
         _write_profile(profile, make_profile(url, token, row["expires_at"]))
-    asked = dict(row["granted"])
-    if grants["endpoints"] is None and asked["endpoints"] == {"mode": "all"}:
-        asked["endpoints"] = row["allow"]["endpoints"]  # the ceiling, whatever it is
-    if asked != row["allow"]:
+    granted = dict(row["granted"])
+    if grants["endpoints"] is None and granted["endpoints"] == {"mode": "all"}:
+        granted["endpoints"] = row["allow"]["endpoints"]  # the ceiling, whatever it is
+    if granted != row["allow"]:
         echo(
             "The account's ceiling is narrower than what was granted; `allow` is what is in force."
             " `accounts set` with --ceiling-endpoints, --ceiling-alphas and --ceiling-runs opens more.",
             err=True,
         )
-    _show_token(row, token, as_json=as_json)
+    _print_token(session, row, token)
 
 
 def _require_profile(path: Path | None, url: str | None) -> None:
@@ -152,11 +141,11 @@ def _write_profile(path: Path, text: str) -> None:
         file.write(text)
 
 
-def _show_token(row: dict[str, Any], token: str, *, as_json: bool, **more: Any) -> None:
-    if as_json:
-        print_json({"key_id": row["key_id"], "token": token, **row, **more})
+def _print_token(session: Session, row: dict[str, Any], token: str, **more: Any) -> None:
+    if session.as_json:
+        session.print_object({"key_id": row["key_id"], "token": token, **row, **more})
         return
-    print_fields(row)
+    session.print_object(row)
     echo("The token, shown now and never again:", err=True)
     echo(token)
 
@@ -169,11 +158,8 @@ def _show_token(row: dict[str, Any], token: str, *, as_json: bool, **more: Any) 
     help="How long the old token works on, such as 12h or 7d; 0s revokes it at once. Without it the old token works until"
     " `keys revoke`.",
 )
-@json_option
-@store_options
-def rotate(
-    access_url: str | None, datasets: str | None, as_json: bool, key_id: str, grace: str | None
-) -> None:
+@on_store
+def rotate(session: Session, key_id: str, grace: str | None) -> None:
     """Issue another token with the rights of a key, and show it, this once.
 
     The new token is a key of its own, with another id and counts of its own; `keys list` tells when the old one was used
@@ -185,14 +171,14 @@ def rotate(
         issued, old = await a.keys.rotate(key_id, grace_seconds=seconds)
         return a.keys.to_json(issued.record), issued.token, a.keys.to_json(old)
 
-    row, token, old = administer(access_url, datasets, act)
+    row, token, old = session.administer(act)
     if old["status"] == "revoked":
         echo(f"The old key {old['key_id']} is revoked.", err=True)
     elif old["expires_at"] is not None:
         echo(f"The old key {old['key_id']} works until {old['expires_at']}.", err=True)
     else:
         echo(f"The old key {old['key_id']} works until `keys revoke {old['key_id']}`.", err=True)
-    _show_token(row, token, as_json=as_json, replaces=old)
+    _print_token(session, row, token, replaces=old)
 
 
 def _seconds(text: str) -> int:
@@ -202,18 +188,15 @@ def _seconds(text: str) -> int:
         raise click.BadParameter(f"{text!r}: {error}", param_hint="--grace") from error
 
 
-async def _with_last_use(
-    access_url: str | None, datasets: str | None, rows: list[dict[str, Any]]
-) -> list[dict[str, Any]]:
+async def _with_last_use(session: Session, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Return keys with ``last_used_at`` and ``calls_this_month``; both null, and a line that says why, when counts cannot be read."""
     from serve.auth.limits.clocks import wall_us  # noqa: PLC0415 - it loads the store, and --help does without
     from serve.auth.limits.last_use import last_uses  # noqa: PLC0415 - as above
     from serve.auth.limits.policy import LastUse  # noqa: PLC0415 - as above
     from serve.auth.store.tables import instant  # noqa: PLC0415 - as above
 
-    settings = make_settings(access_url, datasets)
     try:
-        uses = await last_uses(settings, [row["key_id"] for row in rows], wall_us())
+        uses = await last_uses(session.settings, [row["key_id"] for row in rows], wall_us())
     except AlphaResultsError as error:
         echo(f"warning: last use is not known: {error}", err=True)
         return [row | {"last_used_at": None, "calls_this_month": None} for row in rows]
@@ -228,11 +211,8 @@ async def _with_last_use(
 @keys.command("list")
 @click.option("--account", help="Only the keys of this account.")
 @click.option("--revoked", is_flag=True, help="Show the revoked ones too.")
-@json_option
-@store_options
-def list_all(
-    access_url: str | None, datasets: str | None, as_json: bool, account: str | None, revoked: bool
-) -> None:
+@on_store
+def list_all(session: Session, account: str | None, revoked: bool) -> None:
     """List keys, newest first, with their last use and the calls counted this month.
 
     Both are as of half a second ago, and of calls that were counted: not of those refused. `-` is not known: no call yet, or
@@ -241,12 +221,8 @@ def list_all(
 
     async def act(a: Administration) -> list[dict[str, Any]]:
         rows = [a.keys.to_json(record) for record in await a.keys.all(account, revoked=revoked)]
-        return await _with_last_use(access_url, datasets, rows)
+        return await _with_last_use(session, rows)
 
-    found = administer(access_url, datasets, act, writable=False)
-    if as_json:
-        print_json(found)
-        return
     columns = (
         "key_id",
         "name",
@@ -258,13 +234,11 @@ def list_all(
         "expires_at",
         "created_at",
     )
-    print_table(columns, [[spelled(row[name]) for name in columns] for row in found])
+    session.print_rows(columns, session.administer(act, writable=False))
 
 
-def _one(
-    access_url: str | None,
-    datasets: str | None,
-    as_json: bool,
+def _print(
+    session: Session,
     act: Callable[[Administration], Awaitable[KeyRecord]],
     *,
     writable: bool = True,
@@ -272,19 +246,17 @@ def _one(
 ) -> None:
     async def run(a: Administration) -> dict[str, Any]:
         row = a.keys.to_json(await act(a))
-        return row if writable else (await _with_last_use(access_url, datasets, [row]))[0]
+        return row if writable else (await _with_last_use(session, [row]))[0]
 
-    row = administer(access_url, datasets, run, writable=writable, urgent=urgent)
-    (print_json if as_json else print_fields)(row)
+    session.print_object(session.administer(run, writable=writable, urgent=urgent))
 
 
 @keys.command()
 @click.argument("key_id")
-@json_option
-@store_options
-def show(access_url: str | None, datasets: str | None, as_json: bool, key_id: str) -> None:
+@on_store
+def show(session: Session, key_id: str) -> None:
     """Show one key: what it was granted, and what is in force under its account's ceiling."""
-    _one(access_url, datasets, as_json, lambda a: a.keys.find(key_id), writable=False)
+    _print(session, lambda a: a.keys.find(key_id), writable=False)
 
 
 @keys.command("set")
@@ -293,43 +265,32 @@ def show(access_url: str | None, datasets: str | None, as_json: bool, key_id: st
 @_grants
 @click.option("--raw/--no-raw", default=None, help="Show or hide the fields and books of the raw signal.")
 @unpublished_option
-@json_option
-@store_options
-def change(
-    access_url: str | None,
-    datasets: str | None,
-    as_json: bool,
-    key_id: str,
-    unpublished: bool,
-    **values: Any,
-) -> None:
+@on_store
+def change(session: Session, /, key_id: str, unpublished: bool, **values: Any) -> None:
     """Widen or narrow a key from its next call on; what is not named stays."""
-    require_published(datasets, {name: values[name] for name in _OF_ALPHAS}, unpublished=unpublished)
-    _one(access_url, datasets, as_json, lambda a: a.keys.change(key_id, **values), urgent=True)
+    require_published(session.datasets, {name: values[name] for name in _OF_ALPHAS}, unpublished=unpublished)
+    _print(session, lambda a: a.keys.change(key_id, **values), urgent=True)
 
 
 @keys.command()
 @click.argument("key_id")
-@json_option
-@store_options
-def suspend(access_url: str | None, datasets: str | None, as_json: bool, key_id: str) -> None:
+@on_store
+def suspend(session: Session, key_id: str) -> None:
     """Stop a key until it is reactivated: it answers 401 key_suspended."""
-    _one(access_url, datasets, as_json, lambda a: a.keys.suspend(key_id), urgent=True)
+    _print(session, lambda a: a.keys.suspend(key_id), urgent=True)
 
 
 @keys.command()
 @click.argument("key_id")
-@json_option
-@store_options
-def reactivate(access_url: str | None, datasets: str | None, as_json: bool, key_id: str) -> None:
+@on_store
+def reactivate(session: Session, key_id: str) -> None:
     """Let a suspended key work again."""
-    _one(access_url, datasets, as_json, lambda a: a.keys.reactivate(key_id))
+    _print(session, lambda a: a.keys.reactivate(key_id))
 
 
 @keys.command()
 @click.argument("key_id")
-@json_option
-@store_options
-def revoke(access_url: str | None, datasets: str | None, as_json: bool, key_id: str) -> None:
+@on_store
+def revoke(session: Session, key_id: str) -> None:
     """End a key for good: it answers 401 key_revoked."""
-    _one(access_url, datasets, as_json, lambda a: a.keys.revoke(key_id), urgent=True)
+    _print(session, lambda a: a.keys.revoke(key_id), urgent=True)

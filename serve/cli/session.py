@@ -7,8 +7,10 @@ import getpass
 import json
 import os
 import sys
-from collections.abc import Awaitable, Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, Any, TypeVar
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import wraps
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 
 import click
 
@@ -21,62 +23,88 @@ if TYPE_CHECKING:
     from serve.auth.admin import Administration
     from serve.auth.settings import AccessSettings
 
-Command = TypeVar("Command", bound=Callable[..., Any])
+P = ParamSpec("P")
 Result = TypeVar("Result")
 
 
-def store_options(command: Command) -> Command:
-    """Add the options that say where the store is."""
-    for name, parameter in (("datasets", "datasets"), ("access", "access_url")):
-        command = flag(name, parameter)(command)
-    return command
+@dataclass(frozen=True, slots=True)
+class Session:
+    """Where a command finds the store, and how it prints its result.
 
-
-def json_option(command: Command) -> Command:
-    """Add ``--json``."""
-    return click.option("--json", "as_json", is_flag=True, help="Print JSON for programs.")(command)
-
-
-def make_settings(access_url: str | None, datasets: str | None) -> AccessSettings:
-    """Return the deployment's settings from options and environment."""
-    from serve.auth.settings import AccessSettings  # noqa: PLC0415 - as in `administer`
-
-    root = datasets or os.environ.get(SETTINGS["datasets"].variable)
-    return AccessSettings.from_environment(os.environ, root, {"store": access_url})
-
-
-def administer(
-    access_url: str | None,
-    datasets: str | None,
-    act: Callable[[Administration], Awaitable[Result]],
-    *,
-    writable: bool = True,
-    urgent: bool = False,
-) -> Result:
-    """Open the store, do one act and close it.
-
-    Parameters
+    Attributes
     ----------
     access_url, datasets
-        Where the store is, as the options say.
-    act
-        What to do.
-    writable
-        False for an act that only reads: nothing is created then.
-    urgent
-        An act that takes rights away: it needs no pepper.
+        As the options say; None where the environment is to say it.
+    as_json
+        Print JSON for programs.
     """
-    from serve.auth.admin import open_administration  # noqa: PLC0415 - it loads the store, and --help does without
 
-    settings = make_settings(access_url, datasets)
+    access_url: str | None
+    datasets: str | None
+    as_json: bool = False
 
-    async def run() -> Result:
-        async with open_administration(
-            settings, _actor(), writable=writable, ending=urgent
-        ) as administration:
-            return await act(administration)
+    @property
+    def settings(self) -> AccessSettings:
+        """The deployment's settings, from options and environment."""
+        from serve.auth.settings import AccessSettings  # noqa: PLC0415 - as in `administer`
 
-    return asyncio.run(run())
+        root = self.datasets or os.environ.get(SETTINGS["datasets"].variable)
+        return AccessSettings.from_environment(os.environ, root, {"store": self.access_url})
+
+    def administer(
+        self,
+        act: Callable[[Administration], Awaitable[Result]],
+        *,
+        writable: bool = True,
+        urgent: bool = False,
+    ) -> Result:
+        """Open the store, do one act and close it.
+
+        Parameters
+        ----------
+        act
+            What to do.
+        writable
+            False for an act that only reads: nothing is created then.
+        urgent
+            An act that takes rights away: it needs no pepper.
+        """
+        from serve.auth.admin import open_administration  # noqa: PLC0415 - it loads the store, and --help does without
+
+        async def run() -> Result:
+            async with open_administration(
+                self.settings, _actor(), writable=writable, ending=urgent
+            ) as administration:
+                return await act(administration)
+
+        return asyncio.run(run())
+
+    def print_object(self, value: dict[str, Any]) -> None:
+        """Print one object: as JSON, or for people a line for each field."""
+        if self.as_json:
+            print_json(value)
+        else:
+            _print_table(("field", "value"), [(name, spelled(part)) for name, part in value.items()])
+
+    def print_rows(self, columns: Sequence[str], rows: Sequence[Mapping[str, Any]]) -> None:
+        """Print objects: as JSON, or for people a table of some of their members."""
+        if self.as_json:
+            print_json(rows)
+        else:
+            _print_table(columns, [[spelled(row[name]) for name in columns] for row in rows])
+
+
+def on_store(command: Callable[Concatenate[Session, P], None]) -> Callable[..., None]:
+    """Add the options that say where the store is and ``--json``; the command is given them as a session."""
+
+    @wraps(command)
+    def run(
+        access_url: str | None, datasets: str | None, as_json: bool, *args: P.args, **kwargs: P.kwargs
+    ) -> None:
+        command(Session(access_url, datasets, as_json), *args, **kwargs)
+
+    json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON for programs.")
+    return json_option(flag("access", "access_url")(flag("datasets")(run)))
 
 
 def _actor() -> str:
@@ -93,7 +121,7 @@ def print_json(value: Any) -> None:
     echo(json.dumps(value, indent=2, ensure_ascii=False))
 
 
-def print_table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
+def _print_table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
     """Print rows for people: a table on a terminal, tab-separated lines elsewhere."""
     if not sys.stdout.isatty():
         for row in (columns, *rows):
@@ -103,11 +131,6 @@ def print_table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
     for row in rows:
         table.add_row(*row)
     Screen().print(table)
-
-
-def print_fields(value: dict[str, Any]) -> None:
-    """Print one object for people, a line for each field."""
-    print_table(("field", "value"), [(name, spelled(part)) for name, part in value.items()])
 
 
 def spelled(value: Any) -> str:
