@@ -38,13 +38,13 @@ COMMANDS: Final[dict[str, LazyCommand]] = {
         "pipeline.housekeeping.gc_command", "gc", "Remove snapshots that nobody needs any more."
     ),
     "rollback": LazyCommand(
-        "pipeline.housekeeping.rollback_command", "rollback", "Serve an earlier snapshot again."
+        "pipeline.housekeeping.pointer_commands", "rollback", "Serve an earlier snapshot again."
     ),
     "withdraw": LazyCommand(
-        "pipeline.housekeeping.withdraw_command", "withdraw_command", "Serve nothing of an alpha any more."
+        "pipeline.housekeeping.pointer_commands", "withdraw_command", "Serve nothing of an alpha any more."
     ),
     "restore": LazyCommand(
-        "pipeline.housekeeping.withdraw_command", "restore_command", "Take a withdrawal back."
+        "pipeline.housekeeping.pointer_commands", "restore_command", "Take a withdrawal back."
     ),
     "notify": LazyCommand(
         "pipeline.events.command", "notify", "Send what was published, withdrawn and refused as events."

@@ -80,15 +80,15 @@ def build(
     refused already.
     """
     # Loaded here, so that --help does not wait for them.
-    from datasets.storage import open_storage, require_supported  # noqa: PLC0415
-    from pipeline.archive.exclusions import exclusions  # noqa: PLC0415
-    from pipeline.batch.batch import Batch  # noqa: PLC0415
-    from pipeline.batch.command_line import build_once, follow  # noqa: PLC0415
-    from pipeline.batch.metrics_file import MetricsFile  # noqa: PLC0415
-    from pipeline.batch.request import Request  # noqa: PLC0415
-    from pipeline.folder import require_folder  # noqa: PLC0415
-    from pipeline.seal.signature import read_keys  # noqa: PLC0415
-    from schemas.errors import AlphaResultsError, StorageUnavailable  # noqa: PLC0415
+    from datasets.storage import open_storage, require_supported
+    from pipeline.archive.exclusions import exclusions
+    from pipeline.batch.batch import Batch
+    from pipeline.batch.command_line import build_once, follow
+    from pipeline.batch.metrics_file import MetricsFile
+    from pipeline.batch.request import Request
+    from pipeline.folder import require_folder
+    from pipeline.seal.signature import read_keys
+    from schemas.errors import AlphaResultsError, StorageUnavailable
 
     context = click.get_current_context()
     if seals and context.get_parameter_source("searched") is ParameterSource.ENVIRONMENT:
@@ -141,11 +141,11 @@ def build(
 
 def _build_one(request: Request, metrics: MetricsFile, *, as_json: bool) -> int:
     """Build one seal, of which a terminal shows the stages."""
-    from pipeline.batch.process import LocalExecutor  # noqa: PLC0415 - as above
-    from pipeline.batch.report import Tally, print_line, print_outcome, print_summary  # noqa: PLC0415 - as above
-    from pipeline.batch.result import SealResult  # noqa: PLC0415 - as above
-    from pipeline.progress import seal_progress  # noqa: PLC0415 - as above
-    from schemas.screen import Screen  # noqa: PLC0415 - as above
+    from pipeline.batch.process import LocalExecutor
+    from pipeline.batch.report import Tally, print_line, print_outcome, print_summary
+    from pipeline.batch.result import SealResult
+    from pipeline.progress import seal_progress
+    from schemas.screen import Screen
 
     screen = Screen(stderr=True)
     with seal_progress(screen, as_json=as_json) as progress, LocalExecutor(1) as executor:

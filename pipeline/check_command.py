@@ -76,10 +76,10 @@ def check(
     highest of several.
     """
     # Loaded here, so that --help does not wait for them.
-    from pipeline.progress import seal_progress, set_aside  # noqa: PLC0415
-    from pipeline.rules.layout import report_layout  # noqa: PLC0415
-    from pipeline.seal.store import without_secrets  # noqa: PLC0415
-    from schemas.screen import Screen  # noqa: PLC0415
+    from pipeline.progress import seal_progress, set_aside
+    from pipeline.rules.layout import report_layout
+    from pipeline.seal.store import without_secrets
+    from schemas.screen import Screen
 
     screen, console = Screen(stderr=True), Screen()
     outcomes: list[dict[str, Any]] = []
@@ -128,12 +128,12 @@ def check_seal(
     on_step
         Called with the name of each file or rule.
     """
-    from pipeline.internal import contained  # noqa: PLC0415 - as above
-    from pipeline.rule import Violation, all_examples  # noqa: PLC0415 - as above
-    from pipeline.rules import Report, check  # noqa: PLC0415 - as above
-    from pipeline.seal import Seal  # noqa: PLC0415 - as above
-    from pipeline.seal.signature import read_keys  # noqa: PLC0415 - as above
-    from pipeline.seal.store import printable, without_secrets  # noqa: PLC0415 - as above
+    from pipeline.internal import contained
+    from pipeline.rule import Violation, all_examples
+    from pipeline.rules import Report, check
+    from pipeline.seal import Seal
+    from pipeline.seal.signature import read_keys
+    from pipeline.seal.store import printable, without_secrets
 
     try:
         with contained("the check"), all_examples() if all_rows else nullcontext():
@@ -165,7 +165,7 @@ class CheckProcess:
 
     def check(self, address: str, on_step: Callable[[str], None]) -> Checked:
         """Check one seal; nothing is raised for what is wrong with it, nor for what it does to the process."""
-        from pipeline.batch.process import ProcessDied, WorkerProcess  # noqa: PLC0415 - as above
+        from pipeline.batch.process import ProcessDied, WorkerProcess
 
         if self._process is None or self._process.retired:
             self.close()

@@ -46,9 +46,9 @@ def reconcile(
     reproduced), 2 when there is neither such a seal nor such an alpha, 4 when a file is damaged, 5 when the store is
     away.
     """
-    from pipeline.internal import contained  # noqa: PLC0415 - it loads engines, and --help does without
-    from pipeline.rule import all_examples  # noqa: PLC0415 - as above
-    from pipeline.rules.layout import report_layout  # noqa: PLC0415 - as above
+    from pipeline.internal import contained
+    from pipeline.rule import all_examples
+    from pipeline.rules.layout import report_layout
 
     with contained("the reconciliation"):
         if verbose:
@@ -64,10 +64,10 @@ def reconcile(
 
 
 def _report(what: str, root: str | None) -> Report:
-    from pipeline.housekeeping.reconcile_published import report_of_snapshot  # noqa: PLC0415 - it loads engines, and --help does without
-    from pipeline.rules import check  # noqa: PLC0415 - as above
-    from pipeline.seal import Seal  # noqa: PLC0415 - as above
-    from pipeline.seal.store import without_secrets  # noqa: PLC0415 - as above
+    from pipeline.housekeeping.reconcile_published import report_of_snapshot
+    from pipeline.rules import check
+    from pipeline.seal import Seal
+    from pipeline.seal.store import without_secrets
 
     try:
         return check(Seal.open(what))

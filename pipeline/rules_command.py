@@ -22,10 +22,10 @@ from schemas.terminal import echo
 )
 def rules(markdown: bool, as_json: bool, manifest_schema: bool, into: Path | None) -> None:
     """List every rule a seal is checked against: its id, what it demands, and the fix."""
-    from pipeline.rules import RULES  # noqa: PLC0415 - it loads engines, and --help does without
-    from pipeline.rules.document import rules_markdown  # noqa: PLC0415 - as above
-    from pipeline.rules.specification import with_format  # noqa: PLC0415 - as above
-    from pipeline.seal.json_schema import manifest_schema as schema_of_manifest  # noqa: PLC0415 - as above
+    from pipeline.rules import RULES
+    from pipeline.rules.document import rules_markdown
+    from pipeline.rules.specification import with_format
+    from pipeline.seal.json_schema import manifest_schema as schema_of_manifest
 
     if into is not None:
         into.write_text(with_format(into.read_text("utf-8")), "utf-8")

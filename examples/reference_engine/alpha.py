@@ -1,4 +1,4 @@
-"""What tells one reference run from another."""
+"""Parameters of a simulation and of each run in it."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ from typing import Literal
 SignalName = Literal["momentum", "reversal", "low_volatility"]
 
 ENGINE = {"name": "simulated-reference-engine", "version": "1.0"}
+FEWEST_NAMES = 24
+FEWEST_WEEKS = 12
 
 
 @dataclass(frozen=True)

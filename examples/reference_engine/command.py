@@ -8,10 +8,7 @@ from pathlib import Path
 
 import click
 
-from examples.reference_engine.alpha import DEFAULT_ALPHAS
-from examples.reference_engine.market import FEWEST_NAMES, FEWEST_WEEKS
-from examples.reference_engine.run import already_simulated
-from examples.reference_engine.run import simulate as simulate_alphas
+from examples.reference_engine.alpha import DEFAULT_ALPHAS, FEWEST_NAMES, FEWEST_WEEKS
 from schemas.errors import AlphaResultsError
 from schemas.screen import Screen, make_table
 from schemas.terminal import echo
@@ -45,13 +42,16 @@ def simulate(*, out: Path, seed: int, names: int, weeks: int, replace: bool, as_
     already holds the result of the same options is left as it is and reported as reused, what an
     interrupted call left is written anew, and a folder that holds anything else is refused.
     """
+    from examples.reference_engine.run import already_simulated
+    from examples.reference_engine.run import simulate as simulate_alphas
+
     try:
-        found = already_simulated(out, seed=seed, names=names, weeks=weeks)
-        seals = found or simulate_alphas(out, seed=seed, names=names, weeks=weeks, replace_unchanged=replace)
+        reused = already_simulated(out, seed=seed, names=names, weeks=weeks)
+        seals = reused or simulate_alphas(out, seed=seed, names=names, weeks=weeks, replace_unchanged=replace)
     except AlphaResultsError as refusal:
         echo(f"Error: {refusal}", err=True)
         sys.exit(refusal.exit_code)
-    outcome = "written" if found is None else "reused"
+    outcome = "written" if reused is None else "reused"
     if as_json:
         echo(json.dumps({"status": outcome, "out": str(out), "seals": [str(seal) for seal in seals]}))
     elif sys.stdout.isatty():
@@ -59,6 +59,6 @@ def simulate(*, out: Path, seed: int, names: int, weeks: int, replace: bool, as_
         for spec, seal in zip(DEFAULT_ALPHAS, seals, strict=True):
             table.add_row(spec.alpha_id, spec.signal, str(seal))
         Screen().print(table)
-    elif found is not None:
+    elif reused is not None:
         # Off a terminal a finished command says nothing; that nothing was done is worth a line.
         echo(f"reused {out}")

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from examples.reference_engine.alpha import FEWEST_NAMES, FEWEST_WEEKS
 from examples.reference_engine.price_paths import benchmark_paths, log_price_paths
 from examples.reference_engine.sessions import Days, Indices, trading_sessions, week_ends
 from schemas.errors import SettingsError
@@ -17,8 +18,6 @@ Flags = npt.NDArray[np.bool_]
 
 FIRST_SESSION = dt.date(2021, 6, 28)
 BENCHMARK_SYMBOL = "SIMSPY"
-FEWEST_NAMES = 24
-FEWEST_WEEKS = 12
 
 # History before the first decision: long enough for every reference signal, or short on purpose, so
 # that a signal with a long lookback opens with weeks it has to skip.

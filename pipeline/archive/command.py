@@ -8,12 +8,6 @@ from typing import Any
 import click
 import orjson
 
-from datasets.archives import FAILED, ArchiveState
-from datasets.storage import open_storage, require_supported
-from pipeline.archive.exclusions import exclusions
-from pipeline.archive.package import package
-from pipeline.folder import require_folder
-from pipeline.seal import Seal
 from schemas.errors import AlphaResultsError, ArchiveNotDelivered
 from schemas.settings.options import option
 from schemas.terminal import echo
@@ -39,6 +33,13 @@ def archive(  # noqa: PLR0917 -- click passes every option by name
     Nothing is uploaded twice. Exit code: 0 when every archive is delivered (or the run sealed no source), 6 when one
     was not, else that of the first seal that cannot be opened.
     """
+    from datasets.archives import FAILED
+    from datasets.storage import open_storage, require_supported
+    from pipeline.archive.exclusions import exclusions
+    from pipeline.archive.package import outcome_of, package
+    from pipeline.folder import require_folder
+    from pipeline.seal import Seal
+
     patterns = exclusions(exclude)
     require_supported(archives)
     storage = require_folder(
@@ -56,7 +57,7 @@ def archive(  # noqa: PLR0917 -- click passes every option by name
             exit_code = exit_code or error.exit_code
             outcomes.append({"seal": address, "outcome": "failed", "message": str(error)})
         else:
-            outcomes.append({"seal": address, **outcome(state)})
+            outcomes.append({"seal": address, **outcome_of(state)})
             if state is not None and state.status == FAILED:
                 exit_code = exit_code or ArchiveNotDelivered.exit_code
         if not as_json:
@@ -65,14 +66,3 @@ def archive(  # noqa: PLR0917 -- click passes every option by name
     if as_json:
         sys.stdout.buffer.write(orjson.dumps({"seals": outcomes}, option=orjson.OPT_INDENT_2) + b"\n")
     context.exit(exit_code)
-
-
-def outcome(state: ArchiveState | None) -> dict[str, Any]:
-    """Say for a report what became of an archive."""
-    if state is None:
-        return {"outcome": "none", "message": "no source archive: the run sealed no source", "archive": None}
-    if state.status == FAILED:
-        message = f"the source archive was not delivered: {state.reason}"
-    else:
-        message = f"source archive {state.status}: {state.files} files, {state.size_bytes} bytes, {state.key}"
-    return {"outcome": state.status, "message": message, "archive": state.to_dict()}

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import io
+import zipfile
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from typing import Any, Final
 
 from datasets.archives import (
     DELIVERED,
@@ -17,9 +20,13 @@ from datasets.archives import (
 from datasets.manifest import digest
 from datasets.storage import Storage, open_storage
 from pipeline.archive.exclusions import DEFAULT_EXCLUDE, is_excluded
-from pipeline.archive.zipping import zip_files
 from pipeline.seal import Seal
 from schemas.errors import AlphaResultsError, SettingsError
+
+_ZIP_EPOCH: Final = (1980, 1, 1, 0, 0, 0)
+"""The earliest moment a ZIP file can state."""
+_UNIX: Final = 3
+_REGULAR_FILE: Final = 0o100644 << 16
 
 
 def package(
@@ -62,6 +69,44 @@ def package(
     except (AlphaResultsError, OSError) as error:
         return _failed(seal, storage, exclude, before, error)
     return state
+
+
+def zip_files(files: Mapping[str, bytes]) -> bytes:
+    """Pack files into a ZIP archive.
+
+    Names are sorted, and time and mode are the same for every file, so the bytes depend on nothing but the names and
+    contents. Files are stored as they are: what a compressor writes differs between builds of zlib, and an archive
+    is known by its digest.
+
+    Parameters
+    ----------
+    files
+        Relative path with forward slashes -> content.
+
+    Returns
+    -------
+    bytes
+        The archive; without any file, an empty one.
+    """
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_STORED) as archive:
+        for name in sorted(files):
+            entry = zipfile.ZipInfo(name, _ZIP_EPOCH)
+            entry.create_system = _UNIX
+            entry.external_attr = _REGULAR_FILE
+            archive.writestr(entry, files[name])
+    return buffer.getvalue()
+
+
+def outcome_of(state: ArchiveState | None) -> dict[str, Any]:
+    """Describe the state of an archive for a report: ``outcome``, ``message`` and ``archive``."""
+    if state is None:
+        return {"outcome": "none", "message": "no source archive: the run sealed no source", "archive": None}
+    if state.status == FAILED:
+        message = f"the source archive was not delivered: {state.reason}"
+    else:
+        message = f"source archive {state.status}: {state.files} files, {state.size_bytes} bytes, {state.key}"
+    return {"outcome": state.status, "message": message, "archive": state.to_dict()}
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,7 +26,7 @@ from rich.table import Column
 from rich.text import Text
 
 from datasets.archives import ArchiveState
-from pipeline.archive.command import outcome as archive_outcome
+from pipeline.archive.package import outcome_of
 from pipeline.batch.request import NOT_STARTED, SUCCESSES, Outcome
 from pipeline.batch.result import SealResult, stamp
 from pipeline.progress import set_aside
@@ -191,7 +191,7 @@ def print_outcome(screen: Screen, outcome: Outcome) -> None:
         return
     if entry.get("archive"):
         state = ArchiveState(**{**entry["archive"], "exclude": tuple(entry["archive"]["exclude"])})
-        echo(f"{entry['alpha_id']}: {archive_outcome(state)['message']}")
+        echo(f"{entry['alpha_id']}: {outcome_of(state)['message']}")
     if outcome.kind == "built":
         echo(built_line(entry))
         for warning in entry["warnings"]:

@@ -5,21 +5,19 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from datasets.catalogue import Catalogue
-from datasets.snapshot import Snapshot
-from pipeline.batch.refusals import read_refusals
-from pipeline.events.delivery import Delivered, require_url, send
-from pipeline.events.event import Event, cloud_event, derive, lineage_event
 from pipeline.housekeeping.command_line import json_option, opened, print_json, root_option
-from pipeline.seal.store import without_secrets
 from schemas.errors import SettingsError, SnapshotError
 from schemas.settings import SETTINGS, given
 from schemas.settings.options import option
 from schemas.terminal import echo
+
+if TYPE_CHECKING:
+    from datasets.catalogue import Catalogue
+    from pipeline.events.event import Event
 
 
 @click.command()
@@ -51,6 +49,12 @@ def notify(
 
     Exit code: 0, 2 for settings that make no sense, 5 when the store is away, 6 when a receiver did not take an event.
     """
+    from datasets.catalogue import Catalogue
+    from pipeline.batch.refusals import read_refusals
+    from pipeline.events.delivery import Delivered, require_url, send
+    from pipeline.events.event import cloud_event, derive, lineage_event
+    from pipeline.seal.store import without_secrets
+
     if webhook is None and lineage is None:
         raise SettingsError("name a receiver: --webhook or --lineage")
     receivers = {
@@ -92,7 +96,7 @@ def notify(
 
 def _checks(catalogue: Catalogue, event: Event) -> list[Mapping[str, Any]]:
     """Return the outcomes of the rules for a snapshot that is still served; none for one that is not."""
-    served: Snapshot | None = None if event.alpha_id is None else catalogue.resolve(event.alpha_id)
+    served = None if event.alpha_id is None else catalogue.resolve(event.alpha_id)
     if served is None or served.id != event.snapshot:
         return []
     try:

@@ -6,20 +6,19 @@ import shutil
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
-from datasets.catalogue import Catalogue
-from datasets.layout import snapshot_path
-from datasets.publication.leases import write_lease
-from datasets.snapshot import Snapshot
-from datasets.storage import Storage
-from pipeline.export.iceberg import CATALOGUE, PublishedFile, write_catalogue
 from pipeline.housekeeping.command_line import json_option, opened, print_json, root_option
 from schemas.errors import SettingsError
 from schemas.extras import extra
-from schemas.tables import PUBLISHED_TABLES
 from schemas.terminal import echo
+
+if TYPE_CHECKING:
+    from datasets.snapshot import Snapshot
+    from datasets.storage import Storage
+    from pipeline.export.iceberg import PublishedFile
 
 _DAY: int = 86_400
 
@@ -50,6 +49,12 @@ def export(*, root: str, folder: Path, days: int, as_json: bool) -> None:
 
     Exit code: 0, 2 for a folder that cannot be used, 4 when a manifest is damaged, 5 when the store is away.
     """
+    from datasets.catalogue import Catalogue
+    from datasets.publication.leases import write_lease
+
+    with extra("export", "export"):
+        from pipeline.export.iceberg import CATALOGUE, write_catalogue
+
     folder = folder.absolute()
     if folder.exists() and any(folder.iterdir()):
         raise SettingsError(f"--to: {folder} is not empty; name a new folder")
@@ -59,11 +64,11 @@ def export(*, root: str, folder: Path, days: int, as_json: bool) -> None:
     lease = write_lease(storage, f"export-{now:%Y%m%dT%H%M%SZ}", now, now, seconds=days * _DAY)
     catalogue = Catalogue(storage)
     catalogue.refresh()
-    served = [found for x in catalogue.pointers() if (found := catalogue.resolve(x.alpha_id)) is not None]
+    resolved = (catalogue.resolve(pointer.alpha_id) for pointer in catalogue.pointers())
+    served = [snapshot for snapshot in resolved if snapshot is not None]
     folder.mkdir(parents=True, exist_ok=True)
     try:
-        with extra("export", "export"):
-            rows = write_catalogue(folder, _files(storage, served))
+        rows = write_catalogue(folder, _files(storage, served))
     except BaseException:
         shutil.rmtree(folder, ignore_errors=True)
         raise
@@ -76,6 +81,10 @@ def export(*, root: str, folder: Path, days: int, as_json: bool) -> None:
 
 
 def _files(storage: Storage, snapshots: list[Snapshot]) -> Iterator[PublishedFile]:
+    from datasets.layout import snapshot_path
+    from pipeline.export.iceberg import PublishedFile
+    from schemas.tables import PUBLISHED_TABLES
+
     for snapshot in snapshots:
         for entry in snapshot.manifest.files:
             if entry.dataset in PUBLISHED_TABLES:

@@ -1,37 +1,24 @@
-"""The option that names the datasets root, shared by the commands of this package."""
+"""Options, opening of the root and output that the commands on a root share."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 import orjson
 
-from datasets.layout import CATALOG, by_alpha
-from datasets.root import is_root
-from datasets.storage import Storage, open_storage
-from pipeline.folder import require_folder
 from schemas.errors import SettingsError
 from schemas.settings.options import option
 
-
-def root_option(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Give a command ``--datasets`` as its parameter `root`."""
-    return option("datasets", "root")(command)
+if TYPE_CHECKING:
+    from datasets.storage import Storage
 
 
-def json_option(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Give a command ``--json`` as its parameter `as_json`."""
-    return click.option("--json", "as_json", is_flag=True, help="Print one JSON document instead of tables.")(
-        command
-    )
-
-
-def reason_option(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Give a command ``--reason``."""
-    return click.option("--reason", help="Why; `show` tells it, with who and when.")(command)
+root_option = option("datasets", "root")
+json_option = click.option(
+    "--json", "as_json", is_flag=True, help="Print one JSON document instead of tables."
+)
 
 
 def opened(root: str, *, single_writer: bool = False) -> Storage:
@@ -48,6 +35,10 @@ def opened(root: str, *, single_writer: bool = False) -> Storage:
         When it is a file, a folder that does not exist, or holds nothing that was ever published: more likely a typing
         error, or a disk that is not mounted, than an empty root.
     """
+    from datasets.root import is_root
+    from datasets.storage import open_storage
+    from pipeline.folder import require_folder
+
     fix = "give the folder that `alpha-results build` filled"
     storage = require_folder(open_storage(root, single_writer=single_writer), "--datasets", fix)
     if not is_root(storage):
@@ -63,6 +54,8 @@ def published_alphas(storage: Storage) -> list[str]:
     StorageUnavailable
         When the store does not answer.
     """
+    from datasets.layout import CATALOG, by_alpha
+
     return sorted(by_alpha(storage.entries(CATALOG)))
 
 

@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime, timedelta
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 from rich.table import Column
@@ -16,9 +16,6 @@ from rich.table import Column
 from datasets.layout import ALPHAS
 from datasets.pointer_index import rebuild
 from datasets.publication.leases import LEASES, Lease, horizon, is_stale, read_leases
-from datasets.publication.publish import sweep_dead_builds
-from datasets.publication.retention import GRACE, LEASE, NO_POINTER, GcDecision, Policy, collect
-from datasets.storage import Lock, Storage
 from pipeline.housekeeping.command_line import (
     json_option,
     opened,
@@ -32,6 +29,10 @@ from schemas.kinds import ALPHA_ID
 from schemas.screen import Screen, make_table
 from schemas.settings.options import option, switch_option
 from schemas.terminal import echo
+
+if TYPE_CHECKING:
+    from datasets.publication.retention import GcDecision, Policy
+    from datasets.storage import Lock, Storage
 
 _DAY: Final = timedelta(days=1)
 """How long a snapshot is kept at least after it was replaced, unless it is said otherwise."""
@@ -77,6 +78,8 @@ def gc(
     Exit code: 0, 9 when the root holds no such ALPHA, 4 when a pointer or a lease cannot be read (nothing of that alpha is removed), 5 when the store
     is away or another gc is at work.
     """
+    from datasets.publication.retention import Policy
+
     policy = Policy(keep, _DAY if grace is None else grace)
     storage = opened(root, single_writer=single_writer)
     unknown = [alpha for alpha in alphas if not ALPHA_ID.match(alpha)]
@@ -137,6 +140,8 @@ def _run(
     storage: Storage, names: Sequence[str], policy: Policy, lock: Lock | None
 ) -> tuple[dict[str, tuple[GcDecision, ...]], dict[str, str]]:
     """Collect alpha by alpha; one whose pointer is broken loses nothing and stops no other."""
+    from datasets.publication.retention import collect
+
     decisions: dict[str, tuple[GcDecision, ...]] = {}
     broken: dict[str, str] = {}
     now = datetime.now(UTC)
@@ -171,6 +176,8 @@ def _show(decisions: Sequence[tuple[str, GcDecision]], gone: str) -> None:
 
 def _explained(reason: str, policy: Policy) -> str:
     """Say why snapshots stay, with what would let them go."""
+    from datasets.publication.retention import GRACE, LEASE, NO_POINTER
+
     return {
         GRACE: f"{reason}: --grace is {policy.grace}",
         LEASE: f"{reason}: a server that runs may still read them; it ends with that, or 15 minutes after a crash",
@@ -185,6 +192,8 @@ def _with_files(storage: Storage) -> list[str]:
 
 def _tidy(storage: Storage) -> None:
     """Remove what dead processes left: builds, folders being removed, drafts, leases of readers long gone."""
+    from datasets.publication.publish import sweep_dead_builds
+
     now = datetime.now(UTC)
     stale = [lease for lease in read_leases(storage) if _forgotten(lease, now)]
     storage.remove_files([f"{LEASES}/{lease.reader}.json" for lease in stale])

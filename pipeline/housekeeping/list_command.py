@@ -8,7 +8,6 @@ import click
 from rich.table import Column
 from rich.text import Text
 
-from datasets.catalogue import Catalogue
 from pipeline.housekeeping.command_line import json_option, opened, print_json, root_option
 from schemas.errors import SnapshotCorrupt
 from schemas.screen import Screen, make_table
@@ -25,6 +24,8 @@ def list_alphas(context: click.Context, root: str, as_json: bool) -> None:
     Exit code: 0, or 4 when the pointer of an alpha cannot be read (the others are listed), 5 when the store is
     away.
     """
+    from datasets.catalogue import Catalogue
+
     catalogue = Catalogue(opened(root))
     catalogue.refresh()
     pointers = catalogue.pointers()

@@ -3,23 +3,23 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 from rich.table import Column
 
 from datasets.layout import MANIFEST, snapshot_path
 from datasets.manifest import NOTHING_SEALED, Manifest
-from datasets.pointer import Pointer
-from datasets.publication.past import earlier_seals
-from datasets.publication.pointers import served
-from datasets.publication.retention import StoredSnapshot, list_snapshots
 from datasets.sealed_weeks import describe
-from datasets.storage import Storage
 from pipeline.housekeeping.command_line import json_option, opened, print_json, root_option, size_text
 from schemas.errors import AlphaNotPublished, SnapshotCorrupt
 from schemas.screen import Screen, make_table
 from schemas.terminal import echo
+
+if TYPE_CHECKING:
+    from datasets.pointer import Pointer
+    from datasets.publication.retention import StoredSnapshot
+    from datasets.storage import Storage
 
 
 @click.command()
@@ -31,6 +31,10 @@ def show(alpha: str, root: str, as_json: bool) -> None:
 
     Exit code: 0, 9 when there is no such alpha, 4 when its pointer cannot be read, 5 when the store is away.
     """
+    from datasets.publication.past import earlier_seals
+    from datasets.publication.pointers import served
+    from datasets.publication.retention import list_snapshots
+
     storage = opened(root)
     pointer, stored = served(storage, alpha), list_snapshots(storage, alpha)
     if pointer is None and not stored:

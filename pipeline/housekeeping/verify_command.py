@@ -9,10 +9,6 @@ import click
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.text import Text
 
-from datasets.cache import DEFAULT_BYTES, Cache
-from datasets.layout import snapshot_path
-from datasets.publication.pointers import served
-from datasets.storage import Storage
 from pipeline.housekeeping.command_line import (
     json_option,
     opened,
@@ -26,6 +22,8 @@ from schemas.screen import Screen, make_table
 from schemas.terminal import echo
 
 if TYPE_CHECKING:
+    from datasets.cache import Cache
+    from datasets.storage import Storage
     from pipeline.housekeeping.verify import Verdict
 
 
@@ -57,7 +55,8 @@ def verify_command(
     Exit code: 0 when all is as it was published, 9 when an ALPHA is not published, 4 when anything is not as it
     must be (the file is named), 5 when the store is away.
     """
-    from pipeline.housekeeping.verify import verify  # noqa: PLC0415 - it loads engines, and --help does without
+    from datasets.cache import DEFAULT_BYTES, Cache
+    from pipeline.housekeeping.verify import verify
 
     storage = opened(root)
     there = published_alphas(storage)
@@ -92,7 +91,9 @@ def verify_command(
 
 
 def _damaged_copies(storage: Storage, cache: Cache, alpha: str) -> list[str]:
-    from datasets.snapshot import Snapshot  # noqa: PLC0415 - it loads engines, and --help does without
+    from datasets.layout import snapshot_path
+    from datasets.publication.pointers import served
+    from datasets.snapshot import Snapshot
 
     pointer = served(storage, alpha)
     if pointer is None:

@@ -23,7 +23,8 @@ from datasets.publication.pointers import is_current, refuse, served
 from datasets.publication.publish import Publication
 from datasets.sealed_weeks import SealedWeek, WeekDigests
 from datasets.storage import Storage, open_storage
-from pipeline.archive import DEFAULT_EXCLUDE, package
+from pipeline.archive.exclusions import DEFAULT_EXCLUDE
+from pipeline.archive.package import package
 from pipeline.maths.row_order import ordered
 from pipeline.maths.week_clock import WeeklyPanel
 from pipeline.maths.weekly_digests import FillDigests, digest_decisions, seal_weeks

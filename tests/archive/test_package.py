@@ -13,8 +13,9 @@ from click.testing import CliRunner
 
 from datasets.archives import ArchiveState, archive_state_path, read_archive_state, write_archive_state
 from datasets.storage import Storage, open_storage
-from pipeline.archive import DEFAULT_EXCLUDE, package
 from pipeline.archive.command import archive
+from pipeline.archive.exclusions import DEFAULT_EXCLUDE
+from pipeline.archive.package import package
 from pipeline.seal import Seal
 from schemas.errors import AlphaNotPublished, SnapshotCorrupt
 from tests.support.seals import make_seal, resign

@@ -10,7 +10,7 @@ import zipfile
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.archive.zipping import zip_files
+from pipeline.archive.package import zip_files
 
 FILES = {"run.py": b"print(1)\n", "pkg/__init__.py": b"", "data/é.txt": "ü".encode(), "a": bytes(range(256))}
 names = st.from_regex(r"[a-z]{1,6}(/[a-z]{1,6}){0,2}", fullmatch=True)
@@ -44,7 +44,7 @@ def test_the_order_of_the_files_does_not_change_the_bytes(
 
 def test_another_process_at_another_time_makes_the_same_bytes() -> None:
     script = (
-        "import hashlib\nfrom pipeline.archive.zipping import zip_files\n"
+        "import hashlib\nfrom pipeline.archive.package import zip_files\n"
         "from pathlib import Path\n"
         f"print(hashlib.sha256(zip_files({FILES!r})).hexdigest())"
     )

@@ -18,7 +18,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from pipeline.__main__ import cli
-from pipeline.events import command, delivery
+from pipeline.events import delivery
 from tests.support.history import ALPHA, History
 from tests.support.seals import make_seal
 
@@ -197,9 +197,9 @@ def test_killed_anywhere_no_event_is_lost_and_none_comes_more_than_twice(
                 raise SystemExit(137)
             real(*arguments, **named)
 
-        monkeypatch.setattr(command, "send", killed)
+        monkeypatch.setattr(delivery, "send", killed)
         assert notify("--webhook", receiver.url, "--from-start").exit_code == 137
-        monkeypatch.setattr(command, "send", real)
+        monkeypatch.setattr(delivery, "send", real)
         assert notify("--webhook", receiver.url).exit_code == 0
         assert sorted(set(receiver.ids)) == sorted(expected)
         assert len(receiver.ids) == len(expected) + place % 2

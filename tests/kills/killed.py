@@ -16,6 +16,7 @@ import time
 from datetime import timedelta
 from typing import Any
 
+import datasets.publication.publish  # noqa: F401 - what gc loads later on
 import pipeline.housekeeping.gc_command
 import pipeline.maths.weekly_signal  # noqa: F401 - what a build loads later on
 from datasets import cache as caching

@@ -21,7 +21,7 @@ ALL = ("--keep", "1", "--grace", "0s")
 _GC = """
 import sys
 from pipeline.__main__ import cli
-import pipeline.housekeeping.gc_command
+import datasets.publication.publish, pipeline.housekeeping.gc_command  # what the command loads when it runs
 print("ready", flush=True)
 cli(["gc", "--keep", "1", "--grace", "0s", "--datasets", sys.argv[1]])
 """

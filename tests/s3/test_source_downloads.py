@@ -18,7 +18,7 @@ import pytest
 import datasets
 from datasets.archives import ArchiveState, read_archive_state, write_archive_state
 from datasets.storage import open_storage
-from pipeline.archive import package
+from pipeline.archive.package import package
 from pipeline.seal import Seal
 from pipeline.snapshot_builder import build_seal
 from schemas.errors import SettingsError

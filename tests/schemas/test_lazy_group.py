@@ -7,9 +7,10 @@ import sys
 
 import pytest
 
+from pipeline.__main__ import COMMANDS
 from tests.support.processes import REPOSITORY
 
-ENGINES = ("polars", "duckdb", "sqlalchemy", "pyarrow", "scipy")
+ENGINES = ("numpy", "polars", "duckdb", "sqlalchemy", "pyarrow", "scipy")
 
 
 @pytest.mark.parametrize(
@@ -24,8 +25,7 @@ ENGINES = ("polars", "duckdb", "sqlalchemy", "pyarrow", "scipy")
         "datasets list",
         "datasets report",
         "pipeline",
-        "pipeline rules",
-        "pipeline reconcile",
+        *(f"pipeline {name}" for name in COMMANDS),
     ],
 )
 def test_help_loads_no_engine(words: str) -> None:

@@ -1,0 +1,191 @@
+"""``alpha-results rollback``, ``withdraw`` and ``restore``: decide by hand which snapshot of an alpha is served."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, replace
+from typing import TYPE_CHECKING
+
+import click
+import orjson
+
+from datasets.integrity import check_files, read_manifests
+from datasets.layout import DESCRIPTION, MANIFEST, snapshot_path
+from datasets.manifest import Manifest, named_by_content
+from datasets.pointer import Pointer, make_pointer
+from pipeline.housekeeping.command_line import json_option, opened, print_json, root_option
+from schemas.errors import AlphaNotPublished, SnapshotCorrupt
+from schemas.settings.options import switch_option
+from schemas.terminal import echo
+
+if TYPE_CHECKING:
+    from datasets.storage import Storage
+
+reason_option = click.option("--reason", help="Why; `show` prints it, with who and when.")
+
+
+@click.command()
+@click.argument("alpha")
+@click.option("--to", "snapshot", help="Snapshot to serve; by default the last one with other figures.")
+@reason_option
+@root_option
+@switch_option("single_writer")
+@json_option
+def rollback(
+    *, alpha: str, snapshot: str | None, reason: str | None, root: str, single_writer: bool, as_json: bool
+) -> None:
+    """Serve an earlier snapshot of ALPHA again: only the pointer moves, in one step.
+
+    Every file of it is compared with its digest first. What is rolled back from stays in the root, and its seal is
+    remembered: no build serves it again unless it is forced; a later seal is built and served as ever. From one build of a seal to another of the same seal, only that build is remembered.
+
+    Exit code: 0, 9 when there is no such alpha or snapshot, 3 while gc removes the snapshot or the alpha is withdrawn,
+    4 when it is not intact, 5 when the store is away.
+    """
+    from datasets.publication.decisions import author, roll_back
+    from datasets.publication.pointers import refuse_withdrawn, served
+
+    storage = opened(root, single_writer=single_writer)
+    by = author(reason)
+    current = served(storage, alpha)
+    if current is None:
+        raise AlphaNotPublished(f"{storage.address} publishes no alpha {alpha!r}")
+    refuse_withdrawn(current)
+    target = snapshot or _before(storage, current)
+    try:
+        pointer, manifest = _intact(storage, alpha, target)
+    except SnapshotCorrupt as error:
+        raise SnapshotCorrupt(f"{error}; {current.snapshot} stays served") from error
+    if pointer.is_withdrawn:
+        raise AlphaNotPublished(
+            f"{alpha}: snapshot {target} is empty, it stood for the alpha while that was withdrawn; "
+            f"`alpha-results withdraw {alpha}` takes it out of the service"
+        )
+    published = roll_back(storage, pointer, manifest, by)
+    if as_json:
+        print_json(asdict(published) | {"before": current.snapshot})
+    elif published.changed:
+        echo(f"{alpha}: serves snapshot {target} (sealed {pointer.sealed_at}) in place of {current.snapshot}")
+    else:
+        echo(f"{alpha}: unchanged, snapshot {target} is served already")
+
+
+@click.command("withdraw")
+@click.argument("alpha")
+@reason_option
+@root_option
+@switch_option("single_writer")
+@json_option
+def withdraw_command(
+    *, alpha: str, reason: str | None, root: str, single_writer: bool, as_json: bool
+) -> None:
+    """Serve nothing of ALPHA any more: it leaves the list, and every call on it is answered 404 within a poll.
+
+    No build brings it back, forced or not, of the same seal or a later one; `restore` does. gc removes its snapshots
+    once --grace has passed.
+
+    Exit code: 0, 9 when there is no such alpha, 4 when its pointer cannot be read, 5 when the store is away.
+    """
+    from datasets.publication.decisions import author, withdraw
+
+    published = withdraw(opened(root, single_writer=single_writer), alpha, author(reason))
+    if as_json:
+        print_json(asdict(published) | {"withdrawn": True})
+    elif published.changed:
+        echo(f"{alpha}: withdrawn; `alpha-results restore {alpha}` takes that back")
+    else:
+        echo(f"{alpha}: unchanged, it is withdrawn already")
+
+
+@click.command("restore")
+@click.argument("alpha")
+@reason_option
+@root_option
+@switch_option("single_writer")
+@json_option
+def restore_command(*, alpha: str, reason: str | None, root: str, single_writer: bool, as_json: bool) -> None:
+    """Take the withdrawal of ALPHA back: serve again what was served then.
+
+    When gc removed those files meanwhile, or one of them is damaged, the next build of a seal of ALPHA publishes it.
+
+    Exit code: 0, 9 when there is no such alpha, 3 while gc removes its files, 4 when its pointer cannot be read, 5 when
+    the store is away.
+    """
+    from datasets.publication.decisions import author, restore
+    from datasets.publication.pointers import served
+
+    storage = opened(root, single_writer=single_writer)
+    by = author(reason)
+    current = served(storage, alpha)
+    if current is None:
+        raise AlphaNotPublished(f"{storage.address} publishes no alpha {alpha!r}")
+    if not current.withdrawn:
+        if as_json:
+            print_json({"alpha_id": alpha, "snapshot": current.snapshot, "changed": False, "served": True})
+        else:
+            echo(f"{alpha}: unchanged, it is not withdrawn")
+        return
+    left = None
+    try:
+        left = _intact(storage, alpha, current.withdrawn)
+    except (AlphaNotPublished, SnapshotCorrupt) as error:
+        echo(f"note: {error}", err=True)
+    if left is not None and left[0].is_withdrawn:
+        left = None  # it was withdrawn when nothing of it was served
+    published = restore(storage, alpha, by, *(left or (None, None)))
+    if as_json:
+        print_json(asdict(published) | {"served": left is not None})
+    elif left is not None:
+        echo(f"{alpha}: restored, serves snapshot {published.snapshot} (sealed {left[0].sealed_at})")
+    else:
+        echo(f"{alpha}: restored; nothing is left to serve, build its seal")
+
+
+def _before(storage: Storage, current: Pointer) -> str:
+    """Return the snapshot that was served last before the current one, of those that hold other figures."""
+    earlier = [s for s in current.earlier if s not in (*current.removing, *current.rolled_back)]
+    earlier.sort(key=lambda snapshot: (current.earlier[snapshot].replaced_at, snapshot), reverse=True)
+    manifests = read_manifests(storage, current.alpha_id, earlier)
+    for snapshot in earlier:
+        manifest = manifests.get(snapshot)
+        if manifest is None or not manifest.kinds:
+            continue  # its files are gone, or it stood for a withdrawn alpha
+        # The same seal written by another version of a library is not another run, nor is one rolled back from before.
+        built_from = (manifest.seal_digest, manifest.schema_version)
+        same = built_from == (current.seal_digest, current.schema_version)
+        if not same and not current.was_rolled_back(*built_from):
+            return snapshot
+    raise AlphaNotPublished(
+        f"{current.alpha_id} has no earlier snapshot left to serve; build its seal instead"
+    )
+
+
+def _intact(storage: Storage, alpha: str, snapshot: str) -> tuple[Pointer, bytes]:
+    """Compare every file of a snapshot with its digest; return a pointer to it and the bytes of its manifest.
+
+    Raises AlphaNotPublished when the root has no such snapshot, SnapshotCorrupt when a file differs.
+    """
+    from datasets.headline import stored_headline
+
+    path = f"{snapshot_path(alpha, snapshot)}/{MANIFEST}"
+    try:
+        encoded = storage.read(path)
+    except FileNotFoundError:
+        raise AlphaNotPublished(
+            f"{alpha} has no snapshot {snapshot}; `alpha-results show {alpha}` lists those it has"
+        ) from None
+    manifest = Manifest.decode(encoded, path)
+    if not named_by_content(encoded, snapshot):
+        raise SnapshotCorrupt(f"snapshot {snapshot} is not intact: {path} is not what its id was made of")
+    faults = check_files(storage, manifest, alpha, snapshot)
+    if faults:
+        raise SnapshotCorrupt(f"snapshot {snapshot} is not intact: {faults[0].file} {faults[0].message}")
+    pointer = make_pointer(manifest, _description(storage, manifest))
+    return replace(pointer, headline=stored_headline(storage, manifest)), encoded
+
+
+def _description(storage: Storage, manifest: Manifest) -> dict[str, object] | None:
+    if "description" not in manifest.kinds:
+        return None
+    path = f"{snapshot_path(manifest.alpha_id, manifest.snapshot)}/{DESCRIPTION}"
+    description: dict[str, object] = orjson.loads(storage.read(path))
+    return description
