@@ -1,7 +1,7 @@
 """The comparison: `just bench` runs this.
 
-Each server in turn on loopback, the same alphas behind all of them, the same requests put to them. First the rows are
-compared; then every query is measured in its states, in rounds that go through all servers. Ratios come first.
+Every server serves the same alphas on loopback and gets the same requests. First their rows are compared; then each query is
+measured in its states, in rounds over all servers.
 """
 
 from __future__ import annotations
@@ -23,8 +23,9 @@ from typing import Any, Final
 import click
 from rich.console import Console
 
-from benchmarks import further, paired, report
+from benchmarks import further, report
 from benchmarks.alphas import prepare
+from benchmarks.alternating import hits_beside_constant
 from benchmarks.load import Connection, LoadFailed
 from benchmarks.measure import Plan, bodies, turn
 from benchmarks.same_rows import RowsDiffer, require_same
@@ -32,8 +33,6 @@ from benchmarks.servers import (
     REPOSITORY,
     Constant,
     Datasette,
-    Earlier,
-    Granian,
     Ours,
     Postgres,
     PythonPeer,
@@ -46,7 +45,6 @@ _HERE: Final = Path(__file__).resolve().parent
 _PACKAGES: Final = {
     "alpha-results": ("duckdb", "litestar", "uvicorn", "uvloop", "polars", "orjson"),
     "constant": ("litestar", "uvicorn", "uvloop"),
-    "constant, Granian": ("granian", "uvloop"),
     "PostgreSQL": ("asyncpg", "starlette", "uvicorn", "uvloop"),
     "Polars": ("fastapi", "polars", "uvicorn", "uvloop"),
     "Polars, tuned": ("fastapi", "polars", "uvicorn", "uvloop"),
@@ -56,7 +54,7 @@ _PACKAGES: Final = {
     "ROAPI": ("roapi",),
     "Datasette": ("datasette",),
 }
-"""Server -> packages whose versions are told."""
+"""Server -> packages whose versions are reported."""
 
 
 _PYTHON_PEERS: Final = (
@@ -64,15 +62,15 @@ _PYTHON_PEERS: Final = (
     (
         "Polars, tuned",
         "frames_tuned",
-        "the same with a frame for each week, answered on the event loop; Q1 alone",
+        "the same with a frame for each week, on the event loop; Q1 only",
     ),
     ("DuckDB", "duckdb_files", "FastAPI with DuckDB over Parquet files"),
-    ("chDB", "clickhouse", "FastAPI with ClickHouse within the process, everything in sorted tables"),
+    ("chDB", "clickhouse", "FastAPI with ClickHouse in the process, sorted tables"),
     ("pandas", "pandas_files", "FastAPI with pandas reading Parquet files"),
 )
 """Name, module of benchmarks.peers, what it is."""
 _ONLY: Final = {"frames_tuned": frozenset({"Q1"})}
-"""Module -> queries it answers otherwise than another peer does."""
+"""Module -> the only queries it answers."""
 
 
 @click.command()
@@ -81,26 +79,21 @@ _ONLY: Final = {"frames_tuned": frozenset({"Q1"})}
     type=click.Path(exists=True, file_okay=False, path_type=Path),
     help="Run to clone; by default one is simulated.",
 )
-@click.option(
-    "--quick", is_flag=True, help="A short look: one round, runs of one second; nothing is written but --out."
-)
+@click.option("--quick", is_flag=True, help="One round, runs of one second; writes only --out.")
 @click.option("--seconds", type=float, default=2.0, show_default=True, help="Each run of wrk.")
 @click.option(
-    "--rounds", type=click.IntRange(min=1), help="Turns of each server; 2 by default, 1 with --quick."
+    "--rounds", type=click.IntRange(min=1), help="Rounds over all servers; 2 by default, 1 with --quick."
 )
 @click.option(
-    "--earlier",
-    type=click.Path(exists=True, file_okay=False, path_type=Path),
-    help="Another checkout of this project, with its own environment: driven by turns with this one, as a ratio.",
+    "--servers", default="", help="Only servers whose names contain one of these words, separated by commas."
 )
-@click.option("--servers", default="", help="Only these, as words of their names separated by commas.")
 @click.option("--queries", default="", help="Only these, separated by commas: Q1,Q4.")
 @click.option(
     "--further/--no-further",
     "further_ones",
     default=True,
     show_default=True,
-    help="A larger catalogue, two workers, memory; never with --quick.",
+    help="Also measure a larger catalogue, two workers, memory and more; never with --quick.",
 )
 @click.option("--alphas", type=int, default=20, show_default=True, help="Clones of the run.")
 @click.option(
@@ -108,13 +101,13 @@ _ONLY: Final = {"frames_tuned": frozenset({"Q1"})}
     type=int,
     default=10_000,
     show_default=True,
-    help="Alphas in the catalogue, the clones among them.",
+    help="Alphas in the catalogue, including the clones.",
 )
 @click.option(
     "--folder",
     type=click.Path(path_type=Path),
     default=REPOSITORY / ".bench",
-    help="Where data is kept between runs.",
+    help="Folder for data that is kept between runs.",
 )
 @click.option(
     "--out",
@@ -127,7 +120,6 @@ def main(
     quick: bool,
     seconds: float,
     rounds: int | None,
-    earlier: Path | None,
     servers: str,
     queries: str,
     further_ones: bool,
@@ -136,12 +128,12 @@ def main(
     folder: Path,
     out: Path | None,
 ) -> None:
-    """Measure the service beside what a user would pick instead."""
+    """Measure the service beside the alternatives."""
     if quick:
         seconds = 1.0
     if shutil.which("wrk") is None:
         raise click.ClickException("wrk is not installed: `apt-get install wrk`")
-    # Ended from outside, it ends what it started: a server that is left keeps its lock, and the next run is refused.
+    # On SIGTERM stop the servers too: one left running keeps its lock, and the next run would be refused.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     rounds = rounds or (1 if quick else 2)
     begin = time.monotonic()
@@ -151,24 +143,19 @@ def main(
         screen.print(f"[dim]{time.monotonic() - begin:6.0f} s[/]  {line}", highlight=False)
 
     data = prepare(folder.resolve(), seal=seal, alphas=alphas, pointers=pointers, tell=tell)
-    asked = tuple(query for query in QUERIES if not queries or query in queries.split(","))
-    plan = Plan(Workload(data, alphas), asked, seconds, tell, restarts=1 if quick else 100)
+    chosen = tuple(query for query in QUERIES if not queries or query in queries.split(","))
+    plan = Plan(Workload(data, alphas), chosen, seconds, tell, restarts=1 if quick else 100)
     ours = Ours(data / "root")
     tell("our answers, to compare with")
     answers = bodies(ours, plan, data / "bodies")
     entered = _entrants(data, ours, tell, servers)
-    before = [] if earlier is None else [Earlier(earlier, data / "root")]
-    turns = []
-    for server in before:
-        _check(server, answers, tell)
-        turns = paired.measure(ours, server, plan, rounds * paired.PAIRS)
     loads = _rounds(entered, answers, plan, rounds)
     floors = [server for server in entered if type(server) is Constant]
-    beside = paired.beside(ours, floors[0], plan, rounds) if floors and ours in entered else []
+    beside = hits_beside_constant(ours, floors[0], plan, rounds) if floors and ours in entered else {}
     try:
         beyond = further.measure(data, plan, rounds) if further_ones and not quick else {}
-    except LoadFailed as error:  # an hour's comparison is not thrown away for what comes after it
-        tell(f"what a comparison does not show was not measured: {error}")
+    except LoadFailed as error:  # keep the comparison, which took long
+        tell(f"further measurements failed: {error}")
         beyond = {}
     results = {
         "taken": dt.datetime.now(dt.UTC).isoformat(timespec="minutes"),
@@ -182,18 +169,17 @@ def main(
         "rounds": rounds,
         "machine": machine(),
         "versions": versions(entered),
-        "servers": {server.name: server.about for server in [*entered, *before]},
-        "sizes": {query: len(found[0][1]) for query, found in answers.items()},
+        "servers": {server.name: server.about for server in entered},
+        "sizes": {query: len(pairs[0][1]) for query, pairs in answers.items()},
         "loads": loads,
         "beside": beside,
-        "earlier": turns,
         "further": beyond,
     }
-    _tell_results(results, None if quick else _HERE / "results.json", out)
+    _publish(results, None if quick else _HERE / "results.json", out)
 
 
-def _tell_results(results: dict[str, Any], kept: Path | None, out: Path | None) -> None:
-    """Print the results and write them: to the file asked for, else with the page and the plot beside it."""
+def _publish(results: dict[str, Any], kept: Path | None, out: Path | None) -> None:
+    """Print the results and write them to `out`, or by default to results.json with page and plot."""
     report.show(results, Console(width=None if sys.stdout.isatty() else 140))
     target = out if out is not None else kept
     if target is not None:
@@ -205,7 +191,7 @@ def _tell_results(results: dict[str, Any], kept: Path | None, out: Path | None) 
 def _rounds(
     entered: Sequence[Server], answers: dict[str, list[tuple[Ask, bytes]]], plan: Plan, rounds: int
 ) -> list[dict[str, Any]]:
-    """Compare the rows, then have every server take its turn in each round."""
+    """Compare the rows, then measure every server in each round."""
     loads: list[dict[str, Any]] = []
     try:
         for server in entered:
@@ -222,32 +208,33 @@ def _rounds(
 
 
 def _entrants(data: Path, ours: Ours, tell: Any, words: str) -> list[Server]:
-    """Return the servers asked for; a database is filled only when it is one of them."""
+    """Return the selected servers, with their databases filled."""
     wanted = [word.strip().lower() for word in words.split(",") if word.strip()]
 
-    def asked(name: str) -> bool:
+    def selected(name: str) -> bool:
         return not wanted or any(word in name.lower() for word in wanted)
 
-    found: list[Server] = []
-    if asked(ours.name):
-        found.append(ours)
-    found += [floor(data / "bodies") for floor in (Constant, Granian) if asked(floor.name)]
-    if asked(Postgres.name):
+    servers: list[Server] = []
+    if selected(ours.name):
+        servers.append(ours)
+    if selected(Constant.name):
+        servers.append(Constant(data / "bodies"))
+    if selected(Postgres.name):
         tell("filling PostgreSQL")
-        found.append(Postgres(data / "peers"))
+        servers.append(Postgres(data / "peers"))
     for name, module, about in _PYTHON_PEERS:
-        if asked(name):
-            found.append(PythonPeer(name, module, about, data / "peers", _ONLY.get(module)))
-    if asked(Roapi.name):
-        found.append(Roapi(data / "peers", data))
-    if asked(Datasette.name):
-        tell("filling SQLite, unless an earlier run did")
-        found.append(Datasette(data / "peers", data))
-    return found
+        if selected(name):
+            servers.append(PythonPeer(name, module, about, data / "peers", _ONLY.get(module)))
+    if selected(Roapi.name):
+        servers.append(Roapi(data / "peers", data))
+    if selected(Datasette.name):
+        tell("filling SQLite, unless it is filled already")
+        servers.append(Datasette(data / "peers", data))
+    return servers
 
 
 def _check(server: Server, answers: dict[str, list[tuple[Ask, bytes]]], tell: Any) -> None:
-    """Have a peer answer what we answered, and compare the rows."""
+    """Send a peer the requests that ours answered, and compare the rows."""
     with server.running() as up:
         connection = Connection(up.port, up.headers)
         compared = 0
@@ -266,7 +253,7 @@ def _check(server: Server, answers: dict[str, list[tuple[Ask, bytes]]], tell: An
 
 
 def machine() -> dict[str, Any]:
-    """Return what the figures were taken on."""
+    """Describe the machine."""
     text = Path("/proc/cpuinfo").read_text()
     model = next(
         (line.partition(":")[2].strip() for line in text.splitlines() if line.startswith("model name")), ""
@@ -282,25 +269,25 @@ def machine() -> dict[str, Any]:
 
 
 def versions(entered: Sequence[Server]) -> dict[str, str]:
-    """Return the versions of everything that took part."""
-    found = {"Python": platform.python_version()}
+    """Return the versions of all software involved."""
+    known = {"Python": platform.python_version()}
     for package in dict.fromkeys(package for server in entered for package in _PACKAGES[server.name]):
-        found[package] = importlib.metadata.version(package)
+        known[package] = importlib.metadata.version(package)
     shown = subprocess.run(["wrk", "--version"], capture_output=True, text=True, check=False).stdout.split()
-    found["wrk"] = shown[1].removeprefix("debian/") if len(shown) > 1 else "of unknown version"
+    known["wrk"] = shown[1].removeprefix("debian/") if len(shown) > 1 else "of unknown version"
     for server in entered:
         if isinstance(server, Postgres):
-            found["PostgreSQL"] = server.version()
+            known["PostgreSQL"] = server.version()
     commit = subprocess.run(
         ["git", "rev-parse", "--short", "HEAD"], cwd=REPOSITORY, capture_output=True, text=True, check=False
     )
     if not commit.returncode:
-        found["alpha-results"] = commit.stdout.strip()
-    return found
+        known["alpha-results"] = commit.stdout.strip()
+    return known
 
 
 def _shown(arguments: Sequence[str]) -> list[str]:
-    """Leave the folders of this machine out of what is written down."""
+    """Return the arguments with paths reduced to their last part."""
     return [Path(argument).name if "/" in argument else argument for argument in arguments]
 
 

@@ -1,4 +1,4 @@
-"""What the comparison does not show: a larger catalogue, a second worker, a restart, and memory under random pages."""
+"""Measurements beside the comparison: a larger catalogue, a second worker, a restart, memory under random pages."""
 
 from __future__ import annotations
 
@@ -30,23 +30,23 @@ from benchmarks.workload import Ask, Workload
 from tests.support.seals import make_seal
 
 MEMORY: Final = 500_000_000
-"""Configured bound of the memory run, small enough to be reached."""
+"""Memory bound of the memory run, small enough to be reached."""
 ALLOWED_BESIDE: Final = 300_000_000
 HOUR: Final = 18_000
-"""Requests of an hour at the five a second a key has by default."""
+"""Requests in an hour at a key's default of five a second."""
 _MEMORY_S: Final = 60
-"""When the memory run ends, however many of the hour's requests were answered."""
+"""Longest duration of the memory run."""
 _WORKER_QUERIES: Final = ("Q1", "Q5")
-"""A page of little work, and one that is computed."""
+"""A cheap page and a computed one."""
 _BATCH: Final = 400
 _TABLE_ROUNDS: Final = 7
 _RESTART_QUERIES: Final = ("Q1", "Q3", "Q4")
-"""Of three tables, each of which an alpha is asked for after a restart."""
+"""One query for each of three tables."""
 
 
 def measure(data: Path, plan: Plan, rounds: int) -> dict[str, Any]:
-    """Measure all of them."""
-    found = {
+    """Measure all of them; two workers only where there is a Redis server."""
+    figures = {
         "catalogue": catalogue(data, plan, rounds),
         "restart": restart(data, plan),
         "memory": memory(data, plan),
@@ -59,12 +59,12 @@ def measure(data: Path, plan: Plan, rounds: int) -> dict[str, Any]:
     if binary is None:
         plan.tell("no redis-server: two workers are left out")
     else:
-        found["workers"], found["worker_memory"] = workers(data, plan, rounds, binary)
-    return found
+        figures["workers"], figures["worker_memory"] = workers(data, plan, rounds, binary)
+    return figures
 
 
 def catalogue(data: Path, plan: Plan, rounds: int) -> dict[str, Any]:
-    """Return the p50 of Q1 in milliseconds, one connection, with ten alphas in the root and with all pointers."""
+    """Return the p50 of Q1 in milliseconds at one connection, with ten alphas in the root and with all."""
     spent: dict[str, list[float]] = {"few": [], "root": []}
     few = len(list((data / "few" / "catalog").iterdir()))
     for round_ in range(rounds):
@@ -86,7 +86,7 @@ def catalogue(data: Path, plan: Plan, rounds: int) -> dict[str, Any]:
 
 
 def batches(plan: Plan) -> dict[str, Any]:
-    """Return how many small runs a batch publishes a minute, as many builds at a time as there are cores."""
+    """Return how many small runs a batch publishes a minute, with one build per core."""
     jobs = len(os.sched_getaffinity(0))
     plan.tell(f"a batch of {_BATCH} small runs")
     with tempfile.TemporaryDirectory() as name:
@@ -100,7 +100,7 @@ def batches(plan: Plan) -> dict[str, Any]:
 def restart(data: Path, plan: Plan) -> dict[str, Any]:
     """Return the milliseconds of the first request for each alpha after a restart, and of later ones.
 
-    The alphas were all asked for before; the second process is asked when it has come to rest.
+    A first process answers requests for all alphas; the measured one starts with its row tables, and is idle first.
     """
     plan.tell("a restart")
     ours, alphas = Ours(data / "root"), plan.workload.alphas
@@ -110,25 +110,25 @@ def restart(data: Path, plan: Plan) -> dict[str, Any]:
     with ours.running() as up:
         for requests in asks.values():
             _warm(up, (Request(ask.path) for ask in requests), 8 * alphas)
-    found = {}
+    times = {}
     for query, requests in asks.items():
         with ours.running() as up:
             begin = time.monotonic()
             up.settle(60.0)
             rest = time.monotonic() - begin
-            # Later ones as the first: a core that was at rest before each request answers more slowly than one at work.
+            # Both with an idle core before each request, which answers more slowly than a busy one.
             first = _each(ours, up, itertools.islice(requests, alphas))
             warm = _each(ours, up, itertools.islice(requests, 8 * alphas))[alphas:]
-        found[query] = {
+        times[query] = {
             "first_ms": statistics.median(first),
             "warm_ms": statistics.median(warm),
             "rest_seconds": rest,
         }
-    return found
+    return times
 
 
 def _each(ours: Ours, up: Running, asks: Iterable[Ask]) -> list[float]:
-    """Return the milliseconds of each of some requests, the server asked for something else before."""
+    """Return the milliseconds of each request, with a probe before each."""
     with contextlib.closing(Connection(up.port, up.headers)) as connection:
         spent = []
         for ask in asks:
@@ -140,7 +140,7 @@ def _each(ours: Ours, up: Running, asks: Iterable[Ask]) -> list[float]:
 def workers(
     data: Path, plan: Plan, rounds: int, binary: str
 ) -> tuple[dict[str, dict[str, float]], dict[str, float]]:
-    """Return the requests a second of one worker and of two, both counting calls in Redis, at 16 connections; and their MB."""
+    """Return requests a second at 16 connections of one worker and of two, with limits in Redis; and their memory in MB."""
     rates: dict[str, dict[int, list[float]]] = {query: {1: [], 2: []} for query in _WORKER_QUERIES}
     memory: dict[int, list[float]] = {1: [], 2: []}
     with _running_redis(binary) as url:
@@ -151,14 +151,14 @@ def workers(
                         plan.tell(f"round {round_ + 1}: workers {count}, {query}")
                         asks = plan.workload.distinct(query, f"workers {round_} {count}")
                         requests = (Request(ask.path) for ask in asks)
-                        # A connection belongs to one worker: the load itself warms both.
+                        # A connection belongs to one worker, so only a load of many warms both.
                         _drive(up, list(itertools.islice(requests, 60_000)), plan, 16)
                         up.settle()
                         listed = list(itertools.islice(requests, 60_000))
                         measured[count].append(_drive(up, listed, plan, 16).rate)
                     memory[count].append(up.shared_out())
-    found = {query: _medians(measured) for query, measured in rates.items()}
-    return found, _medians(memory)
+    medians = {query: _medians(measured) for query, measured in rates.items()}
+    return medians, _medians(memory)
 
 
 def _neighbours(plan: Plan) -> dict[str, Any]:
@@ -167,11 +167,11 @@ def _neighbours(plan: Plan) -> dict[str, Any]:
 
 
 def _medians(measured: dict[int, list[float]]) -> dict[str, float]:
-    return {str(count): statistics.median(found) for count, found in measured.items()}
+    return {str(count): statistics.median(values) for count, values in measured.items()}
 
 
 def memory(data: Path, plan: Plan) -> dict[str, Any]:
-    """Return the largest resident memory, in bytes, under random pages of everything, plain and compressed."""
+    """Return the peak resident memory in bytes under random pages of all tables, plain and compressed."""
     plan.tell(f"memory under random pages, {HOUR} or as many as {_MEMORY_S} s take")
     peak = [0.0]
     with Ours(data / "root", memory=MEMORY).running() as up:
@@ -206,7 +206,7 @@ def memory(data: Path, plan: Plan) -> dict[str, Any]:
 
 
 def _pages(workload: Workload) -> Iterator[Request]:
-    """Yield pages of every dataset of every alpha, at random."""
+    """Yield random pages of all tables of all alphas."""
     chance = random.Random("pages")
     books = ("long_short", "long_only")
     while True:
@@ -239,7 +239,7 @@ def _pages(workload: Workload) -> Iterator[Request]:
 
 
 def _warm(up: Running, requests: Iterator[Request], count: int) -> float:
-    """Ask until what is asked for is warm; return requests a second."""
+    """Send requests until their alphas are warm; return requests a second."""
     connection = Connection(up.port, up.headers)
     for request in itertools.islice(requests, count):
         connection.ask(request)
@@ -260,7 +260,7 @@ def _seconds(plan: Plan) -> float:
 
 
 def _redis() -> str | None:
-    """Return a Redis server of this machine: the system's, else the packaged one."""
+    """Return the path of the installed Redis server, else of the one packaged on PyPI."""
     system = shutil.which("redis-server")
     if system is not None:
         return system

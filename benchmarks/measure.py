@@ -1,4 +1,4 @@
-"""One server's turn: the states of its answers, one query after another."""
+"""Measure one server: every query in each of its states."""
 
 from __future__ import annotations
 
@@ -16,29 +16,29 @@ from benchmarks.workload import Ask, Workload
 
 CONNECTIONS: Final = (1, 16)
 _REPEATED: Final = 64
-"""Requests that are asked over and over in the state of hits."""
+"""Requests that are repeated in the state `hit`."""
 CODINGS: Final = {"gzip": "gzip", "any": "gzip, deflate, br, zstd"}
-"""State -> Accept-Encoding of the misses measured in it; what plain misses send is none."""
+"""State -> Accept-Encoding of its misses; plain misses send none."""
 _WARM_S: Final = 0.7
 _WARM_ROUNDS: Final = 8
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """How long, and what.
+    """Queries and durations of a comparison.
 
     Attributes
     ----------
     workload
         Makes the requests.
     queries
-        Asked for, of all there are.
+        Queries to measure.
     seconds
-        Each run of `wrk`.
+        Duration of each run of `wrk`.
     tell
-        Called with a line of progress.
+        Prints a line of progress.
     restarts
-        Fresh processes for the cold state at most; each server says how many it is worth.
+        Largest number of fresh processes for the state `cold`; each server has its own.
     """
 
     workload: Workload
@@ -49,15 +49,14 @@ class Plan:
 
 
 def turn(server: Server, plan: Plan, round_: int) -> list[dict[str, Any]]:
-    """Measure every state of every query a server answers, in fresh processes, and return one entry for each.
+    """Measure every state of every query that a server answers, and return an entry for each.
 
-    First touches come first, each alpha touched once by a process; alphas change between queries with each fresh
-    process. A server that holds everything in memory before it answers is touched by the process that stays for the
-    other states.
+    First requests come first: each alpha once per process, with queries rotating over the alphas in each fresh
+    process. A peer that loads everything before it answers uses one process for all states.
     """
     queries = [query for query in plan.queries if query in server.queries]
     first: dict[str, list[float]] = {query: [] for query in queries}
-    found: list[dict[str, Any]] = []
+    entries: list[dict[str, Any]] = []
     if isinstance(server, Ours):
         for restart in range(min(server.restarts, plan.restarts)):
             plan.tell(f"round {round_ + 1}: {server.name}, cold")
@@ -68,10 +67,10 @@ def turn(server: Server, plan: Plan, round_: int) -> list[dict[str, Any]]:
             _first_touches(server, up, plan, first, shift=round_)
         for query in queries:
             plan.tell(f"round {round_ + 1}: {server.name}, {query}")
-            found += [
+            entries += [
                 {"query": query, **entry} for entry in _warm(server, up, plan, query, f"round {round_}")
             ]
-    found += [
+    entries += [
         {
             "query": query,
             "state": "cold",
@@ -82,19 +81,19 @@ def turn(server: Server, plan: Plan, round_: int) -> list[dict[str, Any]]:
         for query, spent in first.items()
         if spent
     ]
-    return [{"server": server.name, "round": round_, **entry} for entry in found]
+    return [{"server": server.name, "round": round_, **entry} for entry in entries]
 
 
 def _first_touches(
     server: Server, up: Running, plan: Plan, first: dict[str, list[float]], *, shift: int
 ) -> None:
-    """Touch every alpha once, some by each query."""
+    """Request every alpha once, with the queries in rotation."""
     queries = [query for query in first if query != "Q8"]
     connection = Connection(up.port, up.headers)
     for number in range(plan.workload.alphas):
         query = queries[(number + shift) % len(queries)]
         ask = next(plan.workload.distinct(query, f"cold {shift}", [number]))
-        # A machine that has rested takes a millisecond to wake up, whoever it serves: that is not the alpha's doing.
+        # An idle machine takes a millisecond to wake up, which is not part of the answer.
         connection.ask(server.probe())
         first[query].append(connection.ask(server.request(ask))[1])
         up.settle(2.0, 0.04)
@@ -109,7 +108,7 @@ def _warm(server: Server, up: Running, plan: Plan, query: str, seed: str) -> lis
         asks = map(server.request, plan.workload.distinct(query, seed))
         rate = warm_up(server, up, plan, asks)
         for connections in CONNECTIONS:
-            # So long that each of several connections has a few answers of the slowest.
+            # Long enough for a few answers on each connection of the slowest server.
             seconds = max(plan.seconds, min(6.0, 2 * connections / rate))
             loads["miss", connections] = _drive_missing(up, asks, rate, connections, seconds)
         for state, accepted in CODINGS.items():
@@ -127,7 +126,7 @@ def _warm(server: Server, up: Running, plan: Plan, query: str, seed: str) -> lis
 
 
 def _compresses(up: Running, request: Request) -> bool:
-    """Return whether a server sends what it is asked for in a coding that the headers accept."""
+    """Return whether a server compresses its answer."""
     connection = Connection(up.port, up.headers)
     connection.ask(request)
     connection.close()
@@ -137,12 +136,12 @@ def _compresses(up: Running, request: Request) -> bool:
 def _drive_missing(
     up: Running, asks: Iterator[Request], rate: float, connections: int, seconds: float
 ) -> Load:
-    """Drive with requests never sent before; when they were too few, with others and more of them.
+    """Drive with new requests; when they run out, start over with more.
 
     Parameters
     ----------
     rate
-        Requests a second of one caller, as of :func:`warm_up`: it asked singly, and from a slower client.
+        Requests a second of a single caller, from :func:`warm_up`.
     """
     enough = int(rate * seconds * (4 if connections == 1 else 16)) + 500
     while True:
@@ -159,7 +158,7 @@ def _drive_missing(
 
 
 def ask_again(server: Server, up: Running, plan: Plan, query: str) -> list[Request]:
-    """Ask what is asked over and over in the state of hits, twice, and return it."""
+    """Send the requests of the state `hit` twice, and return them."""
     asks = plan.workload.distinct(query, "hit")
     count = plan.workload.pages * plan.workload.alphas if query == "Q7" else _REPEATED
     requests = [server.request(ask) for ask in itertools.islice(asks, count)]
@@ -172,7 +171,7 @@ def ask_again(server: Server, up: Running, plan: Plan, query: str) -> list[Reque
 
 
 def warm_up(server: Server, up: Running, plan: Plan, asks: Any) -> float:
-    """Ask for a while, so that whatever the server warms is warm; return requests a second of the quickest at its end."""
+    """Send requests until the server is warm; return requests a second by the fastest answer at the end."""
     connection = Connection(up.port, up.headers)
     least = plan.workload.alphas * _WARM_ROUNDS if isinstance(server, Ours) else 3
     begin = time.monotonic()
@@ -183,7 +182,7 @@ def warm_up(server: Server, up: Running, plan: Plan, asks: Any) -> float:
             break
     connection.close()
     up.settle()
-    # What was warmed beside the requests counts from here; a connection left idle may have been closed meanwhile.
+    # The server may have closed the idle connection meanwhile.
     connection = Connection(up.port, up.headers)
     late = [connection.ask(next(asks))[1] for _ in range(min(20, len(spent)))]
     connection.close()
@@ -191,21 +190,21 @@ def warm_up(server: Server, up: Running, plan: Plan, asks: Any) -> float:
 
 
 def _drive_again(up: Running, requests: Sequence[Request], plan: Plan, connections: int) -> Load:
-    """Drive with requests asked over and over."""
+    """Drive with repeated requests."""
     return drive(
         up.port, requests, connections=connections, seconds=plan.seconds, headers=up.headers, again=True
     )
 
 
 def bodies(ours: Ours, plan: Plan, folder: Path, asks: int = 2) -> dict[str, list[tuple[Ask, bytes]]]:
-    """Return a few requests of each query with our answers, one of which is kept in a folder for the floor."""
+    """Return a few requests of each query with our answers, and write one per query to a folder for the constant server."""
     folder.mkdir(parents=True, exist_ok=True)
-    found: dict[str, list[tuple[Ask, bytes]]] = {}
+    answers: dict[str, list[tuple[Ask, bytes]]] = {}
     with ours.running() as up:
         connection = Connection(up.port, up.headers)
         for query in plan.queries:
             chosen = list(itertools.islice(plan.workload.distinct(query, "rows"), asks))
-            found[query] = [(ask, connection.ask(ours.request(ask))[0]) for ask in chosen]
-            (folder / query).write_bytes(found[query][0][1])
+            answers[query] = [(ask, connection.ask(ours.request(ask))[0]) for ask in chosen]
+            (folder / query).write_bytes(answers[query][0][1])
         connection.close()
-    return found
+    return answers

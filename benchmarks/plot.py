@@ -1,4 +1,4 @@
-"""The plot of the comparison: a panel for each query, a bar for each server."""
+"""The plot of the comparison: a panel per query, a bar per server."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 import matplotlib as mpl
 
-from benchmarks.report import FLOOR, OURS, Figures
+from benchmarks.ratios import FLOOR, OURS, Figures
 from benchmarks.workload import QUERIES
 
 mpl.use("agg")
@@ -28,7 +28,7 @@ def draw(results: dict[str, Any], file: Path) -> None:
         panel.set_axis_off()
     canvas.subplots_adjust(left=0.11, right=0.985, top=0.93, bottom=0.015, wspace=0.3, hspace=0.32)
     canvas.suptitle(
-        f"Answers a second at 16 connections: {OURS} with keys, limits and totals; its peers bare",
+        f"Answers a second at 16 connections: {OURS} with keys, limits and totals; peers without",
         fontsize=13,
         color=_INK,
     )
@@ -48,7 +48,7 @@ def _panel(panel: Any, figures: Figures, query: str) -> None:
     shown = [(name, value / scale, colour) for name, value, colour in bars if value is not None]
     names = [name for name, *_ in shown]
     panel.barh(names, [value for _, value, _ in shown], color=[colour for *_, colour in shown], height=0.72)
-    # As much room in every panel, however many servers answer the query.
+    # Bars of the same height in every panel.
     panel.set_ylim(len(figures.peers) + 1.6, -0.6)
     floor = figures.of(FLOOR, query, "constant", 16, field)
     most = max([value for _, value, _ in shown] + ([floor / scale] if floor else []), default=1.0)

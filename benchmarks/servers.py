@@ -1,11 +1,10 @@
-"""The servers of the comparison: how each is started on loopback, and how a request is put to it."""
+"""The servers of the comparison: how each is started on loopback, and how it takes a request."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
 import importlib.metadata
-import json
 import os
 import pwd
 import shutil
@@ -34,7 +33,7 @@ _RATE: Final = "per_second=10000000,per_minute=100000000,per_day=1000000000,mont
 
 @dataclass(frozen=True, slots=True)
 class Running:
-    """A server that answers.
+    """A server that is up.
 
     Attributes
     ----------
@@ -51,11 +50,11 @@ class Running:
     headers: dict[str, str]
 
     def resident(self) -> float:
-        """Return the resident memory of all its processes in MB, pages they share counted once for each."""
+        """Return the resident memory of all its processes in MB; shared pages count once per process."""
         return sum(memory_kb(pid, "status", "VmRSS:") for pid in family(self.pid)) * 1024 / 1e6
 
     def shared_out(self) -> float:
-        """Return the memory of all its processes in MB, pages they share counted once, those of files left out."""
+        """Return the memory of all its processes in MB; shared pages count once, mapped files not at all."""
         fields = ("Pss_Anon:", "Pss_Shmem:")
         return (
             sum(memory_kb(pid, "smaps_rollup", field) for pid in family(self.pid) for field in fields)
@@ -68,11 +67,11 @@ class Running:
         return sum(cpu_seconds(pid) for pid in family(self.pid))
 
     def busy(self) -> float:
-        """Return the CPU seconds of the threads that there are, to the nanosecond; of ended ones nothing is known."""
+        """Return the CPU seconds of all live threads, in nanosecond resolution; ended threads are not included."""
         return sum(map(busy_seconds, family(self.pid)))
 
     def settle(self, most_s: float = 20.0, step_s: float = 0.25) -> None:
-        """Wait until it is at rest: what it does beside requests is not to be measured with the next ones."""
+        """Wait until it is idle, so that background work does not count with the next requests."""
         end = time.monotonic() + most_s
         while time.monotonic() < end:
             before = self.cpu()
@@ -93,32 +92,27 @@ class Server:
     """Fresh processes a round for the cold state."""
 
     def command(self, port: int) -> list[str]:
-        """Return what starts it."""
+        """Return the command that starts it."""
         raise NotImplementedError
 
     def environment(self) -> dict[str, str]:
-        """Return the environment variables it is given."""
+        """Return its environment variables."""
         return {}
 
     def headers(self) -> dict[str, str]:
-        """Return what every request carries."""
+        """Return the headers of every request."""
         return {}
 
     def request(self, ask: Ask) -> Request:
-        """Put a request the way this server reads it."""
+        """Return the request in the form this server takes."""
         return Request(ask.path)
 
     def probe(self) -> Request:
-        """Return what says whether it is ready."""
+        """Return a request that succeeds once it is ready."""
         return Request("/v1/alphas?limit=1")
 
-    @property
-    def folder(self) -> Path:
-        """Where it is started."""
-        return REPOSITORY
-
     def beside(self) -> contextlib.AbstractContextManager[object]:
-        """Run what it needs besides its own process."""
+        """Run the other processes it needs."""
         return contextlib.nullcontext()
 
     @contextlib.contextmanager
@@ -130,7 +124,7 @@ class Server:
         with self.beside(), tempfile.TemporaryFile() as log:
             process = subprocess.Popen(
                 self.command(port),
-                cwd=self.folder,
+                cwd=REPOSITORY,
                 env={**os.environ, "PYTHONPATH": str(REPOSITORY), **self.environment()},
                 stdout=log,
                 stderr=log,
@@ -168,28 +162,23 @@ class Server:
 
 
 class Ours(Server):
-    """The server of this project as it is shipped: keys, limits, totals, envelope and warnings are on."""
+    """The server of the project with default settings: keys, limits, totals, envelope and warnings."""
 
     name = "alpha-results"
     about = "`python -m serve run`: key, limits, totals, envelope, warnings"
     queries = frozenset(QUERIES)
     restarts = 3
-    store_suffix = ".access.sqlite3"
 
     def __init__(self, root: Path, *, workers: int = 1, redis: str | None = None, memory: int = 0) -> None:
         self.root = root
-        self.store = root.with_name(f"{root.name}{self.store_suffix}")
+        self.store = root.with_name(f"{root.name}.access.sqlite3")
         self._workers, self._redis, self._memory = workers, redis, memory
         self.rows: Path | None = None
-        """Folder of row tables that one process leaves to the next; by default each begins with an empty one."""
+        """Folder of row tables shared by successive processes; by default each starts with an empty one."""
         self._rows = ""
         for file in root.parent.glob(self.store.name + "*"):
             file.unlink()
-        self._token = self._issue()
-
-    def _issue(self) -> str:
-        """Issue a key that may read everything but raw books, under limits it cannot reach."""
-        return _token(self.root, self.store)
+        self._token = _token(self.root, self.store)
 
     def command(self, port: int) -> list[str]:
         """Return the public command."""
@@ -198,7 +187,7 @@ class Ours(Server):
         return command + (["--memory-bytes", str(self._memory)] if self._memory else [])
 
     def environment(self) -> dict[str, str]:
-        """Return where row tables are, and where the limiter is, when it is shared."""
+        """Return the folder of row tables and, for several workers, the address of Redis."""
         rows = {"ALPHA_RESULTS_ROWS": self._rows}
         return rows if self._redis is None else {**rows, "ALPHA_RESULTS_REDIS": self._redis}
 
@@ -215,78 +204,9 @@ class Ours(Server):
         return {"authorization": f"Bearer {self._token}"}
 
 
-class Earlier(Ours):
-    """The server of another checkout of this project, with the environment of that checkout (`uv sync --all-extras` in it), on the same root.
-
-    Parameters
-    ----------
-    checkout
-        Its folder.
-    root
-        The datasets root, which both read.
-    """
-
-    name = "earlier"
-    store_suffix = ".earlier.sqlite3"
-
-    def __init__(self, checkout: Path, root: Path) -> None:
-        self._checkout = checkout.resolve()
-        self._python = self._checkout / ".venv" / "bin" / "python"
-        if not self._python.exists():
-            raise LoadFailed(f"{checkout} has no environment: run `uv sync --all-extras` in it")
-        self.about = f"the same at {_commit(self._checkout)}"
-        super().__init__(root)
-
-    def _serve(self) -> list[str]:
-        return [str(self._python), "-m", "serve"]
-
-    def command(self, port: int) -> list[str]:
-        """Return the public command of that checkout."""
-        return [*self._serve(), *super().command(port)[3:]]
-
-    def environment(self) -> dict[str, str]:
-        """Return what makes that checkout's own code the one that runs, beside this one."""
-        counted = self.store.with_suffix(".limits.sqlite3")
-        own = {"PYTHONPATH": str(self._checkout), "ALPHA_RESULTS_LIMITS_STATE": str(counted)}
-        return {**super().environment(), **own}
-
-    @property
-    def folder(self) -> Path:
-        """Where it is started."""
-        return self._checkout
-
-    def _issue(self) -> str:
-        """Issue a key by that checkout's own commands."""
-        owner = ["--access", str(self.store), "--json"]
-        opened = ("--ceiling-endpoints", "all")
-        self._run("accounts", "create", "--email", "benchmark@example.org", *opened, *owner)
-        told = self._run(
-            *("keys", "issue", "--account", "benchmark@example.org", "--name", "benchmark"),
-            *("--endpoints", "all", "--alphas", "all", "--runs", "all", "--rate", _RATE),
-            *owner,
-        )
-        return str(json.loads(told)["token"])
-
-    def _run(self, *arguments: str) -> str:
-        done = subprocess.run(
-            [*self._serve(), *arguments],
-            cwd=self._checkout,
-            env={**os.environ, "PYTHONPATH": str(self._checkout)},
-            check=True,
-            capture_output=True,
-            text=True,
-        )
-        return done.stdout
-
-
-def _commit(checkout: Path) -> str:
-    done = subprocess.run(
-        ["git", "rev-parse", "--short", "HEAD"], cwd=checkout, check=True, capture_output=True, text=True
-    )
-    return done.stdout.strip()
-
-
 def _token(root: Path, store: Path) -> str:
+    """Issue a key that may read everything but raw books, with limits out of reach."""
+
     async def issue() -> str:
         settings = AccessSettings.from_environment({}, str(root), {"store": str(store)})
         async with open_administration(settings, "benchmark") as acts:
@@ -305,11 +225,11 @@ class PythonPeer(Server):
     Parameters
     ----------
     name, module, about
-        What it is.
+        Name, module under `benchmarks.peers`, one line for the report.
     data
         Folder of the peers' Parquet files.
     only
-        Queries it is asked; None stands for all that peers answer.
+        Queries it answers; None means all that peers answer.
     """
 
     def __init__(
@@ -326,7 +246,7 @@ class PythonPeer(Server):
 
 
 class Constant(PythonPeer):
-    """The floor: bodies given at the start."""
+    """The floor: constant bodies, loaded at start."""
 
     name = "constant"
     about = "Litestar answering a constant body"
@@ -340,14 +260,6 @@ class Constant(PythonPeer):
     def probe(self) -> Request:
         """Return one of the bodies."""
         return Request(f"/{self._first}")
-
-
-class Granian(Constant):
-    """The floor of another server: the same bodies, from Rust by its own interface."""
-
-    name = "constant, Granian"
-    about = "Granian answering a constant body by RSGI, without a framework"
-    module = "constant_granian"
 
 
 class Postgres(Server):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
 from pathlib import Path
 
 import orjson
@@ -12,8 +11,8 @@ import pytest
 
 import datasets
 from benchmarks.alphas import alpha_id, prepare
+from benchmarks.alternating import rate_ratio
 from benchmarks.same_rows import RowsDiffer, require_same
-from benchmarks.turns import compare, medians, rate_beside
 from benchmarks.whole_tables import ratios_of, whole_tables
 from benchmarks.workload import Ask, Workload
 from tests.support.seals import make_seal
@@ -108,47 +107,21 @@ def test_every_reader_of_a_whole_table_gets_the_same_values(data: Path) -> None:
     assert len(list(ratios_of(found))) == 2
 
 
-def test_two_servers_are_asked_by_turns_and_each_begins_half_of_them() -> None:
+def test_processor_time_per_answer_is_compared_by_medians_of_alternating_requests() -> None:
     order: list[str] = []
 
     class Up:
-        def __init__(self, name: str, took: float, spent: float) -> None:
-            self.name, self.took, self.spent, self.used, self.left = name, took, spent, 0.0, 5
-
-        def cpu(self) -> float:
-            return self.used
-
-        def turn(self) -> float:
-            if self.left == 0:
-                raise StopIteration
-            self.left -= 1
-            order.append(self.name)
-            self.used += self.spent
-            return self.took * (1 + len(order) / 1000)  # the machine is a little slower from turn to turn
-
-    now, then = Up("now", 3.0, 1.0), Up("then", 2.0, 4.0)
-    found = compare([(now, now.turn), (then, then.turn)], 60.0)
-    assert order == ["then", "now", "now", "then"] * 2 + ["then", "now"]
-    assert found == {"time": pytest.approx(1.5, rel=0.01), "processor": 0.25}
-    slower = {"time": 2.0, "processor": 0.75}
-    entry = {"query": "Q1", "state": "miss", "pairs": [found, slower, slower]}
-    assert list(medians([entry])) == [("Q1", "miss", "time", 2.0), ("Q1", "miss", "processor", 0.75)]
-
-
-def test_what_one_server_spends_on_two_kinds_of_answers_is_told_apart() -> None:
-    class Up:
-        used = 0.0
+        def __init__(self, name: str, spent: list[float]) -> None:
+            self.name, self.spent, self.used = name, iter(spent), 0.0
 
         def busy(self) -> float:
             return self.used
 
-    up = Up()
+        def ask(self) -> None:
+            self.used += next(self.spent)
+            order.append(self.name)
 
-    def answers(spent: list[float]) -> Iterator[float]:
-        for seconds in spent:
-            up.used += seconds
-            yield 1.0
-
-    gzip, plain = answers([0.2, 0.2, 9.0]), answers([0.1, 0.1, 0.1])
-    found = rate_beside((up, gzip.__next__), (up, plain.__next__), 60.0)
-    assert found == pytest.approx(0.5), "half as many in gzip, one slow answer or not"
+    hit, floor = Up("hit", [0.2, 0.2, 9.0]), Up("floor", [0.1, 0.1, 0.1])
+    ratio = rate_ratio((hit, hit.ask), (floor, floor.ask), 60.0)
+    assert ratio == pytest.approx(0.5), "half as many, in spite of one slow answer"
+    assert order == ["floor", "hit", "hit", "floor", "floor", "hit"]
