@@ -9,8 +9,7 @@ from schemas.endpoint import Endpoint, Shape
 from schemas.endpoints import ENDPOINTS
 from schemas.error_codes import ERROR_CODES
 from schemas.field import Field, FieldType
-from schemas.objects import FULL_ROW, PAYLOADS
-from schemas.objects.meta import META
+from schemas.meta import META
 from schemas.parameters import ALPHA_PATH, LIMIT, OFFSET, SNAPSHOT, Parameter, ParameterKind
 from schemas.rows import ROWS
 from schemas.tables import PUBLISHED_TABLES
@@ -98,17 +97,20 @@ def client_declarations() -> str:
     ]
     lines += [f"    {entry.id!r}: Endpoint({_facts(entry, table)})," for entry in ENDPOINTS.values()]
     lines += ["}", "", "ROWS: dict[str, tuple[Column, ...]] = {"]
-    for model in dict.fromkeys(_row_models()):
-        lines.append(f"    {model!r}: (")
-        lines += [f"        Column({_column(name, field)})," for name, field in _columns("", PAYLOADS[model])]
+    collections = [entry for entry in ENDPOINTS.values() if entry.shape is Shape.COLLECTION]
+    for name, row in {row.name: row for entry in collections for row in entry.payloads}.items():
+        lines.append(f"    {name!r}: (")
+        lines += [f"        Column({_column(column, field)})," for column, field in _columns("", row)]
         lines.append("    ),")
     lines += ["}", "", "STORED_COLUMNS: dict[str, tuple[str, ...]] = {"]
     for stored_table in dict.fromkeys(filter(None, map(_table, ENDPOINTS.values()))):
         stored = tuple(column.name for column in PUBLISHED_TABLES[stored_table].stored_columns)
         lines.append(f"    {stored_table!r}: {stored!r},")
     lines += ["}", "", "MOMENTS: dict[str, dict[str, str]] = {"]
-    named = {entry.row: PAYLOADS[entry.row] for entry in ENDPOINTS.values()}
-    named |= {model: PAYLOADS[model] for model in FULL_ROW.values()}
+    named = {entry.row: entry.payload for entry in ENDPOINTS.values()}
+    named |= {
+        entry.full_payload.name: entry.full_payload for entry in ENDPOINTS.values() if entry.full_payload
+    }
     named |= {f"meta {name}": field for name, field in META.items()}
     for name, payload in named.items():
         found = {path: _MOMENTS[field.type] for path, field in payload.walk() if field.type in _MOMENTS}
@@ -218,7 +220,7 @@ def _facts(endpoint: Endpoint, table: Mapping[str, str]) -> str:
     facts: tuple[Any, ...] = (
         endpoint.path,
         endpoint.row,
-        FULL_ROW.get(endpoint.row, ""),
+        endpoint.full_payload.name if endpoint.full_payload else "",
         endpoint.shape is Shape.COLLECTION,
         endpoint.shape is not Shape.BARE,
         SNAPSHOT in endpoint.parameters,
@@ -242,14 +244,6 @@ def _table(endpoint: Endpoint) -> str:
     stored = None if model is None else model.table
     by_window = {"from", "to"} <= {x.name for x in endpoint.query}
     return stored.name if stored and by_window and endpoint.datasets == (stored.name,) else ""
-
-
-def _row_models() -> Iterator[str]:
-    for endpoint in ENDPOINTS.values():
-        if endpoint.shape is Shape.COLLECTION:
-            yield endpoint.row
-            if endpoint.row in FULL_ROW:
-                yield FULL_ROW[endpoint.row]
 
 
 def _columns(prefix: str, field: Field) -> Iterator[tuple[str, Field]]:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
+from schemas.field import Field
 from schemas.limits import LIMIT_WINDOWS
 from schemas.parameters import SNAPSHOT, Parameter
 
@@ -38,12 +39,16 @@ class Endpoint:
         Template below the host, with ``{placeholders}``.
     summary
         One line for the documents.
-    row
-        Name of the row or object model in :mod:`schemas.rows` or :mod:`schemas.objects`.
+    payload
+        The object it answers with, or one row of its collection.
     shape
         The envelope around it.
     parameters
         Path and query parameters, in the order they are documented.
+    full_payload
+        The row served in place of `payload` with ``fields=all``; None where there is no such choice.
+    meta
+        Members of `meta` of its own, beside those that follow from its sort (:func:`schemas.meta.make_meta`).
     errors
         Codes of its own, beside those every route of its sort shares (see `all_errors`).
     datasets
@@ -59,15 +64,27 @@ class Endpoint:
     id: str
     path: str
     summary: str
-    row: str
+    payload: Field
     shape: Shape = Shape.COLLECTION
     parameters: tuple[Parameter, ...] = ()
+    full_payload: Field | None = None
+    meta: tuple[Field, ...] = ()
     errors: tuple[str, ...] = ()
     datasets: tuple[str, ...] = ()
     allow_list: AllowListScope = AllowListScope.NONE
     public: bool = False
     admin: bool = False
     shared: bool = False
+
+    @property
+    def row(self) -> str:
+        """The name of the payload."""
+        return self.payload.name
+
+    @property
+    def payloads(self) -> tuple[Field, ...]:
+        """The payload, and the one served with ``fields=all`` where there is one."""
+        return (self.payload,) if self.full_payload is None else (self.payload, self.full_payload)
 
     @property
     def query(self) -> tuple[Parameter, ...]:

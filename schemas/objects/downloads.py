@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from schemas.field import Field, array, day, instant, record, text, whole
+from schemas.field import array, day, instant, record, text, whole
 from schemas.tables import PUBLISHED_TABLES
 from schemas.units import Type, Unit
 
@@ -66,5 +66,3 @@ TABLE_DOWNLOAD: Final = record(
     _DIGEST,
     model="TableDownload",
 )
-
-DOWNLOADS: Final[tuple[Field, ...]] = (TABLE_FILE, TABLE_DOWNLOAD)

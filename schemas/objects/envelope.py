@@ -47,6 +47,7 @@ WARNINGS: Final = (
     array("notices", "Present only when there is such a thing to know.", NOTICE, optional=True, minimum=1),
 )
 
+SOURCE: Final = text("source", "Where the content was read.")
 REQUEST_ID: Final = text("request_id", "Names the request: quote it to the operator. Also in `X-Request-Id`.")
 
 _AVAILABLE: Final = texts("available", "The names that would be accepted.")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from schemas.field import Field, array, flag, instant, mapping, number, record, text, texts, whole
+from schemas.field import array, flag, instant, mapping, number, record, text, texts, whole
 from schemas.metrics.headline import IN_METRICS
 from schemas.metrics.statistic import Checked
 from schemas.parameters import CURSOR
@@ -137,5 +137,3 @@ SNAPSHOT_COMPARISON: Final = record(
     mapping("withheld", "What is null above, and why; empty when nothing is.", text("", "The reason.")),
     model="SnapshotComparison",
 )
-
-HISTORY: Final[tuple[Field, ...]] = (CHANGE, KEPT_SNAPSHOT, SNAPSHOT_COMPARISON)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from schemas.field import Field, anything, array, day, flag, instant, number, record, text, whole
+from schemas.field import anything, array, day, flag, instant, number, record, text, whole
 from schemas.kinds import KINDS, REQUIRED_KINDS
 from schemas.objects.keys import REGISTRY_VERSION
 from schemas.tables.sealed_metrics import RECONCILIATIONS, SCOPES
@@ -144,5 +144,3 @@ READINESS: Final = record(
     flag("description", "Whether a written description was sealed."),
     model="Readiness",
 )
-
-OPERATIONS: Final[tuple[Field, ...]] = (HEALTH, SOURCE_DOWNLOAD, ADMIN_ALPHA, READINESS)

@@ -257,5 +257,3 @@ CONTRIBUTION: Final = record(
     ),
     model="Contribution",
 )
-
-PEERS: Final[tuple[Field, ...]] = (NEIGHBOUR, CORRELATIONS, CONTRIBUTION)

@@ -7,9 +7,8 @@ from typing import Any, Final
 
 from schemas.endpoint import Endpoint
 from schemas.endpoints import ENDPOINTS, registry_version
-from schemas.objects import FULL_ROW, PAYLOADS
+from schemas.meta import META
 from schemas.objects.envelope import PAGINATION
-from schemas.objects.meta import META
 from schemas.openapi.headers import header_definitions
 from schemas.openapi.json_schema import Schema, definitions
 from schemas.openapi.parameters import parameter_objects, refused_parameters
@@ -131,8 +130,7 @@ def endpoint_group(endpoint: Endpoint) -> str:
 
 def component_schemas() -> dict[str, Schema]:
     """Return every definition the operations refer to, by name: payloads, envelopes, errors."""
-    served = [PAYLOADS[endpoint.row] for endpoint in ENDPOINTS.values()]
-    served += [PAYLOADS[FULL_ROW[e.row]] for e in ENDPOINTS.values() if e.row in FULL_ROW]
+    served = [payload for endpoint in ENDPOINTS.values() for payload in endpoint.payloads]
     found: dict[str, Schema] = {}
     for field in (PAGINATION, *served, *META.values()):
         for model, schema in definitions(field):

@@ -8,10 +8,9 @@ from typing import Any, Final
 
 from schemas.endpoint import Endpoint, Shape
 from schemas.field import Field, FieldType
-from schemas.objects import FULL_ROW, PAYLOADS
+from schemas.meta import META
 from schemas.objects.downloads import PARQUET
 from schemas.objects.envelope import PAGINATION
-from schemas.objects.meta import META
 from schemas.parameters import CURSOR, DOC, FIELDS
 from schemas.warning_codes import CODES
 
@@ -96,7 +95,7 @@ def make_example(field: Field, *, whole: bool = False) -> Any:
 
 def answer_examples(endpoint: Endpoint) -> dict[str, Any]:
     """Return the examples of an endpoint's 200 by name: one, or one for each choice of `fields`."""
-    payload = PAYLOADS[endpoint.row]
+    payload = endpoint.payload
     if endpoint.shape is Shape.BARE:
         return _named("answer", make_example(payload, whole=True))
     meta = META[endpoint.id]
@@ -107,15 +106,13 @@ def answer_examples(endpoint: Endpoint) -> dict[str, Any]:
         return _named(
             "answer", {"data": make_example(bare, whole=True), "meta": make_example(meta, whole=True)}
         )
-    rows = {"answer": endpoint.row}
-    if endpoint.row in FULL_ROW:
-        rows = dict(
-            zip([name for name, _ in FIELDS.choices], [endpoint.row, FULL_ROW[endpoint.row]], strict=True)
-        )
+    rows = {"answer": payload}
+    if endpoint.full_payload is not None:
+        rows = dict(zip([name for name, _ in FIELDS.choices], endpoint.payloads, strict=True))
     found: dict[str, Any] = {}
     for name, row in rows.items():
         page = {
-            "data": [make_example(PAYLOADS[row], whole=True)],
+            "data": [make_example(row, whole=True)],
             "pagination": {**make_example(PAGINATION), "limit": 100, "returned": 1, "total": 1},
             "meta": make_example(meta, whole=True) | ({FIELDS.name: name} if len(rows) > 1 else {}),
         }

@@ -10,9 +10,8 @@ from schemas.endpoint import Endpoint, Shape
 from schemas.endpoints import ENDPOINTS
 from schemas.error_codes import CONNECTION_ERRORS, ERROR_CODES, LINK_ERRORS
 from schemas.field import Field
-from schemas.objects import FULL_ROW, PAYLOADS
+from schemas.meta import META
 from schemas.objects.envelope import PAGINATION, error_object
-from schemas.objects.meta import META
 from schemas.openapi.examples import answer_examples, make_example
 from schemas.openapi.headers import response_headers
 from schemas.openapi.json_schema import Schema, make_schema, reference
@@ -77,12 +76,12 @@ def shared_responses() -> dict[str, Schema]:
 def payload_schema(endpoint: Endpoint) -> Schema:
     """Return the schema of the body of a 200."""
     if endpoint.shape is Shape.BARE:
-        return reference(PAYLOADS[endpoint.row].model)
+        return reference(endpoint.payload.model)
     meta = META[endpoint.id]
     if endpoint.shape is Shape.OBJECT:
-        return _closed(data=reference(PAYLOADS[endpoint.row].model), meta=make_schema(meta))
-    if endpoint.row not in FULL_ROW:
-        return _page(endpoint.row, meta)
+        return _closed(data=reference(endpoint.payload.model), meta=make_schema(meta))
+    if endpoint.full_payload is None:
+        return _page(endpoint.payload, meta)
     # No answer keeps both; tools that tell alternatives apart by their own members alone would doubt it of a oneOf.
     return {"anyOf": [reference(name) for name in page_schemas(endpoint)]}
 
@@ -92,13 +91,13 @@ def page_schemas(endpoint: Endpoint) -> dict[str, Schema]:
 
     They differ in what `meta.fields` says: a client that was made from the document knows by it which row it has.
     """
-    if endpoint.row not in FULL_ROW:
+    if endpoint.full_payload is None:
         return {}
     found = {}
-    for (_, fields), row in zip(FIELDS.choices, (endpoint.row, FULL_ROW[endpoint.row]), strict=True):
+    for (_, fields), row in zip(FIELDS.choices, endpoint.payloads, strict=True):
         meta = META[endpoint.id]
         shown = [replace(x, vocabulary=(fields,)) if x.name == FIELDS.name else x for x in meta.fields]
-        found[f"{PAYLOADS[row].model}Page"] = _page(row, replace(meta, fields=tuple(shown)))
+        found[f"{row.model}Page"] = _page(row, replace(meta, fields=tuple(shown)))
     return found
 
 
@@ -113,8 +112,8 @@ def error_examples() -> dict[str, Schema]:
     return {code: {"summary": code, "value": error_example(code)} for code in _OF_OPERATIONS}
 
 
-def _page(row: str, meta: Field) -> Schema:
-    rows = {"type": "array", "maxItems": MAX_PAGE, "items": reference(PAYLOADS[row].model)}
+def _page(row: Field, meta: Field) -> Schema:
+    rows = {"type": "array", "maxItems": MAX_PAGE, "items": reference(row.model)}
     return _closed(data=rows, pagination=reference(PAGINATION.model), meta=make_schema(meta))
 
 
@@ -129,7 +128,7 @@ def _closed(**members: Schema) -> Schema:
 
 def _success(endpoint: Endpoint) -> Schema:
     return {
-        "description": PAYLOADS[endpoint.row].meaning,
+        "description": endpoint.payload.meaning,
         "headers": response_headers(endpoint, 200),
         "content": {_JSON: {"schema": payload_schema(endpoint), "examples": answer_examples(endpoint)}},
     }

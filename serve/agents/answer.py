@@ -8,7 +8,6 @@ from typing import Any, Final
 import orjson
 
 from schemas.endpoints import ENDPOINTS
-from schemas.objects import PAYLOADS
 from schemas.units import Unit
 
 MAX_BYTES: Final = 8192
@@ -23,7 +22,7 @@ _SHORT: Final = 200
 def units_of(endpoint: str, data: Any) -> dict[str, str]:
     """Return member -> unit of the numbers in an answer of an endpoint, as they are declared."""
     present = set(_names(data))
-    declared = PAYLOADS[ENDPOINTS[endpoint].row].walk()
+    declared = ENDPOINTS[endpoint].payload.walk()
     return {
         field.name: field.unit_text or field.unit.value
         for _, field in declared

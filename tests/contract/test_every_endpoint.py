@@ -6,7 +6,6 @@ import pytest
 
 from schemas.endpoint import Endpoint, Shape
 from schemas.endpoints import ENDPOINTS
-from schemas.objects import PAYLOADS
 from serve.app import ROUTES
 from tests.contract.cases import CASES, COLLECTIONS, OF_AN_ALPHA, asked, every
 from tests.support.contract_app import FULL, ContractApp
@@ -33,7 +32,7 @@ def test_an_endpoint_answers_with_its_payload(api: ContractApp, endpoint: Endpoi
     if endpoint.shape is Shape.COLLECTION:
         assert list(body) == ["data", "pagination", "meta"]
         assert body["data"], "the case asks for rows that are there"
-        declared = [field.name for field in PAYLOADS[endpoint.row].fields]
+        declared = [field.name for field in endpoint.payload.fields]
         for row in body["data"]:
             assert [name for name in declared if name in row] == list(row), "members in their declared order"
         defaults = {p.name: p.default for p in endpoint.query}
@@ -41,9 +40,9 @@ def test_an_endpoint_answers_with_its_payload(api: ContractApp, endpoint: Endpoi
         assert body["pagination"]["offset"] == 0
     elif endpoint.shape is Shape.OBJECT:
         assert list(body) == ["data", "meta"]
-        assert list(body["data"]) == [f.name for f in PAYLOADS[endpoint.row].fields if f.name in body["data"]]
+        assert list(body["data"]) == [f.name for f in endpoint.payload.fields if f.name in body["data"]]
     else:
-        fields = PAYLOADS[endpoint.row].fields
+        fields = endpoint.payload.fields
         assert list(body) == [field.name for field in fields if field.name in body or not field.optional]
 
 

@@ -9,8 +9,7 @@ import pytest
 
 from schemas.endpoint import Endpoint
 from schemas.endpoints import ENDPOINTS
-from schemas.objects import PAYLOADS
-from schemas.objects.meta import META
+from schemas.meta import META
 from tests.contract.cases import CASES, WINDOWED, asked, every
 from tests.support.contract_app import FULL, ContractApp
 
@@ -215,7 +214,7 @@ def test_the_panel_and_the_cross_section_agree(api: ContractApp) -> None:
 
 
 def test_each_figure_of_a_benchmark_says_which_price_it_is_of() -> None:
-    row, summary = PAYLOADS["benchmark"], META["benchmarks.daily"]["summary"]
+    row, summary = ENDPOINTS["benchmarks.daily"].payload, META["benchmarks.daily"]["summary"]
     for name in ("period_return", "cumulative_return", "drawdown_pct"):
         assert "return_basis" in row[name].meaning
     assert "return_basis" in summary["total_return"].meaning

@@ -32,7 +32,7 @@ EXAMPLES = {
     "limit": Example("a limit on calls", 1),
     "backend": Example("a storage backend", 1),
     "column": Example("a column", 1),
-    "endpoint": Example("an endpoint", 4),
+    "endpoint": Example("an endpoint", 2),
     "metric": Example("a metric", 3),
 }
 
