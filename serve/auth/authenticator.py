@@ -13,15 +13,7 @@ from schemas.endpoint import Endpoint
 from schemas.errors import ApiError, StorageUnavailable
 from schemas.extras import extra
 from schemas.limits import LIMIT_WINDOWS
-from serve.auth.caller import (
-    Caller,
-    KeyRow,
-    LinkHolder,
-    caller_with,
-    endpoint_not_allowed,
-    key_row,
-    make_link_holder,
-)
+from serve.auth.caller import Caller, KeyUse, Rights, rights_of
 from serve.auth.client_address import UNKNOWN, IPAddress, address_allowed, client_address
 from serve.auth.limits import Limiter
 from serve.auth.limits.clocks import wall_us
@@ -199,9 +191,8 @@ class Authenticator:
                 {"window": refused.name, "limit": limit},
                 answered,
             )
-        caller = caller_with(record)(status, address, answered)
-        if endpoint.id not in caller.callable_ids:
-            raise endpoint_not_allowed(endpoint, answered)
+        caller = Caller.admit(record, status, address, answered)
+        caller.require_call(endpoint, answered)
         return caller
 
     async def _verified(self, token: Token) -> KeyRecord:
@@ -236,8 +227,8 @@ class Authenticator:
 
     async def link_holder(
         self, key_id: str, text: str, signature: str, client: str | None, headers: Mapping[bytes, bytes]
-    ) -> LinkHolder:
-        """Return what the key of a link may read now; the link is not counted, the call that made it was.
+    ) -> Rights:
+        """Return what the key of a link may do now; the link is not counted, the call that made it was.
 
         Raises
         ------
@@ -254,7 +245,7 @@ class Authenticator:
         refusal = _refusal(record, self._address(client, headers))
         if refusal is not None:
             raise refusal
-        return make_link_holder(record)
+        return rights_of(record)
 
     async def _read(
         self, act: Callable[Concatenate[Repository, P], T], *args: P.args, **kwargs: P.kwargs
@@ -271,24 +262,24 @@ class Authenticator:
             return {}  # the refusal stands without them
         return rate_headers(record.rate, status)
 
-    async def inventory(self, account_id: str) -> list[KeyRow]:
+    async def inventory(self, account_id: str) -> list[KeyUse]:
         """Return the keys of an account that are not revoked, newest first; empty for an unknown account."""
         return await self._rows(await self._read(Repository.keys, account_id))
 
-    async def key(self, key_id: str) -> KeyRow | None:
+    async def key(self, key_id: str) -> KeyUse | None:
         """Return one key, revoked ones included; None when there is none."""
         if not could_be_id(key_id):
             return None  # nor may PostgreSQL be asked for every text
         record = await self._read(Repository.key, key_id)
         return None if record is None else (await self._rows([record]))[0]
 
-    async def _rows(self, records: Sequence[KeyRecord]) -> list[KeyRow]:
+    async def _rows(self, records: Sequence[KeyRecord]) -> list[KeyUse]:
         try:
             statuses = await self._limiter.status([(record.id, record.rate) for record in records])
         except StorageUnavailable as error:
             raise self._unavailable(LIMITER, error) from error
         return [
-            key_row(record, status.usage(record.rate), self._shape.mask(record.id))
+            KeyUse(rights_of(record), status.usage(record.rate), self._shape.mask(record.id))
             for record, status in zip(records, statuses, strict=True)
         ]
 

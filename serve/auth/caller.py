@@ -1,4 +1,4 @@
-"""What the application learns of a key: of an admitted call, of a signed link, and for an inventory.
+"""What a key may do: of an admitted call, of a signed link, and for an inventory.
 
 Lists are clamped to the ceiling of the key's account, and administrative ids are taken from those who are not administrators.
 """
@@ -6,10 +6,9 @@ Lists are clamped to the ceiling of the key's account, and administrative ids ar
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from datetime import datetime
-from functools import lru_cache, partial
-from typing import Any
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, NamedTuple
 
 from schemas.endpoint import AllowListScope, Endpoint
 from schemas.endpoints import ADMIN_IDS, ENDPOINTS
@@ -19,68 +18,55 @@ from serve.auth.client_address import UNKNOWN, IPAddress
 from serve.auth.limits.policy import RateLimit, Usage
 from serve.auth.limits.sliding_window import LimitStatus
 from serve.auth.store.repository import KeyRecord
-from serve.auth.store.tables import Role, instant
+from serve.auth.store.tables import Role
 
 
 @dataclass(slots=True)
-class Caller:
-    """An admitted call: the key, its owner, what it may do and what it has used.
+class Rights:
+    """What a key may do, by its record and that of its account.
 
-    Not to be changed; freezing it would cost every call more than recognising its key's record does.
+    Not to be changed; freezing it would cost every call more than reading the key's record does.
 
     Attributes
     ----------
-    key_id, key_name, user_id, email, role, is_admin
-        Identity of the key and of its owner, read from the store for this very call.
+    record
+        The key and its owner, as stored.
     endpoints, alphas, runs
         Allow-lists in force: the key's clamped to its account's ceiling.
-    expose_raw
-        Whether fields and books of the unconditioned signal are visible.
-    rate_limit, status
-        The envelope, and where the key stands in it with this call counted.
     callable_ids
         The registry ids in force; administrative ones for administrators only.
-    address
-        The caller's behind the trusted proxies, None when none could be read.
-    headers
-        ``X-RateLimit-*``, to be sent with whatever the answer is, errors included.
     """
 
-    key_id: str
-    key_name: str
-    user_id: str
-    email: str
-    role: str
-    is_admin: bool
+    record: KeyRecord
     endpoints: AllowList
     alphas: AllowList
     runs: AllowList
-    expose_raw: bool
-    rate_limit: RateLimit
     callable_ids: frozenset[str]
-    status: LimitStatus
-    address: IPAddress | None = None
-    headers: dict[str, str] = field(default_factory=dict)
 
     @property
-    def usage(self) -> Usage:
-        """What the key has used, this call counted."""
-        return self.status.usage(self.rate_limit)
+    def key_id(self) -> str:
+        """The key's id."""
+        return self.record.id
 
     @property
-    def ip(self) -> str:
-        """The caller's address as text, ``unknown`` when none could be read."""
-        return UNKNOWN if self.address is None else str(self.address)
+    def user_id(self) -> str:
+        """The id of the account that owns the key."""
+        return self.record.account_id
 
     @property
-    def callable_endpoints(self) -> list[str]:
-        """The registry ids in force, in the order of the registry; administrative ones for administrators only."""
-        return [name for name in ENDPOINTS if name in self.callable_ids]
+    def expose_raw(self) -> bool:
+        """Whether fields and books of the unconditioned signal are visible."""
+        return self.record.expose_raw
+
+    @property
+    def rate_limit(self) -> RateLimit:
+        """The envelope."""
+        return self.record.rate
 
     @property
     def allow(self) -> dict[str, dict[str, Any]]:
         """The `allow` object of the interface."""
-        return _allow(self.endpoints, self.alphas, self.runs)
+        return {name: getattr(self, name).to_json() for name in ("endpoints", "alphas", "runs")}
 
     def may_call(self, endpoint_id: str) -> bool:
         """Whether the endpoint is in the registry and in force for this key."""
@@ -94,149 +80,110 @@ class Caller:
         """Whether the key may read this alpha's data, whether or not it exists."""
         return self.runs.allows(alpha_id)
 
-    def require(self, endpoint: Endpoint, alpha_id: str) -> None:
+    def require_call(self, endpoint: Endpoint, headers: Mapping[str, str] | None = None) -> None:
+        """Raise the documented 403 unless the endpoint is in force for the key."""
+        if endpoint.id not in self.callable_ids:
+            details = {"endpoint": endpoint.id}
+            raise ApiError("endpoint_not_allowed", "This key may not call this endpoint.", details, headers)
+
+    def require_alpha(
+        self, endpoint: Endpoint, alpha_id: str, headers: Mapping[str, str] | None = None
+    ) -> None:
         """Raise the documented 403 unless the allow-list that guards `endpoint` has `alpha_id`.
 
         Nothing is looked up, so the answer is the same for an alpha that exists and one that does not.
         """
         if endpoint.allow_list is AllowListScope.ALPHAS and not self.may_read_alpha(alpha_id):
-            raise ApiError(
-                "alpha_not_allowed", "This key may not read that alpha's description.", headers=self.headers
-            )
+            message = "This key may not read that alpha's description."
+            raise ApiError("alpha_not_allowed", message, headers=headers)
         if endpoint.allow_list is AllowListScope.RUNS and not self.may_read_run(alpha_id):
-            raise run_not_allowed(self.headers)
+            raise ApiError("run_not_allowed", "This key may not read that alpha's data.", headers=headers)
 
 
-@dataclass(frozen=True, slots=True)
-class LinkHolder:
-    """The key whose call made a link, as it stands when the link is used; nothing is counted for it.
-
-    Attributes
-    ----------
-    key_id
-        Its id.
-    runs
-        Allow-list in force.
-    expose_raw
-        Whether it has raw-book access.
-    callable_ids
-        Endpoints in force.
-    """
-
-    key_id: str
-    runs: AllowList
-    expose_raw: bool
-    callable_ids: frozenset[str]
-
-    def require(self, endpoint: Endpoint, alpha_id: str) -> None:
-        """Raise the documented 403 unless the key may still call the endpoint that signs such links, of this alpha."""
-        if endpoint.id not in self.callable_ids:
-            raise endpoint_not_allowed(endpoint)
-        if not self.runs.allows(alpha_id):
-            raise run_not_allowed()
-
-
-@dataclass(frozen=True, slots=True)
-class KeyRow:
-    """One key as inventories show it; it never holds a secret or a digest.
+@dataclass(slots=True)
+class Caller(Rights):
+    """An admitted call: what its key may do and what it has used, read from the store for this very call.
 
     Attributes
     ----------
     status
-        ``active``, ``suspended`` or, on the administrative route only, ``revoked``.
-    allow
-        The `allow` object of the interface: clamped to the owner's ceiling as it is now.
-    user_id, email, role, account_active
-        The owner.
-    expires_at, created_at
-        In UTC; None means no expiry.
+        Where the key stands in its envelope, with this call counted.
+    address
+        The caller's behind the trusted proxies, None when none could be read.
+    headers
+        ``X-RateLimit-*``, to be sent with whatever the answer is, errors included.
     """
 
-    key_id: str
-    display_prefix: str
-    name: str
-    status: str
-    user_id: str
-    email: str
-    role: str
-    account_active: bool
-    allow: dict[str, dict[str, Any]]
-    expose_raw: bool
-    rate_limit: RateLimit
+    status: LimitStatus
+    address: IPAddress | None
+    headers: dict[str, str]
+
+    @classmethod
+    def admit(
+        cls, record: KeyRecord, status: LimitStatus, address: IPAddress | None, headers: dict[str, str]
+    ) -> Caller:
+        """Return the caller of a key whose call was counted."""
+        rights = rights_of(record)
+        return cls(
+            record,
+            rights.endpoints,
+            rights.alphas,
+            rights.runs,
+            rights.callable_ids,
+            status,
+            address,
+            headers,
+        )
+
+    @property
+    def usage(self) -> Usage:
+        """What the key has used, this call counted."""
+        return self.status.usage(self.rate_limit)
+
+    @property
+    def ip(self) -> str:
+        """The caller's address as text, ``unknown`` when none could be read."""
+        return UNKNOWN if self.address is None else str(self.address)
+
+    @property
+    def callable_endpoints(self) -> list[str]:
+        """The registry ids in force, in the order of the registry."""
+        return [name for name in ENDPOINTS if name in self.callable_ids]
+
+    def require(self, endpoint: Endpoint, alpha_id: str) -> None:
+        """Raise as :meth:`require_alpha`, with the headers of this call."""
+        self.require_alpha(endpoint, alpha_id, self.headers)
+
+
+class KeyUse(NamedTuple):
+    """One key as inventories show it; neither the secret nor the digest is shown.
+
+    Attributes
+    ----------
+    rights
+        What it may do.
+    usage
+        What it has used.
+    display_prefix
+        The start of its token.
+    """
+
+    rights: Rights
     usage: Usage
-    expires_at: datetime | None
-    created_at: datetime
-
-
-def endpoint_not_allowed(endpoint: Endpoint, headers: Mapping[str, str] | None = None) -> ApiError:
-    """Return the refusal of an endpoint that a key's grants do not name."""
-    return ApiError(
-        "endpoint_not_allowed", "This key may not call this endpoint.", {"endpoint": endpoint.id}, headers
-    )
-
-
-def run_not_allowed(headers: Mapping[str, str] | None = None) -> ApiError:
-    """Return the refusal of an alpha whose data a key may not read, whether or not it exists."""
-    return ApiError("run_not_allowed", "This key may not read that alpha's data.", headers=headers)
-
-
-def endpoints_in_force(record: KeyRecord) -> AllowList:
-    """Return the endpoint list of a key under its account's ceiling and role."""
-    clamped = clamp(record.endpoints, record.ceiling_endpoints)
-    return clamped if record.role == Role.ADMIN else clamped.without(ADMIN_IDS)
+    display_prefix: str
 
 
 @lru_cache(maxsize=1024)
-def caller_with(record: KeyRecord) -> partial[Caller]:
-    """Return a caller as far as it depends on nothing but the record: what is left is status, address and headers."""
-    return partial(
-        Caller,
-        record.id,
-        record.name,
-        record.account_id,
-        record.email,
-        record.role,
-        record.role == Role.ADMIN,
-        endpoints_in_force(record),
+def rights_of(record: KeyRecord) -> Rights:
+    """Return what a key may do."""
+    is_admin = record.role == Role.ADMIN
+    endpoints = clamp(record.endpoints, record.ceiling_endpoints)
+    if not is_admin:
+        endpoints = endpoints.without(ADMIN_IDS)
+    return Rights(
+        record,
+        endpoints,
         clamp(record.alphas, record.ceiling_alphas),
         clamp(record.runs, record.ceiling_runs),
-        record.expose_raw,
-        record.rate,
-        _callable_ids(record),
+        frozenset(x.id for x in ENDPOINTS.values() if (is_admin or not x.admin) and endpoints.allows(x.id)),
     )
-
-
-def make_link_holder(record: KeyRecord) -> LinkHolder:
-    """Return what a link made by a key may be used for, as the key stands now."""
-    runs = clamp(record.runs, record.ceiling_runs)
-    return LinkHolder(record.id, runs, record.expose_raw, _callable_ids(record))
-
-
-def key_row(record: KeyRecord, usage: Usage, display_prefix: str) -> KeyRow:
-    """Return a key as inventories show it."""
-    alphas, runs = clamp(record.alphas, record.ceiling_alphas), clamp(record.runs, record.ceiling_runs)
-    return KeyRow(
-        key_id=record.id,
-        display_prefix=display_prefix,
-        name=record.name,
-        status=record.status,
-        user_id=record.account_id,
-        email=record.email,
-        role=record.role,
-        account_active=record.account_active,
-        allow=_allow(endpoints_in_force(record), alphas, runs),
-        expose_raw=record.expose_raw,
-        rate_limit=record.rate,
-        usage=usage,
-        expires_at=None if record.expires_at is None else instant(record.expires_at),
-        created_at=instant(record.created_at),
-    )
-
-
-def _callable_ids(record: KeyRecord) -> frozenset[str]:
-    endpoints, is_admin = endpoints_in_force(record), record.role == Role.ADMIN
-    return frozenset(x.id for x in ENDPOINTS.values() if (is_admin or not x.admin) and endpoints.allows(x.id))
-
-
-def _allow(endpoints: AllowList, alphas: AllowList, runs: AllowList) -> dict[str, dict[str, Any]]:
-    return {"endpoints": endpoints.to_json(), "alphas": alphas.to_json(), "runs": runs.to_json()}

@@ -7,7 +7,9 @@ from typing import Any, Final
 
 from schemas.endpoints import registry_version
 from schemas.project import NAME
-from serve.auth.caller import KeyRow
+from serve.auth.caller import KeyUse
+from serve.auth.store.tables import Role
+from serve.auth.store.tables import instant as stored_instant
 from serve.http.answer import Bare, EndpointFunction, Page, Single
 from serve.http.request import Request
 from serve.pages.json import instant, instant_or_null, now
@@ -37,11 +39,11 @@ async def me(_: ServerState, request: Request) -> Single:
     return Single(
         {
             "key_id": caller.key_id,
-            "key_name": caller.key_name,
+            "key_name": caller.record.name,
             "user_id": caller.user_id,
-            "email": caller.email,
-            "role": caller.role,
-            "is_admin": caller.is_admin,
+            "email": caller.record.email,
+            "role": caller.record.role,
+            "is_admin": caller.record.role == Role.ADMIN,
             "allow": caller.allow,
             "field_policy": {"expose_raw_book": caller.expose_raw},
             "rate_limit": caller.rate_limit.to_json(),
@@ -56,31 +58,32 @@ async def me(_: ServerState, request: Request) -> Single:
 
 async def keys(service: ServerState, request: Request) -> Page:
     """List the keys of the caller's account, newest first."""
-    found = await service.access.inventory(request.caller.user_id)
-    rows = [inventory_row(key) for key in found]
+    rows = [inventory_row(key) for key in await service.access.inventory(request.caller.user_id)]
     return Page.of(rows, request.values, {"key_id": request.caller.key_id})
 
 
-def inventory_row(key: KeyRow) -> dict[str, Any]:
+def inventory_row(key: KeyUse) -> dict[str, Any]:
     """Show a key as inventories do: never its secret, nor anything derived from it."""
     return {
-        "key_id": key.key_id,
+        "key_id": key.rights.key_id,
         "display_prefix": key.display_prefix,
-        "name": key.name,
-        "status": key.status,
+        "name": key.rights.record.name,
+        "status": key.rights.record.status,
         **key_terms(key),
     }
 
 
-def key_terms(key: KeyRow) -> dict[str, Any]:
+def key_terms(key: KeyUse) -> dict[str, Any]:
     """Show what a key may do, what it has used and how long it lasts."""
+    rights, record = key.rights, key.rights.record
+    expires_at = None if record.expires_at is None else stored_instant(record.expires_at)
     return {
-        "allow": key.allow,
-        "field_policy": {"expose_raw_book": key.expose_raw},
-        "rate_limit": key.rate_limit.to_json(),
+        "allow": rights.allow,
+        "field_policy": {"expose_raw_book": rights.expose_raw},
+        "rate_limit": rights.rate_limit.to_json(),
         "usage": key.usage.to_json(),
-        "expires_at": instant_or_null(key.expires_at),
-        "created_at": instant(key.created_at),
+        "expires_at": instant_or_null(expires_at),
+        "created_at": instant(stored_instant(record.created_at)),
     }
 
 

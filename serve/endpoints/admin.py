@@ -83,17 +83,18 @@ async def usage(service: ServerState, request: Request) -> Single:
     key = await service.access.key(request.values["key_id"])
     if key is None:
         raise ApiError("key_not_found", "No key has this id.")
+    record = key.rights.record
     return Single(
         {
-            "key_id": key.key_id,
+            "key_id": record.id,
             "display_prefix": key.display_prefix,
-            "name": key.name,
-            "status": key.status,
+            "name": record.name,
+            "status": record.status,
             "owner": {
-                "user_id": key.user_id,
-                "email": key.email,
-                "role": key.role,
-                "active": key.account_active,
+                "user_id": record.account_id,
+                "email": record.email,
+                "role": record.role,
+                "active": record.account_active,
             },
             **key_terms(key),
         },

@@ -19,7 +19,7 @@ from polars.exceptions import PanicException
 from datasets.snapshot import Snapshot
 from schemas.endpoints import ENDPOINTS, readable_tables
 from schemas.errors import AlphaNotPublished, ApiError, SnapshotCorrupt, SnapshotNotKept
-from serve.auth.caller import LinkHolder
+from serve.auth.caller import Rights
 from serve.compute import CallerLeft
 from serve.downloads.files import opened, select_file
 from serve.downloads.links import PARQUET_TYPE, ArchiveLink, Signed, TableLink, signed_text
@@ -107,7 +107,8 @@ class Files:
         request.key_id = holder.key_id
         if signed.expires <= time.time():
             raise ApiError("link_expired", "This link has expired; ask for another.")
-        holder.require(endpoint, link.alpha)
+        holder.require_call(endpoint)
+        holder.require_alpha(endpoint, link.alpha)
         self._require_bytes(holder.key_id)
         with self._counted(holder.key_id):
             file = await self._service.compute(partial(self._opened, link, holder))
@@ -146,7 +147,7 @@ class Files:
             if not self._sending[key_id]:
                 del self._sending[key_id]
 
-    def _opened(self, link: TableLink | ArchiveLink, holder: LinkHolder) -> OpenFile:
+    def _opened(self, link: TableLink | ArchiveLink, holder: Rights) -> OpenFile:
         snapshot = self._snapshot(link)
         if isinstance(link, ArchiveLink):
             state, descriptor = self._service.source_downloads.open(snapshot)

@@ -17,6 +17,7 @@ from serve.auth.authenticator import Authenticator
 from serve.auth.caller import Caller
 from serve.auth.settings import AccessSettings
 from serve.auth.store.repository import Repository
+from serve.auth.store.tables import instant
 from serve.auth.tokens import TokenShape, new_token
 from tests.access.conftest import OWNER, Expire
 from tests.support.keys import bearer, credentials
@@ -62,8 +63,8 @@ async def test_an_admitted_call_knows_its_key_and_what_it_has_used(
     await administration.accounts.change(OWNER, ceiling_endpoints=",".join(META_IDS))
     token = await issue(administration)
     caller = await access.authorize(bearer(token), PEER, ME)
-    assert (caller.key_id, caller.key_name) == (key_id(token), "k")
-    assert (caller.user_id, caller.email, caller.role, caller.is_admin) == (owner.id, OWNER, "user", False)
+    assert (caller.key_id, caller.record.name) == (key_id(token), "k")
+    assert (caller.user_id, caller.record.email, caller.record.role) == (owner.id, OWNER, "user")
     assert caller.callable_endpoints == ["meta.health", "meta.me", "meta.keys"]
     assert sorted(caller.callable_endpoints) == sorted(META_IDS)
     assert caller.allow["alphas"] == caller.allow["runs"] == {"mode": "prefix", "prefixes": ["Test_"]}
@@ -177,7 +178,7 @@ async def test_administrative_routes_are_for_administrators_whatever_the_list_sa
         assert (await refusal(access, token, ENDPOINTS[name])).code == "endpoint_not_allowed"
     await administration.accounts.change(OWNER, admin=True)
     caller = await access.authorize(bearer(token), PEER, ENDPOINTS["admin.alphas.list"])
-    assert caller.is_admin
+    assert caller.record.role == "admin"
     assert caller.callable_endpoints == list(ENDPOINTS)
     assert not caller.may_call("no.such.endpoint")
 
@@ -279,7 +280,7 @@ async def test_asking_charges_nothing_and_agrees_with_what_is_enforced(
     for _ in range(3):
         caller = await access.authorize(bearer(token), PEER, ME)
     rows = await access.inventory(caller.user_id)
-    assert [row.key_id for row in rows] == [key_id(other), key_id(token)]
+    assert [row.rights.key_id for row in rows] == [key_id(other), key_id(token)]
     assert rows[1].usage.used[1:] == caller.usage.used[1:] == (3, 3, 3)
     assert rows[0].usage.used == (0, 0, 0, 0)
     assert rows[1].display_prefix == f"ar_live_{key_id(token)[:4]}"
@@ -296,16 +297,17 @@ async def test_a_key_row_shows_what_is_in_force_and_administrators_see_revoked_o
     )
     await administration.accounts.change(OWNER, ceiling_endpoints="meta.me", ceiling_alphas="list:Test_a")
     (row,) = await access.inventory((await administration.accounts.find(OWNER)).id)
-    assert row.allow["endpoints"] == {"mode": "list", "ids": ["meta.me"]}
-    assert row.allow["alphas"] == {"mode": "list", "ids": ["Test_a"]}
-    assert row.expose_raw is True
-    assert (row.status, row.email, row.account_active) == ("active", OWNER, True)
-    assert row.expires_at is not None
-    assert row.expires_at.isoformat() == "2999-01-31T10:00:00+00:00"
+    assert row.rights.allow["endpoints"] == {"mode": "list", "ids": ["meta.me"]}
+    assert row.rights.allow["alphas"] == {"mode": "list", "ids": ["Test_a"]}
+    assert row.rights.expose_raw is True
+    record = row.rights.record
+    assert (record.status, record.email, record.account_active) == ("active", OWNER, True)
+    assert record.expires_at is not None
+    assert instant(record.expires_at).isoformat() == "2999-01-31T10:00:00+00:00"
     await administration.keys.revoke(key_id(token))
     revoked = await access.key(key_id(token))
     assert revoked is not None
-    assert revoked.status == "revoked"
+    assert revoked.rights.record.status == "revoked"
 
 
 async def test_every_change_holds_from_the_next_call_on_every_worker(

@@ -21,7 +21,7 @@ import datasets
 from pipeline.snapshot_builder import build_seal
 from schemas.tables import PUBLISHED_TABLES
 from serve.auth.admin import open_administration
-from serve.auth.caller import make_link_holder
+from serve.auth.caller import rights_of
 from serve.endpoints import downloads, files
 from tests.support import contract_app
 from tests.support.application import running
@@ -256,7 +256,8 @@ def test_a_published_file_with_raw_columns_is_sent_to_nobody_who_lost_raw_access
     ]
     plain = target(signed(api, raw, "positions")["url"])
     monkeypatch.setattr(
-        "serve.auth.authenticator.make_link_holder", lambda x: replace(make_link_holder(x), expose_raw=False)
+        "serve.auth.authenticator.rights_of",
+        lambda record: replace(rights_of(record), record=record._replace(expose_raw=False)),
     )
     for link in links:
         assert code(api.get(link)) == (403, "link_invalid")

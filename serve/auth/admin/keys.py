@@ -11,8 +11,8 @@ from schemas.errors import AccessError
 from serve.auth.admin import validation
 from serve.auth.admin.accounts import find_account
 from serve.auth.admin.acts import Acts, act
-from serve.auth.allow_list import ALL, DEFAULT_ALPHAS, AllowList, Mode, clamp
-from serve.auth.caller import endpoints_in_force
+from serve.auth.allow_list import ALL, DEFAULT_ALPHAS, AllowList, Mode
+from serve.auth.caller import rights_of
 from serve.auth.limits.policy import SECOND_US, RateLimit
 from serve.auth.store.repository import Account, KeyRecord, KeyStore, Repository
 from serve.auth.store.tables import KeyStatus, Role, instant
@@ -300,15 +300,10 @@ class Keys(Acts):
             "user_id": record.account_id,
             "email": record.email,
             "account_active": record.account_active,
-            "allow": {
-                "endpoints": endpoints_in_force(record).to_json(),
-                "alphas": clamp(record.alphas, record.ceiling_alphas).to_json(),
-                "runs": clamp(record.runs, record.ceiling_runs).to_json(),
-            },
+            "allow": rights_of(record).allow,
             "granted": {
-                "endpoints": AllowList.loads(record.endpoints).to_json(),
-                "alphas": AllowList.loads(record.alphas).to_json(),
-                "runs": AllowList.loads(record.runs).to_json(),
+                name: AllowList.loads(getattr(record, name)).to_json()
+                for name in ("endpoints", "alphas", "runs")
             },
             "field_policy": {"expose_raw_book": record.expose_raw},
             "rate_limit": record.rate.to_json(),
