@@ -1,7 +1,7 @@
-# `uv run just` makes the locked environment with what `demo` needs. A recipe that needs more names its group, which uv then adds.
+# `uv run just` creates the locked environment for `demo`. A recipe that needs more names its group, which uv then adds.
 
 export PATH := justfile_directory() / ".venv" / "bin" + ":" + env("PATH")
-# Empty is unset. Where it is set, each process that a test starts compiles every library again: 2.3 s instead of 0.9 to load the server.
+# Empty means unset. If it is set, each process that a test starts compiles every library again: loading the server takes 2.3 s instead of 0.9.
 export PYTHONDONTWRITEBYTECODE := ""
 
 # list the recipes
@@ -13,17 +13,17 @@ default:
 demo *args:
     @python -m serve demo {{ args }}
 
-# folders of tests with a recipe of their own; `test` leaves them out, and .ci/run or .ci/nightly runs every one
+# test folders with their own recipe; `test` skips them, .ci/run or .ci/nightly runs them
 apart := "access batch batch_kills browser client cluster compatibility contributing crowds damage deploy documents faults fuzz importers install interface_tools kills mutated_seals notebooks orchestrators programs readers real_runs s3 soak state_machines storage wire"
 tested := "uv run --all-extras --group test"
 checked := "uv run --group lint"
 in_parallel := tested + " pytest -q -n auto --dist loadfile --no-loadscope-reorder -p no:schemathesis"
 
-# the test-suite in a few minutes, or the files given; without what has a recipe of its own
+# the test suite in a few minutes, or the given files; without the folders that have their own recipe
 test *args:
     {{ in_parallel }} {{ if args == "" { prepend("--ignore=tests/", apart) } else { args } }}
 
-# the server and the batch commands as processes: their start and end, signals, workers, figures for operators
+# the server and the batch commands as processes: start and end, signals, workers, metrics
 programs:
     {{ in_parallel }} tests/programs tests/batch
 
@@ -35,7 +35,7 @@ access:
 wire:
     {{ in_parallel }} tests/wire
 
-# manifests, units and a first deployment, carried out as printed
+# manifests, units and a first deployment, run as printed
 deploy:
     {{ in_parallel }} tests/deploy
 
@@ -43,7 +43,7 @@ deploy:
 client:
     {{ in_parallel }} tests/client
 
-# what others check the interface with and make clients from; two of them need Node
+# third-party tools that check the interface and generate clients; two of them need Node
 interface-tools:
     {{ tested }} pytest -q -p no:schemathesis tests/interface_tools
 
@@ -55,39 +55,39 @@ s3:
 cluster:
     {{ in_parallel }} tests/cluster
 
-# this version of the libraries and others at work on one root
+# the locked and older library versions on the same root
 compatibility:
     {{ in_parallel }} tests/compatibility
 
-# many callers at once, callers that walk or are deaf, few file descriptors
+# many callers at once, slow and silent ones, few file descriptors
 crowds:
     {{ in_parallel }} tests/crowds
 
-# published files with flipped bits, seals no engine should write, disks that are full or fail
+# published files with flipped bits, invalid seals, full and failing disks
 damage:
     {{ in_parallel }} tests/damage
 
-# a real run, served and compared with what other libraries compute from its sealed files; where it lies beside the checkout
+# real runs, served and compared with what other libraries compute from their sealed files; skipped where they are not beside the checkout
 real-runs:
     {{ in_parallel }} tests/real_runs
 
-# every block of code of README and docs, run beside one demo; and the site that is made of them, looked at in pieces
+# every code block of README and docs, run beside one demo; and the site made from them
 documents:
     {{ replace(in_parallel, "--group test", "--group test --group docs") }} tests/documents
 
-# the blocks of the README, of the start page and of the two pages a newcomer reads next, as printed, beside a demo
+# the blocks of the README and of the three pages a newcomer reads next, as printed, beside a demo
 demo-as-printed:
     {{ tested }} pytest -q -p no:schemathesis tests/documents/test_blocks.py -k "README or index or installing or own-results"
 
-# the documents as a site in site/, which ends with an error for a link that leads nowhere
+# the documents as a site in site/; a dead link is an error
 site:
     uv run --group docs python docs/site/build.py
 
-# the wheel, installed and used; and the examples of CONTRIBUTING applied to a copy
+# the wheel, installed and used; the examples of CONTRIBUTING, applied to a copy
 install:
     {{ in_parallel }} tests/install tests/contributing
 
-# compressed pages as Go, Java, Chromium and Firefox read them, those of them that are installed
+# compressed pages read by Go, Java, Chromium and Firefox, where installed
 readers:
     {{ tested }} pytest -q -p no:schemathesis tests/readers
 
@@ -95,50 +95,51 @@ readers:
 browser *args:
     uv run --all-extras --group browser pytest -q -p no:schemathesis tests/browser {{ args }}
 
-# results of other libraries as seals: vectorbt, bt, backtrader and zipline, each in an environment of its own
+# seals from results of other backtest libraries, each in an environment of its own
 importers:
     {{ in_parallel }} tests/importers
 
 # the notebooks, run as scripts
 notebooks:
     {{ tested }} --group notebooks pytest -q -p no:schemathesis tests/notebooks
-# the examples for Airflow, Dagster and cron: the first two in environments of their own
+
+# the examples for Airflow, Dagster and cron
 orchestrators:
     {{ in_parallel }} tests/orchestrators
 
-# the image's steps in a clean root file system, as root: what they make publishes and serves there
+# the image's steps in a clean root file system, as root
 image:
     TEST_IMAGE=required {{ tested }} pytest -q -p no:schemathesis tests/deploy/test_image.py
 
-# many seals through batches that are killed, ended, cut off from their cluster and from their store
+# many seals through batches that are killed, terminated, and lose their cluster or store
 kills-batch count="1000":
     ALPHA_RESULTS_TEST_SEALS={{ count }} {{ tested }} pytest -q -s -p no:schemathesis tests/batch_kills
 
-# kill builds, publications, collections, cache fills and PostgreSQL at random moments; end servers in the midst of their work
+# kill builds, publications, collections, downloads and PostgreSQL at random moments; terminate busy servers
 kills count="200":
     ALPHA_RESULTS_TEST_KILLS={{ count }} {{ tested }} pytest -q -s -p no:schemathesis tests/kills
 
-# seals mutated in every way, each built in little memory and judged; `just mutated-seals 2` for two of a hundred, always the same
+# mutated seals, each refused by a rule or published correctly; `just mutated-seals 2` for a fixed two of a hundred
 mutated-seals share="all":
     ALPHA_RESULTS_TEST_MUTATIONS={{ share }} {{ tested }} pytest -q -s -p no:schemathesis tests/mutated_seals
 
-# PostgreSQL, Redis, the market data, the root, the object store, disks and a worker: each taken away, hung, slowed or filled under load
+# PostgreSQL, Redis, market data, root, object store, disks and workers: each killed, hung, slowed or filled under load
 faults:
     {{ tested }} pytest -q -s -p no:schemathesis tests/faults
 
-# ten minutes of checked traffic over two workers, PostgreSQL and Redis, with publications, collections, revocations and kills beneath
+# ten minutes of checked traffic over two workers, PostgreSQL and Redis, during publications, collections, revocations and kills
 soak seconds="600":
     ALPHA_RESULTS_TEST_SOAK={{ seconds }} {{ tested }} pytest -q -s -p no:schemathesis tests/soak
 
-# random histories of several alphas, builders and keys, each answer compared with a model's; it prints the seed that repeats them
+# random histories of alphas, builders and keys, compared with a model; prints the seed for a repetition
 state-machines count="200":
     ALPHA_RESULTS_TEST_STATE_MACHINES={{ count }} {{ tested }} pytest -q -s -p no:schemathesis tests/state_machines
 
-# 200 made-up requests for each endpoint against a running server; `just fuzz 8` makes few, and always the same ones
+# 200 generated requests for each endpoint of a running server; `just fuzz 8` for few, always the same
 fuzz cases="200":
     FUZZ_CASES={{ cases }} {{ tested }} pytest -q tests/fuzz
 
-# how many of our files a request touches, and how often it moves between them; `just trace --calls` prints every call
+# how many source files a request passes through, and how often it moves between them; `just trace --calls` prints every call
 trace *args:
     {{ tested }} python -m tests.support.trace {{ args }}
 
@@ -146,13 +147,13 @@ trace *args:
 size *args:
     {{ checked }} python -m tests.support.size {{ args }}
 
-# formatting, lint and markers of unfinished merges; what engines and notebooks install runs on Python 3.9
+# formatting, lint and merge conflict markers; the client and the seal writer must run on Python 3.9
 lint: conflicts
     {{ checked }} ruff format --check .
     {{ checked }} ruff check .
     {{ checked }} vermin --quiet --no-tips --violations --target=3.9- clients/python/src clients/seal-writer/src
 
-# markers of a merge that was not finished, in any file under version control; underlined headings are none
+# merge conflict markers in any tracked file
 conflicts:
     ! git grep -nIE '^(<{7}|>{7}|[|]{7})( |$)'
 
@@ -164,7 +165,7 @@ types:
 imports:
     {{ checked }} lint-imports
 
-# dependencies that are used and not declared, or declared and not used
+# dependencies that are used but not declared, or declared but not used
 deps:
     uv run --all-extras --group lint deptry .
 
@@ -172,7 +173,7 @@ deps:
 spelling:
     {{ checked }} codespell
 
-# keys and passwords in any file under version control; what was looked at and is none is in .secrets.baseline
+# keys and passwords in any tracked file; reviewed false alarms are in .secrets.baseline
 secrets:
     #!/usr/bin/env bash
     set -uo pipefail
@@ -181,22 +182,22 @@ secrets:
     trap 'rm -f "$baseline" "$baseline.log"' EXIT
     cp .secrets.baseline "$baseline"
     {{ checked }} detect-secrets-hook --baseline "$baseline" "${files[@]}" > "$baseline.log"
-    found=$?
-    # 3: the same as before on other lines
-    if [ "$found" != 0 ] && [ "$found" != 3 ]; then cat "$baseline.log"; exit 1; fi
+    code=$?
+    # 3: known findings on other lines
+    if [ "$code" != 0 ] && [ "$code" != 3 ]; then cat "$baseline.log"; exit 1; fi
 
-# known weaknesses of what uv.lock names; asks api.osv.dev
+# known vulnerabilities of the packages in uv.lock; queries api.osv.dev
 audit:
     uv audit --frozen
 
-# what is checked before a commit; `bash .ci/run` is what decides
+# checks before a commit; `bash .ci/run` is authoritative
 check: lint types imports deps spelling secrets test
 
-# write the documents that are derived from the declarations, each whole or not at all
+# write the files that derive from the declarations, each atomically
 docs:
     #!/usr/bin/env bash
     set -euo pipefail
-    written() { # the file, and the command that prints it
+    written() { # file, then the command that prints it
       "${@:2}" > "$1.unfinished" || { rm -f "$1.unfinished"; exit 1; }
       mv "$1.unfinished" "$1"
     }
@@ -215,8 +216,8 @@ docs:
     written clients/seal-writer/src/alpha_results_seal/columns.py python -m schemas seal-columns
     {{ checked }} ruff format --quiet clients
 
-# the service beside what a user would pick instead, all fed the same; `just bench --quick` for a short look.
-# Needs wrk and, better than the packaged one, PostgreSQL: `apt-get install wrk postgresql`
+# Needs wrk; Debian's PostgreSQL is better than the packaged one: `apt-get install wrk postgresql`.
+# the service beside the alternatives, on the same data; `just bench --quick` for a short look
 bench *args:
     env -u VIRTUAL_ENV UV_PROJECT_ENVIRONMENT=.bench/environment uv run --all-extras --group bench python -m benchmarks.compare {{ args }}
 
@@ -224,11 +225,11 @@ bench *args:
 bench-metrics seal *args:
     PYTHONPATH=. {{ tested }} python benchmarks/metrics.py {{ seal }} {{ args }}
 
-# light calls of one key alone, and beside another key that asks for more than the cores can do
+# light calls of one key, alone and beside a key that overloads the cores
 bench-overload seal *args:
     {{ tested }} python -m benchmarks.overload {{ seal }} {{ args }}
 
-# what recognising a key and counting a call costs
+# the cost of verifying a key and counting a call
 bench-access *args:
     PYTHONPATH=. {{ tested }} python benchmarks/access.py {{ args }}
 
@@ -236,27 +237,26 @@ bench-access *args:
 bench-build seal *args:
     {{ tested }} python benchmarks/build.py {{ seal }} {{ args }}
 
-# many small runs built side by side: rate, and the memory of the batch's own process
+# many small runs in one batch: rate, and memory of the parent process
 bench-batch *args:
     PYTHONPATH=. {{ tested }} python benchmarks/batch.py {{ args }}
 
-# runs of any size: memory and time of their builds; --decisions once for each size
+# builds of runs of any size: memory and time; repeat --decisions for several sizes
 bench-large *args:
     PYTHONPATH=. {{ tested }} python benchmarks/large_run.py {{ args }}
 
-# a catalogue of 10,000 alphas: start-up, polls and searches; --s3 for polls of a bucket and their requests instead
+# a catalogue of 10,000 alphas: start-up, polls and searches; with --s3 polls of a bucket
 bench-catalogue *args:
     PYTHONPATH=. {{ tested }} python benchmarks/catalogue.py {{ args }}
-
 
 # 10,000 simulated alphas, 500 of them real: how many discoveries are false
 bench-false-discoveries *args:
     PYTHONPATH=. {{ tested }} python benchmarks/false_discoveries.py {{ args }}
 
-# the nearest of 10,000 alphas over any window: over HTTP, beside plain NumPy
+# the nearest of 10,000 alphas over any window, over HTTP, beside plain NumPy
 bench-neighbours *args:
     PYTHONPATH=. {{ tested }} python benchmarks/neighbours.py {{ args }}
 
-# a whole table of the seal given as a frame, from an empty process: our client by link and by pages, and Arrow Flight
+# a table of the given seal as a frame, in a fresh process: our client by link and by pages, and Arrow Flight
 bench-tables seal *args:
     {{ tested }} python -m benchmarks.whole_tables {{ seal }} {{ args }}
