@@ -42,14 +42,13 @@ from serve.endpoints import (
     snapshots,
 )
 from serve.endpoints.files import Files
-from serve.http import api_docs
+from serve.http import api_docs, responses
 from serve.http import request as requests
 from serve.http.access_log import AccessLog, recorder
-from serve.http.answer import EndpointFunction
 from serve.http.connections import ConnectionLimits, Connections
+from serve.http.errors import error_response, failure_response
 from serve.http.handler import EndpointHandler
 from serve.http.request import Application
-from serve.http.responses import as_api_error, failed
 from serve.observability import logging, make_instruments
 from serve.server import closing, end_with_parent
 from serve.settings import Settings
@@ -61,7 +60,7 @@ if TYPE_CHECKING:
     from serve.agents.server import Agents
     from serve.observability.metrics import Instruments
 
-ROUTES: Final[dict[str, EndpointFunction]] = {
+ROUTES: Final[dict[str, responses.EndpointFunction]] = {
     **account.ROUTES,
     **catalog.ROUTES,
     **changes.ROUTES,
@@ -227,16 +226,19 @@ def _unrouted(request: Request[Any, Any, Any], error: HTTPException) -> Response
 
 
 def _unforeseen(request: Request[Any, Any, Any], error: Exception) -> Response[bytes]:
-    return _failure(request, as_api_error(error, requests.of(cast("Any", request.scope))))
+    return _converted(failure_response(error, requests.of(cast("Any", request.scope))))
 
 
 def _failure(request: Request[Any, Any, Any], error: ApiError) -> Response[bytes]:
     ours = requests.of(cast("Any", request.scope))
     ours.code = error.code
-    made = failed(error, ours.id)
+    return _converted(error_response(error, ours.id))
+
+
+def _converted(response: responses.Response) -> Response[bytes]:
     return Response(
-        b"".join(made.body),
-        status_code=made.status,
-        headers=dict(made.headers),
+        b"".join(response.body),
+        status_code=response.status,
+        headers=dict(response.headers),
         media_type="application/json",
     )

@@ -16,8 +16,8 @@ from schemas.project import project_version
 from serve.agents.inner_calls import Call, ask
 from serve.agents.tools import Tools
 from serve.http import request as requests
+from serve.http.errors import failure_response
 from serve.http.request import Application, Receive, Scope, Send
-from serve.http.responses import as_api_error, failed
 from serve.state import ServerState
 
 MAX_BODY: Final = 2**16
@@ -82,9 +82,7 @@ class Agents:
             access = self._service.access
             await access.authorize(request.headers, request.client, _ME, request)
         except Exception as error:  # noqa: BLE001 - the last line: nothing of an unforeseen failure may leak
-            known = as_api_error(error, request)
-            request.code = known.code
-            await failed(known, request.id)(scope, receive, send)
+            await failure_response(error, request)(scope, receive, send)
             return
         _AT_WORK.set((scope, request.id))
         await self._sessions.handle_request(scope, receive, send)

@@ -10,8 +10,8 @@ from schemas.project import NAME
 from serve.auth.caller import KeyUse
 from serve.auth.store.tables import Role
 from serve.auth.store.tables import instant as stored_instant
-from serve.http.answer import Bare, EndpointFunction, Page, Single
 from serve.http.request import Request
+from serve.http.responses import Bare, EndpointFunction, Page, Single
 from serve.pages.json import instant, instant_or_null, now
 from serve.state import ServerState
 

@@ -14,8 +14,8 @@ from datasets.snapshot import Snapshot
 from schemas.errors import ApiError
 from schemas.kinds import KINDS, REQUIRED_KINDS, TABLE_KINDS
 from serve.endpoints.account import ACCESS, key_terms
-from serve.http.answer import Answer, EndpointFunction, Page, Single
 from serve.http.request import Request
+from serve.http.responses import Answer, EndpointFunction, Page, Single
 from serve.state import ServerState
 
 

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from functools import partial
 from typing import Any, Final
 
-from serve.http.answer import EndpointFunction, Page
 from serve.http.request import Request
+from serve.http.responses import EndpointFunction, Page
 from serve.market_data import measure
 from serve.market_data.series import Benchmark
 from serve.pages.json import to_json

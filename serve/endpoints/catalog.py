@@ -4,18 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import partial
-from typing import Any, Final
+from typing import Final
 
 from schemas.errors import ApiError
 from schemas.metrics.headline import HEADLINE
 from serve.auth.caller import Caller
 from serve.cache import LISTING
 from serve.endpoints.description import complete
-from serve.http.answer import Answer, EndpointFunction, PageEndpoint, Single, run_meta
 from serve.http.params import Values
 from serve.http.request import Request
+from serve.http.responses import Answer, EndpointFunction, PageEndpoint, Single, run_meta
 from serve.pages.listing import AlphasQuery, Days, FiguresQuery, closed_kinds
-from serve.pages.query import Found
 from serve.state import ServerState
 
 
@@ -80,10 +79,6 @@ def _require(caller: Caller, endpoint: str, what: str) -> None:
         raise ApiError("endpoint_not_allowed", message, {"endpoint": endpoint})
 
 
-def _no_meta(_: Request, __: AlphasQuery, ___: Found) -> Mapping[str, Any]:
-    return {}
-
-
 async def description(service: ServerState, request: Request) -> Answer:
     """Return the written description, every documented key present."""
     return await service.compute(partial(_description, request))
@@ -106,7 +101,7 @@ def _description(request: Request) -> Single:
 
 ROUTES: Final[Mapping[str, EndpointFunction]] = {
     # The edition of the list changes with alphas that the key may not see, and so must not show in a tag.
-    "catalog.alphas.list": PageEndpoint(alphas, _no_meta, source="alphas", tag_by_body=True),
-    "research.screen": PageEndpoint(screen, _no_meta, source="alphas", tag_by_body=True),
+    "catalog.alphas.list": PageEndpoint(alphas, source="alphas", tag_by_body=True),
+    "research.screen": PageEndpoint(screen, source="alphas", tag_by_body=True),
     "catalog.alphas.get": description,
 }

@@ -12,8 +12,8 @@ import orjson
 from datasets.history import Change
 from schemas.errors import ApiError
 from serve.auth.caller import Caller
-from serve.http.answer import Answer, EndpointFunction, Page
 from serve.http.request import Request
+from serve.http.responses import Answer, EndpointFunction, Page
 from serve.pages.changes import Cursor
 from serve.state import ServerState
 

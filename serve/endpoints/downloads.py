@@ -28,9 +28,9 @@ from serve.downloads.links import (
     base_url,
     signed_text,
 )
-from serve.http.answer import Answer, EndpointFunction, Page, Single, run_meta
 from serve.http.params import refusal
 from serve.http.request import Request
+from serve.http.responses import Answer, EndpointFunction, Page, Single, run_meta
 from serve.state import ServerState
 
 _log = structlog.get_logger("serve.downloads")

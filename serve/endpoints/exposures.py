@@ -15,8 +15,8 @@ from schemas.errors import ApiError, SettingsError
 from schemas.market_data import USUAL_BENCHMARK
 from schemas.parameters import BENCHMARKS, MAX_BENCHMARKS
 from serve.endpoints.research import asked
-from serve.http.answer import Answer, EndpointFunction, Single, run_meta
 from serve.http.request import Request
+from serve.http.responses import Answer, EndpointFunction, Single
 from serve.market_data.series import Benchmark
 from serve.pages.books import holds_book
 from serve.research.correlation import no_data
@@ -53,11 +53,7 @@ def _exposures(service: ServerState, request: Request, available: Mapping[str, B
         days = span(ledger, question.window)
         models = _benchmarks(request, available, days, withheld) + _factors(service, withheld)
         found = explain(ledger, question.window, models, values["rolling"], withheld)
-    return Single(
-        {"book": question.book, **found},
-        source=f"snapshot {snapshot.id}",
-        meta={**run_meta(request.snapshot), "source_alpha_id": snapshot.manifest.source_alpha_id},
-    )
+    return Single.of_run(snapshot, {"book": question.book, **found})
 
 
 def _benchmarks(

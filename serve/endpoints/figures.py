@@ -9,8 +9,8 @@ from typing import Any, Final
 from schemas.errors import ApiError
 from schemas.metrics.families import FAMILIES
 from schemas.metrics.families.family import Family
-from serve.http.answer import Answer, EndpointFunction, Single, run_meta
 from serve.http.request import Request
+from serve.http.responses import Answer, EndpointFunction, Single
 from serve.pages.books import holds_book
 from serve.state import ServerState
 
@@ -30,11 +30,7 @@ def _research(family: Family, request: Request) -> Single:
     if book is not None:
         holds_book(snapshot, "portfolio", book, raw=request.raw)
     found = snapshot.research(family.name, book)
-    return Single(
-        found if request.raw else _without_raw(family, found),
-        source=f"snapshot {snapshot.id}",
-        meta={**run_meta(request.snapshot), "source_alpha_id": snapshot.manifest.source_alpha_id},
-    )
+    return Single.of_run(snapshot, found if request.raw else _without_raw(family, found))
 
 
 def _without_raw(family: Family, found: dict[str, Any]) -> dict[str, Any]:

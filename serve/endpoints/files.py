@@ -20,12 +20,12 @@ from datasets.snapshot import Snapshot
 from schemas.endpoints import ENDPOINTS, readable_tables
 from schemas.errors import AlphaNotPublished, ApiError, SnapshotCorrupt, SnapshotNotKept
 from serve.auth.caller import Rights
-from serve.compute import CallerLeft
 from serve.downloads.files import opened, select_file
 from serve.downloads.links import PARQUET_TYPE, ArchiveLink, Signed, TableLink, signed_text
 from serve.http import request as requests
+from serve.http.errors import failure_response
 from serve.http.request import Receive, Request, Scope, Send
-from serve.http.responses import CALLER_LEFT, as_api_error, failed, left_unanswered, matches, matches_any
+from serve.http.responses import matches, matches_any
 from serve.state import ServerState
 
 TABLES: Final = ENDPOINTS["catalog.alphas.tables.download"]
@@ -79,13 +79,7 @@ class Files:
         except (Exception, PanicException) as error:
             if begun:
                 raise
-            if isinstance(error, CallerLeft):
-                request.code = CALLER_LEFT
-                await left_unanswered()(scope, receive, send)
-                return
-            known = as_api_error(error, request)
-            request.code = known.code
-            await failed(known, request.id)(scope, receive, send)
+            await failure_response(error, request)(scope, receive, send)
 
     async def _answer(self, scope: Scope, request: Request, receive: Receive, send: Send) -> None:
         path = scope["raw_path"].decode("ascii", "replace")

@@ -21,8 +21,8 @@ from schemas.metrics.statistic import CROSS_SECTIONS, LEDGER
 from schemas.objects.luck import LEVELS
 from serve.auth.caller import Caller
 from serve.endpoints.research import once_read
-from serve.http.answer import Answer, EndpointFunction, Single, run_meta
 from serve.http.request import Request
+from serve.http.responses import Answer, EndpointFunction, Single
 from serve.pages.books import holds_book
 from serve.research.store import ReturnsStore
 from serve.state import ServerState
@@ -53,11 +53,7 @@ def _answer(service: ServerState, request: Request, found: Luck) -> Single:
         described=caller.may_call(DESCRIPTION) and caller.may_read_alpha(snapshot.alpha_id),
         readable=_readable_runs(service.snapshots.listing, caller),
     )
-    return Single(
-        with_deflated_sharpe(found, trials),
-        source=f"snapshot {snapshot.id}",
-        meta={**run_meta(request.snapshot), "source_alpha_id": snapshot.manifest.source_alpha_id},
-    )
+    return Single.of_run(snapshot, with_deflated_sharpe(found, trials))
 
 
 def _readable_runs(listing: Listing, caller: Caller) -> ReadableRuns:

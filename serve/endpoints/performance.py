@@ -11,8 +11,8 @@ from datasets.figures.checks import named_alphas
 from datasets.figures.run_metrics import MetricsQuery
 from datasets.figures.window import Window
 from schemas.metrics.statistic import SOURCES
-from serve.http.answer import Answer, EndpointFunction, Single, run_meta
 from serve.http.request import Request
+from serve.http.responses import Answer, EndpointFunction, Single
 from serve.run_metrics.service import EncodedAnswer, encoded_documentation
 from serve.state import ServerState
 
@@ -55,16 +55,10 @@ def _query(request: Request) -> MetricsQuery:
 
 
 def _single(request: Request, answer: EncodedAnswer) -> Single:
-    snapshot = request.snapshot
     data: dict[str, Any] = dict(answer.data)
     if request.values["doc"]:
         data["doc"] = encoded_documentation()
-    return Single(
-        data,
-        source=f"snapshot {snapshot.id}",
-        meta={**run_meta(request.snapshot), "source_alpha_id": snapshot.manifest.source_alpha_id},
-        warnings=answer.warnings,
-    )
+    return Single.of_run(request.snapshot, data, answer.warnings)
 
 
 async def audited(service: ServerState, request: Request) -> Answer:
@@ -75,15 +69,8 @@ async def audited(service: ServerState, request: Request) -> Answer:
 def _audited(service: ServerState, request: Request) -> Single:
     snapshot, caller = request.snapshot, request.caller
     closed = next((endpoint for endpoint in _AUDITED if not caller.may_call(endpoint)), None)
-    return Single(
-        audit(
-            snapshot.manifest,
-            service.metrics.checked(snapshot),
-            Reader(request.raw, caller.may_read_run, closed),
-        ),
-        source=f"snapshot {snapshot.id}",
-        meta={**run_meta(request.snapshot), "source_alpha_id": snapshot.manifest.source_alpha_id},
-    )
+    reader = Reader(request.raw, caller.may_read_run, closed)
+    return Single.of_run(snapshot, audit(snapshot.manifest, service.metrics.checked(snapshot), reader))
 
 
 async def documentation(_: ServerState, __: Request) -> Single:

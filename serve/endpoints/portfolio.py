@@ -7,8 +7,8 @@ from typing import Any, Final
 
 from schemas.endpoints import ENDPOINTS
 from serve.endpoints.window_query import window_query
-from serve.http.answer import EndpointFunction, PageEndpoint, run_meta
 from serve.http.request import Request
+from serve.http.responses import EndpointFunction, PageEndpoint
 from serve.pages.query import BOOK, EQUITY, Found, PageQuery
 
 
@@ -40,10 +40,7 @@ def equity_curve(request: Request) -> PageQuery:
 
 def _list_meta(request: Request, _: PageQuery, __: Found) -> Mapping[str, Any]:
     snapshot = request.snapshot
-    return {
-        **run_meta(request.snapshot, snapshot.alpha_id),
-        "source_alpha_id": snapshot.manifest.source_alpha_id,
-    }
+    return {"alpha_id": snapshot.alpha_id, "source_alpha_id": snapshot.manifest.source_alpha_id}
 
 
 def _book_meta(request: Request, query: PageQuery, found: Found) -> Mapping[str, Any]:

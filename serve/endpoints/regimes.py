@@ -20,8 +20,8 @@ from schemas.market_data import USUAL_BENCHMARK
 from schemas.metrics.statistic import CROSS_SECTIONS
 from schemas.parameters import BENCHMARK
 from serve.endpoints.research import asked
-from serve.http.answer import Answer, EndpointFunction, Single, run_meta
 from serve.http.request import Request
+from serve.http.responses import Answer, EndpointFunction, Single
 from serve.market_data.series import Benchmark
 from serve.pages.books import holds_book
 from serve.research.correlation import no_data
@@ -52,7 +52,8 @@ def _regimes(service: ServerState, request: Request, available: Mapping[str, Ben
     weeks, ic = _weekly(service, request, snapshot)
     broke, reasons = breaks(no_data(question) if sessions is None else sessions, weeks, ic, question.window)
     days = np.empty(0) if sessions is None else sessions.date
-    return Single(
+    return Single.of_run(
+        snapshot,
         {
             "book": question.book,
             "observations": int(days.size),
@@ -64,8 +65,6 @@ def _regimes(service: ServerState, request: Request, available: Mapping[str, Ben
             "bootstrap": {"samples": SAMPLES, "mean_block": found["mean_block"], "seed": seed},
             "withheld": {**withheld, **found["withheld"], **reasons},
         },
-        source=f"snapshot {snapshot.id}",
-        meta={**run_meta(snapshot), "source_alpha_id": snapshot.manifest.source_alpha_id},
     )
 
 

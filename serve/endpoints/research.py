@@ -18,9 +18,9 @@ from schemas.endpoints import SERVED_BY
 from schemas.errors import ApiError
 from schemas.parameters import AMONG, MAX_COMPARED, WEIGHTS
 from schemas.warning_codes import by_member
-from serve.http.answer import Answer, EndpointFunction, Page, Single, kind_missing, run_meta
 from serve.http.params import refusal
 from serve.http.request import Request
+from serve.http.responses import Answer, EndpointFunction, Page, Single, kind_missing, run_meta
 from serve.pages.books import holds_book
 from serve.research.chosen import chosen_runs, require_book
 from serve.research.contribution import Weighting, contribution, nothing, shortened

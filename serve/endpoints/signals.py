@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from serve.endpoints.window_query import window_query
-from serve.http.answer import EndpointFunction, PageEndpoint, run_meta
 from serve.http.request import Request
+from serve.http.responses import EndpointFunction, PageEndpoint
 from serve.pages.query import DECISION, Found, PageQuery, weight_column
 
 _SORT_COLUMNS: Final = {"score": "score", "rank": "average_rank", "symbol": "symbol"}
@@ -49,15 +49,10 @@ def scores(request: Request) -> PageQuery:
     return window_query(request, "decisions", "score" if request.values["fields"] == "core" else "score_all")
 
 
-def _run_meta(request: Request, _: PageQuery, __: Found) -> Mapping[str, Any]:
-    return run_meta(request.snapshot)
-
-
-def _week_meta(request: Request, query: PageQuery, found: Found) -> Mapping[str, Any]:
+def _week_meta(_: Request, query: PageQuery, found: Found) -> Mapping[str, Any]:
     date, week = query.first, found.week
     assert isinstance(date, dt.date)
     return {
-        **run_meta(request.snapshot),
         "book": query.book,
         "date": date.isoformat(),
         "week_status": None if week is None else week.status,
@@ -66,11 +61,11 @@ def _week_meta(request: Request, query: PageQuery, found: Found) -> Mapping[str,
 
 
 def _panel_meta(request: Request, _: PageQuery, __: Found) -> Mapping[str, Any]:
-    return {**run_meta(request.snapshot), "fields": request.values["fields"]}
+    return {"fields": request.values["fields"]}
 
 
 ROUTES: Final[Mapping[str, EndpointFunction]] = {
-    "signals.rebalances.list": PageEndpoint(rebalances, _run_meta),
+    "signals.rebalances.list": PageEndpoint(rebalances),
     "signals.rebalances.get": PageEndpoint(cross_section, _week_meta),
     "signals.scores": PageEndpoint(scores, _panel_meta),
 }

@@ -17,8 +17,8 @@ from datasets.snapshot import Snapshot
 from schemas.endpoints import readable_tables
 from schemas.errors import AlphaNotPublished, ApiError, SnapshotCorrupt, SnapshotNotKept
 from serve.downloads.files import compared_tables
-from serve.http.answer import Answer, EndpointFunction, Page, Single
 from serve.http.request import Request
+from serve.http.responses import Answer, EndpointFunction, Page, Single
 from serve.pages.compare import compare
 from serve.state import ServerState
 

@@ -18,9 +18,9 @@ import structlog
 from schemas.errors import ApiError
 from serve.compute import ANSWERED
 from serve.http.connections import ConnectionLimits, Connections
+from serve.http.errors import error_response
 from serve.http.params import refusal
 from serve.http.request import SCOPE, Application, Message, Receive, Request, Scope, Send, by_name
-from serve.http.responses import failed
 
 _LOGGER: Final = "serve.access_log"
 _SEVERITY: Final = "info"
@@ -84,7 +84,7 @@ class AccessLog:
                 await self._inner(scope, receive, send_noted)
             else:
                 request.code = refused.code
-                await failed(refused, request.id)(scope, receive, send_noted)
+                await error_response(refused, request.id)(scope, receive, send_noted)
         finally:
             self.in_flight -= 1
             self._line(scope, status, size, request)

@@ -2,47 +2,48 @@
 
 from __future__ import annotations
 
-from functools import partial
+import hashlib
+from functools import lru_cache, partial
 from typing import Any, Final, cast
 
+import orjson
 from litestar import HttpMethod, route
 from litestar.exceptions import MethodNotAllowedException
 from litestar.handlers import HTTPRouteHandler
 from polars.exceptions import PanicException
 
 from schemas.endpoint import AllowListScope, Endpoint
+from schemas.endpoints import ENDPOINTS
 from schemas.errors import AlphaNotPublished, ApiError, SnapshotCorrupt, SnapshotNotKept
 from schemas.parameters import SNAPSHOT, SYMBOL_PATH, ParameterKind
 from serve.auth.allow_list import Mode
-from serve.compute import ANSWERED, CallerLeft
-from serve.http.answer import EndpointFunction, PageEndpoint, answer_body, page_body
-from serve.http.encoding import negotiate
-from serve.http.params import parse_query, refusal
-from serve.http.request import Request
+from serve.compute import ANSWERED
+from serve.http.errors import failure_response
+from serve.http.params import parse, refusal
+from serve.http.request import ParsedQuery, Request
 from serve.http.responses import (
-    CALLER_LEFT,
+    EndpointFunction,
+    PageEndpoint,
     Response,
-    as_api_error,
-    failed,
-    left_unanswered,
+    answer_body,
     matches,
     not_modified,
     object_response,
+    page_body,
     page_response,
-    quoted,
-    tag_of_body,
-    tag_of_query,
 )
-from serve.pages.bodies import IDENTITY, IMMEDIATE_BYTES
+from serve.pages.bodies import IDENTITY, IMMEDIATE_BYTES, Body, entity_tag, negotiate
 from serve.pages.books import visible_books
 from serve.state import ServerState
 
 _LISTS: Final = frozenset({"catalog.alphas.list", "research.screen"})
 """The endpoints whose pages the catalogue determines."""
-
-
+_MAX_REQUESTS: Final = 4096
+"""Requests whose parameters are remembered: the same page is often requested again."""
+_MAX_REQUEST_BYTES: Final = 512
+"""Longest path values and query string that are remembered, in bytes, which bounds the memory of that."""
 _MAX_QUERIES: Final = 8
-"""Queries remembered of one request, by the snapshot and the view of the key."""
+"""Queries remembered of one request, by snapshot and view of the key."""
 
 
 class EndpointHandler:
@@ -51,11 +52,11 @@ class EndpointHandler:
     Parameters
     ----------
     service
-        What answers are made with.
+        The open parts of the process.
     endpoint
         The declaration.
     function
-        The endpoint's own part: asked only when every check before it has passed.
+        The endpoint's own part, called once every check before it has passed.
     """
 
     def __init__(self, service: ServerState, endpoint: Endpoint, function: EndpointFunction) -> None:
@@ -71,14 +72,11 @@ class EndpointHandler:
             if parameter.in_path:
                 path = path.replace(f"{{{parameter.name}}}", f"{{{parameter.name}:str}}")
 
-        async def answer() -> (
-            Response
-        ):  # an argument would be checked against its annotation for every request
+        async def answer() -> Response:
+            # Without arguments: the framework would check one against its annotation for every request.
             request = cast("Request", ANSWERED.get())
-            scope = request.scope
-            if scope["method"] != HttpMethod.GET:
+            if request.scope["method"] != HttpMethod.GET:
                 raise MethodNotAllowedException
-            request.path, request.query_string = scope["path_params"], scope["query_string"]
             return await self._respond(request)
 
         methods = [HttpMethod.GET, HttpMethod.OPTIONS]
@@ -87,10 +85,14 @@ class EndpointHandler:
     async def _respond(self, request: Request) -> Response:
         """Respond to a request whose path and method are those of the endpoint; never raises."""
         request.endpoint = self.endpoint.id
+        request.path, request.query_string = request.scope["path_params"], request.scope["query_string"]
         try:
             return await self._checked(request)
-        except (Exception, PanicException) as error:  # noqa: BLE001 - the last line: nothing of an unforeseen failure may leak
-            return self._failed(request, error)
+        except (Exception, PanicException) as error:  # noqa: BLE001 - the last line: no unforeseen failure may leak
+            snapshot = getattr(request, "snapshot", None)
+            if snapshot is not None:
+                self._service.damage.note(snapshot.pointer, error)
+            return failure_response(error, request)
 
     async def _checked(self, request: Request) -> Response:
         """Check a request and answer it. The order is part of the interface: what fails first is what is reported."""
@@ -110,17 +112,6 @@ class EndpointHandler:
                 await self._look_for(request)
             raise
 
-    def _failed(self, request: Request, error: BaseException) -> Response:
-        if isinstance(error, CallerLeft):
-            request.code = CALLER_LEFT
-            return left_unanswered()
-        snapshot = getattr(request, "snapshot", None)
-        if snapshot is not None:
-            self._service.damage.note(snapshot.pointer, error)
-        known = as_api_error(error, request)
-        request.code = known.code
-        return failed(known, request.id, request.limit_headers)
-
     # The checks
 
     def _require_grant(self, request: Request) -> None:
@@ -134,9 +125,13 @@ class EndpointHandler:
 
     async def _read_parameters(self, request: Request) -> None:
         """Read the parameters; refuse all broken ones at once, an unknown benchmark and a missing book with them."""
+        path, query_string = request.path, request.query_string
         try:
-            request.parsed = parsed = parse_query(self.endpoint, request.path, request.query_string)
-            request.values = parsed.values
+            if len(query_string) + sum(map(len, path.values())) > _MAX_REQUEST_BYTES:
+                request.parsed = ParsedQuery(parse(self.endpoint, path, query_string))
+            else:
+                request.parsed = _parsed(self.endpoint.id, tuple(path.items()), query_string)
+            request.values = request.parsed.values
         except ApiError as error:
             refused = self._with_benchmark(request, error)
             named = {entry["name"] for entry in (refused.details or {}).get("parameters", ())}
@@ -232,34 +227,47 @@ class EndpointHandler:
         return await self._service.compute(respond)
 
     async def _page(self, request: Request, function: PageEndpoint) -> Response:
-        """Answer with a finished body, else with one made of rows in memory, else of what a thread reads."""
-        service, headers = self._service, request.limit_headers
-        wanted = request.headers.get(b"if-none-match")
+        if_none_match = request.headers.get(b"if-none-match")
         coding = negotiate(request.headers.get(b"accept-encoding"))
         query, tag = self._query(request, function)
-        if wanted is not None and not function.tag_by_body and matches(wanted, quoted(tag, coding)):
-            return not_modified(quoted(tag, coding), headers)
-        body = service.bodies.get(query.snapshot, (tag, coding))
-        if body is not None:
-            return page_response(body, headers, wanted)
+        if if_none_match is not None and not function.tag_by_body:
+            etag = entity_tag(tag, coding)
+            if matches(if_none_match, etag):
+                return not_modified(etag, request.limit_headers)
+        body = self._service.bodies.get(query.snapshot, (tag, coding))
+        if body is None:
+            body = await self._body(request, function, query, tag, coding)
+        return page_response(body, request.limit_headers, if_none_match)
 
-        source = getattr(service, function.source)
-        made_from = request.snapshot if self._takes_snapshot else request.listing
-        found = source.cached(query, made_from)
-        costly = found is None
-        if found is None:
-            found = await service.compute(partial(source.load, query, made_from))
-        pieces = page_body(query, found, function.meta(request, query, found))
-        etag = quoted(tag_of_body(b"".join(pieces)) if function.tag_by_body else tag, coding)
-        large = coding != IDENTITY and found.rows.size > IMMEDIATE_BYTES
+    async def _body(
+        self, request: Request, function: PageEndpoint, query: Any, tag: str, coding: str
+    ) -> Body:
+        """Make the body of a page: of rows in memory at once, else on a compute thread."""
+        service, source = self._service, getattr(self._service, function.source)
+        snapshot = request.snapshot if self._takes_snapshot else None
+        owner = request.listing if snapshot is None else snapshot
+        page = source.cached(query, owner)
+        costly = page is None
+        if page is None:
+            page = await service.compute(partial(source.load, query, owner))
+        meta = {} if function.meta is None else function.meta(request, query, page)
+        large = coding != IDENTITY and page.rows.size > IMMEDIATE_BYTES
         finish = partial(
-            service.bodies.finish, query.snapshot, tag, coding, pieces, etag, costly=costly or large
+            service.bodies.finish,
+            query.snapshot,
+            tag,
+            coding,
+            page_body(query, page, snapshot, meta),
+            costly=costly or large,
+            tag_by_body=function.tag_by_body,
         )
-        body = await service.compute(finish) if large else finish()
-        return page_response(body, headers, wanted)
+        return await service.compute(finish) if large else finish()
 
     def _query(self, request: Request, function: PageEndpoint) -> tuple[Any, str]:
-        """Return what a request asks for, and the tag of that."""
+        """Return the query of a request, and the tag made of all that determines its page.
+
+        Spellings of one request come to one query, and so share a tag.
+        """
         parsed, caller, build = request.parsed, request.caller, self._service.build
         if self._takes_snapshot:
             snapshot = request.snapshot
@@ -278,8 +286,13 @@ class EndpointHandler:
         if known is not None:
             return known
         query = function.query(request)
-        tag = tag_of_query(self.endpoint.id, query, build)
+        tag = hashlib.sha256(orjson.dumps((self.endpoint.id, build, *query))).hexdigest()[:32]
         if len(parsed.queries) >= _MAX_QUERIES:
             parsed.queries.clear()
         parsed.queries[view] = query, tag
         return query, tag
+
+
+@lru_cache(_MAX_REQUESTS)
+def _parsed(endpoint_id: str, path: tuple[tuple[str, str], ...], query_string: bytes) -> ParsedQuery:
+    return ParsedQuery(parse(ENDPOINTS[endpoint_id], dict(path), query_string))

@@ -10,9 +10,8 @@ from litestar import HttpMethod, Request, Response, route
 from litestar.exceptions import MethodNotAllowedException
 from litestar.handlers import HTTPRouteHandler
 
-from serve.http.encoding import negotiate
-from serve.http.responses import matches, matches_any, quoted, tag_of_body
-from serve.pages.bodies import coded
+from serve.http.responses import matches, matches_any
+from serve.pages.bodies import coded, entity_tag, negotiate, tag_of_body
 
 _EVERY: Final = {
     "vary": "Accept-Encoding",
@@ -59,4 +58,4 @@ def _coded(file: PageFile, coding: str) -> tuple[bytes, str, str]:
     """Return a file in a content coding, with its entity tag: a few files in a few codings are all there are."""
     plain = file.read()
     body = coded((plain,), coding)
-    return bytes(body.pieces[0]), quoted(tag_of_body(plain), body.coding), body.coding
+    return bytes(body.pieces[0]), entity_tag(tag_of_body(plain), body.coding), body.coding

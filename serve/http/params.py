@@ -5,9 +5,9 @@ from __future__ import annotations
 import datetime as dt
 import math
 import re
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from difflib import get_close_matches
-from functools import cache, lru_cache
+from functools import cache
 from typing import Any, Final
 from urllib.parse import parse_qsl
 
@@ -31,61 +31,14 @@ Values = Mapping[str, Any]
 """Parameter name -> value, defaults filled in. Every declared parameter that is not forbidden is there."""
 
 
-_MAX_REQUESTS: Final = 4096
-"""Requests whose parsing is remembered: the same page is often asked for again."""
-_MAX_REQUEST_BYTES: Final = 512
-"""Bytes of a request's path and query up to which that is done, so that what is remembered stays small."""
-
 _MAX_NAMES: Final = 16
 """Unknown names listed one by one; a query string may hold tens of thousands."""
 _MAX_NAME_CHARACTERS: Final = 24
 """Characters shown of one, more than any declared name has: whoever puts a key there must not find it in the answer."""
 
 
-class ParsedQuery:
-    """A request that keeps every rule, without who asks it.
-
-    Parameters
-    ----------
-    values
-        Its parameters, read; shared between requests, so never to be changed.
-    """
-
-    __slots__ = ("queries", "values")
-
-    def __init__(self, values: Values) -> None:
-        self.values = values
-        self.queries: dict[Hashable, tuple[Any, str]] = {}
-        """What is asked of a snapshot, and the tag of that, by all that they depend on besides."""
-
-
 class Broken(ValueError):
     """A text that does not keep its parameter's rule."""
-
-
-def parse_query(endpoint: Endpoint, path: Mapping[str, str], query_string: bytes) -> ParsedQuery:
-    """Read a request's parameters; a pure function, so that what is remembered is never out of date.
-
-    Parameters
-    ----------
-    path
-        Text of the path's placeholders, decoded.
-    query_string
-        As received.
-
-    Raises
-    ------
-    ApiError
-        As :func:`parse`.
-    """
-    if len(query_string) + sum(map(len, path.values())) > _MAX_REQUEST_BYTES:
-        return ParsedQuery(parse(endpoint, path, query_string))
-    return _remembered(endpoint.id, tuple(path.items()), query_string)
-
-
-@lru_cache(_MAX_REQUESTS)
-def _remembered(endpoint_id: str, path: tuple[tuple[str, str], ...], query_string: bytes) -> ParsedQuery:
-    return ParsedQuery(parse(ENDPOINTS[endpoint_id], dict(path), query_string))
 
 
 def parse(endpoint: Endpoint, path: Mapping[str, str], query_string: bytes) -> Values:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable, Mapping, MutableMapping
+from collections.abc import Awaitable, Callable, Hashable, Iterable, Mapping, MutableMapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
-from serve.http.params import ParsedQuery, Values
+from serve.http.params import Values
 
 if TYPE_CHECKING:
     from datasets.listing import Listing
@@ -21,6 +21,22 @@ Application: TypeAlias = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 SCOPE: Final = "alpha_results.request"
 """Where a scope has its request."""
+
+
+@dataclass(frozen=True, slots=True)
+class ParsedQuery:
+    """The parameters of a request that keep every rule, whoever sends it. Shared between requests.
+
+    Attributes
+    ----------
+    values
+        By name, read; never to be changed.
+    queries
+        The page's query and its tag, by snapshot and view of the key.
+    """
+
+    values: Values
+    queries: dict[Hashable, tuple[Any, str]] = field(default_factory=dict)
 
 
 @dataclass(slots=True)

@@ -1,33 +1,241 @@
-"""Answers and errors as HTTP responses: status, headers, coded body; and the entity tags, known before any work is done."""
+"""What an endpoint returns, the JSON body it becomes, and the HTTP response: status, headers, entity tag, coding."""
 
 from __future__ import annotations
 
-import errno
-import hashlib
-import math
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cache
-from typing import Any, Final
+from typing import Any, Final, NamedTuple, Self, TypeAlias
 
 import orjson
-import structlog
-from polars.exceptions import PanicException
 
+from datasets.snapshot import Snapshot
 from schemas.endpoint import Endpoint
-from schemas.error_codes import ERROR_CODES
-from schemas.errors import ApiError, SnapshotError, StorageUnavailable
-from serve.http.answer import PRIVATE, Answer, Bare, Page, failure
+from schemas.warning_codes import by_member, warning
 from serve.http.request import SCOPE, Receive, Request, Scope, Send
-from serve.pages.bodies import IDENTITY, JOINED_BYTES, Body, coded
-from serve.pages.json import BodyChunks
+from serve.pages.bodies import IDENTITY, JOINED_BYTES, Body, coded, entity_tag, tag_of_body
+from serve.pages.json import BodyChunks, now
+from serve.pages.query import Found, UnknownSymbol
+from serve.state import ServerState
 
-_log = structlog.get_logger("serve.http.errors")
+PRIVATE: Final = "private, no-cache"
+"""Answers depend on the key, and must be asked again each time; the entity tag makes that cheap."""
+_MAX_SYMBOLS: Final = 10
+"""Unknown symbols named one by one."""
 
-CALLER_LEFT: Final = "caller_left"
-"""Stands in the log for the code of an answer that nobody waited for any more."""
-_CALLER_LEFT_STATUS: Final = 499
-RETRY_SECONDS: Final = 2
-"""What ``Retry-After`` says of a failure whose length nobody knows."""
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """A page of a collection that is made anew for each request.
+
+    Attributes
+    ----------
+    rows
+        The page's JSON array, whole or in pieces.
+    returned, total
+        Its length, and the rows of all pages.
+    meta
+        Nothing that changes between two calls for the same thing: the body has an entity tag.
+    """
+
+    rows: bytes | BodyChunks
+    returned: int
+    total: int
+    meta: Mapping[str, Any]
+
+    @classmethod
+    def of(
+        cls, items: Sequence[Mapping[str, Any]], values: Mapping[str, Any], meta: Mapping[str, Any]
+    ) -> Self:
+        """Return the page of a list by the limit and the offset of a request."""
+        chosen = items[values["offset"] : values["offset"] + values["limit"]]
+        return cls(orjson.dumps(chosen), len(chosen), len(items), meta)
+
+
+@dataclass(frozen=True, slots=True)
+class Single:
+    """One object.
+
+    Attributes
+    ----------
+    source
+        Where its content was read.
+    cache_control
+        The header; by default the answer is private to the key.
+    """
+
+    data: Mapping[str, Any]
+    source: str
+    meta: Mapping[str, Any] = field(default_factory=dict)
+    warnings: tuple[Mapping[str, str], ...] = ()
+    cache_control: str = PRIVATE
+
+    @classmethod
+    def of_run(
+        cls, snapshot: Snapshot, data: Mapping[str, Any], warnings: tuple[Mapping[str, str], ...] = ()
+    ) -> Self:
+        """Return figures of a run, whose meta names the run, the snapshot and the alpha as its seal does."""
+        meta = {**run_meta(snapshot), "source_alpha_id": snapshot.manifest.source_alpha_id}
+        return cls(data, f"snapshot {snapshot.id}", meta, warnings)
+
+
+@dataclass(frozen=True, slots=True)
+class Bare:
+    """An object without an envelope, which nobody may cache."""
+
+    body: Mapping[str, Any]
+
+
+Answer: TypeAlias = Page | Single | Bare
+
+
+class PageEndpoint(NamedTuple):
+    """An endpoint whose pages are determined by a query alone.
+
+    Attributes
+    ----------
+    query
+        A pure function from a checked request to the hashable query.
+    meta
+        Members of the page's meta besides those of every page of a run; it may replace some of those.
+    source
+        The part of the service that answers the query.
+    tag_by_body
+        Whether the page is tagged by its bytes, because its query tells of more than the caller sees.
+    """
+
+    query: Callable[[Request], Any]
+    meta: Callable[[Request, Any, Found], Mapping[str, Any]] | None = None
+    source: str = "pages"
+    tag_by_body: bool = False
+
+
+ObjectEndpoint: TypeAlias = Callable[[ServerState, Request], Awaitable[Answer]]
+"""Any other endpoint."""
+EndpointFunction: TypeAlias = PageEndpoint | ObjectEndpoint
+
+
+def collection(
+    rows: bytes | BodyChunks, *, returned: int, total: int, limit: int, offset: int, meta: Mapping[str, Any]
+) -> BodyChunks:
+    """Assemble a page around rows that are JSON already, and return its body in pieces: the rows are not copied.
+
+    Parameters
+    ----------
+    rows
+        A JSON array of `returned` objects, whole or in pieces.
+    total
+        Rows of all pages together.
+    limit, offset
+        As applied.
+    meta
+        Must hold nothing but what the snapshot and the request determine: the body has an ETag.
+    """
+    pagination = {
+        "limit": limit,
+        "offset": offset,
+        "returned": returned,
+        "total": total,
+        "has_more": offset + returned < total,
+    }
+    first, *middle = (rows,) if isinstance(rows, bytes) else rows
+    last = b"".join((b',"pagination":', orjson.dumps(pagination), b',"meta":', orjson.dumps(meta), b"}"))
+    if not middle:
+        return (b"".join((b'{"data":', first, last)),)
+    *middle, end = middle
+    return (b"".join((b'{"data":', first)), *middle, b"".join((end, last)))
+
+
+def page_body(query: Any, found: Found, snapshot: Snapshot | None, meta: Mapping[str, Any]) -> BodyChunks:
+    """Assemble the page of a query: a pure function of the snapshot, the query and the key's view.
+
+    Parameters
+    ----------
+    query
+        Of it the limit and the offset.
+    snapshot
+        None for the list of alphas, whose meta names no run.
+    meta
+        Members besides those of every page of a run.
+    """
+    if snapshot is not None:
+        meta = {**run_meta(snapshot), **meta}
+    warnings = [kind_missing(kind) for kind in found.missing]
+    if found.unknown:
+        warnings.append(unknown_symbols(found.unknown))
+    if warnings:
+        meta = {**meta, **by_member(warnings)}
+    rows = found.rows
+    return collection(
+        rows.pieces,
+        returned=rows.returned,
+        total=rows.total,
+        limit=query.limit,
+        offset=query.offset,
+        meta=meta,
+    )
+
+
+def run_meta(snapshot: Snapshot, alpha_id: str | None = None) -> dict[str, Any]:
+    """Return what the meta of every answer about a run says.
+
+    Parameters
+    ----------
+    alpha_id
+        The label it gives to the source; by default that of the seal.
+    """
+    return {
+        "run": snapshot.alpha_id,
+        "alpha_id": snapshot.manifest.source_alpha_id if alpha_id is None else alpha_id,
+        "snapshot": snapshot.id,
+        "published_at": snapshot.published_at,
+        **({} if snapshot.manifest.sealed_by is None else {"sealed_by": snapshot.manifest.sealed_by}),
+    }
+
+
+def answer_body(answer: Answer, values: Mapping[str, Any], request_id: str | None) -> BodyChunks:
+    """Assemble the body of an answer of an endpoint that is not of cached pages, as it is before it is encoded.
+
+    Parameters
+    ----------
+    values
+        Parameters of the request; of them the limit and the offset of a page.
+    request_id
+        None leaves out of an object what differs between two calls: the request's name and the time.
+    """
+    if isinstance(answer, Page):
+        return collection(
+            answer.rows,
+            returned=answer.returned,
+            total=answer.total,
+            limit=values["limit"],
+            offset=values["offset"],
+            meta=answer.meta,
+        )
+    if isinstance(answer, Bare):
+        return (orjson.dumps(answer.body),)
+    meta = {**answer.meta, **(by_member(answer.warnings) if answer.warnings else {})}
+    of_the_call = {} if request_id is None else {"request_id": request_id, "generated_at": now()}
+    return (orjson.dumps({"data": answer.data, "meta": {**meta, **of_the_call, "source": answer.source}}),)
+
+
+def kind_missing(kind: str) -> dict[str, str]:
+    """Return the warning of a page that is empty because the run holds no such data."""
+    return warning("kind_missing", f"The run holds no {kind} data for this request.", kind=kind)
+
+
+def unknown_symbols(unknown: Sequence[UnknownSymbol]) -> dict[str, str]:
+    """Return the notice that names symbols the run never had: they are more often misspelt than meant."""
+    named = [
+        x.asked if x.nearest is None else f"{x.asked} (did you mean {x.nearest}?)"
+        for x in unknown[:_MAX_SYMBOLS]
+    ]
+    if len(unknown) > _MAX_SYMBOLS:
+        named.append(f"{len(unknown) - _MAX_SYMBOLS} more")
+    return warning("unknown_symbol", f"The run never scored or traded {', '.join(named)}.")
+
+
+# Responses
 
 
 @cache
@@ -94,75 +302,22 @@ def page_response(body: Body, headers: Mapping[str, str], if_none_match: bytes |
 def object_response(
     request: Request, endpoint: Endpoint, answer: Answer, pieces: BodyChunks, coding: str
 ) -> Response:
-    """Return the response that carries such a body; large ones are encoded here.
+    """Return the response that carries the body of an answer, encoded here; a page is tagged by its bytes.
 
     Parameters
     ----------
     pieces
-        Its body.
+        The body, as :func:`answer_body` assembled it.
     """
     if isinstance(answer, Page):
-        return _uncached_page(request, pieces, coding)
-    shared = endpoint.shared
-    sent = {**({} if shared else request.limit_headers), "vary": "Accept-Encoding"}
+        body = coded(pieces, coding, entity_tag(tag_of_body(b"".join(pieces)), coding))
+        return page_response(body, request.limit_headers, request.headers.get(b"if-none-match"))
+    body = coded(pieces, coding)
+    sent = {**({} if endpoint.shared else request.limit_headers), "vary": "Accept-Encoding"}
     sent["cache-control"] = "no-store" if isinstance(answer, Bare) else answer.cache_control
-    packed = coded(pieces, coding)
-    if packed.coding != IDENTITY:
-        sent["content-encoding"] = packed.coding
-    return Response(200, packed.pieces, sent, shared=shared)
-
-
-def _uncached_page(request: Request, pieces: BodyChunks, coding: str) -> Response:
-    """Return a page of which nothing was known beforehand: it is tagged by its bytes."""
-    etag = quoted(tag_of_body(b"".join(pieces)), coding)
-    wanted = request.headers.get(b"if-none-match")
-    return page_response(coded(pieces, coding, etag), request.limit_headers, wanted)
-
-
-def failed(error: ApiError, request_id: str, headers: Mapping[str, str] | None = None) -> Response:
-    """Turn an error into its response; a 503 that may pass says when to come back."""
-    sent = {**(headers or {}), **error.headers, "cache-control": "no-store"}
-    if error.status == 503 and not ERROR_CODES[error.code].permanent:
-        sent.setdefault("Retry-After", str(math.ceil(RETRY_SECONDS)))
-    return Response(error.status, (failure(error, request_id),), sent)
-
-
-def left_unanswered() -> Response:
-    """Return what is recorded, and never sent, of a request whose caller left before its answer was computed."""
-    return Response(_CALLER_LEFT_STATUS, (b"",), {})
-
-
-def tag_of_query(endpoint: str, query: tuple[Any, ...], build: str) -> str:
-    """Name the page of a query by everything that determines it.
-
-    Parameters
-    ----------
-    endpoint
-        Registry id.
-    query
-        Spellings of one request come to one query, and so share a tag.
-    build
-        Version of the running program.
-
-    Returns
-    -------
-    str
-        The opaque part of the tag, without quotes.
-    """
-    return tag_of_body(orjson.dumps((endpoint, build, *query)))
-
-
-def tag_of_body(body: bytes) -> str:
-    """Name an answer by its bytes."""
-    return hashlib.sha256(body).hexdigest()[:32]
-
-
-def quoted(tag: str, coding: str) -> str:
-    """Write the header: each content coding is a representation of its own, with a tag of its own.
-
-    Only that of the plain body is strong: another release of a compressor makes other bytes of it.
-    """
-    return f'"{tag}-{coding}"' if coding == IDENTITY else f'W/"{tag}-{coding}"'
+    if body.coding != IDENTITY:
+        sent["content-encoding"] = body.coding
+    return Response(200, body.pieces, sent, shared=endpoint.shared)
 
 
 def matches(if_none_match: bytes | None, etag: str) -> bool:
@@ -179,36 +334,3 @@ def matches(if_none_match: bytes | None, etag: str) -> bool:
 def matches_any(if_none_match: bytes | None) -> bool:
     """Whether the header asks for any representation at all."""
     return if_none_match is not None and if_none_match.strip() == b"*"
-
-
-def as_api_error(error: BaseException, request: Request) -> ApiError:
-    """Return the error a caller gets; whatever is not the caller's doing is logged."""
-    if isinstance(error, ApiError):
-        return error
-    if isinstance(error, StorageUnavailable | SnapshotError | PanicException):
-        _log.error(
-            "published_data_unavailable",
-            request_id=request.id,
-            endpoint=request.endpoint,
-            kind=type(error).__name__,
-            reason=str(error),
-        )
-        return _unavailable()
-    if _is_short_of_descriptors(error):
-        _log.error("file_descriptors_exhausted", request_id=request.id, endpoint=request.endpoint)
-        return _unavailable()
-    _log.error("unforeseen_failure", request_id=request.id, endpoint=request.endpoint, exc_info=error)
-    return ApiError("internal_error", "Something failed here; quote the request id to the operator.")
-
-
-def _unavailable() -> ApiError:
-    return ApiError("upstream_unavailable", "The results cannot be read for now; try again later.")
-
-
-def _is_short_of_descriptors(error: BaseException | None) -> bool:
-    """Whether a failure comes of too many open files, here or on the whole machine: it passes by itself."""
-    while error is not None:
-        if isinstance(error, OSError) and error.errno in {errno.EMFILE, errno.ENFILE}:
-            return True
-        error = error.__cause__ or error.__context__
-    return False

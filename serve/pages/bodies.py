@@ -1,10 +1,13 @@
-"""Finished bodies in their content coding: a page asked for again is sent as it is."""
+"""Content codings: how one is negotiated and applied, and the cache of finished bodies."""
 
 from __future__ import annotations
 
+import hashlib
+import re
 import sys
 import threading
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Final
 
 from isal import isal_zlib
@@ -32,6 +35,7 @@ _LEVEL: Final = 1
 """Of both codings."""
 _GZIP: Final = 31
 """Deflate with the header of gzip, by the numbers of zlib."""
+_QVALUE: Final = re.compile(r"(?:0(?:\.[0-9]{0,3})?|1(?:\.0{0,3})?)\Z")
 _compressors: Final = threading.local()
 """One of zstd for each thread: making one takes longer than compressing a few rows."""
 
@@ -74,38 +78,65 @@ class Bodies:
     ----------
     cache
         Where they stay.
-    asked
-        Pages of which it is remembered at least that they were asked for: what is asked once takes room that is free, and
-        only what is asked again pushes others out.
+    remembered
+        Tags of requested pages that are remembered at least: a page requested once is cached where there is room, and only
+        one requested again evicts others.
     """
 
-    def __init__(self, cache: SizedLRUCache[Body], asked: int = 10_000) -> None:
+    def __init__(self, cache: SizedLRUCache[Body], remembered: int = 10_000) -> None:
         self._cache = cache
-        self._most_asked = asked
+        self._most_tags = remembered
         self._newer: set[str] = set()
         self._older: set[str] = set()
         self.get: Final = cache.get
         """Return the body of a snapshot by tag and content coding; None on a miss."""
 
     def finish(
-        self, owner: SnapshotKey, tag: str, coding: str, pieces: BodyChunks, etag: str, *, costly: bool
+        self,
+        owner: SnapshotKey,
+        tag: str,
+        coding: str,
+        pieces: BodyChunks,
+        *,
+        costly: bool,
+        tag_by_body: bool = False,
     ) -> Body:
-        """Encode a body, and cache it where it was asked for again or was costly to make."""
-        body = coded(pieces, coding, etag)
-        again = self._was_asked(tag)
-        if again or costly:
-            self._cache.put(owner, (tag, coding), body.copied(), body.bytes, evict=again)
+        """Encode a body, and cache it where it was requested before or was costly to make.
+
+        Parameters
+        ----------
+        tag
+            Of the query: what the body is cached under, and its entity tag unless `tag_by_body`.
+        """
+        opaque = tag_of_body(b"".join(pieces)) if tag_by_body else tag
+        body = coded(pieces, coding, entity_tag(opaque, coding))
+        repeated = self._was_requested(tag)
+        if repeated or costly:
+            self._cache.put(owner, (tag, coding), body.copied(), body.bytes, evict=repeated)
         return body
 
-    def _was_asked(self, tag: str) -> bool:
-        """Note that a page is asked for, and return whether it was before, as far back as is remembered."""
+    def _was_requested(self, tag: str) -> bool:
+        """Note a request for a page, and return whether there was one before, as far back as is remembered."""
         if tag in self._newer:
             return True
         known = tag in self._older
-        if len(self._newer) >= self._most_asked:
+        if len(self._newer) >= self._most_tags:
             self._older, self._newer = self._newer, set()
         self._newer.add(tag)
         return known
+
+
+def tag_of_body(body: bytes) -> str:
+    """Return the opaque part of an entity tag made from the bytes of a body."""
+    return hashlib.sha256(body).hexdigest()[:32]
+
+
+def entity_tag(tag: str, coding: str) -> str:
+    """Return the ``ETag`` header: each content coding is a representation of its own, with a tag of its own.
+
+    Only that of the plain body is strong: another release of a compressor makes other bytes of it.
+    """
+    return f'"{tag}-{coding}"' if coding == IDENTITY else f'W/"{tag}-{coding}"'
 
 
 def coded(pieces: BodyChunks, coding: str, etag: str = "") -> Body:
@@ -123,3 +154,41 @@ def encode(body: bytes, coding: str) -> bytes:
         _compressors.zstd = zstd.ZstdCompressor(level=_LEVEL)
     compressed: bytes = _compressors.zstd.compress(body, zstd.ZstdCompressor.FLUSH_FRAME)
     return compressed
+
+
+@lru_cache(maxsize=256)
+def negotiate(accept_encoding: bytes | None) -> str:
+    """Choose the coding of an answer.
+
+    Parameters
+    ----------
+    accept_encoding
+        The request's header as received; None when there is none.
+
+    Returns
+    -------
+    str
+        A coding of the caller's highest weight, or ``identity``. Items that break the header's grammar are
+        left out, and a caller who accepts nothing we have gets the body as it is rather than an error.
+    """
+    weights = _weights((accept_encoding or b"").decode("latin-1"))
+    rest = weights.get("*", 0.0)
+    offers = [(weights.get(coding, rest), coding) for coding in CODINGS]
+    best = max(weight for weight, _ in offers)
+    if best <= 0 or best < weights.get(IDENTITY, 0.0):
+        return IDENTITY
+    return next(coding for weight, coding in offers if weight == best)
+
+
+def _weights(header: str) -> dict[str, float]:
+    weights: dict[str, float] = {}
+    for item in header.split(","):
+        coding, *attributes = (part.strip() for part in item.split(";"))
+        weight = 1.0
+        for attribute in attributes:
+            name, _, value = attribute.partition("=")
+            if name.strip().lower() == "q":
+                weight = float(value) if _QVALUE.match(value.strip()) else 0.0
+        if coding:
+            weights[coding.lower()] = weight
+    return weights

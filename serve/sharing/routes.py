@@ -27,8 +27,8 @@ from serve.auth.caller import Caller
 from serve.compute import ANSWERED
 from serve.downloads.files import FileFacts, TableFile, offered, read_facts
 from serve.endpoints.downloads import signed_url, stored_url
+from serve.http.errors import as_api_error
 from serve.http.request import Request as Answered
-from serve.http.responses import as_api_error
 from serve.sharing import protocol
 from serve.sharing.profile import PATH
 from serve.sharing.protocol import SCHEMA

@@ -241,10 +241,10 @@ def test_the_bound_holds_and_the_least_used_goes_first(acts: list[tuple[str, int
 def test_only_bodies_asked_again_push_others_out() -> None:
     body = Body((b"x" * 1000,), "identity")
     cache: SizedLRUCache[Body] = SizedLRUCache(3 * body.bytes)
-    bodies, owner = Bodies(cache, asked=10), ("a", "s")
+    bodies, owner = Bodies(cache, remembered=10), ("a", "s")
 
     def kept(tag: int) -> bool:
-        bodies.finish(owner, str(tag), "identity", body.pieces, "", costly=False)
+        bodies.finish(owner, str(tag), "identity", body.pieces, costly=False)
         return cache.get(owner, (str(tag), "identity")) is not None
 
     assert [kept(n) for n in (1, 2, 1, 2)] == [False, False, True, True]
@@ -253,7 +253,7 @@ def test_only_bodies_asked_again_push_others_out() -> None:
     for n in range(100, 130):
         kept(n)
     assert not kept(11), "and not for ever"
-    bodies.finish(owner, "costly", "identity", body.pieces, "", costly=True)
+    bodies.finish(owner, "costly", "identity", body.pieces, costly=True)
     assert cache.get(owner, ("costly", "identity")) is None, "three that were asked again take all the room"
 
 

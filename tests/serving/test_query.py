@@ -10,7 +10,7 @@ from schemas.endpoints import ENDPOINTS
 from schemas.rows import ROWS
 from schemas.tables import TABLES
 from serve.endpoints.signals import cross_section
-from serve.http.params import parse_query
+from serve.http.params import parse
 from serve.http.request import Request
 from serve.pages.query import DECISION, PageQuery
 from serve.pages.source import RebalanceIndex
@@ -84,9 +84,9 @@ def test_orders_of_a_week() -> None:
 )
 def test_default_orders_of_a_week(given: str, sort: str, *, descending: bool) -> None:
     request = Request("r", {})
-    request.values = parse_query(
+    request.values = parse(
         ENDPOINTS["signals.rebalances.get"], {"alpha": "a", "date": DAY.isoformat()}, given.encode()
-    ).values
+    )
     request.snapshot = cast(Any, SimpleNamespace(key=("a", "s"), published_at=""))
     query = cross_section(request)
     assert (query.sort, query.descending) == (sort, descending)

@@ -12,9 +12,9 @@ from datasets.storage import open_storage
 from schemas.endpoints import ENDPOINTS
 from serve.app import ROUTES
 from serve.cache import CacheRegistry, SnapshotKey
-from serve.http.answer import PageEndpoint
-from serve.http.params import parse_query
+from serve.http.params import parse
 from serve.http.request import Request
+from serve.http.responses import PageEndpoint
 from serve.pages.books import BookPages
 from serve.pages.duckdb import Engine
 from serve.pages.equity import CurvePages, Ledgers
@@ -73,7 +73,7 @@ class Parts:
         path = {"alpha": published.ALPHA, **{x: asked[x] for x in PLACES[name]}}
         text = urlencode([(key, value) for key, value in asked.items() if key not in path])
         request = Request("r", {}, path=path, endpoint=name)
-        request.values = parse_query(ENDPOINTS[name], path, text.encode()).values
+        request.values = parse(ENDPOINTS[name], path, text.encode())
         request.raw = raw
         request.snapshot = self.snapshot
         function = ROUTES[name]
