@@ -62,23 +62,13 @@ def demo(root: Path, host: str, port: int, seed: int) -> None:
     screen = Screen(stderr=True)
     root.mkdir(parents=True, exist_ok=True)
     simulation, published = root / f"simulation-{seed}", root / "published"
-    archives = str(root / "archives")
     with _step(screen, "simulating a market of 100 names over two years, and three alphas on it"):
         made = _json(
             "pipeline", "simulate", "--out", str(simulation), "--seed", str(seed), "--replace", "--json"
         )
         _progress(f"simulation  {simulation} ({made['status']})")
     with _step(screen, "checking the seals and building their snapshots"):
-        built = _run(
-            "pipeline",
-            "build",
-            *made["seals"],
-            "--datasets",
-            str(published),
-            "--archives",
-            archives,
-            "--json",
-        )
+        built = _run("pipeline", "build", *made["seals"], "--datasets", str(published), "--json")
         for line in built.splitlines()[:-1]:  # the last one counts
             seal = json.loads(line)
             _progress(f"snapshot    {seal['alpha_id']} {seal['snapshot']} ({seal['outcome']})")
@@ -101,7 +91,6 @@ def demo(root: Path, host: str, port: int, seed: int) -> None:
     ]
     environment = os.environ | {
         "ALPHA_RESULTS_MARKET_DATA": str(simulation / "market"),
-        "ALPHA_RESULTS_ARCHIVES": archives,
         # The lines to try should not scroll away under the log of trying them.
         "ALPHA_RESULTS_LOG_LEVEL": "warning",
     }
