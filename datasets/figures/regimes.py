@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Final
 
@@ -203,9 +203,26 @@ def regimes(ledger: Ledger, market: Market | None, seed: int) -> dict[str, Any]:
         return {"groups": [], "mean_block": None, "withheld": {"groups": reason.text if reason else ""}}
     mean_block = mean_block_length(returns)
     draw = np.random.Generator(np.random.PCG64([seed, 3]))
-    drawn = np.concatenate([_counted(places) for places in all_samples(draw, returns.size, mean_block)])
-    shown = [_group(name, parts, returns, drawn, withheld) for name, parts in groups(returns, market).items()]
+    cut = groups(returns, market)
+    measurable = {
+        (name, regime): flags
+        for name, parts in cut.items()
+        for regime, flags in parts.items()
+        if _unmeasured(returns[flags]) is None
+    }
+    samples = _sampled_sharpes(
+        returns, list(measurable.values()), all_samples(draw, returns.size, mean_block)
+    )
+    sharpes = dict(zip(measurable, samples, strict=True))
+    shown = [_group(name, parts, returns, sharpes, withheld) for name, parts in cut.items()]
     return {"groups": shown, "mean_block": mean_block, "withheld": withheld}
+
+
+def _unmeasured(returns: Floats) -> Unavailable | None:
+    """Return why the returns of a regime are not measured; None when they are."""
+    if returns.size < MIN_OBSERVATIONS:
+        return too_few(int(returns.size), MIN_OBSERVATIONS, "sessions")
+    return no_variation("daily returns") if is_constant(returns) else None
 
 
 def _counted(places: Places) -> Matrix:
@@ -216,60 +233,68 @@ def _counted(places: Places) -> Matrix:
 
 
 def _group(
-    name: str, parts: Mapping[str, Flags], returns: Floats, drawn: Matrix, withheld: dict[str, str]
+    name: str,
+    parts: Mapping[str, Flags],
+    returns: Floats,
+    sampled: Mapping[tuple[str, str], Floats],
+    withheld: dict[str, str],
 ) -> dict[str, Any]:
-    found, sampled, sharpes = [], [], []
+    shown: list[dict[str, Any]] = []
     for regime, flags in parts.items():
-        chosen = returns[flags]
-        entry: dict[str, Any] = {"name": regime, "sessions": int(chosen.size)}
-        sharpe = band = None
-        if chosen.size < MIN_OBSERVATIONS:
-            withheld[f"{name}.{regime}"] = too_few(int(chosen.size), MIN_OBSERVATIONS, "sessions").text
-        elif is_constant(chosen):
-            withheld[f"{name}.{regime}"] = no_variation("daily returns").text
-        else:
-            sharpe = float(chosen.mean() / chosen.std(ddof=1)) * math.sqrt(SESSIONS_PER_YEAR)
-            samples = _sharpes(drawn, returns, flags)
-            band = _band(samples)
-            sampled.append(samples)
-        sharpes.append(sharpe)
-        known = sharpe is not None
-        found.append(
-            {
-                **entry,
-                "mean_return": float(chosen.mean()) * SESSIONS_PER_YEAR if known else None,
-                "volatility": float(chosen.std(ddof=1)) * math.sqrt(SESSIONS_PER_YEAR) if known else None,
-                "sharpe": sharpe,
-                "band": band,
-            }
-        )
-    difference = None
-    if sharpes[_FIRST] is not None and sharpes[_LAST] is not None:
-        difference = {
-            "sharpe": sharpes[_LAST] - sharpes[_FIRST],
-            "band": _band(sampled[_LAST] - sampled[_FIRST]),
+        own = returns[flags]
+        entry: dict[str, Any] = {"name": regime, "sessions": int(own.size)}
+        reason = _unmeasured(own)
+        if reason is not None:
+            withheld[f"{name}.{regime}"] = reason.text
+            shown.append(entry | dict.fromkeys(("mean_return", "volatility", "sharpe", "band")))
+            continue
+        mean, deviation = float(own.mean()), float(own.std(ddof=1))
+        entry |= {
+            "mean_return": mean * SESSIONS_PER_YEAR,
+            "volatility": deviation * math.sqrt(SESSIONS_PER_YEAR),
+            "sharpe": mean / deviation * math.sqrt(SESSIONS_PER_YEAR),
+            "band": _band(sampled[name, regime]),
         }
-    return {"name": name, "regimes": found, "difference": difference}
+        shown.append(entry)
+    first, last = shown[_FIRST], shown[_LAST]
+    difference = None
+    if first["sharpe"] is not None and last["sharpe"] is not None:
+        difference = {
+            "sharpe": last["sharpe"] - first["sharpe"],
+            "band": _band(sampled[name, last["name"]] - sampled[name, first["name"]]),
+        }
+    return {"name": name, "regimes": shown, "difference": difference}
 
 
-def _sharpes(drawn: Matrix, returns: Floats, flags: Flags) -> Floats:
-    """Return the Sharpe ratio of each sample over its sessions in a regime; NaN where they tell none.
+def _sampled_sharpes(returns: Floats, regimes: Sequence[Flags], samples: Iterable[Places]) -> Matrix:
+    """Return the Sharpe ratio of each regime in each sample, NaN where a sample does not determine it.
 
     Parameters
     ----------
-    drawn : Matrix, shape (n_samples, n_sessions)
-        How often each session is in a sample.
+    returns : Floats, shape (n_sessions,)
+        Of the book.
+    regimes : sequence of Flags, shape (n_sessions,)
+        Sessions of each regime, at least one.
+    samples : iterable of Places, shape (n, n_sessions)
+        Samples of the sessions.
+
+    Returns
+    -------
+    Matrix, shape (n_regimes, n_samples)
     """
-    centre = float(returns[flags].mean())
+    if not regimes:
+        return np.empty((0, 0))
+    flags = np.stack(regimes)
+    centre = np.array([[returns[sessions].mean()] for sessions in regimes])
     deviations = np.where(flags, returns - centre, 0.0)
-    n, total, squares = (drawn @ np.stack([flags, deviations, np.square(deviations)], axis=1)).T
+    terms = np.concatenate([flags, deviations, np.square(deviations)]).T
+    sums = np.concatenate([_counted(places) @ terms for places in samples])
+    n, total, squares = np.split(sums.T, 3)
     with np.errstate(divide="ignore", invalid="ignore"):
         deviation = np.sqrt(np.maximum(squares - total**2 / n, 0.0) / (n - 1))
         mean = centre + total / n
-        found: Floats = (
-            mean / np.where(deviation > ROUNDING, deviation, np.nan) * math.sqrt(SESSIONS_PER_YEAR)
-        )
-    return found
+        ratio: Matrix = mean / np.where(deviation > ROUNDING, deviation, np.nan)
+    return ratio * math.sqrt(SESSIONS_PER_YEAR)
 
 
 def _band(samples: Floats) -> dict[str, float] | None:
