@@ -124,12 +124,9 @@ LEFT_OUT: Final = (
         "from alpha_results_seal.lean",
         "tests/seal_writer/test_lean.py has files of that form",
     ),
-    LeftOut("docs/other-engines.md", "report = recorder", "needs qlib, its data and a recorder"),
-    LeftOut(
-        "docs/other-engines.md",
-        "from alpha_results_seal.qlib",
-        "tests/seal_writer/test_qlib.py has such frames",
-    ),
+    LeftOut("docs/other-engines.md", "import pandas", ENGINES),
+    LeftOut("docs/other-engines.md", "def worth", ENGINES),
+    LeftOut("docs/other-engines.md", "from alpha_results_seal import Calendar", ENGINES),
     LeftOut("docs/writing-a-seal.md", "{", NOTHING),
 )
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fcntl
 import json
+import re
 import shutil
 import subprocess
 import sys
@@ -37,6 +38,18 @@ def write_market(folder: Path) -> None:
         pl.DataFrame(values, NAMES).insert_column(0, pl.Series("date", dates)).write_parquet(
             folder / f"{name}.parquet"
         )
+
+
+def write_documented(folder: Path) -> None:
+    """Write the Python blocks of the page of engines, for scripts to run: `SECTION-NUMBER.py`."""
+    folder.mkdir()
+    page = (REPOSITORY / "docs" / "other-engines.md").read_text("utf-8")
+    for section in page.split("\n## ")[1:]:
+        name = section.partition("\n")[0].lower().replace(" ", "-")
+        for number, block in enumerate(
+            re.findall(r"^```python\n(.*?)^```$", section, re.DOTALL | re.MULTILINE), 1
+        ):
+            (folder / f"{name}-{number}.py").write_text(block, "utf-8")
 
 
 def environment(requirement: str) -> Path:
@@ -81,6 +94,7 @@ def run_in() -> Callable[[str], Run]:
 
         def run(script: str, folder: Path) -> Mapping[str, Any]:
             write_market(folder)
+            write_documented(folder / "documented")
             done = subprocess.run(
                 [str(python), "-P", str(Path(__file__).parent / script), str(folder)],
                 cwd=folder, capture_output=True, text=True, check=False,

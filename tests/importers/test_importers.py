@@ -75,3 +75,35 @@ def test_results_of_zipline_become_seals_with_its_equity_holdings_and_fees(
     report = run_in("zipline-reloaded==3.2.1")("with_zipline.py", tmp_path)
     require_sound(tmp_path, report)
     assert "fills do not tell (+1000.000000), such as dividends, interest or deposits" in report["paid_in"]
+
+
+def test_fills_reports_of_nautilus_trader_become_seals_with_its_equity_holdings_and_fees(
+    run_in: RunIn, tmp_path: Path
+) -> None:
+    report = run_in("nautilus_trader==1.221.0")("with_nautilus.py", tmp_path)
+    require_sound(tmp_path, report)
+    assert "NautilusTrader has" in report["paid_in"]
+    assert "fills do not tell (+1000.000000), such as dividends, interest or deposits" in report["paid_in"]
+
+
+def test_recorders_of_qlib_become_seals_with_its_account_holdings_and_fees(
+    run_in: RunIn, tmp_path: Path
+) -> None:
+    report = run_in("pyqlib==0.9.7")("with_qlib.py", tmp_path)
+    require_sound(tmp_path, report)
+    assert report["weeks"] == 26
+    assert "such as commissions" in report["without_costs"]
+
+
+def test_weights_of_skfolio_and_pyportfolioopt_become_complete_seals_with_the_equity_of_drifting_weights(
+    run_in: RunIn, tmp_path: Path
+) -> None:
+    report = run_in("skfolio==1.12.2 PyPortfolioOpt==1.6.0")("with_optimisers.py", tmp_path)
+    for name, own in report["seals"].items():
+        seal = Seal.open(str(tmp_path / name))
+        checked = check(seal)
+        assert checked.violations == checked.warnings == (), name
+        ledger = dict(seal.table("portfolio").select(pl.col("date").cast(str), "ending_equity").iter_rows())
+        assert ledger == pytest.approx(own["equity"], rel=1e-8), name
+        assert seal.table("decisions")["long_only_target_weight"].sum() > 0, name
+    assert "and skfolio has" in report["rebalanced_daily"]
