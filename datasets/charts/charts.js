@@ -19,6 +19,19 @@ export function isoDay(milliseconds) {
   return `${date.getFullYear()}-${two(date.getMonth() + 1)}-${two(date.getDate())}`;
 }
 
+const MONTHS = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
+
+/** Names of the months, in order. */
+export function months() {
+  return MONTHS;
+}
+
+/** A day, or the day of an instant, for people: 3 Mar 2024. */
+export function dayText(text) {
+  const [year, month, number] = text.slice(0, 10).split("-");
+  return `${Number(number)} ${MONTHS[Number(month) - 1]} ${year}`;
+}
+
 /** A number with as many digits as say something; a dash for null. */
 export function shown(value, digits = 3) {
   if (value === null || value === undefined || Number.isNaN(value)) return "–";
@@ -107,7 +120,7 @@ export function timeAxis(theme, title) {
     type: "time",
     time: {
       minUnit: "day",
-      tooltipFormat: "yyyy-MM-dd",
+      tooltipFormat: "d MMM yyyy",
       displayFormats: { day: "d MMM yy", week: "d MMM yy", month: "MMM yy", quarter: "MMM yy", year: "yyyy" },
     },
     grid: { display: false },
@@ -191,7 +204,7 @@ export function equity({ book, rows, benchmark = null, log = false }, theme) {
   const worst = Math.min(0, ...drawdown.filter((value) => value !== null));
   return {
     title: "Equity and drawdown",
-    about: `Growth of 1 in the book ${book}${benchmark ? ` beside ${benchmark.symbol}` : ""}, ${rows.length} sessions from ${rows[0]?.date} to ${rows.at(-1)?.date}: ${times(last)} at the end, deepest drawdown ${percent(worst)}.`,
+    about: `Growth of 1 in the book ${book}${benchmark ? ` beside ${benchmark.symbol}` : ""}, ${rows.length} sessions from ${dayText(rows[0].date)} to ${dayText(rows.at(-1).date)}: ${times(last)} at the end, deepest drawdown ${percent(worst)}.`,
     config,
     table: {
       columns: ["date", "growth of 1 (ratio)", "drawdown_pct (percentage points)", ...(benchmark ? [`${benchmark.symbol} growth of 1 (ratio)`] : [])],
@@ -253,10 +266,10 @@ export function weeklyIc({ weekly, span, test = null, over = "Mean of the whole 
   const ic = weekly.map((week) => week.ic);
   const rolling = ic.map((_, i) => (i + 1 < span ? null : neweyWest(ic.slice(i + 1 - span, i + 1))));
   const width = tQuantile(span - 1);
-  const pick = (make) => rolling.map((found) => (found === null ? null : make(found)));
-  const mean = pick((found) => found.mean);
-  const upper = pick((found) => found.mean + width * found.standardError);
-  const lower = pick((found) => found.mean - width * found.standardError);
+  const each = (make) => rolling.map((window) => (window === null ? null : make(window)));
+  const mean = each((window) => window.mean);
+  const upper = each((window) => window.mean + width * window.standardError);
+  const lower = each((window) => window.mean - width * window.standardError);
   const label = `Rolling mean, ${span} weeks`;
 
   const config = base(theme, "bar");
@@ -376,7 +389,7 @@ export function icByDelay({ points }, theme) {
 export function termStructure({ points }, theme) {
   return bars(
     {
-      title: "Term structure",
+      title: "IC term structure",
       about: `Mean rank correlation of the score with the return of holding for ${points.map((p) => `${p.horizon_weeks}`).join(", ")} weeks.`,
       labels: points.map((point) => `${point.horizon_weeks}`),
       values: points.map((point) => point.mean_ic),
@@ -396,7 +409,7 @@ export function termStructure({ points }, theme) {
 export function rankAutocorrelation({ points }, theme) {
   return bars(
     {
-      title: "Persistence of the ranking",
+      title: "Rank autocorrelation",
       about: "Mean rank correlation of a week's scores with those of weeks before.",
       labels: points.map((point) => `${point.lag_weeks}`),
       values: points.map((point) => point.rho),
@@ -417,7 +430,7 @@ export function rankAutocorrelation({ points }, theme) {
 export function turnover({ rows }, theme) {
   const months = new Map();
   for (const row of rows) months.set(row.date.slice(0, 7), (months.get(row.date.slice(0, 7)) ?? 0) + row.turnover);
-  const labels = [...months.keys()];
+  const labels = [...months.keys()].map((month) => dayText(`${month}-01`).slice(2));
   const values = [...months.values()].map((value) => value * PERCENT);
   return bars(
     {
@@ -429,7 +442,7 @@ export function turnover({ rows }, theme) {
       x: "month",
       y: "turnover (% a month)",
       write: (value) => `${percent(value)} of equity`,
-      table: { columns: ["month", "turnover (ratio, sum of the sessions)"], rows: labels.map((m, i) => [m, [...months.values()][i]]) },
+      table: { columns: ["month", "turnover (ratio, sum of the sessions)"], rows: [...months] },
     },
     theme,
   );
@@ -449,7 +462,7 @@ export function exposures({ rows }, theme) {
   };
   withTips(config, (item) => times(item.parsed.y));
   return {
-    title: "Exposures",
+    title: "Gross and net exposure",
     about: `Gross and net exposure over ${rows.length} sessions, in multiples of equity.`,
     config,
     table: {
@@ -466,7 +479,7 @@ export function bestAndWorst({ names, equity, since, count = 8 }, theme) {
   return bars(
     {
       title: "Best and worst names",
-      about: `Net profit of ${names.length} names, in parts of the equity at the open of ${since}; the best is ${sorted[0]?.symbol}, the worst ${sorted.at(-1)?.symbol}.`,
+      about: `Net profit of ${names.length} names, in parts of the equity at the open of ${dayText(since)}; the best is ${sorted[0]?.symbol}, the worst ${sorted.at(-1)?.symbol}.`,
       labels: picked.map((name) => name.symbol),
       values: picked.map((name) => (name.net_pnl / equity) * PERCENT),
       colours: picked.map((name) => (name.net_pnl < 0 ? theme.negative : theme.positive)),
@@ -503,7 +516,7 @@ export function curves({ curves: lines, log = false, emphasised = null }, theme)
     config,
     table: {
       columns: ["date", ...lines.map((one) => `${one.name} growth of 1 (ratio)`)],
-      rows: dates.map((date) => [date, ...byDate.map((found) => found.get(date) ?? null)]),
+      rows: dates.map((date) => [date, ...byDate.map((points) => points.get(date) ?? null)]),
     },
   };
 }

@@ -1,19 +1,12 @@
 // Daily returns by month and by size, rolling risk, and what an alpha comes to in sentences; made of rows and figures that are served.
 
-import { axis, bars, base, day, line, shown, tQuantile, tick, timeAxis, withTips } from "./charts.js";
+import { axis, bars, base, day, dayText, line, shown, tQuantile, tick, timeAxis, withTips } from "./charts.js";
 
 const BINS = 41;
-const TELLS = 0.05;
+const SIGNIFICANCE = 0.05;
 const NEUTRAL = 0.2;
-const ofOne = (value) => `${shown(value * 100)} %`;
+const asPercent = (value) => `${shown(value * 100)} %`;
 const grown = (returns) => returns.reduce((growth, value) => growth * (1 + value), 1) - 1;
-
-const MONTH_NAMES = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
-
-/** Names of the months, in order. */
-export function months() {
-  return MONTH_NAMES;
-}
 
 /** Returns of the months and years of an equity curve, compounded; months without a session are null. */
 export function calendar(rows) {
@@ -44,13 +37,13 @@ export function distribution({ rows }, theme) {
   const made = bars(
     {
       title: "Daily returns",
-      about: `${returns.length} daily returns: the worst ${ofOne(worst)}, the best ${ofOne(best)}, ${returns.filter((value) => value > 0).length} above 0.`,
-      labels: edges.map(([low, high]) => `${((low + high) * 100 / 2).toFixed(1)}`),
+      about: `${returns.length} daily returns: the worst ${asPercent(worst)}, the best ${asPercent(best)}, ${returns.filter((value) => value > 0).length} above 0.`,
+      labels: edges.map(([low, high]) => (Number((50 * (low + high)).toFixed(1)) || 0).toFixed(1)),
       values: counts,
       colours: edges.map(([low, high]) => (low + high < 0 ? theme.negative : theme.positive)),
       x: "return of a session (%)",
       y: "sessions",
-      write: (value, i) => [`${value} sessions`, `${ofOne(edges[i][0])} to ${ofOne(edges[i][1])}`],
+      write: (value, i) => [`${value} sessions`, `${asPercent(edges[i][0])} to ${asPercent(edges[i][1])}`],
       table: { columns: ["from (ratio)", "to (ratio)", "sessions (count)"], rows: edges.map((edge, i) => [...edge, counts[i]]) },
     },
     theme,
@@ -77,7 +70,7 @@ export function rollingRisk({ points }, theme) {
   withTips(config, (item) => (item.dataset.yAxisID === "volatility" ? `${shown(item.parsed.y)} % a year` : shown(item.parsed.y)));
   return {
     title: "Rolling Sharpe ratio and volatility",
-    about: `Sharpe ratio and volatility of the year up to each of ${points.length} months, ${points[0]?.date} to ${points.at(-1)?.date}.`,
+    about: `Sharpe ratio and volatility of the year up to each of ${points.length} months, ${dayText(points[0].date)} to ${dayText(points.at(-1).date)}.`,
     config,
     table: { columns: ["date", "sharpe (ratio, annualised)", "volatility (ratio, annualised)"], rows: points.map((p) => [p.date, p.sharpe, p.volatility]) },
   };
@@ -93,7 +86,7 @@ export function rollingBeta({ points, sessions }, theme) {
   withTips(config, (item) => shown(item.parsed.y));
   return {
     title: "Rolling beta",
-    about: `Beta to ${names.join(", ")} over ${sessions} sessions up to each of ${points.length} days, ${points[0].date} to ${points.at(-1).date}.`,
+    about: `Beta to ${names.join(", ")} over ${sessions} sessions up to each of ${points.length} days, ${dayText(points[0].date)} to ${dayText(points.at(-1).date)}.`,
     config,
     table: { columns: ["date", ...names.map((name) => `beta to ${name} (ratio)`)], rows: points.map((point) => [point.date, ...names.map((name) => point.betas[name])]) },
   };
@@ -121,38 +114,38 @@ const returnsOf = (points) => new Map(points.map(({ date, growth }, i) => [date,
  * names: [{symbol, net_pnl}]; costs: as research.costs; all of them may be null.
  */
 export function conclusions({ book, test, why, rows, benchmark, deciles, names, costs }) {
-  const said = [];
+  const sentences = [];
   if (test) {
     const reach = tQuantile(test.n - 1) * test.standard_error;
-    said.push(["skill", `Over ${test.n} weeks the mean IC is ${shown(test.mean)} (95 % interval ${shown(test.mean - reach)} to ${shown(test.mean + reach)}, t ${shown(test.t_stat)}): at the 5 % level it ${test.p_value < TELLS ? "differs from zero" : "cannot be told from zero"}.`]);
-  } else if (why) said.push(["skill", `Whether the mean IC differs from zero is withheld: ${why}`]);
+    sentences.push(["skill", `Over ${test.n} weeks the mean IC is ${shown(test.mean)} (95 % interval ${shown(test.mean - reach)} to ${shown(test.mean + reach)}, t ${shown(test.t_stat)}): at the 5 % level it ${test.p_value < SIGNIFICANCE ? "differs from zero" : "cannot be told from zero"}.`]);
+  } else if (why) sentences.push(["skill", `Whether the mean IC differs from zero is withheld: ${why}`]);
   const last = rows?.at(-1);
   if (last && last.cumulative_return !== null) {
     const deepest = Math.max(...rows.map((row) => row.drawdown_pct ?? 0));
-    said.push(["return", `The book ${book} returned ${ofOne(last.cumulative_return)} over ${rows.length.toLocaleString("en-GB")} sessions; its deepest drawdown was ${shown(deepest)} %.`]);
+    sentences.push(["return", `The book ${book} returned ${asPercent(last.cumulative_return)} over ${rows.length.toLocaleString("en-GB")} sessions; its deepest drawdown was ${shown(deepest)} %.`]);
   }
   if (benchmark && benchmark.points.length > 2) {
     const other = returnsOf(benchmark.points);
     const both = rows.filter((row, i) => i > 0 && row.period_return !== null && other.has(row.date));
-    const alike = correlation(both.map((row) => row.period_return), both.map((row) => other.get(row.date)));
-    if (Number.isFinite(alike)) {
-      said.push(["benchmark", `${benchmark.symbol} returned ${ofOne(benchmark.points.at(-1).growth - 1)} meanwhile; daily returns of the two correlate at ${alike.toFixed(2)}: the book is ${Math.abs(alike) > NEUTRAL ? "not" : "close to"} neutral to it.`]);
+    const rho = correlation(both.map((row) => row.period_return), both.map((row) => other.get(row.date)));
+    if (Number.isFinite(rho)) {
+      sentences.push(["benchmark", `${benchmark.symbol} returned ${asPercent(benchmark.points.at(-1).growth - 1)} meanwhile; daily returns of the two correlate at ${rho.toFixed(2)}: the book is ${Math.abs(rho) > NEUTRAL ? "not" : "close to"} neutral to it.`]);
     }
   }
   const spread = deciles?.monotonicity.top_minus_bottom;
   if (spread !== null && spread !== undefined) {
-    said.push(["deciles", `Of the signal before smoothing, the top decile earned ${Math.abs(spread * 1e4).toFixed(1)} basis points a week ${spread < 0 ? "less" : "more"} than the bottom one; deciles and their mean returns rank-correlate at ${(deciles.monotonicity.spearman_bucket_vs_mean_forward_return ?? 0).toFixed(2)}.`]);
+    sentences.push(["deciles", `Of the signal before smoothing, the top decile earned ${Math.abs(spread * 1e4).toFixed(1)} basis points a week ${spread < 0 ? "less" : "more"} than the bottom one; deciles and their mean returns rank-correlate at ${(deciles.monotonicity.spearman_bucket_vs_mean_forward_return ?? 0).toFixed(2)}.`]);
   }
   if (costs && costs.execution_cost !== null && costs.borrow_cost !== null) {
     const sharpes = costs.gross && costs.net && costs.gross.sharpe !== null && costs.net.sharpe !== null;
-    said.push(["costs", `Trading and borrowing cost ${ofOne(costs.execution_cost + costs.borrow_cost)} of equity a year${sharpes ? `: the Sharpe ratio is ${costs.gross.sharpe.toFixed(2)} before them and ${costs.net.sharpe.toFixed(2)} after` : ""}.`]);
+    sentences.push(["costs", `Trading and borrowing cost ${asPercent(costs.execution_cost + costs.borrow_cost)} of equity a year${sharpes ? `: the Sharpe ratio is ${costs.gross.sharpe.toFixed(2)} before them and ${costs.net.sharpe.toFixed(2)} after` : ""}.`]);
   }
   if (names?.length) {
     const sorted = [...names].sort((a, b) => b.net_pnl - a.net_pnl);
     const sum = (list) => list.reduce((total, { net_pnl }) => total + net_pnl, 0);
     const total = sum(sorted);
     const earned = sorted.filter(({ net_pnl }) => net_pnl > 0).length;
-    said.push(["concentration", `Of ${sorted.length} names ${earned} earned${total > 0 ? `; the best five made ${ofOne(sum(sorted.slice(0, 5)) / total)} of the profit` : "; there was no profit to share"}.`]);
+    sentences.push(["concentration", `Of ${sorted.length} names ${earned} earned${total > 0 ? `; the best five made ${asPercent(sum(sorted.slice(0, 5)) / total)} of the profit` : "; there was no profit to share"}.`]);
   }
-  return said.map(([about, text]) => ({ about, text }));
+  return sentences.map(([about, text]) => ({ about, text }));
 }

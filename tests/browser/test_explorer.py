@@ -20,8 +20,9 @@ from tests.support.contract_app import EMPTY, FULL, HIDDEN, PLAIN
 CHARTS = (
     "equity", "ic", "deciles", "term-structure", "persistence", "turnover", "exposures", "daily", "names",
 )  # fmt: skip
-NEEDS_A_YEAR = ["rolling", "rolling-beta"]
-"""Sections that the run of a few months says it is too short for."""
+UNAVAILABLE = ["rolling", "market", "rolling-beta"]
+"""Sections without data: the run is shorter than a year, and the market data end before it begins."""
+UNFOLD = "() => document.querySelectorAll('.folded .fold').forEach(fold => fold.click())"
 SHIFTS = """
   globalThis.shifted = 0;
   new PerformanceObserver(list => { for (const one of list.getEntries()) if (!one.hadRecentInput) globalThis.shifted += one.value; })
@@ -109,7 +110,7 @@ def test_every_chart_of_an_alpha_is_drawn_and_described(visit: Visit) -> None:
         canvas = page.locator(f"#{section} canvas")
         expect(canvas).to_have_count(1)
         assert len(canvas.get_attribute("aria-label") or "") > 20, section
-    assert refused_sections(page) == NEEDS_A_YEAR
+    assert refused_sections(page) == UNAVAILABLE
 
 
 def test_figures_are_those_of_the_interface(visit: Visit, tmp_path: Path) -> None:
@@ -205,6 +206,22 @@ def test_what_is_withheld_gives_its_reason(visit: Visit) -> None:
         expect(page.locator(f"#headlines [data-figure={name}]")).to_contain_text(entry["withheld_reason"])
     nothing = [one for one in metrics["meta"]["warnings"] if one.get("block") == "ic_deciles"]
     expect(page.locator("#deciles .refused")).to_contain_text(nothing[0]["message"])
+
+
+def test_an_alpha_that_is_not_there_is_refused_once(visit: Visit) -> None:
+    visit.refusals = (404,)
+    page = visit.begin("/alphas/nowhere")
+    expect(page.locator(".refused")).to_have_count(1)
+    expect(page.locator(".refused")).to_contain_text("There is no alpha at this address.")
+    page.get_by_role("link", name="To the catalogue").click()
+    expect(page.locator("tr[data-alpha]").first).to_be_visible()
+
+
+def test_an_empty_catalogue_says_that_nothing_is_published(visit: Visit) -> None:
+    nobody = {"data": [], "pagination": {"offset": 0, "total": 0}, "meta": {}}
+    visit.page.route("**/v1/screen?*", lambda route: route.fulfill(json=nobody))
+    page = visit.begin("/")
+    expect(page.locator("#results")).to_contain_text("nothing is published yet")
 
 
 def test_an_alpha_of_which_nothing_was_sealed_says_so(visit: Visit) -> None:
@@ -321,12 +338,15 @@ def test_a_row_of_the_catalogue_says_what_was_checked(visit: Visit) -> None:
     page = visit.open("/")
     for row in visit.site.ask("screen?fields=ic")["data"]:
         cell = page.locator(f"tr[data-alpha={row['alpha_id']}] td.checked")
-        told = row["checked"]
-        if told is None:
+        checked = row["checked"]
+        if checked is None:
             expect(cell).to_have_text("\N{EN DASH}")
         else:
-            assert int(cell.get_attribute("data-notices") or -1) == told["notices"]
-            expect(cell).to_contain_text(f"{told['reproduced']} of")
+            assert int(cell.get_attribute("data-notices") or -1) == checked["notices"]
+            sealed = sum(checked[name] for name in ("reproduced", "stated", "contradicted"))
+            expect(cell).to_contain_text(
+                f"{checked['reproduced']} of {sealed}" if sealed else "no figure sealed"
+            )
 
 
 def test_a_key_that_may_not_read_the_audit_is_told_so(visit: Visit) -> None:
@@ -356,6 +376,7 @@ def test_a_key_without_rights_sees_the_refusals_of_the_interface(context: Browse
     page = context.new_page()
     page.goto(f"{site.base}/explorer#key={key}&/alphas/{FULL}")
     read(page)
+    page.evaluate(UNFOLD)
     for section, path in {
         "equity": "equity-curve",
         "deciles": "metrics",
@@ -498,7 +519,7 @@ def test_the_first_screen_takes_few_calls_and_what_was_read_is_asked_once(visit:
     page = visit.begin(f"/alphas/{FULL}")
     assert len(visit.calls) <= 10, visit.calls
     visit.read()
-    assert len(visit.calls) <= 16, visit.calls
+    assert len(visit.calls) <= 12, visit.calls
     assert len(set(visit.calls)) == len(visit.calls)
     before = len(visit.calls)
     page.locator("#brand").click()
@@ -506,7 +527,7 @@ def test_the_first_screen_takes_few_calls_and_what_was_read_is_asked_once(visit:
     page.locator(f"tr[data-alpha={FULL}] a").click()
     page.wait_for_selector("#headlines")
     visit.read()
-    assert len([call for call in visit.calls[before:] if not call.startswith("screen")]) == 0
+    assert [call for call in visit.calls[before:] if call.startswith("alphas/")] == []
 
 
 @pytest.mark.parametrize("width", [390, 1024, 1440])
@@ -537,7 +558,7 @@ def test_a_key_at_its_limit_says_how_long_it_waits_and_goes_on(visit: Visit) -> 
     expect(visit.page.locator("#headlines [data-figure=icir]")).to_have_count(1)
     visit.read()
     expect(visit.page.locator("#banner")).to_be_hidden()
-    assert refused_sections(visit.page) == NEEDS_A_YEAR
+    assert refused_sections(visit.page) == UNAVAILABLE
 
 
 def test_what_an_alpha_comes_to_is_said_in_sentences(visit: Visit) -> None:
@@ -600,10 +621,71 @@ def test_risk_is_what_the_interface_answers(visit: Visit, tmp_path: Path) -> Non
         assert float(shown or "nan") == risk[name]
     rows = table_of(page, "drawdowns", tmp_path)
     assert [float(row["depth_pct"]) for row in rows] == [row["depth_pct"] for row in risk["drawdowns"]]
-    market = visit.site.ask(f"alphas/{FULL}/exposures?book=long_short")["data"]["models"]
-    betas = [row["beta"] for row in table_of(page, "market", tmp_path)]
-    measured = [model["regression"] or {"betas": {"": {"beta": ""}}} for model in market]
-    assert betas == [str(beta["beta"]) for model in measured for beta in model["betas"].values()]
+
+
+def test_legs_and_regimes_are_what_the_interface_answers(visit: Visit, tmp_path: Path) -> None:
+    page = visit.open(f"/alphas/{FULL}")
+    legs = visit.site.ask(f"alphas/{FULL}/concentration")["data"]
+    for row in table_of(page, "legs", tmp_path):
+        assert {name: float(row[name]) for name in legs[row["leg"]]} == legs[row["leg"]]
+    regimes = visit.site.ask(f"alphas/{FULL}/regimes")["data"]
+    rows = [row for row in table_of(page, "regimes", tmp_path) if row["sessions"]]
+    assert [row["sharpe"] for row in rows] == [
+        "" if part["sharpe"] is None else str(part["sharpe"])
+        for group in regimes["groups"]
+        for part in group["regimes"]
+    ]
+    for name, why in regimes["withheld"].items():
+        if not name.startswith("breaks."):
+            expect(page.locator("#regimes")).to_contain_text(why)
+
+
+def test_betas_and_attribution_are_what_the_interface_answers(visit: Visit, tmp_path: Path) -> None:
+    answer = visit.site.ask(f"alphas/{FULL}/exposures?book=long_short")
+    (model,) = answer["data"]["models"]
+    reason = model["withheld"]["regression"]
+    page = visit.open(f"/alphas/{FULL}")
+    expect(page.locator("#market .unavailable")).to_contain_text(reason)
+    beta = {"beta": 0.25, "standard_error": 0.1, "t_stat": 2.5, "p_value": 0.01}
+    regression = {
+        "alpha_daily": 0.0001, "alpha_annualised": 0.0252, "standard_error": 0.0001, "t_stat": 1.0, "p_value": 0.3,
+        "betas": {"SPY": beta}, "r_squared": 0.2, "residual_sharpe": 0.5, "lags": 3,
+    }  # fmt: skip
+    equity = visit.site.ask(f"alphas/{FULL}/equity-curve")["meta"]["summary"]["starting_equity"]
+    parts = {"risk_free": 0.01, "alpha": 0.02, "residual": -0.005, "unmeasured": 0.0}
+    attribution = {name: value * equity for name, value in {**parts, "pnl": 0.055}.items()}
+    attribution["factors"] = {"SPY": 0.03 * equity}
+    model.update(regression=regression, attribution=attribution)
+    visit.page.route("**/exposures?*", lambda route: route.fulfill(json=answer))
+    visit.page.goto("about:blank")
+    page = visit.open(f"/alphas/{FULL}")
+    (row,) = table_of(page, "market", tmp_path)
+    assert (row["factor"], row["beta"], row["residual_sharpe"]) == ("SPY", "0.25", "0.5")
+    expect(page.locator("#market")).to_contain_text(
+        "risk-free rate 1.00, SPY 3.00, alpha 2.00, residual -0.50; in all 5.50"
+    )
+
+
+def test_how_many_alphas_are_discoveries_is_what_the_interface_answers(visit: Visit) -> None:
+    data = visit.site.ask("luck")["data"]
+    (counts,) = [row for row in data["discoveries"] if row["level"] == 0.05]
+    page = visit.open("/")
+    expect(page.locator("#catalogue-luck")).to_contain_text(
+        f"{counts['benjamini_hochberg']} of {data['tested']} alphas (Benjamini-Hochberg)"
+    )
+
+
+def test_a_folded_section_loads_when_it_is_opened_and_the_address_keeps_it_open(visit: Visit) -> None:
+    page = visit.begin(f"/alphas/{FULL}")
+    visit.read()
+    assert not any("/rebalances" in call for call in visit.calls)
+    expect(page.locator("#week .body")).to_be_hidden()
+    page.get_by_role("button", name="Week", exact=True).click()
+    expect(page.locator("#week tbody tr").first).to_be_visible()
+    assert page.url.endswith("open=week")
+    page.reload()
+    visit.read()
+    expect(page.locator("#week tbody tr").first).to_be_visible()
 
 
 def test_the_deciles_of_the_delivered_score_come_before_those_before_smoothing(
@@ -630,7 +712,7 @@ def test_a_range_and_a_drag_over_the_chart_pick_the_window(visit: Visit) -> None
     visit.settle()
     assert f"from={last[:4]}-01-01" in page.url
     assert page.get_by_label("From", exact=True).input_value() == f"{last[:4]}-01-01"
-    expect(page.locator("#headlines-of")).to_contain_text(f"{last[:4]}-01-01 to the last")
+    expect(page.locator("#headlines-of")).to_contain_text(f"1 Jan {last[:4]} to the last")
     page.get_by_role("button", name="All", exact=True).click()
     visit.settle()
     assert "from=" not in page.url

@@ -68,8 +68,9 @@ class Visit:
         return any(f"the server responded with a status of {status} " in line for status in self.refusals)
 
     def open(self, view: str, key: str | None = None) -> Page:
-        """Go to a view as from a link with a key, read it to its end, and wait until everything is there."""
+        """Go to a view as from a link with a key, open what is folded, read it to its end, and wait until everything is there."""
         self.begin(view, key)
+        self.page.evaluate("() => document.querySelectorAll('.folded .fold').forEach(fold => fold.click())")
         self.read()
         return self.page
 

@@ -2,27 +2,30 @@
 
 import { all, get } from "./api.js";
 import * as charts from "./charts.js";
-import { choice, el, field, refused, segments } from "./dom.js";
+import { Unavailable, choice, el, field, refused, segments } from "./dom.js";
 import { book } from "./alpha_book.js";
-import { costs, family, market, returns, risk } from "./alpha_returns.js";
+import { costs, exposures, family, legs, regimes, returns, risk } from "./alpha_returns.js";
 import { signal } from "./alpha_signal.js";
-import { about, beside, luck } from "./alpha_texts.js";
+import { about, luck, neighbours } from "./alpha_texts.js";
 import { audit, verdict } from "./audit.js";
 import { asPercent } from "./figures.js";
-import { findings, headlines } from "./headline_tiles.js";
+import { conclusions, headlines } from "./headline_tiles.js";
 import { panel } from "./panel.js";
 
 const RANGES = [["1", "1Y"], ["3", "3Y"], ["ytd", "YTD"], ["all", "All"]];
 const BOOKS = ["long_short", "long_only"];
 const PATIENCE = 4000;
+const NO_ALPHA = "alpha_not_found";
 /** Sections in their order: name, and its word in the bar where it has one. */
 const ORDER = [
-  ["ic", "Signal"], ["buckets"], ["delay"], ["deciles"], ["terms"], ["persistence"], ["turnover", "Trading"], ["exposures"], ["daily", "Returns"], ["months"],
-  ["rolling", "Risk"], ["drawdowns"], ["tails"], ["costs", "Costs"], ["market", "Beta"], ["beta"], ["names", "Names"], ["week", "Week"], ["years", "Years"], ["luck", "Luck"], ["near", "Neighbours"],
-  ["about", "Description"], ["audit", "Audit"],
+  ["ic", "Signal"], ["buckets"], ["delay"], ["deciles"], ["terms"], ["persistence"], ["turnover", "Trading"], ["exposure"], ["daily", "Returns"], ["years", "Years"], ["months"],
+  ["tails", "Risk"], ["costs", "Costs"], ["rolling"], ["drawdowns"], ["exposures", "Beta"], ["beta"], ["luck", "Luck"], ["regimes", "Regimes"], ["legs", "Legs"], ["names", "Names"],
+  ["week", "Week"], ["near", "Neighbours"], ["about", "Description"], ["audit", "Audit"],
 ];
-const WINDOWED = ["equity", "ic", "deciles", "terms", "persistence", "turnover", "exposures", "months", "daily", "names", "years", "luck", "near", "audit", "market", "beta"];
-const OF_BOOK = ["equity", "turnover", "exposures", "months", "daily", "rolling", "drawdowns", "tails", "costs", "names", "week", "luck", "near", "market", "beta"];
+const WINDOWED = ["equity", "ic", "deciles", "terms", "persistence", "turnover", "exposure", "months", "daily", "names", "years", "luck", "near", "audit", "exposures", "beta", "regimes"];
+const OF_BOOK = ["equity", "turnover", "exposure", "months", "daily", "rolling", "drawdowns", "tails", "costs", "names", "week", "luck", "near", "exposures", "beta", "regimes", "legs"];
+/** Sections that are folded until somebody opens them; what is open stays so from one alpha to the next. */
+const opened = new Set();
 
 export function alpha({ caller, parameters, remember, main, crumbs }, id) {
   const path = `alphas/${encodeURIComponent(id)}`;
@@ -42,9 +45,19 @@ export function alpha({ caller, parameters, remember, main, crumbs }, id) {
   const window = () => ({ from: state.from, to: state.to });
   const metrics = () => get(`${path}/metrics`, { panel: "1", granularity: "yearly", ...window() });
   const curve = () => all(`${path}/equity-curve`, { book: state.book, ...window() });
-  const riskServed = family({ caller, path, state }, "risk");
-  const costsServed = family({ caller, path, state }, "costs");
+  const [riskServed, costsServed, legsServed] = ["risk", "costs", "concentration"].map((name) => family({ caller, path, state }, name));
   const sections = {};
+  for (const name of (parameters.open ?? "").split(",").filter(Boolean)) opened.add(name);
+  const rememberOpened = () => remember({ open: [...opened].join(",") });
+  rememberOpened();
+  const fold = (name) => ({
+    open: opened.has(name),
+    toggled(open) {
+      if (open) opened.add(name);
+      else opened.delete(name);
+      rememberOpened();
+    },
+  });
 
   /** Take a pick into the address, and load again what depends on it. */
   function pick(changes, ...names) {
@@ -54,7 +67,7 @@ export function alpha({ caller, parameters, remember, main, crumbs }, id) {
   }
 
   const some = (list) => {
-    if (list.length === 0) throw Object.assign(new Error("The window holds nothing of it: widen it."), { code: "insufficient_data" });
+    if (list.length === 0) throw new Unavailable("the window holds no data of it; widen it.");
     return list;
   };
 
@@ -102,7 +115,7 @@ export function alpha({ caller, parameters, remember, main, crumbs }, id) {
 
   const benchmarks = choice("Benchmark", [["none", "none"]], "none", (benchmark) => {
     pick({ benchmark }, "equity");
-    said.load();
+    findings.load();
   });
 
   /** Prices are drawn beside the book where they cover all its sessions, unless another benchmark was picked. */
@@ -121,12 +134,12 @@ export function alpha({ caller, parameters, remember, main, crumbs }, id) {
   async function besideCurve(rows) {
     await ready;
     if (rows.length === 0 || !state.benchmark || state.benchmark === "none") return null;
-    const found = await all(`benchmarks/${encodeURIComponent(state.benchmark)}/daily`, { from: rows[0].date, to: rows.at(-1).date });
-    const { previous_date: since, first_return: first, total_return_from_previous: total } = found.meta.summary;
-    const points = found.rows.map((row) => ({ date: row.date, growth: (1 + (first ?? 0)) * (1 + row.cumulative_return) }));
+    const prices = await all(`benchmarks/${encodeURIComponent(state.benchmark)}/daily`, { from: rows[0].date, to: rows.at(-1).date });
+    const { previous_date: since, first_return: first, total_return_from_previous: total } = prices.meta.summary;
+    const points = prices.rows.map((row) => ({ date: row.date, growth: (1 + (first ?? 0)) * (1 + row.cumulative_return) }));
     const note = since
-      ? `${state.benchmark} from its close of ${since}, the session before: total return ${asPercent(total)}.`
-      : points.length ? `The market data hold no close of ${state.benchmark} before ${points[0].date}: its return of that session is left out.` : `The market data hold no price of ${state.benchmark} in these sessions.`;
+      ? `${state.benchmark} from its close of ${charts.dayText(since)}, the session before: total return ${asPercent(total)}.`
+      : points.length ? `The market data hold no close of ${state.benchmark} before ${charts.dayText(points[0].date)}: its return of that session is left out.` : `The market data hold no price of ${state.benchmark} in these sessions.`;
     return { symbol: state.benchmark, points, note: el("p", { class: "fine", id: "benchmark-summary", "data-total-return": total }, note) };
   }
 
@@ -150,36 +163,41 @@ export function alpha({ caller, parameters, remember, main, crumbs }, id) {
     },
   });
 
-  function summary(found) {
-    return el("p", { class: "fine", id: "equity-summary", "data-total-return": found.total_return, "data-max-drawdown-pct": found.max_drawdown_pct },
-      `${found.sessions} sessions, ${found.first_date} to ${found.last_date}: total return ${asPercent(found.total_return)}, deepest drawdown ${charts.shown(found.max_drawdown_pct)} %. Drag over the chart to zoom.`);
+  function summary({ sessions, first_date: first, last_date: last, total_return: total, max_drawdown_pct: deepest }) {
+    return el("p", { class: "fine", id: "equity-summary", "data-total-return": total, "data-max-drawdown-pct": deepest },
+      `${sessions} sessions, ${charts.dayText(first)} to ${charts.dayText(last)}: total return ${asPercent(total)}, deepest drawdown ${charts.shown(deepest)} %. Drag over the chart to zoom.`);
   }
 
   const head = el("div", { class: "alpha-head" }, el("h1", {}, id));
-  const context = { caller, path, id, state, pick, metrics, curve, window, some, head, sections, zoom: (first, last) => pickWindow(first, last) };
-  Object.assign(sections, signal(context), book(context), returns(context), market(context), luck(context), beside(context), about(context), audit(context));
+  const context = { caller, path, id, state, pick, fold, metrics, curve, window, some, head, sections, zoom: (first, last) => pickWindow(first, last) };
+  Object.assign(sections, signal(context), book(context), returns(context), exposures(context), luck(context), regimes(context), neighbours(context), about(context), audit(context));
   if (riskServed) Object.assign(sections, risk({ id, load: riskServed }));
   if (costsServed) Object.assign(sections, costs({ id, load: costsServed }));
+  if (legsServed) Object.assign(sections, legs({ id, fold, load: legsServed }));
   const checked = verdict(context);
   const figures = headlines({ state, metrics, risk: riskServed });
-  const said = findings({ state, metrics, curve, benchmark: besideCurve, costs: costsServed });
-  const top = { load: () => Promise.all([figures.load(), said.load()]) };
+  const findings = conclusions({ state, metrics, curve, benchmark: besideCurve, costs: costsServed });
+  const top = { load: () => Promise.all([figures.load(), findings.load()]) };
   const shownSections = ORDER.filter(([name]) => sections[name]);
   const bar = el("div", { class: "section-bar" },
     el("nav", { "aria-label": "Sections" }, [["equity", "Equity"], ...shownSections].filter(([, word]) => word).map(([name, word]) =>
-      el("button", { type: "button", class: "link", onclick: () => sections[name].node.scrollIntoView({ block: "start" }) }, word))),
+      el("button", { type: "button", class: "link", onclick: sections[name].show }, word))),
     ranges);
   const toolbar = el("div", { class: "toolbar", role: "group", "aria-label": "Book and window" }, books, benchmarks, field("From", from), field("To", to),
     el("button", { type: "button", class: "quiet", onclick: () => pickWindow("", "") }, "Whole run"));
 
-  main.append(el("div", { class: "skeleton-page", "aria-busy": "true" }, el("h1", {}, id), el("p", { class: "loading" }, "Loading …")));
+  const skeleton = el("div", { class: "skeleton-page", "aria-busy": "true" }, el("h1", {}, id), el("p", { class: "loading" }, "Loading …"));
+  main.append(skeleton);
+  get(path).catch((error) => {
+    if (error.code === NO_ALPHA && (skeleton.isConnected || head.isConnected)) main.replaceChildren(refused(error), el("a", { href: "#/" }, "To the catalogue"));
+  });
   const ready = loadBenchmarks();
   // What is seen first is asked for first, and shown at once: nothing on the page moves while it is read.
-  const first = Promise.all([sections.about.head(), checked.load(), figures.load(), said.load()]);
+  const first = Promise.all([sections.about.head(), checked.load(), figures.load(), findings.load()]);
   return Promise.race([first, new Promise((resume) => setTimeout(resume, PATIENCE))]).then(() => {
-    if (!main.querySelector(".skeleton-page")) return null; // another view is shown meanwhile
-    for (const part of [head, checked.node, said.list, figures.tiles]) part.classList.add("arriving");
-    main.replaceChildren(head, checked.node, said.list, toolbar, bar,
+    if (!skeleton.isConnected) return null; // another view is shown meanwhile
+    for (const part of [head, checked.node, findings.list, figures.tiles]) part.classList.add("arriving");
+    main.replaceChildren(head, checked.node, findings.list, toolbar, bar,
       el("div", { class: "overview" }, sections.equity.node, el("div", { class: "beside" }, figures.describes, figures.tiles)),
       el("div", { class: "panels" }, shownSections.map(([name]) => sections[name].node)));
     return Promise.all([first, sections.equity.reload(), ...shownSections.map(([name]) => sections[name].reload())]);

@@ -2,7 +2,7 @@
 
 import { all } from "./api.js";
 import * as charts from "./charts.js";
-import { choice, el, segments, table } from "./dom.js";
+import { Unavailable, choice, el, segments, table } from "./dom.js";
 import { numbers, percentages } from "./figures.js";
 import { panel } from "./panel.js";
 
@@ -17,9 +17,9 @@ const FILTERS = {
   all: {},
 };
 
-export function book({ path, id, state, pick, curve, some }) {
+export function book({ path, id, state, pick, fold, curve, some }) {
   const names = panel("Best and worst names", {
-    id: "names", file: `${id}-names`, tall: true, wide: true, lazy: true,
+    id: "names", file: `${id}-names`, tall: true, wide: true, fold: fold("names"), about: "Net P&L by name, of the selected book.",
     controls: [segments("Over the last", NAME_WINDOWS, state.names, (over) => pick({ names: over }, "names"))],
     load: async () => {
       const { rows: sessions, meta } = await curve();
@@ -28,21 +28,21 @@ export function book({ path, id, state, pick, curve, some }) {
       const start = new Date(charts.day(last));
       start.setDate(start.getDate() - Number(state.names));
       const begin = state.names === "all" ? first : [charts.isoDay(start), first].sort().at(-1);
-      const found = await all(`${path}/pnl`, { book: state.book, from: begin, to: last }, PAGES_OF_NAMES);
-      if (found === null) throw Object.assign(new Error("These days have too many rows to be summed here: take a shorter span."), { code: "too_many_rows" });
+      const pnl = await all(`${path}/pnl`, { book: state.book, from: begin, to: last }, PAGES_OF_NAMES);
+      if (pnl === null) throw new Unavailable("these days have too many rows to be summed here; take a shorter span.");
       const sums = new Map();
-      for (const row of found.rows) sums.set(row.symbol, (sums.get(row.symbol) ?? 0) + row.net_pnl);
+      for (const row of pnl.rows) sums.set(row.symbol, (sums.get(row.symbol) ?? 0) + row.net_pnl);
       const rows = some([...sums].map(([symbol, net_pnl]) => ({ symbol, net_pnl })));
       const { date: since, starting_equity: equity } = sessions.find((row) => row.date >= begin);
       return {
         chart: (theme) => charts.bestAndWorst({ names: rows, equity, since }, theme),
-        notes: [el("p", { class: "fine" }, `${rows.length} names, ${since} to ${last}; market profit less the costs of fills and of borrowing.`)],
+        notes: [el("p", { class: "fine" }, `${rows.length} names, ${charts.dayText(since)} to ${charts.dayText(last)}; P&L of positions less costs of execution and borrow.`)],
       };
     },
   });
 
   const week = panel("The week's book", {
-    id: "week", file: `${id}-week`, wide: true, lazy: true, room: 0,
+    id: "week", file: `${id}-week`, wide: true, room: 0, fold: fold("week"), about: "Scores and target weights of one rebalance.",
     controls: [segments("Names", SIDES, state.side, (side) => pick({ side }, "week"))],
     load: async () => {
       const { rows: index } = await all(`${path}/rebalances`);
@@ -55,20 +55,20 @@ export function book({ path, id, state, pick, curve, some }) {
       const to = (step) => pick({ week: index[at + step].date }, "week");
       const chooser = el("div", { class: "controls" },
         el("button", { type: "button", class: "quiet", disabled: at === 0, "aria-label": "The week before", onclick: () => to(-1) }, "‹"),
-        choice("Week", index.map((one) => [one.date, `${one.date}${one.week_status === "traded" ? "" : ` · ${one.week_status}`}`]).reverse(), date, (picked) => pick({ week: picked }, "week")),
+        choice("Week", index.map((one) => [one.date, `${charts.dayText(one.date)}${one.week_status === "traded" ? "" : ` · ${one.week_status}`}`]).reverse(), date, (picked) => pick({ week: picked }, "week")),
         el("button", { type: "button", class: "quiet", disabled: at === index.length - 1, "aria-label": "The week after", onclick: () => to(1) }, "›"),
         el("span", { class: "fine" }, `${rows.length} of ${meta.n_symbols} names · weights of ${side} · week ${meta.week_status}`));
       const columns = [
         { title: "Name", make: (row) => row.symbol, by: (row) => row.symbol },
         percentages("Target weight", "% of equity", rows, (row) => row[column]),
         numbers("Score", "score units", rows, (row) => row.score),
-        numbers("z", "standard deviations", rows, (row) => row.score_z),
+        numbers("z-score", "standard deviations", rows, (row) => row.score_z),
         numbers("Rank", "1 is strongest", rows, (row) => row.average_rank),
         percentages("Forward return", "%", rows, (row) => row.forward_return),
         { title: "Tradeable", make: (row) => (row.next_open_tradeable ? "yes" : row.unavailability_reason ?? "no") },
       ];
       return {
-        content: el("div", {}, chooser, rows.length ? table(`Names of the week ${date}`, columns, rows) : el("p", { class: "empty" }, "No name of this week is in the book.")),
+        content: el("div", {}, chooser, rows.length ? table(`Names of the week of ${charts.dayText(date)}`, columns, rows) : el("p", { class: "empty" }, "No name of this week is in the book.")),
         data: {
           columns: ["symbol", `${column} (ratio)`, "score (score units)", "score_z (standard deviations)", "average_rank (rank)", "forward_return (ratio)", "next_open_tradeable", "unavailability_reason"],
           rows: rows.map((row) => [row.symbol, row[column], row.score, row.score_z, row.average_rank, row.forward_return, row.next_open_tradeable, row.unavailability_reason]),
@@ -81,6 +81,6 @@ export function book({ path, id, state, pick, curve, some }) {
 
 /** Place of the last week that was traded; of the last one when none was. */
 function lastTraded(index) {
-  const found = index.findLastIndex((one) => one.week_status === "traded");
-  return found === -1 ? index.length - 1 : found;
+  const last = index.findLastIndex((one) => one.week_status === "traded");
+  return last === -1 ? index.length - 1 : last;
 }

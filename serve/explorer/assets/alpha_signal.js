@@ -1,43 +1,45 @@
 // What the score says: weekly IC, deciles, horizons; and how the book trades on it. All of it from /metrics and /equity-curve.
 
-import { get, noted } from "./api.js";
+import { get, remarks } from "./api.js";
 import * as charts from "./charts.js";
-import { el, segments, table } from "./dom.js";
+import { Unavailable, el, segments, table } from "./dom.js";
 import { HEADLINES, asPercent, headlineColumns, ofWindow } from "./figures.js";
 import { panel } from "./panel.js";
 
 const SPANS = [["13", "13 weeks"], ["26", "26 weeks"], ["52", "52 weeks"]];
 const BEFORE_SMOOTHING = "Signal before smoothing.";
 
+const MISSING = "the run has no data of it.";
+
+/** A block of the metrics, or why it is null. */
 const needed = (block, warnings, name) => {
   if (block) return block;
-  const said = (warnings ?? []).find((one) => one.block === name);
-  throw Object.assign(new Error(said?.message ?? "The run holds nothing of it."), { code: said?.code ?? "withheld" });
+  throw new Unavailable(warnings.find((one) => one.block === name)?.message ?? MISSING);
 };
 
 /** Served as research.signal: how the delivered score orders names and ages, over the whole run. */
 function delivered({ caller, path, id, some }) {
   if (!caller.callable_endpoints.includes("research.signal")) return {};
-  const asked = async (name) => {
+  const withBlock = async (name) => {
     const { data } = await get(`${path}/signal`);
-    if (data[name] === null) throw Object.assign(new Error(data.withheld[name] ?? "The run holds nothing of it."), { code: "withheld" });
+    if (data[name] === null) throw new Unavailable(data.withheld[name] ?? MISSING);
     return data;
   };
   const buckets = panel("Deciles of the delivered score", {
-    id: "delivered-deciles", file: `${id}-delivered-deciles`, about: "Delivered score, over the whole run.", lazy: true,
+    id: "delivered-deciles", file: `${id}-delivered-deciles`, about: "Delivered score, whole run.", lazy: true,
     load: async () => {
-      const { delivered: found } = await asked("delivered");
-      const rows = some(found.deciles ?? []);
+      const { delivered: block } = await withBlock("delivered");
+      const rows = some(block.deciles ?? []);
       return {
         chart: (theme) => charts.deliveredDeciles({ buckets: rows }, theme),
-        notes: [el("p", { class: "fine" }, `${found.weeks} weeks; top less bottom ${asPercent(found.spread)} a week, HAC t ${charts.shown(found.spread_t_stat)}; test of monotonicity (Patton and Timmermann) p ${charts.shown(found.monotonicity.p_value, 2)}.`)],
+        notes: [el("p", { class: "fine" }, `${block.weeks} weeks; top less bottom ${asPercent(block.spread)} a week, HAC t-stat ${charts.shown(block.spread_t_stat)}; test of monotonicity (Patton and Timmermann) p ${charts.shown(block.monotonicity.p_value, 2)}.`)],
       };
     },
   });
   const delay = panel("IC by delay", {
-    id: "delay", file: `${id}-ic-by-delay`, about: "Delivered score, over the whole run.", lazy: true,
+    id: "delay", file: `${id}-ic-by-delay`, about: "Delivered score, whole run.", lazy: true,
     load: async () => {
-      const data = await asked("ic_by_delay");
+      const data = await withBlock("ic_by_delay");
       const points = some(data.ic_by_delay);
       const half = data.half_life_weeks === null ? `No half-life: ${data.withheld.half_life_weeks}.` : `Half of the IC is left after ${charts.shown(data.half_life_weeks)} weeks.`;
       const sides = [["long", data.long_side], ["short", data.short_side]].filter(([, side]) => side).map(([name, side]) => `${name} side ${charts.shown(side.mean_ic)}`);
@@ -51,10 +53,10 @@ export function signal({ caller, path, id, state, pick, metrics, curve, some, zo
   const named = (what) => `${id}-${what}`;
   const fromMetrics = (make) => async () => {
     const { data, meta } = await metrics();
-    return make(data, noted(meta));
+    return make(data, remarks(meta));
   };
 
-  const ic = panel("Weekly information coefficient", {
+  const ic = panel("Weekly IC", {
     id: "ic", file: named("weekly-ic"), tall: true, wide: true,
     controls: [segments("Weeks of the rolling mean", SPANS, state.span, (span) => pick({ span }, "ic"))],
     load: fromMetrics((data, warnings) => {
@@ -64,30 +66,29 @@ export function signal({ caller, path, id, state, pick, metrics, curve, some, zo
       const block = data.within_window ? "within_window.nwt.ic" : "nwt.ic";
       const notes = test
         ? [el("p", { class: "fine", id: "ic-test", "data-mean": test.mean, "data-standard-error": test.standard_error },
-          `${data.within_window ? "Window" : "Whole run"}: mean ${charts.shown(test.mean)}, Newey-West standard error ${charts.shown(test.standard_error)} (${test.lag} lags), t ${charts.shown(test.t_stat)}, p ${charts.shown(test.p_value, 2)}.`)]
-        : [el("p", { class: "fine" }, (warnings ?? []).find((one) => one.block === block)?.message ?? "")];
+          `${data.within_window ? "Window" : "Whole run"}: mean ${charts.shown(test.mean)}, Newey-West standard error ${charts.shown(test.standard_error)} (${test.lag} lags), t-stat ${charts.shown(test.t_stat)}, p ${charts.shown(test.p_value, 2)}.`)]
+        : [el("p", { class: "fine" }, warnings.find((one) => one.block === block)?.message.replace(/^[\w.]+ is null: /, "") ?? "")];
       return { chart: (theme) => charts.weeklyIc({ weekly, span: Number(state.span), test, over }, theme), notes, zoom };
     }),
   });
   const deciles = panel("Deciles", {
     id: "deciles", file: named("deciles"), about: BEFORE_SMOOTHING,
     load: fromMetrics((data, warnings) => {
-      const found = needed(data.ic_deciles, warnings, "ic_deciles");
-      const steady = found.monotonicity.spearman_bucket_vs_mean_forward_return;
+      const { buckets, weeks, monotonicity } = needed(data.ic_deciles, warnings, "ic_deciles");
       return {
-        chart: (theme) => charts.deciles({ buckets: some(found.buckets) }, theme),
-        notes: [el("p", { class: "fine" }, `${found.weeks} weeks; top less bottom ${asPercent(found.monotonicity.top_minus_bottom)} a week; rank correlation of bucket and return ${charts.shown(steady)}.`)],
+        chart: (theme) => charts.deciles({ buckets: some(buckets) }, theme),
+        notes: [el("p", { class: "fine" }, `${weeks} weeks; top less bottom ${asPercent(monotonicity.top_minus_bottom)} a week; rank correlation of decile and return ${charts.shown(monotonicity.spearman_bucket_vs_mean_forward_return)}.`)],
       };
     }),
   });
-  const terms = panel("Term structure", {
+  const terms = panel("IC term structure", {
     id: "term-structure", file: named("term-structure"), about: BEFORE_SMOOTHING,
     load: fromMetrics((data, warnings) => {
       const points = some(needed(data.panel, warnings, "panel").ic_term_structure);
       return { chart: (theme) => charts.termStructure({ points }, theme) };
     }),
   });
-  const persistence = panel("Persistence of the ranking", {
+  const persistence = panel("Rank autocorrelation", {
     id: "persistence", file: named("rank-autocorrelation"), about: BEFORE_SMOOTHING,
     load: fromMetrics((data, warnings) => {
       const points = some(needed(data.panel, warnings, "panel").rank_autocorrelation);
@@ -101,7 +102,7 @@ export function signal({ caller, path, id, state, pick, metrics, curve, some, zo
       return { chart: (theme) => charts.turnover({ rows }, theme) };
     },
   });
-  const exposures = panel("Exposures", {
+  const exposure = panel("Gross and net exposure", {
     id: "exposures", file: named("exposures"),
     load: async () => {
       const rows = some((await curve()).rows);
@@ -119,5 +120,5 @@ export function signal({ caller, path, id, state, pick, metrics, curve, some, zo
       };
     }),
   });
-  return { ...delivered({ caller, path, id, some }), ic, deciles, terms, persistence, turnover, exposures, years };
+  return { ...delivered({ caller, path, id, some }), ic, deciles, terms, persistence, turnover, exposure, years };
 }

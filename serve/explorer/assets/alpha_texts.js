@@ -1,7 +1,7 @@
 // What is written about an alpha, whether it was luck, and how it stands beside others.
 
 import { get } from "./api.js";
-import { shown } from "./charts.js";
+import { dayText, shown } from "./charts.js";
 import { choice, el, segments, table } from "./dom.js";
 import { decimals, fixed, numbers } from "./figures.js";
 import { panel } from "./panel.js";
@@ -11,14 +11,14 @@ const MOST_AMONG = 50;
 const words = (name) => name.replaceAll("_", " ");
 
 /** Any value of a description, as it was sealed. */
-function told(value) {
+function asElement(value) {
   if (value === null || value === undefined || (Array.isArray(value) && value.length === 0)) return null;
-  if (Array.isArray(value)) return el("ul", {}, value.map((one) => el("li", {}, typeof one === "object" ? told(one) : String(one))));
+  if (Array.isArray(value)) return el("ul", {}, value.map((one) => el("li", {}, typeof one === "object" ? asElement(one) : String(one))));
   if (typeof value === "object") {
-    const rows = Object.entries(value).map(([name, one]) => [name, told(one)]).filter(([, made]) => made !== null);
+    const rows = Object.entries(value).map(([name, one]) => [name, asElement(one)]).filter(([, made]) => made !== null);
     return rows.length ? el("dl", {}, rows.flatMap(([name, made]) => [el("dt", {}, words(name)), el("dd", {}, made)])) : null;
   }
-  return document.createTextNode(typeof value === "number" ? String(value) : String(value));
+  return document.createTextNode(String(value));
 }
 
 export function about({ path, id, head }) {
@@ -28,7 +28,7 @@ export function about({ path, id, head }) {
       const { data } = await get(path);
       const parts = ["thesis", "signal", "parameters", "data_requirements", "source_papers", "copyright"];
       return {
-        content: el("div", { class: "texts" }, parts.map((part) => [part, told(data[part])]).filter(([, text]) => text !== null)
+        content: el("div", { class: "texts" }, parts.map((part) => [part, asElement(data[part])]).filter(([, text]) => text !== null)
           .map(([part, text], i) => el("details", { open: i === 0 }, el("summary", {}, words(part)), el("div", {}, text)))),
       };
     },
@@ -36,14 +36,14 @@ export function about({ path, id, head }) {
 
   /** Fill the top of the page; where the description may not be read, its section says so. */
   async function fill() {
-    const found = await get(path).catch(() => null);
-    if (found === null) return;
-    const { data, meta } = found;
+    const answer = await get(path).catch(() => null);
+    if (answer === null) return;
+    const { data, meta } = answer;
     const tags = [...(data.classification.tags ?? []), data.classification.structure, data.classification.method].filter(Boolean);
     head.replaceChildren(
       el("h1", {}, data.name),
       data.tldr ? el("p", { class: "tldr" }, data.tldr) : "",
-      el("p", { class: "tags" }, el("code", {}, id), el("small", {}, `snapshot ${meta.snapshot} · published ${meta.published_at.slice(0, 10)}`),
+      el("p", { class: "tags" }, el("code", {}, id), el("small", {}, `snapshot ${meta.snapshot} · published ${dayText(meta.published_at)}`),
         [...new Set(tags)].map((tag) => el("span", {}, words(tag)))));
   }
 
@@ -59,11 +59,11 @@ const BANDS = {
   pnl: ["Profit", "equity"],
   max_drawdown: ["Max drawdown, in equity", "equity"],
   max_drawdown_pct: ["Max drawdown", "% of the peak"],
-  turnover: ["Turnover", "times equity a year"],
+  turnover: ["Turnover", "× equity a year"],
   ic: ["Mean IC", "correlation"],
   icir: ["ICIR", "annualised"],
-  hit_rate: ["Weeks with IC above 0", "% of weeks", 100],
-  dispersion: ["Deviation of the weekly IC", "correlation"],
+  hit_rate: ["IC hit rate", "% of weeks", 100],
+  dispersion: ["Standard deviation of weekly IC", "correlation"],
 };
 
 /** The same of amounts, in a ledger that opens with 1. */
@@ -88,10 +88,10 @@ export function luck({ caller, path, id, state, window, metrics }) {
   if (!caller.callable_endpoints.includes("research.luck")) return {};
   const made = panel("Was it luck?", {
     id: "luck", file: `${id}-luck`, wide: true, lazy: true, room: 0,
-    about: "The Sharpe ratio against the trials it was picked from, the record it takes, and 95 % bands by the stationary bootstrap, of the book and window picked.",
+    about: "Selected book and window: the Sharpe ratio against the trials it was picked from, and 95 % bands by the stationary bootstrap.",
     load: async () => {
       const { data } = await get(`${path}/luck`, { book: state.book, ...window() });
-      const opensWithOne = await metrics().then((found) => found.data.core.pnl.unit === "ratio", () => false);
+      const opensWithOne = await metrics().then(({ data: { core } }) => core.pnl.unit === "ratio", () => false);
       const known = opensWithOne ? { ...BANDS, ...SHARES } : BANDS;
       const why = (name, member) => data.withheld[`${name}.${member}`] ?? data.withheld[name] ?? "The interface gives no value.";
       const fact = (title, value, unit, name, member) => el("div", { class: "tile", "data-figure": `${name}.${member}`, "data-value": value },
@@ -104,18 +104,18 @@ export function luck({ caller, path, id, state, window, metrics }) {
         content: el("div", {},
           el("div", { class: "tiles" },
             fact("Sharpe ratio", data.sharpe, `annualised, ${data.observations} sessions`, "sharpe", ""),
-            fact("Sharpe above 0", probable.probability, "probability", "probabilistic_sharpe", "probability"),
-            fact("Sharpe above 0, given the trials", deflated.probability, `probability, deflated by ${TRIALS[deflated.counted_by]?.(deflated)} (${deflated.trials_from})`, "deflated_sharpe", "probability"),
-            fact("Record it takes", least.years, `years, at ${shown(least.confidence * 100)} % confidence`, "minimum_track_record", "years"),
-            fact("Excess Sharpe above 0", excess.probabilistic_sharpe.probability, `probability, of an excess Sharpe ratio of ${shown(excess.sharpe)}`, "excess.probabilistic_sharpe", "probability"),
-            fact("Excess Sharpe above 0, given the trials", excess.deflated_sharpe.probability, `probability, deflated by ${TRIALS[excess.deflated_sharpe.counted_by]?.(excess.deflated_sharpe)}`, "excess.deflated_sharpe", "probability"),
-            fact("Record the excess takes", excess.minimum_track_record.years, `years, at ${shown(least.confidence * 100)} % confidence`, "excess.minimum_track_record", "years"),
-            fact("Overfitting", overfitting?.probability ?? null, `probability, ${overfitting?.trials} trials in ${overfitting?.splits} splits`, "overfitting", "probability")),
+            fact("Probabilistic Sharpe ratio", probable.probability, "probability that Sharpe > 0", "probabilistic_sharpe", "probability"),
+            fact("Deflated Sharpe ratio", deflated.probability, `probability that Sharpe > 0, given ${TRIALS[deflated.counted_by]?.(deflated)} (${deflated.trials_from})`, "deflated_sharpe", "probability"),
+            fact("Minimum track record", least.years, `years, at ${shown(least.confidence * 100)} % confidence`, "minimum_track_record", "years"),
+            fact("Probabilistic excess Sharpe", excess.probabilistic_sharpe.probability, `probability that excess Sharpe > 0; it is ${shown(excess.sharpe)}`, "excess.probabilistic_sharpe", "probability"),
+            fact("Deflated excess Sharpe", excess.deflated_sharpe.probability, `probability, given ${TRIALS[excess.deflated_sharpe.counted_by]?.(excess.deflated_sharpe)}`, "excess.deflated_sharpe", "probability"),
+            fact("Minimum track record, excess", excess.minimum_track_record.years, `years, at ${shown(least.confidence * 100)} % confidence`, "excess.minimum_track_record", "years"),
+            fact("Probability of overfitting", overfitting?.probability ?? null, `probability, ${overfitting?.trials} trials in ${overfitting?.splits} splits`, "overfitting", "probability")),
           table("Bootstrap bands", [
             { title: "Figure", make: (row) => known[row.figure]?.[0] ?? words(row.figure) },
             ...[["lower", "Lower"], ["estimate", "Estimate"], ["upper", "Upper"]].map(([side, title]) => ({ title, number: true, make: (row) => banded(row, side, known) })),
             { title: "Unit", make: (row) => known[row.figure]?.[1] ?? "ratio" },
-            ...(bands.some((row) => row.reason) ? [{ title: "Why not", make: (row) => row.reason ?? "" }] : []),
+            ...(bands.some((row) => row.reason) ? [{ title: "Note", make: (row) => row.reason ?? "" }] : []),
           ], bands),
           ...Object.values(deflated.passed_over).map((reason) => el("p", { class: "fine" }, `Not counted as trials: ${reason}.`)),
           el("p", { class: "fine" }, `${data.bootstrap.samples} samples.`)),
@@ -126,25 +126,35 @@ export function luck({ caller, path, id, state, window, metrics }) {
   return { luck: made };
 }
 
+/** The alpha among all that the key may read: what its record is worth given their number, in a sentence. */
+async function amongAll(id) {
+  const { data } = await get("screen", { search: id, fields: "t_stat,q_value,haircut_sharpe", limit: 1000 });
+  const { figures, withheld } = data.find((row) => row.alpha_id === id);
+  if (figures.q_value === null) return `No q-value: ${withheld.q_value}.`;
+  return `Of the whole run's mean return: t-stat ${shown(figures.t_stat)}; q-value ${shown(figures.q_value, 2)} among all alphas that this key may read (the false-discovery rate at which it still counts); Sharpe ratio after the multiple-testing haircut ${shown(figures.haircut_sharpe)}.`;
+}
+
 /** The nearest and farthest alphas; served as research.neighbours. */
-export function beside({ caller, path, id, state, pick, window }) {
+export function neighbours({ caller, path, id, state, pick, fold, window }) {
   if (!caller.callable_endpoints.includes("research.neighbours")) return {};
   const order = { value: "nearest" };
+  const screens = ["research.screen", "performance.metrics"].every((name) => caller.callable_endpoints.includes(name));
   const made = panel("Neighbours", {
-    id: "near", file: `${id}-neighbours`, wide: true, lazy: true,
+    id: "near", file: `${id}-neighbours`, wide: true, fold: fold("near"), about: "The alpha among the others: multiple-testing figures, and the most and least correlated ones.",
     controls: [
       segments("By", BY, state.near, (near) => pick({ near }, "near")),
       choice("Order", [["nearest", "nearest first"], ["farthest", "farthest first"], ["strongest", "strongest first, whatever its sign"]], "nearest", (value) => { order.value = value; made.reload(); }),
     ],
     load: async () => {
-      const asked = { book: state.book, order: order.value, ...window() };
+      const query = { book: state.book, order: order.value, ...window() };
       // Scores and holdings are read from the files of each alpha: of many, those are compared that the returns bring first.
       let among = null;
       if (state.near !== "returns") {
-        const first = await get(`${path}/neighbours`, { ...asked, by: "returns", limit: MOST_AMONG });
+        const first = await get(`${path}/neighbours`, { ...query, by: "returns", limit: MOST_AMONG });
         if (first.pagination.total > MOST_AMONG) among = first.data.map((row) => row.alpha_id).join(",");
       }
-      const { data, meta } = await get(`${path}/neighbours`, { ...asked, by: state.near, among, limit: 10 });
+      const { data, meta } = await get(`${path}/neighbours`, { ...query, by: state.near, among, limit: 10 });
+      const place = screens ? await amongAll(id) : null;
       const left = Object.entries(meta.excluded).filter(([, count]) => count > 0).map(([reason, count]) => `${count} left out (${words(reason)})`);
       const value = state.near === "holdings" ? "overlap" : "correlation";
       const columns = [
@@ -156,8 +166,9 @@ export function beside({ caller, path, id, state, pick, window }) {
       return {
         content: data.length ? table("Neighbours", columns, data) : el("p", { class: "empty" }, "No other alpha that this key may read can be compared."),
         notes: [
-          el("p", { class: "fine" }, [`${meta.compared} compared, ${meta.first_date ?? "–"} to ${meta.last_date ?? "–"}`, ...left, among ? `of the ${MOST_AMONG} that daily returns bring first` : ""].filter(Boolean).join("; ") + "."),
-          data.length ? el("a", { href: `#/compare?alphas=${picks.map(encodeURIComponent).join(",")}` }, "Compare with the first of them") : "",
+          place ? el("p", { class: "fine", id: "among-all" }, place) : "",
+          el("p", { class: "fine" }, [`${meta.compared} compared${meta.first_date ? `, ${dayText(meta.first_date)} to ${dayText(meta.last_date)}` : ""}`, ...left, among ? `of the ${MOST_AMONG} that daily returns bring first` : ""].filter(Boolean).join("; ") + "."),
+          data.length ? el("a", { href: `#/compare?alphas=${picks.map(encodeURIComponent).join(",")}` }, "Compare with the first three") : "",
         ],
         data: { columns: ["alpha_id", "name", value, "observations"], rows: data.map((row) => [row.alpha_id, row.name, row[value], row.observations]) },
       };

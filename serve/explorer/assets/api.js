@@ -1,7 +1,7 @@
-// Asks the interface, and nothing else. The key lives in this tab's session storage; it is sent in a header, and appears in
+// Calls of the interface. The key lives in this tab's session storage; it is sent in a header, and appears in
 // no address. Answers are remembered in memory alone, until the page is closed or the visitor signs out.
 
-import { waiting as sayWaiting } from "./banner.js";
+import { waiting as showWait } from "./banner.js";
 
 const BASE = new URL("../v1/", import.meta.url);
 const STORED = "alpha-results-key";
@@ -24,7 +24,7 @@ export class Refusal extends Error {
 }
 
 const remembered = new Map();
-const waiting = [];
+const queue = [];
 let running = 0;
 let limit = null;
 let onSignedOut = () => {};
@@ -35,8 +35,8 @@ export function whenSignedOut(call) {
 
 export const key = () => sessionStorage.getItem(STORED);
 
-/** What an answer says besides its data: its warnings, then the notices. */
-export const noted = (meta) => [...(meta.warnings ?? []), ...(meta.notices ?? [])];
+/** Warnings of an answer, then its notices. */
+export const remarks = (meta) => [...(meta.warnings ?? []), ...(meta.notices ?? [])];
 
 export function signOut() {
   sessionStorage.removeItem(STORED);
@@ -47,26 +47,27 @@ export function signOut() {
 /** Try a key, and keep it for this tab when the interface knows it; return what it may do. */
 export async function signIn(token) {
   remembered.clear();
-  const found = await request("me", {}, token);
+  const { data } = await request("me", {}, token);
   sessionStorage.setItem(STORED, token);
-  return found.data;
+  return data;
 }
 
 /** Take a key out of the address, where a link may bring one behind the #: it is never sent nor shown from there. */
 export function takeKeyFromAddress() {
-  const found = /^#key=([^&]*)&?(.*)$/.exec(location.hash);
-  if (!found) return null;
-  history.replaceState(null, "", `${location.pathname}${location.search}${found[2] ? `#${found[2]}` : "#/"}`);
+  const match = /^#key=([^&]*)&?(.*)$/.exec(location.hash);
+  if (!match) return null;
+  const [, token, view] = match;
+  history.replaceState(null, "", `${location.pathname}${location.search}#${view || "/"}`);
   try {
-    return decodeURIComponent(found[1]);
+    return decodeURIComponent(token);
   } catch {
-    return found[1];
+    return token;
   }
 }
 
 /** The whole answer, {data, meta, …}, of one path below /v1. */
 export function get(path, parameters = {}) {
-  const address = written(path, parameters);
+  const address = addressOf(path, parameters);
   let answer = remembered.get(address);
   if (answer === undefined) {
     answer = request(path, parameters, key());
@@ -92,7 +93,7 @@ export async function all(path, parameters = {}, most = 40) {
   return null;
 }
 
-function written(path, parameters) {
+function addressOf(path, parameters) {
   const address = new URL(path, BASE);
   for (const [name, value] of Object.entries(parameters)) {
     if (value !== null && value !== undefined && value !== "") address.searchParams.set(name, value);
@@ -103,17 +104,17 @@ function written(path, parameters) {
 async function request(path, parameters, token) {
   await turn();
   try {
-    return await asked(written(path, parameters), token);
+    return await answerOf(addressOf(path, parameters), token);
   } finally {
     running -= 1;
-    waiting.shift()?.();
+    queue.shift()?.();
   }
 }
 
-async function asked(address, token) {
+async function answerOf(address, token) {
   for (let attempt = 1; ; attempt += 1) {
     await limit;
-    const answer = await sent(address, token);
+    const answer = await send(address, token);
     const body = await answer.json().catch(() => null);
     if (answer.ok && body !== null) return body;
     const pause = Number(answer.headers.get("retry-after") ?? "1");
@@ -133,12 +134,12 @@ async function asked(address, token) {
 
 /** Resolve when a limit is over; until then the page says how long it waits, and no call is made. */
 async function over(seconds) {
-  const end = sayWaiting(Math.max(1, Math.ceil(seconds)));
+  const end = showWait(Math.max(1, Math.ceil(seconds)));
   await new Promise((resume) => setTimeout(resume, seconds * 1000));
   end();
 }
 
-async function sent(address, token) {
+async function send(address, token) {
   try {
     return await fetch(address, {
       headers: { authorization: `Bearer ${token}` },
@@ -148,12 +149,12 @@ async function sent(address, token) {
       referrerPolicy: "no-referrer",
     });
   } catch (error) {
-    const said = error instanceof TypeError && /header/i.test(error.message) ? "This is no key: it holds characters that none has." : "The service does not answer.";
-    throw new Refusal(0, { code: "no_answer", message: said });
+    const message = error instanceof TypeError && /header/i.test(error.message) ? "This is no key: it holds characters that none has." : "The service does not answer.";
+    throw new Refusal(0, { code: "no_answer", message });
   }
 }
 
 function turn() {
   running += 1;
-  return running <= AT_ONCE ? Promise.resolve() : new Promise((resume) => waiting.push(resume));
+  return running <= AT_ONCE ? Promise.resolve() : new Promise((resume) => queue.push(resume));
 }

@@ -1,6 +1,6 @@
 // The audit of an alpha: its verdict and what was noticed, above everything else; and every check, with the figures it made.
 
-import { get, noted } from "./api.js";
+import { get, remarks } from "./api.js";
 import { shown } from "./charts.js";
 import { el, table } from "./dom.js";
 import { failed, panel } from "./panel.js";
@@ -55,7 +55,7 @@ export function audit({ caller, path, metrics, id }) {
     id: "audit", file: `${id}-audit`, wide: true, room: 0,
     about: "What the interface warns of in this window; then every check of the whole run, worst first.",
     load: async () => {
-      const warnings = await metrics().then(({ meta }) => noted(meta));
+      const warnings = await metrics().then(({ meta }) => remarks(meta));
       const said = warnings.length
         ? el("ul", { class: "warnings" }, warnings.map((one) => el("li", {}, el("code", {}, one.code), " ", one.message)))
         : el("p", { class: "fine" }, "No warning for the figures of this window.");
@@ -68,8 +68,8 @@ export function audit({ caller, path, metrics, id }) {
         { title: "Status", by: (row) => row.status, make: (row) => el("span", { class: `status ${row.status}` }, words(row.status)) },
         { title: "Check", by: (row) => row.id, make: (row) => [el("code", {}, row.id), el("small", {}, ` ${row.kind}`)] },
         { title: "Value", number: true, make: (row) => measured(row.value, row.unit) },
-        { title: "Held against", number: true, make: (row) => measured(row.threshold, row.unit) },
-        { title: "What was noticed, or why not checked", make: (row) => row.reason ?? row.details.convention ?? "" },
+        { title: "Threshold", number: true, make: (row) => measured(row.threshold, row.unit) },
+        { title: "Note", make: (row) => row.reason ?? row.details.convention ?? "" },
       ];
       return {
         content: el("div", {}, said, table("Checks", columns, rows)),

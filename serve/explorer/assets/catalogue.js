@@ -1,6 +1,7 @@
 // Every alpha that the key may read: search, order and bounds are the interface's own.
 
 import { get } from "./api.js";
+import { dayText, shown } from "./charts.js";
 import { choice, el, field } from "./dom.js";
 import { HEADLINES, decimals, fixed, mark, reasoned } from "./figures.js";
 import { failed } from "./panel.js";
@@ -8,16 +9,31 @@ import { failed } from "./panel.js";
 const ROWS = 50;
 const PAUSE = 250;
 const MOST_PICKED = 6;
+const FALSE_DISCOVERY_RATE = 0.05;
 /** Figures of the screen that the metrics do not have. */
-const SCREENED = [["t_stat", "t of the mean", "errors"], ["q_value", "q-value", "share false"], ["haircut_sharpe", "Haircut Sharpe", "annualised"]];
+const SCREENED = [["t_stat", "t-stat", "mean return"], ["q_value", "q-value", "FDR"], ["haircut_sharpe", "Haircut Sharpe", "annualised"]];
 const SHOWN = ["icir", "information_ratio", "excess_sharpe", "max_drawdown_pct", "turnover", ...SCREENED.map(([name]) => name)];
 
 /** What was checked of an alpha: it stands before every figure of the row. */
 function checked({ notices, forward_returns_proven: proven, reproduced, stated, contradicted }) {
+  const sealed = reproduced + stated + contradicted;
   return [
     el("span", { class: notices ? "status notice" : null }, notices === 1 ? "1 notice" : `${notices || "no"} notices`),
     el("small", {}, proven === null ? "no return checked" : `${Math.floor(100 * proven)} % of returns proven`),
-    el("small", {}, `${reproduced} of ${reproduced + stated + contradicted} figures reproduced`)];
+    el("small", {}, sealed ? `${reproduced} of ${sealed} figures reproduced` : "no figure sealed")];
+}
+
+/** What of all alphas that the key may read may be luck, in a sentence; served as research.luck.catalogue. */
+async function catalogueLuck() {
+  const { data } = await get("luck");
+  if (data.tested === 0) return "";
+  const counts = data.discoveries.find(({ level }) => level === FALSE_DISCOVERY_RATE);
+  const length = data.effective_backtest_length;
+  return [
+    `Mean return differs from 0 at a false-discovery rate of ${100 * FALSE_DISCOVERY_RATE} %: ${counts.benjamini_hochberg} of ${data.tested.toLocaleString("en-GB")} alphas (Benjamini-Hochberg), ${counts.benjamini_yekutieli} (Benjamini-Yekutieli), ${counts.bonferroni} (Bonferroni).`,
+    data.effective_number === null ? "" : `Effective number of uncorrelated alphas: ${shown(data.effective_number)}.`,
+    length.years === null ? "" : `Minimum backtest length for as many: ${shown(length.years)} years.`,
+  ].filter(Boolean).join(" ");
 }
 
 export function catalogue({ caller, parameters, remember, main, crumbs }) {
@@ -35,9 +51,11 @@ export function catalogue({ caller, parameters, remember, main, crumbs }) {
   const screens = caller.callable_endpoints.includes("research.screen");
   const withFigures = screens && caller.callable_endpoints.includes("performance.metrics");
   const columns = withFigures ? [...HEADLINES.filter(([name]) => SHOWN.includes(name)), ...SCREENED] : [];
+  const judgesLuck = withFigures && caller.callable_endpoints.includes("research.luck.catalogue");
+  const luckLine = el("p", { class: "fine", id: "catalogue-luck", hidden: !judgesLuck });
   const results = el("div", { id: "results", "aria-live": "polite" });
   const bar = el("div", { class: "pick-bar", hidden: true });
-  let asked = 0;
+  let latest = 0;
   let timer = 0;
 
   function changed() {
@@ -49,7 +67,7 @@ export function catalogue({ caller, parameters, remember, main, crumbs }) {
   }
 
   async function load() {
-    const mine = (asked += 1);
+    const mine = (latest += 1);
     changed();
     results.setAttribute("aria-busy", "true");
     try {
@@ -57,11 +75,11 @@ export function catalogue({ caller, parameters, remember, main, crumbs }) {
       const answer = screens
         ? await get("screen", { ...plain, sort: state.sort, tag: state.tag, ...(withFigures ? { fields: SHOWN.join(",") } : {}), ...state.bounds })
         : await get("alphas", plain);
-      if (mine === asked) results.replaceChildren(...list(answer));
+      if (mine === latest) results.replaceChildren(...list(answer));
     } catch (error) {
-      if (mine === asked) results.replaceChildren(failed(error, load));
+      if (mine === latest) results.replaceChildren(failed(error, load));
     } finally {
-      if (mine === asked) results.setAttribute("aria-busy", "false");
+      if (mine === latest) results.setAttribute("aria-busy", "false");
     }
   }
 
@@ -72,7 +90,10 @@ export function catalogue({ caller, parameters, remember, main, crumbs }) {
   }
 
   function list({ data, pagination }) {
-    if (data.length === 0) return [el("p", { class: "empty" }, "No alpha of this key matches. Loosen the search or the bounds.")];
+    if (data.length === 0) {
+      const filtered = state.q || state.tag || state.complete || Object.keys(state.bounds).length > 0;
+      return [el("p", { class: "empty" }, filtered ? "No alpha of this key matches. Loosen the search or the bounds." : "No alphas: nothing is published yet that this key may read.")];
+    }
     const first = pagination.offset + 1;
     const last = pagination.offset + data.length;
     const places = Object.fromEntries(columns.map(([name]) => [name, decimals(data.map((one) => one.figures?.[name]))]));
@@ -136,7 +157,7 @@ export function catalogue({ caller, parameters, remember, main, crumbs }) {
         return el("td", { class: "number", "data-figure": name, "data-value": value ?? null, "data-title": title },
           value === null || value === undefined ? (reason ? reasoned("withheld", reason) : "–") : [fixed(value, places[name]), mark(one.figures_checked?.[name])]);
       }),
-      screens ? el("td", { "data-title": "Published" }, one.published_at.slice(0, 10)) : null);
+      screens ? el("td", { "data-title": "Published" }, dayText(one.published_at)) : null);
   }
 
   function showPicked() {
@@ -177,12 +198,13 @@ export function catalogue({ caller, parameters, remember, main, crumbs }) {
       screens ? field("Tag", tag) : null,
       screens ? order : null,
       columns.length === 0 ? null : el("details", { class: "bounds", open: Object.keys(state.bounds).length > 0 },
-        el("summary", {}, "Bounds on figures"),
+        el("summary", {}, "Filter by figures"),
         el("div", {}, columns.map(([name, title, unit]) =>
           el("fieldset", {}, el("legend", {}, title, el("small", {}, unit)), bound("min", name, title), bound("max", name, title))))),
       el("label", { class: "tick" }, complete, " complete runs only")),
+    luckLine,
     withFigures ? "" : el("p", { class: "fine" }, "This key may not read figures (research.screen and performance.metrics): the list is without them."),
     results, bar);
   showPicked();
-  return load();
+  return Promise.all([load(), judgesLuck ? catalogueLuck().then((text) => luckLine.replaceChildren(text), (error) => luckLine.replaceChildren(`Multiple testing: ${error.message}`)) : null]);
 }

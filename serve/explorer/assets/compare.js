@@ -1,8 +1,8 @@
 // Two to six alphas side by side: curves on a common base, how much they are alike, and what they come to together.
 
-import { all, get, noted } from "./api.js";
+import { all, get, remarks } from "./api.js";
 import * as charts from "./charts.js";
-import { choice, el, field, refused, segments, table } from "./dom.js";
+import { Unavailable, choice, el, field, refused, segments, table } from "./dom.js";
 import { HEADLINES, asPercent, headlineColumns, numbers, ofWindow, reasoned } from "./figures.js";
 import { panel } from "./panel.js";
 
@@ -43,35 +43,35 @@ export function compare({ caller, parameters, remember, main, crumbs }) {
     controls: [segments("Scale", [["", "Linear"], ["1", "Log"]], state.log ? "1" : "", (log) => pick({ log: log === "1" }, ["curves"]))],
     load: async () => {
       const made = onCommonBase(await curvesOf());
-      if (made.sessions.length < 2) throw Object.assign(new Error("These alphas have no two sessions in common in the window."), { code: "insufficient_data" });
+      if (made.sessions.length < 2) throw new Unavailable("these alphas have no two sessions in common in the window.");
       const lines = [...made.curves, { name: TOGETHER, points: made.together }];
       const end = made.together.at(-1).growth;
       return {
         chart: (theme) => charts.curves({ curves: lines, log: state.log, emphasised: TOGETHER }, theme),
         notes: [el("p", { class: "fine", id: "together", "data-growth": end },
-          `${made.sessions.length} sessions that all have, ${made.sessions[0]} to ${made.sessions.at(-1)}.${made.leftOut} ${TOGETHER}: the same share of each at every close; ${asPercent(end - 1)} in all. Costs of that rebalancing are not in it.`)],
+          `${made.sessions.length} common sessions, ${charts.dayText(made.sessions[0])} to ${charts.dayText(made.sessions.at(-1))}.${made.leftOut} ${TOGETHER}: rebalanced to equal shares at every close, without costs of that; ${asPercent(end - 1)} in all.`)],
       };
     },
   });
 
   sections.figures = panel("Figures", {
     id: "compared-figures", room: 0, file: "comparison-figures", wide: true,
-    about: "Headline figures of each, of its long_short book, over the window picked.",
+    about: "Headline figures of the long_short books, over the selected window.",
     load: async () => {
-      const found = await Promise.all(ids.map((id) => get(`${path(id)}/metrics`, window()).then(({ data }) => ({ id, core: ofWindow(data).core }), (error) => ({ id, error }))));
+      const answers = await Promise.all(ids.map((id) => get(`${path(id)}/metrics`, window()).then(({ data }) => ({ id, core: ofWindow(data).core }), (error) => ({ id, error }))));
       const columns = [
         { title: "Alpha", by: (row) => row.id, make: (row) => (row.error ? el("span", {}, link(row.id), " ", reasoned(row.error.code ?? "failed", row.error.message)) : link(row.id)) },
-        ...headlineColumns(found, (row, name) => row.core?.[name]),
+        ...headlineColumns(answers, (row, name) => row.core?.[name]),
       ];
       return {
-        content: table("Figures", columns, found),
-        data: { columns: ["alpha_id", ...HEADLINES.map(([name]) => name)], rows: found.map((row) => [row.id, ...HEADLINES.map(([name]) => row.core?.[name].value ?? null)]) },
+        content: table("Figures", columns, answers),
+        data: { columns: ["alpha_id", ...HEADLINES.map(([name]) => name)], rows: answers.map((row) => [row.id, ...HEADLINES.map(([name]) => row.core?.[name].value ?? null)]) },
       };
     },
   });
 
   if (served("research.correlations")) {
-    sections.alike = panel("How alike they are", {
+    sections.alike = panel("Correlations", {
       id: "alike", room: 0, file: "comparison-correlations", wide: true,
       controls: [segments("Measured by", BY, state.by, (by) => pick({ by }, ["alike"]))],
       load: async () => {
@@ -91,14 +91,14 @@ export function compare({ caller, parameters, remember, main, crumbs }) {
   }
 
   if (served("research.contribution")) {
-    sections.adds = panel("What each adds to the others", {
+    sections.adds = panel("Marginal contribution", {
       id: "adds", room: 0, file: "comparison-contribution", wide: true,
-      about: "The equal-weight book of all, less that of the others; and the alpha's return that the others do not explain, with HAC errors.",
+      about: "What each alpha adds to an equal-weight book of the others; alpha is its return that they do not explain, with HAC errors.",
       load: async () => {
-        const found = await Promise.all(ids.map((id) => get(`${path(id)}/contribution`, { alphas: ids.filter((other) => other !== id).join(","), book: state.book, ...window() })
-          .then(({ data, meta }) => ({ id, data, warnings: noted(meta) }), (error) => ({ id, error }))));
+        const answers = await Promise.all(ids.map((id) => get(`${path(id)}/contribution`, { alphas: ids.filter((other) => other !== id).join(","), book: state.book, ...window() })
+          .then(({ data, meta }) => ({ id, data, warnings: remarks(meta) }), (error) => ({ id, error }))));
         const number = (title, unit, read) => {
-          const column = numbers(title, unit, found.filter((row) => row.data).map((row) => row.data), (data) => read(data) ?? null);
+          const column = numbers(title, unit, answers.filter((row) => row.data).map((row) => row.data), (data) => read(data) ?? null);
           return {
             ...column,
             make: (row) => (row.error ? el("code", { title: row.error.message }, row.error.code) : column.make(row.data)),
@@ -107,22 +107,22 @@ export function compare({ caller, parameters, remember, main, crumbs }) {
         };
         const columns = [
           { title: "Alpha", make: (row) => link(row.id), by: (row) => row.id },
-          number("Sharpe of all", "annualised", (data) => data.with?.sharpe),
-          number("without it", "annualised", (data) => data.without?.sharpe),
-          number("it adds", "Sharpe", (data) => data.marginal?.sharpe),
-          number("Max drawdown of all", "%", (data) => data.with?.max_drawdown_pct),
-          number("it adds", "percentage points", (data) => data.marginal?.max_drawdown_pct),
-          number("Residual return", "% a year", (data) => (data.regression?.alpha_annualised ?? null) === null ? null : data.regression.alpha_annualised * 100),
-          number("t", "HAC", (data) => data.regression?.t_stat),
-          number("R²", "ratio", (data) => data.regression?.r_squared),
+          number("Sharpe with it", "annualised", (data) => data.with?.sharpe),
+          number("Sharpe without it", "annualised", (data) => data.without?.sharpe),
+          number("Marginal Sharpe", "annualised", (data) => data.marginal?.sharpe),
+          number("Max drawdown with it", "%", (data) => data.with?.max_drawdown_pct),
+          number("Marginal drawdown", "percentage points", (data) => data.marginal?.max_drawdown_pct),
+          number("Alpha", "% a year", (data) => (data.regression?.alpha_annualised ?? null) === null ? null : data.regression.alpha_annualised * 100),
+          number("t-stat of alpha", "HAC", (data) => data.regression?.t_stat),
+          number("R²", "%", (data) => (data.regression ? data.regression.r_squared * 100 : null)),
         ];
-        const first = found.find((row) => row.data);
-        // Whichever alpha is asked about, the sessions that all have are the same.
+        const first = answers.find((row) => row.data);
+        // The common sessions are the same for each.
         return {
-          content: el("div", {}, first ? null : refused(found[0].error), table("Contribution", columns, found),
+          content: el("div", {}, first ? null : refused(answers[0].error), table("Contribution", columns, answers),
             first?.warnings.length ? el("ul", { class: "warnings" }, first.warnings.map((one) => el("li", {}, el("code", {}, one.code), " ", one.message))) : null),
           data: { columns: ["alpha_id", "sharpe_with", "sharpe_without", "sharpe_marginal", "alpha_annualised", "t_stat", "r_squared"],
-            rows: found.map(({ id, data }) => [id, data?.with?.sharpe, data?.without?.sharpe, data?.marginal?.sharpe, data?.regression?.alpha_annualised, data?.regression?.t_stat, data?.regression?.r_squared]) },
+            rows: answers.map(({ id, data }) => [id, data?.with?.sharpe, data?.without?.sharpe, data?.marginal?.sharpe, data?.regression?.alpha_annualised, data?.regression?.t_stat, data?.regression?.r_squared]) },
         };
       },
     });
@@ -154,14 +154,14 @@ function cell(value, observations) {
 }
 
 /** Equity of each at the sessions that all have, as growth from the open of the first; and of an equal share of each. */
-export function onCommonBase(found) {
-  const equities = found.map(({ rows }) => new Map(rows.map((row) => [row.date, row])));
-  const indebted = found.find(({ rows }) => rows.some((row) => row.period_return === null));
-  if (indebted) throw Object.assign(new Error(`${indebted.id} opens sessions with equity not above 0: they have no return.`), { code: "nonpositive_equity" });
-  const sessions = found[0].rows.map((row) => row.date).filter((date) => equities.every((rows) => rows.has(date)));
-  const dropped = found.map(({ id, rows }) => [id, rows.filter(({ date }) => date < sessions[0] || date > sessions.at(-1)).length]).filter(([, count]) => count > 0);
-  const leftOut = dropped.length ? ` Left out before or after these: ${dropped.map(([id, count]) => `${count} of ${id}`).join(", ")}.` : "";
-  const curves = found.map(({ id }, i) => {
+export function onCommonBase(alphas) {
+  const equities = alphas.map(({ rows }) => new Map(rows.map((row) => [row.date, row])));
+  const indebted = alphas.find(({ rows }) => rows.some((row) => row.period_return === null));
+  if (indebted) throw new Unavailable(`${indebted.id} opens sessions with equity not above 0, which have no return.`);
+  const sessions = alphas[0].rows.map((row) => row.date).filter((date) => equities.every((rows) => rows.has(date)));
+  const dropped = alphas.map(({ id, rows }) => [id, rows.filter(({ date }) => date < sessions[0] || date > sessions.at(-1)).length]).filter(([, count]) => count > 0);
+  const leftOut = dropped.length ? ` Left out, before or after these: ${dropped.map(([id, count]) => `${count} of ${id}`).join(", ")}.` : "";
+  const curves = alphas.map(({ id }, i) => {
     const start = equities[i].get(sessions[0])?.starting_equity;
     return { name: id, points: sessions.map((date) => ({ date, growth: equities[i].get(date).ending_equity / start })) };
   });

@@ -1,4 +1,4 @@
-// Makes elements. Text is always text: nothing that was asked for is ever read as markup.
+// Makes elements. Text is always text: no answer is ever read as markup.
 
 export function el(name, attributes = {}, ...children) {
   const made = document.createElement(name);
@@ -12,11 +12,16 @@ export function el(name, attributes = {}, ...children) {
   return made;
 }
 
-/** A failure in the words of the interface. */
+/** Why a section or a figure has no data. */
+export class Unavailable extends Error {
+  code = "unavailable";
+}
+
+/** A refusal in the words of the interface; what is unavailable, with its reason and no code. */
 export function refused(error) {
-  const code = error.code ?? "unforeseen";
+  if (error instanceof Unavailable) return el("p", { class: "refused unavailable" }, "Not available: ", error.message);
   return el("div", { class: "refused", role: "alert" },
-    el("p", {}, el("code", {}, code), " ", error.message),
+    el("p", {}, el("code", {}, error.code ?? "unforeseen"), " ", error.message),
     error.requestId ? el("p", { class: "fine" }, `request ${error.requestId}`) : null,
   );
 }
@@ -67,9 +72,9 @@ export function table(caption, columns, rows, more = {}) {
       head.querySelector(".arrow")?.replaceChildren(i === at ? (down ? " ↓" : " ↑") : "");
     }
     const { by } = columns[at];
-    const lacking = (row) => by(row) === null || by(row) === undefined;
+    const isEmpty = (row) => by(row) === null || by(row) === undefined;
     fill([...rows].sort((one, other) => {
-      if (lacking(one) || lacking(other)) return Number(lacking(one)) - Number(lacking(other));
+      if (isEmpty(one) || isEmpty(other)) return Number(isEmpty(one)) - Number(isEmpty(other));
       const order = by(one) < by(other) ? -1 : by(one) > by(other) ? 1 : 0;
       return down ? -order : order;
     }));

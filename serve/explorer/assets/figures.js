@@ -1,6 +1,6 @@
 // Names, units and ways of writing the headline figures. The units of an answer win over those here.
 
-import { shown } from "./charts.js";
+import { dayText, shown } from "./charts.js";
 import { el } from "./dom.js";
 
 export const HEADLINES = [
@@ -123,5 +123,11 @@ export function reasoned(word, reason) {
 
 /** A column of ratios, shown as percentages. */
 export const percentages = (title, unit, rows, of) => numbers(title, unit, rows, (row) => (of(row) === null || of(row) === undefined ? null : of(row) * 100));
+
+/** A column of days, which sorts. */
+export const days = (title, of, missing = "–") => ({ title, make: (row) => (of(row) ? dayText(of(row)) : missing), by: of });
+
+/** Sessions of an answer, and from which day to which. */
+export const range = ({ observations, first_date: first, last_date: last }) => `${observations} sessions${first ? `, ${dayText(first)} to ${dayText(last)}` : ""}`;
 
 export const asPercent = (value) => (value === null || value === undefined ? "–" : `${shown(value * 100)} %`);

@@ -1,11 +1,11 @@
 // The headline figures of an alpha, and the sentences that say what it comes to.
 
-import { noted } from "./api.js";
-import { shown } from "./charts.js";
+import { remarks } from "./api.js";
+import { dayText, shown } from "./charts.js";
 import { el } from "./dom.js";
 import { HEADLINES, asPercent, inPercent, ofWindow, standing, standingWord, unitOf, written } from "./figures.js";
 import { failed } from "./panel.js";
-import { conclusions } from "./returns.js";
+import { conclusions as sentencesOf } from "./returns.js";
 
 /** Tiles of the metrics and of the risk of the book; metrics and risk: () -> answer, risk null where it is not served. */
 export function headlines({ state, metrics, risk }) {
@@ -17,16 +17,16 @@ export function headlines({ state, metrics, risk }) {
     try {
       const [{ data, meta }, ofBook] = await Promise.all([metrics(), risk === null ? null : risk().catch(() => null)]);
       const figures = ofWindow(data);
-      const entries = [...HEADLINES.map(([name, title]) => [name, title, figures.core[name]]), ["hit_rate", "Weeks with IC above 0", figures.rank_ic?.conditioned?.hit_rate]];
-      const days = data.within_window ? `${state.from || "the first session"} to ${state.to || "the last"}` : "the whole run";
+      const entries = [...HEADLINES.map(([name, title]) => [name, title, figures.core[name]]), ["hit_rate", "IC hit rate", figures.rank_ic?.conditioned?.hit_rate]];
+      const days = data.within_window ? `${state.from ? dayText(state.from) : "the first session"} to ${state.to ? dayText(state.to) : "the last"}` : "the whole run";
       describes.textContent = `Headline figures: book long_short, ${days}.${state.book === "long_short" ? "" : ` Charts and tables below: book ${state.book}.`}`;
       tiles.replaceChildren(
         ...entries.filter(([, , entry]) => entry).map(([name, title, entry]) => tile(name, title, entry)),
-        testTile(data, noted(meta)),
+        testTile(data, remarks(meta)),
         ...(ofBook ? riskTiles(ofBook.data) : []),
         data.core.tenure ? el("div", { class: "tile" },
-          el("span", { class: "label" }, "Record"), el("strong", {}, `${shown(data.core.tenure.years)} years`),
-          el("span", { class: "fine" }, `${data.core.tenure.first_rebalance} to ${data.core.tenure.last_rebalance}`)) : "");
+          el("span", { class: "label" }, "Track record"), el("strong", {}, `${shown(data.core.tenure.years)} years`),
+          el("span", { class: "fine" }, `${dayText(data.core.tenure.first_rebalance)} to ${dayText(data.core.tenure.last_rebalance)}`)) : "");
     } catch (error) {
       tiles.replaceChildren(failed(error, load));
     }
@@ -41,7 +41,7 @@ export function headlines({ state, metrics, risk }) {
     const name = ic ? "ic" : "ic_score_panel";
     const why = ic ? "" : reasonOf(data, warnings);
     return el("div", { class: "tile", "data-figure": `nwt.${name}.t_stat`, "data-value": test.t_stat },
-      el("span", { class: "label" }, ic ? "t of the mean IC" : "t of the mean IC, signal before smoothing"),
+      el("span", { class: "label" }, ic ? "t-stat of mean IC" : "t-stat of mean IC, signal before smoothing"),
       el("strong", {}, shown(test.t_stat)),
       el("span", { class: "fine" }, `Newey-West, ${test.n} weeks, p ${shown(test.p_value, 2)}`),
       why ? el("span", { class: "fine" }, `That of the delivered score is withheld: ${why}`) : null);
@@ -76,22 +76,22 @@ function riskTiles(data) {
   ];
 }
 
-const reasonOf = (data, warnings) => warnings.find((one) => one.block === (data.within_window ? "within_window.nwt.ic" : "nwt.ic"))?.message;
+const reasonOf = (data, warnings) => warnings.find((one) => one.block === (data.within_window ? "within_window.nwt.ic" : "nwt.ic"))?.message.replace(/^[\w.]+ is null: /, "");
 
 /** What the alpha comes to, in sentences; curve, metrics, benchmark and costs: () -> what is loaded, costs null where they are not served. */
-export function findings({ state, metrics, curve, benchmark, costs }) {
-  const list = el("ul", { class: "conclusions", id: "conclusions", "aria-busy": "true", "aria-label": "What it comes to" });
+export function conclusions({ state, metrics, curve, benchmark, costs }) {
+  const list = el("ul", { class: "conclusions", id: "conclusions", "aria-busy": "true", "aria-label": "Conclusions" });
 
   async function load() {
     list.setAttribute("aria-busy", "true");
     const given = (promise) => promise.catch(() => null); // the sections below say what is refused
-    const [answer, found, paid] = await Promise.all([given(metrics()), given(curve()), costs === null ? null : given(costs())]);
-    const beside = found?.rows.length ? await given(benchmark(found.rows)) : null;
-    const sentences = conclusions({
+    const [answer, equity, paid] = await Promise.all([given(metrics()), given(curve()), costs === null ? null : given(costs())]);
+    const beside = equity?.rows.length ? await given(benchmark(equity.rows)) : null;
+    const sentences = sentencesOf({
       book: state.book,
       test: answer ? ofWindow(answer.data).nwt.ic : null,
-      why: answer ? reasonOf(answer.data, noted(answer.meta)) : null,
-      rows: found?.rows,
+      why: answer ? reasonOf(answer.data, remarks(answer.meta)) : null,
+      rows: equity?.rows,
       benchmark: beside,
       deciles: answer?.data.ic_deciles,
       costs: answer?.data.within_window ? null : paid?.data,

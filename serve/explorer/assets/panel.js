@@ -51,14 +51,16 @@ export function forgetCharts() {
  * A section that loads, shows, and can be loaded again.
  * load: () -> {chart: theme -> made chart, notes: [elements], zoom: (from, to) -> void} or {content: element}; it may throw a Refusal.
  * lazy: it loads when it comes near the screen, for it makes calls of its own.
+ * fold: {open, toggled: open -> void} of a section that may be folded; it loads when it is opened.
  * room: lines of notes that its place is kept for.
  */
-export function panel(title, { id, controls = [], about = null, load, file = id, tall = false, wide = false, lazy = false, room = 1 }) {
+export function panel(title, { id, controls = [], about = null, load, file = id, tall = false, wide = false, lazy = false, fold = null, room = 1 }) {
   const body = el("div", { class: `body skeleton${tall ? " tall" : ""}` });
   const extras = el("div", { class: `extras room-${room}` });
   const actions = el("div", { class: "actions" });
-  const node = el("section", { class: `panel${wide ? " wide" : ""}`, id, "aria-labelledby": `${id}-title` },
-    el("header", {}, el("h2", { id: `${id}-title` }, title), controls.length ? el("div", { class: "controls" }, controls) : null, actions),
+  const folder = fold ? el("button", { type: "button", class: "fold", "aria-expanded": String(fold.open), onclick: () => unfold(!isOpen()) }, title) : null;
+  const node = el("section", { class: `panel${wide ? " wide" : ""}${fold && !fold.open ? " folded" : ""}`, id, "aria-labelledby": `${id}-title` },
+    el("header", {}, el("h2", { id: `${id}-title` }, folder ?? title), controls.length ? el("div", { class: "controls" }, controls) : null, actions),
     about ? el("p", { class: "about" }, about) : null,
     body, extras);
   let near = !lazy;
@@ -71,7 +73,22 @@ export function panel(title, { id, controls = [], about = null, load, file = id,
     });
   }
   let current = null;
-  let asked = 0;
+  let latest = 0;
+  const isOpen = () => !node.classList.contains("folded");
+
+  function unfold(open) {
+    node.classList.toggle("folded", !open);
+    folder.setAttribute("aria-expanded", String(open));
+    fold.toggled(open);
+    near = true;
+    if (open) reload();
+  }
+
+  /** Scroll to the section, opened. */
+  function show() {
+    if (!isOpen()) unfold(true);
+    node.scrollIntoView({ block: "start" });
+  }
 
   function end() {
     current?.chart?.destroy();
@@ -82,43 +99,45 @@ export function panel(title, { id, controls = [], about = null, load, file = id,
   }
 
   async function reload() {
+    if (!isOpen()) return;
     if (!near) {
       due = true;
       sight.observe(node);
       return;
     }
-    const mine = (asked += 1);
+    const mine = (latest += 1);
     node.setAttribute("aria-busy", "true");
     try {
-      const found = await load();
-      if (found.chart) await charting();
-      if (mine !== asked || !node.isConnected) return;
+      const loaded = await load();
+      if (loaded.chart) await charting();
+      if (mine !== latest || !node.isConnected) return;
       end();
       body.classList.remove("skeleton");
-      if (found.chart) draw(found);
-      else body.replaceChildren(found.content);
-      if (found.data) actions.append(csvButton(title, found.data));
-      extras.append(...(found.notes ?? []));
+      if (loaded.chart) draw(loaded);
+      else body.replaceChildren(loaded.content);
+      if (loaded.data) actions.append(csvButton(title, loaded.data));
+      extras.append(...(loaded.notes ?? []));
     } catch (error) {
-      if (mine !== asked) return;
+      if (mine !== latest) return;
       if (error.code === undefined) console.error(error);
       end();
+      body.classList.remove("skeleton");
       body.replaceChildren(failed(error, reload));
     } finally {
-      if (mine === asked) node.setAttribute("aria-busy", "false");
+      if (mine === latest) node.setAttribute("aria-busy", "false");
     }
   }
 
-  function draw(found) {
+  function draw({ chart, zoom }) {
     const canvas = el("canvas", { role: "img" });
     const frame = el("div", { class: `canvas${tall ? " tall" : ""}` }, canvas);
     body.replaceChildren(frame);
-    if (found.zoom) brush(frame, () => one.chart, found.zoom);
+    if (zoom) brush(frame, () => one.chart, zoom);
     let made = null;
     const one = {
       paint() {
         one.chart?.destroy();
-        made = found.chart(colours());
+        made = chart(colours());
         canvas.setAttribute("aria-label", made.about);
         one.chart = new globalThis.Chart(canvas, made.config);
       },
@@ -151,7 +170,7 @@ export function panel(title, { id, controls = [], about = null, load, file = id,
     }, "CSV");
   }
 
-  return { node, reload };
+  return { node, reload, show };
 }
 
 /** What stands in place of a section or a figure: the failure itself, or a word where the banner says it for the page. */
