@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -80,20 +79,14 @@ def build(
     refused already.
     """
     # Loaded here, so that --help does not wait for them.
-    from datasets.storage import open_storage, require_supported
-    from pipeline.archive.exclusions import exclusions
-    from pipeline.batch.batch import Batch
+    from pipeline.batch.batch import Batch, common_request
     from pipeline.batch.command_line import build_once, follow
     from pipeline.batch.metrics_file import MetricsFile
-    from pipeline.batch.request import Request
-    from pipeline.folder import require_folder
-    from pipeline.seal.signature import read_keys
     from schemas.errors import AlphaResultsError, StorageUnavailable
 
     context = click.get_current_context()
     if seals and context.get_parameter_source("searched") is ParameterSource.ENVIRONMENT:
         searched = None  # what was named now is meant, whatever the machine follows otherwise
-    patterns = exclusions(exclude)
     if bool(seals) == (searched is not None):
         raise click.UsageError(
             "name seals, or give --from a folder or prefix that holds some; one of the two"
@@ -102,21 +95,19 @@ def build(
         raise click.UsageError("--watch follows a folder or prefix: give it with --from")
     if single_writer and (cluster is not None or jobs not in {None, 1}):
         raise click.UsageError("--single-writer builds one seal at a time: leave out --jobs and --cluster")
-    keys = None if seal_keys is None else str(Path(seal_keys).absolute())
-    common = Request("", root, force, archives, tuple(patterns), single_writer, strict, keys)
     metrics = MetricsFile(metrics_file)
     try:
-        if keys is not None:
-            read_keys(keys)
         # Before anything is read or a process started: no seal could be published there.
-        require_folder(
-            open_storage(root),
+        common = common_request(
+            root,
             "--datasets",
-            "give the folder to publish to, which is made if need be",
-            made=True,
+            force=force,
+            archives=archives,
+            exclude=exclude,
+            single_writer=single_writer,
+            strict=strict,
+            seal_keys=seal_keys,
         )
-        if archives is not None:
-            require_supported(archives)
         if len(seals) == 1 and jobs in {None, 1} and cluster is None:
             context.exit(_build_one(replace(common, seal=seals[0]), metrics, as_json=as_json))
         batch = Batch(
@@ -142,23 +133,22 @@ def build(
 def _build_one(request: Request, metrics: MetricsFile, *, as_json: bool) -> int:
     """Build one seal, of which a terminal shows the stages."""
     from pipeline.batch.process import LocalExecutor
-    from pipeline.batch.report import Tally, print_line, print_outcome, print_summary
-    from pipeline.batch.result import SealResult
+    from pipeline.batch.report import Tally, print_line, print_result, print_summary
     from pipeline.progress import seal_progress
     from schemas.screen import Screen
 
     screen = Screen(stderr=True)
     with seal_progress(screen, as_json=as_json) as progress, LocalExecutor(1) as executor:
         task = progress.add_task(request.shown)
-        outcome = executor.submit(
-            request, lambda at: progress.update(task, description=f"{request.shown}: {at}")
+        result = executor.submit(
+            request, lambda stage: progress.update(task, description=f"{request.shown}: {stage}")
         ).result()
-    metrics.add(outcome)
+    metrics.add(result)
     if as_json:
         tally = Tally()
-        tally.add(0, outcome)
-        print_line(SealResult.from_outcome(outcome))
-        print_summary(tally, outcome.exit_code)
+        tally.add(0, result)
+        print_line(result)
+        print_summary(tally, result.exit_code)
     else:
-        print_outcome(screen, outcome)
-    return metrics.ended(outcome.exit_code)
+        print_result(screen, result)
+    return metrics.ended(result.exit_code)

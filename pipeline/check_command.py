@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from contextlib import closing, nullcontext
+from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -16,7 +16,6 @@ from schemas.settings.options import option
 from schemas.terminal import echo
 
 if TYPE_CHECKING:
-    from pipeline.batch.process import WorkerProcess
     from pipeline.rules.report import Report
 
 
@@ -75,7 +74,7 @@ def check(
     be read (no finished seal there, or not permitted), 5 when the store is away, 7 when a check failed by a fault of the program; the
     highest of several.
     """
-    # Loaded here, so that --help does not wait for them.
+    from pipeline.batch.process import LocalExecutor, ProcessDied
     from pipeline.progress import seal_progress, set_aside
     from pipeline.rules.layout import report_layout
     from pipeline.seal.store import without_secrets
@@ -86,26 +85,30 @@ def check(
     exit_code = 0
     with (
         seal_progress(screen, as_json=as_json) as progress,
-        closing(CheckProcess(all_rows=verbose, seal_keys=seal_keys)) as process,
+        LocalExecutor(1) as executor,
     ):
         for address in seals:
             shown = without_secrets(address)
             task = progress.add_task(shown)
             show = partial(_show, progress, task, shown)
-            found = process.check(address, show)
-            exit_code = max(exit_code, found.exit_code)
-            warned = strict and found.report is not None and bool(found.report.warnings)
+            try:
+                checked: Checked = executor.call(check_seal, address, verbose, seal_keys, on_step=show)
+            except ProcessDied as death:
+                message = f"the check's process {death}; nothing is known of this seal"
+                checked = Checked(None, BuildCrashed(message))
+            exit_code = max(exit_code, checked.exit_code)
+            warned = strict and checked.report is not None and bool(checked.report.warnings)
             exit_code = max(exit_code, SealRefused.exit_code if warned else 0)
-            if found.report is None:
-                outcomes.append({"seal": shown} | found.failure())
+            if checked.report is None:
+                outcomes.append({"seal": shown} | checked.failure())
                 if not as_json:
                     with set_aside(progress):
-                        echo(f"error: {found.error}", err=True)
+                        echo(f"error: {checked.error}", err=True)
             else:
-                outcomes.append(found.report.to_dict() | ({"refused": True} if warned else {}))
+                outcomes.append(checked.report.to_dict() | ({"refused": True} if warned else {}))
                 if not as_json:
                     with set_aside(progress):
-                        console.print(report_layout(found.report, verbose=verbose), soft_wrap=True)
+                        console.print(report_layout(checked.report, verbose=verbose), soft_wrap=True)
             progress.remove_task(task)
     if as_json:
         echo(json.dumps({"seals": outcomes}, indent=2))
@@ -147,41 +150,6 @@ def check_seal(
         return Checked(Report(without_secrets(address), None, violations=violations))
     except AlphaResultsError as error:
         return Checked(None, type(error)(printable(str(error))))
-
-
-class CheckProcess:
-    """Checks seals one after the other in a process that may die of any of them.
-
-    Parameters
-    ----------
-    all_rows, seal_keys
-        As of :func:`check_seal`.
-    """
-
-    def __init__(self, *, all_rows: bool = False, seal_keys: str | None = None) -> None:
-        self._all_rows = all_rows
-        self._seal_keys = seal_keys
-        self._process: WorkerProcess | None = None
-
-    def check(self, address: str, on_step: Callable[[str], None]) -> Checked:
-        """Check one seal; nothing is raised for what is wrong with it, nor for what it does to the process."""
-        from pipeline.batch.process import ProcessDied, WorkerProcess
-
-        if self._process is None or self._process.retired:
-            self.close()
-            self._process = WorkerProcess()
-        try:
-            found: Checked = self._process.call(
-                check_seal, address, self._all_rows, self._seal_keys, on_step=on_step
-            )
-        except ProcessDied as death:
-            return Checked(None, BuildCrashed(f"the check's process {death}; nothing is known of this seal"))
-        return found
-
-    def close(self) -> None:
-        """End the process."""
-        if self._process is not None:
-            self._process.close()
 
 
 def _show(progress: Any, task: Any, shown: str, step: str) -> None:

@@ -1,11 +1,16 @@
-"""The options of a batch."""
+"""The options of a batch, and what the requests of its seals share."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from pathlib import Path
 
+from datasets.storage import open_storage, require_supported
+from pipeline.archive.exclusions import exclusions
 from pipeline.batch.metrics_file import MetricsFile
 from pipeline.batch.request import Request
+from pipeline.folder import require_folder
+from pipeline.seal.signature import read_keys
 from pipeline.seal.store import without_secrets
 from schemas.screen import Screen
 
@@ -17,7 +22,7 @@ class Batch:
     Attributes
     ----------
     common
-        A request for any seal, for what all have in common.
+        A request without a seal: what the requests of all seals share.
     seals
         Addresses that were named.
     searched
@@ -55,3 +60,42 @@ class Batch:
     def shown(self) -> str:
         """Where seals are looked for, as messages show it."""
         return without_secrets(self.searched or "")
+
+
+def common_request(
+    root: str,
+    option: str,
+    *,
+    force: bool,
+    archives: str | None,
+    exclude: str | None,
+    single_writer: bool,
+    strict: bool,
+    seal_keys: str | None,
+) -> Request:
+    """Return what the requests of all seals share, once it is known that something could be built with it.
+
+    Parameters
+    ----------
+    root, option
+        The datasets root, and what it was given as, which a message begins with.
+    exclude
+        Patterns separated by commas.
+    seal_keys
+        File of the teams' keys.
+
+    Raises
+    ------
+    SettingsError
+        When the root is no folder, a store is not supported, or a pattern or the file of keys cannot be used.
+    """
+    patterns = exclusions(exclude)
+    keys = None if seal_keys is None else str(Path(seal_keys).absolute())
+    if keys is not None:
+        read_keys(keys)
+    require_folder(
+        open_storage(root), option, "give the folder to publish to, which is made if need be", made=True
+    )
+    if archives is not None:
+        require_supported(archives)
+    return Request("", root, force, archives, patterns, single_writer, strict, keys)

@@ -1,10 +1,17 @@
-"""Asking a batch to end, from a signal, another thread or an orchestrator: gently, or at once."""
+"""Ending a batch, from a signal, another thread or an orchestrator: gently, or at once."""
 
 from __future__ import annotations
 
+import queue
+import signal
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import Final
+
+from schemas.terminal import echo
+
+_SIGNALS: Final = (signal.SIGINT, signal.SIGTERM)
 
 
 class Cancellation:
@@ -47,3 +54,36 @@ class Cancellation:
         finally:
             with self._lock:
                 self._end = None
+
+
+@contextmanager
+def stoppable(cancellation: Cancellation) -> Iterator[None]:
+    """End a batch by signals for the length of a block; outside the main thread none can be caught.
+
+    SIGTERM lets what is at work finish, Ctrl-C and a second signal end it at once.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    # A handler runs between two steps of the main thread, which may have just taken the lock of the event, of the
+    # builds or of the output: the handler would wait for it for ever. So it only notes the signal, and a thread reacts.
+    received: queue.SimpleQueue[int | None] = queue.SimpleQueue()
+    reacting = threading.Thread(target=_react, args=(received, cancellation), name="signals", daemon=True)
+    reacting.start()
+    before = {number: signal.signal(number, lambda number, _: received.put(number)) for number in _SIGNALS}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+        received.put(None)
+        reacting.join()
+
+
+def _react(received: queue.SimpleQueue[int | None], cancellation: Cancellation) -> None:
+    while (number := received.get()) is not None:
+        if number == signal.SIGTERM and not cancellation.stopping.is_set():
+            cancellation.finish()
+            echo("SIGTERM: finishing what is at work; a second one ends it at once", err=True)
+        else:
+            cancellation.abort()

@@ -19,7 +19,8 @@ from dataclasses import dataclass
 from typing import Any, Final, Self
 
 from pipeline.batch.process import LocalExecutor
-from pipeline.batch.request import Outcome, Request, crashed, failed, interrupted
+from pipeline.batch.request import Request
+from pipeline.batch.result import SealResult, crashed, failed, interrupted
 from pipeline.release import current, release, shown
 from schemas.errors import AlphaResultsError, SettingsError, StorageUnavailable
 from schemas.extras import extra
@@ -32,7 +33,7 @@ _ANSWER_SECONDS: Final = 1.0
 
 
 @dataclass(slots=True)
-class _Given:
+class _Submitted:
     """A build submitted to the scheduler; `remote` is Dask's future of it, None when it could not be."""
 
     request: Request
@@ -47,7 +48,7 @@ class ClusterExecutor:
     address
         Of the scheduler, such as ``tcp://host:8786``.
     jobs
-        Builds given to it at a time; None is one for each thread of its workers.
+        Builds submitted at a time; None is one for each thread of its workers.
     patience
         Seconds the scheduler may be silent, or without workers, before everything ends.
     stopping
@@ -77,7 +78,7 @@ class ClusterExecutor:
         self._address = address
         self._patience = patience
         self._stopping = stopping
-        self._at_work: dict[Future[Outcome], _Given] = {}
+        self._at_work: dict[Future[SealResult], _Submitted] = {}
         self._ending = False
         self._failing_since: float | None = None
         self.lost: AlphaResultsError | None = None
@@ -99,12 +100,12 @@ class ClusterExecutor:
         self.end()
         self._close()
 
-    def submit(self, request: Request, on_stage: Callable[[str], None] | None = None) -> Future[Outcome]:
+    def submit(self, request: Request, on_stage: Callable[[str], None] | None = None) -> Future[SealResult]:
         """Give a build to a worker."""
         if on_stage is not None:
             on_stage("on the cluster")
-        future: Future[Outcome] = Future()
-        given = self._at_work[future] = _Given(request)
+        future: Future[SealResult] = Future()
+        build = self._at_work[future] = _Submitted(request)
         if self._ending:
             self.end()
             return future
@@ -112,14 +113,14 @@ class ClusterExecutor:
             Exception
         ):  # the connection is lost: whether it comes back is seen by looking
             # By value: neither the scheduler nor a worker needs the project to read it, so that one without can say so.
-            given.remote = self._client.submit(
+            build.remote = self._client.submit(
                 lambda module, *arguments: importlib.import_module(module).build_on_worker(*arguments),
                 __name__,
                 request.to_dict(),
                 release(),
                 pure=False,
             )
-            given.remote.add_done_callback(lambda remote: self._ended(future, request, remote))
+            build.remote.add_done_callback(lambda remote: self._ended(future, request, remote))
         return future
 
     def poll(self) -> None:
@@ -130,9 +131,9 @@ class ClusterExecutor:
             workers = None
         now = time.monotonic()
         if workers is not None:
-            for future, given in list(self._at_work.items()):
-                if given.remote is None or given.remote.status in {"cancelled", "lost"}:
-                    self._resolve(future, _lost(given.request))
+            for future, build in list(self._at_work.items()):
+                if build.remote is None or build.remote.status in {"cancelled", "lost"}:
+                    self._resolve(future, _lost(build.request))
         if workers:
             self._failing_since = None
             return
@@ -150,33 +151,33 @@ class ClusterExecutor:
     def end(self) -> None:
         """Stop waiting for builds; workers notice when the connection closes."""
         self._ending = True
-        for future, given in list(self._at_work.items()):
-            self._resolve(future, interrupted(given.request.shown))
+        for future, build in list(self._at_work.items()):
+            self._resolve(future, interrupted(build.request.shown))
 
-    def _ended(self, future: Future[Outcome], request: Request, remote: Any) -> None:
+    def _ended(self, future: Future[SealResult], request: Request, remote: Any) -> None:
         """Report a build, from a thread of Dask's."""
         self._failing_since = None
         try:
             answer = remote.result()
         except self._dask.KilledWorker:
-            outcome = crashed(request.shown, "died with its worker, as often as the scheduler allows", 1)
+            result = crashed(request.shown, "died with its worker, as often as the scheduler allows", 1)
         except ImportError as error:
             self._lose(_without_project("a worker", error))
             return
         except (Exception, asyncio.CancelledError, concurrent.futures.CancelledError):  # noqa: BLE001 - whatever the cluster came to, the batch goes on
             if self._client.status != "running":
                 return  # the scheduler is away: whether it comes back is seen by looking
-            outcome = _lost(request)
+            result = _lost(request)
         else:
             if "release" in answer:
                 self._lose(_another_release(answer["worker"], answer["release"]))
                 return
-            outcome = Outcome(answer["entry"], answer["exit_code"])
-        self._resolve(future, outcome)
+            result = SealResult(answer["entry"], answer["exit_code"])
+        self._resolve(future, result)
 
-    def _resolve(self, future: Future[Outcome], outcome: Outcome) -> None:
+    def _resolve(self, future: Future[SealResult], result: SealResult) -> None:
         if self._at_work.pop(future, None) is not None:
-            future.set_result(outcome)
+            future.set_result(result)
 
     def _lose(self, error: AlphaResultsError) -> None:
         """End everything: nothing more is begun, and nothing is known of the builds at work."""
@@ -185,8 +186,8 @@ class ClusterExecutor:
             echo(f"--cluster: {error}; the batch ends", err=True)
         self._stopping.set()
         unknown = type(error)(f"{error}; nothing is known of this build")
-        for future, given in list(self._at_work.items()):
-            self._resolve(future, failed(given.request.shown, unknown))
+        for future, build in list(self._at_work.items()):
+            self._resolve(future, failed(build.request.shown, unknown))
 
     def _require_one_release(self) -> None:
         """Refuse workers that would build otherwise than this machine; one that does not answer is asked by its build."""
@@ -220,11 +221,11 @@ def build_on_worker(request: dict[str, Any], wanted: dict[str, str]) -> dict[str
 
         return {"worker": get_worker().address, "release": here}
     with LocalExecutor(1, threads=1) as executor:
-        outcome = executor.submit(Request.from_dict(request)).result()
-    return {"entry": outcome.entry, "exit_code": outcome.exit_code}
+        result = executor.submit(Request.from_dict(request)).result()
+    return {"entry": result.entry, "exit_code": result.exit_code}
 
 
-def _lost(request: Request) -> Outcome:
+def _lost(request: Request) -> SealResult:
     return crashed(request.shown, "was lost by the cluster", 1)
 
 

@@ -1,16 +1,14 @@
-"""The command's side of a batch: print each seal's outcome as it is known, once or while following a folder."""
+"""The command's side of a batch: print each seal's result as it is known, once or while following a folder."""
 
 from __future__ import annotations
 
 from datetime import UTC, datetime
 
 from pipeline.batch.batch import Batch
-from pipeline.batch.cancellation import Cancellation
+from pipeline.batch.cancellation import Cancellation, stoppable
 from pipeline.batch.discover import DiscoveredSeal
-from pipeline.batch.interruption import stoppable
-from pipeline.batch.report import Tally, print_line, print_outcome, print_summary
-from pipeline.batch.request import NOT_STARTED, SUCCESSES
-from pipeline.batch.result import SealResult
+from pipeline.batch.report import Tally, print_line, print_result, print_summary
+from pipeline.batch.result import NOT_STARTED, SUCCESSES
 from pipeline.batch.run import Run, Step
 from schemas.errors import StorageUnavailable
 from schemas.exit_codes import ExitCode
@@ -33,7 +31,7 @@ def build_once(batch: Batch) -> int:
             echo(f"no finished seal lies below {batch.shown}", err=True)
         for step in run.steps():
             _report(batch, run, step)
-            tally.add(step.place, step.outcome)
+            tally.add(step.place, step.result)
     exit_code = run.lost.exit_code if run.lost else tally.exit_code
     if batch.as_json:
         print_summary(tally, exit_code)
@@ -45,8 +43,8 @@ def build_once(batch: Batch) -> int:
 def follow(batch: Batch) -> int:
     """Build what is due, again and again, until a signal asks to end; return 0 then, 5 when the cluster was lost.
 
-    A seal that was refused is tried again when it is sealed anew, or when files of it come that were not there; one
-    whose store was away, or whose process crashed, at the next look. A store that is away is waited for.
+    A refused seal is tried again when it is sealed again, or when missing files of it arrive; one whose store was away, or
+    whose process crashed, at the next scan. A store that is away is waited for.
 
     Raises
     ------
@@ -87,8 +85,8 @@ class _Watched:
         self._early: dict[str, datetime] = {}
 
     def build(self, seen: list[DiscoveredSeal]) -> None:
-        """Build and report what is due of a look."""
-        # What is sealed anew has another digest; what was refused for its time may be right by now.
+        """Build and report what is due of a scan."""
+        # A seal that was written again has another digest; one refused for its time may be due by now.
         now = datetime.now(UTC)
         self._given_up = {
             one.address: one.digest
@@ -96,27 +94,27 @@ class _Watched:
             if self._given_up.get(one.address) == one.digest and self._early.get(one.address, now) >= now
         }
         for step in self._run.steps(self._given_up):
-            if not step.attempted or step.outcome.kind == NOT_STARTED:
-                continue  # a batch says it once; whoever looks every minute would say it every minute
+            if not step.attempted or step.result.outcome == NOT_STARTED:
+                continue  # a batch reports it once; a watcher would report it at every scan
             _report(self._batch, self._run, step)
-            self._tally.add(step.place, step.outcome)
-            one, outcome = step.seal, step.outcome
-            if outcome.kind in SUCCESSES or SealResult.from_outcome(outcome).retryable:
+            self._tally.add(step.place, step.result)
+            one, result = step.seal, step.result
+            if result.outcome in SUCCESSES or result.retryable:
                 continue
-            if outcome.kind != "refused":
+            if result.outcome != "refused":
                 self._given_up[one.address] = one.digest
             elif one.sealed_at is not None and one.sealed_at > now:
                 self._given_up[one.address], self._early[one.address] = one.digest, one.sealed_at
 
 
 def _report(batch: Batch, run: Run, step: Step) -> None:
-    """Count and print one outcome; seals that need no work are left out for people."""
-    outcome = step.outcome
-    batch.metrics.add(outcome)
+    """Count and print one result; seals that need no build are left out for people."""
+    result = step.result
+    batch.metrics.add(result)
     if batch.as_json:
-        print_line(SealResult.from_outcome(outcome))
-    elif outcome.kind != NOT_STARTED and (
-        step.attempted or batch.searched is None or outcome.kind not in SUCCESSES
+        print_line(result)
+    elif result.outcome != NOT_STARTED and (
+        step.attempted or batch.searched is None or result.outcome not in SUCCESSES
     ):
         with run.set_aside():
-            print_outcome(batch.screen, outcome)
+            print_result(batch.screen, result)

@@ -1,31 +1,25 @@
-"""Which seals are due: found by listing, compared with what is served by digest, without opening any table."""
+"""Finished seals below a folder or prefix, or at the addresses named, read from their manifests alone."""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-from datasets.archives import DELIVERED, ArchiveState, archive_state_path
-from datasets.catalogue import Catalogue
-from datasets.pointer import Pointer
-from datasets.publication.pointers import is_current
 from datasets.regular_file import NotRegular, TooLarge, read_regular
-from datasets.storage import Signature, Storage, open_storage
-from pipeline.batch.request import Outcome, Request, skipped
+from datasets.storage import Signature, open_storage
 from pipeline.folder import require_folder
 from pipeline.seal.manifest import FOLDER_KIND, MANIFEST_FILE, parse_manifest
 from pipeline.seal.store import SealStore
-from schemas.errors import AlphaResultsError, SettingsError, SnapshotCorrupt, StorageUnavailable
+from schemas.errors import AlphaResultsError, SettingsError, StorageUnavailable
 from schemas.kinds import MAX_BYTES
-from schemas.version import schema_version
 
 
 @dataclass(frozen=True, slots=True)
 class DiscoveredSeal:
-    """A finished seal that was seen.
+    """A finished seal, as a scan saw it.
 
     Attributes
     ----------
@@ -38,7 +32,7 @@ class DiscoveredSeal:
     has_source
         Whether the run sealed its source.
     nested
-        Address -> digest of its source files that are called as a manifest is: they are no seals of their own.
+        Address -> digest of its source files with the name of a manifest: they are no seals of their own.
     unread
         Address and listing of a manifest that cannot be read, whose digest is empty.
     """
@@ -53,24 +47,8 @@ class DiscoveredSeal:
 
     @property
     def mark(self) -> str:
-        """What it is remembered by: the digest, or, of a manifest that cannot be read, its address and listing."""
+        """Key under which a refusal is remembered: the digest, or one of address and listing where there is none."""
         return self.digest or hashlib.sha256(self.unread.encode("utf-8", "replace")).hexdigest()
-
-
-@dataclass(slots=True)
-class WorkPlan:
-    """Seals that are due, and the outcome of those that need no work.
-
-    Attributes
-    ----------
-    due
-        In the order seen.
-    skipped
-        Every other seal with its outcome.
-    """
-
-    due: list[DiscoveredSeal] = field(default_factory=list)
-    skipped: list[tuple[DiscoveredSeal, Outcome]] = field(default_factory=list)
 
 
 class Seals:
@@ -80,7 +58,7 @@ class Seals:
     ----------
     address
         A folder or the URL of a supported store. Seals may lie at any depth, below another one too; a file that a seal
-        declares as its own source is none.
+        declares as its own source is not a seal.
 
     Raises
     ------
@@ -111,7 +89,7 @@ class Seals:
             if not listed and not self._scanned:
                 self._require_prefix()
         except StorageUnavailable as error:
-            # A bucket that is not there is away for ever: whoever follows it would wait in vain.
+            # A bucket that does not exist will not come back: a watcher would wait in vain.
             if self._scanned or not isinstance(error.__cause__, FileNotFoundError):
                 raise
             raise SettingsError(f"--from: {error}") from error
@@ -124,18 +102,18 @@ class Seals:
             if raw is not None:  # else it was taken away since the listing
                 folder = path.removesuffix(MANIFEST_FILE).rstrip("/")
                 address = f"{self._address}/{folder}".rstrip("/")
-                found = (
-                    sighting(address, raw)
+                seal = (
+                    read_manifest(address, raw)
                     if raw
                     else DiscoveredSeal(address, "", unread=f"{address} {listed[path]}")
                 )
-                self._known[path] = listed[path], found
+                self._known[path] = listed[path], seal
         seen = [self._known[path][1] for path in sorted(listed) if path in self._known]
         nested = {address: digest for one in seen for address, digest in one.nested.items()}
         return [one for one in seen if nested.get(one.address) != one.digest]
 
     def _require_prefix(self) -> None:
-        """Refuse a prefix below which nothing is: it is to a bucket what a folder that is not there is to a disk."""
+        """Refuse a prefix with no object below it, as a missing folder is refused."""
         if self._storage.folder is None and "/" in self._storage.base and not self._storage.exists(""):
             raise SettingsError(
                 f"--from: nothing lies below {self._storage.address}; correct it, or make it with an empty object "
@@ -143,24 +121,24 @@ class Seals:
             )
 
     def _read(self, paths: list[str], listed: Mapping[str, Signature]) -> dict[str, bytes | None]:
-        """Read manifests; one that cannot be read is empty here, which is not a manifest either: its build says why."""
+        """Read manifests; None where one is gone, empty where it cannot be read: its build says why."""
         limit = MAX_BYTES["seal"]
         if self._storage.folder is None:
             small = [path for path in paths if listed[path][1] <= limit]
             return dict.fromkeys(paths, b"") | self._storage.read_many(small)
-        found: dict[str, bytes | None] = {}
+        manifests: dict[str, bytes | None] = {}
         for path in paths:
             try:
-                found[path] = read_regular(self._storage.full(path), limit)
+                manifests[path] = read_regular(self._storage.full(path), limit)
             except FileNotFoundError:
-                found[path] = None
+                manifests[path] = None
             except (OSError, ValueError, NotRegular, TooLarge, StorageUnavailable):
-                found[path] = b""
-        return found
+                manifests[path] = b""
+        return manifests
 
 
-def sighting(address: str, raw: bytes) -> DiscoveredSeal:
-    """Describe a seal by the bytes of its manifest. Pure."""
+def read_manifest(address: str, raw: bytes) -> DiscoveredSeal:
+    """Describe a seal from the bytes of its manifest. Pure."""
     digest = hashlib.sha256(raw).hexdigest()
     manifest, _ = parse_manifest(raw)
     if manifest is None:
@@ -178,134 +156,12 @@ def sighting(address: str, raw: bytes) -> DiscoveredSeal:
 
 
 def named(addresses: Iterable[str]) -> list[DiscoveredSeal]:
-    """Look at seals that were named; one that cannot be read is due all the same, for its build says why."""
-    found = []
+    """Describe the seals at some addresses; one that cannot be read is due all the same: its build says why."""
+    seals = []
     for address in addresses:
         try:
             raw = SealStore(address).read(MANIFEST_FILE, MAX_BYTES["seal"])
         except (AlphaResultsError, NotRegular, TooLarge):
             raw = None
-        found.append(DiscoveredSeal(address, "") if raw is None else sighting(address, raw))
-    return found
-
-
-def choose(
-    seen: list[DiscoveredSeal],
-    catalogue: Catalogue,
-    request: Request,
-    *,
-    searched: bool,
-    delivered: Delivered | None = None,
-    refused: Callable[[DiscoveredSeal], Outcome | None] | None = None,
-    failed: Collection[str] = (),
-) -> WorkPlan:
-    """Separate the seals that are due from those that need no work.
-
-    Parameters
-    ----------
-    catalogue
-        Of the datasets root, refreshed.
-    request
-        A request for any seal, for what all have in common.
-    searched
-        Whether they were found rather than named: then only the latest seal of an alpha is built, and neither an
-        older one than is served nor one that was rolled back is a failure. A named seal is only left out when it is
-        served already.
-    delivered
-        Says which source archives are delivered; None when archives are switched off.
-    refused
-        Tells of a seal that is known to be refused what to report; None when nothing is known.
-    failed
-        Addresses of seals that were tried in this search and cannot be published: they are left out, and the latest
-        of the others is built in their place.
-    """
-    found = WorkPlan()
-    left: list[tuple[DiscoveredSeal, str | None, str]] = []
-    for one in seen:
-        if one.address in failed:
-            continue
-        pointer = _pointer(catalogue, one)
-        reason = None
-        if searched and one.alpha_id in catalogue.withdrawn:
-            reason = "withdrawn"
-        elif one.alpha_id is not None and not request.force:
-            reason = _skip_reason(one, pointer, searched=searched)
-        refusal = refused(one) if refused is not None and reason is None else None
-        if refusal is None:
-            left.append((one, reason, pointer.snapshot if pointer else ""))
-        else:
-            found.skipped.append((one, refusal))
-    latest = _latest(one for one, *_ in left)
-    for one, state, snapshot in left:
-        reason = state
-        if reason is None and searched and one.alpha_id is not None and latest[one.alpha_id] is not one:
-            reason = "superseded"
-        if reason is None or (reason == "unchanged" and delivered is not None and not delivered(one)):
-            found.due.append(one)
-        else:
-            shown = Request(one.address, "").shown
-            found.skipped.append((one, skipped(shown, reason, str(one.alpha_id), snapshot)))
-    return found
-
-
-def _pointer(catalogue: Catalogue, one: DiscoveredSeal) -> Pointer | None:
-    if one.alpha_id is None or one.alpha_id in catalogue.broken:
-        return None
-    snapshot = catalogue.resolve(one.alpha_id)
-    return snapshot.pointer if snapshot else None
-
-
-def _latest(seen: Iterable[DiscoveredSeal]) -> dict[str, DiscoveredSeal]:
-    """Return the seal of each alpha that was sealed last; of several that were sealed at once the first."""
-    latest: dict[str, DiscoveredSeal] = {}
-    for one in seen:
-        if one.alpha_id is not None and one.sealed_at is not None:
-            best = latest.get(one.alpha_id)
-            if best is None or best.sealed_at is None or one.sealed_at > best.sealed_at:
-                latest[one.alpha_id] = one
-    return latest
-
-
-def _skip_reason(one: DiscoveredSeal, pointer: Pointer | None, *, searched: bool) -> str | None:
-    if pointer is None:
-        return None
-    if is_current(pointer, one.digest):
-        return "unchanged"
-    if not searched:
-        return None
-    if pointer.was_rolled_back(one.digest, schema_version()):
-        return "rolled back"
-    later = one.sealed_at is not None and datetime.fromisoformat(pointer.sealed_at) > one.sealed_at
-    return "superseded" if later else None
-
-
-class Delivered:
-    """Says which seals need nothing for their source archive any more; asked of the root once for many.
-
-    Parameters
-    ----------
-    storage
-        The datasets root, which holds the states.
-    """
-
-    def __init__(self, storage: Storage) -> None:
-        self._storage = storage
-        self._known: set[str] = set()
-
-    def refresh(self, seen: Iterable[DiscoveredSeal]) -> None:
-        """Read the states of seals whose archives are not known to be delivered."""
-        paths = {
-            archive_state_path(one.alpha_id, one.digest): one.digest
-            for one in seen
-            if one.alpha_id is not None and one.has_source and one.digest not in self._known
-        }
-        for path, raw in self._storage.read_many(list(paths)).items():
-            try:
-                if raw is not None and ArchiveState.decode(raw, path).status == DELIVERED:
-                    self._known.add(paths[path])
-            except SnapshotCorrupt:
-                continue  # due: the build writes it anew
-
-    def __call__(self, one: DiscoveredSeal) -> bool:
-        """Return whether a seal's archive is delivered, or there is nothing to deliver."""
-        return not one.has_source or one.digest in self._known
+        seals.append(DiscoveredSeal(address, "") if raw is None else read_manifest(address, raw))
+    return seals

@@ -10,7 +10,8 @@ from concurrent.futures import Future
 from functools import partial
 from typing import Final, Protocol
 
-from pipeline.batch.request import Outcome, Request, failed
+from pipeline.batch.request import Request
+from pipeline.batch.result import SealResult, failed
 from pipeline.internal import contained
 from schemas.errors import AlphaResultsError
 
@@ -35,7 +36,7 @@ class Executor(Protocol):
     jobs: int
     lost: AlphaResultsError | None
 
-    def submit(self, request: Request, on_stage: Callable[[str], None] | None = None) -> Future[Outcome]:
+    def submit(self, request: Request, on_stage: Callable[[str], None] | None = None) -> Future[SealResult]:
         """Begin a build."""
         ...
 
@@ -54,31 +55,31 @@ def run(
     *,
     stopping: threading.Event,
     on_stage: OnStage | None = None,
-) -> Iterator[tuple[int, Outcome]]:
-    """Build requests and yield each outcome as it comes.
+) -> Iterator[tuple[int, SealResult]]:
+    """Build requests and yield each result as it comes.
 
     Parameters
     ----------
     requests
-        Taken one by one as there is a free place.
+        Read one by one as a place becomes free.
     stopping
         When set, nothing more is begun; what is at work is finished.
 
     Yields
     ------
     tuple
-        The request's place and its outcome. Places not begun before the stop never come.
+        The request's place and its result. Places not begun before the stop never come.
     """
     waiting = enumerate(requests)
-    at_work: dict[Future[Outcome], tuple[int, Request]] = {}
-    done: deque[tuple[int, Outcome]] = deque()
+    at_work: dict[Future[SealResult], tuple[int, Request]] = {}
+    done: deque[tuple[int, SealResult]] = deque()
     try:
         while True:
             while len(at_work) < executor.jobs and not stopping.is_set():
                 if (following := next(waiting, None)) is None:
                     break
-                told = partial(on_stage, following[1]) if on_stage else None
-                at_work[executor.submit(following[1], told)] = following
+                on_own_stage = partial(on_stage, following[1]) if on_stage else None
+                at_work[executor.submit(following[1], on_own_stage)] = following
             if done:
                 yield done.popleft()
                 continue
@@ -92,14 +93,14 @@ def run(
                 place, request = at_work.pop(future)
                 if on_stage:
                     on_stage(request, None)
-                done.append((place, _outcome(future, request)))
+                done.append((place, _result(future, request)))
     except BaseException:
-        stopping.set()  # nobody takes what would be built from here on
+        stopping.set()  # nobody reads the results from here on
         raise
 
 
-def _outcome(future: Future[Outcome], request: Request) -> Outcome:
-    """Return the outcome of a build; any exception fails this build alone."""
+def _result(future: Future[SealResult], request: Request) -> SealResult:
+    """Return the result of a build; any exception fails this build alone."""
     try:
         with contained("the build"):
             return future.result()

@@ -8,18 +8,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Generator, Iterable
-from pathlib import Path
 from typing import TypeAlias, TypedDict, Unpack
 
-from datasets.storage import open_storage, require_supported
-from pipeline.archive.exclusions import exclusions
-from pipeline.batch.batch import Batch
+from pipeline.batch.batch import Batch, common_request
 from pipeline.batch.cancellation import Cancellation
-from pipeline.batch.request import Request
 from pipeline.batch.result import SealResult
 from pipeline.batch.run import OnStage, Run
-from pipeline.folder import require_folder
-from pipeline.seal.signature import read_keys
 from schemas.errors import SettingsError
 
 Address: TypeAlias = "str | os.PathLike[str]"
@@ -144,26 +138,16 @@ def _results(
         raise SettingsError(f"jobs: {jobs} is not a number of builds; give 1 or more")
     if single_writer and (cluster is not None or jobs not in {None, 1}):
         raise SettingsError("single_writer builds one seal at a time: leave out jobs and cluster")
-    address, archives = os.fspath(root), options.get("archives")
-    require_folder(
-        open_storage(address), "root", "give the folder to publish to, which is made if need be", made=True
-    )
-    if archives is not None:
-        archives = os.fspath(archives)
-        require_supported(archives)
-    keys = options.get("seal_keys")
-    if keys is not None:
-        keys = str(Path(keys).absolute())
-        read_keys(keys)
-    common = Request(
-        "",
-        address,
+    archives, keys = options.get("archives"), options.get("seal_keys")
+    common = common_request(
+        os.fspath(root),
+        "root",
         force=options.get("force", False),
-        archives=archives,
-        exclude=tuple(exclusions(options.get("exclude"))),
+        archives=None if archives is None else os.fspath(archives),
+        exclude=options.get("exclude"),
         single_writer=single_writer,
         strict=options.get("strict", False),
-        seal_keys=keys,
+        seal_keys=None if keys is None else os.fspath(keys),
     )
     seconds = options.get("cluster_seconds", 60.0)
     batch = Batch(
@@ -176,4 +160,4 @@ def _run(batch: Batch, cancellation: Cancellation, on_stage: OnStage | None) -> 
     with Run(batch, cancellation, on_stage) as run:
         run.scan()
         for step in run.steps():
-            yield SealResult.from_outcome(step.outcome)
+            yield step.result

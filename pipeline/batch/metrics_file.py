@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from typing import Any, Final
 
-from pipeline.batch.request import NOT_STARTED, Outcome
+from pipeline.batch.result import NOT_STARTED, SealResult
 from schemas.errors import ArchiveNotDelivered, SettingsError
 from schemas.terminal import echo
 
@@ -21,12 +21,12 @@ OUTCOMES: Final = (
     "crashed",
     NOT_STARTED,
 )
-"""Every word an outcome can be; each has its series from the beginning, so that an alert never waits for the first."""
+"""Every outcome; each has its series from the beginning, so that an alert never waits for the first."""
 _SECONDS: Final = (1, 2.5, 5, 10, 30, 60, 120, 300, 600, 1800)
 
 
 class MetricsFile:
-    """Counts since the command began, written whole or not at all after each change.
+    """Counts since the command began, written after each change, and never in part.
 
     No series names an alpha or a seal: there are as many of those as runs, and the file is read by whoever may read
     the metrics of the machine.
@@ -53,20 +53,20 @@ class MetricsFile:
             raise SettingsError(
                 f"--metrics-file: {path} cannot be written ({error.strerror}): name a file in a folder that is there"
             ) from error
-        self._told = False
+        self._warned = False
 
-    def add(self, outcome: Outcome) -> None:
+    def add(self, result: SealResult) -> None:
         """Count what became of one seal."""
         if self._path is None:
             return
-        self._builds.labels(outcome.kind).inc()
-        entry = outcome.entry
-        if outcome.kind == "built":
+        self._builds.labels(result.outcome).inc()
+        entry = result.entry
+        if result.outcome == "built":
             self._seconds.observe(sum(entry["seconds"].values()))
             for stage, spent in entry["seconds"].items():
                 self._stages.labels(stage).inc(spent)
             self._bytes.inc(entry["bytes"])
-        if outcome.exit_code == ArchiveNotDelivered.exit_code:
+        if result.exit_code == ArchiveNotDelivered.exit_code:
             self._undelivered.inc()
         self._save()
 
@@ -76,7 +76,7 @@ class MetricsFile:
             return
         self._reachable.set(worked)
         if worked:
-            self._looked.set(time.time())
+            self._scanned.set(time.time())
         self._save()
 
     def ended(self, exit_code: int) -> int:
@@ -111,7 +111,7 @@ class MetricsFile:
         self._undelivered = Counter(
             "build_archives_undelivered", "Snapshots published without their source archive.", **into
         )
-        self._looked = Gauge(
+        self._scanned = Gauge(
             "build_looked_timestamp_seconds", "When seals were last looked for with success.", **into
         )
         self._reachable = Gauge(
@@ -136,8 +136,8 @@ class MetricsFile:
         try:
             self._write()
         except OSError as error:
-            if not self._told:
+            if not self._warned:
                 echo(f"--metrics-file: {self._path} cannot be written: {error.strerror}", err=True)
-            self._told = True
+            self._warned = True
         else:
-            self._told = False
+            self._warned = False

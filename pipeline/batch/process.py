@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 import tempfile
@@ -13,7 +14,8 @@ from multiprocessing.connection import Pipe
 from typing import Any, Final, Self
 
 from pipeline.batch import worker
-from pipeline.batch.request import Outcome, Request, crashed, ending, interrupted
+from pipeline.batch.request import Request
+from pipeline.batch.result import SealResult, crashed, interrupted
 from schemas.errors import AlphaResultsError
 from schemas.project import LOCATION
 
@@ -49,7 +51,7 @@ class WorkerProcess:
         defaults = {"POLARS_MAX_THREADS": str(threads), "RUST_BACKTRACE": "0"}
         environment = {**defaults, **os.environ, "PYTHONPATH": _search_path()}
         self._connection, theirs = Pipe()
-        self._complaints = tempfile.TemporaryFile()  # noqa: SIM115 - closed with the process
+        self._stderr = tempfile.TemporaryFile()  # noqa: SIM115 - closed with the process
         with theirs:
             self._process = subprocess.Popen(
                 # In the caller's folder, for addresses may be relative to it; the code is this one, whatever lies there.
@@ -57,7 +59,7 @@ class WorkerProcess:
                 env=environment,
                 stdin=theirs.fileno(),
                 stdout=subprocess.DEVNULL,
-                stderr=self._complaints,
+                stderr=self._stderr,
                 start_new_session=True,  # Ctrl-C is for the parent
             )
         self.retired = False
@@ -99,12 +101,12 @@ class WorkerProcess:
         self._process.kill()
         self._process.wait()
         self._connection.close()
-        self._complaints.close()
+        self._stderr.close()
 
     def _last_words(self) -> str:
-        how = ending(self._process.wait())
-        self._complaints.seek(0)
-        lines = self._complaints.read()[-_TAIL:].decode(errors="replace").strip().splitlines()
+        how = _describe_exit(self._process.wait())
+        self._stderr.seek(0)
+        lines = self._stderr.read()[-_TAIL:].decode(errors="replace").strip().splitlines()
         return how + (f" ({lines[-1].strip()})" if lines else "")
 
 
@@ -143,7 +145,7 @@ class LocalExecutor:
         for process in self._processes:
             process.close()
 
-    def submit(self, request: Request, on_stage: Callable[[str], None] | None = None) -> Future[Outcome]:
+    def submit(self, request: Request, on_stage: Callable[[str], None] | None = None) -> Future[SealResult]:
         """Build one seal; a process that crashes of it is given it once more."""
         return self._pool.submit(self._build, request, on_stage)
 
@@ -157,34 +159,39 @@ class LocalExecutor:
             for process in self._processes:
                 process.kill()
 
-    def _build(self, request: Request, on_stage: Callable[[str], None] | None) -> Outcome:
+    def call(
+        self, function: Callable[..., Any], *arguments: Any, on_step: Callable[[str], None] | None = None
+    ) -> Any:
+        """Call a function in an idle process, or a new one, as :meth:`WorkerProcess.call` does."""
+        process = self._acquire()
+        try:
+            return process.call(function, *arguments, on_step=on_step)
+        finally:
+            self._release(process)
+
+    def _build(self, request: Request, on_stage: Callable[[str], None] | None) -> SealResult:
         how = ""
         for _ in range(ATTEMPTS):
-            process = self._take()
-            if process is None:
-                return interrupted(request.shown)
             try:
-                found: Outcome = process.call(worker.build, request, on_step=on_stage)
+                result: SealResult = self.call(worker.build, request, on_step=on_stage)
             except ProcessDied as death:
                 how = str(death)
             else:
-                return found
-            finally:
-                self._give_back(process)
+                return result
         return interrupted(request.shown) if self._ending else crashed(request.shown, how, ATTEMPTS)
 
-    def _take(self) -> WorkerProcess | None:
-        """Return a process that is idle, or a new one; None when everything ends."""
+    def _acquire(self) -> WorkerProcess:
+        """Return a process that is idle, or a new one."""
         with self._lock:
             if self._ending:
-                return None
+                raise ProcessDied("was ended with the batch")
             if self._idle:
                 return self._idle.pop()
             process = WorkerProcess(self._threads)
             self._processes.add(process)
             return process
 
-    def _give_back(self, process: WorkerProcess) -> None:
+    def _release(self, process: WorkerProcess) -> None:
         with self._lock:
             if not process.retired:
                 self._idle.append(process)
@@ -196,3 +203,15 @@ class LocalExecutor:
 def _search_path() -> str:
     further = os.environ.get("PYTHONPATH")
     return os.pathsep.join([str(LOCATION), *([further] if further else [])])
+
+
+def _describe_exit(returncode: int) -> str:
+    """Describe how a process ended: signal or exit code."""
+    if returncode >= 0:
+        return f"ended with code {returncode}"
+    try:
+        name = signal.Signals(-returncode).name
+    except ValueError:
+        name = f"signal {-returncode}"
+    hint = " (the system may have run out of memory)" if name == "SIGKILL" else ""
+    return f"was killed by {name}{hint}"

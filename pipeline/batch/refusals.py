@@ -1,8 +1,8 @@
-"""Refused seals, remembered in the datasets root, so that no search checks one again that cannot have become better.
+"""Refused seals, remembered in the datasets root: a search checks none again whose outcome cannot have changed.
 
-One small file each, ``refused/<digest of the seal.json>.json``. It says by which rules' version the seal was refused;
-other rules check it again. A refusal that speaks of the seal's files (one is missing, or is not what was declared)
-holds as long as the listing of its files is the same: whoever writes them late gets another check.
+One small file each, ``refused/<digest of the seal.json>.json``. It names the version of the rules that refused the seal;
+another version checks it again. A refusal for the seal's files (one is missing, or differs from its declaration) holds
+while the listing of its files is the same: a seal whose files arrive late is checked again.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ import orjson
 from datasets.layout import REFUSED
 from datasets.storage import Storage, open_storage
 from pipeline.batch.discover import DiscoveredSeal
-from pipeline.batch.request import Outcome
+from pipeline.batch.result import SealResult
 from pipeline.release import rules_version
 from pipeline.seal.store import without_secrets
 from schemas.errors import AlphaResultsError
@@ -28,9 +28,9 @@ from schemas.exit_codes import ExitCode
 from schemas.terminal import echo
 
 _OF_FILES: Final = frozenset({"seal.digest", "seal.path", "seal.size"})
-"""Rules whose answer depends on the files, and not on the manifest alone."""
+"""Rules that depend on the files, and not on the manifest alone."""
 _OF_TIME: Final = frozenset({"seal.clock"})
-"""Rules whose answer depends on the moment: what they refuse is never remembered."""
+"""Rules that depend on the time of the check: what they refuse is never remembered."""
 _LONGEST_PAUSE: Final = 600.0
 """Most seconds between two tries of a seal whose files come late."""
 
@@ -45,27 +45,27 @@ class _Late:
 
 
 def read_refusals(root: Storage) -> dict[str, dict[str, Any]]:
-    """Read the refusals of a root: digest of the ``seal.json`` -> entry. A damaged one is as good as none.
+    """Read the refusals of a root: digest of the ``seal.json`` -> entry. A damaged entry is left out.
 
     Raises
     ------
     StorageUnavailable
         When the store does not answer.
     """
-    found: dict[str, dict[str, Any]] = {}
+    refusals: dict[str, dict[str, Any]] = {}
     try:
         names = root.entries(REFUSED)
     except OSError:  # something else is in the folder's place: nothing is remembered there
-        return found
+        return refusals
     marks = [name.removesuffix(".json") for name in names if name.endswith(".json")]
     for path, raw in root.read_many([_path(mark) for mark in marks]).items():
         with contextlib.suppress(ValueError, TypeError, KeyError):
             entry = orjson.loads(raw or b"")
-            found[path.removeprefix(f"{REFUSED}/").removesuffix(".json")] = entry | {
+            refusals[path.removeprefix(f"{REFUSED}/").removesuffix(".json")] = entry | {
                 "searched": str(entry["searched"]), "rules": str(entry["rules"]),
                 "refused_at": str(entry["refused_at"]), "violations": list(entry["violations"]),
             }  # fmt: skip
-    return found
+    return refusals
 
 
 class Refusals:
@@ -95,7 +95,7 @@ class Refusals:
         self._recheck = recheck
         self._known: dict[str, dict[str, Any]] | None = None
         self._late: dict[str, _Late] = {}
-        self._complained = False
+        self._warned = False
 
     def refresh(self, seen: Iterable[DiscoveredSeal]) -> None:
         """Read what earlier commands remembered, once, and forget what is gone.
@@ -108,24 +108,26 @@ class Refusals:
         if self._known is not None:
             return
         self._known = {}
-        found = read_refusals(self._root)
+        recorded = read_refusals(self._root)
         marks = {one.mark for one in seen}
         gone = [
-            mark for mark, entry in found.items() if mark not in marks and entry["searched"] == self._searched
+            mark
+            for mark, entry in recorded.items()
+            if mark not in marks and entry["searched"] == self._searched
         ]
         with contextlib.suppress(AlphaResultsError, OSError):
             self._root.remove_files([_path(mark) for mark in gone])
-        self._known = {} if self._recheck else {m: e for m, e in found.items() if m not in gone}
+        self._known = {} if self._recheck else {m: e for m, e in recorded.items() if m not in gone}
 
-    def known(self, one: DiscoveredSeal) -> Outcome | None:
-        """Return the outcome of a seal that need not be checked again; None when it has to be."""
+    def known(self, one: DiscoveredSeal) -> SealResult | None:
+        """Return the result of a seal that need not be checked again; None when it has to be."""
         entry = (self._known or {}).get(one.mark)
         if entry is None or entry["rules"] != rules_version():
             return None
         if entry.get("files") is not None and not self._still_late(one, entry["files"]):
             return None
         rules = ", ".join(dict.fromkeys(violation["rule"] for violation in entry["violations"]))
-        return Outcome(
+        return SealResult(
             {
                 "seal": without_secrets(one.address),
                 "outcome": "still refused",
@@ -137,7 +139,7 @@ class Refusals:
             ExitCode.STILL_REFUSED,
         )
 
-    def record(self, one: DiscoveredSeal, outcome: Outcome, files: str | None) -> None:
+    def record(self, one: DiscoveredSeal, result: SealResult, files: str | None) -> None:
         """Remember a refusal, and forget one that does not hold any more.
 
         Parameters
@@ -146,12 +148,12 @@ class Refusals:
             The listing of the seal's files as it was before the check, see :func:`file_digests_at`.
         """
         known = self._known if self._known is not None else {}
-        if outcome.kind != "refused":
-            if outcome.exit_code == 0 and known.pop(one.mark, None) is not None:
+        if result.outcome != "refused":
+            if result.exit_code == 0 and known.pop(one.mark, None) is not None:
                 with contextlib.suppress(AlphaResultsError, OSError):
                     self._root.remove_files([_path(one.mark)])
             return
-        violations = outcome.entry["violations"]
+        violations = result.entry["violations"]
         if any(violation.get("strict") for violation in violations):
             return  # it was refused for a warning: a build that is not strict would publish it
         rules = {violation["rule"] for violation in violations}
@@ -172,9 +174,9 @@ class Refusals:
         try:
             self._root.put(_path(one.mark), orjson.dumps(entry))
         except (AlphaResultsError, OSError) as error:
-            if not self._complained:
+            if not self._warned:
                 echo(f"a refusal could not be remembered, it will be checked again: {error}", err=True)
-            self._complained = True
+            self._warned = True
 
     def _defer(self, mark: str) -> None:
         now = time.monotonic()

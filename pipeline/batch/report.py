@@ -27,8 +27,7 @@ from rich.text import Text
 
 from datasets.archives import ArchiveState
 from pipeline.archive.package import outcome_of
-from pipeline.batch.request import NOT_STARTED, SUCCESSES, Outcome
-from pipeline.batch.result import SealResult, stamp
+from pipeline.batch.result import NOT_STARTED, SUCCESSES, SealResult, stamp
 from pipeline.progress import set_aside
 from pipeline.rules.layout import Lines, notice_lines, violation_lines
 from schemas.exit_codes import ExitCode
@@ -120,18 +119,18 @@ class Tally:
 
     def __init__(self, *, endless: bool = False) -> None:
         self.counts: Counter[str] = Counter()
-        self.failures: list[tuple[int, Outcome]] = []
+        self.failures: list[tuple[int, SealResult]] = []
         self._failed = 0
         self._endless = endless
         self._begin = time.monotonic()
 
-    def add(self, place: int, outcome: Outcome) -> None:
-        """Count one outcome; `place` orders failures, whichever came first."""
-        self.counts[outcome.kind] += 1
-        if outcome.exit_code and outcome.kind != NOT_STARTED:
+    def add(self, place: int, result: SealResult) -> None:
+        """Count one result; `place` orders failures, whichever came first."""
+        self.counts[result.outcome] += 1
+        if result.exit_code and result.outcome != NOT_STARTED:
             self._failed += 1
             if not self._endless:
-                self.failures.append((place, outcome))
+                self.failures.append((place, result))
 
     @property
     def exit_code(self) -> int:
@@ -174,25 +173,25 @@ class Tally:
             title_justify="left",
             show_lines=True,
         )
-        for _, outcome in sorted(self.failures, key=lambda failure: failure[0])[:SHOWN_FAILURES]:
-            failures.add_row(Text(outcome.entry["seal"]), outcome.kind, Text(_reason(outcome.entry)))
+        for _, result in sorted(self.failures, key=lambda failure: failure[0])[:SHOWN_FAILURES]:
+            failures.add_row(Text(result.seal), result.outcome, Text(_reason(result.entry)))
         console.print(failures)
         if len(self.failures) > SHOWN_FAILURES:
             echo(f"… and {len(self.failures) - SHOWN_FAILURES} more; --json lists them all")
 
 
-def print_outcome(screen: Screen, outcome: Outcome) -> None:
-    """Print one outcome for people."""
-    entry = outcome.entry
-    if outcome.kind not in SUCCESSES:
+def print_result(screen: Screen, result: SealResult) -> None:
+    """Print one result for people."""
+    entry = result.entry
+    if result.outcome not in SUCCESSES:
         echo(f"{entry['seal']}: {entry['message']}", err=True)
-        if entry.get("violations") and outcome.kind != "still refused":
+        if entry.get("violations") and result.outcome != "still refused":
             screen.print(Lines(violation_lines(entry["violations"])), soft_wrap=True)
         return
     if entry.get("archive"):
         state = ArchiveState(**{**entry["archive"], "exclude": tuple(entry["archive"]["exclude"])})
         echo(f"{entry['alpha_id']}: {outcome_of(state)['message']}")
-    if outcome.kind == "built":
+    if result.outcome == "built":
         echo(built_line(entry))
         for warning in entry["warnings"]:
             echo(f"  warning {warning['rule']}: {warning['message']}")
@@ -203,9 +202,9 @@ def print_outcome(screen: Screen, outcome: Outcome) -> None:
         "unchanged": f"unchanged, snapshot {entry['snapshot']} is served already",
         "superseded": f"superseded, a later seal than {entry['seal']} is served or due",
         "rolled back": f"skipped, it was rolled back and {entry['snapshot']} is served; --force serves it again",
-        "withdrawn": f"skipped, the alpha is withdrawn; `pipeline restore {entry['alpha_id']}` takes that back",
+        "withdrawn": f"skipped, the alpha is withdrawn; `alpha-results restore {entry['alpha_id']}` takes that back",
     }
-    echo(f"{entry['alpha_id']}: {sentences[outcome.kind]}")
+    echo(f"{entry['alpha_id']}: {sentences[result.outcome]}")
 
 
 def built_line(entry: Mapping[str, Any]) -> str:

@@ -1,15 +1,27 @@
-"""Result of one seal of a batch, for programs: typed, and as a line of JSON."""
+"""Result of one seal of a batch: plain data between processes and machines, typed for programs, and a line of JSON."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, Final
 
 from datasets.archives import FAILED
-from pipeline.batch.request import SUCCESSES, Outcome
-from schemas.errors import AlphaResultsError, ArchiveNotDelivered, SealRefused
+from pipeline.seal.store import printable
+from schemas.errors import (
+    AlphaResultsError,
+    ArchiveNotDelivered,
+    BuildCrashed,
+    BuildNotStarted,
+    InternalFailure,
+    SealRefused,
+)
+
+SUCCESSES: Final = ("built", "unchanged", "superseded", "rolled back", "withdrawn")
+"""Outcomes that are not failures; every other one is."""
+NOT_STARTED: Final = "not started"
+"""Outcome of a seal whose batch was ended before it was built."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,38 +30,67 @@ class SealResult:
 
     Attributes
     ----------
-    seal
-        Its address, without secrets.
-    outcome
-        One word for it: ``built``, ``unchanged``, ``superseded``, ``rolled back``, ``withdrawn``, ``refused``,
-        ``still refused``, ``failed``, ``crashed`` or ``not started``; docs/operations.md says when.
-    at
-        When that was known, in UTC.
-    alpha_id, snapshot
-        What is served; None where the outcome does not say.
-    error
-        What went wrong, an error of the project's tree, whose ``retryable`` says whether trying again may help; None
-        when nothing did. Of a seal that is published but whose source archive was not delivered it is
-        :class:`~schemas.errors.ArchiveNotDelivered`.
+    entry
+        Everything the report says of it, ready for JSON: ``seal``, ``outcome`` and, depending on that, violations,
+        warnings, files, bytes and seconds of each stage.
     exit_code
         Of a command that did only this; 0 when nothing went wrong.
-    entry
-        Everything the report says of it, ready for JSON: violations, warnings, files, bytes and seconds of each stage.
+    at
+        When that was known, in UTC.
     """
 
-    seal: str
-    outcome: str
-    at: datetime
-    alpha_id: str | None
-    snapshot: str | None
-    error: AlphaResultsError | None
-    exit_code: int
     entry: Mapping[str, Any]
+    exit_code: int = 0
+    at: datetime = field(default_factory=lambda: datetime.now(UTC))
+
+    @property
+    def seal(self) -> str:
+        """Its address, without secrets."""
+        return str(self.entry["seal"])
+
+    @property
+    def outcome(self) -> str:
+        """One word for it, such as ``built`` or ``refused``; docs/operations.md lists them."""
+        return str(self.entry["outcome"])
+
+    @property
+    def alpha_id(self) -> str | None:
+        """The alpha; None where the outcome does not say."""
+        return self.entry.get("alpha_id")
+
+    @property
+    def snapshot(self) -> str | None:
+        """The snapshot that is served; None where the outcome does not say."""
+        return self.entry.get("snapshot")
+
+    @property
+    def error(self) -> AlphaResultsError | None:
+        """What went wrong, an error of the project's tree; None when nothing did.
+
+        Of a seal that is published but whose source archive was not delivered it is
+        :class:`~schemas.errors.ArchiveNotDelivered`.
+        """
+        entry = self.entry
+        if self.outcome in SUCCESSES:
+            archive = entry.get("archive") or {}
+            if archive.get("status") != FAILED:
+                return None
+            return ArchiveNotDelivered(
+                f"{entry['seal']}: published, but its source archive was not delivered: {archive.get('reason')}"
+            )
+        if self.outcome in {"refused", "still refused"}:
+            return SealRefused(entry["message"], entry["violations"])
+        for kind in _tree(AlphaResultsError):
+            # Only those that take a message and nothing else; no build raises another.
+            if kind.__name__ == entry.get("error") and kind.__init__ is AlphaResultsError.__init__:
+                return kind(entry["message"])
+        return AlphaResultsError(entry["message"])
 
     @property
     def retryable(self) -> bool:
         """Whether it failed, and the same build may succeed later without anything being changed."""
-        return self.error is not None and self.error.retryable
+        error = self.error
+        return error is not None and error.retryable
 
     def raise_for_failure(self) -> None:
         """Raise what went wrong; return when nothing did.
@@ -60,28 +101,13 @@ class SealResult:
             The error of :attr:`error`: :class:`~schemas.errors.SealRefused` with the broken rules,
             :class:`~schemas.errors.StorageUnavailable` and so on.
         """
-        if self.error is not None:
-            raise self.error
+        if (error := self.error) is not None:
+            raise error
 
     def to_line(self) -> dict[str, Any]:
         """Return the line of ``--json``: when, what the report says, and of a failure whether to try again."""
         line = {"at": stamp(self.at), **self.entry}
         return line if self.error is None else {**line, "retryable": self.retryable}
-
-    @classmethod
-    def from_outcome(cls, outcome: Outcome) -> SealResult:
-        """Describe an outcome that is known just now."""
-        entry = outcome.entry
-        return cls(
-            seal=entry["seal"],
-            outcome=outcome.kind,
-            at=datetime.now(UTC),
-            alpha_id=entry.get("alpha_id"),
-            snapshot=entry.get("snapshot"),
-            error=_error(outcome),
-            exit_code=int(outcome.exit_code),
-            entry=entry,
-        )
 
 
 def stamp(moment: datetime) -> str:
@@ -89,23 +115,56 @@ def stamp(moment: datetime) -> str:
     return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
-def _error(outcome: Outcome) -> AlphaResultsError | None:
-    """Reconstruct the error that a build's process reported."""
-    entry = outcome.entry
-    if outcome.kind in SUCCESSES:
-        archive = entry.get("archive") or {}
-        if archive.get("status") != FAILED:
-            return None
-        return ArchiveNotDelivered(
-            f"{entry['seal']}: published, but its source archive was not delivered: {archive.get('reason')}"
-        )
-    if outcome.kind in {"refused", "still refused"}:
-        return SealRefused(entry["message"], entry["violations"])
-    for kind in _tree(AlphaResultsError):
-        # Only those that take a message and nothing else; no build raises another.
-        if kind.__name__ == entry.get("error") and kind.__init__ is AlphaResultsError.__init__:
-            return kind(entry["message"])
-    return AlphaResultsError(entry["message"])
+def built(shown: str, result: Any) -> SealResult:
+    """Report a build that ended well; `result` is a :class:`pipeline.snapshot_builder.BuildResult`."""
+    entry = {"seal": shown, "outcome": "built" if result.changed else "unchanged"} | asdict(result)
+    undelivered = result.archive is not None and result.archive.status == FAILED
+    return SealResult(entry, ArchiveNotDelivered.exit_code if undelivered else 0)
+
+
+def failed(shown: str, error: AlphaResultsError, **replaced: Any) -> SealResult:
+    """Report a build that was refused or could not be made; `replaced` are entries to set otherwise."""
+    entry: dict[str, Any] = {
+        "seal": shown,
+        "outcome": "failed",
+        "error": type(error).__name__,
+        "message": printable(str(error)),
+    }
+    if isinstance(error, InternalFailure):
+        entry["failure"] = "internal"
+    if isinstance(error, SealRefused):
+        entry |= {"outcome": "refused", "violations": list(error.violations)}
+    return SealResult(entry | replaced, int(error.exit_code))
+
+
+def crashed(shown: str, how: str, attempts: int) -> SealResult:
+    """Report a build whose process died."""
+    times = "" if attempts == 1 else f", {attempts} times in a row"
+    error = BuildCrashed(
+        f"the build's process {how}{times}; nothing of it is served and what was served still is"
+    )
+    return failed(shown, error, outcome="crashed", attempts=attempts)
+
+
+def not_started(shown: str) -> SealResult:
+    """Report a seal that a batch did not come to before it was ended."""
+    error = BuildNotStarted("the batch was ended before this seal had its turn; run it again")
+    return failed(shown, error, outcome=NOT_STARTED)
+
+
+def interrupted(shown: str) -> SealResult:
+    """Report a seal that was being built when its batch was ended at once."""
+    error = BuildNotStarted(
+        "its build was ended with the batch; what is served is whole, and running it again builds the rest"
+    )
+    return failed(shown, error, outcome=NOT_STARTED)
+
+
+def skipped(shown: str, outcome: str, alpha_id: str, snapshot: str) -> SealResult:
+    """Report a seal that needs no build: unchanged, superseded, rolled back, or its alpha withdrawn."""
+    return SealResult(
+        {"seal": shown, "outcome": outcome, "alpha_id": alpha_id, "snapshot": snapshot, "changed": False}
+    )
 
 
 def _tree(kind: type[AlphaResultsError]) -> Iterator[type[AlphaResultsError]]:

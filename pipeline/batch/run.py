@@ -15,35 +15,36 @@ from pipeline.batch.executor import Executor, run
 from pipeline.batch.process import LocalExecutor
 from pipeline.batch.refusals import file_digests_at
 from pipeline.batch.report import Display
-from pipeline.batch.request import Outcome, Request, failed, not_started
+from pipeline.batch.request import Request
+from pipeline.batch.result import SealResult, failed, not_started
 from pipeline.batch.search import Search
 from schemas.errors import AlphaResultsError, InternalFailure, SealUnreadable, StorageUnavailable
 
-_ITS_OWN_FAULT: Final = {SealUnreadable.__name__, InternalFailure.__name__}
-"""Errors of a build that say something about its seal, and nothing about the stores or the snapshot."""
+_OWN_FAULTS: Final = {SealUnreadable.__name__, InternalFailure.__name__}
+"""Errors of a build that are about its seal, and not about the stores or the snapshot."""
 
 OnStage = Callable[[str, str | None], None]
 """Called with a seal's address and its stage as that begins, and with None when the seal is done."""
 
 
 class Step(NamedTuple):
-    """One seal whose outcome is known.
+    """One seal whose result is known.
 
     Attributes
     ----------
     place
         Orders the seals, whichever came first.
     seal
-        What was seen of it.
-    outcome
+        The seal, as the scan saw it.
+    result
         What became of it.
     attempted
-        Whether its turn was to come, and not that it needed nothing.
+        Whether it was due; False where it needed no build.
     """
 
     place: int
     seal: DiscoveredSeal
-    outcome: Outcome
+    result: SealResult
     attempted: bool
 
 
@@ -57,7 +58,7 @@ class Run:
     cancellation
         Ends it.
     on_stage
-        Told of stages, from the threads that wait for builds.
+        Called with stages, from the threads that wait for builds.
 
     Raises
     ------
@@ -98,21 +99,13 @@ class Run:
         return contextlib.nullcontext() if self._display is None else self._display.set_aside()
 
     def scan(self) -> list[DiscoveredSeal]:
-        """Find every finished seal.
-
-        Raises
-        ------
-        SettingsError
-            At the first look, when nothing lies below the prefix that is searched.
-        StorageUnavailable
-            When the datasets root, or the place that is searched, does not answer.
-        """
+        """Find every finished seal, as :meth:`~pipeline.batch.search.Search.scan` does, and count the scan."""
         seen = self._search.scan()
         self._batch.metrics.scanned()
         return seen
 
     def steps(self, given_up: Mapping[str, str] | None = None) -> Iterator[Step]:
-        """Build what the last scan found to be due; yield every seal it saw as its outcome is known.
+        """Build what the last scan found to be due; yield every seal it saw as its result is known.
 
         Parameters
         ----------
@@ -125,52 +118,52 @@ class Run:
             When the root does not answer before anything is built.
         """
         failures, tried = set(given_up or ()), set[str]()
-        skipped: list[tuple[DiscoveredSeal, Outcome]] = []
+        skipped: list[tuple[DiscoveredSeal, SealResult]] = []
         while not tried or self._batch.searched is not None:
             try:
-                found = self._search.choose(failures)
+                plan = self._search.choose(failures)
             except StorageUnavailable as error:
                 if not tried:
                     raise
                 # What may take the place of a seal that failed is not known; what was to be built is reported.
-                yield from self._away(skipped, failures, len(tried), error)
+                yield from self._store_away(skipped, failures, len(tried), error)
                 return
-            due = [one for one in found.due if one.address not in tried]
-            skipped = found.skipped
+            due = [one for one in plan.due if one.address not in tried]
+            skipped = plan.skipped
             if not due:
                 break
             waiting = set(range(len(due)))
-            for place, outcome, files in self._outcomes(due):
+            for place, result, files in self._results(due):
                 waiting.discard(place)
-                self._search.record(due[place], outcome, files)
-                if _unpublishable(outcome):
+                self._search.record(due[place], result, files)
+                if _unpublishable(result):
                     failures.add(due[place].address)
-                yield Step(len(tried) + place, due[place], outcome, attempted=True)
+                yield Step(len(tried) + place, due[place], result, attempted=True)
             for place in sorted(waiting):
-                outcome = not_started(Request(due[place].address, "").shown)
-                yield Step(len(tried) + place, due[place], outcome, attempted=True)
+                result = not_started(Request(due[place].address, "").shown)
+                yield Step(len(tried) + place, due[place], result, attempted=True)
             tried |= {one.address for one in due}
             if waiting:
                 break
-        for place, (one, outcome) in enumerate(skipped, start=len(tried)):
-            yield Step(place, one, outcome, attempted=False)
+        for place, (one, result) in enumerate(skipped, start=len(tried)):
+            yield Step(place, one, result, attempted=False)
 
-    def _away(
+    def _store_away(
         self,
-        skipped: list[tuple[DiscoveredSeal, Outcome]],
+        skipped: list[tuple[DiscoveredSeal, SealResult]],
         failures: set[str],
         begin: int,
         error: StorageUnavailable,
     ) -> Iterator[Step]:
-        """Report seals that needed nothing, and those that waited for one of their alpha that failed."""
+        """Report seals that needed no build, and those that waited for one of their alpha that failed."""
         lost = {one.alpha_id for one in self._search.seen if one.address in failures}
         for place, (one, known) in enumerate(skipped, start=begin):
-            waited = known.kind == "superseded" and one.alpha_id in lost
-            outcome = failed(Request(one.address, "").shown, error) if waited else known
-            yield Step(place, one, outcome, attempted=waited)
+            waited = known.outcome == "superseded" and one.alpha_id in lost
+            result = failed(Request(one.address, "").shown, error) if waited else known
+            yield Step(place, one, result, attempted=waited)
 
-    def _outcomes(self, due: list[DiscoveredSeal]) -> Iterator[tuple[int, Outcome, str]]:
-        """Yield what became of every seal that had its turn, and the listing of its files before."""
+    def _results(self, due: list[DiscoveredSeal]) -> Iterator[tuple[int, SealResult, str]]:
+        """Yield the place and result of every seal that was built, and the listing of its files before."""
         files: dict[str, str] = {}
 
         def requests() -> Iterator[Request]:
@@ -189,9 +182,9 @@ class Run:
 
             self._display = display
             stopping = self._cancellation.stopping
-            for place, outcome in run(requests(), self._executor, stopping=stopping, on_stage=stage):
+            for place, result in run(requests(), self._executor, stopping=stopping, on_stage=stage):
                 display.done()
-                yield place, outcome, files.get(due[place].address, "")
+                yield place, result, files.get(due[place].address, "")
             self._display = None
         self._search.rebuild_index()
 
@@ -207,6 +200,6 @@ def _executor(batch: Batch, cancellation: Cancellation) -> AbstractContextManage
     return LocalExecutor(batch.jobs or 1)
 
 
-def _unpublishable(outcome: Outcome) -> bool:
+def _unpublishable(result: SealResult) -> bool:
     """Return whether a seal cannot be published itself, so that an earlier one is not to wait for it."""
-    return outcome.kind in {"refused", "crashed"} or outcome.entry.get("error") in _ITS_OWN_FAULT
+    return result.outcome in {"refused", "crashed"} or result.entry.get("error") in _OWN_FAULTS

@@ -1,16 +1,40 @@
-"""Discovery of one batch: finished seals, the served catalogue and remembered refusals."""
+"""Which seals of a batch are due: compared with the served catalogue by digest, without opening any table."""
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass, field
+from datetime import datetime
 
+from datasets.archives import DELIVERED, ArchiveState, archive_state_path
 from datasets.catalogue import Catalogue
+from datasets.pointer import Pointer
 from datasets.pointer_index import rebuild
-from datasets.storage import open_storage
+from datasets.publication.pointers import is_current
+from datasets.storage import Storage, open_storage
 from pipeline.batch.batch import Batch
-from pipeline.batch.discover import Delivered, DiscoveredSeal, Seals, WorkPlan, choose, named
+from pipeline.batch.discover import DiscoveredSeal, Seals, named
 from pipeline.batch.refusals import Refusals
-from pipeline.batch.request import Outcome
+from pipeline.batch.request import Request
+from pipeline.batch.result import SealResult, skipped
+from schemas.errors import SnapshotCorrupt
+from schemas.version import schema_version
+
+
+@dataclass(slots=True)
+class WorkPlan:
+    """Seals that are due, and the results of those that need no build.
+
+    Attributes
+    ----------
+    due
+        In the order seen.
+    skipped
+        Every other seal with its result.
+    """
+
+    due: list[DiscoveredSeal] = field(default_factory=list)
+    skipped: list[tuple[DiscoveredSeal, SealResult]] = field(default_factory=list)
 
 
 class Search:
@@ -20,6 +44,11 @@ class Search:
     ----------
     batch
         The options of the batch.
+
+    Attributes
+    ----------
+    seen
+        The finished seals of the last scan.
 
     Raises
     ------
@@ -31,10 +60,10 @@ class Search:
         self._batch = batch
         self._storage = storage = open_storage(batch.common.root, single_writer=batch.common.single_writer)
         self._catalogue = Catalogue(storage)
-        self._delivered = Delivered(storage) if batch.common.archives is not None else None
+        self._delivered = _Delivered(storage) if batch.common.archives is not None else None
         self._seals: Seals | None = None
         self._refusals: Refusals | None = None
-        self._seen: list[DiscoveredSeal] = []
+        self.seen: list[DiscoveredSeal] = []
         if batch.searched is not None:
             self._seals = Seals(batch.searched)
             self._refusals = Refusals(
@@ -45,49 +74,135 @@ class Search:
                 recheck=batch.recheck or batch.common.force,
             )
 
-    @property
-    def seen(self) -> list[DiscoveredSeal]:
-        """What the last scan found."""
-        return self._seen
-
     def scan(self) -> list[DiscoveredSeal]:
         """Find every finished seal, and read what is served.
 
         Raises
         ------
         SettingsError
-            At the first look, when nothing lies below the prefix that is searched.
+            At the first scan, when nothing lies below the prefix that is searched.
         StorageUnavailable
             When a store does not answer.
         """
-        self._seen = named(self._batch.seals) if self._seals is None else self._seals.scan()
+        self.seen = named(self._batch.seals) if self._seals is None else self._seals.scan()
         self._catalogue.refresh()
         if self._delivered is not None:
-            self._delivered.refresh(self._seen)
+            self._delivered.refresh(self.seen)
         if self._refusals is not None:
-            self._refusals.refresh(self._seen)
-        return self._seen
+            self._refusals.refresh(self.seen)
+        return self.seen
 
-    def choose(self, failed: Collection[str]) -> WorkPlan:
-        """Return what is due of the last look, but for seals at some addresses that cannot be published."""
-        found = choose(
-            self._seen,
-            self._catalogue,
-            self._batch.common,
-            searched=self._seals is not None,
-            delivered=self._delivered,
-            refused=None if self._refusals is None else self._refusals.known,
-            failed=failed,
-        )
-        if found.due:
+    def choose(self, failed: Collection[str] = ()) -> WorkPlan:
+        """Separate the seals of the last scan that are due from those that need no build.
+
+        Of seals that were found rather than named, only the latest of an alpha is built, and neither one older than what
+        is served nor one that was rolled back is a failure. A named seal is only left out when it is served already.
+
+        Parameters
+        ----------
+        failed
+            Addresses of seals that were tried and cannot be published: they are left out, and the latest of the others is
+            built in their place.
+        """
+        plan = WorkPlan()
+        searched = self._seals is not None
+        candidates: list[tuple[DiscoveredSeal, str | None, str]] = []
+        for one in self.seen:
+            if one.address in failed:
+                continue
+            pointer = self._pointer(one)
+            reason = None
+            if searched and one.alpha_id in self._catalogue.withdrawn:
+                reason = "withdrawn"
+            elif one.alpha_id is not None and not self._batch.common.force:
+                reason = _skip_reason(one, pointer, searched=searched)
+            refusal = self._refusals.known(one) if self._refusals is not None and reason is None else None
+            if refusal is None:
+                candidates.append((one, reason, pointer.snapshot if pointer else ""))
+            else:
+                plan.skipped.append((one, refusal))
+        latest = _latest(one for one, *_ in candidates)
+        for one, state, snapshot in candidates:
+            reason = state
+            if reason is None and searched and one.alpha_id is not None and latest[one.alpha_id] is not one:
+                reason = "superseded"
+            undelivered = self._delivered is not None and not self._delivered(one)
+            if reason is None or (reason == "unchanged" and undelivered):
+                plan.due.append(one)
+            else:
+                shown = Request(one.address, "").shown
+                plan.skipped.append((one, skipped(shown, reason, str(one.alpha_id), snapshot)))
+        if plan.due:
             self._storage.require_safe_writers()  # before a process is started for any of them
-        return found
+        return plan
 
     def rebuild_index(self) -> None:
         """Rewrite the index of a bucket's pointers, once builds have moved many."""
         rebuild(self._storage)
 
-    def record(self, one: DiscoveredSeal, outcome: Outcome, files: str) -> None:
-        """Remember what became of a seal, whose listing was `files` before."""
+    def record(self, one: DiscoveredSeal, result: SealResult, files: str) -> None:
+        """Remember a refusal of a seal, whose listing was `files` before its build."""
         if self._refusals is not None:
-            self._refusals.record(one, outcome, files)
+            self._refusals.record(one, result, files)
+
+    def _pointer(self, one: DiscoveredSeal) -> Pointer | None:
+        if one.alpha_id is None or one.alpha_id in self._catalogue.broken:
+            return None
+        snapshot = self._catalogue.resolve(one.alpha_id)
+        return snapshot.pointer if snapshot else None
+
+
+def _latest(seen: Iterable[DiscoveredSeal]) -> dict[str, DiscoveredSeal]:
+    """Return the seal of each alpha that was sealed last; of several that were sealed at once the first."""
+    latest: dict[str, DiscoveredSeal] = {}
+    for one in seen:
+        if one.alpha_id is not None and one.sealed_at is not None:
+            best = latest.get(one.alpha_id)
+            if best is None or best.sealed_at is None or one.sealed_at > best.sealed_at:
+                latest[one.alpha_id] = one
+    return latest
+
+
+def _skip_reason(one: DiscoveredSeal, pointer: Pointer | None, *, searched: bool) -> str | None:
+    if pointer is None:
+        return None
+    if is_current(pointer, one.digest):
+        return "unchanged"
+    if not searched:
+        return None
+    if pointer.was_rolled_back(one.digest, schema_version()):
+        return "rolled back"
+    later = one.sealed_at is not None and datetime.fromisoformat(pointer.sealed_at) > one.sealed_at
+    return "superseded" if later else None
+
+
+class _Delivered:
+    """Seals whose source archive is delivered, read from the root for many at once.
+
+    Parameters
+    ----------
+    storage
+        The datasets root, which holds the states.
+    """
+
+    def __init__(self, storage: Storage) -> None:
+        self._storage = storage
+        self._known: set[str] = set()
+
+    def refresh(self, seen: Iterable[DiscoveredSeal]) -> None:
+        """Read the states of seals whose archives are not known to be delivered."""
+        paths = {
+            archive_state_path(one.alpha_id, one.digest): one.digest
+            for one in seen
+            if one.alpha_id is not None and one.has_source and one.digest not in self._known
+        }
+        for path, raw in self._storage.read_many(list(paths)).items():
+            try:
+                if raw is not None and ArchiveState.decode(raw, path).status == DELIVERED:
+                    self._known.add(paths[path])
+            except SnapshotCorrupt:
+                continue  # due: the build writes it anew
+
+    def __call__(self, one: DiscoveredSeal) -> bool:
+        """Return whether a seal's archive is delivered, or there is nothing to deliver."""
+        return not one.has_source or one.digest in self._known

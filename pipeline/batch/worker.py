@@ -15,7 +15,8 @@ from collections.abc import Callable
 from multiprocessing.connection import Connection
 from typing import Any, Final
 
-from pipeline.batch.request import Outcome, Request, built, failed
+from pipeline.batch.request import Request
+from pipeline.batch.result import SealResult, built, failed
 from pipeline.internal import contained
 from schemas.allocator import prepare_building
 from schemas.errors import AlphaResultsError
@@ -29,7 +30,7 @@ def main() -> None:
     prepare_building()
     limit_memory()
     parent = Connection(os.dup(sys.stdin.fileno()))
-    # Whatever a library prints belongs to the words that are shown of a process that crashed.
+    # What libraries print goes to the log, whose last line is shown when the process crashes.
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
     calls: queue.SimpleQueue[tuple[Callable[..., Any], tuple[Any, ...]]] = queue.SimpleQueue()
     threading.Thread(target=_receive, args=(parent, calls), daemon=True).start()
@@ -42,11 +43,11 @@ def main() -> None:
 
 
 def limit_memory() -> None:
-    """Let this process have no more memory than the machine: what claims more ends it, and nothing beside it."""
+    """Limit this process to the memory of the machine: an allocation beyond it ends this process and no other."""
     most = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     soft, hard = resource.getrlimit(resource.RLIMIT_DATA)
-    given = [limit for limit in (soft, hard) if limit != resource.RLIM_INFINITY]
-    resource.setrlimit(resource.RLIMIT_DATA, (min([most, *given]), hard))
+    limits = [limit for limit in (soft, hard) if limit != resource.RLIM_INFINITY]
+    resource.setrlimit(resource.RLIMIT_DATA, (min([most, *limits]), hard))
 
 
 def _receive(parent: Connection, calls: queue.SimpleQueue[Any]) -> None:
@@ -57,8 +58,8 @@ def _receive(parent: Connection, calls: queue.SimpleQueue[Any]) -> None:
         os._exit(1)  # the parent is gone, whatever is at work
 
 
-def build(request: Request, on_stage: Callable[[str], None]) -> Outcome:
-    """Build one seal in this process; exceptions become outcomes."""
+def build(request: Request, on_stage: Callable[[str], None]) -> SealResult:
+    """Build one seal in this process; exceptions become results."""
     from pipeline.snapshot_builder import (  # noqa: PLC0415 - slow to load: the parent is watched meanwhile
         build_seal,
     )

@@ -17,7 +17,8 @@ import datasets
 from pipeline.batch import worker
 from pipeline.batch.executor import run
 from pipeline.batch.process import WorkerProcess
-from pipeline.batch.request import Outcome, Request
+from pipeline.batch.request import Request
+from pipeline.batch.result import SealResult
 from schemas.errors import AlphaResultsError
 from tests.support.harmful_calls import take_memory
 from tests.support.pipeline_command import build, report
@@ -130,7 +131,8 @@ def test_builds_end_with_a_batch_that_is_killed(tmp_path: Path, seal: Seal, prog
 def test_a_process_that_needed_much_memory_is_replaced(tmp_path: Path, seal: Seal) -> None:
     with WorkerProcess() as process:
         assert (
-            process.call(worker.build, Request(str(seal("Test_a")), str(tmp_path / "root"))).kind == "built"
+            process.call(worker.build, Request(str(seal("Test_a")), str(tmp_path / "root"))).outcome
+            == "built"
         )
         assert not process.retired
         process.call(take_memory, worker.LARGE_BYTES)
@@ -191,13 +193,13 @@ class _Counting:
         self.jobs = jobs
         self.lost: AlphaResultsError | None = None
         self.begun = 0
-        self.at_work: list[tuple[Request, Future[Outcome]]] = []
+        self.at_work: list[tuple[Request, Future[SealResult]]] = []
         self._fails_at = fails_at
 
-    def submit(self, request: Request, on_stage: object = None) -> Future[Outcome]:
+    def submit(self, request: Request, on_stage: object = None) -> Future[SealResult]:
         del on_stage
         self.begun += 1
-        future: Future[Outcome] = Future()
+        future: Future[SealResult] = Future()
         self.at_work.append((request, future))
         assert len(self.at_work) <= self.jobs
         if len(self.at_work) == self.jobs or int(request.seal) > 36:
@@ -212,7 +214,7 @@ class _Counting:
             if request.seal == str(self._fails_at):
                 future.set_exception(RuntimeError("a mistake of the program"))
             else:
-                future.set_result(Outcome({"seal": request.seal, "outcome": "built"}))
+                future.set_result(SealResult({"seal": request.seal, "outcome": "built"}))
         self.at_work.clear()
 
 
@@ -238,7 +240,7 @@ def test_a_stop_begins_nothing_more() -> None:
 def test_a_mistake_of_the_program_costs_its_own_seal_and_is_reported() -> None:
     requests = [Request(str(n), "") for n in range(9)]
     found = dict(run(requests, _Counting(2, fails_at=5), stopping=threading.Event()))
-    assert {place: outcome.kind for place, outcome in found.items()} == {
+    assert {place: outcome.outcome for place, outcome in found.items()} == {
         place: "failed" if place == 5 else "built" for place in range(9)
     }
     entry = found[5].entry

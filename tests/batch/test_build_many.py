@@ -14,9 +14,10 @@ from typing import Any
 import pytest
 
 import datasets
-from pipeline import Cancellation, SealResult, build_from, build_many
+from pipeline import Cancellation, build_from, build_many
 from pipeline.batch.process import WorkerProcess
-from pipeline.batch.request import Request, failed
+from pipeline.batch.request import Request
+from pipeline.batch.result import failed
 from schemas import errors
 from schemas.errors import AlphaResultsError, SealRefused, SettingsError, StorageUnavailable
 from tests.support.harmful_calls import die
@@ -89,7 +90,7 @@ def _every(kind: type[AlphaResultsError]) -> Iterator[type[AlphaResultsError]]:
     [kind for kind in _every(AlphaResultsError) if kind not in {errors.ApiError, errors.SnapshotNotKept}],
 )
 def test_an_error_comes_out_of_its_process_as_it_went_in(kind: type[AlphaResultsError]) -> None:
-    result = SealResult.from_outcome(failed("a/seal", kind("what went wrong")))
+    result = failed("a/seal", kind("what went wrong"))
     assert type(result.error) is kind
     assert (str(result.error), result.retryable) == ("what went wrong", kind.retryable)
     assert result.exit_code == kind.exit_code

@@ -11,13 +11,14 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from datasets.catalogue import Catalogue
 from datasets.publication.pointers import served
 from datasets.storage import open_storage
 from pipeline.__main__ import cli
 from pipeline.batch import process
-from pipeline.batch.discover import Seals, choose
+from pipeline.batch.batch import Batch
+from pipeline.batch.discover import Seals
 from pipeline.batch.request import Request
+from pipeline.batch.search import Search
 from pipeline.snapshot_builder import build_seal
 from tests.support.pipeline_command import build
 from tests.support.seals import rewrite
@@ -87,22 +88,21 @@ def test_what_is_served_costs_no_process(tmp_path: Path, seal: Seal, monkeypatch
         assert set(result.outcomes().values()) == {"unchanged"}
 
 
-def _found(tmp_path: Path, **common: Any) -> dict[str, str]:
-    catalogue = Catalogue(open_storage(tmp_path / "root"))
-    catalogue.refresh()
-    seen = Seals(str(tmp_path / "seals")).scan()
-    found = choose(seen, catalogue, Request("", str(tmp_path / "root"), **common), searched=True)
-    result = {Path(one.address).parent.name: "due" for one in found.due}
-    return result | {Path(one.entry["seal"]).parent.name: one.kind for _, one in found.skipped}
+def _chosen(tmp_path: Path, **common: Any) -> dict[str, str]:
+    search = Search(Batch(Request("", str(tmp_path / "root"), **common), searched=str(tmp_path / "seals")))
+    search.scan()
+    plan = search.choose()
+    due = {Path(one.address).parent.name: "due" for one in plan.due}
+    return due | {Path(result.seal).parent.name: result.outcome for _, result in plan.skipped}
 
 
 def test_only_the_latest_seal_of_an_alpha_is_built(tmp_path: Path, seal: Seal) -> None:
     for number, day in enumerate(("02", "01", "03")):
         seal("Test_a", f"v{day}", seed=number + 1, sealed_at=f"2026-01-{day}T00:00:00Z")
-    assert _found(tmp_path) == {"v01": "superseded", "v02": "superseded", "v03": "due"}
+    assert _chosen(tmp_path) == {"v01": "superseded", "v02": "superseded", "v03": "due"}
     build_seal(str(tmp_path / "seals/v03/Test_a"), tmp_path / "root")
-    assert _found(tmp_path) == {"v01": "superseded", "v02": "superseded", "v03": "unchanged"}
-    assert _found(tmp_path, force=True) == {"v01": "superseded", "v02": "superseded", "v03": "due"}
+    assert _chosen(tmp_path) == {"v01": "superseded", "v02": "superseded", "v03": "unchanged"}
+    assert _chosen(tmp_path, force=True) == {"v01": "superseded", "v02": "superseded", "v03": "due"}
 
 
 def test_an_alpha_is_judged_by_its_own_pointer(tmp_path: Path, seal: Seal) -> None:
@@ -110,7 +110,7 @@ def test_an_alpha_is_judged_by_its_own_pointer(tmp_path: Path, seal: Seal) -> No
         made = seal(alpha, f"{alpha}-old", seed=1, sealed_at=f"2026-01-{day}T00:00:00Z")
         build_seal(str(made), tmp_path / "root")
     seal("Test_a", "Test_a-new", seed=2, sealed_at="2026-01-03T00:00:00Z")
-    assert _found(tmp_path) == {"Test_a-new": "due", "Test_a-old": "unchanged", "Test_b-old": "unchanged"}
+    assert _chosen(tmp_path) == {"Test_a-new": "due", "Test_a-old": "unchanged", "Test_b-old": "unchanged"}
 
 
 def test_a_search_does_not_undo_a_rollback(tmp_path: Path, seal: Seal) -> None:
@@ -120,7 +120,7 @@ def test_a_search_does_not_undo_a_rollback(tmp_path: Path, seal: Seal) -> None:
     from tests.support.history import History  # noqa: PLC0415 - the command that rolls back
 
     assert History(tmp_path / "root", (), ()).run("rollback", "Test_a").exit_code == 0
-    assert _found(tmp_path) == {"v01": "unchanged", "v02": "rolled back"}
+    assert _chosen(tmp_path) == {"v01": "unchanged", "v02": "rolled back"}
     result = build(tmp_path / "root", "--from", str(tmp_path / "seals"), "--json")
     assert (result.exit_code, sorted(result.json["summary"])) == (
         0,
@@ -135,9 +135,9 @@ def test_a_changed_seal_is_due_again_and_a_broken_one_stays_due(tmp_path: Path, 
     made = seal("Test_a")
     build_seal(str(made), tmp_path / "root")
     rewrite(made, "seal", lambda document: {**document, "sealed_at": "2026-02-01T00:00:00Z"})
-    assert _found(tmp_path) == {"group": "due"}
+    assert _chosen(tmp_path) == {"group": "due"}
     (made / "seal.json").write_text("{")
-    assert _found(tmp_path) == {"group": "due"}
+    assert _chosen(tmp_path) == {"group": "due"}
 
 
 COMMANDS = {

@@ -7,8 +7,7 @@ import threading
 
 import pytest
 
-from pipeline.batch.cancellation import Cancellation
-from pipeline.batch.interruption import stoppable
+from pipeline.batch.cancellation import Cancellation, stoppable
 from tests.support.waiting import PATIENCE, eventually
 
 

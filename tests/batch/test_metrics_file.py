@@ -8,7 +8,7 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from pipeline.batch.metrics_file import OUTCOMES
-from pipeline.batch.request import SUCCESSES
+from pipeline.batch.result import SUCCESSES
 from tests.support.pipeline_command import build
 from tests.support.seals import rewrite
 

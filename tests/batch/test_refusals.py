@@ -179,14 +179,14 @@ def test_a_watcher_serves_the_earlier_seal_at_the_same_scan(
 def test_retries_have_pauses_that_double_and_an_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from datasets.storage import open_storage  # noqa: PLC0415 - only here
     from pipeline.batch.discover import DiscoveredSeal  # noqa: PLC0415 - as above
-    from pipeline.batch.request import Outcome  # noqa: PLC0415 - as above
+    from pipeline.batch.result import SealResult  # noqa: PLC0415 - as above
 
     clock = [0.0]
     monkeypatch.setattr(time, "monotonic", lambda: clock[0])
     folder = tmp_path / "seal"
     folder.mkdir()
     one = DiscoveredSeal(str(folder), "0" * 64)
-    refused = Outcome({"outcome": "refused", "violations": [{"rule": "seal.digest"}]}, 1)
+    refused = SealResult({"outcome": "refused", "violations": [{"rule": "seal.digest"}]}, 1)
     known = refusals.Refusals(
         open_storage(tmp_path / "root"), str(tmp_path), pause=10, late_seconds=100, recheck=False
     )

@@ -15,7 +15,7 @@ from typing import Any
 import polars as pl
 import pytest
 
-from pipeline.batch.request import failed
+from pipeline.batch.result import failed
 from pipeline.seal import Seal
 from pipeline.seal.manifest import parse_manifest
 from pipeline.seal.paths import lexical_fault
