@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from typing import Final, TypeAlias
 
 import numpy as np
@@ -15,6 +16,7 @@ from datasets.figures.sharpe import expected_maximum_sharpe
 
 Singles: TypeAlias = npt.NDArray[np.float32]
 """Two-dimensional float32 array."""
+Matrix: TypeAlias = npt.NDArray[np.float64]
 _LEAST_VARIANCE: Final = 1e-10
 """Product of the variances of two scaled series below which one of them may not vary but for rounding."""
 
@@ -225,19 +227,82 @@ def squared_correlations(
     ----------
     Ezekiel (1930), "Methods of Correlation Analysis": the adjusted R².
     """
-    if (
-        sessions.all() and other_sessions.all()
-    ):  # one calendar: the sums of a series are the same beside every other
-        n = np.full((1, 1), float(series.shape[1]))
-        total, totals = series.sum(axis=1, keepdims=True), others.sum(axis=1)
-        square, squares = np.vecdot(series, series)[:, None], np.vecdot(others, others)
-    else:
-        n = (sessions @ other_sessions.T).astype(np.float64)
-        total, totals = series @ other_sessions.T, sessions @ others.T
-        square, squares = np.square(series) @ other_sessions.T, sessions @ np.square(others).T
+    common = sessions.any(axis=0) & other_sessions.any(axis=0)
+    if not common.all():
+        series, others, sessions, other_sessions = (
+            x[:, common] for x in (series, others, sessions, other_sessions)
+        )
+    spans, other_spans = _spans(sessions), _spans(other_sessions)
+    n = _sums_over(sessions, other_sessions, other_spans)
+    total = _sums_over(series, other_sessions, other_spans)
+    square = _sums_over(np.square(series), other_sessions, other_spans)
+    totals = _sums_over(others, sessions, spans).T
+    squares = _sums_over(np.square(others), sessions, spans).T
     with np.errstate(divide="ignore", invalid="ignore"):
         covariance = series @ others.T - total * totals / n
         variances = (square - total**2 / n) * (squares - totals**2 / n)
         adjusted = 1.0 - (1.0 - np.minimum(covariance**2 / variances, 1.0)) * (n - 1.0) / (n - 2.0)
     measured = (n >= MIN_SESSIONS) & (variances > _LEAST_VARIANCE * n**2) & np.isfinite(adjusted)
     return float(adjusted[measured].sum()), int(np.count_nonzero(measured))
+
+
+_Spans: TypeAlias = tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]
+"""Column of the first session of each row, and the one after its last."""
+
+
+def _spans(sessions: Singles) -> _Spans | None:
+    """Return the spans of rows that have all their sessions in one run; None when one has not."""
+    days = sessions.shape[1]
+    count = sessions.sum(axis=1).astype(np.intp)
+    if not days:
+        return count, count
+    held = sessions > 0
+    first, end = held.argmax(axis=1), days - held[:, ::-1].argmax(axis=1)
+    empty = count == 0
+    first[empty] = end[empty] = 0
+    return (first, end) if np.array_equal(end - first, count) else None
+
+
+def _sums_over(values: Singles, sessions: Singles, spans: _Spans | None) -> Matrix:
+    """Return the sum of each row of `values` over the sessions of each row of `sessions`.
+
+    Where alphas differ in their first and last day alone, differences of cumulative sums take a tenth of the time of a product.
+    """
+    if spans is None:
+        return (values @ sessions.T).astype(np.float64)
+    cumulative = np.zeros((len(values), values.shape[1] + 1))
+    np.cumsum(values, axis=1, dtype=np.float64, out=cumulative[:, 1:])
+    first, end = spans
+    return cumulative.take(end, axis=1) - cumulative.take(first, axis=1)
+
+
+def squared_correlations_within(blocks: Iterable[Singles]) -> tuple[float, int]:
+    """Add the squared correlations of all pairs of series that have the same sessions, each pair once.
+
+    The squares of all entries of ``Z Z'`` add up to those of ``Z' Z``, which for more series than sessions is the smaller.
+
+    Parameters
+    ----------
+    blocks : iterable of float32, shape (n_series, n_days)
+        Series on their sessions, scaled to about 1; some at a time.
+
+    Returns
+    -------
+    tuple of float and int
+        As of :func:`squared_correlations`.
+    """
+    gram, series, n = np.zeros((0, 0), np.float32), 0, 0
+    for block in blocks:
+        centred = block - block.mean(axis=1, keepdims=True)
+        n = centred.shape[1]
+        variance = np.vecdot(centred, centred)
+        varies = variance > math.sqrt(_LEAST_VARIANCE) * n
+        units = centred[varies] / np.sqrt(variance[varies])[:, None]
+        product = units.T @ units
+        gram = product if not series else np.add(gram, product, out=gram)
+        series += len(units)
+    if n < MIN_SESSIONS:
+        return 0.0, 0
+    pairs = series * (series - 1) // 2
+    total = (float(np.vdot(gram, gram)) - series) / 2.0
+    return pairs - (pairs - total) * (n - 1) / (n - 2), pairs

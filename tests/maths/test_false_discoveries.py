@@ -21,6 +21,7 @@ from datasets.figures.false_discoveries import (
     mean_p_values,
     minimum_backtest_length,
     squared_correlations,
+    squared_correlations_within,
 )
 from datasets.figures.newey_west import NeweyWest, newey_west
 from datasets.figures.series import Floats
@@ -101,10 +102,14 @@ def test_forty_five_trials_need_five_years() -> None:
     assert minimum_backtest_length(45, 2.0) == pytest.approx(minimum_backtest_length(45, 1.0) / 4)
 
 
-def test_squares_of_correlations_are_those_of_pandas() -> None:
+@pytest.mark.parametrize("calendars", ["holes", "first and last days"])
+def test_squares_of_correlations_are_those_of_pandas(calendars: str) -> None:
     draw = np.random.default_rng(4)
     values = draw.normal(size=(12, 90)) + draw.normal(size=90)
     gone = draw.random((12, 90)) < 0.2
+    if calendars == "first and last days":
+        day = np.arange(90)
+        gone = (day < draw.integers(0, 30, (12, 1))) | (day >= draw.integers(60, 91, (12, 1)))
     gone[0, 5:] = True
     values[3] = 0.0
     frame = pd.DataFrame(np.where(gone, np.nan, values).T)
@@ -118,6 +123,18 @@ def test_squares_of_correlations_are_those_of_pandas() -> None:
     total, pairs = squared_correlations(*arrays, *masks)
     assert pairs == np.count_nonzero(~np.isnan(adjusted)) == 3 * 7
     assert total == pytest.approx(np.nansum(adjusted), rel=1e-4)
+
+
+def test_series_of_one_calendar_are_added_as_pair_by_pair() -> None:
+    draw = np.random.default_rng(5)
+    values = (draw.normal(size=(60, 40)) + draw.normal(size=40)).astype(np.float32)
+    values[7] = 0.0
+    ones = np.ones_like(values)
+    total, pairs = squared_correlations(values, values, ones, ones)
+    within, within_pairs = squared_correlations_within([values[:25], values[25:]])
+    assert within_pairs == (pairs - 59) / 2 == 59 * 58 / 2
+    assert within == pytest.approx((total - 59) / 2, rel=1e-4)
+    assert squared_correlations_within([values[:, :9]]) == (0.0, 0)
 
 
 @pytest.mark.parametrize(("common", "wanted"), [(0.0, 200.0), (1.0, 200**2 / (200 + 200 * 199 * 0.25))])

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import numpy as np
 import pandas as pd
@@ -10,7 +11,13 @@ import pytest
 from statsmodels.stats.multitest import multipletests
 
 from datasets.figures.false_discoveries import minimum_backtest_length
+from datasets.listing import Listing
 from schemas.endpoints import ENDPOINTS
+from serve.auth.allow_list import ALL
+from serve.research import catalogue
+from serve.research.returns import DailyReturns
+from serve.research.returns_matrix import ReturnsMatrix
+from serve.research.store import Searchable
 from tests.research.conftest import Published
 from tests.support import conformance
 from tests.support.client import ApiClient
@@ -26,7 +33,10 @@ def asked(api: ApiClient, key: str) -> dict[str, Any]:
 
 def effective(market: Published, names: list[str]) -> float:
     """Return the effective number by the plain correlation matrix, squares adjusted pair by pair."""
-    frame = pd.DataFrame({name: market.returns[name] for name in names})
+    return adjusted_number(pd.DataFrame({name: market.returns[name] for name in names}), len(names))
+
+
+def adjusted_number(frame: pd.DataFrame, alphas: int) -> float:
     frame = frame.loc[:, frame.std() > 1e-12]
     r = frame.corr(min_periods=10).to_numpy()
     present = frame.notna().to_numpy().astype(int)
@@ -34,7 +44,6 @@ def effective(market: Published, names: list[str]) -> float:
     adjusted = 1 - (1 - r**2) * (n - 1) / (n - 2)
     pairs = adjusted[np.triu_indices(len(r), 1)]
     mean = max(0.0, float(np.nanmean(pairs)))
-    alphas = len(names)
     return alphas**2 / (alphas + mean * alphas * (alphas - 1))
 
 
@@ -58,6 +67,30 @@ def test_it_counts_discoveries_and_independent_alphas_of_the_key(
     assert length["sessions"] == minimum_backtest_length(found["alphas"], 1.0)
     assert found["effective_backtest_length"]["trials"] == round(found["effective_number"])
     assert found["withheld"] == {}
+
+
+def test_alphas_of_one_calendar_and_others_are_counted_alike(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(catalogue, "_ROWS_AT_ONCE", 16)
+    draw = np.random.default_rng(8)
+    common, days = draw.normal(0, 0.01, 40), np.arange(18_000, 18_040, dtype=np.int32)
+    series = {}
+    for number in range(100):
+        values = common + draw.normal(0, 0.01, 40)
+        kept = np.ones(40, np.bool_)
+        if number % 3 == 0:
+            kept[: draw.integers(1, 20)] = False
+        if number % 9 == 0:
+            kept[draw.integers(20, 40)] = False
+        series[f"Test_{number}", "snapshot"] = DailyReturns(days[kept], values[kept])
+    items = list(series.items())
+    matrices = [ReturnsMatrix.of(dict(items[:55])), ReturnsMatrix.of(dict(items[55:]))]
+    allowed = np.arange(100) != 7
+    listing = SimpleNamespace(columns=SimpleNamespace(allowed=lambda _: allowed))
+    searchable = Searchable(cast("Listing", listing), matrices, np.arange(100), 100)
+    found = catalogue.EffectiveNumbers().of(searchable, ALL)
+    frame = pd.DataFrame({key[0]: pd.Series(x.values, x.days) for key, x in items}).drop(columns="Test_7")
+    assert found.alphas == 99
+    assert found.number == pytest.approx(adjusted_number(frame, 99), rel=1e-4)
 
 
 def test_a_key_that_may_read_no_run_is_told_nothing(api: ApiClient) -> None:
