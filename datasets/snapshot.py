@@ -117,8 +117,12 @@ class Snapshot:
 
     def has_rows(self, dataset: str, book: str | None = None) -> bool:
         """Whether that was published with a row at least: a kind may be sealed without any."""
+        return self.n_rows(dataset, book) > 0
+
+    def n_rows(self, dataset: str, book: str | None = None) -> int:
+        """Return how many rows of that were published; 0 for an absent dataset or book."""
         entry = self._entries.get((dataset, book))
-        return entry is not None and entry.rows > 0
+        return 0 if entry is None else entry.rows
 
     def books(self, dataset: str) -> tuple[str, ...]:
         """Return the books a dataset is partitioned by, in canonical order; empty when there are none."""

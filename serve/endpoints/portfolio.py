@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from schemas.endpoints import ENDPOINTS
-from serve.endpoints.window_query import window_query
+from serve.endpoints.signals import window_query
 from serve.http.request import Request
 from serve.http.responses import EndpointFunction, PageEndpoint
-from serve.pages.query import BOOK, EQUITY, Found, PageQuery
+from serve.pages.query import BOOK, EQUITY, PageQuery, PageResult
 
 
 def books(request: Request) -> PageQuery:
@@ -38,16 +38,16 @@ def equity_curve(request: Request) -> PageQuery:
     return window_query(request, "portfolio", EQUITY, request.values["book"])
 
 
-def _list_meta(request: Request, _: PageQuery, __: Found) -> Mapping[str, Any]:
+def _list_meta(request: Request, _: PageQuery, __: PageResult) -> Mapping[str, Any]:
     snapshot = request.snapshot
     return {"alpha_id": snapshot.alpha_id, "source_alpha_id": snapshot.manifest.source_alpha_id}
 
 
-def _book_meta(request: Request, query: PageQuery, found: Found) -> Mapping[str, Any]:
+def _book_meta(request: Request, query: PageQuery, found: PageResult) -> Mapping[str, Any]:
     return {**_list_meta(request, query, found), "book": query.book}
 
 
-def _curve_meta(request: Request, query: PageQuery, found: Found) -> Mapping[str, Any]:
+def _curve_meta(request: Request, query: PageQuery, found: PageResult) -> Mapping[str, Any]:
     return {**_book_meta(request, query, found), "summary": found.summary}
 
 

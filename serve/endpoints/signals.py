@@ -6,14 +6,40 @@ import datetime as dt
 from collections.abc import Mapping
 from typing import Any, Final
 
-from serve.endpoints.window_query import window_query
+from schemas.parameters import SYMBOL
 from serve.http.request import Request
 from serve.http.responses import EndpointFunction, PageEndpoint
-from serve.pages.query import DECISION, Found, PageQuery, weight_column
+from serve.pages.query import DECISION, PageQuery, PageResult, weight_column
 
 _SORT_COLUMNS: Final = {"score": "score", "rank": "average_rank", "symbol": "symbol"}
 _DESCENDING: Final = frozenset({"score", "weight"})
 """What sorts descending unless the request says otherwise."""
+
+
+def window_query(request: Request, table: str, row: str, book: str | None = None) -> PageQuery:
+    """Return the query of a request, in the order of the file.
+
+    Parameters
+    ----------
+    table, row
+        Names of the published table, and of the row model.
+    book
+        Whose rows; None for a table that is not partitioned by book.
+    """
+    snapshot, values = request.snapshot, request.values
+    return PageQuery(
+        snapshot.key,
+        snapshot.published_at,
+        table,
+        row,
+        request.raw,
+        book,
+        values["from"],
+        values["to"],
+        values.get(SYMBOL.name),
+        limit=values["limit"],
+        offset=values["offset"],
+    )
 
 
 def rebalances(request: Request) -> PageQuery:
@@ -49,7 +75,7 @@ def scores(request: Request) -> PageQuery:
     return window_query(request, "decisions", "score" if request.values["fields"] == "core" else "score_all")
 
 
-def _week_meta(_: Request, query: PageQuery, found: Found) -> Mapping[str, Any]:
+def _week_meta(_: Request, query: PageQuery, found: PageResult) -> Mapping[str, Any]:
     date, week = query.first, found.week
     assert isinstance(date, dt.date)
     return {
@@ -60,7 +86,7 @@ def _week_meta(_: Request, query: PageQuery, found: Found) -> Mapping[str, Any]:
     }
 
 
-def _panel_meta(request: Request, _: PageQuery, __: Found) -> Mapping[str, Any]:
+def _panel_meta(request: Request, _: PageQuery, __: PageResult) -> Mapping[str, Any]:
     return {"fields": request.values["fields"]}
 
 

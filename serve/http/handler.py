@@ -32,7 +32,7 @@ from serve.http.responses import (
     page_body,
     page_response,
 )
-from serve.pages.bodies import IDENTITY, IMMEDIATE_BYTES, Body, entity_tag, negotiate
+from serve.pages.bodies import IDENTITY, IMMEDIATE_BYTES, entity_tag, negotiate
 from serve.pages.books import visible_books
 from serve.state import ServerState
 
@@ -227,23 +227,20 @@ class EndpointHandler:
         return await self._service.compute(respond)
 
     async def _page(self, request: Request, function: PageEndpoint) -> Response:
+        """Answer with a finished body, else with one made of rows in memory, else of what a thread reads."""
+        service, headers = self._service, request.limit_headers
         if_none_match = request.headers.get(b"if-none-match")
         coding = negotiate(request.headers.get(b"accept-encoding"))
         query, tag = self._query(request, function)
         if if_none_match is not None and not function.tag_by_body:
             etag = entity_tag(tag, coding)
             if matches(if_none_match, etag):
-                return not_modified(etag, request.limit_headers)
-        body = self._service.bodies.get(query.snapshot, (tag, coding))
-        if body is None:
-            body = await self._body(request, function, query, tag, coding)
-        return page_response(body, request.limit_headers, if_none_match)
+                return not_modified(etag, headers)
+        body = service.bodies.get(query.snapshot, (tag, coding))
+        if body is not None:
+            return page_response(body, headers, if_none_match)
 
-    async def _body(
-        self, request: Request, function: PageEndpoint, query: Any, tag: str, coding: str
-    ) -> Body:
-        """Make the body of a page: of rows in memory at once, else on a compute thread."""
-        service, source = self._service, getattr(self._service, function.source)
+        source = getattr(service, function.source)
         snapshot = request.snapshot if self._takes_snapshot else None
         owner = request.listing if snapshot is None else snapshot
         page = source.cached(query, owner)
@@ -251,17 +248,19 @@ class EndpointHandler:
         if page is None:
             page = await service.compute(partial(source.load, query, owner))
         meta = {} if function.meta is None else function.meta(request, query, page)
+        pieces = page_body(query, page, snapshot, meta)
         large = coding != IDENTITY and page.rows.size > IMMEDIATE_BYTES
         finish = partial(
             service.bodies.finish,
             query.snapshot,
             tag,
             coding,
-            page_body(query, page, snapshot, meta),
+            pieces,
             costly=costly or large,
             tag_by_body=function.tag_by_body,
         )
-        return await service.compute(finish) if large else finish()
+        body = await service.compute(finish) if large else finish()
+        return page_response(body, headers, if_none_match)
 
     def _query(self, request: Request, function: PageEndpoint) -> tuple[Any, str]:
         """Return the query of a request, and the tag made of all that determines its page.
@@ -269,17 +268,18 @@ class EndpointHandler:
         Spellings of one request come to one query, and so share a tag.
         """
         parsed, caller, build = request.parsed, request.caller, self._service.build
+        view: tuple[object, ...]
         if self._takes_snapshot:
             snapshot = request.snapshot
-            # A snapshot that was removed, built and published once more has the same id, and tells another time.
-            view: tuple[object, ...] = (snapshot.key, snapshot.published_at, caller.expose_raw, build)
+            # A snapshot that was removed, built and published once more has the same id and another time.
+            view = (snapshot.key, snapshot.published_at, request.raw, build)
         else:
             view = (
                 request.listing.edition,
                 caller.alphas,
                 caller.runs,
                 caller.callable_ids,
-                caller.expose_raw,
+                request.raw,
                 build,
             )
         known = parsed.queries.get(view)

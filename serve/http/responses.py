@@ -15,7 +15,7 @@ from schemas.warning_codes import by_member, warning
 from serve.http.request import SCOPE, Receive, Request, Scope, Send
 from serve.pages.bodies import IDENTITY, JOINED_BYTES, Body, coded, entity_tag, tag_of_body
 from serve.pages.json import BodyChunks, now
-from serve.pages.query import Found, UnknownSymbol
+from serve.pages.query import PageResult, UnknownSymbol
 from serve.state import ServerState
 
 PRIVATE: Final = "private, no-cache"
@@ -105,7 +105,7 @@ class PageEndpoint(NamedTuple):
     """
 
     query: Callable[[Request], Any]
-    meta: Callable[[Request, Any, Found], Mapping[str, Any]] | None = None
+    meta: Callable[[Request, Any, PageResult], Mapping[str, Any]] | None = None
     source: str = "pages"
     tag_by_body: bool = False
 
@@ -146,7 +146,9 @@ def collection(
     return (b"".join((b'{"data":', first)), *middle, b"".join((end, last)))
 
 
-def page_body(query: Any, found: Found, snapshot: Snapshot | None, meta: Mapping[str, Any]) -> BodyChunks:
+def page_body(
+    query: Any, found: PageResult, snapshot: Snapshot | None, meta: Mapping[str, Any]
+) -> BodyChunks:
     """Assemble the page of a query: a pure function of the snapshot, the query and the key's view.
 
     Parameters
@@ -227,7 +229,7 @@ def kind_missing(kind: str) -> dict[str, str]:
 def unknown_symbols(unknown: Sequence[UnknownSymbol]) -> dict[str, str]:
     """Return the notice that names symbols the run never had: they are more often misspelt than meant."""
     named = [
-        x.asked if x.nearest is None else f"{x.asked} (did you mean {x.nearest}?)"
+        x.requested if x.nearest is None else f"{x.requested} (did you mean {x.nearest}?)"
         for x in unknown[:_MAX_SYMBOLS]
     ]
     if len(unknown) > _MAX_SYMBOLS:

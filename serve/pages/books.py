@@ -9,7 +9,7 @@ from schemas.errors import ApiError
 from schemas.tables.books import BOOK_KINDS, RAW_PREFIX, book_order
 from serve.pages.duckdb import Engine
 from serve.pages.json import NO_ROWS
-from serve.pages.query import Found, PageQuery
+from serve.pages.query import PageQuery, PageResult
 from serve.pages.sql import compile_books
 
 
@@ -67,16 +67,16 @@ class BookPages:
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
 
-    def cached(self, query: PageQuery, snapshot: Snapshot) -> Found | None:
+    def cached(self, query: PageQuery, snapshot: Snapshot) -> PageResult | None:
         """Answer for a run without books; any other takes the engine."""
-        return None if _books(query, snapshot) else Found(NO_ROWS, missing=BOOK_KINDS)
+        return None if _books(query, snapshot) else PageResult(NO_ROWS, missing=BOOK_KINDS)
 
-    def load(self, query: PageQuery, snapshot: Snapshot) -> Found:
+    def load(self, query: PageQuery, snapshot: Snapshot) -> PageResult:
         """Run the query."""
         books = _books(query, snapshot)
         if not books:
-            return Found(NO_ROWS, missing=BOOK_KINDS)
-        return Found(self._engine.page(compile_books(query, snapshot, books)))
+            return PageResult(NO_ROWS, missing=BOOK_KINDS)
+        return PageResult(self._engine.page(compile_books(query, snapshot, books)))
 
 
 def _books(query: PageQuery, snapshot: Snapshot) -> tuple[str, ...]:

@@ -16,7 +16,7 @@ from datasets.snapshot import Snapshot
 from schemas.errors import SnapshotUnreadable, StorageUnavailable
 from schemas.tables import PUBLISHED_TABLES
 from serve.pages.json import Rows, to_json
-from serve.pages.sql import Paged, Statement, select_all
+from serve.pages.sql import PageStatements, Statement, select_all
 
 _CONFIG: Final[dict[str, str | bool | int | float | list[str]]] = {
     # Requests run side by side on a thread each; a query spread over all cores would only wait for the others.
@@ -114,7 +114,7 @@ class Engine:
         finally:
             cursor.close()
 
-    def page(self, query: Paged) -> Rows:
+    def page(self, query: PageStatements) -> Rows:
         """Run a page's queries; the rows are encoded without a Python object for any of them.
 
         Raises

@@ -18,7 +18,7 @@ from serve.cache import SizedLRUCache
 from serve.pages.books import holds_book
 from serve.pages.duckdb import Engine
 from serve.pages.json import NO_ROWS, Rows, day_or_null, to_json
-from serve.pages.query import Found, PageQuery
+from serve.pages.query import PageQuery, PageResult
 from serve.pages.sql import select_all
 
 _ROW: Final = tuple(column.name for column in ROWS["equity"].columns)
@@ -59,7 +59,7 @@ def make_ledger(frame: pl.DataFrame) -> Ledger:
     return Ledger(frame, frame["date"].to_numpy(), sessions)
 
 
-def curve(ledger: Ledger, book: str, window: tuple[int, int], *, offset: int, limit: int) -> Found:
+def curve(ledger: Ledger, book: str, window: tuple[int, int], *, offset: int, limit: int) -> PageResult:
     """Measure a window, and return a page of it.
 
     Parameters
@@ -80,7 +80,7 @@ def curve(ledger: Ledger, book: str, window: tuple[int, int], *, offset: int, li
         pl.Series(name, getattr(measured, name)[page], nan_to_null=True) for name in _MEASURED
     )
     found = Rows((to_json(rows.select(_ROW)),), rows.height, end - start)
-    return Found(found, summary=_json_ready(summary, book))
+    return PageResult(found, summary=_json_ready(summary, book))
 
 
 def empty_summary(book: str) -> dict[str, Any]:
@@ -153,7 +153,7 @@ class CurvePages:
     def __init__(self, ledgers: Ledgers) -> None:
         self._ledgers = ledgers
 
-    def cached(self, query: PageQuery, snapshot: Snapshot) -> Found | None:
+    def cached(self, query: PageQuery, snapshot: Snapshot) -> PageResult | None:
         """Measure a window that is not too long of a ledger in memory."""
         book = query.book or ""
         if not holds_book(snapshot, query.table, book, raw=query.raw):
@@ -164,7 +164,7 @@ class CurvePages:
         start, end = _window(query, ledger)
         return None if end - start > _MAX_SESSIONS else _measured(query, ledger, start, end)
 
-    def load(self, query: PageQuery, snapshot: Snapshot) -> Found:
+    def load(self, query: PageQuery, snapshot: Snapshot) -> PageResult:
         """Measure a window."""
         book = query.book or ""
         if not holds_book(snapshot, query.table, book, raw=query.raw):
@@ -181,9 +181,9 @@ def _window(query: PageQuery, ledger: Ledger) -> tuple[int, int]:
     return start, max(start, end)
 
 
-def _measured(query: PageQuery, ledger: Ledger, start: int, end: int) -> Found:
+def _measured(query: PageQuery, ledger: Ledger, start: int, end: int) -> PageResult:
     return curve(ledger, query.book or "", (start, end), offset=query.offset, limit=query.limit)
 
 
-def _no_curve(query: PageQuery) -> Found:
-    return Found(NO_ROWS, missing=(query.table,), summary=empty_summary(query.book or ""))
+def _no_curve(query: PageQuery) -> PageResult:
+    return PageResult(NO_ROWS, missing=(query.table,), summary=empty_summary(query.book or ""))

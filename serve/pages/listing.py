@@ -22,7 +22,7 @@ from schemas.metrics.headline import HEADLINE, JUDGED_NAMES
 from schemas.metrics.statistic import SOURCES
 from serve.cache import SnapshotKey
 from serve.pages.json import Rows
-from serve.pages.query import Found
+from serve.pages.query import PageResult
 
 _ENDPOINT_OF: Final = {source.kind: source.endpoint for source in SOURCES}
 RUN_CLOSED: Final = "the key may not read this run"
@@ -231,14 +231,14 @@ class AlphasQuery(NamedTuple):
 class AlphaPages:
     """Answers queries of the list of alphas."""
 
-    def cached(self, query: AlphasQuery, listing: Listing) -> Found | None:
+    def cached(self, query: AlphasQuery, listing: Listing) -> PageResult | None:
         """Answer at once; None when the list is too long for that."""
         wanted = query.figures
         if wanted is not None and wanted.judges and not listing.columns.is_judged(wanted.runs, wanted.closed):
             return None
         return None if len(listing.pointers) > _MAX_ALPHAS else self.load(query, listing)
 
-    def load(self, query: AlphasQuery, listing: Listing) -> Found:
+    def load(self, query: AlphasQuery, listing: Listing) -> PageResult:
         """Answer, latest started first unless the query says otherwise."""
         if query.figures is not None:
             return _by_figures(query, query.figures, listing)
@@ -250,10 +250,10 @@ class AlphaPages:
         if not query.allowed.is_all:
             chosen = [pointer for pointer in chosen if query.allowed.allows(pointer.alpha_id)]
         page = chosen[query.offset : query.offset + query.limit]
-        return Found(Rows((orjson.dumps([_row(x) for x in page]),), len(page), len(chosen)))
+        return PageResult(Rows((orjson.dumps([_row(x) for x in page]),), len(page), len(chosen)))
 
 
-def _by_figures(query: AlphasQuery, wanted: FiguresQuery, listing: Listing) -> Found:
+def _by_figures(query: AlphasQuery, wanted: FiguresQuery, listing: Listing) -> PageResult:
     chosen = np.ones(len(listing.pointers), dtype=np.bool_)
     if query.search is not None:
         chosen[:] = False
@@ -265,7 +265,7 @@ def _by_figures(query: AlphasQuery, wanted: FiguresQuery, listing: Listing) -> F
     found = select(listing, wanted, chosen)
     page = found[query.offset : query.offset + query.limit].tolist()
     rows = [{**_screened(listing.pointers[place]), **figures(listing, wanted, place)} for place in page]
-    return Found(Rows((orjson.dumps(rows),), len(page), found.size))
+    return PageResult(Rows((orjson.dumps(rows),), len(page), found.size))
 
 
 def _row(pointer: Pointer) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""What a page is a page of: the one value from which its entity tag, cache key, SQL and slice derive; and what it finds."""
+"""Page query: the one value from which a page's entity tag, cache key, SQL and slice derive; and its result."""
 
 from __future__ import annotations
 
@@ -95,9 +95,9 @@ def weight_column(book: str) -> str:
 
 
 class UnknownSymbol(NamedTuple):
-    """A symbol that was asked for and that the run never had, and the run's own spelling of it, if there is one."""
+    """A requested symbol that the run never had, and the run's own spelling of it, if there is one."""
 
-    asked: str
+    requested: str
     nearest: str | None
 
 
@@ -108,8 +108,8 @@ class Week(NamedTuple):
     symbols: int | None
 
 
-class Found(NamedTuple):
-    """What answers a page query.
+class PageResult(NamedTuple):
+    """The rows that answer a page query, and what its meta needs.
 
     Attributes
     ----------
@@ -118,7 +118,7 @@ class Found(NamedTuple):
     missing
         Kinds that the run holds no rows of, when the page is empty for that reason.
     unknown
-        Symbols asked for that the run never had.
+        Requested symbols that the run never had.
     week
         Of a cross-section; None when the run has no rebalance index.
     summary

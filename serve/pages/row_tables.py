@@ -94,10 +94,18 @@ class RowTables:
             return None
         return self._open(self.folder, snapshot.key, view, source.digest)
 
-    def record_miss(self, snapshot: Snapshot, view: TableView, seconds: float) -> None:
-        """Note what a direct answer cost, and have the table made once that pays."""
+    def record_miss(self, snapshot: Snapshot, view: TableView, n_rows: int, seconds: float) -> None:
+        """Note what a direct answer cost, and have the table made once that pays.
+
+        Parameters
+        ----------
+        n_rows
+            Of the table.
+        seconds
+            Cost of the answer.
+        """
         key = (snapshot.key, view)
-        size = _estimated(snapshot, view)
+        size = _estimated_bytes(view, n_rows)
         if size > self._bounded.limit * MAX_SHARE:
             return
         free = self._bounded.bytes + size <= self._bounded.limit
@@ -166,7 +174,7 @@ class RowTables:
         owner, source = snapshot.key, table_source(view, snapshot)
         if source is None:
             raise NotTabled("a column is missing")
-        size = _estimated(snapshot, view)
+        size = _estimated_bytes(view, snapshot.n_rows(view.table, view.book))
         if self.folder is not None:
             try:
                 if self.folder.write(
@@ -192,5 +200,5 @@ class RowTables:
         return table
 
 
-def _estimated(snapshot: Snapshot, view: TableView) -> int:
-    return snapshot.entry(view.table, view.book).rows * len(ROWS[view.row].columns) * _BYTES_A_VALUE
+def _estimated_bytes(view: TableView, n_rows: int) -> int:
+    return n_rows * len(ROWS[view.row].columns) * _BYTES_A_VALUE

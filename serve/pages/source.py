@@ -16,19 +16,17 @@ from schemas.tables import TABLES
 from serve.cache import SizedLRUCache
 from serve.pages.books import holds_book
 from serve.pages.duckdb import Engine
-from serve.pages.json import NO_ROWS, Rows
-from serve.pages.query import BOOK, DECISION, EQUITY, Found, PageQuery, TableView, UnknownSymbol, Week
+from serve.pages.json import NO_ROWS
+from serve.pages.query import BOOK, DECISION, EQUITY, PageQuery, PageResult, TableView, UnknownSymbol, Week
 from serve.pages.row_table import RowsDamaged
 from serve.pages.row_tables import RowTables
-from serve.pages.sql import compile_page, select_all
+from serve.pages.sql import PublishedFile, compile_page, select_all
 from serve.pages.symbols import RunSymbols
 
 _MAX_SCANNED: Final = 500_000
-"""Rows that may be gone through on the event loop; more would keep other requests waiting."""
-_WEEKS: Final = TABLES["rebalances"]
-_COLUMNS: Final = tuple(column.name for column in _WEEKS)
+"""Most rows scanned on the event loop; more would keep other requests waiting."""
 _WEEK_BYTES: Final = 170
-"""What a week takes in memory, about."""
+"""Memory of a week, about."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +47,7 @@ class RebalanceIndex:
     _ends: Sequence[int] | None = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        """Sum the rows once: entry n is how many the weeks before the n-th have."""
+        """Sum the rows once: entry n is the number of rows of the weeks before week n."""
         ends = None if self.symbols is None else list(accumulate(self.symbols, initial=0))
         object.__setattr__(self, "_ends", ends)
 
@@ -108,14 +106,14 @@ class RebalanceIndex:
 
 
 class RebalanceIndexes:
-    """Reads the index of a snapshot once.
+    """Rebalance indexes of snapshots, each read once.
 
     Parameters
     ----------
     engine
-        What reads the files.
+        Reads the files.
     cache
-        Where indexes stay.
+        Keeps the indexes.
     """
 
     def __init__(self, engine: Engine, cache: SizedLRUCache[RebalanceIndex]) -> None:
@@ -134,10 +132,11 @@ class RebalanceIndexes:
         """
 
         def read() -> RebalanceIndex:
-            file, present = snapshot.file("rebalances"), snapshot.columns("rebalances")
-            columns = [name for name in _COLUMNS if name in present]
-            frame = self._engine.frame(select_all(_WEEKS, file, columns))
-            symbols = frame["n_symbols"].to_list() if "n_symbols" in frame.columns else None
+            columns = ["date", "week_status"]
+            if "n_symbols" in snapshot.columns("rebalances"):
+                columns.append("n_symbols")
+            frame = self._engine.frame(select_all(TABLES["rebalances"], snapshot.file("rebalances"), columns))
+            symbols = frame["n_symbols"].to_list() if "n_symbols" in columns else None
             return RebalanceIndex(frame["date"].to_list(), frame["week_status"].to_list(), symbols)
 
         return self._cache.get_or_load(snapshot.key, None, read, lambda x: _WEEK_BYTES * len(x.dates))
@@ -146,12 +145,12 @@ class RebalanceIndexes:
 class Source(Protocol):
     """Answers the queries of some kinds of row."""
 
-    def cached(self, query: PageQuery, snapshot: Snapshot) -> Found | None:
+    def cached(self, query: PageQuery, snapshot: Snapshot) -> PageResult | None:
         """Answer from memory alone and at once; None when that takes more."""
         ...
 
-    def load(self, query: PageQuery, snapshot: Snapshot) -> Found:
-        """Answer, from the files where it must be; may take long."""
+    def load(self, query: PageQuery, snapshot: Snapshot) -> PageResult:
+        """Answer, reading files where needed; may take long."""
         ...
 
 
@@ -168,7 +167,7 @@ class Pages:
         self._tables = tables
         self._others = {EQUITY: curves, BOOK: books}
 
-    def cached(self, query: PageQuery, snapshot: Snapshot) -> Found | None:
+    def cached(self, query: PageQuery, snapshot: Snapshot) -> PageResult | None:
         """Answer from memory alone and at once; None when that takes more.
 
         Parameters
@@ -182,11 +181,11 @@ class Pages:
             ``rebalance_not_found`` or ``unknown_book``.
         """
         source = self._others.get(query.row, self._tables)
-        # An open table says that its snapshot was opened.
+        # An open table implies that its snapshot was opened.
         return source.cached(query, snapshot) if source is self._tables or snapshot.opened else None
 
-    def load(self, query: PageQuery, snapshot: Snapshot) -> Found:
-        """Answer, from the files where it must be; may take long.
+    def load(self, query: PageQuery, snapshot: Snapshot) -> PageResult:
+        """Answer, reading files where needed; may take long.
 
         Raises
         ------
@@ -199,14 +198,14 @@ class Pages:
 
 
 class TablePages:
-    """Pages of stored rows: cut from a table of JSON rows, else asked of the engine.
+    """Pages of stored rows: cut from a table of JSON rows, else read by the engine.
 
     Parameters
     ----------
     engine
-        What reads the files.
+        Reads the files.
     tables, indexes, symbols
-        What is cached of them.
+        Caches of them.
     """
 
     def __init__(
@@ -217,11 +216,12 @@ class TablePages:
         self._indexes = indexes
         self._symbols = symbols
 
-    def cached(self, query: PageQuery, snapshot: Snapshot) -> Found | None:
+    def cached(self, query: PageQuery, snapshot: Snapshot) -> PageResult | None:
         """Cut a page from a table that is open, if that takes no time."""
-        table, week = self._tables.get(query.snapshot, _view(query)), None
+        table = self._tables.get(query.snapshot, _view(query))
         if table is None:
             return None
+        week = None
         if query.row == DECISION:
             index = self._indexes.get(query.snapshot, None)
             if index is None:
@@ -234,60 +234,45 @@ class TablePages:
             rows = None if unknown is None else table.cut(query, _MAX_SCANNED)
         except RowsDamaged:
             return None
-        return None if rows is None or unknown is None else Found(rows, unknown=unknown, week=week)
+        return None if rows is None or unknown is None else PageResult(rows, unknown=unknown, week=week)
 
-    def load(self, query: PageQuery, snapshot: Snapshot) -> Found:
+    def load(self, query: PageQuery, snapshot: Snapshot) -> PageResult:
         """Cut a page from a table, or run its SQL."""
-        index, week = None, None
-        dated = query.first is not None or query.last is not None
-        if query.table == "decisions" and dated and snapshot.has_rows("rebalances"):
+        view = _view(query)
+        n_rows = snapshot.n_rows(query.table, view.book)
+        has_any = (
+            n_rows > 0 if view.book is None else holds_book(snapshot, query.table, view.book, raw=query.raw)
+        )
+        n_weeks = snapshot.n_rows("rebalances") if query.table == "decisions" else 0
+        index = week = None
+        if n_weeks and (query.first is not None or query.last is not None):
             index = self._indexes.load(snapshot)
-            week = index.week(query.first) if query.row == DECISION else None
-        empty = _empty(query, snapshot, week)
-        if empty is not None:
-            return empty
+        if query.row == DECISION:
+            if index is None:
+                return PageResult(NO_ROWS, missing=("rebalances",))
+            week = index.week(query.first)
+            if week.symbols is None:
+                return PageResult(NO_ROWS, missing=("decisions",), week=week)
+        if not has_any:
+            return PageResult(NO_ROWS, missing=(query.table,), week=week)
         unknown: tuple[UnknownSymbol, ...] = ()
         if query.symbols is not None:
             unknown = self._symbols.unknown(snapshot, query.symbols, raw=query.raw)
-        return Found(self._rows(query, snapshot, index), unknown=unknown, week=week)
-
-    def _rows(self, query: PageQuery, snapshot: Snapshot, index: RebalanceIndex | None) -> Rows:
-        view = _view(query)
-        table = self._tables.load(snapshot, view)
+        table, rows = self._tables.load(snapshot, view), None
         if table is not None:
             try:
-                return table.cut(query)
+                rows = table.cut(query)
             except RowsDamaged:
                 self._tables.discard(snapshot, view)
-        days = None
-        if index is not None:
-            days = index.rows_between(query.first, query.last, snapshot.entry(query.table).rows)
-        started = time.perf_counter()
-        rows = self._engine.page(compile_page(query, view.book, snapshot, days))
-        self._tables.record_miss(snapshot, view, time.perf_counter() - started)
-        return rows
+        if rows is None:
+            span = None if index is None else index.rows_between(query.first, query.last, n_rows)
+            started = time.perf_counter()
+            file = PublishedFile(snapshot.file(query.table, view.book), snapshot.columns(query.table), n_rows)
+            rows = self._engine.page(compile_page(query, file, span))
+            self._tables.record_miss(snapshot, view, n_rows, time.perf_counter() - started)
+        return PageResult(rows, unknown=unknown, week=week)
 
 
 def _view(query: PageQuery) -> TableView:
     """Return the table that holds the rows of a query."""
     return TableView(query.table, query.book if TABLES[query.table].partition else None, query.row, query.raw)
-
-
-def _empty(query: PageQuery, snapshot: Snapshot, week: Week | None) -> Found | None:
-    """Return the empty page where the run holds no rows for a query; None where it holds some.
-
-    Parameters
-    ----------
-    week
-        Of a cross-section; None when the run has no rebalance weeks.
-    """
-    if query.row == DECISION:
-        if week is None:
-            return Found(NO_ROWS, missing=("rebalances",))
-        if week.symbols is None:
-            return Found(NO_ROWS, missing=("decisions",), week=week)
-    if TABLES[query.table].partition:
-        has_any = holds_book(snapshot, query.table, query.book or "", raw=query.raw)
-    else:
-        has_any = snapshot.has_rows(query.table)
-    return None if has_any else Found(NO_ROWS, missing=(query.table,), week=week)

@@ -10,7 +10,7 @@ import datetime as dt
 import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 from datasets.snapshot import Snapshot
 from schemas.rows import ROWS, RowModel
@@ -40,8 +40,16 @@ class Statement:
     binds: tuple[object, ...] = ()
 
 
+class PublishedFile(NamedTuple):
+    """A published file: its address, the table's columns that it holds, and its number of rows."""
+
+    address: str
+    columns: Collection[str]
+    rows: int
+
+
 @dataclass(frozen=True, slots=True)
-class Paged:
+class PageStatements:
     """The query of one page, and the query of how many rows all pages hold.
 
     Attributes
@@ -124,7 +132,7 @@ def paged(
     offset: int,
     total: int | None = None,
     order_binds: tuple[object, ...] = (),
-) -> Paged:
+) -> PageStatements:
     """Put the two queries of a filtered or sorted page together.
 
     Parameters
@@ -141,12 +149,12 @@ def paged(
     )
     counting = f"SELECT count(*) FROM {table.sql}{where.sql}"  # noqa: S608 - see module
     counted = Statement(counting, (*table.binds, *where.binds))
-    return Paged(rows, counted if total is None else total, limit, offset)
+    return PageStatements(rows, counted if total is None else total, limit, offset)
 
 
 def row_range(
     columns: Statement, table: Statement, order: str, *, first: int, total: int, limit: int, offset: int
-) -> Paged:
+) -> PageStatements:
     """Return the queries of a page of neighbouring rows of a file that is stored in this order.
 
     A page is found by the number of its rows rather than by skipping those before it: published files are
@@ -166,10 +174,12 @@ def row_range(
         f" WHERE file_row_number >= ? AND file_row_number < ? ORDER BY {order}",
         (*columns.binds, *table.binds, start, end),
     )
-    return Paged(rows, total, limit, offset)
+    return PageStatements(rows, total, limit, offset)
 
 
-def selected(columns: Statement, table: Statement, conditions: Sequence[Statement], order: str) -> Statement:
+def select_rows(
+    columns: Statement, table: Statement, conditions: Sequence[Statement], order: str
+) -> Statement:
     """Return the query of all rows that meet the conditions."""
     where = _where(conditions)
     return Statement(
@@ -187,7 +197,7 @@ def select_all(table: Table, file: str, columns: Sequence[str]) -> Statement:
         Declared columns that the file holds.
     """
     names = Statement(", ".join(map(quoted, columns)))
-    return selected(names, source(file), [], stored_order(table))
+    return select_rows(names, source(file), [], stored_order(table))
 
 
 def select_symbols(stored: Statement) -> Statement:
@@ -227,58 +237,36 @@ DAY_COLUMNS: Final = {
 
 
 def compile_page(
-    query: PageQuery, book: str | None, snapshot: Snapshot, days: tuple[int, int] | None = None
-) -> Paged:
+    query: PageQuery, file: PublishedFile, span: tuple[int, int] | None = None
+) -> PageStatements:
     """Return the SQL of a page of a stored table.
 
     Parameters
     ----------
-    book
-        The one whose file holds the rows; None where one file holds all.
-    snapshot
-        The one the query names; it has the table, and rows of it.
-    days
+    file
+        Holds the rows of the table, of one book where it is partitioned by book.
+    span
         Number of the first row of the query's days in the file, and how many they have, where that is known.
-
-    Raises
-    ------
-    SnapshotCorrupt, StorageUnavailable
-        When the file is gone or is not what was published.
     """
-    table, model = TABLES[query.table], ROWS[query.row]
+    table = TABLES[query.table]
+    constants = {"book": query.book or ""} if table.partition else None
+    columns = projection(ROWS[query.row], file.columns, raw=query.raw, constants=constants)
+    stored = source(file.address)
     filters = _filters(query)
-    present, file, n_rows = (
-        snapshot.columns(query.table),
-        snapshot.file(query.table, book),
-        snapshot.entry(query.table, book).rows,
-    )
-    columns = projection(
-        model,
-        present,
-        raw=query.raw,
-        constants=None if book is None else {"book": book},
-    )
-    stored = source(file)
+    if filters:
+        span = None
+    elif query.first is None and query.last is None:
+        span = (0, file.rows)
     if query.sort is None:
         order = stored_order(table)
+        if span is not None:
+            first, total = span
+            return row_range(
+                columns, stored, order, first=first, total=total, limit=query.limit, offset=query.offset
+            )
     else:
         terms = [(query.sort, query.descending), ("symbol", False)]
         order = make_order_by(*(terms[:1] if query.sort == "symbol" else terms))
-    span = (0, n_rows) if query.first is None and query.last is None else days
-    if filters:
-        span = None
-    if span is not None and query.sort is None:
-        first, total = span
-        return row_range(
-            columns,
-            stored,
-            order,
-            first=first,
-            total=total,
-            limit=query.limit,
-            offset=query.offset,
-        )
-    total_known = None if span is None else span[1]
     return paged(
         columns,
         stored,
@@ -286,11 +274,11 @@ def compile_page(
         order,
         limit=query.limit,
         offset=query.offset,
-        total=total_known,
+        total=None if span is None else span[1],
     )
 
 
-def compile_books(query: PageQuery, snapshot: Snapshot, books: Sequence[str]) -> Paged:
+def compile_books(query: PageQuery, snapshot: Snapshot, books: Sequence[str]) -> PageStatements:
     """Return the SQL of a page of the list of books.
 
     Parameters
@@ -311,14 +299,14 @@ def compile_books(query: PageQuery, snapshot: Snapshot, books: Sequence[str]) ->
 
 def _filters(query: PageQuery) -> list[Statement]:
     """Return the conditions that leave out rows of the days."""
-    found = []
+    filters = []
     if query.symbols is not None:
-        found.append(_is_in("symbol", query.symbols))
+        filters.append(_is_in("symbol", query.symbols))
     if query.direction is not None:
-        found.append(Statement(f"{quoted('direction')} = ?", (query.direction,)))
+        filters.append(Statement(f"{quoted('direction')} = ?", (query.direction,)))
     if query.min_abs_weight is not None:
-        found.append(Statement(f"abs({quoted(query.weight)}) >= ?", (query.min_abs_weight,)))
-    return found
+        filters.append(Statement(f"abs({quoted(query.weight)}) >= ?", (query.min_abs_weight,)))
+    return filters
 
 
 def window(column: Column, first: dt.date | None, last: dt.date | None) -> list[Statement]:
@@ -335,12 +323,12 @@ def window(column: Column, first: dt.date | None, last: dt.date | None) -> list[
     if column.type is not Type.TIMESTAMP:
         ends = ((">=", first), ("<=", last))
         return [Statement(f"{name} {sign} ?", (day,)) for sign, day in ends if day is not None]
-    found = []
+    conditions = []
     if first is not None:
-        found.append(Statement(f"{name} >= ?", (_midnight(first),)))
+        conditions.append(Statement(f"{name} >= ?", (_midnight(first),)))
     if last is not None and last < dt.date.max:  # no day follows the last one, and no row either
-        found.append(Statement(f"{name} < ?", (_midnight(last + dt.timedelta(days=1)),)))
-    return found
+        conditions.append(Statement(f"{name} < ?", (_midnight(last + dt.timedelta(days=1)),)))
+    return conditions
 
 
 def _midnight(day: dt.date) -> dt.datetime:

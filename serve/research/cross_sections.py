@@ -16,7 +16,7 @@ from datasets.figures.window import Window
 from datasets.snapshot import Snapshot
 from schemas.tables import PUBLISHED_TABLES
 from serve.pages.duckdb import Engine
-from serve.pages.sql import Statement, quoted, selected, source, stored_order
+from serve.pages.sql import Statement, quoted, select_rows, source, stored_order
 from serve.research.returns import Days, day_numbers, span
 
 _ROWS_AT_ONCE: Final = 2_000_000
@@ -138,7 +138,9 @@ def _rows_between(file: str, comparison: Comparison, first: int, last: int) -> S
         "date BETWEEN DATE '1970-01-01' + ?::INTEGER AND DATE '1970-01-01' + ?::INTEGER", (first, last)
     )
     there = Statement(f"{quoted(comparison.column)} IS NOT NULL")
-    return selected(names, source(file), [between, there], stored_order(PUBLISHED_TABLES[comparison.table]))
+    return select_rows(
+        names, source(file), [between, there], stored_order(PUBLISHED_TABLES[comparison.table])
+    )
 
 
 def _panels(frames: Sequence[pl.DataFrame], comparison: Comparison) -> Iterator[Floats]:

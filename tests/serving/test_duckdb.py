@@ -15,7 +15,7 @@ from serve.pages import json
 from serve.pages.duckdb import Engine
 from serve.pages.json import to_json
 from serve.pages.source import RebalanceIndex
-from serve.pages.sql import Paged, Statement, source
+from serve.pages.sql import PageStatements, Statement, source
 
 
 @pytest.fixture
@@ -111,14 +111,14 @@ def test_the_last_page_tells_the_total_without_counting() -> None:
     engine = Engine()
     rows = Statement("SELECT * FROM range(?) t(n) LIMIT ? OFFSET ?", (10, 4, 8))
     impossible = Statement("SELECT error('counted')")
-    assert engine.page(Paged(rows, impossible, 4, 8)).total == 10
+    assert engine.page(PageStatements(rows, impossible, 4, 8)).total == 10
     engine.close()
 
 
 def test_an_empty_page_past_the_end_counts() -> None:
     engine = Engine()
     rows = Statement("SELECT * FROM range(?) t(n) LIMIT ? OFFSET ?", (10, 4, 80))
-    found = engine.page(Paged(rows, Statement("SELECT count(*) FROM range(?)", (10,)), 4, 80))
+    found = engine.page(PageStatements(rows, Statement("SELECT count(*) FROM range(?)", (10,)), 4, 80))
     assert (found.pieces, found.returned, found.total) == ((b"[]",), 0, 10)
     engine.close()
 

@@ -14,7 +14,16 @@ from serve.http.params import parse
 from serve.http.request import Request
 from serve.pages.query import DECISION, PageQuery
 from serve.pages.source import RebalanceIndex
-from serve.pages.sql import Paged, Statement, compile_page, projection, quoted, source, window
+from serve.pages.sql import (
+    PageStatements,
+    PublishedFile,
+    Statement,
+    compile_page,
+    projection,
+    quoted,
+    source,
+    window,
+)
 
 DAY = dt.date(2020, 1, 3)
 DECISIONS = tuple(column.name for column in TABLES["decisions"].published_columns)
@@ -25,26 +34,10 @@ WEEK = PageQuery(
 PANEL = PageQuery(("a", "s"), "", "decisions", "score", raw=False, limit=5)
 
 
-class File:
-    """What of a snapshot a compiled query needs: one file of a table, and how many rows it has."""
-
-    def __init__(self, table: str, rows: int) -> None:
-        self._table, self._rows = table, rows
-
-    def columns(self, _: str) -> tuple[str, ...]:
-        return tuple(column.name for column in TABLES[self._table].published_columns)
-
-    def file(self, *_: Any) -> str:
-        return "f"
-
-    def entry(self, *_: Any) -> Any:
-        return SimpleNamespace(rows=self._rows)
-
-
-def compiled(query: PageQuery, index: RebalanceIndex | None = None, rows: int = 9) -> Paged:
-    book = query.book if TABLES[query.table].partition else None
-    days = None if index is None else index.rows_between(query.first, query.last, rows)
-    return compile_page(query, book, cast(Any, File(query.table, rows)), days)
+def compiled(query: PageQuery, index: RebalanceIndex | None = None, rows: int = 9) -> PageStatements:
+    columns = tuple(column.name for column in TABLES[query.table].published_columns)
+    span = None if index is None else index.rows_between(query.first, query.last, rows)
+    return compile_page(query, PublishedFile("f", columns, rows), span)
 
 
 def week(**values: Any) -> str:
@@ -109,7 +102,7 @@ def test_an_absent_column_is_left_out_unless_the_row_promises_null() -> None:
 WEEKS = RebalanceIndex([DAY - dt.timedelta(7), DAY], ["traded", "traded"], [100, 12])
 
 
-def panel(**values: Any) -> Paged:
+def panel(**values: Any) -> PageStatements:
     return compiled(PANEL._replace(first=DAY, **values), WEEKS, rows=112)
 
 

@@ -19,7 +19,7 @@ import pyarrow as pa
 import pytest
 
 from serve.pages import row_folder, row_table, row_tables
-from serve.pages.query import Found, PageQuery
+from serve.pages.query import PageQuery, PageResult
 from serve.pages.row_folder import RowFolder, open_folder
 from tests.support import published
 from tests.support.application import running
@@ -81,7 +81,7 @@ def without_engine(parts: Parts, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(parts.engine, name, fail)
 
 
-def expected(root: Path, query: PageQuery) -> Found:
+def expected(root: Path, query: PageQuery) -> PageResult:
     parts = Parts(root, 1)
     try:
         return parts.found(query)

@@ -19,7 +19,7 @@ from serve.pages.books import BookPages
 from serve.pages.duckdb import Engine
 from serve.pages.equity import CurvePages, Ledgers
 from serve.pages.json import Rows
-from serve.pages.query import Found, PageQuery
+from serve.pages.query import PageQuery, PageResult
 from serve.pages.row_folder import RowFolder
 from serve.pages.row_tables import RowTables
 from serve.pages.source import Pages, RebalanceIndexes, TablePages
@@ -80,16 +80,16 @@ class Parts:
         assert isinstance(function, PageEndpoint)
         return cast(PageQuery, function.query(request))
 
-    def found(self, query: PageQuery) -> Found:
+    def found(self, query: PageQuery) -> PageResult:
         """Answer a query from wherever it can be, its rows in one piece."""
         return whole(self.pages.load(query, self.snapshot))
 
-    def cached(self, query: PageQuery) -> Found | None:
+    def cached(self, query: PageQuery) -> PageResult | None:
         """Answer a query from memory alone."""
         found = self.pages.cached(query, self.snapshot)
         return None if found is None else whole(found)
 
-    def until_cached(self, query: PageQuery) -> Found:
+    def until_cached(self, query: PageQuery) -> PageResult:
         """Ask until the answer comes from memory, which it does a moment after the first one from the file."""
         for _ in range(500):
             found = self.cached(query)
@@ -104,6 +104,6 @@ class Parts:
         self.engine.close()
 
 
-def whole(found: Found) -> Found:
+def whole(found: PageResult) -> PageResult:
     rows = found.rows
     return found._replace(rows=Rows((b"".join(rows.pieces),), rows.returned, rows.total))
