@@ -9,9 +9,9 @@ from typing import Any, Final
 from datasets.figures.equity import solvent_returns
 from datasets.figures.newey_west import newey_west
 from datasets.figures.panel import DecileBucket, decile_block, panel_coverage, weekly_means, weekly_series
-from datasets.figures.run_figures import Records, RunFigures, Sources
+from datasets.figures.run_figures import RunFigures, Sources
 from datasets.figures.series import Floats, mean_or_null
-from datasets.figures.statistics import Span, entry, sealed_value, stated_value, without_returns
+from datasets.figures.statistics import Span, any_sealed, entry, stated_value, without_returns
 from datasets.figures.unavailable import MISSING_KIND, Unavailable, Warnings
 from datasets.figures.window import rebalance_tenure, session_tenure
 from schemas.metrics.core import CORE, RANK_IC, REPRODUCTION_TOLERANCE
@@ -60,12 +60,14 @@ def rank_ic(span: Span, warnings: Warnings, block: str = "rank_ic") -> Block | U
     Returns
     -------
     dict or Unavailable
-        Unavailable when none was sealed and the cross-sections cannot be read; a statistic that only the data of the
-        window do not determine is withheld in its place.
+        Unavailable when the sealed records cannot be read, or none was sealed and the cross-sections cannot be read; a
+        statistic that only the data of the window do not determine is withheld in its place.
     """
+    if span.unreadable is not None:
+        return span.unreadable
     closed = span.rows.cross_sections
     statistics = [statistic for family in RANK_IC.values() for statistic in family]
-    if isinstance(closed, Unavailable) and not any(sealed_value(x, span.records) for x in statistics):
+    if isinstance(closed, Unavailable) and not any_sealed(statistics, span.records):
         return closed
     return {
         signal.value: {
@@ -175,32 +177,32 @@ def panel(sources: Sources, deciles: Block | Unavailable) -> Block | Unavailable
     }
 
 
-def nwt_ic(whole: Sources, records: Records) -> Block | Unavailable:
+def nwt_ic(span: Span) -> Block | Unavailable:
     """Test the weekly conditioned IC of the whole run, provided its mean is the one the run sealed.
 
     Parameters
     ----------
-    whole : Sources
-        Data of the whole run, whatever the window.
-    records : Records
-        The sealed records of the whole run.
+    span : Span
+        The whole run, whatever the window.
     """
-    sections = whole.cross_sections
+    if span.unreadable is not None:
+        return span.unreadable
+    sections = span.whole.cross_sections
     if isinstance(sections, Unavailable):
         if sections.code == MISSING_KIND:
             return Unavailable("ic_family_mismatch", sections.text, sections.kind)
         return sections
-    found = stated_value(_IC, records)
-    if found is None or found[1].value is None:
+    stated = stated_value(_IC, span.records)
+    if stated is None or stated[1].value is None:
         return Unavailable(_MISMATCH, "the run sealed no mean IC that the rebuilt one could be compared with")
-    sealed, rebuilt = found[1].value, mean_or_null(sections.ic)
+    sealed, rebuilt = stated[1].value, mean_or_null(sections.ic)
     if rebuilt is None:
         return Unavailable(_MISMATCH, "no weekly IC can be measured on the cross-sections of the run")
     if abs(rebuilt - sealed) > REPRODUCTION_TOLERANCE:
         return Unavailable(
             _MISMATCH, f"the rebuilt weekly IC has a mean of {rebuilt:.9g}, but {sealed:.9g} was sealed"
         )
-    return nwt_ic_computed(whole)
+    return nwt_ic_computed(span.whole)
 
 
 def nwt_ic_computed(rows: Sources) -> Block | Unavailable:

@@ -12,7 +12,7 @@ import numpy as np
 
 from datasets.figures.run_figures import RunFigures, SealedMetrics, Sources
 from datasets.figures.series import Dates
-from datasets.figures.statistics import Entry, Span, entry, sealed_value, stated_value
+from datasets.figures.statistics import Entry, Span, any_sealed, entry, stated_value
 from datasets.figures.unavailable import Unavailable, Warnings
 from datasets.figures.window import Window
 from schemas.metrics.core import ALIASES, CORE
@@ -53,7 +53,7 @@ def warn_of_unsealed(span: Span, entries: dict[str, Entry], warnings: Warnings) 
 
 def periods(
     run: RunFigures, sources: Sources, window: Window, granularity: str, warnings: Warnings
-) -> list[dict[str, Any]]:
+) -> list[dict[str, Any]] | Unavailable:
     """Write the core statistics of every year or month that the window touches.
 
     Parameters
@@ -69,10 +69,13 @@ def periods(
 
     Returns
     -------
-    list of dict
-        ``period`` and ``core``, ascending; empty when the window touches none.
+    list of dict or Unavailable
+        ``period`` and ``core``, ascending; empty when the window touches none. Unavailable when the sealed records cannot
+        be read.
     """
-    sealed = run.sealed if isinstance(run.sealed, SealedMetrics) else SealedMetrics()
+    if isinstance(run.sealed, Unavailable):
+        return run.sealed
+    sealed = run.sealed or SealedMetrics()
     found: list[dict[str, Any]] = []
     for period in sorted(
         {*_with_rows(sources.within(window), granularity), *_sealed(sealed, window, granularity)}
@@ -83,7 +86,7 @@ def periods(
         rows = whole.within(window) if cut else whole
         span = Span(sealed.of(granularity, period), whole, rows, run.equity_basis, period=period)
         core = core_statistics(span, warnings, "periods")
-        if cut and any(sealed_value(statistic, span.records) for statistic in CORE):
+        if cut and any_sealed(CORE, span.records):
             warnings.add(
                 "periods",
                 "window_lifetime_only",

@@ -286,6 +286,7 @@ class Sources:
         self._run = run
         self._may_call = may_call
         self._window = window
+        self._keeps_all = window.whole
 
     def within(self, window: Window) -> Sources:
         """Keep the rows of another window as well; the same object when that one is open at both ends."""
@@ -317,7 +318,7 @@ class Sources:
         if isinstance(self.raw, Unavailable):
             return self.raw
         deciles = self._opened(self._run.deciles, CROSS_SECTIONS)
-        if isinstance(deciles, Unavailable) or self._window.whole:
+        if isinstance(deciles, Unavailable) or self._keeps_all:
             return deciles
         return cut_deciles(deciles, self._window)
 
@@ -337,4 +338,4 @@ class Sources:
         return part
 
     def _cut(self, part: Dated | Unavailable) -> Dated | Unavailable:
-        return part if isinstance(part, Unavailable) or self._window.whole else part.within(self._window)
+        return part if isinstance(part, Unavailable) or self._keeps_all else part.within(self._window)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, Final, TypeVar
+from typing import Any, Final, ParamSpec, TypeVar
 
 import numpy as np
 
@@ -29,6 +29,7 @@ from schemas.metrics.core import ALIASES
 from schemas.metrics.statistic import Checked
 from schemas.tables.books import RAW_PREFIX
 
+P = ParamSpec("P")
 T = TypeVar("T")
 _DOC_PATH: Final = ENDPOINTS["performance.metrics.doc"].path
 
@@ -99,15 +100,12 @@ def assemble(run: RunFigures, query: MetricsQuery) -> Answer:
             "core", MISSING_KIND, "The run holds no metrics of its own; what can be computed is.", "metrics"
         )
 
-    def evaluate(block: str, compute: Callable[[], Any]) -> Any:
-        return _or_null(block, compute, warnings)
-
     core = core_statistics(span, warnings, "core")
     if lost is None:
         warn_of_unsealed(span, core, warnings)
     else:
         warnings.add("core", lost.code, f"The statistics of core are withheld: {lost.text}.", lost.kind)
-    deciles = guarded("ic_deciles", lambda: ic_deciles(rows, named))
+    deciles = guarded("ic_deciles", ic_deciles, rows, named)
     data: dict[str, Any] = {
         "granularity": query.granularity,
         "checked": None
@@ -118,25 +116,22 @@ def assemble(run: RunFigures, query: MetricsQuery) -> Answer:
             "to": None if query.window.last is None else query.window.last.isoformat(),
         },
         "sessions_per_year": _sessions_per_year(whole),
-        "core": {**core, "tenure": evaluate("core.tenure", lambda: tenure(rows))},
-        "rank_ic": evaluate("rank_ic", lambda: lost or rank_ic(span, warnings)),
-        "signal_processing": evaluate("signal_processing", lambda: signal_processing(run, raw=query.raw)),
+        "core": {**core, "tenure": _or_null("core.tenure", warnings, tenure, rows)},
+        "rank_ic": _or_null("rank_ic", warnings, rank_ic, span, warnings),
+        "signal_processing": _or_null("signal_processing", warnings, signal_processing, run, raw=query.raw),
         "periods": None
         if query.granularity == "overall"
-        else evaluate(
-            "periods",
-            lambda: lost or periods(run, whole, query.window, query.granularity, warnings),
-        ),
+        else _or_null("periods", warnings, periods, run, whole, query.window, query.granularity, warnings),
         "within_window": None if query.window.whole else _within_window(run, rows, query, warnings),
-        "ic_deciles": evaluate("ic_deciles", lambda: deciles),
+        "ic_deciles": _null_if_unavailable("ic_deciles", warnings, deciles),
         "nwt": {
-            "ic": evaluate("nwt.ic", lambda: lost or nwt_ic(whole, span.records)),
-            "ic_score_panel": evaluate("nwt.ic_score_panel", lambda: nwt_ic_score_panel(rows)),
-            "ir": evaluate("nwt.ir", lambda: nwt_ir(rows)),
+            "ic": _or_null("nwt.ic", warnings, nwt_ic, span),
+            "ic_score_panel": _or_null("nwt.ic_score_panel", warnings, nwt_ic_score_panel, rows),
+            "ir": _or_null("nwt.ir", warnings, nwt_ir, rows),
         },
     }
     if query.panel:
-        data["panel"] = evaluate("panel", lambda: panel(rows, deciles))
+        data["panel"] = _or_null("panel", warnings, panel, rows, deciles)
     if not query.window.whole:
         _warn_of_lifetime(data, warnings)
     _warn_of_checks(data, warnings)
@@ -157,23 +152,30 @@ def _within_window(run: RunFigures, rows: Sources, query: MetricsQuery, warnings
     span = Span({}, rows, rows, run.equity_basis, raw=query.raw, computed=True)
     return {
         "core": core_statistics(span, warnings, f"{name}.core"),
-        "rank_ic": _or_null(f"{name}.rank_ic", lambda: rank_ic(span, warnings, f"{name}.rank_ic"), warnings),
-        "nwt": {"ic": _or_null(f"{name}.nwt.ic", lambda: nwt_ic_computed(rows), warnings)},
+        "rank_ic": _or_null(f"{name}.rank_ic", warnings, rank_ic, span, warnings, f"{name}.rank_ic"),
+        "nwt": {"ic": _or_null(f"{name}.nwt.ic", warnings, nwt_ic_computed, rows)},
         "periods": None
         if query.granularity == "overall"
-        else _or_null(
-            f"{name}.periods", lambda: computed_periods(run, rows, query.granularity, warnings), warnings
-        ),
+        else _or_null(f"{name}.periods", warnings, computed_periods, run, rows, query.granularity, warnings),
     }
 
 
-def _or_null(block: str, compute: Callable[[], T | Unavailable], warnings: Warnings) -> T | None:
-    """Return a block, or null with a warning where it fails or its data do not determine it."""
-    found = guarded(block, compute)
-    if isinstance(found, Unavailable):
-        warnings.null(block, found)
+def _or_null(
+    block: str,
+    warnings: Warnings,
+    compute: Callable[P, T | Unavailable],
+    *args: P.args,
+    **kwargs: P.kwargs,
+) -> T | None:
+    """Compute a block; null with a warning where that fails or its data do not determine it."""
+    return _null_if_unavailable(block, warnings, guarded(block, compute, *args, **kwargs))
+
+
+def _null_if_unavailable(block: str, warnings: Warnings, result: T | Unavailable) -> T | None:
+    if isinstance(result, Unavailable):
+        warnings.null(block, result)
         return None
-    return found
+    return result
 
 
 def _warn_of_checks(data: Mapping[str, Any], warnings: Warnings) -> None:

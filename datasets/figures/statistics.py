@@ -6,7 +6,7 @@ import logging
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, TypeVar
+from typing import Any, Final, ParamSpec, TypeVar
 
 from datasets.figures import rank_ic, ratios
 from datasets.figures.checks import NOTICED, CheckSummary, forward_returns_proven, named_alphas
@@ -24,6 +24,7 @@ from schemas.metrics.core import CORE, OWN_CONVENTIONS, RANK_IC, RANK_IC_RAW, RA
 from schemas.metrics.statistic import (
     DERIVED,
     LEDGER,
+    MONEY_UNIT,
     PERIOD_SUM,
     Annualisation,
     Checked,
@@ -115,6 +116,7 @@ def annual_risk_free_rate(ledger: Ledger) -> float | None:
 
 _log = logging.getLogger("serve.run_metrics")
 
+P = ParamSpec("P")
 T = TypeVar("T")
 Entry = dict[str, Any]
 """One statistic as it is served."""
@@ -163,11 +165,22 @@ class Span:
         """Whether the window was given, so that sealed and computed figures describe different spans."""
         return self.rows is not self.whole
 
+    def unit_of(self, statistic: Statistic) -> str:
+        """Return the unit of the computed value of a statistic."""
+        if statistic.unit != MONEY_UNIT:
+            return statistic.unit
+        return "ratio" if self.equity_basis == 1.0 else "base_currency_units"
+
 
 def sealed_value(statistic: Statistic, records: Records) -> tuple[SealedName, SealedRecord] | None:
     """Find the record a statistic is served from: the one it is stated by, unless the tables give another value."""
     found = stated_value(statistic, records)
     return found if found is not None and checked(*found) in _SERVED_AS_SEALED else None
+
+
+def any_sealed(statistics: Iterable[Statistic], records: Records) -> bool:
+    """Whether a statistic among these is served from a record."""
+    return any(sealed_value(statistic, records) is not None for statistic in statistics)
 
 
 def checked(name: SealedName, record: SealedRecord) -> Checked:
@@ -218,7 +231,7 @@ def entry(statistic: Statistic, span: Span, warnings: Warnings, block: str) -> E
         value, unit, source, kind = record.value, record.unit, record.name, record.source_kind
         scaling = name.annualisation or _scaling(record)
     else:
-        unit, scaling = statistic.derived_unit(span.equity_basis), statistic.annualisation
+        unit, scaling = span.unit_of(statistic), statistic.annualisation
         derived = span.unreadable or _derived(statistic, span.rows, warnings, block)
         if stated is not None and rests_on is Checked.CONTRADICTED:
             where = f"{statistic.name} of {span.period}" if span.period else statistic.name
@@ -253,7 +266,7 @@ def entry(statistic: Statistic, span: Span, warnings: Warnings, block: str) -> E
 
 
 def _derived(statistic: Statistic, sources: Sources, warnings: Warnings, block: str) -> float | Unavailable:
-    figure = guarded(f"{block}.{statistic.name}", lambda: derive(statistic, sources))
+    figure = guarded(f"{block}.{statistic.name}", derive, statistic, sources)
     if isinstance(figure, Unavailable):
         if figure is FAILED:
             warnings.withheld(f"{block}.{statistic.name}", figure)
@@ -265,10 +278,10 @@ def _derived(statistic: Statistic, sources: Sources, warnings: Warnings, block: 
     return figure
 
 
-def guarded(block: str, compute: Callable[[], T]) -> T | Unavailable:
+def guarded(block: str, compute: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T | Unavailable:
     """Compute one part of the answer so that a failure stays its own."""
     try:
-        return compute()
+        return compute(*args, **kwargs)
     except Exception:  # noqa: BLE001 - whatever it was, the other blocks are still answered
         _log.exception("metrics_block_failed", extra={"block": block})
         return FAILED
@@ -329,7 +342,7 @@ def _risk_free(span: Span, *, sealed: bool) -> tuple[float | None, str | None]:
     ledger = (span.whole if whole else span.rows).ledger
     if isinstance(ledger, Unavailable):
         return None, None
-    rate = guarded(RISK_FREE_RATE, lambda: annual_risk_free_rate(ledger))
+    rate = guarded(RISK_FREE_RATE, annual_risk_free_rate, ledger)
     return (None, None) if rate is None or isinstance(rate, Unavailable) else (rate, LEDGER.kind)
 
 

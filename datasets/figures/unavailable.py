@@ -100,13 +100,13 @@ class Warnings:
     """The warnings of one answer, in the order given, each of a block, a code and a kind only once."""
 
     def __init__(self) -> None:
-        self._entries: dict[tuple[str, str, str | None, str | None], dict[str, str]] = {}
+        self._messages: dict[tuple[str, str, str | None, str | None], str] = {}
 
     def add(
         self, block: str, code: str, message: str, kind: str | None = None, *, of: str | None = None
     ) -> None:
         """Warn of something about a block; where a block has several to be warned of, `of` tells them apart."""
-        self._entries.setdefault((block, code, kind, of), warning(code, message, kind=kind, block=block))
+        self._messages.setdefault((block, code, kind, of), message)
 
     def null(self, block: str, reason: Unavailable) -> None:
         """Warn that a block is null."""
@@ -124,4 +124,7 @@ class Warnings:
     @property
     def entries(self) -> tuple[dict[str, str], ...]:
         """What `meta.warnings` and `meta.notices` show."""
-        return tuple(self._entries.values())
+        return tuple(
+            warning(code, message, kind=kind, block=block)
+            for (block, code, kind, _), message in self._messages.items()
+        )

@@ -175,9 +175,3 @@ class Statistic:
     horizon: str
     signal: Signal | None = None
     definition: Definition = field(kw_only=True)
-
-    def derived_unit(self, equity_basis: float) -> str:
-        """Return the unit of the computed value for a ledger that opens at `equity_basis`."""
-        if self.unit != MONEY_UNIT:
-            return self.unit
-        return "ratio" if equity_basis == 1.0 else "base_currency_units"

@@ -16,6 +16,8 @@ from serve.http.responses import Answer, EndpointFunction, Single
 from serve.run_metrics.service import EncodedAnswer, encoded_documentation
 from serve.state import ServerState
 
+_MEASURED: Final = frozenset(source.endpoint for source in SOURCES)
+"""Endpoints that serve what the figures are computed from."""
 _AUDITED: Final = (
     "performance.metrics",
     *(x.endpoint for x in SOURCES),
@@ -30,22 +32,22 @@ DOC_CACHE_CONTROL: Final = "public, max-age=86400, immutable"
 
 async def metrics(service: ServerState, request: Request) -> Answer:
     """Return the figures of a run, narrowed to a window where that makes sense."""
-    snapshot = request.snapshot
-    found = service.metrics.cached(snapshot, _query(request)) if snapshot.opened else None
-    if found is not None:
-        return _single(request, found)
+    if request.snapshot.opened:
+        answer = service.metrics.cached(request.snapshot, _query(request))
+        if answer is not None:
+            return _single(request, answer)
+    return await service.compute(partial(_metrics, service, request))
 
-    def load() -> Single:
-        return _single(request, service.metrics.load(snapshot, _query(request)))
 
-    return await service.compute(load)
+def _metrics(service: ServerState, request: Request) -> Single:
+    return _single(request, service.metrics.load(request.snapshot, _query(request)))
 
 
 def _query(request: Request) -> MetricsQuery:
     values, caller = request.values, request.caller
     named = {name for notice in request.snapshot.manifest.notices for name in named_alphas(notice)}
     return MetricsQuery(
-        may_call=frozenset(x.endpoint for x in SOURCES if caller.may_call(x.endpoint)),
+        may_call=_MEASURED & caller.callable_ids,
         window=Window(values["from"], values["to"]),
         granularity=values["granularity"],
         panel=values["panel"],
