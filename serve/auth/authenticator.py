@@ -13,7 +13,7 @@ from schemas.endpoint import Endpoint
 from schemas.errors import ApiError, StorageUnavailable
 from schemas.extras import extra
 from schemas.limits import LIMIT_WINDOWS
-from serve.auth.caller import Caller, KeyUse, Rights, rights_of
+from serve.auth.caller import Caller, KeyUse, Rights, caller_of, endpoint_not_allowed, rights_of
 from serve.auth.client_address import UNKNOWN, IPAddress, address_allowed, client_address
 from serve.auth.limits import Limiter
 from serve.auth.limits.clocks import wall_us
@@ -191,8 +191,9 @@ class Authenticator:
                 {"window": refused.name, "limit": limit},
                 answered,
             )
-        caller = Caller.admit(record, status, address, answered)
-        caller.require_call(endpoint, answered)
+        caller = caller_of(record)(status, address, answered)
+        if endpoint.id not in caller.callable_ids:
+            raise endpoint_not_allowed(endpoint, answered)
         return caller
 
     async def _verified(self, token: Token) -> KeyRecord:

@@ -5,9 +5,9 @@ Lists are clamped to the ceiling of the key's account, and administrative ids ar
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
-from functools import lru_cache
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, fields
+from functools import lru_cache, partial
 from typing import Any, NamedTuple
 
 from schemas.endpoint import AllowListScope, Endpoint
@@ -35,6 +35,8 @@ class Rights:
         Allow-lists in force: the key's clamped to its account's ceiling.
     callable_ids
         The registry ids in force; administrative ones for administrators only.
+    expose_raw
+        Whether fields and books of the unconditioned signal are visible.
     """
 
     record: KeyRecord
@@ -42,6 +44,7 @@ class Rights:
     alphas: AllowList
     runs: AllowList
     callable_ids: frozenset[str]
+    expose_raw: bool
 
     @property
     def key_id(self) -> str:
@@ -52,11 +55,6 @@ class Rights:
     def user_id(self) -> str:
         """The id of the account that owns the key."""
         return self.record.account_id
-
-    @property
-    def expose_raw(self) -> bool:
-        """Whether fields and books of the unconditioned signal are visible."""
-        return self.record.expose_raw
 
     @property
     def rate_limit(self) -> RateLimit:
@@ -83,8 +81,7 @@ class Rights:
     def require_call(self, endpoint: Endpoint, headers: Mapping[str, str] | None = None) -> None:
         """Raise the documented 403 unless the endpoint is in force for the key."""
         if endpoint.id not in self.callable_ids:
-            details = {"endpoint": endpoint.id}
-            raise ApiError("endpoint_not_allowed", "This key may not call this endpoint.", details, headers)
+            raise endpoint_not_allowed(endpoint, headers)
 
     def require_alpha(
         self, endpoint: Endpoint, alpha_id: str, headers: Mapping[str, str] | None = None
@@ -117,23 +114,6 @@ class Caller(Rights):
     status: LimitStatus
     address: IPAddress | None
     headers: dict[str, str]
-
-    @classmethod
-    def admit(
-        cls, record: KeyRecord, status: LimitStatus, address: IPAddress | None, headers: dict[str, str]
-    ) -> Caller:
-        """Return the caller of a key whose call was counted."""
-        rights = rights_of(record)
-        return cls(
-            record,
-            rights.endpoints,
-            rights.alphas,
-            rights.runs,
-            rights.callable_ids,
-            status,
-            address,
-            headers,
-        )
 
     @property
     def usage(self) -> Usage:
@@ -186,4 +166,18 @@ def rights_of(record: KeyRecord) -> Rights:
         clamp(record.alphas, record.ceiling_alphas),
         clamp(record.runs, record.ceiling_runs),
         frozenset(x.id for x in ENDPOINTS.values() if (is_admin or not x.admin) and endpoints.allows(x.id)),
+        record.expose_raw,
     )
+
+
+@lru_cache(maxsize=1024)
+def caller_of(record: KeyRecord) -> Callable[[LimitStatus, IPAddress | None, dict[str, str]], Caller]:
+    """Return the constructor of the callers of a key, so that a call clamps no list."""
+    rights = rights_of(record)
+    return partial(Caller, *(getattr(rights, field.name) for field in fields(Rights)))
+
+
+def endpoint_not_allowed(endpoint: Endpoint, headers: Mapping[str, str] | None = None) -> ApiError:
+    """Return the refusal of an endpoint that is not in force for a key."""
+    message = "This key may not call this endpoint."
+    return ApiError("endpoint_not_allowed", message, {"endpoint": endpoint.id}, headers)

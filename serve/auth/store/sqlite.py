@@ -58,21 +58,20 @@ def make_engine(path: Path, *, writable: bool) -> sa.Engine:
         "hide_parameters": True,
     }
     if not writable:
+
+        def connect() -> sqlite3.Connection:
+            connection = _reader(path)
+            if isinstance(connection, _Immutable) and not sa.event.contains(reader, "checkout", _reconnect):
+                sa.event.listen(reader, "checkout", _reconnect)
+            return connection
+
         reader = sa.create_engine(
             "sqlite://",
-            creator=partial(_reader, path),
+            creator=connect,
             isolation_level="AUTOCOMMIT",
             skip_autocommit_rollback=True,
             **options,
         )
-
-        @sa.event.listens_for(reader, "checkout")
-        def _connect_anew(connection: sqlite3.Connection, _record: object, _proxy: object) -> None:
-            if isinstance(connection, _Immutable) and connection.is_used:
-                raise sa.exc.DisconnectionError
-            if isinstance(connection, _Immutable):
-                connection.is_used = True
-
         return reader
     writer = sa.create_engine("sqlite://", creator=partial(_writer, path), **options)
 
@@ -95,6 +94,14 @@ class _Immutable(sqlite3.Connection):
     """Reads a file as if nobody could change it, for one look-up."""
 
     is_used = False
+
+
+def _reconnect(connection: sqlite3.Connection, _record: object, _proxy: object) -> None:
+    """Open the file again for each look-up that reads it as immutable."""
+    if isinstance(connection, _Immutable):
+        if connection.is_used:
+            raise sa.exc.DisconnectionError
+        connection.is_used = True
 
 
 def _connect(path: Path, wait_s: float, options: str, **more: Any) -> sqlite3.Connection:
