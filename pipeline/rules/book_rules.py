@@ -13,7 +13,7 @@ from pipeline.reconciliation.grid import Flags, Floats
 from pipeline.reconciliation.holdings import differing
 from pipeline.reconciliation.tables import SESSION, Tables
 from pipeline.rule import Finding, examples_wanted, rule
-from pipeline.rules.examples import pick_examples
+from pipeline.rules.findings import pick_examples
 from pipeline.rules.tolerance import ABSOLUTE
 
 ROUNDING_DEVIATIONS: Final = 5.0
@@ -137,12 +137,9 @@ def portfolio_rounding_total(tables: Tables) -> Finding | None:
     if not broken.height:
         return None
     shown = broken.with_columns(column=pl.lit("rounding_adjustment"), expected="allowed", actual="total")
-    return Finding(
-        "portfolio",
-        int(broken["sessions"].sum()),
-        pick_examples(shown, ("book", "column", "sessions", "expected", "actual")),
-        f"rounding_adjustment adds up over the run in {broken.height} books",
-    )
+    examples = pick_examples(shown, ("book", "column", "sessions", "expected", "actual"))
+    message = f"rounding_adjustment adds up over the run in {broken.height} books"
+    return Finding("portfolio", int(broken["sessions"].sum()), examples, message)
 
 
 @rule(

@@ -10,8 +10,8 @@ import polars as pl
 
 from pipeline.reconciliation.holdings import differing
 from pipeline.reconciliation.tables import SESSION, Tables
-from pipeline.rule import Finding, limited, rule
-from pipeline.rules.examples import pick_examples
+from pipeline.rule import Finding, rule
+from pipeline.rules.findings import broken_rows, joined_findings, pick_examples
 from pipeline.rules.tolerance import ABSOLUTE, rows_that_differ
 
 _KEY: Final = (*SESSION, "symbol")
@@ -28,14 +28,13 @@ def positions_notional(tables: Tables) -> Finding | None:
     """Report positions whose notional is not quantity times mark."""
     product = pl.col("quantity") * pl.col("mark_price")
     broken = rows_that_differ(tables["positions"], pl.col("signed_notional"), product, tables.equity_basis)
-    if not broken.height:
-        return None
-    shown = broken.with_columns(expected=product, actual="signed_notional")
-    return Finding(
+    return broken_rows(
         "positions",
-        broken.height,
-        pick_examples(shown, (*_KEY, "quantity", "mark_price", "expected", "actual")),
+        broken,
+        (*_KEY, "quantity", "mark_price", "expected", "actual"),
         f"signed_notional is not quantity x mark_price in {broken.height} rows",
+        expected=product,
+        actual="signed_notional",
     )
 
 
@@ -63,14 +62,13 @@ def positions_weight(tables: Tables) -> Finding | None:
     share = pl.col("signed_notional") / pl.col("ending_equity")
     known = pl.col("ending_equity").is_not_nan()
     broken = rows_that_differ(rows, pl.col("weight"), share).filter(known)
-    if not broken.height:
-        return None
-    shown = broken.with_columns(expected=share, actual="weight")
-    return Finding(
+    return broken_rows(
         "positions",
-        broken.height,
-        pick_examples(shown, (*_KEY, "signed_notional", "ending_equity", "expected", "actual")),
+        broken,
+        (*_KEY, "signed_notional", "ending_equity", "expected", "actual"),
         f"weight is not signed_notional / ending_equity in {broken.height} rows",
+        expected=share,
+        actual="weight",
     )
 
 
@@ -122,6 +120,4 @@ def _totals(tables: Tables, kind: str, columns: dict[str, str]) -> Finding | Non
                 column=pl.lit(name), expected=expected[wrong], actual=actual[wrong]
             )
             examples.extend(pick_examples(shown, (*SESSION, "column", "expected", "actual")))
-    if not reasons:
-        return None
-    return Finding(kind, strange.height + int(broken.sum()), limited(examples), "; ".join(reasons))
+    return joined_findings(kind, strange.height + int(broken.sum()), examples, reasons)

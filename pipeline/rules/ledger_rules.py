@@ -10,7 +10,7 @@ import polars as pl
 
 from pipeline.reconciliation.tables import SESSION, Tables
 from pipeline.rule import Finding, rule
-from pipeline.rules.examples import pick_examples
+from pipeline.rules.findings import broken_rows
 from pipeline.rules.tolerance import differ
 
 _PARTS: Final = (
@@ -35,12 +35,10 @@ def portfolio_timestamp(tables: Tables) -> Finding | None:
     begins = pl.col("date").cast(pl.Datetime("us", "UTC"))
     on_it = pl.col("timestamp").is_between(begins, begins + pl.duration(days=1))
     broken = tables["portfolio"].filter(on_it.not_())
-    if not broken.height:
-        return None
-    return Finding(
+    return broken_rows(
         "portfolio",
-        broken.height,
-        pick_examples(broken, (*SESSION, "timestamp")),
+        broken,
+        (*SESSION, "timestamp"),
         f"{broken.height} sessions have a timestamp on another day than their date",
     )
 
@@ -100,12 +98,10 @@ def portfolio_signs(tables: Tables) -> Finding | None:
     broken = tables["portfolio"].filter(
         reduce(or_, (pl.col(name) > 0 for name in costs), pl.lit(value=False))
     )
-    if not broken.height:
-        return None
-    return Finding(
+    return broken_rows(
         "portfolio",
-        broken.height,
-        pick_examples(broken, (*SESSION, *costs)),
+        broken,
+        (*SESSION, *costs),
         f"{broken.height} sessions have a cost above 0",
     )
 
@@ -120,12 +116,11 @@ def _unequal(tables: Tables, expected: pl.Expr, column: str, complaint: str) -> 
 
 
 def _identity_finding(broken: pl.DataFrame, column: str, complaint: str) -> Finding | None:
-    if not broken.height:
-        return None
-    shown = broken.with_columns(column=pl.lit(column), actual=pl.col(column))
-    return Finding(
+    return broken_rows(
         "portfolio",
-        broken.height,
-        pick_examples(shown, (*SESSION, "column", "expected", "actual")),
+        broken,
+        (*SESSION, "column", "expected", "actual"),
         f"{column} {complaint} in {broken.height} sessions",
+        column=pl.lit(column),
+        actual=pl.col(column),
     )

@@ -10,7 +10,7 @@ import polars as pl
 from pipeline.reconciliation.grid import BLOCK_CELLS, Cells, Codes, Floats
 from pipeline.reconciliation.tables import SESSION, Runs, Tables
 from pipeline.rule import Finding, rule
-from pipeline.rules.examples import pick_examples
+from pipeline.rules.findings import broken_rows
 from pipeline.rules.tolerance import RELATIVE
 from schemas.tables.books import base_book
 
@@ -93,12 +93,9 @@ def _finding(kind: str, rows: pl.DataFrame, moment: str, column: str) -> Finding
         highest=price.max(), highest_in=pl.col("book").get(high),
     )  # fmt: skip
     broken = ends.filter(pl.col("highest") - pl.col("lowest") > RELATIVE * pl.col("highest"))
-    if not broken.height:
-        return None
-    shown = broken.sort(moment, "symbol")
-    return Finding(
+    return broken_rows(
         kind,
-        broken.height,
-        pick_examples(shown, (moment, "symbol", "lowest", "lowest_in", "highest", "highest_in")),
+        broken.sort(moment, "symbol"),
+        (moment, "symbol", "lowest", "lowest_in", "highest", "highest_in"),
         f"{broken.height} names have more than one {column} at one of {broken[moment].n_unique()} {_NAMED[moment]}",
     )

@@ -14,7 +14,7 @@ from pipeline.reconciliation.grid import Codes, Floats
 from pipeline.reconciliation.holdings import differing
 from pipeline.reconciliation.tables import FILLS, SESSION, Tables
 from pipeline.rule import Coverage, Finding, examples_wanted, rule
-from pipeline.rules.examples import pick_examples
+from pipeline.rules.findings import pick_examples
 from pipeline.rules.tolerance import ABSOLUTE, RELATIVE
 from schemas.tables.books import RAW_PREFIX, TRADE_ONLY_SUFFIXES, base_book
 from schemas.tables.pnl import ADJUSTMENTS

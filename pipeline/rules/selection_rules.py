@@ -11,8 +11,8 @@ import polars as pl
 
 from pipeline.reconciliation.grid import Codes, Flags, Floats, totals
 from pipeline.reconciliation.tables import Tables
-from pipeline.rule import Finding, limited, rule
-from pipeline.rules.examples import pick_examples
+from pipeline.rule import Finding, rule
+from pipeline.rules.findings import joined_findings, pick_examples
 from pipeline.rules.tolerance import RELATIVE
 from pipeline.seal.declared_differences import BINDING
 
@@ -78,9 +78,7 @@ def decisions_sides(tables: Tables) -> Finding | None:
             )
         rows.update(single.tolist())
         shown += sides.examples(name, single)
-    if not reasons:
-        return None
-    return Finding("decisions", len(rows), limited(shown), "; ".join(reasons))
+    return joined_findings("decisions", len(rows), shown, reasons)
 
 
 class _Sides:

@@ -12,7 +12,7 @@ import polars as pl
 
 from pipeline.reconciliation.tables import SESSION, Tables
 from pipeline.rule import Finding, Level, rule
-from pipeline.rules.examples import pick_examples
+from pipeline.rules.findings import broken_rows
 from schemas.table import PATTERNS, Bound, Column
 from schemas.tables import TABLES
 from schemas.units import Type
@@ -73,18 +73,9 @@ def table_key(kind: str, tables: Tables) -> Finding | None:
         return None  # metrics.record says it of the records; and fills are numbered only when published
     if strictly_grouped(kind, key, tables):
         return None
-    shared = frame.select(key).is_duplicated()
-    rows = int(shared.sum())
-    if not rows:
-        return None
-    broken = frame.filter(shared).sort(key)
-    return Finding(
-        kind,
-        rows,
-        pick_examples(broken, key),
-        f"{rows} rows share their ({', '.join(key)}) with another",
-        key,
-    )
+    broken = frame.filter(frame.select(key).is_duplicated()).sort(key)
+    message = f"{broken.height} rows share their ({', '.join(key)}) with another"
+    return broken_rows(kind, broken, key, message, at_fault=key)
 
 
 @rule(
@@ -201,9 +192,5 @@ def _finding(
         for name, count in counts.items()
         if count
     ]
-    if not parts:
-        return None
     columns = tuple(name for name, count in counts.items() if count)
-    return Finding(
-        kind, broken.height, pick_examples(broken, (*TABLES[kind].key, *columns)), "; ".join(parts), columns
-    )
+    return broken_rows(kind, broken, (*TABLES[kind].key, *columns), "; ".join(parts), at_fault=columns)

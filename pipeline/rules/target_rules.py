@@ -17,8 +17,8 @@ from pipeline.reconciliation.targets import (
     side_equity,
     wrong_side,
 )
-from pipeline.rule import Finding, limited, rule
-from pipeline.rules.examples import pick_examples
+from pipeline.rule import Finding, rule
+from pipeline.rules.findings import joined_findings, pick_examples
 from pipeline.seal.declared_differences import BINDING
 from schemas.tables.books import CONDITIONED_BOOKS, RAW_PREFIX, base_book
 
@@ -58,22 +58,20 @@ def decisions_target(tables: Tables) -> Finding | None:
     if tables.declared.targets != BINDING or not weeks.height:
         return None
     board = _Board(tables)
-    found: dict[str, list[Gaps]] = {}
+    by_fault: dict[str, list[Gaps]] = {}
     for (book,), own in weeks.group_by("book", maintain_order=True):
         for fault, part in board.faults(_WEIGHT_OF[str(book)], own["week"], own["session"].to_numpy()):
-            found.setdefault(fault, []).append(part)
-    if not found:
-        return None
+            by_fault.setdefault(fault, []).append(part)
     reasons: list[str] = []
     shown: list[Mapping[str, Any]] = []
     total = 0
-    for fault, gaps in ((fault, joined(parts)) for fault, parts in found.items()):
+    for fault, gaps in ((fault, joined(parts)) for fault, parts in by_fault.items()):
         assert gaps is not None
         total += gaps.size
         reasons.append(f"{gaps.size} names are {fault}")
         rows = tables.alignment.rows(gaps)
         shown += pick_examples(rows.with_columns(fault=pl.lit(fault)), (*rows.columns, "fault"))
-    return Finding("decisions", total, limited(shown), "; ".join(reasons))
+    return joined_findings("decisions", total, shown, reasons)
 
 
 def _rebalances(tables: Tables) -> pl.DataFrame:
@@ -83,7 +81,7 @@ def _rebalances(tables: Tables) -> pl.DataFrame:
     moments = tables.part.moments
     if moments is None:
         moments = tables.runs("trades", FILLS).heads
-    found = (
+    rebalances = (
         moments.filter(pl.col("book").is_in(books) & pl.col("decision_at").is_in(traded.implode()))
         .select("book", week="decision_at", date=pl.col("timestamp").dt.date())
         .unique()
@@ -91,7 +89,7 @@ def _rebalances(tables: Tables) -> pl.DataFrame:
     )
     # A week filled over several days, or a day that fills several weeks, leaves it open what belongs to which.
     alone = pl.struct("book", "week").is_unique() & pl.col("session").is_unique()
-    return found.filter(alone).sort("session")
+    return rebalances.filter(alone).sort("session")
 
 
 def whole_shares(quantity: Floats) -> bool:
@@ -171,12 +169,11 @@ class _Board:
                 opened,
             ),
         }
-        found = []
-        for fault, (wrong, expected, actual) in checks.items():
-            gaps = gaps_on(sessions, wrong, expected, actual, target_weight=target)
-            if gaps is not None:
-                found.append((fault, gaps))
-        return found
+        by_fault = {
+            fault: gaps_on(sessions, wrong, expected, actual, target_weight=target)
+            for fault, (wrong, expected, actual) in checks.items()
+        }
+        return [(fault, gaps) for fault, gaps in by_fault.items() if gaps is not None]
 
     def _by_week(self, column: Floats) -> Floats:
         return self._on(np.arange(self._weeks.len()), (self._cells, column))
@@ -236,9 +233,7 @@ def decisions_fill_at(tables: Tables) -> Finding | None:
                 total += lost.height
                 reasons.append(f"{column} is not the time of a fill in {lost.height} rows")
                 shown += pick_examples(lost, (*_NAME, column))
-    if not reasons:
-        return None
-    return Finding("decisions", total, limited(shown), "; ".join(reasons))
+    return joined_findings("decisions", total, shown, reasons)
 
 
 def _places(weeks: pl.Series, days: pl.Series) -> Codes:

@@ -8,7 +8,7 @@ import polars as pl
 
 from pipeline.reconciliation.tables import SESSION, Tables
 from pipeline.rule import Finding, rule
-from pipeline.rules.examples import pick_examples
+from pipeline.rules.findings import broken_rows
 from pipeline.rules.tolerance import differ
 
 _BOOK: Final = "long_short"
@@ -25,17 +25,10 @@ def trials_days(tables: Tables) -> Finding | None:
     """Report the rows of days on which some trial has no return."""
     rows = tables["trials"]
     trials = rows["trial"].n_unique()
-    lacking = rows.group_by("date").len().filter(pl.col("len") != trials)
-    if not lacking.height:
-        return None
-    broken = rows.join(lacking, on="date", how="semi").sort("trial", "date")
-    return Finding(
-        "trials",
-        broken.height,
-        pick_examples(broken, ("trial", "date")),
-        f"{lacking.height} days lack the return of some of the {trials} trials",
-        ("date",),
-    )
+    incomplete = rows.group_by("date").len().filter(pl.col("len") != trials)
+    broken = rows.join(incomplete, on="date", how="semi").sort("trial", "date")
+    message = f"{incomplete.height} days lack the return of some of the {trials} trials"
+    return broken_rows("trials", broken, ("trial", "date"), message, at_fault=("date",))
 
 
 @rule(
@@ -71,12 +64,13 @@ def trials_own(tables: Tables) -> Finding | None:
     if not days:
         return None
     broken = compared.filter((pl.col("trial") == best) & pl.col("wrong")).sort("date")
-    shown = broken.select("trial", "date", expected="own", actual="period_return")
-    return Finding(
+    return broken_rows(
         "trials",
-        days,
-        pick_examples(shown, shown.columns),
+        broken,
+        ("trial", "date", "expected", "actual"),
         f"none of {by_trial.height} trials has the returns of the {_BOOK} book; the nearest, {best}, differs in {days} "
         f"sessions, first on {broken['date'][0]}",
-        ("period_return",),
+        at_fault=("period_return",),
+        expected="own",
+        actual="period_return",
     )

@@ -10,8 +10,8 @@ from typing import Any, Final
 import polars as pl
 
 from pipeline.reconciliation.tables import Tables
-from pipeline.rule import Finding, limited, rule
-from pipeline.rules.examples import pick_examples
+from pipeline.rule import Finding, rule
+from pipeline.rules.findings import broken_rows, joined_findings, pick_examples
 from pipeline.rules.tolerance import differ
 from schemas.tables.decisions import DECISIONS
 from schemas.tables.rebalances import PENDING, TRADED
@@ -39,12 +39,10 @@ def rebalances_status(tables: Tables) -> Finding | None:
     """Report weeks whose status is not a code, or is the code that names no reason."""
     status = pl.col("week_status")
     broken = tables["rebalances"].filter(~status.str.contains(_SNAKE_CASE) | (status == _NEVER_SEALED))
-    if not broken.height:
-        return None
-    return Finding(
+    return broken_rows(
         "rebalances",
-        broken.height,
-        pick_examples(broken, ("date", "week_status")),
+        broken,
+        ("date", "week_status"),
         f"{broken.height} weeks have a status that is not a snake_case code, or is 'skipped'",
     )
 
@@ -62,12 +60,8 @@ def decisions_week(tables: Tables) -> Finding | None:
     if not strange.height:
         return None
     broken = decisions.join(strange, on="date", how="semi")
-    return Finding(
-        "decisions",
-        broken.height,
-        pick_examples(broken, _KEY),
-        f"{strange.height} dates of the decisions are not rebalance dates",
-    )
+    message = f"{strange.height} dates of the decisions are not rebalance dates"
+    return broken_rows("decisions", broken, _KEY, message)
 
 
 @rule(
@@ -85,12 +79,10 @@ def decisions_untradeable(tables: Tables) -> Finding | None:
     moved = [pl.col(name) != 0 for name in weights] + [pl.col(name).is_not_null() for name in fills]
     active = _any(moved)
     broken = tables["decisions"].filter((tradeable == reason.is_not_null()) | (~tradeable & active))
-    if not broken.height:
-        return None
-    return Finding(
+    return broken_rows(
         "decisions",
-        broken.height,
-        pick_examples(broken, (*_KEY, "next_open_tradeable", "unavailability_reason", *weights, *fills)),
+        broken,
+        (*_KEY, "next_open_tradeable", "unavailability_reason", *weights, *fills),
         f"{broken.height} names contradict their tradeability",
     )
 
@@ -108,12 +100,10 @@ def decisions_pending(tables: Tables) -> Finding | None:
     known = tables.present("decisions", (*_FILLS, "forward_return"))
     early = _any(pl.col(name).is_not_null() for name in known)
     broken = tables["decisions"].filter(_in_weeks(tables, PENDING)).filter(early)
-    if not broken.height:
-        return None
-    return Finding(
+    return broken_rows(
         "decisions",
-        broken.height,
-        pick_examples(broken, (*_KEY, *known)),
+        broken,
+        (*_KEY, *known),
         f"{broken.height} names of a pending week have a fill or a forward return already",
     )
 
@@ -144,9 +134,7 @@ def decisions_long_only(tables: Tables) -> Finding | None:
             reasons.append(f"{name} does not sum to 1 in {off.height} traded weeks")
             shown = off.with_columns(column=pl.lit(name), expected=pl.lit(1.0))
             examples += pick_examples(shown, ("date", "column", "expected", "actual"))
-    if not reasons:
-        return None
-    return Finding("decisions", int(broken.sum()), limited(examples), "; ".join(reasons))
+    return joined_findings("decisions", int(broken.sum()), examples, reasons)
 
 
 @rule(
@@ -174,9 +162,7 @@ def decisions_rank(tables: Tables) -> Finding | None:
             broken = broken | outside
             examples += pick_examples(judged.filter(outside), (*_KEY, rank, "cohort_size"))
             reasons.append(f"{rank} is outside its cohort in {outside.sum()} rows")
-    if not reasons:
-        return None
-    return Finding("decisions", int(broken.sum()), limited(examples), "; ".join(reasons))
+    return joined_findings("decisions", int(broken.sum()), examples, reasons)
 
 
 @rule(
@@ -191,8 +177,10 @@ def decisions_rank(tables: Tables) -> Finding | None:
 )
 def decisions_rank_order(tables: Tables) -> Finding | None:
     """Warn of neighbours by score whose sealed ranks stand the other way round."""
-    found = []
-    for rank, score in _sealed_ranks(tables):
+    rows, examples, reasons = 0, list[Mapping[str, Any]](), []
+    for rank, score in _RANKS.items():
+        if not tables.has("decisions", rank, score):
+            continue
         ordered = (
             tables["decisions"]
             .select(*tables.present("decisions", _KEY), score, rank)
@@ -200,26 +188,12 @@ def decisions_rank_order(tables: Tables) -> Finding | None:
             .sort("date", score, rank, descending=[False, True, False])
         )
         weaker = pl.col(rank).shift(1).over("date")
-        rows = ordered.with_columns(rank_of_stronger=weaker).filter(pl.col(rank) < weaker)
-        if rows.height:
-            found.append((rank, rows))
-    if not found:
-        return None
-    examples = [
-        row
-        for rank, rows in found
-        for row in pick_examples(rows, (*_KEY, _RANKS[rank], rank, "rank_of_stronger"))
-    ]
-    return Finding(
-        "decisions",
-        sum(rows.height for _, rows in found),
-        limited(examples),
-        "; ".join(f"{rank} puts {rows.height} names before a stronger one" for rank, rows in found),
-    )
-
-
-def _sealed_ranks(tables: Tables) -> list[tuple[str, str]]:
-    return [pair for pair in _RANKS.items() if tables.has("decisions", *pair)]
+        broken = ordered.with_columns(rank_of_stronger=weaker).filter(pl.col(rank) < weaker)
+        if broken.height:
+            rows += broken.height
+            examples += pick_examples(broken, (*_KEY, score, rank, "rank_of_stronger"))
+            reasons.append(f"{rank} puts {broken.height} names before a stronger one")
+    return joined_findings("decisions", rows, examples, reasons)
 
 
 def _any(conditions: Iterable[pl.Expr]) -> pl.Expr:

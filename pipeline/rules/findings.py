@@ -1,4 +1,4 @@
-"""Broken rows as a report shows them."""
+"""Findings of rules: broken rows as a report shows them."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import polars as pl
 
-from pipeline.rule import examples_wanted
+from pipeline.rule import Finding, examples_wanted, limited
 
 LONGEST: Final = 80
 """Characters of a text that are shown."""
@@ -49,3 +49,38 @@ def pick_examples(frame: pl.DataFrame, columns: Sequence[str]) -> tuple[Mapping[
             if isinstance(value, str) and len(value) > LONGEST:
                 row[name] = f"{value[: LONGEST - 3]}..."
     return tuple(rows)
+
+
+def broken_rows(
+    kind: str,
+    rows: pl.DataFrame,
+    columns: Sequence[str],
+    message: str,
+    *,
+    at_fault: tuple[str, ...] = (),
+    **shown: pl.Expr | str,
+) -> Finding | None:
+    """Report broken rows; None when there are none.
+
+    Parameters
+    ----------
+    kind, message, at_fault
+        As in :class:`~pipeline.rule.Finding`.
+    rows
+        The broken rows.
+    columns
+        What the examples show, the key first.
+    **shown
+        Columns to add for the examples, such as the expected figure.
+    """
+    if not rows.height:
+        return None
+    examples = rows.head(examples_wanted(rows.height)).with_columns(**shown) if shown else rows
+    return Finding(kind, rows.height, pick_examples(examples, columns), message, at_fault)
+
+
+def joined_findings(
+    kind: str, rows: int, examples: Sequence[Mapping[str, Any]], reasons: Sequence[str]
+) -> Finding | None:
+    """Report what several checks of one rule found; None when there are no reasons."""
+    return Finding(kind, rows, limited(examples), "; ".join(reasons)) if reasons else None
