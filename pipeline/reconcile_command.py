@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -74,9 +74,8 @@ def _report(what: str, root: str | None) -> Report:
     except SealUnreadable as error:
         if root is None:
             raise
-        found: Any = report_of_snapshot(root, what)
-        if found is None:
+        report = report_of_snapshot(root, what)
+        if report is None:
             shown = without_secrets(what)
             raise SealUnreadable(f"{shown} is neither a seal nor an alpha that is served: {error}") from error
-        report: Report = found
         return report

@@ -1,4 +1,4 @@
-"""What a rule on a seal is, and what it says when it is broken.
+"""Rules on a seal, and the violations they report.
 
 The rules on files stand in :mod:`pipeline.seal`, those on rows in :mod:`pipeline.rules`; both are built from
 the three shapes here. :data:`pipeline.rules.RULES` lists them all, in the order they are checked.
@@ -45,10 +45,10 @@ def examples_wanted(rows: int) -> int:
 
 
 class Level(StrEnum):
-    """What a rule looks at, which is also what it is called with."""
+    """What a rule checks, which is also what it is called with."""
 
     FILE = "file"
-    """What was found of the manifest or of one kind's files: called with exactly that."""
+    """The manifest, or the files of one kind: called with the facts about them."""
     TABLE = "table"
     """One table against its declaration: called once per table."""
     RUN = "run"

@@ -66,17 +66,17 @@ def exclusions(text: str | None) -> tuple[str, ...]:
     SettingsError
         When a pattern holds a slash: patterns match single names, not paths.
     """
-    given = (text or "").strip()
-    if not given:
+    setting = (text or "").strip()
+    if not setting:
         return DEFAULT_EXCLUDE
-    patterns = tuple(part.strip().lower() for part in given.removeprefix("+").split(",") if part.strip())
+    patterns = tuple(part.strip().lower() for part in setting.removeprefix("+").split(",") if part.strip())
     for pattern in patterns:
         if "/" in pattern:
             raise SettingsError(
                 f"ALPHA_RESULTS_ARCHIVE_EXCLUDE: {pattern!r} holds a slash, and a pattern matches the name of one "
                 "file or folder; give the name alone"
             )
-    return tuple(dict.fromkeys((DEFAULT_EXCLUDE if given.startswith("+") else ()) + patterns))
+    return tuple(dict.fromkeys((DEFAULT_EXCLUDE if setting.startswith("+") else ()) + patterns))
 
 
 def is_excluded(path: str, exclude: Iterable[str]) -> bool:

@@ -27,11 +27,13 @@ if TYPE_CHECKING:
     required=True,
     type=click.Path(path_type=Path, dir_okay=False),
     metavar="FILE",
-    help="Where it is written which events were delivered. The first run makes it and sends nothing: events begin there.",
+    help="Records which events were delivered. The first run creates it and sends nothing: events begin there.",
 )
 @option("webhook")
 @option("lineage")
-@click.option("--from-start", is_flag=True, help="Let the first run send everything that the root remembers.")
+@click.option(
+    "--from-start", is_flag=True, help="Let the first run send every event that the root remembers."
+)
 @json_option
 def notify(
     *,

@@ -1,4 +1,4 @@
-"""Delivery of events: which were delivered, and sending one so that its receiver can check who sent it."""
+"""Delivery of events: the record of delivered ones, and signed requests to a receiver."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ import orjson
 from schemas.errors import EventNotDelivered, SettingsError
 
 TRIES: Final = 4
-"""Of one event in one run; the next run goes on where this one stopped."""
+"""Attempts for one event in one run; the next run continues where this one stopped."""
 _TIMEOUT: Final = 10.0
 _PAUSE: Final = 1.0
 """Seconds before the second try; each later pause is twice as long."""
 _BEGUN: Final = ""
-"""Stands among the ids once the first run has written where events begin."""
+"""Id that the first run adds once it has written which events are not to be sent."""
 _PASSING: Final = frozenset({HTTPStatus.REQUEST_TIMEOUT, HTTPStatus.TOO_EARLY, HTTPStatus.TOO_MANY_REQUESTS})
 
 
@@ -62,20 +62,20 @@ class Delivered:
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Let the file go."""
+        """Close the file."""
         self._file.close()
 
     @property
     def begun(self) -> bool:
-        """Whether an earlier run has written where events begin."""
+        """Whether an earlier run has marked the events before it as delivered."""
         return self._file.execute("SELECT 1 FROM delivered WHERE id = ?", (_BEGUN,)).fetchone() is not None
 
     def begin(self, ids: Iterable[str]) -> None:
-        """Let events begin behind these, all or none of which are written."""
+        """Mark events as delivered before the first run, in one transaction."""
         self.add((*ids, _BEGUN))
 
     def missing(self, ids: Collection[str]) -> set[str]:
-        """Return those that were not delivered, and forget what cannot be derived any more."""
+        """Return the ids that were not delivered, and forget those that the root does not remember any more."""
         known = {row[0] for row in self._file.execute("SELECT id FROM delivered")}
         gone = known - {*ids, _BEGUN}
         self._file.execute("BEGIN")
@@ -84,7 +84,7 @@ class Delivered:
         return set(ids) - known
 
     def add(self, ids: Iterable[str]) -> None:
-        """Note that events were delivered."""
+        """Record events as delivered."""
         self._file.execute("BEGIN")
         self._file.executemany("INSERT OR IGNORE INTO delivered VALUES (?)", ((one,) for one in ids))
         self._file.execute("COMMIT")

@@ -1,4 +1,4 @@
-"""What happened in a root, derived from its pointers and remembered refusals, and its two forms on the wire. Pure.
+"""Events of a root, derived from its pointers and remembered refusals, and their two forms on the wire. Pure.
 
 Sources: CloudEvents 1.0, JSON format; OpenLineage 2-0-2, RunEvent with the facet dataQualityAssertions.
 """
@@ -26,20 +26,20 @@ _JOB: Final = "alpha-results build"
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """One thing that happened.
+    """A publication, replacement, rollback, withdrawal or refusal.
 
     Attributes
     ----------
     at
-        When, ISO-8601 UTC, by the clock of whoever did it.
+        ISO-8601 UTC, by the clock of the machine that made the change.
     change
         ``published``, ``replaced``, ``rolled_back``, ``withdrawn`` or ``refused``.
     alpha_id
-        Of which alpha; None of a refused seal that names none.
+        The alpha; None of a refused seal that names none.
     snapshot, previous
-        What is served from then on and what was until then; None where nothing is.
+        The snapshot served from then on, and the one served before; None where none is.
     seal
-        Digest of the seal, of a refusal that of its ``seal.json``.
+        Digest of the seal; of a refusal, that of its ``seal.json``.
     violations
         The broken rules of a refusal, each with ``rule`` and ``message``.
     """
@@ -54,7 +54,7 @@ class Event:
 
     @property
     def id(self) -> str:
-        """The same whenever and wherever the event is derived: receivers drop what they know by it."""
+        """Derived from the event, and so the same each time it is sent: receivers drop duplicates by it."""
         refused = (
             self.seal if self.change == REFUSED else None
         )  # of a publication only the served one's is known
@@ -63,7 +63,7 @@ class Event:
 
 
 def derive(pointers: Iterable[Pointer], refusals: Mapping[str, Mapping[str, Any]]) -> list[Event]:
-    """Return every event that is remembered, oldest first.
+    """Return every event that pointers and refusals remember, oldest first.
 
     Parameters
     ----------
@@ -72,7 +72,7 @@ def derive(pointers: Iterable[Pointer], refusals: Mapping[str, Mapping[str, Any]
     refusals
         Digest of a ``seal.json`` -> what is remembered of its refusal.
     """
-    found = [
+    events = [
         Event(
             at=change.at.isoformat().replace("+00:00", "Z"),
             change=change.change,
@@ -84,11 +84,11 @@ def derive(pointers: Iterable[Pointer], refusals: Mapping[str, Mapping[str, Any]
         for pointer in pointers
         for change in changes_of(pointer)
     ]
-    found += [
+    events += [
         Event(entry["refused_at"], REFUSED, entry.get("alpha_id"), seal=mark, violations=entry["violations"])
         for mark, entry in refusals.items()
     ]
-    return sorted(found, key=lambda event: (event.at, event.id))
+    return sorted(events, key=lambda event: (event.at, event.id))
 
 
 def cloud_event(event: Event, root: str) -> dict[str, Any]:
@@ -119,12 +119,12 @@ def cloud_event(event: Event, root: str) -> dict[str, Any]:
 
 
 def lineage_event(event: Event, root: str, checks: Sequence[Mapping[str, Any]] = ()) -> dict[str, Any] | None:
-    """Return an event as a run of the job that builds seals; None for what is not the end of a build.
+    """Return an event as a run of the job that builds seals; None for events that end no build.
 
     Parameters
     ----------
     checks
-        Outcomes of the rules in the manifest of the snapshot: what was not checked asserts nothing.
+        Outcomes of the rules in the manifest of the snapshot; rules that were not checked are left out.
     """
     if event.change == WITHDRAWN or event.seal is None:
         return None

@@ -35,11 +35,11 @@ if TYPE_CHECKING:
     from datasets.storage import Lock, Storage
 
 _DAY: Final = timedelta(days=1)
-"""How long a snapshot is kept at least after it was replaced, unless it is said otherwise."""
+"""How long a snapshot is kept after it was replaced, unless --grace says otherwise."""
 _FORGOTTEN: Final = timedelta(days=1)
 """Age from which a stale lease is removed: its reader is long gone."""
 _DRAFT: Final = timedelta(hours=1)
-"""Age from which a draft is removed: nobody is at work on it any more."""
+"""Age from which a draft is removed: its writer is gone."""
 _PREFIX: Final = "alpha_id="
 
 
@@ -73,7 +73,7 @@ def gc(
     and no reader's lease covers it. Killed at any moment it leaves everything that is served whole, and the next
     run finishes.
 
-    What stays is counted by its reason; of each ALPHA that is named, and with --dry-run, every snapshot is shown with it.
+    Snapshots that stay are counted by reason; for each ALPHA that is named, and with --dry-run, every snapshot is listed.
 
     Exit code: 0, 9 when the root holds no such ALPHA, 4 when a pointer or a lease cannot be read (nothing of that alpha is removed), 5 when the store
     is away or another gc is at work.
@@ -92,15 +92,15 @@ def gc(
         decisions, broken = _run(storage, alphas or there, policy, None)
     else:
         with storage.lock("gc", f"{socket.gethostname()}-{os.getpid()}") as lock:
-            # First of all: on a full disk the pointers below can only be written once there is some room.
+            # First, for on a full disk the pointers below can only be written once there is some room.
             _tidy(storage)
             decisions, broken = _run(storage, alphas or there, policy, lock)
             lock.renew()
             rebuild(storage)
     gone = [
         (alpha, decision)
-        for alpha, found in decisions.items()
-        for decision in found
+        for alpha, each in decisions.items()
+        for decision in each
         if decision.kept_because is None
     ]
     freed = sum(decision.stored.bytes for _, decision in gone)
@@ -110,15 +110,13 @@ def gc(
                 "dry_run": dry_run,
                 "removed_snapshots": len(gone),
                 "removed_bytes": freed,
-                "alphas": {
-                    alpha: [_row(decision) for decision in found] for alpha, found in decisions.items()
-                },
+                "alphas": {alpha: [_row(decision) for decision in each] for alpha, each in decisions.items()},
                 "unreadable": broken,
             }
         )
     else:
         shown = (
-            [(alpha, each) for alpha, found in decisions.items() for each in found]
+            [(alpha, decision) for alpha, each in decisions.items() for decision in each]
             if alphas or dry_run
             else gone
         )
@@ -127,7 +125,7 @@ def gc(
         verb = "would go" if dry_run else "removed"
         echo(f"{len(gone)} snapshots {verb}, {size_text(freed)}; {len(decisions)} alphas looked at")
         stays = Counter(
-            each.kept_because for found in decisions.values() for each in found if each.kept_because
+            decision.kept_because for each in decisions.values() for decision in each if decision.kept_because
         )
         for reason, count in sorted(stays.items()):
             echo(f"stay: {count} ({_explained(reason, policy)})")
@@ -139,7 +137,7 @@ def gc(
 def _run(
     storage: Storage, names: Sequence[str], policy: Policy, lock: Lock | None
 ) -> tuple[dict[str, tuple[GcDecision, ...]], dict[str, str]]:
-    """Collect alpha by alpha; one whose pointer is broken loses nothing and stops no other."""
+    """Collect alpha by alpha; one with a broken pointer is left alone and stops no other."""
     from datasets.publication.retention import collect
 
     decisions: dict[str, tuple[GcDecision, ...]] = {}
@@ -175,7 +173,7 @@ def _show(decisions: Sequence[tuple[str, GcDecision]], gone: str) -> None:
 
 
 def _explained(reason: str, policy: Policy) -> str:
-    """Say why snapshots stay, with what would let them go."""
+    """Explain why snapshots stay, and what would let them go."""
     from datasets.publication.retention import GRACE, LEASE, NO_POINTER
 
     return {
@@ -191,7 +189,7 @@ def _with_files(storage: Storage) -> list[str]:
 
 
 def _tidy(storage: Storage) -> None:
-    """Remove what dead processes left: builds, folders being removed, drafts, leases of readers long gone."""
+    """Remove what dead processes left: builds, half-removed folders, drafts, leases of readers."""
     from datasets.publication.publish import sweep_dead_builds
 
     now = datetime.now(UTC)

@@ -41,10 +41,10 @@ def check_table(
     expected = {
         column.name: POLARS_TYPES[column.type] for column in table.stored_columns if column.name in columns
     }
-    found = dict(rows.schema)
-    if list(found.items()) != list(expected.items()):
+    stored = dict(rows.schema)
+    if list(stored.items()) != list(expected.items()):
         yield Fault(
-            path, "columns", f"holds the columns {_shown(found)} where {_shown(expected)} are declared"
+            path, "columns", f"holds the columns {_shown(stored)} where {_shown(expected)} are declared"
         )
         return
     if rows.height != entry.rows:
@@ -77,13 +77,13 @@ def _values(path: str, table: Table, rows: pl.DataFrame) -> Iterator[Fault]:
             yield Fault(path, "finite", f"has values in {name} that are not finite numbers")
         vocabulary = column.vocabulary
         if vocabulary and {*values.unique().cast(pl.String)} - {None, *vocabulary}:
-            strange = values.drop_nulls().cast(pl.String).is_in(vocabulary).not_().sum()
+            unknown = values.drop_nulls().cast(pl.String).is_in(vocabulary).not_().sum()
             words = ", ".join(vocabulary)
-            yield Fault(path, "vocabulary", f"has {strange} values in {name} that are none of {words}")
+            yield Fault(path, "vocabulary", f"has {unknown} values in {name} that are none of {words}")
 
 
 def plainly_finite(values: pl.Series) -> bool:
-    """Whether all figures of a column are finite; False where that is not plain, of which the sum may be an overflow."""
+    """Whether the sum of a column shows that all its values are finite; False also where the sum overflows."""
     return not values.dtype.is_float() or math.isfinite(values.sum())
 
 

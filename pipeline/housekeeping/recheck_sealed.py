@@ -30,7 +30,7 @@ def sealed_tables(frames: Frames) -> dict[str, pl.DataFrame]:
     dict
         Kind -> its sealed columns that were published. Fills stand in the order the engine sealed them.
     """
-    found = {}
+    sealed = {}
     for kind, table in SEALED_TABLES.items():
         if table.partition:
             books = sorted((book for dataset, book in frames if dataset == kind and book), key=book_order)
@@ -42,8 +42,8 @@ def sealed_tables(frames: Frames) -> dict[str, pl.DataFrame]:
         rows = pl.concat(parts).rename(RENAMED.get(kind, {}), strict=False)
         if "fill_order" in rows.columns:
             rows = rows.sort("book", "fill_order", maintain_order=True)
-        found[kind] = rows.select(c.name for c in table.sealed_columns if c.name in rows.columns)
-    return found
+        sealed[kind] = rows.select(c.name for c in table.sealed_columns if c.name in rows.columns)
+    return sealed
 
 
 def broken_rules(
@@ -59,7 +59,7 @@ def broken_rules(
     sealed, equity_basis
         As published.
     known
-        Ids of the rules that its builder applied: a later one says nothing of it.
+        Ids of the rules that its builder applied; later rules are left out.
     reconciliation
         As the manifest has it: what the seal declared.
 

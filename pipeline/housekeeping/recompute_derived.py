@@ -73,12 +73,12 @@ def _by_book(sealed: Mapping[str, pl.DataFrame], equity_basis: float) -> Iterato
 
 
 def differences(published: pl.DataFrame, again: pl.DataFrame, equity_basis: float) -> Iterator[str]:
-    """Say in which columns published rows are not what they must be. Pure.
+    """Describe the columns in which published rows differ from recomputed ones. Pure.
 
     Parameters
     ----------
     published, again
-        As found, and as computed again; floats are compared as the rules do, everything else exactly.
+        As stored, and as computed again; floats are compared as the rules do, everything else exactly.
     """
     if published.height != again.height:
         yield f"has {published.height} rows where {again.height} follow from the run"
@@ -104,8 +104,8 @@ def differences(published: pl.DataFrame, again: pl.DataFrame, equity_basis: floa
 
 
 def _same(a: pl.Series, b: pl.Series) -> bool:
-    """Return whether two columns are so plainly the same that they need not be compared closely."""
-    # No figure but a finite one is the same as itself.
+    """Return whether two columns are equal and finite, so that they need not be compared closely."""
+    # NaN does not equal itself.
     return a.dtype == b.dtype and a.equals(b) and plainly_finite(a)
 
 

@@ -101,9 +101,9 @@ def _rules(address: str, alpha_id: str, tables: Tables) -> Report:
         if missing:
             skipped.append(NotChecked(rule.id, f"the run sealed no {', '.join(missing)}"))
             continue
-        found, share = rule.apply(tables)
-        if found is not None:
-            (warnings if rule.warns else violations).append(found)
+        violation, share = rule.apply(tables)
+        if violation is not None:
+            (warnings if rule.warns else violations).append(violation)
         if share is not None:
             coverage[rule.id] = share
             skipped += [NotChecked(rule.id, share.reason)] if share.reason else []

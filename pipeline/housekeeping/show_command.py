@@ -111,14 +111,14 @@ def _show_files(console: Screen, manifest: Manifest) -> None:
 
 def _manifests(storage: Storage, alpha: str, stored: tuple[StoredSnapshot, ...]) -> dict[str, Manifest]:
     paths = {f"{snapshot_path(alpha, one.snapshot)}/{MANIFEST}": one.snapshot for one in stored}
-    found = {}
+    manifests = {}
     for path, data in storage.read_many(list(paths)).items():
         try:
             if data is not None:
-                found[paths[path]] = Manifest.decode(data, path)
+                manifests[paths[path]] = Manifest.decode(data, path)
         except SnapshotCorrupt:
             continue  # shown as unfinished; verify says what is wrong with a served one
-    return found
+    return manifests
 
 
 def _row(one: StoredSnapshot, pointer: Pointer | None, manifest: Manifest | None) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Everything that can be said of a served snapshot without its seal."""
+"""Verification of a served snapshot without its seal: digests, declarations, rules, derived figures."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class Verdict:
     files, bytes
         What was read again.
     faults
-        What is wrong; empty when nothing is.
+        What is wrong; empty when all is intact.
     other_declarations
         Whether it was built with other declarations than this program's: then only digests were compared.
     """
@@ -73,7 +73,7 @@ def verify(storage: Storage, alpha_id: str, *, quick: bool = False) -> Verdict:
     Returns
     -------
     Verdict
-        Every fault that was found, not only the first. What depends on a file that is not intact is not looked at.
+        All faults, not only the first. What depends on a damaged file is not checked.
 
     Raises
     ------
@@ -101,7 +101,7 @@ def verify(storage: Storage, alpha_id: str, *, quick: bool = False) -> Verdict:
 
 
 class _Verification:
-    """One snapshot's files while they are looked at; tables stay until the rules across them were applied."""
+    """Verification of one snapshot; its tables stay in memory until the rules across them were applied."""
 
     def __init__(
         self, storage: Storage, pointer: Pointer, manifest: Manifest, verdict: Verdict, *, quick: bool
@@ -116,12 +116,12 @@ class _Verification:
         self._figures: dict[str, object] = {}
 
     def run(self) -> None:
-        """Read every file once, then look at the tables together."""
+        """Read every file once, then check the tables together."""
         faults = self._verdict.faults
         faults += check_files(
-            self._storage, self._manifest, self._pointer.alpha_id, self._pointer.snapshot, self._take
+            self._storage, self._manifest, self._pointer.alpha_id, self._pointer.snapshot, self._add_file
         )
-        faults += self._remembered()
+        faults += self._sealed_weeks()
         if self._quick or faults:
             return
         sealed = sealed_tables(self._frames)
@@ -148,8 +148,8 @@ class _Verification:
     def _research(self) -> Iterator[Fault]:
         """Compare the research figures with those that follow from the published rows."""
         again = {
-            figures_path(family): found
-            for family, found in research.of_frames(self._frames, self._manifest.kinds).items()
+            figures_path(family): document
+            for family, document in research.of_frames(self._frames, self._manifest.kinds).items()
         }
         for path in sorted(again.keys() | self._figures.keys()):
             if not same_figures(self._figures.get(path), again.get(path)):
@@ -157,8 +157,8 @@ class _Verification:
                     f"{self._folder}/{path}", "derived", "has figures that do not follow from the run"
                 )
 
-    def _remembered(self) -> list[Fault]:
-        """Return what is wrong with what later seals of the alpha will be compared with."""
+    def _sealed_weeks(self) -> list[Fault]:
+        """Check the record of sealed weeks, with which later seals of the alpha are compared."""
         if not self._manifest.weekly_digests:
             return []
         path = sealed_weeks_path(self._manifest.alpha_id)
@@ -175,7 +175,7 @@ class _Verification:
         return [Fault(path, "history", "does not know the seal that is served")]
 
     def _digests(self) -> list[Fault]:
-        """Return whether the digests of the weeks are not those of the published rows."""
+        """Check that the digests of the weeks are those of the published rows."""
         frames, digests = self._frames, self._manifest.weekly_digests
         rebalances = frames.get(("rebalances", None))
         if not digests or rebalances is None:
@@ -190,7 +190,7 @@ class _Verification:
         path = f"{self._folder}/{MANIFEST}"
         return [Fault(path, "derived", "has digests of weeks that are not those of the published rows")]
 
-    def _take(self, entry: FileEntry, data: bytes) -> None:
+    def _add_file(self, entry: FileEntry, data: bytes) -> None:
         self._verdict.files += 1
         self._verdict.bytes += len(data)
         if self._quick:
@@ -211,7 +211,7 @@ class _Verification:
     def _document(self, path: str, entry: FileEntry, data: bytes) -> None:
         faults = self._verdict.faults
         if entry.path == PROBE:
-            return  # a sample of what is there, of which the digest says enough
+            return  # a sample of the rows, for which the digest is enough
         if entry.path.startswith(f"{FIGURES}/"):
             self._figures[entry.path] = orjson.loads(data)
             return

@@ -90,7 +90,7 @@ def correlate_with_earlier_score(
     """
     code, earlier = panel.codes(outcome), panel.codes("score")
     known, scored = ~np.isnan(panel.columns[outcome]), ~np.isnan(panel.columns["score"])
-    found = {delay: np.full(panel.clock.height, np.nan) for delay in delays}
+    correlations = {delay: np.full(panel.clock.height, np.nan) for delay in delays}
     for weeks, rows in panel.blocks():
         every = rows.start + np.flatnonzero(known[rows])
         for delay in delays:
@@ -98,10 +98,10 @@ def correlate_with_earlier_score(
             both = scored[before]
             now, before = every[place[both]], before[both]
             week = panel.week_index[now] - weeks.start
-            found[delay][weeks], _ = spearman_by_group(
+            correlations[delay][weeks], _ = spearman_by_group(
                 code[now], earlier[before], week, weeks.stop - weeks.start
             )
-    return found
+    return correlations
 
 
 def delayed_ic(rebalances: pl.DataFrame, decisions: pl.DataFrame) -> Floats:

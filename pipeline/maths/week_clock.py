@@ -70,15 +70,15 @@ class WeeklyPanel:
     _codes: dict[str, Integers] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def codes(self, column: str) -> Integers:
-        """Return :func:`pipeline.maths.ordering.order_codes` of a column by week, found once; 0 where it is null."""
+        """Return :func:`pipeline.maths.ordering.order_codes` of a column by week, computed once; 0 where it is null."""
         if column not in self._codes:
             values = self.columns[column]
-            found = np.zeros(values.size, np.int64)
+            codes = np.zeros(values.size, np.int64)
             for weeks, rows in self.blocks():
                 known = rows.start + np.flatnonzero(~np.isnan(values[rows]))
                 # There are fewer codes than rows, so that those of a block end before those of the next.
-                found[known] = rows.start + order_codes(values[known], self.week_index[known] - weeks.start)
-            self._codes[column] = found
+                codes[known] = rows.start + order_codes(values[known], self.week_index[known] - weeks.start)
+            self._codes[column] = codes
         return self._codes[column]
 
     def blocks(self) -> Iterator[tuple[slice, slice]]:
@@ -143,10 +143,10 @@ class WeeklyPanel:
             partner = table[wanted[position]]
             there = partner >= 0
             return position[there], partner[there]
-        found = np.searchsorted(self.key, wanted)
-        found[found == self.key.size] = 0
-        position = np.flatnonzero(self.key[found] == wanted)
-        return position, found[position]
+        candidate = np.searchsorted(self.key, wanted)
+        candidate[candidate == self.key.size] = 0
+        position = np.flatnonzero(self.key[candidate] == wanted)
+        return position, candidate[position]
 
     def weekly(self, figures: Mapping[str, Floats]) -> pl.DataFrame:
         """Put figures by week beside their ``date``; NaN becomes null."""

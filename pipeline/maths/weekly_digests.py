@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from hashlib import _Hash
 
 SIGNIFICANT_BITS: Final = 20
-"""Binary digits of a value that are digested; a change below one part in a million is taken for none."""
+"""Binary digits of a value that are digested; a change below one part in a million counts as no change."""
 _HALF: Final = np.uint64(1) << np.uint64(np.finfo(np.float64).nmant - SIGNIFICANT_BITS)
 """Half of the last digit that is kept."""
 _KEPT: Final = ~(_HALF * np.uint64(2) - np.uint64(1))
@@ -55,10 +55,10 @@ def rounded(values: Floats) -> Floats:
     words = (values + 0.0).view(np.uint64)  # -0.0 + 0.0 is 0.0
     words += _HALF
     words &= _KEPT
-    found = words.view(np.float64)
-    found += 0.0  # a negative subnormal number rounds to -0.0
+    values = words.view(np.float64)
+    values += 0.0  # a negative subnormal number rounds to -0.0
     words[np.isnan(values)] = _NAN
-    return found
+    return values
 
 
 def digest_decisions(decisions: pl.DataFrame | None) -> dict[date, WeekDigests]:

@@ -1,4 +1,4 @@
-"""All rules on one seal: everything that can be checked is, and is reported together."""
+"""Apply all rules to one seal; everything that can be checked is checked and reported together."""
 
 from __future__ import annotations
 
@@ -64,27 +64,27 @@ _FEW_BYTES: Final = 4 * 2**20
 
 @dataclass(slots=True)
 class _Check:
-    """What is known of one seal so far."""
+    """State of the check of one seal."""
 
     seal: Seal
     on_step: Callable[[str], None]
     in_parts: bool = False
-    """Whether large tables are looked at without their rows."""
+    """Whether the rows of large tables are checked part by part."""
     violations: list[Violation] = field(default_factory=list)
     warnings: list[Violation] = field(default_factory=list)
     not_checked: list[NotChecked] = field(default_factory=list)
     unusable: dict[str, str] = field(default_factory=dict)
-    """Kind -> why its rows are not looked at."""
+    """Kind -> why its rows are not checked."""
     sealed_by: str | None = None
     """The team whose key signed the seal, where that is required."""
     void: dict[str, dict[str, str]] = field(default_factory=dict)
-    """Kind -> column -> the rule after which its values mean nothing."""
+    """Kind -> column -> the rule that makes its values unusable."""
     frames: dict[str, pl.DataFrame] = field(default_factory=dict)
     counts: dict[str, int] = field(default_factory=dict)
     coverage: dict[str, Coverage] = field(default_factory=dict)
 
     def note(self, violation: Violation | None) -> bool:
-        """Keep what a rule found, under the path the file really has; return whether it was broken."""
+        """Keep a violation under the sealed path of its file; return whether there is one."""
         if violation is None:
             return False
         kind = "metrics" if violation.kind == METRICS.name else violation.kind
@@ -98,13 +98,13 @@ class _Check:
         return True
 
     def cover(self, rule: Rule[Any], coverage: Coverage) -> None:
-        """Keep how many of its rows a rule could compare."""
+        """Keep the share of its rows that a rule could compare."""
         self.coverage[rule.id] = coverage
         if coverage.reason is not None:
             self.skip(rule, coverage.reason)
 
     def by_parts(self, kind: str) -> bool:
-        """Return whether the rows of a kind are looked at part by part."""
+        """Return whether the rows of a kind are checked part by part."""
         return self.in_parts and kind in LARGE_KINDS
 
     def skip(self, rule: Rule[Any], reason: str) -> None:
@@ -130,7 +130,7 @@ def check(
         Whether the run's own figures are recomputed where every rule holds. A build does that later, from the
         weekly figures it publishes.
     keys
-        Of teams, of which one must have signed the seal; None where nobody has to.
+        Keys of teams, one of which must have signed the seal; None where no signature is required.
 
     Returns
     -------
@@ -142,7 +142,7 @@ def check(
     Raises
     ------
     StorageUnavailable
-        When the store stops answering; nothing is then known of the seal.
+        When the store stops answering; the seal is then unchecked.
     """
     step = on_step or (lambda _: None)
     if seal.in_parts:
@@ -177,7 +177,7 @@ def check(
 def _check_in_parts(
     seal: Seal, on_step: Callable[[str], None], *, figures: bool, keys: TeamKeys | None
 ) -> Report:
-    """Check a seal without having its large tables in memory; Undecided when it is not found to keep every rule."""
+    """Check a seal without having its large tables in memory; Undecided unless every rule is shown to hold."""
     state = _begun(seal, on_step, keys, in_parts=True)
     tables = Tables(state.frames, seal.equity_basis, seal.declared)
     small = {kind: frame for kind, frame in state.frames.items() if kind not in LARGE_KINDS}
@@ -210,8 +210,8 @@ def _begun(
             state.sealed_by = seal.signed_by(keys)
         except Unsigned as error:
             state.note(seal_signature(str(error)))
-    strange = tuple(kind for kind in seal.kinds if kind not in KINDS)
-    state.note(seal_unknown(seal.unknown_keys, strange))
+    unknown = tuple(kind for kind in seal.kinds if kind not in KINDS)
+    state.note(seal_unknown(seal.unknown_keys, unknown))
     times = {"started_at": seal.started_at, "sealed_at": seal.sealed_at}
     state.note(seal_clock(times, datetime.now(UTC)))
     _read_files(state)
@@ -290,7 +290,7 @@ def judge(
 
 
 def _read_files(state: _Check) -> None:
-    """Read, hash and decode every file, side by side; what is found is noted in one order."""
+    """Read, hash and decode every file, several at a time; violations are noted in one order."""
     seal = state.seal
     safe = []
     for kind in seal.kinds:
@@ -328,7 +328,7 @@ def _decode(state: _Check, kind: str) -> None:
     if kind in TABLE_KINDS:
         facts = seal.files(kind)
         decoded = seal.part(kind, range(0)) if state.by_parts(kind) else seal.decode(kind)
-        state.note(seal_digest(kind, [replace(fact, found_rows=decoded.rows) for fact in facts]))
+        state.note(seal_digest(kind, [replace(fact, actual_rows=decoded.rows) for fact in facts]))
         state.note(table_columns(kind, decoded.rows or 0, decoded.problems))
         state.note(table_extra(kind, decoded.extra))
         if decoded.rows is None:
@@ -347,7 +347,7 @@ def _decode(state: _Check, kind: str) -> None:
 
 
 def _check_description(state: _Check) -> None:
-    """Apply the rules on the written description: each takes what the one before it found lawful for granted."""
+    """Apply the rules on the written description, each only where those before it hold."""
     document = state.seal.described()
     if isinstance(document, NotJson):
         state.note(description_object(document))
@@ -368,7 +368,7 @@ _Outcome = Callable[[], tuple[Violation | None, Coverage | None]]
 
 
 def _note_all(state: _Check, begun: list[tuple[Rule[Any], _Outcome]]) -> None:
-    """Keep what rules find, in their order; they are pure, so they may run side by side."""
+    """Keep the outcomes of rules in their order; rules are pure, so they may run side by side."""
     for rule, outcome in begun:
         state.on_step(rule.id)
         with contained(f"the rule {rule.id}"):
@@ -379,7 +379,7 @@ def _note_all(state: _Check, begun: list[tuple[Rule[Any], _Outcome]]) -> None:
 
 
 def _tables_of(state: _Check, rule: Rule[Any]) -> Iterator[str]:
-    """Yield the tables a rule is applied to, and note of which columns it can say nothing."""
+    """Yield the tables a rule is applied to; note the columns it cannot check."""
     for kind in (*TABLE_KINDS, METRICS.name):
         if kind in state.unusable:
             state.skip(rule, f"{kind} {state.unusable[kind]}")
@@ -392,10 +392,7 @@ def _tables_of(state: _Check, rule: Rule[Any]) -> Iterator[str]:
 
 
 def _applies(state: _Check, rule: Rule[Any], tables: Tables, doubled: set[str]) -> bool:
-    """Return whether a rule over several tables can be applied, and note what it cannot see.
-
-    A table that a complete run may lack is not missed.
-    """
+    """Return whether a rule over several tables can be applied; note what it cannot check, optional tables aside."""
     if any(x in OPTIONAL_KINDS and not tables.has(x) and x not in state.unusable for x in rule.needs):
         return False
     missing = list(_missing(state, rule, tables, doubled))
@@ -412,7 +409,7 @@ def _applies(state: _Check, rule: Rule[Any], tables: Tables, doubled: set[str]) 
 
 
 def _missing(state: _Check, rule: Rule[Any], tables: Tables, doubled: set[str]) -> Iterator[str]:
-    """Say what a rule cannot do without and has not got."""
+    """Yield what a rule needs and the seal does not have."""
     for kind, columns in rule.needs.items():
         lost = {column: id_ for column, id_ in state.void.get(kind, {}).items() if column in columns}
         if not tables.has(kind):

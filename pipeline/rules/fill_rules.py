@@ -38,7 +38,7 @@ def positions_fills(tables: Tables) -> Finding | None:
     grid = tables.alignment
     quantity, filled = grid.column("positions", "quantity"), grid.column("trades", "quantity")
     adjusted = _optional(tables, _QUANTITY)
-    found: list[Gaps] = []
+    parts: list[Gaps] = []
     for block in grid.blocks():
         before = block.spread("positions", quantity, before=True)
         actual = block.spread("positions", quantity)
@@ -50,9 +50,9 @@ def positions_fills(tables: Tables) -> Finding | None:
         if wrong.any():
             wrong &= differing(expected, actual, 0.0, block.spread(grid.fills(), abs(filled)))
         gaps = gaps_in(block, wrong, expected, actual, quantity_before=before, filled=bought)
-        found += [gaps] if gaps is not None else []
+        parts += [gaps] if gaps is not None else []
     return _cells_finding(
-        tables, "positions", joined(found), "quantity is not the quantity before plus the fills"
+        tables, "positions", joined(parts), "quantity is not the quantity before plus the fills"
     )
 
 
@@ -76,7 +76,7 @@ def pnl_market(tables: Tables) -> Finding | None:
     grid = tables.alignment
     notional, paid = grid.column("positions", "signed_notional"), _paid(tables)
     pnl, cash = grid.column("pnl", "market_pnl"), _optional(tables, _CASH)
-    found: list[Gaps] = []
+    parts: list[Gaps] = []
     for block in grid.blocks():
         before = block.spread("positions", notional, before=True)
         after = block.spread("positions", notional)
@@ -89,8 +89,8 @@ def pnl_market(tables: Tables) -> Finding | None:
         gaps = gaps_in(
             block, wrong, expected, actual, notional_before=before, notional=after, paid_at_mid=bought
         )
-        found += [gaps] if gaps is not None else []
-    return _cells_finding(tables, "pnl", joined(found), "market_pnl is not what positions and fills come to")
+        parts += [gaps] if gaps is not None else []
+    return _cells_finding(tables, "pnl", joined(parts), "market_pnl is not what positions and fills come to")
 
 
 @rule(
@@ -108,13 +108,13 @@ def pnl_execution_cost(tables: Tables) -> Finding | None:
     """Report name-days whose cost is not that of their fills."""
     grid = tables.alignment
     cost, pnl = grid.column("trades", "execution_cost"), grid.column("pnl", "execution_cost")
-    found: list[Gaps] = []
+    parts: list[Gaps] = []
     for block in grid.blocks():
         expected, actual = -block.spread(grid.fills(), cost), block.spread("pnl", pnl)
         wrong = differing(expected, actual, ABSOLUTE * tables.equity_basis)
         gaps = gaps_in(block, wrong, expected, actual)
-        found += [gaps] if gaps is not None else []
-    return _cells_finding(tables, "pnl", joined(found), "execution_cost is not that of the day's fills")
+        parts += [gaps] if gaps is not None else []
+    return _cells_finding(tables, "pnl", joined(parts), "execution_cost is not that of the day's fills")
 
 
 @rule(
@@ -136,7 +136,7 @@ def pnl_borrow(tables: Tables) -> Finding | None:
     quantity, borrow = grid.column("positions", "quantity"), grid.column("pnl", "borrow_cashflow")
     selling = tables.has("trades", *_FILL, "quantity")
     sold = grid.column("trades", "quantity").clip(max=0.0) if selling else None
-    found: list[Gaps] = []
+    parts: list[Gaps] = []
     for block in grid.blocks():
         actual = block.spread("pnl", borrow)
         after = block.spread("positions", quantity)
@@ -146,9 +146,9 @@ def pnl_borrow(tables: Tables) -> Finding | None:
         if sold is not None and wrong.any():
             wrong &= block.spread("trades", sold) >= 0
         gaps = gaps_in(block, wrong, np.zeros_like(actual), actual, quantity=after)
-        found += [gaps] if gaps is not None else []
+        parts += [gaps] if gaps is not None else []
     return _cells_finding(
-        tables, "pnl", joined(found), "borrow_cashflow is charged to a name that is not short"
+        tables, "pnl", joined(parts), "borrow_cashflow is charged to a name that is not short"
     )
 
 

@@ -82,5 +82,5 @@ def broken_rows(
 def joined_findings(
     kind: str, rows: int, examples: Sequence[Mapping[str, Any]], reasons: Sequence[str]
 ) -> Finding | None:
-    """Report what several checks of one rule found; None when there are no reasons."""
+    """Report the findings of several checks of one rule together; None when there are none."""
     return Finding(kind, rows, limited(examples), "; ".join(reasons)) if reasons else None

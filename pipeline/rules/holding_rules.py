@@ -104,11 +104,11 @@ def pnl_total(tables: Tables) -> Finding | None:
 def _totals(tables: Tables, kind: str, columns: dict[str, str]) -> Finding | None:
     """Compare the sums by session of a kind with the portfolio, both ways."""
     grid = tables.alignment
-    strange = grid.unknown_sessions(kind)
+    unknown = grid.unknown_sessions(kind)
     examples: list[Mapping[str, Any]] = [
-        {**row, "fault": "the portfolio has no such session"} for row in pick_examples(strange, SESSION)
+        {**row, "fault": "the portfolio has no such session"} for row in pick_examples(unknown, SESSION)
     ]
-    reasons = [f"{strange.height} sessions are not in the portfolio"] if strange.height else []
+    reasons = [f"{unknown.height} sessions are not in the portfolio"] if unknown.height else []
     broken = np.zeros(grid.sessions.height, np.bool_)
     for name, column in columns.items():
         actual, expected = grid.session_sums(kind, name), grid.ledger(column)
@@ -120,4 +120,4 @@ def _totals(tables: Tables, kind: str, columns: dict[str, str]) -> Finding | Non
                 column=pl.lit(name), expected=expected[wrong], actual=actual[wrong]
             )
             examples.extend(pick_examples(shown, (*SESSION, "column", "expected", "actual")))
-    return joined_findings(kind, strange.height + int(broken.sum()), examples, reasons)
+    return joined_findings(kind, unknown.height + int(broken.sum()), examples, reasons)

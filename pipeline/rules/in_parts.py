@@ -1,4 +1,4 @@
-"""The rules on a run too large for the memory: part by part, each with what is carried into it.
+"""The rules on a run too large for memory: part by part, each with the session before it.
 
 This path only establishes that every rule holds. Where a rule that refuses is broken, or is undecided
 from parts alone, the run is checked at once in memory: both paths produce identical reports.
@@ -29,7 +29,7 @@ PART_ROWS: Final = 1_500_000
 """Rows of all tables together in a part: about 200 MB, with what is computed of them."""
 
 _GAP_ROWS: Final = 100_000
-"""Rows that are not wanted between two that are, and are decoded with them."""
+"""Longest gap between wanted rows that is decoded with them."""
 _ORDER: Final = {"decisions": ("date",), "positions": SESSION, "pnl": SESSION, "trades": FILLS}
 """Table -> what its rows are grouped by."""
 
@@ -39,15 +39,15 @@ BY_SESSION: Final = frozenset({
     "portfolio.cash_flow", "portfolio.execution_cost", "portfolio.exposure", "portfolio.turnover_notional",
     "portfolio.turnover",
 })  # fmt: skip
-"""Rules that look at one session of a book, and at what the one before it left."""
+"""Rules on one session of a book and on the holdings of the one before."""
 BY_WEEK: Final = frozenset({
     "decisions.week", "decisions.untradeable", "decisions.pending", "decisions.long_only", "decisions.rank",
     "decisions.rank_order", "decisions.target", "decisions.fill_at", "decisions.forward_return",
     "decisions.sides",
 })  # fmt: skip
-"""Rules that look at one week, and at the fills and holdings that follow from it."""
+"""Rules on one week and on the fills and holdings that follow from it."""
 BY_DAY: Final = frozenset({"trades.one_price", "positions.one_price"})
-"""Rules that look at one day of all books."""
+"""Rules on one day of all books."""
 
 _OF_WEEKS: Final = {
     "trades": (*FILLS, "symbol", "phase", "quantity", "mid_price"),
@@ -68,12 +68,12 @@ _OF_DAYS: Final = {
 
 
 class Undecided(Exception):
-    """Whether the run keeps its rules cannot be decided from parts, or it does not keep them: it is checked whole."""
+    """A rule is broken, or cannot be decided from parts: the run is checked at once in memory."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Index:
-    """Where the groups of rows of a table are, and which part of the run each belongs to."""
+    """Groups of rows of a table, and the session or week of each."""
 
     runs: Runs
     unit: Codes
@@ -81,14 +81,14 @@ class _Index:
 
     def rows(self, units: Codes) -> list[range]:
         """Return the rows of some sessions or weeks, as few ranges as possible, in the order of the table."""
-        taken = np.flatnonzero(np.isin(self.unit, units))
-        if not taken.size:
+        groups = np.flatnonzero(np.isin(self.unit, units))
+        if not groups.size:
             return []
-        first, last = self.runs.starts[taken], self.runs.starts[taken] + self.runs.lengths[taken]
+        first, last = self.runs.starts[groups], self.runs.starts[groups] + self.runs.lengths[groups]
         breaks = np.flatnonzero(first[1:] != last[:-1])
         begins, ends = (
             first[np.concatenate([[0], breaks + 1])],
-            last[np.concatenate([breaks, [taken.size - 1]])],
+            last[np.concatenate([breaks, [groups.size - 1]])],
         )
         return [range(int(a), int(b)) for a, b in zip(begins, ends, strict=True)]
 
@@ -103,7 +103,7 @@ def apply_in_parts(
     seal
         Read in parts.
     small
-        Its other tables, whole.
+        Its other tables.
     rules
         Of the levels of a table and of a run; those that cannot be applied are left out already.
 
@@ -122,13 +122,13 @@ def apply_in_parts(
     for kind in large:
         _require(_by_rows(seal, kind, [rule for rule in rules if rule.level is Level.TABLE]))
     run = {rule.id: rule for rule in rules if rule.level is Level.RUN}
-    whole = [rule for rule in run.values() if not set(rule.kinds) & set(LARGE_KINDS)]
-    for rule in whole:
-        found = rule(Tables(small, seal.equity_basis, seal.declared))
-        if found is not None:
+    in_memory = [rule for rule in run.values() if not set(rule.kinds) & set(LARGE_KINDS)]
+    for rule in in_memory:
+        violation = rule(Tables(small, seal.equity_basis, seal.declared))
+        if violation is not None:
             _require([rule.warns])
-            warnings.append(found)
-    if {rule.id for rule in run.values()} - {rule.id for rule in whole} - BY_SESSION - BY_WEEK - BY_DAY:
+            warnings.append(violation)
+    if {rule.id for rule in run.values()} - {rule.id for rule in in_memory} - BY_SESSION - BY_WEEK - BY_DAY:
         raise Undecided
     warning, coverage = _Parts(seal, small, large).require(run)
     for rule in warning:
@@ -137,15 +137,15 @@ def apply_in_parts(
 
 
 def _of_columns(seal: Seal, rule: Rule[Any]) -> Iterator[Violation]:
-    """Apply a rule that warns to whole columns of the one table that it reads."""
+    """Apply a rule that warns to in_memory columns of the one table that it reads."""
     kinds = set(rule.kinds)
     _require([len(kinds) == 1])
     (kind,) = kinds
     columns = (*TABLES[kind].key, *rule.needs.get(kind, ()), *rule.uses.get(kind, ()))
     frame = _frame(seal, kind, [range(seal.decode_height(kind))], columns)
-    found = rule(Tables({kind: frame}, seal.equity_basis, seal.declared))
-    if found is not None:
-        yield found
+    violation = rule(Tables({kind: frame}, seal.equity_basis, seal.declared))
+    if violation is not None:
+        yield violation
 
 
 def _by_rows(seal: Seal, kind: str, rules: list[Rule[Any]]) -> Iterator[bool]:
@@ -175,11 +175,11 @@ def _cut(height: int, size: int) -> Iterator[range]:
 
 def _frame(seal: Seal, kind: str, rows: list[range], columns: tuple[str, ...] | None = None) -> pl.DataFrame:
     parts = []
-    for some, taken in _spans(rows):
+    for some, places in _spans(rows):
         decoded = seal.part(kind, some, columns)
-        if any(problem.found != "absent" for problem in decoded.problems):
+        if any(problem.stored != "absent" for problem in decoded.problems):
             raise Undecided
-        parts.append(decoded.frame if taken is None else decoded.frame[taken])
+        parts.append(decoded.frame if places is None else decoded.frame[places])
     return pl.concat(parts) if len(parts) > 1 else parts[0]
 
 
@@ -195,14 +195,14 @@ def _spans(rows: list[range]) -> Iterator[tuple[range, Codes | None]]:
 
 
 def _span(rows: list[range]) -> tuple[range, Codes | None]:
-    whole = range(rows[0].start, rows[-1].stop)
-    return whole, None if len(rows) == 1 else np.concatenate(
+    span = range(rows[0].start, rows[-1].stop)
+    return span, None if len(rows) == 1 else np.concatenate(
         [np.arange(r.start, r.stop) for r in rows]
-    ) - whole.start
+    ) - span.start
 
 
 class _Parts:
-    """The sessions and weeks of a run, and where their rows are."""
+    """The sessions and weeks of a run, and their rows."""
 
     def __init__(self, seal: Seal, small: Mapping[str, pl.DataFrame], large: list[str]) -> None:
         if "portfolio" not in small or "rebalances" not in small:
@@ -222,24 +222,26 @@ class _Parts:
             The rules that warn, and what share of their rows rules compared, by rule.
         """
         fitting: set[str] | None = None
-        whole = True
+        only_whole_shares = True
         for first, last in self._session_parts():
             tables = self._of_sessions(first, last)
             for id_ in sorted(BY_SESSION & set(rules)):
                 if id_ == portfolio_turnover.id:
-                    found = turnover_conventions(tables)
-                    fitting = found if fitting is None else fitting & found
+                    conventions = turnover_conventions(tables)
+                    fitting = conventions if fitting is None else fitting & conventions
                 else:
                     _require([rules[id_](tables) is None])
             if tables.has("positions", "quantity"):
-                whole = whole and whole_shares(tables["positions"]["quantity"].to_numpy())
+                only_whole_shares = only_whole_shares and whole_shares(
+                    tables["positions"]["quantity"].to_numpy()
+                )
         _require([fitting is None or bool(fitting)])
         for tables in self._day_parts() if BY_DAY & set(rules) else ():
             _require(rules[id_](tables) is None for id_ in sorted(BY_DAY & set(rules)))
         warning: dict[str, Rule[Any]] = {}
         coverage: dict[str, Coverage] = {}
         for weeks in self._week_parts():
-            tables = self._of_weeks(weeks, whole=whole)
+            tables = self._of_weeks(weeks, only_whole_shares=only_whole_shares)
             for id_ in sorted((BY_WEEK & set(rules)) - set(warning)):
                 violation, share = rules[id_].apply(tables)
                 if violation is not None:
@@ -250,7 +252,7 @@ class _Parts:
         return list(warning.values()), coverage
 
     def _indexed(self, kind: str) -> _Index:
-        """Find the groups of rows of a table; Undecided where they do not stand as the parts need them."""
+        """Find the groups of rows of a table; Undecided where they are not in the order that parts need."""
         key = _ORDER[kind]
         heads, lengths = [], []
         for rows in list(_cut(self._seal.decode_height(kind), PART_ROWS)) or [range(0)]:
@@ -277,22 +279,22 @@ class _Parts:
                 book=pl.col("book").replace_strict(base, return_dtype=pl.String),
                 date=pl.col("timestamp").dt.date(),
             )
-        found = heads.join(self._sessions, on=SESSION, how="left", maintain_order="left")["session"]
-        if found.null_count():
+        sessions = heads.join(self._sessions, on=SESSION, how="left", maintain_order="left")["session"]
+        if sessions.null_count():
             raise Undecided
-        return found.to_numpy().astype(np.int64)
+        return sessions.to_numpy().astype(np.int64)
 
     def _session_parts(self) -> Iterator[tuple[int, int]]:
         rows = np.zeros(self._sessions.height, np.int64)
         for kind, index in self._index.items():
             if kind != "decisions":
                 np.add.at(rows, index.unit, index.runs.lengths)
-        first = taken = 0
+        first = rows_in_part = 0
         for session, size in enumerate(rows.tolist()):
-            if taken and taken + size > PART_ROWS:
+            if rows_in_part and rows_in_part + size > PART_ROWS:
                 yield first, session
-                first, taken = session, 0
-            taken += size
+                first, rows_in_part = session, 0
+            rows_in_part += size
         if first < rows.size:
             yield first, rows.size
 
@@ -346,7 +348,7 @@ class _Parts:
         for number in np.unique(part):
             yield index.unit[part == number]
 
-    def _of_weeks(self, weeks: Codes, *, whole: bool) -> Tables:
+    def _of_weeks(self, weeks: Codes, *, only_whole_shares: bool) -> Tables:
         """Return the decisions of some weeks, the fills that name them or end them, and all that lies on their days."""
         frames = {"decisions": _frame(self._seal, "decisions", self._index["decisions"].rows(weeks))}
         moments = None
@@ -378,7 +380,7 @@ class _Parts:
                 for kind, columns in wanted.items()
                 if kind in self._index
             }
-        return self._tables(frames, Part(moments=moments, whole_shares=whole))
+        return self._tables(frames, Part(moments=moments, whole_shares=only_whole_shares))
 
     def _tables(self, frames: Mapping[str, pl.DataFrame], part: Part) -> Tables:
         return Tables({**self._small, **frames}, self._seal.equity_basis, self._seal.declared, part)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import textwrap
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import groupby
 from typing import Any
 
@@ -52,14 +52,14 @@ def report_layout(report: Report, *, verbose: bool = False) -> Lines:
     verbose
         Show every figure and every reason, too.
     """
-    found = report.to_dict()
+    document = report.to_dict()
     counts = ", ".join(f"{rows:,} {kind}" for kind, rows in report.counts.items()) or "no table"
     verdict = f"refused: {len(report.violations)} broken" if report.refused else "accepted"
     style = "bold red" if report.refused else "bold green"
     lines = [(f"{report.alpha_id or report.address}  {verdict}  {counts}", 2, style)]
-    lines += violation_lines(found["violations"])
-    lines += violation_lines(found["warnings"], "warning ")
-    lines += [(_printable(line), 2, "yellow") for line in notice_lines(found["notices"])]
+    lines += violation_lines(document["violations"])
+    lines += violation_lines(document["warnings"], "warning ")
+    lines += [(_printable(line), 2, "yellow") for line in notice_lines(document["notices"])]
     lines += figure_lines(report.figures, verbose=verbose)
     lines += [
         (f"{rule}: {share.checked:,} of {share.of:,} rows compared ({share.checked / share.of:.1%})", 2, "")
@@ -87,26 +87,24 @@ def violation_lines(violations: Sequence[Mapping[str, Any]], mark: str = "") -> 
     mark
         What stands before each rule.
     """
-    return list(_violation_lines(violations, mark))
-
-
-def _violation_lines(violations: Sequence[Mapping[str, Any]], mark: str) -> Iterator[tuple[str, int, str]]:
+    lines: list[tuple[str, int, str]] = []
     for violation in violations:
         rows = f"{violation['rows']:,} row{'' if violation['rows'] == 1 else 's'}"
         head = f"{mark}{violation['rule']}: {rows} of {violation['file']}. Fix: {violation['remedy']}"
-        yield _printable(head), 2, "yellow" if mark else "red"
-        yield _printable(f"  {violation['message']}"), 4, ""
+        lines.append((_printable(head), 2, "yellow" if mark else "red"))
+        lines.append((_printable(f"  {violation['message']}"), 4, ""))
         for example in violation["examples"]:
             values = ", ".join(f"{name}={_shown(value)}" for name, value in example.items())
-            yield f"    {values}", 6, "cyan"
+            lines.append((f"    {values}", 6, "cyan"))
+    return lines
 
 
 def notice_lines(notices: Sequence[Mapping[str, Any]]) -> list[str]:
     """Say each notice that is given in a line; `notices` as :meth:`pipeline.notices.NoticeOutcome.to_dict` returns them."""
     return [
-        f"notice {found['notice']}: {found['message']} Threshold: {found['threshold']:.4g}."
-        for found in notices
-        if found["outcome"] == NOTICE
+        f"notice {notice['notice']}: {notice['message']} Threshold: {notice['threshold']:.4g}."
+        for notice in notices
+        if notice["outcome"] == NOTICE
     ]
 
 

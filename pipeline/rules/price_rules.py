@@ -66,7 +66,7 @@ def _other_price(tables: Tables, kind: str, runs: Runs, moments: pl.Series, colu
     width = max(1, symbols.width)
     cells = Cells.of(instants.search_sorted(moments).to_numpy().astype(np.int64), runs.lengths, symbols.codes)
     height = max(1, BLOCK_CELLS // width)
-    found = []
+    suspects = []
     for start in range(0, instants.len(), height):
         rows, instant = cells.within(start, start + height)
         key = (instant - start) * width + cells.symbol[rows]
@@ -77,8 +77,8 @@ def _other_price(tables: Tables, kind: str, runs: Runs, moments: pl.Series, colu
         if wrong.size:
             here, there = here[wrong], there[wrong]
             wrong = wrong[~(np.abs(here - there) <= RELATIVE * np.maximum(here, there))]
-            found.append(wrong + rows.start if isinstance(rows, slice) else rows[wrong])
-    return np.concatenate(found) if found else np.empty(0, np.int64)
+            suspects.append(wrong + rows.start if isinstance(rows, slice) else rows[wrong])
+    return np.concatenate(suspects) if suspects else np.empty(0, np.int64)
 
 
 _NAMED: Final = {"timestamp": "instants", "date": "sessions"}

@@ -212,16 +212,16 @@ def _weekly_instants(tables: Tables, weeks: pl.Series) -> Mapping[str, Codes]:
         .with_columns(entry_at=pl.when(pl.col("at").dt.date() == pl.col("session")).then("at"))
         .with_columns(maturity_at=pl.col("entry_at").shift(-1))
     )
-    found = weeks.to_frame("date").join(calendar, on="date", how="left", maintain_order="left")
+    instants = weeks.to_frame("date").join(calendar, on="date", how="left", maintain_order="left")
     return {
-        name: found[name].to_physical().fill_null(_NEVER).to_numpy().astype(np.int64) for name in _INSTANTS
+        name: instants[name].to_physical().fill_null(_NEVER).to_numpy().astype(np.int64) for name in _INSTANTS
     }
 
 
 def _corporate_actions(tables: Tables) -> CorporateActions | None:
     """Read the splits and dividends that the pnl seals; None where its prices need none."""
-    given = tables.present("pnl", ADJUSTMENTS)
-    if not (given and tables.has("pnl", *_CELL)):
+    sealed = tables.present("pnl", ADJUSTMENTS)
+    if not (sealed and tables.has("pnl", *_CELL)):
         return None
     columns = (*_CELL, "quantity", "mark_price")
     # Without positions or sessions no holding is known, and nothing is compared.
@@ -229,7 +229,7 @@ def _corporate_actions(tables: Tables) -> CorporateActions | None:
         schema=dict(zip(columns, (pl.String, pl.Date, pl.String, pl.Float64, pl.Float64), strict=True))
     )
     return CorporateActions.of(
-        tables["pnl"].select(*_CELL, *given),
+        tables["pnl"].select(*_CELL, *sealed),
         tables["positions"].select(columns) if tables.has("positions", *columns) else empty,
         tables["portfolio"].select(SESSION) if tables.has("portfolio", *SESSION) else empty.select(SESSION),
         tables.symbols("decisions").names,

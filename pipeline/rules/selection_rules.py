@@ -151,9 +151,9 @@ class _Sides:
 
     def _extreme(self, side: Flags, value: Floats) -> Floats:
         """Return the largest value of some names by week; minus infinity of none."""
-        found = np.full(self._weeks.len(), -np.inf)
-        np.maximum.at(found, self._week[side], value[side])
-        return found
+        extremes = np.full(self._weeks.len(), -np.inf)
+        np.maximum.at(extremes, self._week[side], value[side])
+        return extremes
 
     def _sum(self, side: Flags, value: Floats) -> Floats:
         return totals(self._week[side], value[side], self._weeks.len())

@@ -32,7 +32,7 @@ def _columns() -> str:
             values = ", ".join(f"`{code}`" for code in column.vocabulary) or (
                 "" if column.bound == "any" else column.bound.value
             )
-            absent, null = ("yes" if given else "" for given in (column.optional, column.nullable))
+            absent, null = ("yes" if allowed else "" for allowed in (column.optional, column.nullable))
             cells = (
                 f"`{column.name}`",
                 column.type.value,

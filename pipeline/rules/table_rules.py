@@ -137,7 +137,7 @@ def _deciding(kind: str, column: Column, tables: Tables) -> pl.Series:
 
 
 def _breaks(column: Column, value: V) -> V:
-    """Return which values of a column that has a bound break it, of the column or of values taken from it."""
+    """Return which values break the bound of their column."""
     match column.bound:
         case Bound.POSITIVE:
             return value <= 0
@@ -150,7 +150,7 @@ def _breaks(column: Column, value: V) -> V:
         case Bound.TICKER | Bound.BOOK | Bound.NAME | Bound.NOTE:
             return value.str.contains(f"^{PATTERNS[column.bound]}$").not_()
         case Bound.ANY:
-            raise AssertionError("a column without a bound is not asked for")
+            raise AssertionError("only columns with a bound are checked")
 
 
 def _declared(kind: str, tables: Tables) -> list[Column]:

@@ -31,12 +31,12 @@ def trades_session(tables: Tables) -> Finding | None:
     names = moments["book"].unique()
     base = {name: base_book(name) for name in names}
     sessions = tables["portfolio"].select(_base="book", _day="date")
-    strange = moments.with_columns(
+    unmatched = moments.with_columns(
         _base=pl.col("book").replace_strict(base, return_dtype=pl.String), _day=pl.col("timestamp").dt.date()
     ).join(sessions, on=("_base", "_day"), how="anti")
-    if not strange.height:
+    if not unmatched.height:
         return None
-    broken = trades.join(strange, on=("book", "timestamp"), how="semi")
+    broken = trades.join(unmatched, on=("book", "timestamp"), how="semi")
     message = f"{broken.height} fills are on a day that is not a session of their book"
     return broken_rows("trades", broken, _FILL, message)
 
@@ -92,10 +92,10 @@ def trades_decision(tables: Tables) -> Finding | None:
     moments = tables.runs("trades", FILLS).heads.unique()
     weeks = tables["rebalances"].filter(pl.col("week_status") == "traded")["date"]
     day = pl.col("timestamp").dt.date()
-    strange = moments.filter(~pl.col("decision_at").is_in(weeks.implode()) | (pl.col("decision_at") >= day))
-    if not strange.height:
+    unmatched = moments.filter(~pl.col("decision_at").is_in(weeks.implode()) | (pl.col("decision_at") >= day))
+    if not unmatched.height:
         return None
-    broken = tables["trades"].join(strange, on=strange.columns, how="semi", maintain_order="left")
+    broken = tables["trades"].join(unmatched, on=unmatched.columns, how="semi", maintain_order="left")
     return broken_rows(
         "trades",
         broken,

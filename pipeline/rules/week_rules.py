@@ -56,11 +56,11 @@ def rebalances_status(tables: Tables) -> Finding | None:
 def decisions_week(tables: Tables) -> Finding | None:
     """Report decisions of weeks the rebalance index does not know."""
     decisions = tables["decisions"]
-    strange = decisions.select(pl.col("date").unique()).join(tables["rebalances"], on="date", how="anti")
-    if not strange.height:
+    unknown = decisions.select(pl.col("date").unique()).join(tables["rebalances"], on="date", how="anti")
+    if not unknown.height:
         return None
-    broken = decisions.join(strange, on="date", how="semi")
-    message = f"{strange.height} dates of the decisions are not rebalance dates"
+    broken = decisions.join(unknown, on="date", how="semi")
+    message = f"{unknown.height} dates of the decisions are not rebalance dates"
     return broken_rows("decisions", broken, _KEY, message)
 
 

@@ -19,7 +19,7 @@ POLARS_TYPES: Final[dict[Type, pl.DataType]] = {
     Type.BOOL: pl.Boolean(),
     Type.STR: pl.String(),
 }
-"""How each declared type stands in memory."""
+"""Declared type -> type in memory."""
 
 _EXACT: Final = 2**53
 """Largest magnitude below which every integer is a double."""
@@ -38,9 +38,9 @@ class CastProblem:
     ----------
     column
         Its name.
-    expected, found
-        The declared type and the stored one, in the words of engines; `found` is ``absent`` when a required column
-        is missing.
+    expected, stored
+        The declared type and that of the file, as engines name them; `stored` is ``absent`` when a required column is
+        missing.
     rows
         How many values would change in the cast; 0 when the type itself is wrong.
     examples
@@ -51,7 +51,7 @@ class CastProblem:
 
     column: str
     expected: str
-    found: str
+    stored: str
     rows: int = 0
     examples: tuple[str, ...] = ()
     fix: str = ""
@@ -96,37 +96,37 @@ def cast_losslessly(series: pl.Series, type_: Type) -> pl.Series | CastProblem:
     Returns
     -------
     polars.Series or CastProblem
-        Nulls stay null. Taken are: integers and 32-bit floats for a double (integers up to 2**53), shorter
+        Nulls stay null. Accepted are: integers and 32-bit floats for a double (integers up to 2**53), shorter
         integers for a long one, naive or UTC timestamps at midnight for a date, aware timestamps of another
         precision or zone for an instant, dictionary-coded text for text, and a column of nulls without a type
-        for anything. A timestamp without a zone is refused as an instant: which moment it means is not said.
+        for anything. A timestamp without a zone is refused as an instant: it is ambiguous.
     """
     target = POLARS_TYPES[type_]
-    found = series.dtype
-    if found == target:
+    stored = series.dtype
+    if stored == target:
         return series
-    if found == pl.Null:
+    if stored == pl.Null:
         return series.cast(target)
     changed: pl.Series | None = None
-    if type_ is Type.F64 and found == pl.Float32:
+    if type_ is Type.F64 and stored == pl.Float32:
         return series.cast(target)
-    if type_ is Type.F64 and found.is_integer():
+    if type_ is Type.F64 and stored.is_integer():
         changed = _outside(series, -_EXACT, _EXACT)
-    elif type_ is Type.I64 and found.is_integer():
+    elif type_ is Type.I64 and stored.is_integer():
         changed = _outside(series, -(2**63), 2**63 - 1)
-    elif type_ is Type.STR and found in (pl.Categorical, pl.Enum):
+    elif type_ is Type.STR and stored in (pl.Categorical, pl.Enum):
         return series.cast(target)
-    elif type_ is Type.DATE and isinstance(found, pl.Datetime) and found.time_zone in (None, "UTC"):
-        changed = series.to_physical() % _DAY[found.time_unit] != 0
-    elif type_ is Type.TIMESTAMP and isinstance(found, pl.Datetime) and found.time_zone is not None:
-        changed = series.to_physical() % 1000 != 0 if found.time_unit == "ns" else None
+    elif type_ is Type.DATE and isinstance(stored, pl.Datetime) and stored.time_zone in (None, "UTC"):
+        changed = series.to_physical() % _DAY[stored.time_unit] != 0
+    elif type_ is Type.TIMESTAMP and isinstance(stored, pl.Datetime) and stored.time_zone is not None:
+        changed = series.to_physical() % 1000 != 0 if stored.time_unit == "ns" else None
     else:
-        return CastProblem(series.name, EXPECTED[type_], stored_as(found), fix=fix_for(found, type_))
+        return CastProblem(series.name, EXPECTED[type_], stored_as(stored), fix=fix_for(stored, type_))
     if changed is not None and changed.any():
         broken = series.filter(changed)
         shown = tuple(str(value) for value in broken.head(5).cast(pl.String))
-        fix = fix_for(found, type_)
-        return CastProblem(series.name, EXPECTED[type_], stored_as(found), broken.len(), shown, fix)
+        fix = fix_for(stored, type_)
+        return CastProblem(series.name, EXPECTED[type_], stored_as(stored), broken.len(), shown, fix)
     return _cast(series, type_, target)
 
 

@@ -1,4 +1,4 @@
-"""What a seal says of its engine's own ways: the only differences that reconciliation excuses."""
+"""Differences from the conventions that a seal declares: the only ones that reconciliation excuses."""
 
 from __future__ import annotations
 
@@ -41,27 +41,27 @@ class DeclaredDifferences:
     def to_dict(self) -> dict[str, Any]:
         """Return what differs from the default, JSON-ready."""
         plain = asdict(DeclaredDifferences())
-        found = {name: value for name, value in asdict(self).items() if value != plain[name]}
-        return {name: list(value) if isinstance(value, tuple) else value for name, value in found.items()}
+        differing = {name: value for name, value in asdict(self).items() if value != plain[name]}
+        return {name: list(value) if isinstance(value, tuple) else value for name, value in differing.items()}
 
 
-def read_declared(found: Mapping[str, Any]) -> tuple[DeclaredDifferences, list[tuple[str, Any, str]]]:
+def read_declared(document: Mapping[str, Any]) -> tuple[DeclaredDifferences, list[tuple[str, Any, str]]]:
     """Read the object.
 
     Parameters
     ----------
-    found
+    document
         As parsed from JSON.
 
     Returns
     -------
     tuple
-        What it declares, and every problem: key, value and what was expected. An unknown key is a problem: a misspelt
-        excuse would excuse nothing.
+        What it declares, and every problem: key, value and what was expected. An unknown key is a problem: it may be a
+        misspelt declaration.
     """
     problems: list[tuple[str, Any, str]] = []
     values: dict[str, Any] = {}
-    for key, value in found.items():
+    for key, value in document.items():
         if key in {"outside_ledger", "outside_turnover"}:
             expected = f"a list of {' and '.join(VARIANTS)}"
             good = isinstance(value, list) and all(entry in VARIANTS for entry in value)

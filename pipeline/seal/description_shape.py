@@ -1,4 +1,4 @@
-"""The written description of a run against its declaration: what is of the wrong shape, what is not declared."""
+"""Compare the written description of a run with its declaration: wrong shapes, undeclared keys."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from schemas.field import Field, FieldType
 from schemas.objects.description import ADDRESS_KEYS, DESCRIPTION
 
 _EXACT: Final = 2**53
-"""Beyond it an integer is not the same to every reader of JSON."""
+"""Beyond it not every reader of JSON reads the same integer."""
 _DAY: Final = re.compile(r"\d{4}-\d{2}-\d{2}", re.ASCII)
 
 
@@ -61,28 +61,28 @@ def compare(document: Mapping[str, Any]) -> DescriptionShape:
     Parameters
     ----------
     document
-        The whole description, as parsed.
+        The description, as parsed.
 
     Returns
     -------
     DescriptionShape
-        Everything found; nothing is raised.
+        All problems; nothing is raised.
     """
     problems: list[ShapeProblem] = []
     extra: list[str] = []
-    for found in _object(DESCRIPTION, document, ""):
-        if isinstance(found, ShapeProblem):
-            problems.append(found)
+    for entry in _object(DESCRIPTION, document, ""):
+        if isinstance(entry, ShapeProblem):
+            problems.append(entry)
         else:
-            extra.append(found)
+            extra.append(entry)
     return DescriptionShape(tuple(problems), tuple(extra))
 
 
-_Found = Iterator[ShapeProblem | str]
+_Shape = Iterator[ShapeProblem | str]
 
 
-def _walk(field: Field, value: Any, path: str) -> _Found:
-    """Yield what is wrong below one value that is there: problems, and as text the paths of undeclared keys."""
+def _walk(field: Field, value: Any, path: str) -> _Shape:
+    """Yield the problems below one value, and as text the paths of undeclared keys."""
     listed = not field.vocabulary or value in field.vocabulary
     if not (listed and _TESTS[field.type](value) and _bounded(field, value)):
         yield ShapeProblem(path, value, expectation(field))
@@ -95,7 +95,7 @@ def _walk(field: Field, value: Any, path: str) -> _Found:
             yield from _entry(field.items, entry, f"{path}[{place}]")
 
 
-def _object(field: Field, value: Mapping[str, Any], path: str) -> _Found:
+def _object(field: Field, value: Mapping[str, Any], path: str) -> _Shape:
     declared = {member.name: member for member in field.fields}
     for name, entry in value.items():
         below = f"{path}.{name}" if path else name
@@ -105,7 +105,7 @@ def _object(field: Field, value: Mapping[str, Any], path: str) -> _Found:
             yield from _walk(declared[name], entry, below)
 
 
-def _map(field: Field, value: Mapping[str, Any], path: str) -> _Found:
+def _map(field: Field, value: Mapping[str, Any], path: str) -> _Shape:
     for name, entry in value.items():
         if field.pattern is not None and re.search(field.pattern, name, re.ASCII) is None:
             yield ShapeProblem(path, name, f"keys that match {field.pattern}")
@@ -113,7 +113,7 @@ def _map(field: Field, value: Mapping[str, Any], path: str) -> _Found:
             yield from _entry(field.items, entry, f"{path}.{name}")
 
 
-def _entry(field: Field, value: Any, path: str) -> _Found:
+def _entry(field: Field, value: Any, path: str) -> _Shape:
     if value is not None:
         yield from _walk(field, value, path)
     elif not field.nullable:
@@ -154,12 +154,12 @@ def _is_day(value: Any) -> bool:
 
 
 def _is_exact(value: Any) -> bool:
-    """Return whether every reader of JSON takes a number for the same one."""
+    """Return whether every reader of JSON reads the same number."""
     return isinstance(value, float) or -_EXACT <= value <= _EXACT
 
 
 def _is_plain(value: Any) -> bool:
-    """Return whether a value of any shape holds nothing but what every reader of JSON takes alike."""
+    """Return whether every reader of JSON reads the same value, of any shape."""
     if isinstance(value, dict):
         return all(_is_plain(entry) for entry in value.values())
     if isinstance(value, list):

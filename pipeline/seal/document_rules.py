@@ -118,9 +118,9 @@ def description_seed(document: Mapping[str, Any]) -> Finding | None:
     if not papers or len(seeds) == 1:
         return None
     examples = [{"field": f"source_papers[{place}].role", "found": "seed"} for place in seeds]
-    found = limited(examples) or ({"field": "source_papers", "found": "no seed"},)
+    shown = limited(examples) or ({"field": "source_papers", "found": "no seed"},)
     return Finding(
-        "description", max(1, len(seeds)), found, f"{len(seeds)} of {len(papers)} papers are the seed"
+        "description", max(1, len(seeds)), shown, f"{len(seeds)} of {len(papers)} papers are the seed"
     )
 
 

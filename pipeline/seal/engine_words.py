@@ -1,4 +1,4 @@
-"""How a check speaks of columns to those who write engines: the storage types of their libraries, and the fix."""
+"""Storage types in the words of pandas and NumPy, and the fix to call, for messages to authors of engines."""
 
 from __future__ import annotations
 
@@ -22,55 +22,55 @@ EXPECTED: Final = {
 """Declared type -> its name in messages."""
 
 _NAMES: Final = {pl.String: "text", pl.Boolean: "bool", pl.Date: "days (Parquet date)", pl.Binary: "bytes"}
-_ALIKE: Final = 0.7
-"""Least likeness of a misspelt name, as :mod:`difflib` measures it."""
+_SIMILAR: Final = 0.7
+"""Least similarity of a misspelt name, as :mod:`difflib` measures it."""
 
-_LOOKED_AT: Final = 500
+_MOST_CANDIDATES: Final = 500
 """Most candidates compared: a file may have columns without end."""
 
 
-def stored_as(found: pl.DataType) -> str:
+def stored_as(stored: pl.DataType) -> str:
     """Name a storage type as pandas and NumPy do."""
-    if isinstance(found, pl.Datetime):
-        if found.time_zone is None:
-            return f"pandas datetime64[{found.time_unit}] without time zone"
-        return f"pandas datetime64[{found.time_unit}, {found.time_zone}]"
-    if isinstance(found, pl.Duration):
-        return f"pandas timedelta64[{found.time_unit}]"
-    plain = found.base_type()
+    if isinstance(stored, pl.Datetime):
+        if stored.time_zone is None:
+            return f"pandas datetime64[{stored.time_unit}] without time zone"
+        return f"pandas datetime64[{stored.time_unit}, {stored.time_zone}]"
+    if isinstance(stored, pl.Duration):
+        return f"pandas timedelta64[{stored.time_unit}]"
+    plain = stored.base_type()
     return _NAMES.get(plain, plain.__name__.lower())
 
 
-def fix_for(found: pl.DataType, expected: Type) -> str:
+def fix_for(stored: pl.DataType, expected: Type) -> str:
     """Return what to call on a column of that type, as pandas has it; empty where only its author can know."""
-    if isinstance(found, pl.Datetime):
-        return _fix_for_moments(found, expected)
-    if expected is Type.TIMESTAMP and found == pl.Date:
+    if isinstance(stored, pl.Datetime):
+        return _fix_for_moments(stored, expected)
+    if expected is Type.TIMESTAMP and stored == pl.Date:
         return "a day is not an instant: write the moment itself, such as the session's close in UTC"
-    if found == pl.String:
+    if stored == pl.String:
         return {
             Type.DATE: "parse it (pd.to_datetime(column).dt.normalize())",
             Type.TIMESTAMP: "parse it (pd.to_datetime(column, utc=True))",
             Type.F64: "parse it (pd.to_numeric(column))",
             Type.I64: "parse it (pd.to_numeric(column))",
         }.get(expected, "")
-    if expected is Type.F64 and found.is_integer():
+    if expected is Type.F64 and stored.is_integer():
         return "a float64 would change these whole numbers: they are beyond 2**53"
-    if expected is Type.F64 and (found == pl.Boolean or found.is_decimal()):
+    if expected is Type.F64 and (stored == pl.Boolean or stored.is_decimal()):
         return "convert it (astype('float64'))"
-    if expected is Type.BOOL and found.is_numeric():
+    if expected is Type.BOOL and stored.is_numeric():
         return "convert it (astype(bool))"
-    if expected is Type.STR and found.is_numeric():
+    if expected is Type.STR and stored.is_numeric():
         return "convert it (astype(str)), such as a ticker read as a number"
     return ""
 
 
-def _fix_for_moments(found: pl.Datetime, expected: Type) -> str:
-    if expected is Type.TIMESTAMP and found.time_zone is None:
+def _fix_for_moments(stored: pl.Datetime, expected: Type) -> str:
+    if expected is Type.TIMESTAMP and stored.time_zone is None:
         return "localise it (tz_localize('UTC'), or local times with their own zone)"
     if expected is Type.TIMESTAMP:
         return "cut it to microseconds (dt.floor('us'))"
-    if expected is Type.DATE and found.time_zone not in (None, "UTC"):
+    if expected is Type.DATE and stored.time_zone not in (None, "UTC"):
         return "take the local day of it (dt.tz_localize(None).dt.normalize())"
     if expected is Type.DATE:
         return "drop the time of day (dt.normalize())"
@@ -78,7 +78,7 @@ def _fix_for_moments(found: pl.Datetime, expected: Type) -> str:
 
 
 def nearest(name: str, names: Iterable[str]) -> str | None:
-    """Return which of some column names another one is a misspelling of; None when it is like none of them.
+    """Return the column name that another one misspells; None when none is similar.
 
     Parameters
     ----------
@@ -87,9 +87,9 @@ def nearest(name: str, names: Iterable[str]) -> str | None:
     names
         The candidates; of two that are as near, the first.
     """
-    plain = {candidate: _plain(candidate[:80]) for candidate in islice(names, _LOOKED_AT)}
-    found = difflib.get_close_matches(_plain(name[:80]), plain.values(), n=1, cutoff=_ALIKE)
-    return next((candidate for candidate, text in plain.items() if text in found), None)
+    plain = {candidate: _plain(candidate[:80]) for candidate in islice(names, _MOST_CANDIDATES)}
+    closest = difflib.get_close_matches(_plain(name[:80]), plain.values(), n=1, cutoff=_SIMILAR)
+    return next((candidate for candidate, text in plain.items() if text in closest), None)
 
 
 def _plain(name: str) -> str:

@@ -37,7 +37,7 @@ class PathFault:
 
 @dataclass(frozen=True, slots=True)
 class FileFact:
-    """One file as declared and as found.
+    """One file as declared and as read.
 
     Attributes
     ----------
@@ -45,9 +45,9 @@ class FileFact:
         Relative to the seal.
     sha256, bytes, rows
         As declared; `bytes` and `rows` are None where the manifest declares none.
-    found_sha256, found_bytes
+    actual_sha256, actual_bytes
         As read; None when there is no such file.
-    found_rows
+    actual_rows
         Rows of the table; None while it is not decoded, or is not a table.
     limit
         Most bytes a file of its kind may have; None when that was not looked at. A larger one is not read.
@@ -57,20 +57,20 @@ class FileFact:
     sha256: str
     bytes: int | None
     rows: int | None
-    found_sha256: str | None
-    found_bytes: int | None
-    found_rows: int | None = None
+    actual_sha256: str | None
+    actual_bytes: int | None
+    actual_rows: int | None = None
     limit: int | None = None
 
     @property
     def too_large(self) -> bool:
         """Whether it has more bytes than a file of its kind may have, or is declared to."""
-        return self.limit is not None and max(self.bytes or 0, self.found_bytes or 0) > self.limit
+        return self.limit is not None and max(self.bytes or 0, self.actual_bytes or 0) > self.limit
 
     @property
     def intact(self) -> bool:
         """Whether the bytes are those that were declared."""
-        return self.found_sha256 == self.sha256 and self.bytes in (None, self.found_bytes)
+        return self.actual_sha256 == self.sha256 and self.bytes in (None, self.actual_bytes)
 
 
 @rule(
@@ -160,7 +160,7 @@ def seal_size(kind: str, facts: Sequence[FileFact]) -> Finding | None:
     if not broken:
         return None
     examples = tuple(
-        {"path": _short(fact.path), "bytes": _short(fact.found_bytes or fact.bytes), "limit": fact.limit}
+        {"path": _short(fact.path), "bytes": _short(fact.actual_bytes or fact.bytes), "limit": fact.limit}
         | ({"rows": _short(fact.rows), "limit": MAX_ROWS} if (fact.rows or 0) > MAX_ROWS else {})
         for fact in limited(broken)
     )
@@ -200,7 +200,7 @@ def table_columns(kind: str, rows: int, problems: Sequence[CastProblem]) -> Find
     if not problems:
         return None
     examples: tuple[Mapping[str, Any], ...] = tuple(
-        {"column": problem.column, "found": problem.found, "expected": problem.expected}
+        {"column": problem.column, "found": problem.stored, "expected": problem.expected}
         | ({"rows": problem.rows, "values": list(problem.examples)} if problem.rows else {})
         | ({"fix": _short(problem.fix)} if problem.fix else {})
         for problem in limited(problems)
@@ -258,23 +258,23 @@ def table_extra(kind: str, names: Sequence[str]) -> Finding | None:
 
 def _mistyped(problem: CastProblem) -> str:
     """Say what is wrong with a column, and the fix where it is known."""
-    if problem.found == "absent":
-        found = f"{problem.column} is absent"
+    if problem.stored == "absent":
+        fault = f"{problem.column} is absent"
     else:
-        found = f"{problem.column} is {problem.found}, not {problem.expected}"
-    return f"{found}: {_short(problem.fix)}" if problem.fix else found
+        fault = f"{problem.column} is {problem.stored}, not {problem.expected}"
+    return f"{fault}: {_short(problem.fix)}" if problem.fix else fault
 
 
 def _differences(fact: FileFact) -> Iterator[tuple[str, Any]]:
-    if fact.found_sha256 is None:
+    if fact.actual_sha256 is None:
         yield "missing", True
         return
-    if fact.bytes is not None and fact.found_bytes != fact.bytes:
-        yield "bytes", {"expected": fact.bytes, "actual": fact.found_bytes}
-    if fact.found_sha256 != fact.sha256:
-        yield "sha256", {"expected": fact.sha256, "actual": fact.found_sha256}
-    if fact.found_rows is not None and fact.rows is not None and fact.found_rows != fact.rows:
-        yield "rows", {"expected": fact.rows, "actual": fact.found_rows}
+    if fact.bytes is not None and fact.actual_bytes != fact.bytes:
+        yield "bytes", {"expected": fact.bytes, "actual": fact.actual_bytes}
+    if fact.actual_sha256 != fact.sha256:
+        yield "sha256", {"expected": fact.sha256, "actual": fact.actual_sha256}
+    if fact.actual_rows is not None and fact.rows is not None and fact.actual_rows != fact.rows:
+        yield "rows", {"expected": fact.rows, "actual": fact.actual_rows}
 
 
 def _instant(moment: datetime) -> str:

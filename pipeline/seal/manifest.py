@@ -110,12 +110,12 @@ def parse_manifest(raw: bytes) -> tuple[Manifest | None, tuple[KeyProblem, ...]]
     Parameters
     ----------
     raw
-        The file, whole.
+        The bytes of the file.
 
     Returns
     -------
     tuple
-        The manifest, or None beside every problem found. Paths are only known to be strings here: whether
+        The manifest, or None beside all problems. Paths are only known to be strings here: whether
         they stay inside the seal is the rule ``seal.path``. The keys that may be null may also be left out.
     """
     try:
@@ -193,12 +193,12 @@ def _instant(reader: _Reader, key: str) -> datetime | None:
 
 
 def _smoothing(reader: _Reader) -> Mapping[str, Any] | None:
-    found = reader.document.get("smoothing")
-    if found is None:
+    value = reader.document.get("smoothing")
+    if value is None:
         return None
-    if not reader.expect(isinstance(found, dict), "smoothing", found, "an object or null"):
+    if not reader.expect(isinstance(value, dict), "smoothing", value, "an object or null"):
         return None
-    applied, half_life, detail = (found.get(key) for key in ("applied", "half_life_weeks", "detail"))
+    applied, half_life, detail = (value.get(key) for key in ("applied", "half_life_weeks", "detail"))
     reader.expect(isinstance(applied, bool), "smoothing.applied", applied, "true or false")
     reader.expect(
         half_life is None or is_finite_number(half_life),
@@ -211,12 +211,12 @@ def _smoothing(reader: _Reader) -> Mapping[str, Any] | None:
 
 
 def _declared(reader: _Reader) -> DeclaredDifferences:
-    found = reader.document.get("reconciliation")
-    if found is None or not reader.expect(
-        isinstance(found, dict), "reconciliation", found, "an object or null"
+    value = reader.document.get("reconciliation")
+    if value is None or not reader.expect(
+        isinstance(value, dict), "reconciliation", value, "an object or null"
     ):
         return DeclaredDifferences()
-    declared, problems = read_declared(found)
+    declared, problems = read_declared(value)
     for key, value, expected in problems:
         reader.problems.append(KeyProblem(f"reconciliation.{key}", value, expected))
     return declared

@@ -76,11 +76,11 @@ def decode_metrics(raw: bytes) -> SealedRecords:
     extra: dict[str, None] = {}
     sound: list[dict[str, Any]] = []
     for index, record in enumerate(records):
-        found = _field_problems(index, record)
-        if not found:
+        faults = _field_problems(index, record)
+        if not faults:
             sound.append(record)
-            found = _period_problems(index, record["scope"], record["period"])
-        problems.extend(found)
+            faults = _period_problems(index, record["scope"], record["period"])
+        problems.extend(faults)
         if isinstance(record, dict):
             extra.update(dict.fromkeys(name for name in record if name not in _SEALED))
     columns = [

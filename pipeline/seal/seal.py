@@ -304,18 +304,18 @@ class Seal:
                 weakref.finalize(self, self._copies[kind].close)
                 copied = self._store.copy(path, limit, self._copies[kind])
                 return (
-                    fact if copied is None else replace(fact, found_sha256=copied[0], found_bytes=copied[1])
+                    fact if copied is None else replace(fact, actual_sha256=copied[0], actual_bytes=copied[1])
                 )
             raw = self._store.read(path, limit)
         except TooLarge as error:
-            return replace(fact, found_bytes=error.size)
+            return replace(fact, actual_bytes=error.size)
         except NotRegular as error:
             # What the paths were looked at for, a moment ago: somebody is changing the seal.
             raise _refused(self.address, seal_path(kind, (PathFault(path, str(error)),))) from error
         if raw is None:
             return fact
         self._bytes[kind, name] = raw
-        return replace(fact, found_sha256=hashlib.sha256(raw).hexdigest(), found_bytes=len(raw))
+        return replace(fact, actual_sha256=hashlib.sha256(raw).hexdigest(), actual_bytes=len(raw))
 
     def _copied(self, kind: str) -> bool:
         return self.in_parts and kind in LARGE_KINDS

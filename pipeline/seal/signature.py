@@ -70,20 +70,20 @@ def signed_envelope(manifest: bytes, key: Ed25519PrivateKey) -> bytes:
 
 
 def verify(envelope: bytes, keys: TeamKeys) -> Signed:
-    """Return what an envelope says, where a key of some team signed it.
+    """Return the statement of an envelope that a key of some team signed.
 
     Raises
     ------
     Unsigned
-        When it is no envelope of a seal, or none of the keys signed it.
+        When it is not an envelope of a seal, or none of the keys signed it.
     """
     from cryptography.exceptions import InvalidSignature  # noqa: PLC0415 - an extra
 
     try:
-        found = json.loads(envelope)
-        payload, signatures = base64.b64decode(found["payload"], validate=True), found["signatures"]
+        document = json.loads(envelope)
+        payload, signatures = base64.b64decode(document["payload"], validate=True), document["signatures"]
         signed = [base64.b64decode(signature["sig"], validate=True) for signature in signatures]
-        message = _encoded(str(found["payloadType"]), payload)
+        message = _encoded(str(document["payloadType"]), payload)
     except (ValueError, KeyError, TypeError, RecursionError, binascii.Error) as error:
         raise Unsigned(f"{SIGNATURE_FILE} is not a DSSE envelope") from error
     for team, own in keys.items():
@@ -93,7 +93,7 @@ def verify(envelope: bytes, keys: TeamKeys) -> Signed:
                     key.verify(signature, message)
                 except InvalidSignature:
                     continue
-                return _read(team, found["payloadType"], payload)
+                return _read(team, document["payloadType"], payload)
     raise Unsigned("it is signed by no key of the deployment's teams")
 
 
@@ -105,9 +105,9 @@ def signer(envelope: bytes | None, keys: TeamKeys, *, seal_digest: str, alpha_id
     envelope
         The bytes of its ``seal.dsse.json``; None where it has none.
     keys
-        That count.
+        Of the teams.
     seal_digest, alpha_id
-        Of the seal that is looked at.
+        Of the seal.
 
     Raises
     ------
@@ -116,10 +116,10 @@ def signer(envelope: bytes | None, keys: TeamKeys, *, seal_digest: str, alpha_id
     """
     if envelope is None:
         raise Unsigned(f"it has no {SIGNATURE_FILE}")
-    found = verify(envelope, keys)
-    if (found.seal_digest, found.alpha_id) != (seal_digest, alpha_id):
-        raise Unsigned(f"its {SIGNATURE_FILE} is that of another seal, of {found.alpha_id}")
-    return found.team
+    signed = verify(envelope, keys)
+    if (signed.seal_digest, signed.alpha_id) != (seal_digest, alpha_id):
+        raise Unsigned(f"its {SIGNATURE_FILE} is that of another seal, of {signed.alpha_id}")
+    return signed.team
 
 
 def read_keys(path: str) -> TeamKeys:
@@ -135,12 +135,12 @@ def read_keys(path: str) -> TeamKeys:
             Ed25519PublicKey,
         )
     try:
-        found = json.loads(Path(path).read_text("utf-8"))
+        teams = json.loads(Path(path).read_text("utf-8"))
         keys = {
             team: tuple(
                 Ed25519PublicKey.from_public_bytes(base64.b64decode(key, validate=True)) for key in own
             )
-            for team, own in found.items()
+            for team, own in teams.items()
         }
     except (OSError, ValueError, AttributeError, TypeError, binascii.Error) as error:
         raise SettingsError(
@@ -162,16 +162,16 @@ def _read(team: str, payload_type: Any, payload: bytes) -> Signed:
         (subject,) = statement["subject"]
         head = statement["predicate"]
         kind = (payload_type, statement["_type"], statement["predicateType"])
-        found = Signed(team, str(head["alpha_id"]), str(head["sealed_at"]), str(subject["digest"]["sha256"]))
+        signed = Signed(team, str(head["alpha_id"]), str(head["sealed_at"]), str(subject["digest"]["sha256"]))
     except (ValueError, KeyError, TypeError) as error:
         raise Unsigned(f"{SIGNATURE_FILE} is no statement about a seal") from error
     if kind != (PAYLOAD_TYPE, STATEMENT, PREDICATE):
         raise Unsigned(f"{SIGNATURE_FILE} is a statement of another kind, {kind[2]}")
-    return found
+    return signed
 
 
 def _encoded(payload_type: str, payload: bytes) -> bytes:
-    """Return what is signed: DSSE's pre-authentication encoding, by which no two pairs are the same bytes."""
+    """Return the signed bytes: DSSE's pre-authentication encoding, unambiguous for each pair."""
     kind = payload_type.encode()
     return b"DSSEv1 %d %b %d %b" % (len(kind), kind, len(payload), payload)
 

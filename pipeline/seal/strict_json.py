@@ -74,11 +74,11 @@ def _require_bounded(raw: bytes, most_keys: int) -> None:
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) < len(pairs):
+    document = dict(pairs)
+    if len(document) < len(pairs):
         ((twice, _),) = Counter(name for name, _ in pairs).most_common(1)
         raise NotJson(f"the key {twice!r} stands twice in one object")
-    return found
+    return document
 
 
 def _finite(text: str) -> float:

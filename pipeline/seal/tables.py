@@ -26,7 +26,7 @@ _UNREADABLE = (
     OSError,
     ValueError,
 )
-"""What the engine raises on a file it cannot make sense of; a panic of it is not an Exception."""
+"""Raised by the engines on a file they cannot read; a panic of Polars is not an Exception."""
 _WIDTHS: Final = {"BOOLEAN": 1, "INT96": 16, "BYTE_ARRAY": 16, "FIXED_LEN_BYTE_ARRAY": 16}
 """Physical type -> bytes of a value in memory, beside those of a text; 8 of any other."""
 _UNPACKED = (
@@ -67,7 +67,7 @@ def decode_table(
     table
         The declaration; only its sealed columns are looked for.
     raw
-        The file, whole, or where it is.
+        The bytes of the file, or its path.
     rows
         Which of its rows; None for all.
     columns
@@ -99,7 +99,7 @@ def decode_table(
             frame = pl.scan_parquet(_source(raw)).select(wanted).slice(rows.start, len(rows)).collect()
     except _UNREADABLE as error:
         return _unreadable(table, "a Parquet file", f"unreadable ({_reason(error)})")
-    taken: list[pl.Series] = []
+    columns_read: list[pl.Series] = []
     problems: list[CastProblem] = []
     known = {column.name for column in table.sealed_columns}
     extra = tuple(name for name in stored if name not in known)
@@ -110,14 +110,14 @@ def decode_table(
         try:
             cast = beyond_calendar(frame[name]) or cast_losslessly(frame[name], column.type)
         except _UNREADABLE as error:
-            # Such as a time zone that nobody knows.
-            found = f"{stored_as(frame[name].dtype)} ({_reason(error)})"
-            cast = CastProblem(name, EXPECTED[column.type], found)
+            # Such as an unknown time zone.
+            stored_type = f"{stored_as(frame[name].dtype)} ({_reason(error)})"
+            cast = CastProblem(name, EXPECTED[column.type], stored_type)
         if isinstance(cast, CastProblem):
             problems.append(cast)
         else:
-            taken.append(cast)
-    return DecodedTable(pl.DataFrame(taken), height, tuple(problems), extra)
+            columns_read.append(cast)
+    return DecodedTable(pl.DataFrame(columns_read), height, tuple(problems), extra)
 
 
 def empty_table(table: Table) -> pl.DataFrame:
@@ -125,8 +125,8 @@ def empty_table(table: Table) -> pl.DataFrame:
     return pl.DataFrame(schema={column.name: POLARS_TYPES[column.type] for column in table.sealed_columns})
 
 
-def _unreadable(table: Table, expected: str, found: str) -> DecodedTable:
-    return DecodedTable(empty_table(table), None, (CastProblem("(file)", expected, found),), ())
+def _unreadable(table: Table, expected: str, actual: str) -> DecodedTable:
+    return DecodedTable(empty_table(table), None, (CastProblem("(file)", expected, actual),), ())
 
 
 def _reason(error: BaseException) -> str:

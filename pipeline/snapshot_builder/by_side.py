@@ -136,6 +136,6 @@ class _Book:
         return rows, np.repeat(of_day, lengths), starts, codes
 
     def _widen(self, codes: Integers) -> None:
-        lacking = int(codes.max()) + 1 - self._sign.shape[1]
-        if lacking > 0:
-            self._sign = np.pad(self._sign, ((0, 0), (0, lacking)))
+        missing = int(codes.max()) + 1 - self._sign.shape[1]
+        if missing > 0:
+            self._sign = np.pad(self._sign, ((0, 0), (0, missing)))

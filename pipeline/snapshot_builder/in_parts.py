@@ -73,8 +73,8 @@ def find_layout(seal: Seal, kind: str) -> Layout | None:
     sizes = np.add.reduceat(sizes, again.starts)
     days = np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)])
     books: dict[str | None, range] = {}
-    found = again.heads.with_row_index("place")
-    for book, own in [(None, found)] if kind == "decisions" else _by_book(found):
+    groups = again.heads.with_row_index("place")
+    for book, own in [(None, groups)] if kind == "decisions" else _by_book(groups):
         if book in books or not own[day].is_sorted() or own[day].n_unique() < own.height:
             return None
         books[book] = range(int(days[own["place"][0]]), int(days[own["place"][-1] + 1]))
@@ -120,11 +120,11 @@ def write_books(
         Shown the rows of each book part by part, in order, as they are published.
     """
     total: Spans = {}
-    for book, whole in layout.books.items():
+    for book, rows in layout.books.items():
         assert book is not None
         parts = _derived(seal, kind, layout, book, total)
         writer.parts(kind, _shown(parts, book, look), book)
-        assert total[book][1] == len(whole)
+        assert total[book][1] == len(rows)
     return total
 
 
@@ -143,10 +143,10 @@ def _derived(seal: Seal, kind: str, layout: Layout, book: str, total: Spans) -> 
         "trades": published_trades,
     }
     for rows in layout.parts(book):
-        found = derive[kind](seal.part(kind, rows).frame, rows.start - layout.books[book].start)
-        (part,) = spans(found, kind).values()
+        books = derive[kind](seal.part(kind, rows).frame, rows.start - layout.books[book].start)
+        (part,) = spans(books, kind).values()
         total[book] = _joined(total[book], part) if book in total else part
-        yield found[book]
+        yield books[book]
 
 
 def _joined(first: Span, then: Span) -> Span:

@@ -35,10 +35,10 @@ def by_book(sealed: pl.DataFrame, table: Table, derive: Callable[[pl.DataFrame],
     derive
         Adds the derived columns to the rows of one book, which still stand in sealed order.
     """
-    found = _parts(sealed)
+    parts = _parts(sealed)
     order = [name for name in table.sort if name != "book"]
     return {
-        book: ordered(_stored(derive(found[book]), table), order) for book in sorted(found, key=book_order)
+        book: ordered(_stored(derive(parts[book]), table), order) for book in sorted(parts, key=book_order)
     }
 
 

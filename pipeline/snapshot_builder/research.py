@@ -127,7 +127,7 @@ def _costs(book: str, rows: pl.DataFrame) -> dict[str, Any]:
 
 
 def _concentration(book: str, rows: pl.DataFrame, sides: BySide, kinds: Collection[str]) -> dict[str, Any]:
-    lacking = {
+    unavailable = {
         kind: Unavailable(MISSING_KIND, f"the run holds no {kind}", kind)
         for kind in ("positions", "pnl")
         if kind not in kinds
@@ -137,8 +137,8 @@ def _concentration(book: str, rows: pl.DataFrame, sides: BySide, kinds: Collecti
         date,
         _floats(rows, "starting_equity"),
         _floats(rows, "ending_equity"),
-        lacking.get("positions") or sides.holdings(book),
-        lacking.get("pnl") or sides.profit(book),
+        unavailable.get("positions") or sides.holdings(book),
+        unavailable.get("pnl") or sides.profit(book),
     )
     return _object("concentration", {"book": book, **_span(date), **figures})
 

@@ -130,9 +130,9 @@ def build_seal(
     _require_sound(seal, report.violations, report.warnings if strict else ())
     with Publication(storage, seal.alpha_id, current.manifest) as publication:
         written = _write_all(seal, report, publication, stages)
-        found = metrics_reproduced(written.figures)
-        if found is not None:
-            report = replace(report, warnings=(*report.warnings, found))
+        warning = metrics_reproduced(written.figures)
+        if warning is not None:
+            report = replace(report, warnings=(*report.warnings, warning))
         _require_sound(seal, (), report.warnings if strict else ())
         with stages("notices"):
             notices = _notices(seal, storage, report, written)

@@ -96,7 +96,7 @@ def test_a_number_that_the_footer_contradicts_is_told(
 
     (problem,) = decode_table(DECISIONS, forge_footer(raw, negative)).problems
     assert problem.column == "(file)"
-    assert "its footer says" in problem.found
+    assert "its footer says" in problem.stored
 
 
 def test_what_is_not_read_may_be_of_any_size(sealed: pl.DataFrame, tmp_path: Path) -> None:
