@@ -23,8 +23,7 @@ from schemas.terminal import echo
 def rules(markdown: bool, as_json: bool, manifest_schema: bool, into: Path | None) -> None:
     """List every rule a seal is checked against: its id, what it demands, and the fix."""
     from pipeline.rules import RULES
-    from pipeline.rules.document import rules_markdown
-    from pipeline.rules.specification import with_format
+    from pipeline.rules.document import rules_markdown, with_format
     from pipeline.seal.json_schema import manifest_schema as schema_of_manifest
 
     if into is not None:

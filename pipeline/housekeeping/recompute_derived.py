@@ -9,8 +9,13 @@ import polars as pl
 
 from pipeline.housekeeping.published_tables import plainly_finite
 from pipeline.rules.tolerance import differ
-from pipeline.snapshot_builder import books, ledgers, signals
-from pipeline.snapshot_builder.decisions import published_decisions
+from pipeline.snapshot_builder import ledgers
+from pipeline.snapshot_builder.weekly import (
+    measured_decisions,
+    published_decisions,
+    published_rebalances,
+    weekly_tables,
+)
 
 Rebuilt = tuple[str, str | None, pl.DataFrame]
 """Dataset, book and rows."""
@@ -43,10 +48,10 @@ def _weekly(sealed: Mapping[str, pl.DataFrame], *, unsmoothed: bool) -> Iterator
         decisions = published_decisions(sealed["decisions"])
         yield "decisions", None, decisions
     if "rebalances" in sealed:
-        yield "rebalances", None, signals.published_rebalances(sealed["rebalances"], decisions)
+        yield "rebalances", None, published_rebalances(sealed["rebalances"], decisions)
         if decisions is not None:
-            known = signals.measured_decisions(decisions, unsmoothed=unsmoothed)
-            for name, rows in signals.weekly_tables(sealed["rebalances"], known).items():
+            known = measured_decisions(decisions, unsmoothed=unsmoothed)
+            for name, rows in weekly_tables(sealed["rebalances"], known).items():
                 yield name, None, rows
 
 
@@ -68,7 +73,7 @@ def _by_book(sealed: Mapping[str, pl.DataFrame], equity_basis: float) -> Iterato
         yield (
             "books",
             None,
-            books.published_books({kind: books.spans(parts, kind) for kind, parts in by_kind.items()}),
+            ledgers.published_books({kind: ledgers.spans(parts, kind) for kind, parts in by_kind.items()}),
         )
 
 

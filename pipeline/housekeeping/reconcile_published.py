@@ -21,8 +21,7 @@ from pipeline.rule import Coverage, Level, Violation
 from pipeline.rules.registry import RULES
 from pipeline.rules.report import NotChecked, Report
 from pipeline.seal.declared_differences import read_declared
-from pipeline.snapshot_builder.decisions import published_decisions
-from pipeline.snapshot_builder.signals import measured_decisions, weekly_tables
+from pipeline.snapshot_builder.weekly import measured_decisions, published_decisions, weekly_tables
 from schemas.kinds import ALPHA_ID, OPTIONAL_KINDS
 from schemas.tables import SEALED_TABLES
 from schemas.tables.pnl import ADJUSTMENTS

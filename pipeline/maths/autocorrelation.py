@@ -1,11 +1,14 @@
-"""Rank correlation of the unconditioned signal with itself some weeks before."""
+"""Rank correlation of a column with a signal of earlier weeks."""
 
 from __future__ import annotations
+
+from collections.abc import Sequence
 
 import numpy as np
 import polars as pl
 
 from datasets.figures.rank_correlation import spearman_by_group
+from datasets.figures.series import Floats
 from pipeline.maths.week_clock import WeeklyPanel
 from schemas.tables.weekly_signal import LAGS
 
@@ -33,14 +36,40 @@ def rank_autocorrelations(
     """
     if panel is None:
         panel = WeeklyPanel.of(rebalances, decisions, "raw_score")
-    code, scored = panel.codes("raw_score"), ~np.isnan(panel.columns["raw_score"])
-    rho = {lag: np.full(panel.clock.height, np.nan) for lag in LAGS}
+    rho = correlate_with_earlier(panel, "raw_score", "raw_score", LAGS)
+    return panel.weekly({f"rho_lag{lag}": values for lag, values in rho.items()})
+
+
+def correlate_with_earlier(
+    panel: WeeklyPanel, outcome: str, signal: str, delays: Sequence[int]
+) -> dict[int, Floats]:
+    """Rank correlation of a column with the signal that the same name had some weeks before.
+
+    Parameters
+    ----------
+    panel : WeeklyPanel
+        With both columns.
+    outcome, signal : str
+        Columns, such as ``forward_return`` and ``score``; they may be the same.
+    delays : sequence of int
+        Weeks on the clock, at least 1.
+
+    Returns
+    -------
+    dict of int to Floats, shape (n_weeks,)
+        By delay, over the names that have both; NaN with fewer than two or when a side is constant.
+    """
+    code, earlier = panel.codes(outcome), panel.codes(signal)
+    known, scored = ~np.isnan(panel.columns[outcome]), ~np.isnan(panel.columns[signal])
+    correlations = {delay: np.full(panel.clock.height, np.nan) for delay in delays}
     for weeks, rows in panel.blocks():
-        every = rows.start + np.flatnonzero(scored[rows])
-        for lag in LAGS:
-            place, before = panel.same_name(every, -lag)
+        every = rows.start + np.flatnonzero(known[rows])
+        for delay in delays:
+            place, before = panel.same_name(every, -delay)
             both = scored[before]
             now, before = every[place[both]], before[both]
             week = panel.week_index[now] - weeks.start
-            rho[lag][weeks], _ = spearman_by_group(code[now], code[before], week, weeks.stop - weeks.start)
-    return panel.weekly({f"rho_lag{lag}": values for lag, values in rho.items()})
+            correlations[delay][weeks], _ = spearman_by_group(
+                code[now], earlier[before], week, weeks.stop - weeks.start
+            )
+    return correlations

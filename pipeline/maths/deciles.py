@@ -12,8 +12,7 @@ from datasets.figures.rank_correlation import Integers
 from datasets.figures.series import Floats
 from pipeline.maths.cross_section import cross_section
 from pipeline.maths.information_coefficient import ic_in_order
-from pipeline.maths.ordering import stably_ascending_within
-from pipeline.maths.row_order import ordered
+from pipeline.maths.ordering import ascending_within, ordered
 from pipeline.maths.weeks import Weeks, count_flags
 from schemas.tables.weekly_signal import BUCKETS, MIN_DECILE_NAMES
 
@@ -104,7 +103,7 @@ def _cut(score: Floats, size: Integers) -> tuple[npt.NDArray[np.bool_], Integers
     cut = n_names >= MIN_DECILE_NAMES
     n_names = n_names[cut]
     ranked = np.flatnonzero(scored & np.repeat(cut, size))
-    names: Integers = ranked[stably_ascending_within(score[ranked], n_names)]
+    names: Integers = ranked[ascending_within(score[ranked], n_names, stable=True)]
     # Of n names, the one at place r falls into bucket 10 r // n, both from 0: b begins at the first r >= b n / 10.
     n_symbols = np.diff(-(-n_names[:, np.newaxis] * np.arange(BUCKETS + 1) // BUCKETS)).ravel()
     return cut, names, n_symbols

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 import polars as pl
 
@@ -11,6 +9,7 @@ from datasets.figures.bands import Matrix
 from datasets.figures.rank_correlation import centred_ranks, spearman_by_group
 from datasets.figures.series import Floats
 from datasets.figures.signal import DeliveredSignal
+from pipeline.maths.autocorrelation import correlate_with_earlier
 from pipeline.maths.deciles import decile_returns
 from pipeline.maths.week_clock import WeeklyPanel
 from schemas.metrics.families.signal import DELAYS
@@ -60,8 +59,8 @@ def delivered_signal(
             series[some], _ = spearman_by_group(score[own], outcome[own], week[chosen], n_weeks)
     return DeliveredSignal(
         panel.clock["date"].to_numpy().astype("datetime64[D]"),
-        {0: fresh.to_numpy(), **correlate_with_earlier_score(panel, "forward_return", DELAYS[1:])},
-        correlate_with_earlier_score(panel, "score", (1,))[1],
+        {0: fresh.to_numpy(), **correlate_with_earlier(panel, "forward_return", "score", DELAYS[1:])},
+        correlate_with_earlier(panel, "score", "score", (1,))[1],
         upper,
         lower,
         decile_returns(decisions, "score"),
@@ -69,45 +68,10 @@ def delivered_signal(
     )
 
 
-def correlate_with_earlier_score(
-    panel: WeeklyPanel, outcome: str, delays: Sequence[int]
-) -> dict[int, Floats]:
-    """Rank correlation of a column with the score that the same name had some weeks before.
-
-    Parameters
-    ----------
-    panel : WeeklyPanel
-        With ``score`` and the outcome.
-    outcome : str
-        ``forward_return``, or ``score`` itself.
-    delays : sequence of int
-        Weeks on the clock, at least 1.
-
-    Returns
-    -------
-    dict of int to Floats, shape (n_weeks,)
-        By delay, over the names that have both; NaN with fewer than two or when a side is constant.
-    """
-    code, earlier = panel.codes(outcome), panel.codes("score")
-    known, scored = ~np.isnan(panel.columns[outcome]), ~np.isnan(panel.columns["score"])
-    correlations = {delay: np.full(panel.clock.height, np.nan) for delay in delays}
-    for weeks, rows in panel.blocks():
-        every = rows.start + np.flatnonzero(known[rows])
-        for delay in delays:
-            place, before = panel.same_name(every, -delay)
-            both = scored[before]
-            now, before = every[place[both]], before[both]
-            week = panel.week_index[now] - weeks.start
-            correlations[delay][weeks], _ = spearman_by_group(
-                code[now], earlier[before], week, weeks.stop - weeks.start
-            )
-    return correlations
-
-
 def delayed_ic(rebalances: pl.DataFrame, decisions: pl.DataFrame) -> Floats:
     """Return the rank correlation of each week's forward returns with the scores of the week before, NaN where there is none."""
     panel = WeeklyPanel.of(rebalances, decisions, "score", "forward_return")
-    return correlate_with_earlier_score(panel, "forward_return", (1,))[1]
+    return correlate_with_earlier(panel, "forward_return", "score", (1,))[1]
 
 
 def _by_week(deciles: pl.DataFrame) -> Matrix:

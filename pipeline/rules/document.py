@@ -1,6 +1,8 @@
-"""The list of rules as a document, written from the rules themselves."""
+"""The rules as documents: docs/rules.md, and the derived parts of the specification of the format."""
 
 from __future__ import annotations
+
+from typing import Final
 
 from pipeline.reconciliation.books import CARRY, TURNOVER
 from pipeline.reconciliation.conventions import CONVENTIONS, Convention
@@ -8,7 +10,10 @@ from pipeline.reconciliation.figures import TOLERANCE
 from pipeline.rule import Rule
 from pipeline.rules.registry import RULES
 from pipeline.rules.tolerance import ABSOLUTE, RELATIVE
+from schemas.kinds import REQUIRED_KINDS
+from schemas.marks import with_part
 from schemas.metrics.core import OWN_CONVENTIONS
+from schemas.tables import SEALED_TABLES
 
 _HEAD = f"""\
 # Rules of a seal
@@ -70,3 +75,55 @@ def _section(rule: Rule[...]) -> str:
     if reads:
         lines += [f"Reads: {reads}.", ""]
     return "\n".join([*lines, f"Fix: {rule.remedy}", ""])
+
+
+_COLUMNS: Final = ("<!-- columns -->", "<!-- end of columns -->")
+_RULES: Final = ("<!-- rules -->", "<!-- end of rules -->")
+
+
+def with_format(document: str) -> str:
+    """Return the specification with its tables of columns and of rules put anew."""
+    return with_part(with_part(document, *_COLUMNS, _columns()), *_RULES, _rules())
+
+
+def _columns() -> str:
+    lines = []
+    for kind, table in SEALED_TABLES.items():
+        sealed = {column.name for column in table.sealed_columns}
+        key = f" Key: {', '.join(f'`{name}`' for name in table.key)}." if set(table.key) <= sealed else ""
+        needed = "" if kind in REQUIRED_KINDS else " A complete run may lack it."
+        lines += [
+            f"### {kind}.parquet", "", f"{table.meaning}{key}{needed}", "",
+            "| column | type | unit | may be absent | may be null | values | meaning |", "|---|---|---|---|---|---|---|",
+        ]  # fmt: skip
+        for column in table.sealed_columns:
+            values = ", ".join(f"`{code}`" for code in column.vocabulary) or (
+                "" if column.bound == "any" else column.bound.value
+            )
+            absent, null = ("yes" if allowed else "" for allowed in (column.optional, column.nullable))
+            cells = (
+                f"`{column.name}`",
+                column.type.value,
+                column.unit.value,
+                absent,
+                null,
+                values,
+                column.meaning,
+            )
+            lines.append("| " + " | ".join(_cell(cell) for cell in cells) + " |")
+        lines.append("")
+    return "\n".join(lines)
+
+
+def _rules() -> str:
+    lines = ["| rule | what has to hold |", "|---|---|"]
+    for rule in RULES.values():
+        marks = [mark for mark, set_ in (("warning", rule.warns), ("voids", rule.voids)) if set_]
+        anchor = "-".join([rule.id.replace(".", ""), *marks])  # of its heading in docs/rules.md
+        warns = " *(warning)*" if rule.warns else ""
+        lines.append(f"| [`{rule.id}`](../rules.md#{anchor}){warns} | {_cell(rule.meaning)} |")
+    return "\n".join([*lines, ""])
+
+
+def _cell(text: str) -> str:
+    return text.replace("|", "\\|")

@@ -164,6 +164,15 @@ def read_columns(seal: Seal, kind: str, columns: tuple[str, ...]) -> Iterator[pl
         yield _frame(seal, kind, [rows], columns).select(columns)
 
 
+def runs_across(parts: Iterable[pl.DataFrame]) -> Runs:
+    """Find the groups of rows of a table that comes in parts, at least one; a group may go on in the next part."""
+    by_part = [find_runs(part) for part in parts]
+    lengths = np.concatenate([runs.lengths for runs in by_part])
+    joined = find_runs(pl.concat([runs.heads for runs in by_part]))
+    lengths = np.add.reduceat(lengths, joined.starts) if lengths.size else lengths
+    return Runs(joined.heads, np.cumsum(lengths) - lengths, lengths)
+
+
 def _require(holds: Iterable[bool]) -> None:
     if not all(holds):
         raise Undecided
@@ -254,16 +263,7 @@ class _Parts:
     def _indexed(self, kind: str) -> _Index:
         """Find the groups of rows of a table; Undecided where they are not in the order that parts need."""
         key = _ORDER[kind]
-        heads, lengths = [], []
-        for rows in list(_cut(self._seal.decode_height(kind), PART_ROWS)) or [range(0)]:
-            runs = find_runs(_frame(self._seal, kind, [rows], key).select(key))
-            heads.append(runs.heads)
-            lengths.append(runs.lengths)
-        joined, sizes = pl.concat(heads), np.concatenate(lengths)
-        # A group that goes on in the next slice of the table is one group.
-        again = find_runs(joined)
-        sizes = np.add.reduceat(sizes, again.starts) if sizes.size else sizes
-        runs = Runs(again.heads, np.cumsum(sizes) - sizes, sizes)
+        runs = runs_across(read_columns(self._seal, kind, key))
         if TABLES[kind].key and kind != "trades" and runs.heads.is_duplicated().any():
             raise Undecided
         if kind == "decisions":

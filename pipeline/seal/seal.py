@@ -29,10 +29,9 @@ from pipeline.seal.file_rules import (
     table_columns,
 )
 from pipeline.seal.manifest import FOLDER_KIND, MANIFEST_FILE, KindEntry, Manifest, parse_manifest
-from pipeline.seal.paths import lexical_fault
 from pipeline.seal.records import SealedRecords, decode_description, decode_metrics
 from pipeline.seal.signature import MOST_BYTES, SIGNATURE_FILE, TeamKeys, Unsigned, signer
-from pipeline.seal.store import SealStore
+from pipeline.seal.store import SealStore, lexical_fault
 from pipeline.seal.strict_json import NotJson
 from pipeline.seal.tables import DecodedTable, decode_table
 from schemas.errors import SealRefused, SealUnreadable

@@ -1,17 +1,19 @@
-"""Where the bytes of a seal are: a local folder or any other store that is supported."""
+"""Where the files of a seal are read from: a folder or an object store, by paths that stay inside the seal."""
 
 from __future__ import annotations
 
 import contextlib
 import hashlib
+import os
 from collections.abc import Iterable, Iterator
+from pathlib import Path
 from typing import IO
 
 from datasets.regular_file import TooLarge, parts_of_regular, read_regular
 from datasets.storage import open_storage
 from datasets.storage import without_secrets as _without_secrets
-from pipeline.seal.paths import link_fault
 from schemas.errors import SealUnreadable, SettingsError, StorageUnavailable
+from schemas.kinds import MAX_NAME_BYTES, MAX_PATH_BYTES
 
 __all__ = ["SealStore", "printable", "without_secrets"]
 
@@ -82,7 +84,7 @@ class SealStore:
         Parameters
         ----------
         path
-            Relative to the seal; only ever one that :func:`pipeline.seal.paths.lexical_fault` passed.
+            Relative to the seal; only ever one that :func:`pipeline.seal.store.lexical_fault` passed.
         limit
             Most bytes to read.
 
@@ -173,3 +175,62 @@ class SealStore:
         if signature[1] > limit:
             raise TooLarge(signature[1])
         return self._storage.read(path, limit)
+
+
+def lexical_fault(path: str, *, folder: bool = False) -> str | None:
+    """Say what is wrong with a path before it is joined to anything; None when it may be joined.
+
+    Parameters
+    ----------
+    path
+        As declared, relative to the seal (or to its folder), with forward slashes.
+    folder
+        Whether it names a folder, which may end in a slash.
+    """
+    if path.startswith("/"):
+        return "it is absolute"
+    if "\\" in path:
+        return "it holds a backslash"
+    if any(ord(character) < 32 or ord(character) == 127 for character in path):
+        return "it holds a control character"
+    if len(path.encode("utf-8", "replace")) > MAX_PATH_BYTES:
+        return f"it is longer than {MAX_PATH_BYTES} bytes"
+    segments = path.removesuffix("/").split("/") if folder else path.split("/")
+    if any(len(segment.encode("utf-8", "replace")) > MAX_NAME_BYTES for segment in segments):
+        return f"a name in it is longer than {MAX_NAME_BYTES} bytes"
+    if ".." in segments:
+        return "it climbs out of its folder with '..'"
+    if "" in segments or "." in segments:
+        return "it is not a plain relative path: it holds an empty or '.' segment"
+    if ":" in segments[0]:
+        return "it holds a colon, as a drive or a URL does"
+    return None
+
+
+def link_fault(root: str, path: str) -> str | None:
+    """Say whether a local path goes through a link; None when it does not.
+
+    Parameters
+    ----------
+    root
+        Folder of the seal. It may itself be reached through a link: the operator named it.
+    path
+        Relative to `root` and lexically sound.
+
+    Returns
+    -------
+    str or None
+        The fault. A path that does not exist has none: that the file is missing is another rule.
+    """
+    base = os.path.realpath(root)
+    expected = os.path.normpath(os.path.join(base, path))  # noqa: PTH118 -- compared as text with realpath
+    step = Path(base)
+    for segment in path.rstrip("/").split("/"):
+        step /= segment
+        if step.is_symlink():
+            return f"{step.relative_to(base)} is a link"
+    if step.exists() and not (step.is_file() or step.is_dir()):
+        return "it is not a regular file"
+    if os.path.realpath(expected) != expected:
+        return "it resolves to another place"
+    return None

@@ -12,13 +12,21 @@ from typing import Final
 import numpy as np
 import polars as pl
 
-from pipeline.maths.row_order import ordered
+from pipeline.maths.ordering import ordered
 from pipeline.reconciliation.tables import find_runs
+from pipeline.rules.in_parts import runs_across
 from pipeline.seal import Seal
-from pipeline.snapshot_builder.books import Span, Spans, spans
-from pipeline.snapshot_builder.decisions import published_decisions
-from pipeline.snapshot_builder.ledgers import Books, published_pnl, published_positions, published_trades
-from pipeline.snapshot_builder.writer import SnapshotWriter
+from pipeline.snapshot_builder.ledgers import (
+    Books,
+    Span,
+    Spans,
+    published_pnl,
+    published_positions,
+    published_trades,
+    spans,
+)
+from pipeline.snapshot_builder.weekly import published_decisions
+from pipeline.snapshot_builder.write import SnapshotWriter
 from schemas.tables.books import book_order
 
 PART_ROWS: Final = 1_000_000
@@ -59,21 +67,16 @@ def find_layout(seal: Seal, kind: str) -> Layout | None:
     """Find the days of a table; None where its rows do not stand by book and day, so that it has to be sorted whole."""
     day = "timestamp" if kind == "trades" else "date"
     key = (day,) if kind == "decisions" else ("book", day)
-    heads, lengths = [], []
     height = seal.decode_height(kind)
-    for start in range(0, height, PART_ROWS):
-        rows = range(start, min(start + PART_ROWS, height))
-        runs = find_runs(seal.part(kind, rows, key).frame.select(key).with_columns(pl.col(day).cast(pl.Date)))
-        heads.append(runs.heads)
-        lengths.append(runs.lengths)
-    if not heads:
+    if not height:
         return None
-    joined, sizes = pl.concat(heads), np.concatenate(lengths)
-    again = find_runs(joined)
-    sizes = np.add.reduceat(sizes, again.starts)
-    days = np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)])
+    parts = (range(start, min(start + PART_ROWS, height)) for start in range(0, height, PART_ROWS))
+    runs = runs_across(
+        seal.part(kind, rows, key).frame.select(key).with_columns(pl.col(day).cast(pl.Date)) for rows in parts
+    )
+    days = np.append(runs.starts, height)
     books: dict[str | None, range] = {}
-    groups = again.heads.with_row_index("place")
+    groups = runs.heads.with_row_index("place")
     for book, own in [(None, groups)] if kind == "decisions" else _by_book(groups):
         if book in books or not own[day].is_sorted() or own[day].n_unique() < own.height:
             return None

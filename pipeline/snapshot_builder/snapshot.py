@@ -25,7 +25,7 @@ from datasets.sealed_weeks import SealedWeek, WeekDigests
 from datasets.storage import Storage, open_storage
 from pipeline.archive.exclusions import DEFAULT_EXCLUDE
 from pipeline.archive.package import package
-from pipeline.maths.row_order import ordered
+from pipeline.maths.ordering import ordered
 from pipeline.maths.week_clock import WeeklyPanel
 from pipeline.maths.weekly_digests import FillDigests, digest_decisions, seal_weeks
 from pipeline.notices import NoticeOutcome, aged_ic, in_declared_order, not_checked
@@ -40,15 +40,19 @@ from pipeline.reconciliation.of_a_seal import (
 )
 from pipeline.rule import Violation
 from pipeline.rules import Report, check, judge
-from pipeline.rules.outcomes import rule_outcomes
 from pipeline.rules.registry import RULES
+from pipeline.rules.report import rule_outcomes
 from pipeline.seal import Seal
 from pipeline.seal.signature import read_keys
-from pipeline.snapshot_builder import books, in_parts, ledgers, research, signals
-from pipeline.snapshot_builder.build_result import BuildResult
-from pipeline.snapshot_builder.decisions import published_decisions
-from pipeline.snapshot_builder.stages import Stages
-from pipeline.snapshot_builder.writer import SnapshotWriter
+from pipeline.snapshot_builder import in_parts, ledgers, research
+from pipeline.snapshot_builder.build_result import BuildResult, Stages
+from pipeline.snapshot_builder.weekly import (
+    measured_decisions,
+    published_decisions,
+    published_rebalances,
+    weekly_tables,
+)
+from pipeline.snapshot_builder.write import SnapshotWriter
 from schemas.errors import OtherFormat, SealRefused
 from schemas.kinds import KINDS, REQUIRED_KINDS
 from schemas.notices import NOTICE, NOTICES
@@ -221,19 +225,19 @@ def _write_all(seal: Seal, report: Report, publication: Publication, stages: Sta
                 digests = digest_decisions(decisions)
         if seal.has("rebalances"):
             with stages("signal quality"):
-                writer.table("rebalances", signals.published_rebalances(seal.table("rebalances"), decisions))
+                writer.table("rebalances", published_rebalances(seal.table("rebalances"), decisions))
                 if decisions is not None:
                     weekly = _begin_weekly(seal, decisions, beside)
         delivered = research.measure_signal(None, decisions, None)  # why there is nothing, until there is
         del decisions
-        spans: dict[str, books.Spans] = {}
+        spans: dict[str, ledgers.Spans] = {}
         ledger: ledgers.Books = {}
         if seal.has("portfolio"):
             with stages("portfolio"):
                 ledger = ledgers.published_portfolio(seal.table("portfolio"), seal.equity_basis)
                 writer.by_book("portfolio", ledger)
                 writer.by_book("equity_curve", ledgers.published_equity_curves(ledger))
-                spans["portfolio"] = books.spans(ledger, "portfolio")
+                spans["portfolio"] = ledgers.spans(ledger, "portfolio")
         sides = research.sides_of(ledger)
         looks = {"positions": sides.positions, "pnl": sides.pnl, "trades": _adding(fills)}
         for kind in ("positions", "pnl", "trades"):
@@ -242,7 +246,7 @@ def _write_all(seal: Seal, report: Report, publication: Publication, stages: Sta
                     spans[kind] = _write_books(seal, writer, kind, looks[kind])
         _write_trials(seal, writer, stages)
         if spans:
-            writer.table("books", books.published_books(spans))
+            writer.table("books", ledgers.published_books(spans))
         weeks = delayed = None
         if weekly is not None:
             with stages("signal quality"):
@@ -286,10 +290,10 @@ def _begin_weekly(seal: Seal, decisions: pl.DataFrame, beside: ThreadPoolExecuto
     rebalances, unsmoothed = seal.table("rebalances"), one_signal(seal.smoothing)
 
     def measure() -> _Weekly:
-        known = signals.measured_decisions(decisions, unsmoothed=unsmoothed)
+        known = measured_decisions(decisions, unsmoothed=unsmoothed)
         columns = [name for name in ("score", "raw_score", "forward_return") if name in known.columns]
         panel = WeeklyPanel.of(rebalances, known, *columns)
-        tables = signals.weekly_tables(rebalances, known, panel)
+        tables = weekly_tables(rebalances, known, panel)
         weeks = tables["weekly_signal"]
         delivered = research.measure_signal(weeks, decisions, tables.get("weekly_deciles"), panel)
         if isinstance(delivered, Unavailable):
@@ -315,7 +319,7 @@ def _write_decisions(seal: Seal, writer: SnapshotWriter) -> pl.DataFrame:
 
 def _write_books(
     seal: Seal, writer: SnapshotWriter, kind: str, look: Callable[[str, pl.DataFrame], None]
-) -> books.Spans:
+) -> ledgers.Spans:
     """Write a table by book; return what each book holds. `look` is shown the rows of each book as they are published."""
     layout = in_parts.find_layout(seal, kind) if seal.in_parts else None
     if layout is not None:
@@ -330,7 +334,7 @@ def _write_books(
     writer.by_book(kind, rows)
     for book, own in rows.items():
         look(book, own)
-    return books.spans(rows, kind)
+    return ledgers.spans(rows, kind)
 
 
 def _write_trials(seal: Seal, writer: SnapshotWriter, stages: Stages) -> None:

@@ -4,7 +4,7 @@ import polars as pl
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.maths.row_order import in_order, ordered
+from pipeline.maths.ordering import in_order, ordered
 from tests.maths.panels import check
 
 SCHEMA = {"date": pl.Int64, "symbol": pl.String}

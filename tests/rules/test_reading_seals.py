@@ -18,8 +18,7 @@ import pytest
 from pipeline.batch.result import failed
 from pipeline.seal import Seal
 from pipeline.seal.manifest import parse_manifest
-from pipeline.seal.paths import lexical_fault
-from pipeline.seal.store import without_secrets
+from pipeline.seal.store import lexical_fault, without_secrets
 from pipeline.snapshot_builder import build_seal
 from schemas.errors import SealRefused, SealUnreadable
 from schemas.tables import SEALED_TABLES

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
 from pipeline.check_command import check_seal
-from pipeline.rules.specification import with_format
+from pipeline.rules.document import with_format
 from pipeline.seal.json_schema import manifest_schema
 from pipeline.seal.manifest import parse_manifest
 from tests.support.processes import REPOSITORY
