@@ -117,6 +117,7 @@ LEFT_OUT: Final = (
     ),
     LeftOut("docs/other-engines.md", "SealWriter", ENGINES),
     LeftOut("docs/other-engines.md", "from alpha_results_seal.vectorbt", ENGINES),
+    LeftOut("docs/other-engines.md", "ledger = ledger_from_vectorbt", ENGINES),
     LeftOut("docs/other-engines.md", "from alpha_results_seal.pyfolio import ledger_from_pyfolio", ENGINES),
     LeftOut("docs/other-engines.md", "from alpha_results_seal.pyfolio import ledger_from_zipline", ENGINES),
     LeftOut(

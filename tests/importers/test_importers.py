@@ -31,8 +31,8 @@ def require_sound(folder: Path, report: Mapping[str, Any]) -> None:
         shares = {symbol: shares for symbol, shares in own["shares"].items() if abs(shares) > 1e-9}
         assert dict(last.select("symbol", "quantity").iter_rows()) == pytest.approx(shares), name
         assert seal.table("trades")["fee"].sum() == pytest.approx(own["fees"]), name
-        assert not seal.has("decisions"), "target weights are not known"
-        assert any("target weights and scores are not known" in note for note in own["notes"])
+        unknown = any("target weights and scores are not known" in note for note in own["notes"])
+        assert unknown != seal.has("decisions"), name
 
 
 def test_results_of_vectorbt_become_seals_with_its_equity_holdings_and_fees(
@@ -45,6 +45,10 @@ def test_results_of_vectorbt_become_seals_with_its_equity_holdings_and_fees(
         for name in ("shared", "shared_with_mids")
     ]
     assert slippage[1] < slippage[0] < 0, "slippage is a cost only where the prices before it are given"
+    decisions = Seal.open(str(tmp_path / "complete")).table("decisions")
+    assert set(decisions["score"]) == {1.0, 2.0, 3.0}
+    assert decisions["forward_return"].null_count() == 3, "those of the last week"
+    assert "there are no weights of that day" in report["few_weights"]
     assert "several bars a day" in report["hourly"]
     assert (
         "filled on the first session, 2024-01-01, and a decision is of a day before its fill"

@@ -37,10 +37,10 @@ def results() -> dict[str, tuple[Any, Any]]:
     }
 
 
-def refused(portfolio: Any) -> str:
+def refused(portfolio: Any, **aims: Any) -> str:
     """What the importer says of a result that it does not take."""
     try:
-        ledger_from_vectorbt(portfolio, Calendar("UTC", "08:00", "16:30"))
+        ledger_from_vectorbt(portfolio, Calendar("UTC", "08:00", "16:30"), **aims)
     except SealError as error:
         return str(error)
     return "taken"
@@ -49,9 +49,11 @@ def refused(portfolio: Any) -> str:
 def main() -> None:
     """Seal every result."""
     report: dict[str, Any] = {"seals": {}}
-    for name, (portfolio, mids) in results().items():
+    made: dict[str, Any] = {name: (*result, {}) for name, result in results().items()}
+    made["complete"] = (*made["shared_with_mids"][:2], {"weights": SIZE, "scores": SIZE.rank(axis=1)})
+    for name, (portfolio, mids, aims) in made.items():
         ledger = ledger_from_vectorbt(
-            portfolio, Calendar("America/New_York", "09:30", "16:00"), mid_prices=mids
+            portfolio, Calendar("America/New_York", "09:30", "16:00"), mid_prices=mids, **aims
         )
         began = datetime(2024, 9, 1, tzinfo=UTC)
         writer = SealWriter(
@@ -67,6 +69,7 @@ def main() -> None:
         }
     hourly = CLOSE.set_axis(pd.date_range("2024-01-01", periods=len(CLOSE), freq="h"))
     report["hourly"] = refused(vbt.Portfolio.from_holding(hourly, freq="1h"))
+    report["few_weights"] = refused(made["shared"][0], weights=SIZE.iloc[:20])
     report["first_bar"] = refused(vbt.Portfolio.from_holding(CLOSE, freq="1D"))
     sys.stdout.write(json.dumps(report))
 

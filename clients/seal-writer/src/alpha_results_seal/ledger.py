@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -188,14 +188,7 @@ class Ledger:
                 for name, book in state.items():
                     _rebalance(book, week, week.targets[name], market, session, costs)
             market.close_books(state, session, costs)
-        for week in weeks:
-            if week.pending:
-                week.settle(market.symbols, market.tradeable(market.observed - 1), state)
-        tables = _joined(state)
-        tables["rebalances"] = rebalances_table(weeks)
-        tables["decisions"] = decisions_table(
-            weeks, state, market.symbols, market.fill_prices, market.fill_instants
-        )
+        tables = {**_joined(state), **_decided(weeks, state, market)}
         days, dates = (
             np.array([getattr(week, name) for week in weeks], "datetime64[D]")
             for name in ("given_on", "date")
@@ -214,8 +207,10 @@ class Ledger:
         book: str = "long_short",
         costs: Costs | None = None,
         equity_basis: float = 1.0,
+        weights: Any = None,
+        scores: Any = None,
     ) -> Ledger:
-        """Keep the books of a run of which the fills are known, and no target weights.
+        """Keep the books of a run of which the fills are known.
 
         Parameters
         ----------
@@ -233,26 +228,40 @@ class Ledger:
             Borrow and interest; fees and impact are those of the fills.
         equity_basis
             What the book opens with.
+        weights, scores
+            As of `from_weights`, by the days on which fills were decided: what the fills were aimed at, and why.
 
         Returns
         -------
         Ledger
-            Without decisions: target weights and scores are not known.
+            Without decisions where no weights are given.
 
         Raises
         ------
         SealError
-            When a fill has no session, no close to be marked at, or no session before it.
+            When a fill has no session, no close to be marked at, no session before it, or no weights of the day on which it
+            was decided.
         """
         market = Market.of(closes, calendar)
         rows = read_fills(table(fills, "fills"), market)
-        market = market.with_names(set(rows["symbol"]))
         if not rows.height:
             raise SealError("there are no fills: there is nothing to keep books of.")
+        if weights is None and scores is not None:
+            raise SealError("scores without weights decide nothing: give weights= as well.")
+        targets = {} if weights is None else {book: matrix(weights, "weight", "weights")}
+        scored = None if scores is None else matrix(scores, "score", "scores")
+        weeks = read_weeks(targets, scored, market.sessions, market.observed) if targets else []
+        if targets:
+            _require_decided(rows, weeks)
+        named = [*targets.values(), *([] if scored is None else [scored])]
+        market = market.with_names({*rows["symbol"], *(name for part in named for name in part.symbols)})
         state = Book(book, market.symbols, _basis(equity_basis))
         place = {name: at for at, name in enumerate(market.symbols)}
         of_session = {int(key[0]): part for key, part in rows.group_by(["session"], maintain_order=True)}
-        for session in range(min(of_session), market.observed):
+        by_session = {week.fill: week for week in weeks if not week.pending}
+        for session in range(min([*of_session, *by_session]), market.observed):
+            if session in by_session:
+                by_session[session].settle(market.symbols, market.tradeable(session), {book: state})
             for fill in of_session[session].iter_rows(named=True) if session in of_session else ():
                 at = place[fill["symbol"]]
                 after = float(state.shares[at]) + fill["quantity"]
@@ -264,13 +273,16 @@ class Ledger:
                 )  # fmt: skip
             market.close_books({book: state}, session, costs or Costs())
         tables = _joined({book: state})
-        tables["rebalances"] = rows.select(date=pl.col("decision_at").unique().sort()).with_columns(
-            week_status=pl.lit("traded")
-        )
-        notes = market.notes({book: state}, scored=True, decided=False)
-        notes.append(
-            "target weights and scores are not known: no decisions are sealed, and the run is incomplete"
-        )
+        notes = market.notes({book: state}, scored=not targets or scored is not None, decided=False)
+        if targets:
+            tables |= _decided(weeks, {book: state}, market)
+        else:
+            tables["rebalances"] = rows.select(date=pl.col("decision_at").unique().sort()).with_columns(
+                week_status=pl.lit("traded")
+            )
+            notes.append(
+                "target weights and scores are not known: no decisions are sealed, and the run is incomplete"
+            )
         notes += (costs or Costs()).notes(traded=False)
         for column, said in ASSUMED.items():
             if column not in table(fills, "fills").columns:
@@ -298,6 +310,25 @@ def _rebalance(book: Book, week: Week, target: Floats, market: Market, session: 
             int(at), after, mid=mid, price=mid * (1.0 + direction * costs.impact),
             fee=abs(after - before) * mid * costs.fee, instant=instant, decision=week.date,
         )  # fmt: skip
+
+
+def _decided(weeks: Sequence[Week], books: Mapping[str, Book], market: Market) -> dict[str, pl.DataFrame]:
+    """Return the tables of decisions, once every session is closed; pending ones are settled here."""
+    for week in weeks:
+        if week.pending:
+            week.settle(market.symbols, market.tradeable(market.observed - 1), books)
+    decisions = decisions_table(weeks, books, market.symbols, market.fill_prices, market.fill_instants)
+    return {"rebalances": rebalances_table(weeks), "decisions": decisions}
+
+
+def _require_decided(fills: pl.DataFrame, weeks: Sequence[Week]) -> None:
+    """Refuse fills of a day on which no weights were given."""
+    days = pl.Series([week.date for week in weeks], dtype=pl.Date)
+    for fill in fills.filter(~pl.col("decision_at").is_in(days.implode())).head(1).iter_rows(named=True):
+        raise SealError(
+            f"{fill['symbol']} is filled on {fill['date']} by a decision of {fill['decision_at']}, and there are no weights of "
+            "that day: give the weights of every day on which fills were decided."
+        )
 
 
 def _basis(equity_basis: float) -> float:

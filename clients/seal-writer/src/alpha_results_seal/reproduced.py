@@ -25,12 +25,14 @@ def ledger_of_fills(
     *,
     equity_basis: float,
     notes: tuple[str, ...] = (),
+    weights: Any = None,
+    scores: Any = None,
 ) -> Ledger:
     """Keep the books of an engine's fills again, and refuse them unless every session's equity is its own.
 
     Parameters
     ----------
-    fills, closes, calendar, equity_basis
+    fills, closes, calendar, equity_basis, weights, scores
         As of :meth:`~alpha_results_seal.Ledger.from_fills`.
     equity
         By day, as the engine has it at the close.
@@ -44,7 +46,9 @@ def ledger_of_fills(
     SealError
         When the books cannot be kept, or come out otherwise; the message names the day and the missing cash.
     """
-    ledger = Ledger.from_fills(fills, closes, calendar, equity_basis=equity_basis)
+    ledger = Ledger.from_fills(
+        fills, closes, calendar, equity_basis=equity_basis, weights=weights, scores=scores
+    )
     require_reproduced(ledger, equity, engine)
     return replace(ledger, notes=(*ledger.notes, *notes))
 

@@ -13,12 +13,19 @@ from alpha_results_seal.ledger import Ledger
 from alpha_results_seal.reproduced import ledger_of_fills
 
 
-def ledger_from_vectorbt(portfolio: Any, calendar: Calendar, *, mid_prices: Any | None = None) -> Ledger:
+def ledger_from_vectorbt(
+    portfolio: Any,
+    calendar: Calendar,
+    *,
+    mid_prices: Any | None = None,
+    weights: Any | None = None,
+    scores: Any | None = None,
+) -> Ledger:
     """Keep the books of a ``vectorbt.Portfolio`` again, from its orders and closes.
 
-    All its columns together are the book ``long_short``, which opens with their initial cash. Target weights, scores and
-    when an order was decided stand in no such result: no decisions are sealed, and an order is dated by the session
-    before its bar. Slippage is part of the order's price; without `mid_prices` it counts as market_pnl.
+    All its columns together are the book ``long_short``, which opens with their initial cash. When an order was decided
+    stands in no such result: it is dated by the session before its bar. Without `weights` no decisions are sealed, and
+    the run is incomplete. Slippage is part of the order's price; without `mid_prices` it counts as market_pnl.
 
     Parameters
     ----------
@@ -28,12 +35,17 @@ def ledger_from_vectorbt(portfolio: Any, calendar: Calendar, *, mid_prices: Any 
         Sessions and hours.
     mid_prices
         Wide pandas frame of the prices before slippage, which orders were given.
+    weights
+        Wide pandas frame of target percents, as ``from_orders`` was given them as ``size``, by the bar of their orders:
+        rows of NaN order nothing. One row a week at most.
+    scores
+        Wide pandas frame of what the weights were made from, by the same bars.
 
     Raises
     ------
     SealError
-        When bars are shorter than a day, a name has several columns, or the equity does not come out as vectorbt has
-        it: then cash came or went in a way that orders do not tell, such as dividends or deposits.
+        When bars are shorter than a day, a name has several columns, an order has no weights, or the equity does not
+        come out as vectorbt has it: then cash came or went in a way that orders do not tell, such as dividends or deposits.
     """
     closes = portfolio.close
     closes = closes.to_frame() if closes.ndim == 1 else closes
@@ -60,4 +72,8 @@ def ledger_from_vectorbt(portfolio: Any, calendar: Calendar, *, mid_prices: Any 
     basis = float(np.sum(portfolio.init_cash))
     own = portfolio.value(group_by=True) if portfolio.wrapper.grouper.group_by is None else portfolio.value()
     own = own.sum(axis=1) if own.ndim > 1 else own
-    return ledger_of_fills(fills, closes, calendar, own, "vectorbt", equity_basis=basis)
+    aims = {
+        name: None if frame is None else frame.reindex(closes.index).shift(-1).dropna(how="all")
+        for name, frame in (("weights", weights), ("scores", scores))
+    }
+    return ledger_of_fills(fills, closes, calendar, own, "vectorbt", equity_basis=basis, **aims)
