@@ -17,7 +17,7 @@ from datasets.snapshot import Snapshot
 from datasets.storage import open_storage
 from schemas.errors import KindNotPublished, SettingsError
 from schemas.market_data import MARKET_DATA, USUAL_BENCHMARK
-from schemas.metrics.statistic import SOURCES
+from schemas.metrics.statistic import CROSS_SECTIONS, SOURCES
 from schemas.settings import SETTINGS
 from schemas.tables import PUBLISHED_TABLES
 from schemas.tables.sealed_metrics import SCOPES
@@ -230,6 +230,60 @@ class Alpha(Snapshot):
             found = read_factors(place, open_storage(place).read(""))
             models.append(of_factors(found.names, found.days, found.returns))
         return {"book": book, **explain(ledger, window, models, rolling, withheld)}
+
+    def regimes(
+        self,
+        market_data: str | os.PathLike[str] | None = None,
+        *,
+        benchmark: str | None = None,
+        book: str = "long_short",
+        window: Window = WHOLE_RUN,
+    ) -> dict[str, Any]:
+        """Return a book in its regimes and whether its record broke, as `/v1/alphas/{alpha}/regimes` answers.
+
+        Parameters
+        ----------
+        market_data
+            A Parquet file or a folder of them; None for what the setting of that name says, and without that no market.
+        benchmark
+            Which of its series makes the market; None for the only one there is, or SPY.
+        book
+            Whose record.
+        window
+            Days to measure.
+
+        Raises
+        ------
+        SettingsError
+            When there is no such series.
+        SnapshotCorrupt
+            When a file is gone or damaged.
+        """
+        from datasets.figure_data import frames_of, read_ledger, read_weekly_ic  # noqa: PLC0415 - slow to load beside the rest
+        from datasets.figures.luck import LuckQuery, make_seed  # noqa: PLC0415 - as above
+        from datasets.figures.regimes import Prices as Closes  # noqa: PLC0415 - as above
+        from datasets.figures.regimes import measure  # noqa: PLC0415 - as above
+        from datasets.figures.unavailable import Unavailable  # noqa: PLC0415 - as above
+
+        market: Closes | str = "no market data were named"
+        if market_data is not None or SETTINGS["market_data"].variable in os.environ:
+            symbol = default_symbol(market_data) if benchmark is None else benchmark.upper()
+            rows = _stored_prices(market_data, symbol)
+            close, adjusted = (rows[name].fill_null(math.nan).to_numpy() for name in ("close", _ADJUSTED))
+            market = Closes(symbol, rows["date"].to_numpy().astype("datetime64[D]"), close, adjusted)
+        frames = frames_of(self)
+        ledger = read_ledger(frames, self, book)
+        weekly = read_weekly_ic(frames, self)
+        missing = Unavailable("kind_missing", f"the run sealed no daily ledger of {book}")
+        no_weeks = Unavailable("kind_missing", f"the run holds no {CROSS_SECTIONS.kind}")
+        return measure(
+            missing if ledger is None else ledger,
+            no_weeks if weekly is None else weekly,
+            market,
+            book=book,
+            window=window,
+            seed=make_seed(self.id, LuckQuery(book, frozenset(), window)),
+        )
 
     def luck(self, *, book: str = "long_short", window: Window = WHOLE_RUN) -> dict[str, Any]:
         """Return what of a book's record may be luck, as `/v1/alphas/{alpha}/luck` answers.

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from typing import Any
 
 import polars as pl
 
+from datasets import comparison
 from datasets.analysis import Alpha
 from datasets.cache import DEFAULT_BYTES, Cache
 from datasets.catalogue import Catalogue
+from datasets.figures.unavailable import Unavailable
+from datasets.figures.window import WHOLE_RUN, Window
 from datasets.layout import ALPHAS, CATALOG, REFUSED
 from datasets.storage import Storage, open_storage
 from schemas.errors import AlphaNotPublished, SettingsError
@@ -63,6 +67,125 @@ class Root:
         rows = [[getattr(pointer, name) for name in columns] for pointer in self.catalogue.pointers()]
         schema = {name: pl.Boolean if name == "complete" else pl.String for name in columns}
         return pl.DataFrame(rows, schema=schema, orient="row")
+
+    def correlations(
+        self,
+        alphas: Sequence[str],
+        *,
+        by: str = "returns",
+        book: str = "long_short",
+        window: Window = WHOLE_RUN,
+    ) -> pl.DataFrame:
+        """Return how alike each two alphas are, as `/v1/correlations` answers.
+
+        Parameters
+        ----------
+        alphas
+            Their ids.
+        by
+            ``returns``, ``scores`` or ``holdings``.
+        book
+            Whose returns or holdings.
+        window
+            Days to compare.
+
+        Returns
+        -------
+        polars.DataFrame
+            ``alpha_id`` and a column for each alpha; null where a pair cannot be compared.
+
+        Raises
+        ------
+        AlphaNotPublished
+            When one is not there.
+        SettingsError
+            When there is no such way to compare.
+        """
+        matrix = comparison.correlate([self[alpha] for alpha in alphas], by, book, window)
+        columns = {
+            alpha: [None if isinstance(row[at], Unavailable) else row[at] for row in matrix.figures]
+            for at, alpha in enumerate(alphas)
+        }
+        return pl.DataFrame(
+            {"alpha_id": list(alphas), **columns},
+            schema={"alpha_id": pl.String, **dict.fromkeys(alphas, pl.Float64)},
+        )
+
+    def neighbours(
+        self,
+        alpha: str,
+        *,
+        among: Sequence[str] | None = None,
+        by: str = "returns",
+        book: str = "long_short",
+        window: Window = WHOLE_RUN,
+        order: str = "nearest",
+        limit: int = 10,
+    ) -> pl.DataFrame:
+        """Return the alphas most or least like one, as `/v1/alphas/{alpha}/neighbours` lists them.
+
+        Parameters
+        ----------
+        alpha
+            Its id.
+        among
+            Ids of the alphas to compare; None for all. The files of each are read.
+        by, book, window
+            As of :meth:`correlations`.
+        order
+            ``nearest``, ``farthest``, or ``strongest``, whatever the sign.
+        limit
+            Rows.
+
+        Returns
+        -------
+        polars.DataFrame
+            ``alpha_id``, ``name``, ``correlation`` (``overlap`` of holdings) and ``observations``.
+
+        Raises
+        ------
+        AlphaNotPublished, SettingsError
+            As of :meth:`correlations`.
+        """
+        others = [self[other] for other in (self if among is None else among) if other != alpha]
+        return comparison.neighbours(
+            self[alpha], others, by=by, book=book, window=window, order=order, limit=limit
+        )
+
+    def contribution(
+        self,
+        alpha: str,
+        others: Sequence[str],
+        *,
+        weights: str | Sequence[float] = "equal",
+        book: str = "long_short",
+        window: Window = WHOLE_RUN,
+    ) -> dict[str, Any]:
+        """Return what an alpha adds to a book of others, as `/v1/alphas/{alpha}/contribution` answers.
+
+        Parameters
+        ----------
+        alpha
+            Its id.
+        others
+            Ids of the alphas of the book, one at least.
+        weights
+            ``equal``, ``volatility``, or numbers: that of `alpha` first.
+        book
+            Whose returns.
+        window
+            Days to measure.
+
+        Raises
+        ------
+        AlphaNotPublished
+            When one is not there.
+        SettingsError
+            When the weights are not one for each alpha.
+        """
+        return comparison.contribution_of(
+            self[alpha], [self[other] for other in others], weights, book, window
+        )
 
 
 def is_root(storage: Storage) -> bool:

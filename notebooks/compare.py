@@ -108,7 +108,7 @@ def _(np, pl, plt, runs):
 @app.cell(hide_code=True)
 def _(mo):
     mo.md("""
-    ## How alike they are
+    ## Correlations
 
     Three views, as `/v1/correlations` defines them: correlation of daily returns; mean over the common weeks of the rank
     correlation of scores; mean over the common sessions of the overlap of holdings, 1 where two books hold the same in the same
@@ -118,36 +118,26 @@ def _(mo):
 
 
 @app.cell
-def _(np, pl, runs):
-    from alpha_results_datasets.report.compared import by_holdings, by_returns, by_scores
-
-    def matrix(found):
-        return np.array([[x if isinstance(x, float) else np.nan for x in row] for row in found.figures])
-
-    def table(found):
-        return pl.DataFrame({"alpha": list(runs)} | dict(zip(runs, np.round(found, 4).T, strict=True)))
-
-    return by_holdings, by_returns, by_scores, matrix, table
-
-
-@app.cell
-def _(by_returns, matrix, runs, table):
-    return_correlations = matrix(by_returns(list(runs.values()), "long_short"))
-    table(return_correlations)
+def _(pl, root, runs):
+    _table = root.correlations(list(runs), by="returns")
+    return_correlations = _table.drop("alpha_id").to_numpy()
+    _table.with_columns(pl.exclude("alpha_id").round(4))
     return (return_correlations,)
 
 
 @app.cell
-def _(by_scores, matrix, runs, table):
-    score_correlations = matrix(by_scores(list(runs.values())))
-    table(score_correlations)
+def _(pl, root, runs):
+    _table = root.correlations(list(runs), by="scores")
+    score_correlations = _table.drop("alpha_id").to_numpy()
+    _table.with_columns(pl.exclude("alpha_id").round(4))
     return (score_correlations,)
 
 
 @app.cell
-def _(by_holdings, matrix, runs, table):
-    overlaps = matrix(by_holdings(list(runs.values()), "long_short"))
-    table(overlaps)
+def _(pl, root, runs):
+    _table = root.correlations(list(runs), by="holdings")
+    overlaps = _table.drop("alpha_id").to_numpy()
+    _table.with_columns(pl.exclude("alpha_id").round(4))
     return (overlaps,)
 
 

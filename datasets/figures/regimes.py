@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from datasets.figures.bands import LEVEL, Places, all_samples, mean_block_length
+from datasets.figures.bands import LEVEL, SAMPLES, Places, all_samples, mean_block_length
 from datasets.figures.equity import period_returns, solvent_returns
 from datasets.figures.exposures import Matrix
 from datasets.figures.run_figures import Ledger
@@ -61,6 +61,28 @@ class Market:
 
     returns: Floats
     volatility: Floats
+
+
+@dataclass(frozen=True, slots=True)
+class Prices:
+    """Closes of a benchmark, ascending by day; `adjusted` is NaN where there is no adjusted close."""
+
+    symbol: str
+    days: Dates
+    close: Floats
+    adjusted: Floats
+
+    def at(self, sessions: Dates) -> Market:
+        """Measure the market at some sessions, by adjusted closes where all that are used are known, else by closes."""
+        first, last = (
+            (int(np.searchsorted(self.days, sessions[end], "left")) for end in (_FIRST, _LAST))
+            if sessions.size
+            else (0, 0)
+        )
+        used = slice(max(0, first - VOLATILITY_SESSIONS - 1), last + 1)
+        adjusted = self.adjusted[used]
+        price = self.close[used] if np.isnan(adjusted).any() else adjusted
+        return market_at(self.days[used], price, sessions)
 
 
 def find_break(days: Dates, series: Floats, what: str) -> Break | Unavailable:
@@ -303,6 +325,60 @@ def _band(samples: Floats) -> dict[str, float] | None:
         return None
     lower, upper = np.quantile(samples, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
     return {"lower": float(lower), "upper": float(upper), "level": LEVEL}
+
+
+def measure(
+    ledger: Ledger | Unavailable,
+    weekly: tuple[Dates, Floats] | Unavailable,
+    benchmark: Prices | str,
+    *,
+    book: str,
+    window: Window,
+    seed: int,
+) -> dict[str, Any]:
+    """Measure a book in its regimes, and test its record for a break.
+
+    Parameters
+    ----------
+    ledger : Ledger or Unavailable
+        Of the whole run, or why there is none.
+    weekly : tuple of Dates and Floats, or Unavailable
+        Rebalance dates and the IC of each, or why there is none.
+    benchmark : Prices or str
+        What makes the market, or why there is none.
+    book : str
+        Whose ledger it is.
+    window : Window
+        Days to measure.
+    seed : int
+        Of the bands.
+
+    Returns
+    -------
+    dict
+        The ``data`` of `/v1/alphas/{alpha}/regimes`.
+    """
+    withheld = {} if isinstance(benchmark, Prices) else dict.fromkeys(("market", "volatility"), benchmark)
+    sessions = ledger if isinstance(ledger, Unavailable) else ledger.within(window)
+    if isinstance(sessions, Unavailable):
+        days: Dates = np.empty(0, "datetime64[D]")
+        parts: dict[str, Any] = {"groups": [], "mean_block": None, "withheld": {"groups": sessions.text}}
+    else:
+        days = sessions.date
+        parts = regimes(sessions, benchmark.at(days) if isinstance(benchmark, Prices) else None, seed)
+    weeks, ic = (np.empty(0, "datetime64[D]"), weekly) if isinstance(weekly, Unavailable) else weekly
+    tests, reasons = breaks(sessions, weeks, ic, window)
+    return {
+        "book": book,
+        "observations": int(days.size),
+        "first_date": str(days[_FIRST]) if days.size else None,
+        "last_date": str(days[_LAST]) if days.size else None,
+        "benchmark": benchmark.symbol if isinstance(benchmark, Prices) else None,
+        "groups": parts["groups"],
+        "breaks": tests,
+        "bootstrap": {"samples": SAMPLES, "mean_block": parts["mean_block"], "seed": seed},
+        "withheld": {**withheld, **parts["withheld"], **reasons},
+    }
 
 
 def breaks(

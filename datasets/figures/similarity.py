@@ -2,10 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
 import numpy as np
 
 from datasets.figures.rank_correlation import Integers, centred_ranks, spearman_by_group
 from datasets.figures.series import Floats
+
+ORDERS: Final[Mapping[str, Callable[[Any], Any]]] = {
+    "nearest": np.positive,
+    "farthest": np.negative,
+    "strongest": np.abs,
+}
+"""Order -> what is the greater the earlier an alpha comes. `strongest` has an inverse as near as a copy."""
 
 
 def rank_correlations(scores: Floats, *, first_only: bool = False) -> Floats:

@@ -4,14 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import partial
-from typing import Any, Final
-
-import numpy as np
+from typing import Final
 
 from datasets.figure_data import read_ledger, read_weekly_ic
-from datasets.figures.bands import SAMPLES
 from datasets.figures.luck import LuckQuery, make_seed
-from datasets.figures.regimes import VOLATILITY_SESSIONS, Market, breaks, market_at, regimes
+from datasets.figures.regimes import Prices, measure
 from datasets.figures.series import Dates, Floats
 from datasets.figures.unavailable import Unavailable
 from datasets.snapshot import Snapshot
@@ -41,34 +38,20 @@ def _regimes(service: ServerState, request: Request, available: Mapping[str, Ben
     holds_book(snapshot, question.table, question.book, raw=question.raw)
     frames = partial(service.engine.dataset, snapshot)
     ledger = read_ledger(frames, snapshot, question.book) if question.has_rows(snapshot) else None
-    seed = make_seed(snapshot.id, LuckQuery(question.book, frozenset(), question.window))
-    benchmark = _benchmark(request, available)
-    withheld = {} if isinstance(benchmark, Benchmark) else dict.fromkeys(("market", "volatility"), benchmark)
-    found: dict[str, Any] = {"groups": [], "mean_block": None, "withheld": {"groups": no_data(question).text}}
-    sessions = None if ledger is None else ledger.within(question.window)
-    if sessions is not None:
-        market = _market(benchmark, sessions.date) if isinstance(benchmark, Benchmark) else None
-        found = regimes(sessions, market, seed)
-    weeks, ic = _weekly(service, request, snapshot)
-    broke, reasons = breaks(no_data(question) if sessions is None else sessions, weeks, ic, question.window)
-    days = np.empty(0) if sessions is None else sessions.date
     return Single.of_run(
         snapshot,
-        {
-            "book": question.book,
-            "observations": int(days.size),
-            "first_date": str(days[0]) if days.size else None,
-            "last_date": str(days[-1]) if days.size else None,
-            "benchmark": benchmark.symbol if isinstance(benchmark, Benchmark) else None,
-            "groups": found["groups"],
-            "breaks": broke,
-            "bootstrap": {"samples": SAMPLES, "mean_block": found["mean_block"], "seed": seed},
-            "withheld": {**withheld, **found["withheld"], **reasons},
-        },
+        measure(
+            no_data(question) if ledger is None else ledger,
+            _weekly(service, request, snapshot),
+            _benchmark(request, available),
+            book=question.book,
+            window=question.window,
+            seed=make_seed(snapshot.id, LuckQuery(question.book, frozenset(), question.window)),
+        ),
     )
 
 
-def _benchmark(request: Request, available: Mapping[str, Benchmark]) -> Benchmark | str:
+def _benchmark(request: Request, available: Mapping[str, Benchmark]) -> Prices | str:
     """Return the benchmark, or why there is none."""
     if not request.caller.may_call(_PRICES):
         return f"the key may not call {_PRICES}"
@@ -84,30 +67,17 @@ def _benchmark(request: Request, available: Mapping[str, Benchmark]) -> Benchmar
             "available": sorted(available),
         }
         raise ApiError("bad_request", "There is no such benchmark.", details)
-    return available[symbol]
+    benchmark = available[symbol]
+    return Prices(benchmark.symbol, benchmark.dates, benchmark.close, benchmark.adjusted)
 
 
-def _market(benchmark: Benchmark, sessions: Dates) -> Market:
-    """Measure a benchmark by adjusted closes where all that are used are known, else by closes."""
-    first, last = (
-        (int(np.searchsorted(benchmark.dates, sessions[end], "left")) for end in (0, -1))
-        if sessions.size
-        else (0, 0)
-    )
-    used = slice(max(0, first - VOLATILITY_SESSIONS - 1), last + 1)
-    adjusted = benchmark.adjusted[used]
-    price = benchmark.close[used] if np.isnan(adjusted).any() else adjusted
-    return market_at(benchmark.dates[used], price, sessions)
-
-
-def _weekly(service: ServerState, request: Request, snapshot: Snapshot) -> tuple[Dates, Floats | Unavailable]:
-    none = np.empty(0, "datetime64[D]")
+def _weekly(service: ServerState, request: Request, snapshot: Snapshot) -> tuple[Dates, Floats] | Unavailable:
     if not request.caller.may_call(CROSS_SECTIONS.endpoint):
-        return none, Unavailable("access_limited", f"the key may not call {CROSS_SECTIONS.endpoint}")
-    found = read_weekly_ic(partial(service.engine.dataset, snapshot), snapshot)
-    if found is None:
-        return none, Unavailable("missing_kind", f"the run holds no {CROSS_SECTIONS.kind}")
-    return found
+        return Unavailable("access_limited", f"the key may not call {CROSS_SECTIONS.endpoint}")
+    weekly = read_weekly_ic(partial(service.engine.dataset, snapshot), snapshot)
+    return (
+        Unavailable("missing_kind", f"the run holds no {CROSS_SECTIONS.kind}") if weekly is None else weekly
+    )
 
 
 ROUTES: Final[Mapping[str, EndpointFunction]] = {"research.regimes": regimes_of}

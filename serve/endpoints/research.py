@@ -10,6 +10,7 @@ from typing import Any, Final
 
 import orjson
 
+from datasets.figures.contribution import Weighting, contribution, empty_contribution, shortened
 from datasets.figures.luck import LuckQuery, make_seed
 from datasets.figures.unavailable import Unavailable
 from datasets.figures.window import Window
@@ -23,7 +24,6 @@ from serve.http.request import Request
 from serve.http.responses import Answer, EndpointFunction, Page, Single, kind_missing, run_meta
 from serve.pages.books import holds_book
 from serve.research.chosen import chosen_runs, require_book
-from serve.research.contribution import Weighting, contribution, nothing, shortened
 from serve.research.correlation import Question, measure, no_data
 from serve.research.neighbours import Neighbours, Order, among_all, among_few
 from serve.research.store import ReturnsStore
@@ -228,10 +228,12 @@ def _contribution(service: ServerState, request: Request, runs: tuple[Snapshot, 
     seed = make_seed(" ".join(run.id for run in everyone), query)
     lacking = next((run for run in everyone if not question.has_rows(run)), None)
     if not runs:
-        found = nothing(Unavailable("insufficient_data", "no alpha is given beside the one asked about"))
+        found = empty_contribution(
+            Unavailable("insufficient_data", "no alpha is given beside the one asked about")
+        )
     elif lacking is not None:
         reason = no_data(question)
-        found = nothing(Unavailable(reason.code, f"{lacking.alpha_id}: {reason.text}"))
+        found = empty_contribution(Unavailable(reason.code, f"{lacking.alpha_id}: {reason.text}"))
     else:
         own, *others = (service.returns.load(run, question.book).within(question.window) for run in everyone)
         found = contribution(

@@ -10,6 +10,7 @@ import numpy as np
 
 from datasets.alpha_columns import Allowed
 from datasets.figures.correlation import MIN_SESSIONS
+from datasets.figures.daily_returns import Days
 from datasets.figures.false_discoveries import (
     Singles,
     effective_number,
@@ -18,7 +19,6 @@ from datasets.figures.false_discoveries import (
 )
 from datasets.figures.rank_correlation import Integers
 from datasets.figures.unavailable import Unavailable, too_few
-from serve.research.returns import Days
 from serve.research.returns_matrix import ReturnsMatrix
 from serve.research.store import Searchable
 

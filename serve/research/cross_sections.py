@@ -9,6 +9,7 @@ from typing import Final
 import numpy as np
 import polars as pl
 
+from datasets.figures.daily_returns import Days, day_numbers, span
 from datasets.figures.rank_correlation import Integers
 from datasets.figures.series import Floats
 from datasets.figures.similarity import overlaps, rank_correlations
@@ -17,7 +18,6 @@ from datasets.snapshot import Snapshot
 from schemas.tables import PUBLISHED_TABLES
 from serve.pages.duckdb import Engine
 from serve.pages.sql import Statement, quoted, select_rows, source, stored_order
-from serve.research.returns import Days, day_numbers, span
 
 _ROWS_AT_ONCE: Final = 2_000_000
 """Rows of all runs that are in memory at a time, some 50 bytes each."""

@@ -7,26 +7,21 @@ the estimate says nothing.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
 import numpy as np
 
 from datasets.figures.correlation import MIN_SESSIONS, correlate_rows
+from datasets.figures.daily_returns import DailyReturns
 from datasets.figures.rank_correlation import Integers
 from datasets.figures.series import ROUNDING, Flags, Floats
-from serve.research.returns import DailyReturns
+from datasets.figures.similarity import ORDERS
 from serve.research.returns_matrix import ReturnsMatrix
 
 TOO_FEW: Final = "too_few"
 NO_VARIATION: Final = "no_variation"
-ORDERS: Final[Mapping[str, Callable[[Floats], Floats]]] = {
-    "nearest": np.positive,
-    "farthest": np.negative,
-    "strongest": np.abs,
-}
-"""Order -> what is the greater the earlier an alpha comes. `strongest` has an inverse as near as a copy."""
 _ROWS_AT_ONCE: Final = 256
 """Rows whose squares are in memory at a time: with them a core's own cache is filled."""
 _SINGLE: Final = 2.0**-24

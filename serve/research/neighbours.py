@@ -13,6 +13,7 @@ import numpy as np
 from datasets.alpha_columns import Allowed
 from datasets.figures.correlation import common_days, correlation
 from datasets.figures.series import null_if_nan
+from datasets.figures.similarity import ORDERS
 from datasets.figures.unavailable import Unavailable, too_few
 from datasets.snapshot import Snapshot
 from schemas.errors import SnapshotCorrupt, StorageUnavailable
@@ -20,7 +21,7 @@ from serve.catalog import Catalog
 from serve.pages.duckdb import Engine
 from serve.research.correlation import OF_CROSS_SECTIONS, Question
 from serve.research.cross_sections import compare
-from serve.research.nearest import NO_VARIATION, ORDERS, TOO_FEW, Neighbour, search
+from serve.research.nearest import NO_VARIATION, TOO_FEW, Neighbour, search
 from serve.research.returns import Returns, read_returns
 from serve.research.store import LACKING, NO_DATA, NOT_READ, UNREADABLE, ReturnsStore
 
@@ -31,7 +32,7 @@ REASONS: Final = (NOT_READ, UNREADABLE, NO_DATA, TOO_FEW, NO_VARIATION)
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """Which of the neighbours are wanted; `name` is one of :data:`serve.research.nearest.ORDERS`."""
+    """Which of the neighbours are wanted; `name` is one of :data:`datasets.figures.similarity.ORDERS`."""
 
     name: str
     limit: int

@@ -28,9 +28,9 @@ import numpy as np
 import numpy.typing as npt
 import orjson
 
+from datasets.figures.daily_returns import DailyReturns, Days
 from datasets.figures.rank_correlation import Integers
 from datasets.figures.series import Flags, Floats
-from serve.research.returns import DailyReturns, Days
 
 Singles = npt.NDArray[np.float32]
 Key = tuple[str, str]

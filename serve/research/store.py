@@ -26,12 +26,12 @@ import structlog
 from polars.exceptions import PanicException
 
 from datasets.alpha_columns import Allowed
+from datasets.figures.daily_returns import DailyReturns
 from datasets.figures.rank_correlation import Integers
 from datasets.listing import Listing
 from datasets.pointer import Pointer
 from datasets.snapshot import Snapshot
 from schemas.errors import StorageUnavailable
-from serve.research.returns import DailyReturns
 from serve.research.returns_matrix import UNFINISHED, Key, MatrixDamaged, ReturnsMatrix, load
 
 NOT_READ: Final = "not_read"

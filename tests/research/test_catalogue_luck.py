@@ -10,12 +10,12 @@ import pandas as pd
 import pytest
 from statsmodels.stats.multitest import multipletests
 
+from datasets.figures.daily_returns import DailyReturns
 from datasets.figures.false_discoveries import minimum_backtest_length
 from datasets.listing import Listing
 from schemas.endpoints import ENDPOINTS
 from serve.auth.allow_list import ALL
 from serve.research import catalogue
-from serve.research.returns import DailyReturns
 from serve.research.returns_matrix import ReturnsMatrix
 from serve.research.store import Searchable
 from tests.research.conftest import Published

@@ -11,9 +11,9 @@ import pytest
 import statsmodels.api as sm
 
 from datasets.figures.bands import all_samples, mean_block_length
+from datasets.figures.contribution import contribution
+from datasets.figures.daily_returns import DailyReturns
 from datasets.figures.newey_west import bandwidth
-from serve.research.contribution import contribution
-from serve.research.returns import DailyReturns
 from tests.research.catalogue import Curve
 from tests.research.conftest import Published
 from tests.support.client import ApiClient

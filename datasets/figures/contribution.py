@@ -10,13 +10,13 @@ import numpy as np
 
 from datasets.figures.bands import LEVEL, SAMPLES, Bands, sharpe_difference
 from datasets.figures.correlation import between_common_closes
+from datasets.figures.daily_returns import DailyReturns, Days, span
 from datasets.figures.newey_west import Regression, regress
 from datasets.figures.ratios import FIGURES, book_figures, book_weights, difference, equal_weight
 from datasets.figures.series import SESSIONS_PER_YEAR
 from datasets.figures.unavailable import Unavailable, nonpositive_equity
 from datasets.figures.window import sessions_per_year
 from schemas.warning_codes import warning
-from serve.research.returns import DailyReturns, Days, span
 
 _BLOCKS: Final = ("with", "without", "marginal")
 
@@ -69,12 +69,12 @@ def contribution(
     if indebted is not None:
         sessions = series[indebted]
         reason = nonpositive_equity(sessions.without.size, sessions.without.size + sessions.days.size)
-        return nothing(Unavailable(reason.code, f"{indebted}: {reason.text}"))
+        return empty_contribution(Unavailable(reason.code, f"{indebted}: {reason.text}"))
     common = between_common_closes([(x.days, x.values) for x in series.values()])
     days, table = common.days, common.returns
     weights = book_weights(table, weighting.name, weighting.given)
     if isinstance(weights, Unavailable):
-        return nothing(weights)
+        return empty_contribution(weights)
     if weighting.name == "equal":
         with_it, without = equal_weight(table), equal_weight(table[1:])
     else:
@@ -96,24 +96,24 @@ def contribution(
         "sessions_per_year": None if isinstance(in_a_year, Unavailable) else in_a_year,
     }
     shares = dict(zip(series, weights.tolist(), strict=True))
-    found = _told(days.astype(np.int32), shown, fit, tuple(others), calendar)
-    return _with_band(found, shares, band)
+    payload = _payload(days.astype(np.int32), shown, fit, tuple(others), calendar)
+    return _with_band(payload, shares, band)
 
 
-def shortened(found: Mapping[str, Any]) -> tuple[dict[str, str], ...]:
+def shortened(answer: Mapping[str, Any]) -> tuple[dict[str, str], ...]:
     """Warn where sessions of some alphas stand before or after those that all have.
 
     Parameters
     ----------
-    found
+    answer
         What :func:`contribution` returned.
     """
-    cut = {name: x["dropped"] for name, x in found["sessions"].items() if x["dropped"]}
+    cut = {name: x["dropped"] for name, x in answer["sessions"].items() if x["dropped"]}
     if not cut:
         return ()
-    shortest = min(found["sessions"], key=lambda name: found["sessions"][name]["sessions"])
+    shortest = min(answer["sessions"], key=lambda name: answer["sessions"][name]["sessions"])
     sessions = ", ".join(f"{count} of {name}" for name, count in cut.items())
-    span = f"from {found['first_date']} to {found['last_date']}" if found["observations"] else "on no day"
+    span = f"from {answer['first_date']} to {answer['last_date']}" if answer["observations"] else "on no day"
     return (
         warning(
             "comparison_cut",
@@ -122,15 +122,15 @@ def shortened(found: Mapping[str, Any]) -> tuple[dict[str, str], ...]:
     )
 
 
-def nothing(reason: Unavailable) -> dict[str, Any]:
+def empty_contribution(reason: Unavailable) -> dict[str, Any]:
     """Return the answer where a run holds nothing to combine."""
     shown = {name: dict.fromkeys(FIGURES, reason) for name in _BLOCKS}
     calendar: dict[str, Any] = {"sessions": {}, "sessions_per_year": None}
-    found = _told(np.empty(0, np.int32), shown, reason, (), calendar)
-    return _with_band(found, {}, Bands({"sharpe": reason}))
+    payload = _payload(np.empty(0, np.int32), shown, reason, (), calendar)
+    return _with_band(payload, {}, Bands({"sharpe": reason}))
 
 
-def _told(
+def _payload(
     days: Days,
     blocks: Mapping[str, Mapping[str, float | Unavailable]],
     fit: Regression | Unavailable,
@@ -146,29 +146,29 @@ def _told(
         return value
 
     first, last = span(days)
-    found: dict[str, Any] = {"observations": int(days.size), "first_date": first, "last_date": last}
+    payload: dict[str, Any] = {"observations": int(days.size), "first_date": first, "last_date": last}
     for block in _BLOCKS:
-        found[block] = {name: figure(f"{block}.{name}", value) for name, value in blocks[block].items()}
+        payload[block] = {name: figure(f"{block}.{name}", value) for name, value in blocks[block].items()}
     if isinstance(fit, Unavailable):
         withheld["regression"] = fit.text
-        found["regression"] = None
+        payload["regression"] = None
     else:
-        found["regression"] = _regression(fit, others)
+        payload["regression"] = _regression(fit, others)
         if fit.intercept.t_stat is None:
             withheld["regression.t_stat"] = (
                 "the others explain the alpha wholly, so that no error is left to judge by"
             )
-    return {**found, **calendar, "withheld": withheld}
+    return {**payload, **calendar, "withheld": withheld}
 
 
-def _with_band(found: dict[str, Any], weights: Mapping[str, float], bands: Bands) -> dict[str, Any]:
+def _with_band(payload: dict[str, Any], weights: Mapping[str, float], bands: Bands) -> dict[str, Any]:
     band = bands.figures["sharpe"]
     shown = None
     if isinstance(band, Unavailable):
-        found["withheld"]["marginal_sharpe"] = band.text
+        payload["withheld"]["marginal_sharpe"] = band.text
     else:
         shown = {**asdict(band), "level": LEVEL, "samples": SAMPLES, "mean_block": bands.mean_block}
-    return {**found, "weights": dict(weights), "marginal_sharpe": shown}
+    return {**payload, "weights": dict(weights), "marginal_sharpe": shown}
 
 
 def _regression(fit: Regression, others: Sequence[str]) -> dict[str, Any]:

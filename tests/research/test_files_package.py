@@ -1,0 +1,73 @@
+"""The package of files compares alphas as the interface does."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import datasets
+from schemas.errors import SettingsError
+from tests.research.conftest import Published
+from tests.research.test_contribution import OTHERS
+from tests.research.test_exposures import price_rows
+from tests.research.test_regimes import ALPHA, marketed  # noqa: F401 - a fixture
+from tests.support.client import ApiClient
+
+NAMED = (ALPHA, *OTHERS)
+
+
+@pytest.mark.parametrize("by", ["returns", "scores", "holdings"])
+def test_correlations_and_neighbours_are_those_of_the_interface(
+    api: ApiClient, token: str, market: Published, by: str
+) -> None:
+    root = datasets.open(market.root)
+    served = api.json(f"/v1/correlations?alphas={','.join(NAMED)}&by={by}", token)["data"]
+    matrix = root.correlations(NAMED, by=by)
+    assert matrix["alpha_id"].to_list() == served["alphas"]
+    expected = np.array(served["matrix"], np.float64)
+    assert matrix.drop("alpha_id").to_numpy() == pytest.approx(expected, abs=1e-9, nan_ok=True)
+    listed = api.json(f"/v1/alphas/{ALPHA}/neighbours?by={by}&among={','.join(OTHERS)}", token)["data"]
+    nearest = root.neighbours(ALPHA, among=OTHERS, by=by).to_dicts()
+    assert [row["alpha_id"] for row in nearest] == [row["alpha_id"] for row in listed]
+    for row, other in zip(nearest, listed, strict=True):
+        assert row == pytest.approx(other, abs=1e-9)
+
+
+def test_all_alphas_are_searched_where_none_are_named(api: ApiClient, token: str, market: Published) -> None:
+    listed = api.json(f"/v1/alphas/{ALPHA}/neighbours?order=strongest&limit=5", token)["data"]
+    nearest = datasets.open(market.root).neighbours(ALPHA, order="strongest", limit=5)
+    assert nearest["alpha_id"].to_list() == [row["alpha_id"] for row in listed]
+
+
+@pytest.mark.parametrize("weights", ["equal", "volatility", "1,2,0.5,1"])
+def test_a_contribution_is_that_of_the_interface(
+    api: ApiClient, token: str, market: Published, weights: str
+) -> None:
+    path = f"/v1/alphas/{ALPHA}/contribution?alphas={','.join(OTHERS)}&weights={weights}"
+    given = [float(part) for part in weights.split(",")] if "," in weights else weights
+    assert (
+        datasets.open(market.root).contribution(ALPHA, OTHERS, weights=given) == api.json(path, token)["data"]
+    )
+
+
+def test_regimes_are_those_of_the_interface(
+    marketed: ApiClient,  # noqa: F811 - the fixture
+    market: Published,
+    tmp_path_factory: pytest.TempPathFactory,
+) -> None:
+    prices = tmp_path_factory.mktemp("prices") / "prices.parquet"
+    price_rows().write_parquet(prices)
+    run = datasets.open(market.root)[ALPHA]
+    served = marketed.json(f"/v1/alphas/{ALPHA}/regimes", marketed.key())["data"]
+    assert run.regimes(prices) == served
+    without = run.regimes()
+    assert [group["name"] for group in without["groups"]] == ["halves"]
+    assert without["withheld"]["market"] == "no market data were named"
+
+
+def test_what_makes_no_sense_is_refused_with_what_there_is(market: Published) -> None:
+    root = datasets.open(market.root)
+    with pytest.raises(SettingsError, match="compared by returns, scores, holdings"):
+        root.correlations(NAMED, by="names")
+    with pytest.raises(SettingsError, match="give 4 numbers"):
+        root.contribution(ALPHA, OTHERS, weights=[1.0])
