@@ -41,7 +41,7 @@ def alpha_id(number: int) -> str:
 
 
 def prepare(folder: Path, *, seal: Path | None, alphas: int, pointers: int, tell: Any) -> Path:
-    """Make what is served, unless it is there already, and return its folder.
+    """Publish the alphas, unless they are there already, and return their folder.
 
     Parameters
     ----------
@@ -88,7 +88,7 @@ def prepare(folder: Path, *, seal: Path | None, alphas: int, pointers: int, tell
 
 
 def _programs() -> str:
-    """Return a digest of whatever decides how clones are published: what other programs made is not used again."""
+    """Return a digest of the programs that publish the clones: clones of other programs are not used again."""
     files = [
         file for folder in ("schemas", "datasets", "pipeline") for file in (REPOSITORY / folder).rglob("*.py")
     ]
@@ -168,7 +168,7 @@ def _scale_books(tables: dict[str, pl.DataFrame], size: float) -> None:
 
 
 def _for_peers(data: Path, alphas: int) -> None:
-    """Write what the peers answer from: the rows as they are served, instants as texts already."""
+    """Write the tables of the peers: the rows as they are served, instants as text."""
     root, folder = datasets.open(data / "root"), data / "peers"
     (folder / "decisions").mkdir(parents=True)
     (folder / "ledger").mkdir()
@@ -203,7 +203,7 @@ def _few(data: Path, count: int) -> None:
 
 
 def _many(data: Path, pointers: int, alphas: int) -> None:
-    """Fill the catalogue up with pointers nothing but the list looks at; and tell the peers of them."""
+    """Add pointers to the catalogue that only the list reads, and the same rows to the peers' tables."""
     for number in range(pointers - alphas):
         pointer = _listed_only(number)
         (data / "root" / pointer_path(pointer.alpha_id)).write_bytes(pointer.encode())
@@ -219,7 +219,7 @@ _WORDS: Final = ("momentum", "reversal", "quality", "value", "carry", "seasonali
 
 
 def _listed_only(number: int) -> Pointer:
-    """Return a pointer to a snapshot that is nowhere, as long as most of them are."""
+    """Return a pointer of usual length to a snapshot that does not exist."""
     word, day = _WORDS[number % len(_WORDS)], f"2025-01-{number % 28 + 1:02d}"
     return Pointer(
         alpha_id=f"Test_{word}_{number:05d}",

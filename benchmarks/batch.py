@@ -51,14 +51,14 @@ def batch(seals: Path, root: Path, jobs: int, runs: int) -> dict[str, Any]:
     began = time.perf_counter()
     with (root.parent / "report").open("wb") as report:
         process = subprocess.Popen([*command, "--jobs", str(jobs), "--json"], cwd=REPOSITORY, stdout=report)
-    catalog, samples, told = root / "catalog", [], 0
+    catalog, samples, reported = root / "catalog", [], 0
     while process.poll() is None:
         done = sum(1 for _ in os.scandir(catalog)) if catalog.is_dir() else 0
         memory = resident(process.pid)
         if memory:
             samples.append((done, memory))
-        if done >= told + max(1, runs // 10):
-            told = done
+        if done >= reported + max(1, runs // 10):
+            reported = done
             print(f"  {done:>6} runs   parent {memory:6.1f} MiB", file=sys.stderr, flush=True)
         time.sleep(SAMPLE_SECONDS)
     seconds = time.perf_counter() - began
@@ -101,7 +101,7 @@ def main(runs: int, jobs: int) -> None:
         (folder / "seals").mkdir()
         template = make_seal(folder / "template", weeks=14, raw=False, source=False)
         copies(template, folder / "seals", runs)
-        found = {
+        results = {
             "runs": runs,
             "jobs": jobs,
             "cores": len(os.sched_getaffinity(0)),
@@ -110,7 +110,7 @@ def main(runs: int, jobs: int) -> None:
             "none_new": batch(folder / "seals", folder / "root", jobs, runs),
             "pointers": sum(1 for _ in (folder / "root/catalog").iterdir()),
         }
-    print(json.dumps(found, indent=2))
+    print(json.dumps(results, indent=2))
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""How long a build takes, beside a bare copy of the seal's Parquet files; and weekly figures beside alphalens.
+"""Time of a build beside a bare copy of the seal's Parquet files, and of weekly figures beside alphalens.
 
     uv run just bench-build SEAL [--rounds 5] [--json]
 
@@ -8,10 +8,10 @@ without the rules of double entry and without recomputed figures: what it saves 
 
 Then the weekly rank IC and the weekly returns of the deciles are computed from the same cross-sections by the
 pipeline and by alphalens-reloaded, in a process of their own each and in the same rounds. Both cut the weeks into
-tenths and compute; the median of three passes counts. alphalens is given the panel as it wants it, indexed; the
-pipeline is given it as published, z-scores included, of which it averages what alphalens has no figure for. The
-tenths of alphalens put other names at the borders, so that the figures are compared on the pipeline's tenths,
-outside the time; those calls alone are told as well. Figures that differ by more than 1e-9 end the run with code 1.
+tenths and compute; the median of three passes counts. alphalens gets the panel indexed, as its functions expect; the
+pipeline gets it as published, with z-scores, and also averages columns for which alphalens has no figure. alphalens cuts
+the tenths differently at the borders, so the figures are compared on the pipeline's tenths, untimed. The time of the
+alphalens calls after its own cut is printed too. Figures that differ by more than 1e-9 end the run with code 1.
 """
 
 from __future__ import annotations
@@ -122,7 +122,7 @@ double = {id(x) for m in (book_rules, fill_rules, target_rules) for x in vars(m)
 checking.RULES = {name: rule for name, rule in checking.RULES.items() if id(rule) not in double}
 snapshot.figures_from = lambda *_: ()
 """
-"""The build without double entry and without recomputed figures, to tell what they cost."""
+"""The build without double entry and without recomputed figures, to measure their cost."""
 
 
 def _figures(panel: Path, rounds: int) -> dict[str, Any]:
@@ -167,8 +167,8 @@ def _run(script: str, seal: str) -> dict[str, Any]:
             capture_output=True,
             text=True,
         )
-    found: dict[str, Any] = json.loads(done.stdout)
-    return found
+    figures: dict[str, Any] = json.loads(done.stdout)
+    return figures
 
 
 @click.command()
@@ -190,7 +190,7 @@ def main(*, seal: str, rounds: int, as_json: bool) -> None:
     total = stages.pop("total")
     with tempfile.TemporaryDirectory() as name:
         figures = _figures(_panel(seal, Path(name)), rounds)
-    found = {
+    results = {
         "build_over_copy": total / copy,
         "copy_s": copy,
         "build_s": total,
@@ -205,29 +205,29 @@ def main(*, seal: str, rounds: int, as_json: bool) -> None:
         "figures": figures,
     }
     if as_json:
-        print(json.dumps(found))
+        print(json.dumps(results))
     else:
-        _show(found)
+        _show(results)
     if figures["apart"] > _TOLERANCE:
         raise click.ClickException(f"the figures differ by up to {figures['apart']:.3g}")
 
 
-def _show(found: dict[str, Any]) -> None:
-    figures = found["figures"]
-    print(f"build / copy: {found['build_over_copy']:.2f}   aim at most 3")
+def _show(results: dict[str, Any]) -> None:
+    figures = results["figures"]
+    print(f"build / copy: {results['build_over_copy']:.2f}   aim at most 3")
     print(f"alphalens / pipeline, weekly IC and deciles: {figures['ratio']:.1f}   aim at least 20")
-    print(f"copy  {found['copy_s']:.3f} s, peak {found['copy_peak_mib']:.0f} MiB")
-    print(f"build {found['build_s']:.3f} s, peak {found['build_peak_mib']:.0f} MiB")
-    for name, seconds in found["stages_s"].items():
+    print(f"copy  {results['copy_s']:.3f} s, peak {results['copy_peak_mib']:.0f} MiB")
+    print(f"build {results['build_s']:.3f} s, peak {results['build_peak_mib']:.0f} MiB")
+    for name, seconds in results["stages_s"].items():
         print(f"  {name:<16} {seconds:.3f} s")
-    share = found["reconciliation"]
+    share = results["reconciliation"]
     print(
         f"reconciliation: {share['share_of_time']:.0%} of the build's time, {share['share_of_cpu']:.0%} of its "
         "processor time   aim at most 25%"
     )
-    whole, calls = figures["alphalens_s"], figures["alphalens_calls_s"]
+    total, calls = figures["alphalens_s"], figures["alphalens_calls_s"]
     print(f"weekly IC and deciles: pipeline {figures['pipeline_s']:.3f} s")
-    print(f"  alphalens {whole:.3f} s, of which {calls:.3f} s after its cut into tenths")
+    print(f"  alphalens {total:.3f} s, of which {calls:.3f} s after its cut into tenths")
     print(f"  {figures['figures']:,} figures compared, apart by at most {figures['apart']:.1e}")
 
 

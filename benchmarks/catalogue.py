@@ -1,4 +1,4 @@
-"""What a catalogue of many alphas costs: start-up, polls, and searching the list over HTTP.
+"""Cost of a catalogue of many alphas: start-up, polls, and searches of the list over HTTP.
 
     uv run just bench-catalogue [--alphas 10000] [--s3]
 
@@ -49,7 +49,7 @@ _GRANTS = ("--endpoints", "all", "--alphas", "all", "--runs", "all", "--rate", "
 
 
 def make_pointer(number: int) -> Pointer:
-    """Return a synthetic pointer as long as most are."""
+    """Return a synthetic pointer of usual length."""
     word = _WORDS[number % len(_WORDS)]
     return Pointer(
         alpha_id=f"Test_{word}_{number:06d}",
@@ -70,26 +70,26 @@ def make_pointer(number: int) -> Pointer:
 
 def timed(work: Callable[[], object], rounds: int = 9, aim: float | None = None) -> dict[str, Any]:
     """Return median, best and 99th percentile of some work in milliseconds, beside its aim."""
-    found, spent = [], []
+    times, spent = [], []
     for _ in range(rounds):
         begin, cpu = time.perf_counter(), time.process_time()
         work()
-        found.append((time.perf_counter() - begin) * 1e3)
+        times.append((time.perf_counter() - begin) * 1e3)
         spent.append((time.process_time() - cpu) * 1e3)
-    # On a busy machine the clock tells of the others' work too; the processor time of this process tells of its own.
-    return {**figures(found, aim), "p50_cpu_ms_here": round(statistics.median(spent), 2)}
+    # On a busy machine wall time includes others' work; the processor time of this process does not.
+    return {**figures(times, aim), "p50_cpu_ms_here": round(statistics.median(spent), 2)}
 
 
 def figures(milliseconds: list[float], aim: float | None = None) -> dict[str, Any]:
     """Describe times in milliseconds."""
     ordered = sorted(milliseconds)
-    told: dict[str, Any] = {
+    summary: dict[str, Any] = {
         "p50_ms": round(statistics.median(ordered), 2),
         "best_ms": round(ordered[0], 2),
         "p99_ms": round(ordered[min(len(ordered) - 1, int(len(ordered) * 0.99))], 2),
         "rounds": len(ordered),
     }
-    return told if aim is None else {**told, "aim_ms": aim, "met": told["p50_ms"] < aim}
+    return summary if aim is None else {**summary, "aim_ms": aim, "met": summary["p50_ms"] < aim}
 
 
 def polls(storage: Storage) -> dict[str, Any]:
@@ -132,7 +132,7 @@ def on_a_bucket(alphas: int) -> dict[str, Any]:
             for _ in pool.map(lambda number: put(make_pointer(number)), range(alphas)):
                 progress.advance(writing)
         written = time.perf_counter() - begin
-        found: dict[str, Any] = {
+        results: dict[str, Any] = {
             "pointers_written": {"seconds": round(written, 1), "per_second": round(alphas / written)}
         }
         storage = open_storage("s3://catalogue/root")
@@ -167,9 +167,9 @@ def on_a_bucket(alphas: int) -> dict[str, Any]:
             changed = measured(catalogue.refresh, 9, lambda number: before(renamed(number)))
             return {"first_look": first, "poll_that_finds_nothing": idle, "poll_that_finds_a_change": changed}
 
-        found["without_index"] = polled(put, 0)
-        found["index_written"] = measured(lambda: rebuild(storage), 1, None)
-        found["with_index"] = polled(publish, 86_400)
+        results["without_index"] = polled(put, 0)
+        results["index_written"] = measured(lambda: rebuild(storage), 1, None)
+        results["with_index"] = polled(publish, 86_400)
         bare = measured(
             lambda: storage.put_if(
                 pointer_path(make_pointer(7).alpha_id),
@@ -179,15 +179,15 @@ def on_a_bucket(alphas: int) -> dict[str, Any]:
             9,
             None,
         )
-        found["pointer_moved"] = {
+        results["pointer_moved"] = {
             "without_index": bare,
             "with_index": measured(lambda: publish(renamed(0)), 9, None),
         }
-        return found
+        return results
 
 
 def _progress() -> Progress:
-    """Return bars on standard error, which a terminal shows and nothing else."""
+    """Return progress bars on standard error, shown on a terminal alone."""
     screen = Console(stderr=True)
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     return Progress(*columns, console=screen, disable=not screen.is_terminal)
@@ -197,8 +197,8 @@ def _command(*arguments: str) -> dict[str, str]:
     done = subprocess.run(
         [sys.executable, "-m", "serve", *arguments, "--json"], cwd=REPOSITORY, capture_output=True, check=True
     )
-    found: dict[str, str] = json.loads(done.stdout)
-    return found
+    issued: dict[str, str] = json.loads(done.stdout)
+    return issued
 
 
 @contextlib.contextmanager
@@ -216,18 +216,18 @@ def serving(root: Path) -> Iterator[tuple[str, float, int]]:
         )
     try:
         while True:
-            told = re.search(r"http://127\.0\.0\.1:[1-9]\d*", log.read_text())
-            if told is not None:
+            address = re.search(r"http://127\.0\.0\.1:[1-9]\d*", log.read_text())
+            if address is not None:
                 with contextlib.suppress(httpx.TransportError):
-                    # Whatever it says: soon "degraded", and rightly, for nothing is behind synthetic pointers.
-                    if httpx.get(f"{told[0]}/v1/health").status_code == 200:
+                    # Whatever its status: soon "degraded", for synthetic pointers have no snapshots.
+                    if httpx.get(f"{address[0]}/v1/health").status_code == 200:
                         break
             if process.poll() is not None:
                 raise SystemExit(f"the service ended by itself: {log.read_text()}")
             if time.perf_counter() - begin > _PATIENCE:
                 raise SystemExit(f"the service does not answer: {log.read_text()}")
             time.sleep(0.01)
-        yield f"{told[0]}/v1", time.perf_counter() - begin, process.pid
+        yield f"{address[0]}/v1", time.perf_counter() - begin, process.pid
     finally:
         process.terminate()
         process.wait()
@@ -238,21 +238,21 @@ def served(root: Path, empty: Path, alphas: int) -> dict[str, Any]:
     where = ("--datasets", str(root))
     _command("accounts", "create", "--email", "b@example.org", "--ceiling-endpoints", "all", *where)
     key = _command("keys", "issue", "--account", "b@example.org", "--name", "b", *_GRANTS, *where)["token"]
-    found: dict[str, Any] = {}
+    results: dict[str, Any] = {}
     with serving(empty) as (_, started, pid):
-        found["start_up_without_any_alpha"] = figures([started * 1e3]) | {"cpu_seconds": cpu_seconds(pid)}
+        results["start_up_without_any_alpha"] = figures([started * 1e3]) | {"cpu_seconds": cpu_seconds(pid)}
     starts = []
     for _ in range(3):
         with serving(root) as (_, started, pid):
             starts.append(started * 1e3)
             cpu = cpu_seconds(pid)
-    found["start_up"] = figures(starts, 1500) | {"cpu_seconds": cpu}
+    results["start_up"] = figures(starts, 1500) | {"cpu_seconds": cpu}
     with (
         serving(root) as (address, _, pid),
         httpx.Client(headers={"authorization": f"Bearer {key}"}) as client,
     ):
-        found["GET /v1/me"] = timed(lambda: client.get(f"{address}/me"), 200)
-        # Every search is another text, so that no answer is one that was kept.
+        results["GET /v1/me"] = timed(lambda: client.get(f"{address}/me"), 200)
+        # Every search is another text, so that no answer comes from a cache.
         searches = iter(range(10**9))
         for name, text in (
             ("one in all", lambda n: f"number {n % alphas}"),
@@ -266,10 +266,10 @@ def served(root: Path, empty: Path, alphas: int) -> dict[str, Any]:
                     == 200
                 )
 
-            found[f"GET /v1/alphas?search= ({name})"] = timed(ask, 200, aim=5)
-        found["GET /v1/alphas"] = timed(lambda: client.get(f"{address}/alphas"), 200)
-        found["resident_mib"] = round(memory_kb(pid, "status", "VmRSS:") / 1024, 1)
-    return found
+            results[f"GET /v1/alphas?search= ({name})"] = timed(ask, 200, aim=5)
+        results["GET /v1/alphas"] = timed(lambda: client.get(f"{address}/alphas"), 200)
+        results["resident_mib"] = round(memory_kb(pid, "status", "VmRSS:") / 1024, 1)
+    return results
 
 
 def on_a_folder(alphas: int) -> dict[str, Any]:
@@ -289,16 +289,16 @@ def on_a_folder(alphas: int) -> dict[str, Any]:
 @click.option("--s3", is_flag=True, help="Measure polls of a bucket on a real S3 server, and nothing else.")
 def main(*, alphas: int, s3: bool) -> None:
     """Measure a catalogue of many alphas on this machine and print figures as JSON."""
-    found: dict[str, Any] = {
+    results: dict[str, Any] = {
         "alphas": alphas,
         "cores": len(os.sched_getaffinity(0)),
         "load_before": [round(load, 2) for load in os.getloadavg()],
     }
     if s3:
-        found["bucket"] = on_a_bucket(alphas)
+        results["bucket"] = on_a_bucket(alphas)
     else:
-        found |= on_a_folder(alphas)
-    print(json.dumps(found, indent=2))
+        results |= on_a_folder(alphas)
+    print(json.dumps(results, indent=2))
 
 
 if __name__ == "__main__":

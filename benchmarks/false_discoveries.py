@@ -31,7 +31,7 @@ def main(catalogues: int, sessions: int, common: float) -> None:
         for name, method in METHODS.items():
             for level in LEVELS:
                 shares[name][level].append(share_of_false_discoveries(drawn, level, method))
-    found = {
+    summary = {
         name: {
             str(level): {"mean": sum(x) / len(x), "least": min(x), "most": max(x)}
             for level, x in by_level.items()
@@ -39,7 +39,7 @@ def main(catalogues: int, sessions: int, common: float) -> None:
         for name, by_level in shares.items()
     }
     click.echo(
-        json.dumps({"catalogues": catalogues, "sessions": sessions, "common": common, "shares": found})
+        json.dumps({"catalogues": catalogues, "sessions": sessions, "common": common, "shares": summary})
     )
 
 

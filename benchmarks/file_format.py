@@ -1,4 +1,4 @@
-"""What a published file's settings cost: size, writing, and the engine's three ways to read it.
+"""Cost of the settings of a published file: size, writing, and the three ways in which it is read.
 
     uv run python benchmarks/file_format.py ROOT ALPHA [--rounds 9]
 
@@ -80,7 +80,7 @@ def main(root: str, alpha: str, rounds: int) -> None:
             COMPRESSION,
             ROW_GROUP_ROWS,
         )
-        taken: dict[str, dict[str, list[float]]] = {label: {} for label in settings}
+        times: dict[str, dict[str, list[float]]] = {label: {} for label in settings}
         for _ in range(rounds):
             for label, (path, frame, compression, size) in settings.items():
 
@@ -92,10 +92,10 @@ def main(root: str, alpha: str, rounds: int) -> None:
                 ) -> None:
                     frame.write_parquet(path, compression=compression, row_group_size=size, statistics=True)  # type: ignore[arg-type]  # one of COMPRESSIONS
 
-                taken[label].setdefault("write", []).append(_timed(write))
+                times[label].setdefault("write", []).append(_timed(write))
                 for name, read in _reads(path, rows).items():
                     read()
-                    taken[label].setdefault(name, []).append(_timed(read))
+                    times[label].setdefault(name, []).append(_timed(read))
         for label, (path, *_) in settings.items():
             size = path.stat().st_size
             print(
@@ -103,7 +103,9 @@ def main(root: str, alpha: str, rounds: int) -> None:
                     {
                         "setting": label,
                         "MB": round(size / 1e6, 2),
-                        **{name: round(statistics.median(found), 2) for name, found in taken[label].items()},
+                        **{
+                            name: round(statistics.median(values), 2) for name, values in times[label].items()
+                        },
                         **{
                             f"copied at {name}": round(size / speed * 1e3, 1)
                             for name, speed in COPY_SPEEDS.items()

@@ -1,4 +1,4 @@
-"""A run of any size, and what its build takes: memory and time, by size.
+"""Memory and time of a build by the size of the run.
 
     uv run just bench-large [--decisions 500000 --decisions 2000000] [--weeks 1000] [--keep FOLDER]
 
@@ -126,7 +126,7 @@ def _digest(path: Path) -> str:
 
 
 def measure(seal: Path, root: Path | None = None) -> dict[str, Any]:
-    """Build a seal in a process of its own and tell what it took; into a root that is deleted when none is given."""
+    """Build a seal in a process of its own and return its figures; into a temporary root when none is given."""
     with tempfile.TemporaryDirectory() as other:
         done = subprocess.run(
             [sys.executable, "-c", _BUILD, str(seal), str(root or other)],
@@ -137,8 +137,8 @@ def measure(seal: Path, root: Path | None = None) -> dict[str, Any]:
         )
     if done.returncode:
         return {"failed": done.returncode, "last_words": done.stderr.strip().splitlines()[-1:]}
-    found: dict[str, Any] = json.loads(done.stdout)
-    return found
+    figures: dict[str, Any] = json.loads(done.stdout)
+    return figures
 
 
 def large_seal(folder: Path, decisions: int, weeks: int) -> tuple[Path, dict[str, int]]:

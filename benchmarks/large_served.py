@@ -1,4 +1,4 @@
-"""A run fifty times as large as the others: what its build takes, and what its pages take beside those of a usual run."""
+"""A run fifty times as large as the others: cost of its build, and of its pages beside those of a usual run."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ from benchmarks.servers import Ours
 DECISIONS: Final = 8_000_000
 WEEKS: Final = 1000
 ASKS: Final = 200
-"""Requests of each kind, whose median is told."""
+"""Requests of each kind; their median is reported."""
 WARM: Final = 40
-"""Requests of each kind before, so that whatever is made beside them is made."""
+"""Requests of each kind before the measured ones, so that row tables are written."""
 
 
 def large(data: Path, plan: Plan) -> dict[str, Any]:
-    """Build the run and ask for pages of it; the same pages of a usual run beside.
+    """Build the run and request pages of it, and the same pages of a usual run.
 
     Parameters
     ----------
@@ -42,7 +42,7 @@ def large(data: Path, plan: Plan) -> dict[str, Any]:
     shutil.rmtree(root, ignore_errors=True)
     plan.tell("a run that large: its build")
     built = measure(seal, root)
-    found: dict[str, Any] = {
+    results: dict[str, Any] = {
         "decisions": rows["decisions"],
         "positions": rows["positions"],
         "build_seconds": built["seconds"],
@@ -51,10 +51,10 @@ def large(data: Path, plan: Plan) -> dict[str, Any]:
     }
     for name, served in (("usual", data / "few"), ("large", root)):
         plan.tell(f"pages of the {name} run")
-        spent, found[f"{name}_mb"] = _spent(served)
+        spent, results[f"{name}_mb"] = _spent(served)
         for kind, median in spent.items():
-            found["pages"].setdefault(kind, {})[f"{name}_ms"] = median
-    return found
+            results["pages"].setdefault(kind, {})[f"{name}_ms"] = median
+    return results
 
 
 def _spent(root: Path) -> tuple[dict[str, float], float]:

@@ -132,27 +132,27 @@ def drive(
         for key, value in headers.items():
             command += ["-H", f"{key}: {value}"]
         command += ["-s", str(script), f"http://127.0.0.1:{port}"]
-        found = _run(command)
-        if not found["requests"]:
-            # Too slow for one answer in that time: whoever is so slow is given more of it.
+        counts = _run(command)
+        if not counts["requests"]:
+            # No answer in that time: a slow server gets more of it.
             command[command.index(f"-d{max(1, round(seconds))}s")] = f"-d{5 * max(1, round(seconds)) + 5}s"
-            found = _run(command)
-    if found["failed"]:
+            counts = _run(command)
+    if counts["failed"]:
         raise LoadFailed(
-            f"{found['failed']} of {found['requests']} requests failed, as {requests[0].line[:200]}"
+            f"{counts['failed']} of {counts['requests']} requests failed, as {requests[0].line[:200]}"
         )
-    if found["spent"]:
+    if counts["spent"]:
         raise TooFewRequests(f"{len(requests)} requests were not enough for {seconds} s")
-    if not found["requests"]:
+    if not counts["requests"]:
         raise LoadFailed(
             f"no answer, not even within {5 * seconds} s, to requests as {requests[0].line[:200]}"
         )
     return Load(
-        found["requests"] / found["seconds"],
-        found["p50_ms"],
-        found["p99_ms"],
-        found["bytes"] / found["seconds"],
-        found["requests"],
+        counts["requests"] / counts["seconds"],
+        counts["p50_ms"],
+        counts["p99_ms"],
+        counts["bytes"] / counts["seconds"],
+        counts["requests"],
     )
 
 
@@ -162,8 +162,8 @@ def _run(command: list[str]) -> dict[str, Any]:
         raise LoadFailed(
             f"wrk ended with code {done.returncode}: {done.stderr.strip() or done.stdout.strip()}"
         )
-    found: dict[str, Any] = json.loads(done.stdout.strip().splitlines()[-1])
-    return found
+    counts: dict[str, Any] = json.loads(done.stdout.strip().splitlines()[-1])
+    return counts
 
 
 class Connection:

@@ -1,4 +1,4 @@
-"""How long the heaviest metrics request takes, cold and warm, through the real server.
+"""Time of the heaviest metrics request, cold and warm, through the real server.
 
     uv run python benchmarks/metrics.py SEAL [--rounds 5] [--requests 200]
     uv run python benchmarks/metrics.py --datasets ROOT --alpha ALPHA
@@ -10,7 +10,7 @@ again  the same request over and over: the figures and the answer are kept
 other  each time another window, so that only the figures are kept and every answer is computed
 
 Wall time is what a client on this machine sees, over one connection. CPU is what the server's process spent on a
-request, read from the kernel's accounts: it tells what a busy machine hides. Both are medians.
+request, read from the kernel's accounts, which other load does not distort. Both are medians.
 """
 
 from __future__ import annotations
@@ -62,11 +62,11 @@ def main(
             raise click.UsageError("name a seal to build, or --datasets and --alpha")
         store = f"{folder}/access.sqlite"
         token = asyncio.run(issue(datasets, store))
-        found = measure(datasets, alpha, store=store, token=token, rounds=rounds, requests=requests)
+        medians = measure(datasets, alpha, store=store, token=token, rounds=rounds, requests=requests)
     if as_json:
-        print(json.dumps(found))
+        print(json.dumps(medians))
         return
-    for name, (wall, cpu) in found.items():
+    for name, (wall, cpu) in medians.items():
         print(f"{name:6} wall {wall:8.2f} ms   cpu {cpu:8.2f} ms")
 
 
@@ -113,7 +113,7 @@ def timed(client: httpx.Client, spent: Callable[[], float], addresses: list[str]
 
 @contextmanager
 def server(datasets: str, store: str, token: str) -> Iterator[tuple[httpx.Client, Callable[[], float]]]:
-    """Run a server of its own, ready to answer; with what tells its CPU seconds so far."""
+    """Run a server until it is ready; yield it with a function of its CPU seconds so far."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
@@ -131,7 +131,7 @@ def server(datasets: str, store: str, token: str) -> Iterator[tuple[httpx.Client
 
 
 def wait_until_up(client: httpx.Client, process: subprocess.Popen[bytes]) -> None:
-    """Ask for the health until it is answered; SystemExit when the process ends first."""
+    """Poll the health until it is answered; SystemExit when the process ends first."""
     for _ in range(600):
         if process.poll() is not None:
             raise SystemExit(f"the server ended with code {process.returncode}")

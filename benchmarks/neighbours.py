@@ -1,8 +1,8 @@
-"""What the nearest of many alphas cost over HTTP, any window, beside going through all returns with plain NumPy.
+"""Cost of the nearest of many alphas over HTTP, in any window, beside plain NumPy over all returns.
 
     uv run just bench-neighbours [--alphas 10000] [--sessions 1500]
 
-Every alpha has a ledger, which the service reads when neighbours are first asked for. Every request has a window of its own. One
+Every alpha has a ledger, which the service reads at the first request for neighbours. Every request has a window of its own. One
 JSON document is printed, with wall time, and processor time of the service, which on a busy machine tells more.
 """
 
@@ -38,25 +38,25 @@ from datasets.snapshot import Snapshot
 from tests.research import catalogue
 
 _REAL = 8
-"""Alphas that are published in full, to be asked about."""
+"""Alphas that are published in full and queried."""
 _ALPHAS = 10_000
 _SESSIONS = 1_500
 _ROUNDS = 400
 LIMITS = (20, 500)
-"""Neighbours asked for: as many as a reader looks at, and a page as long as pages are by default."""
+"""Neighbours per request: as many as a reader reads, and a page of the default length."""
 MOST_MS = 60.0
 MOST_MIB = 100.0
 MOST_SECONDS = 10.0
 
 
 def weekdays(sessions: int) -> list[dt.date]:
-    """Return so many weekdays without a holiday here and there."""
+    """Return so many weekdays, some of them left out as holidays."""
     days = (dt.date(2019, 1, 1) + dt.timedelta(days=n) for n in range(sessions * 2))
     return [day for day in days if day.weekday() < 5 and day.timetuple().tm_yday % 61 != 1][:sessions]
 
 
 def prepare(folder: Path, alphas: int, sessions: int) -> np.ndarray[Any, np.dtype[np.float64]]:
-    """Publish the alphas, and return the returns of those that are not asked about."""
+    """Publish the alphas, and return the returns of those that are not queried."""
     root = folder / "published"
     days = weekdays(sessions)
     draw = np.random.default_rng(7)
@@ -77,7 +77,7 @@ def prepare(folder: Path, alphas: int, sessions: int) -> np.ndarray[Any, np.dtyp
 def _publish_ledger(
     root: Path, template: Snapshot, alpha_id: str, returns: np.ndarray[Any, np.dtype[np.float64]], first: int
 ) -> None:
-    """Publish an alpha that is like a template but for its ledger."""
+    """Publish an alpha that differs from a template in its ledger alone."""
     ending = np.cumprod(1.0 + returns)
     ledger = pl.read_parquet(template.file("portfolio", catalogue.BOOK)).with_columns(
         starting_equity=np.concatenate([[1.0], ending[:-1]]), ending_equity=ending
@@ -140,7 +140,7 @@ def serving(root: Path, returns: Path) -> Iterator[tuple[int, int]]:
 
 
 class Caller:
-    """Asks over one connection, with as little between it and the socket as there can be.
+    """Sends requests over one connection, with as little as possible between caller and socket.
 
     Parameters
     ----------
@@ -162,7 +162,7 @@ class Caller:
 
 
 def resident_mib(pid: int) -> float:
-    """Return the memory of a process that is its own: what is mapped from files is the system's."""
+    """Return the private memory of a process, without mapped files."""
     return memory_kb(pid, "status", "RssAnon:") / 1024
 
 
@@ -182,7 +182,7 @@ def windows(sessions: int, rounds: int) -> Iterator[dict[str, str]]:
 
 def plain(returns: np.ndarray[Any, np.dtype[np.float64]], rounds: int) -> dict[str, Any]:
     """Measure the same by plain NumPy in double precision, all rows of one span."""
-    draw, found, spent = np.random.default_rng(4), [], []
+    draw, times, spent = np.random.default_rng(4), [], []
     for _ in range(rounds):
         length = int(draw.integers(returns.shape[1] // 2, returns.shape[1]))
         begin, cpu = time.perf_counter(), time.process_time()
@@ -191,30 +191,30 @@ def plain(returns: np.ndarray[Any, np.dtype[np.float64]], rounds: int) -> dict[s
         others = part - part.mean(axis=1)[:, np.newaxis]
         rho = others @ own / np.sqrt((others * others).sum(axis=1) * (own @ own))
         np.argsort(-rho)[:100]
-        found.append((time.perf_counter() - begin) * 1e3)
+        times.append((time.perf_counter() - begin) * 1e3)
         spent.append((time.process_time() - cpu) * 1e3)
-    return {**figures(found), "p50_cpu_ms": round(float(np.median(spent)), 2)}
+    return {**figures(times), "p50_cpu_ms": round(float(np.median(spent)), 2)}
 
 
-def _asked(caller: Caller, pid: int, sessions: int, rounds: int, limit: int) -> dict[str, Any]:
+def _measure_limit(caller: Caller, pid: int, sessions: int, rounds: int, limit: int) -> dict[str, Any]:
     """Ask for so many neighbours, nearest and farthest, of each alpha in turn."""
     times, spent = [], []
     for number, window in enumerate(windows(sessions, rounds)):
-        asked = {**window, "order": ("nearest", "farthest")[number % 3 == 0], "limit": str(limit)}
+        parameters = {**window, "order": ("nearest", "farthest")[number % 3 == 0], "limit": str(limit)}
         cpu, begin = busy_seconds(pid), time.perf_counter()
-        status, body = caller.get(f"/alphas/Test_asked_{number % _REAL}/neighbours", asked)
+        status, body = caller.get(f"/alphas/Test_asked_{number % _REAL}/neighbours", parameters)
         times.append((time.perf_counter() - begin) * 1e3)
         spent.append((busy_seconds(pid) - cpu) * 1e3)
         assert status == 200, body
         assert json.loads(body)["meta"]["excluded"]["not_read"] == 0
-    # Of a machine that others use, wall time holds what they take; the service's own time on its core does not.
+    # On a machine that others use, wall time includes their work; the processor time of the service does not.
     p50, p99 = np.quantile(spent, [0.5, 0.99])
     return {**figures(times), "p50_cpu_ms": round(float(p50), 2), "p99_cpu_ms": round(float(p99), 2)}
 
 
 def measure(alphas: int = _ALPHAS, sessions: int = _SESSIONS, rounds: int = _ROUNDS) -> dict[str, Any]:
     """Return what the nearest of so many alphas with so many days cost."""
-    told: dict[str, Any] = {"alphas": alphas, "sessions": sessions}
+    results: dict[str, Any] = {"alphas": alphas, "sessions": sessions}
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         returns = prepare(folder, alphas, sessions)
@@ -231,11 +231,13 @@ def measure(alphas: int = _ALPHAS, sessions: int = _SESSIONS, rounds: int = _ROU
             before, began = resident_mib(pid), time.perf_counter()
             while caller.get("/alphas/Test_asked_0/neighbours")[0] != 200:
                 time.sleep(0.1)
-            told["first_answer_seconds"] = round(time.perf_counter() - began, 2)
-            told["limits"] = {limit: _asked(caller, pid, sessions, rounds, limit) for limit in LIMITS}
-            told["mib"] = round(resident_mib(pid) - before, 1)
-        told["plain_numpy"] = plain(returns, 20)
-    return told
+            results["first_answer_seconds"] = round(time.perf_counter() - began, 2)
+            results["limits"] = {
+                limit: _measure_limit(caller, pid, sessions, rounds, limit) for limit in LIMITS
+            }
+            results["mib"] = round(resident_mib(pid) - before, 1)
+        results["plain_numpy"] = plain(returns, 20)
+    return results
 
 
 @click.command()
@@ -245,17 +247,19 @@ def measure(alphas: int = _ALPHAS, sessions: int = _SESSIONS, rounds: int = _ROU
 def main(*, alphas: int, sessions: int, rounds: int) -> None:
     """Measure neighbours on this machine and print figures as JSON."""
     load = [round(load, 2) for load in os.getloadavg()]
-    found = measure(alphas, sessions, rounds)
-    for part in found["limits"].values():
+    results = measure(alphas, sessions, rounds)
+    for part in results["limits"].values():
         part |= {"p99_below_ms": MOST_MS, "reached": reached(part["p99_ms"] < MOST_MS)}
     memory = {
         "first_answer_below_seconds": MOST_SECONDS,
-        "first_answer_reached": reached(found["first_answer_seconds"] < MOST_SECONDS),
+        "first_answer_reached": reached(results["first_answer_seconds"] < MOST_SECONDS),
         "at_most_mib": MOST_MIB,
-        "memory_reached": reached(found["mib"] <= MOST_MIB),
+        "memory_reached": reached(results["mib"] <= MOST_MIB),
     }
     print(
-        json.dumps({"cores": len(os.sched_getaffinity(0)), "load_before": load, **found, **memory}, indent=2)
+        json.dumps(
+            {"cores": len(os.sched_getaffinity(0)), "load_before": load, **results, **memory}, indent=2
+        )
     )
 
 

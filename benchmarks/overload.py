@@ -2,11 +2,11 @@
 
     uv run python -m benchmarks.overload SEAL [--seconds 8] [--connections 64] [--checkout DIR] [--json]
 
-The heavy caller is `wrk` on 64 connections, each asking for metrics over a window that nobody asked for before, as soon as
+The heavy caller is `wrk` on 64 connections, each requesting metrics over a new window as soon as
 it has its answer; it takes no notice of refusals. The light caller asks one thing after the other over one connection:
 
 page       a page that lies in memory
-computed   metrics of a short window nobody asked for before, or a small page with a filter: something to compute
+computed   metrics of a new short window, or a small page with a filter: something to compute
 
 `--checkout` measures the server of another checkout of this project, with the environment of that checkout.
 """
@@ -84,12 +84,12 @@ def main(*, seal: str, seconds: float, connections: int, checkout: Path | None, 
         root = Path(folder) / "root"
         alpha = build_seal(seal, str(root)).alpha_id
         with _served(root, (checkout or REPOSITORY).resolve()) as up:
-            found = _measured(up, alpha, seconds=seconds, connections=connections)
+            results = _measured(up, alpha, seconds=seconds, connections=connections)
     if as_json:
-        print(json.dumps(found))
+        print(json.dumps(results))
         return
     print(f"{'':10}{'p50 ms':>10}{'p99 ms':>10}{'most ms':>10}{'calls':>8}{'refused':>9}")
-    for name, row in found.items():
+    for name, row in results.items():
         shown = [row.get(key) for key in ("p50_ms", "p99_ms", "most_ms", "answered", "refused")]
         print(f"{name:22}" + "".join(f"{'' if value is None else value:>10}" for value in shown))
 
@@ -100,17 +100,17 @@ def _measured(up: Running, alpha: str, *, seconds: float, connections: int) -> d
         "page": itertools.repeat(f"/v1/alphas/{alpha}/scores?limit=20"),
         "computed": (_window(alpha, draw, days=60) for _ in itertools.count()),
     }
-    found: dict[str, dict[str, Any]] = {}
+    results: dict[str, dict[str, Any]] = {}
     for name, paths in light.items():
         _asked(up, paths, _WARM_SECONDS / 2)
-        found[f"{name}, alone"] = _asked(up, paths, seconds)
+        results[f"{name}, alone"] = _asked(up, paths, seconds)
     listed = [_window(alpha, draw, days=None) + "&panel=1&doc=1" for _ in range(_WINDOWS)]
     for name, paths in light.items():
         with _heavy(up, listed, connections, seconds + 2 * _WARM_SECONDS) as heavy:
             time.sleep(_WARM_SECONDS)
-            found[f"{name}, beside heavy"] = _asked(up, paths, seconds)
-        found[f"heavy, beside {name}"] = heavy
-    return found
+            results[f"{name}, beside heavy"] = _asked(up, paths, seconds)
+        results[f"heavy, beside {name}"] = heavy
+    return results
 
 
 def _window(alpha: str, draw: random.Random, *, days: int | None) -> str:
@@ -168,19 +168,19 @@ def _heavy(up: Running, paths: list[str], connections: int, seconds: float) -> I
             f"http://127.0.0.1:{up.port}",
         ]
         process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
-        found: dict[str, Any] = {}
+        heavy: dict[str, Any] = {}
         try:
-            yield found
+            yield heavy
         finally:
-            told, _ = process.communicate(timeout=300)
-            found.update(json.loads(told.strip().splitlines()[-1]))
+            output, _ = process.communicate(timeout=300)
+            heavy.update(json.loads(output.strip().splitlines()[-1]))
 
 
 @contextlib.contextmanager
 def _served(root: Path, checkout: Path) -> Iterator[Running]:
     """Run the server of a checkout over a root, with two keys of one account, until the block is left."""
     python = checkout / ".venv" / "bin" / "python"
-    given = {
+    environment = {
         "PYTHONPATH": str(checkout),
         "ALPHA_RESULTS_DATASETS": str(root),
         "ALPHA_RESULTS_ROWS": str(root.with_name("rows")),
@@ -190,7 +190,7 @@ def _served(root: Path, checkout: Path) -> Iterator[Running]:
     def run(*arguments: str) -> str:
         command = [str(python), "-m", "serve", *arguments]
         done = subprocess.run(
-            command, cwd=checkout, env=os.environ | given, check=True, capture_output=True, text=True
+            command, cwd=checkout, env=os.environ | environment, check=True, capture_output=True, text=True
         )
         return done.stdout
 
@@ -204,7 +204,7 @@ def _served(root: Path, checkout: Path) -> Iterator[Running]:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
     process = subprocess.Popen(
-        [str(python), "-m", "serve", "run", "--port", str(port)], cwd=checkout, env=os.environ | given
+        [str(python), "-m", "serve", "run", "--port", str(port)], cwd=checkout, env=os.environ | environment
     )
     try:
         up = Running(port, *tokens)

@@ -1,4 +1,4 @@
-"""What processes spend, as the kernel counts it: their time, their memory, their children."""
+"""Processor time, memory and children of processes, as the kernel counts them."""
 
 from __future__ import annotations
 
@@ -8,21 +8,21 @@ from pathlib import Path
 from typing import Final
 
 TICK: Final = os.sysconf("SC_CLK_TCK")
-"""Steps a second of what :func:`cpu_seconds` counts in."""
+"""Steps a second in which :func:`cpu_seconds` counts."""
 
 
 def family(pid: int) -> list[int]:
-    """Return a process and all that descend from it."""
-    found = [pid]
-    for parent in found:
+    """Return a process and its descendants."""
+    pids = [pid]
+    for parent in pids:
         with contextlib.suppress(OSError):
             for task in Path(f"/proc/{parent}/task").iterdir():
-                found += [int(child) for child in (task / "children").read_text().split()]
-    return found
+                pids += [int(child) for child in (task / "children").read_text().split()]
+    return pids
 
 
 def cpu_seconds(pid: int) -> float:
-    """Return what a process has spent, of all its threads, user and system, in steps of the kernel's tick; 0 once it is gone."""
+    """Return the processor time of all threads of a process, in steps of the kernel's tick; 0 once it is gone."""
     with contextlib.suppress(OSError):
         text = Path(f"/proc/{pid}/stat").read_text()
         fields = text[text.rindex(")") + 2 :].split()

@@ -148,42 +148,42 @@ def _gzip(figures: Figures, query: str) -> Iterator[Ratio]:
         yield Ratio(query, "miss with gzip, requests/s / best peer", ours / best[1], best[0], least=least)
 
 
-def _further(found: dict[str, Any]) -> Iterator[Ratio]:
-    if "catalogue" in found:
-        part = found["catalogue"]
+def _further(results: dict[str, Any]) -> Iterator[Ratio]:
+    if "catalogue" in results:
+        part = results["catalogue"]
         what = f"p50 with {part['many']:,} alphas in the root / with {part['few']}"
         yield Ratio("Q1", what, part["many_p50_ms"] / part["few_p50_ms"], OURS, most=1.3)
-    for query, rates in found.get("workers", {}).items():
+    for query, rates in results.get("workers", {}).items():
         yield Ratio(query, "miss, requests/s of two workers / one", rates["2"] / rates["1"], OURS)
-    if "worker_memory" in found:
-        two, one = (found["worker_memory"][count] for count in ("2", "1"))
+    if "worker_memory" in results:
+        two, one = (results["worker_memory"][count] for count in ("2", "1"))
         yield Ratio("all", "memory of two workers / one, after requests for all alphas", two / one, OURS)
-    for query, part in found.get("restart", {}).items():
+    for query, part in results.get("restart", {}).items():
         what = "first request for a known alpha after a restart / warm miss, medians"
         yield Ratio(query, what, part["first_ms"] / part["warm_ms"], OURS, most=1.3)
-    for name, part in found.get("large", {}).get("pages", {}).items():
+    for name, part in results.get("large", {}).get("pages", {}).items():
         what = f"{name}, p50 of the large run / of the usual one"
         yield Ratio("large", what, part["large_ms"] / part["usual_ms"], OURS, most=1.5)
-    for what, ratio in ratios_of(found["tables"]) if "tables" in found else ():
+    for what, ratio in ratios_of(results["tables"]) if "tables" in results else ():
         yield Ratio("table", what, ratio, OURS, least=10.0 if BY_PAGES in what else None)
-    if "neighbours" in found:
-        yield from _neighbours(found["neighbours"])
-    if "batches" in found:
-        rate = found["batches"]["runs_a_minute"]
+    if "neighbours" in results:
+        yield from _neighbours(results["neighbours"])
+    if "batches" in results:
+        rate = results["batches"]["runs_a_minute"]
         yield Ratio("batch", "small runs published a minute", rate, "", least=300)
-    if "memory" in found:
-        part = found["memory"]
+    if "memory" in results:
+        part = results["memory"]
         allowed = part["bound_bytes"] + ALLOWED_BESIDE
         bounds = f"({part['bound_bytes'] / 1e6:.0f} + {ALLOWED_BESIDE / 1e6:.0f} MB)"
         what = f"resident memory under random pages / {bounds}"
         yield Ratio("all", what, part["peak_bytes"] / allowed, "", most=1.0)
 
 
-def _neighbours(found: dict[str, Any]) -> Iterator[Ratio]:
-    among = f"of {found['alphas']:,} alphas with {found['sessions']:,} days"
-    plain = found["plain_numpy"]["p50_ms"]
-    for limit, part in found["limits"].items():
+def _neighbours(results: dict[str, Any]) -> Iterator[Ratio]:
+    among = f"of {results['alphas']:,} alphas with {results['sessions']:,} days"
+    plain = results["plain_numpy"]["p50_ms"]
+    for limit, part in results["limits"].items():
         what = f"nearest {limit} {among}"
         yield Ratio("neighbours", f"{what}, p99 in ms", part["p99_ms"], OURS, most=MOST_MS)
         yield Ratio("neighbours", f"{what}, p50 / plain NumPy's", part["p50_ms"] / plain, "NumPy")
-    yield Ratio("neighbours", f"memory of the search {among}, MiB", found["mib"], "", most=MOST_MIB)
+    yield Ratio("neighbours", f"memory of the search {among}, MiB", results["mib"], "", most=MOST_MIB)

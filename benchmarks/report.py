@@ -98,31 +98,31 @@ def _page(results: dict[str, Any]) -> Iterator[str]:
     yield from _setup(results)
 
 
-def _further(found: dict[str, Any]) -> Iterator[str]:
-    if "catalogue" in found:
-        part = found["catalogue"]
+def _further(results: dict[str, Any]) -> Iterator[str]:
+    if "catalogue" in results:
+        part = results["catalogue"]
         yield (
             f"- p50 of Q1 at one connection: {part['few_p50_ms']:.2f} ms with {part['few']} alphas in the root, "
             f"{part['many_p50_ms']:.2f} ms with {part['many']:,}."
         )
-    for query, rates in found.get("workers", {}).items():
+    for query, rates in results.get("workers", {}).items():
         yield (
             f"- {query} at 16 connections, limits in Redis: {rates['1']:,.0f} requests/s with one worker, "
             f"{rates['2']:,.0f} with two; `wrk` and Redis share the cores."
         )
-    if "worker_memory" in found:
-        part = found["worker_memory"]
+    if "worker_memory" in results:
+        part = results["worker_memory"]
         yield (
             f"- Memory after requests for every alpha, shared pages counted once, mapped files excluded: "
             f"{part['1']:,.0f} MB with one worker, {part['2']:,.0f} MB with two."
         )
-    for query, part in found.get("restart", {}).items():
+    for query, part in results.get("restart", {}).items():
         yield (
             f"- {query} after a restart: idle {part['rest_seconds']:.1f} s after the port opened; first request for each known alpha "
             f"{part['first_ms']:.2f} ms, later ones {part['warm_ms']:.2f} ms."
         )
-    if "large" in found:
-        part = found["large"]
+    if "large" in results:
+        part = results["large"]
         pages = "; ".join(
             f"{name} {x['large_ms']:.2f} ms (usual run {x['usual_ms']:.2f})"
             for name, x in part["pages"].items()
@@ -132,20 +132,20 @@ def _further(found: dict[str, Any]) -> Iterator[str]:
             f"with a peak of {part['build_peak_mib']:,} MiB; the server takes {part['large_mb']:,.0f} MB under requests, "
             f"{part['usual_mb']:,.0f} MB with the usual run. {pages}."
         )
-    if "tables" in found:
-        part = found["tables"]
+    if "tables" in results:
+        part = results["tables"]
         readers = "; ".join(f"{name} {x['wall_ms']:.0f} ms" for name, x in part["readers"].items())
         yield f"- {part['rows']:,} rows to a Polars frame in a fresh process, without imports: {readers}. Flight checks no key."
-    for limit, part in found.get("neighbours", {}).get("limits", {}).items():
+    for limit, part in results.get("neighbours", {}).get("limits", {}).items():
         yield (
             f"- Nearest {limit} alphas, any window, one connection: p50 {part['p50_ms']:.1f} ms, of it {part['p50_cpu_ms']:.1f} ms "
             f"processor time of the service; best {part['best_ms']:.1f}, p99 {part['p99_ms']:.1f}."
         )
-    if "batches" in found:
-        part = found["batches"]
+    if "batches" in results:
+        part = results["batches"]
         yield f"- {part['runs']:,} small runs in one batch of {part['jobs']} jobs: {part['runs_a_minute']:,.0f} a minute."
-    if "memory" in found:
-        part = found["memory"]
+    if "memory" in results:
+        part = results["memory"]
         yield (
             f"- Resident memory under {part['answers']:,} random pages in {part['seconds']} s ({HOUR:,} is an hour at a "
             f"key's default rate), plain and compressed, with `--memory-bytes {part['bound_bytes']}`: "

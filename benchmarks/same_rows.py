@@ -20,8 +20,8 @@ class RowsDiffer(RuntimeError):
 
 def rows_of(body: bytes) -> list[dict[str, Any]]:
     """Return the rows of an answer: a list, or what stands under ``data``; figures are one row."""
-    found = orjson.loads(body)
-    rows = found["data"] if isinstance(found, dict) else found
+    actual = orjson.loads(body)
+    rows = actual["data"] if isinstance(actual, dict) else actual
     return [rows] if isinstance(rows, dict) else rows
 
 
@@ -30,10 +30,10 @@ def require_same(ask: Ask, ours: bytes, theirs: bytes, peer: str) -> None:
 
     A key that is left out counts as null, 1 as true, and doubles may differ in their last digits.
     """
-    wanted, found = rows_of(ours), rows_of(theirs)
-    if len(wanted) != len(found):
-        raise RowsDiffer(f"{peer}, {ask.path}: {len(found)} rows instead of {len(wanted)}")
-    for number, (row, other) in enumerate(zip(wanted, found, strict=True)):
+    wanted, actual = rows_of(ours), rows_of(theirs)
+    if len(wanted) != len(actual):
+        raise RowsDiffer(f"{peer}, {ask.path}: {len(actual)} rows instead of {len(wanted)}")
+    for number, (row, other) in enumerate(zip(wanted, actual, strict=True)):
         _require(row, other, f"{peer}, {ask.path}, row {number}")
     summary = orjson.loads(ours)["meta"].get("summary")
     answer = orjson.loads(theirs)
@@ -41,19 +41,19 @@ def require_same(ask: Ask, ours: bytes, theirs: bytes, peer: str) -> None:
         _require(summary, answer["summary"], f"{peer}, {ask.path}, summary")
 
 
-def _require(wanted: dict[str, Any], found: dict[str, Any], where: str) -> None:
+def _require(wanted: dict[str, Any], actual: dict[str, Any], where: str) -> None:
     for name, value in wanted.items():
-        if not _same(value, found.get(name)):
-            raise RowsDiffer(f"{where}: {name} is {found.get(name)!r} instead of {value!r}")
-    if extra := sorted(name for name in found.keys() - wanted.keys() if found[name] is not None):
-        raise RowsDiffer(f"{where}: {', '.join(extra)} not asked for")
+        if not _same(value, actual.get(name)):
+            raise RowsDiffer(f"{where}: {name} is {actual.get(name)!r} instead of {value!r}")
+    if extra := sorted(name for name in actual.keys() - wanted.keys() if actual[name] is not None):
+        raise RowsDiffer(f"{where}: {', '.join(extra)} not requested")
 
 
-def _same(wanted: Any, found: Any) -> bool:
-    if isinstance(wanted, float) and isinstance(found, int | float):
-        return math.isclose(wanted, found, rel_tol=_TOLERANCE, abs_tol=_ABSOLUTE)
-    if isinstance(wanted, dict) and isinstance(found, dict):
-        return wanted.keys() == found.keys() and all(
-            _same(value, found[name]) for name, value in wanted.items()
+def _same(wanted: Any, actual: Any) -> bool:
+    if isinstance(wanted, float) and isinstance(actual, int | float):
+        return math.isclose(wanted, actual, rel_tol=_TOLERANCE, abs_tol=_ABSOLUTE)
+    if isinstance(wanted, dict) and isinstance(actual, dict):
+        return wanted.keys() == actual.keys() and all(
+            _same(value, actual[name]) for name, value in wanted.items()
         )
-    return bool(wanted == found)
+    return bool(wanted == actual)

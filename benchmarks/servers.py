@@ -1,4 +1,4 @@
-"""The servers of the comparison: how each is started on loopback, and how it takes a request."""
+"""The servers of the comparison: how each starts on loopback, and the form of its requests."""
 
 from __future__ import annotations
 
@@ -336,7 +336,7 @@ class Postgres(Server):
 
 
 class Roapi(Server):
-    """ROAPI with its tables in memory, asked in SQL."""
+    """ROAPI with its tables in memory, queried in SQL."""
 
     name = "ROAPI"
     about = "tables in memory, one for each alpha; asked in SQL"

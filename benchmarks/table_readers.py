@@ -51,14 +51,14 @@ if __name__ == "__main__":
     pl.DataFrame({"a": [1]}).select(pl.col("a") + 1)  # the engine's own threads
     spent, begun = time.process_time(), time.perf_counter()
     frame = READERS[reader](int(address), token, name)
-    taken = time.perf_counter() - begun, time.process_time() - spent
+    times = time.perf_counter() - begun, time.process_time() - spent
     columns = sorted(frame.columns)
     digest = int(frame.select(columns).hash_rows(seed=1).sum())
     print(
         json.dumps(
             {
-                "wall_s": taken[0],
-                "cpu_s": taken[1],
+                "wall_s": times[0],
+                "cpu_s": times[1],
                 "rows": frame.height,
                 "columns": columns,
                 "digest": digest,

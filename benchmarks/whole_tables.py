@@ -44,26 +44,26 @@ def main(*, seal: Path, rounds: int, as_json: bool) -> None:
     """Measure whole tables of a seal."""
     with tempfile.TemporaryDirectory() as folder:
         built = build_seal(str(seal), f"{folder}/root")
-        found = whole_tables(Path(folder) / "root", built.alpha_id, rounds, lambda _: None)
+        results = whole_tables(Path(folder) / "root", built.alpha_id, rounds, lambda _: None)
     if as_json:
-        print(json.dumps(found))
+        print(json.dumps(results))
         return
     table = Table("reader", "ms, least", "ms, median", "processor ms, least", "processor ms, median")
-    for reader, taken in found["readers"].items():
-        figures = (taken[x] for x in ("wall_least_ms", "wall_ms", "cpu_least_ms", "cpu_ms"))
+    for reader, reader_figures in results["readers"].items():
+        figures = (reader_figures[x] for x in ("wall_least_ms", "wall_ms", "cpu_least_ms", "cpu_ms"))
         table.add_row(reader, *(f"{x:.0f}" for x in figures))
     Console().print(table)
-    for what, ratio in ratios_of(found):
+    for what, ratio in ratios_of(results):
         print(f"{ratio:6.2f}  {what}")
 
 
-def ratios_of(found: dict[str, Any]) -> Iterator[tuple[str, float]]:
+def ratios_of(results: dict[str, Any]) -> Iterator[tuple[str, float]]:
     """Yield what the medians of one run come to."""
-    ours = found["readers"][BY_LINK]
+    ours = results["readers"][BY_LINK]
     for other in (BY_PAGES, FLIGHT):
-        theirs = found["readers"][other]
+        theirs = results["readers"][other]
         yield (
-            f"{found['rows']:,} rows to a frame, time of {other} / of our client by link",
+            f"{results['rows']:,} rows to a frame, time of {other} / of our client by link",
             theirs["wall_ms"] / ours["wall_ms"],
         )
 
@@ -81,7 +81,7 @@ def whole_tables(root: Path, alpha: str, rounds: int, tell: Callable[[str], None
     LoadFailed
         When a reader fails, or two disagree on a value.
     """
-    taken: dict[str, list[dict[str, Any]]] = {reader: [] for reader in READERS}
+    readings: dict[str, list[dict[str, Any]]] = {reader: [] for reader in READERS}
     key = token_for(root)
     with served(root) as (_, address), _flight(root, alpha) as flight:
         ours = int(address.rpartition(":")[2])
@@ -90,20 +90,20 @@ def whole_tables(root: Path, alpha: str, rounds: int, tell: Callable[[str], None
                 tell(f"round {round_}: a whole table, {reader}")
                 one = _read(reader, flight if reader == FLIGHT else ours, key, alpha)
                 if round_:  # the first one has the servers read the file
-                    taken[reader].append(one)
-    seen = {(x["rows"], tuple(x["columns"]), x["digest"]) for found in taken.values() for x in found}
+                    readings[reader].append(one)
+    seen = {(x["rows"], tuple(x["columns"]), x["digest"]) for group in readings.values() for x in group}
     if len(seen) > 1:
         raise LoadFailed("two readers of a whole table disagree")
     ((rows, *_),) = seen
-    return {"rows": rows, "rounds": rounds, "readers": {name: _figures(x) for name, x in taken.items()}}
+    return {"rows": rows, "rounds": rounds, "readers": {name: _figures(x) for name, x in readings.items()}}
 
 
-def _figures(taken: list[dict[str, Any]]) -> dict[str, float]:
-    found: dict[str, float] = {}
+def _figures(readings: list[dict[str, Any]]) -> dict[str, float]:
+    figures: dict[str, float] = {}
     for what in ("wall", "cpu"):
-        spent = [1e3 * x[f"{what}_s"] for x in taken]
-        found |= {f"{what}_ms": statistics.median(spent), f"{what}_least_ms": min(spent)}
-    return found
+        spent = [1e3 * x[f"{what}_s"] for x in readings]
+        figures |= {f"{what}_ms": statistics.median(spent), f"{what}_least_ms": min(spent)}
+    return figures
 
 
 def _read(reader: str, port: int, key: str, alpha: str) -> dict[str, Any]:
@@ -113,8 +113,8 @@ def _read(reader: str, port: int, key: str, alpha: str) -> dict[str, Any]:
     )  # fmt: skip
     if done.returncode:
         raise LoadFailed(f"{reader}: {done.stderr[-500:]}")
-    found: dict[str, Any] = json.loads(done.stdout)
-    return found
+    reading: dict[str, Any] = json.loads(done.stdout)
+    return reading
 
 
 @contextmanager

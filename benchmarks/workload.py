@@ -1,4 +1,4 @@
-"""What is asked: eight queries, each an endless row of requests of which no two are the same."""
+"""The workload: eight queries, each an endless sequence of distinct requests."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ PAGE: Final = 5_000
 
 @dataclass(frozen=True, slots=True)
 class Ask:
-    """One request, however a server wants it put.
+    """One request, independent of how a server takes it.
 
     Attributes
     ----------

@@ -44,7 +44,7 @@ class Tables:
         for table, order in _ORDERS.items():
             source = f"{data}/{table}/*.parquet" if table != "catalogue" else f"{data}/{table}.parquet"
             name = "" if table == "catalogue" else "replaceOne(_file, '.parquet', '') as alpha_id, "
-            # Nulls are told by the values, as in the files.
+            # Nulls are inferred from the values, as in the files.
             settings = "settings allow_nullable_key = 1"
             self._session.query(
                 f"create table {table} engine = MergeTree order by ({order}) {settings} as "
@@ -105,19 +105,22 @@ class Tables:
     def alphas(self, search: str, limit: int, offset: int) -> bytes:
         """Alphas with the text in their id, name or thesis."""
         columns = ", ".join(self._columns["catalogue"])
-        found = " or ".join(
+        matches = " or ".join(
             f"positionCaseInsensitiveUTF8(coalesce({name}, ''), {{search:String}}) > 0"
             for name in ("alpha_id", "name", "tldr")
         )
         return self._page(
-            f"select {columns} from catalogue where {found} order by place", {"search": search}, limit, offset
+            f"select {columns} from catalogue where {matches} order by place",
+            {"search": search},
+            limit,
+            offset,
         )
 
     def _page(self, statement: str, binds: dict[str, Any], limit: int, offset: int) -> bytes:
         return b'{"data":' + self._rows(f"{statement} limit {limit} offset {offset}", binds) + b"}"
 
     def _rows(self, statement: str, binds: dict[str, Any]) -> bytes:
-        with self._turn:  # a session that is asked from two threads at once fails
+        with self._turn:  # a session fails when two threads query it at once
             return bytes(self._session.query(f"{statement} {_SETTINGS}", "JSONEachRow", params=binds).bytes())
 
 

@@ -1,4 +1,4 @@
-"""Not a peer but a floor: the same framework and server, answering bodies it was given at its start.
+"""Not a peer but a floor: the same framework and server, answering bodies loaded at its start.
 
     python -m benchmarks.peers.constant FOLDER PORT
 

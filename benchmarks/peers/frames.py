@@ -1,4 +1,4 @@
-"""Peer: FastAPI over Polars frames held in memory, sorted beforehand in both orders that are asked for."""
+"""Peer: FastAPI over Polars frames held in memory, sorted beforehand in both orders of the requests."""
 
 from __future__ import annotations
 
@@ -86,8 +86,8 @@ class Frames:
 
     def alphas(self, search: str, limit: int, offset: int) -> bytes:
         """Alphas with the text in their id, name or thesis."""
-        found = self._catalogue.filter(self._searched.str.contains(search.lower(), literal=True))
-        return body(found.slice(offset, limit).drop("place"))
+        matches = self._catalogue.filter(self._searched.str.contains(search.lower(), literal=True))
+        return body(matches.slice(offset, limit).drop("place"))
 
 
 def _between(rows: pl.DataFrame, first: dt.date, last: dt.date | None) -> pl.DataFrame:

@@ -12,7 +12,7 @@ from benchmarks.peers.routes import application, serve
 
 
 class WeeklyFrames(Frames):
-    """Nothing is looked for when a week is asked for: its frame is at hand."""
+    """The frame of each week is indexed beforehand, so that a request searches nothing."""
 
     def __init__(self, data: Path) -> None:
         super().__init__(data)

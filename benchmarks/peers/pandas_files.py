@@ -73,13 +73,13 @@ class Files:
     def alphas(self, search: str, limit: int, offset: int) -> bytes:
         """Alphas with the text in their id, name or thesis."""
         columns, text = ["alpha_id", "name", "tldr"], search.lower()
-        found = np.zeros(len(self._catalogue), bool)
+        matches = np.zeros(len(self._catalogue), bool)
         for name in columns:
-            found |= (
+            matches |= (
                 self._catalogue[name].str.lower().str.contains(text, regex=False).fillna(False).to_numpy(bool)
             )
         return _body(
-            self._catalogue.loc[found, [*columns, "snapshot", "published_at"]].iloc[offset : offset + limit]
+            self._catalogue.loc[matches, [*columns, "snapshot", "published_at"]].iloc[offset : offset + limit]
         )
 
     def _sessions(self, alpha: str, book: str, first: dt.date) -> pd.DataFrame:

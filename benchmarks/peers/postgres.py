@@ -53,7 +53,7 @@ SETTINGS: Final = {
 
 
 async def load(url: str, data: Path) -> None:
-    """Fill an empty database with the rows of the peers' Parquet files, in the order they are asked for."""
+    """Fill an empty database with the rows of the peers' Parquet files, in the order of the requests."""
     connection = await asyncpg.connect(url)
     try:
         for table in ("decisions", "ledger"):
@@ -153,11 +153,11 @@ class _App:
 
     async def panel(self, request: Request) -> Response:
         window = (_day(request, "from", LONG_AGO), _day(request, "to", FAR_OFF))
-        asked = (request.path_params["alpha"], *window, *_page(request))
+        arguments = (request.path_params["alpha"], *window, *_page(request))
         symbols = request.query_params.get("symbol")
         if symbols is None:
-            return await self._answer("panel", *asked)
-        return await self._answer("symbols", *asked, symbols.split(","))
+            return await self._answer("panel", *arguments)
+        return await self._answer("symbols", *arguments, symbols.split(","))
 
     async def ledger(self, request: Request) -> Response:
         return await self._answer("ledger", *self._book(request))
@@ -174,8 +174,8 @@ class _App:
 
 
 def _page(request: Request) -> tuple[int, int]:
-    asked = request.query_params
-    return int(asked.get("limit", 100)), int(asked.get("offset", 0))
+    parameters = request.query_params
+    return int(parameters.get("limit", 100)), int(parameters.get("offset", 0))
 
 
 def _day(request: Request, name: str, other: dt.date) -> dt.date:

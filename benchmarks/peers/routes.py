@@ -126,8 +126,8 @@ def serve(make: Callable[[Path], FastAPI]) -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("data", type=Path)
     parser.add_argument("port", type=int)
-    told = parser.parse_args()
-    run(make(told.data), told.port)
+    options = parser.parse_args()
+    run(make(options.data), options.port)
 
 
 def run(app: Any, port: int) -> None:

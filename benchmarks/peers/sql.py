@@ -1,4 +1,4 @@
-"""Peers that are asked in SQL: ROAPI, with its tables in memory, and Datasette, over an SQLite file."""
+"""Peers queried in SQL: ROAPI, with its tables in memory, and Datasette, over an SQLite file."""
 
 from __future__ import annotations
 

@@ -82,7 +82,7 @@ def test_rows_are_the_same_whatever_form_a_peer_gives_them(theirs: bytes) -> Non
         (body(), "0 rows instead of 1"),
         (body({"a": 1.001, "b": True}), "a is 1.001 instead of 1.0"),
         (body({"a": 1.0}), "b is None instead of True"),
-        (body({"a": 1.0, "b": True, "z": 3}), "z not asked for"),
+        (body({"a": 1.0, "b": True, "z": 3}), "z not requested"),
     ],
 )
 def test_a_difference_is_shown(theirs: bytes, result: str) -> None:
