@@ -207,13 +207,11 @@ docs:
     written docs/notices.md python -m schemas notices
     written docs/data-dictionary.md python -m schemas dictionary
     written docs/openapi.json python -m schemas openapi
-    python -m schemas settings --into docs/operations.md
-    python -m schemas exit-codes --into docs/batches.md
-    python -m schemas definitions --into docs/metrics.md
+    python -m schemas parts docs/operations.md docs/batches.md docs/metrics.md
     for module in declared.py methods.pyi; do
-      written clients/python/src/alpha_results_client/$module python -m schemas client $module
+      written clients/python/src/alpha_results_client/$module python -m schemas $module
     done
-    written clients/seal-writer/src/alpha_results_seal/columns.py python -m schemas seal-columns
+    written clients/seal-writer/src/alpha_results_seal/columns.py python -m schemas columns.py
     {{ checked }} ruff format --quiet clients
 
 # Needs wrk; Debian's PostgreSQL is better than the packaged one: `apt-get install wrk postgresql`.

@@ -25,7 +25,7 @@ _DATASETS = SETTINGS["datasets"]
     _DATASETS.flag,
     "root",
     envvar=_DATASETS.variable,
-    metavar=_DATASETS.type.upper(),
+    metavar=_DATASETS.kind.type.upper(),
     help="The datasets root that serves ALPHA.",
 )
 @click.option(

@@ -1,98 +1,39 @@
-"""``python -m schemas dictionary|notices|openapi|settings|exit-codes|definitions|client|seal-columns``: print what is derived from the declarations."""
+"""``python -m schemas NAME``: print a document derived from the declarations, or update the derived parts of documents."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
+from typing import Final
 
 import click
 
 from schemas.client_code import client_declarations, client_stub
-from schemas.dictionary import data_dictionary
-from schemas.exit_codes import exit_codes_table, with_exit_codes
-from schemas.metrics.markdown import definitions, with_definitions
-from schemas.notices import notices_markdown
+from schemas.documents import data_dictionary, notices_markdown, with_parts
 from schemas.openapi import rendered
 from schemas.seal_columns import seal_columns
-from schemas.settings.markdown import settings_tables, with_settings
 from schemas.terminal import echo
 
-
-@click.group(help="Documents derived from the declarations.")
-def main() -> None:
-    """Group the commands."""
-
-
-@main.command()
-def dictionary() -> None:
-    """Print the data dictionary as Markdown."""
-    echo(data_dictionary(), nl=False)
-
-
-@main.command()
-def notices() -> None:
-    """Print the list of notices as Markdown."""
-    echo(notices_markdown(), nl=False)
+_PRINTED: Final[dict[str, Callable[[], str]]] = {
+    "dictionary": data_dictionary,
+    "notices": notices_markdown,
+    "openapi": rendered,
+    "declared.py": client_declarations,
+    "methods.pyi": client_stub,
+    "columns.py": seal_columns,
+}
+"""Name -> renderer. The modules of the Python client and of the seal writer are not formatted yet."""
 
 
-@main.command()
-def openapi() -> None:
-    """Print the OpenAPI 3.1 document as JSON."""
-    echo(rendered(), nl=False)
-
-
-@main.command()
-@click.argument("module", type=click.Choice(["declared.py", "methods.pyi"]))
-def client(module: str) -> None:
-    """Print one of the Python client's generated modules, not yet formatted."""
-    echo(client_declarations() if module == "declared.py" else client_stub(), nl=False)
-
-
-@main.command("seal-columns")
-def columns_of_a_seal() -> None:
-    """Print the seal writer's generated module, not yet formatted."""
-    echo(seal_columns(), nl=False)
-
-
-@main.command()
-@click.option(
-    "--into",
-    type=click.Path(exists=True, dir_okay=False, path_type=Path),
-    help="Put the tables between the two marks of this document instead of printing them.",
-)
-def settings(into: Path | None) -> None:
-    """Print the tables of settings as Markdown."""
-    if into is None:
-        echo(settings_tables(), nl=False)
-    else:
-        into.write_text(with_settings(into.read_text("utf-8")), "utf-8")
-
-
-@main.command("exit-codes")
-@click.option(
-    "--into",
-    type=click.Path(exists=True, dir_okay=False, path_type=Path),
-    help="Put the table between the two marks of this document instead of printing it.",
-)
-def exit_codes(into: Path | None) -> None:
-    """Print the table of exit codes as Markdown."""
-    if into is None:
-        echo(exit_codes_table(), nl=False)
-    else:
-        into.write_text(with_exit_codes(into.read_text("utf-8")), "utf-8")
-
-
-@main.command("definitions")
-@click.option(
-    "--into",
-    type=click.Path(exists=True, dir_okay=False, path_type=Path),
-    help="Put the tables between the two marks of this document instead of printing them.",
-)
-def definitions_of_statistics(into: Path | None) -> None:
-    """Print the definition of each statistic as Markdown."""
-    if into is None:
-        echo(definitions(), nl=False)
-    else:
-        into.write_text(with_definitions(into.read_text("utf-8")), "utf-8")
+@click.command()
+@click.argument("name", type=click.Choice([*_PRINTED, "parts"]))
+@click.argument("documents", nargs=-1, type=click.Path(exists=True, dir_okay=False, path_type=Path))
+def main(name: str, documents: tuple[Path, ...]) -> None:
+    """Print NAME as derived from the declarations, or update the derived `parts` of DOCUMENTS."""
+    if name in _PRINTED:
+        echo(_PRINTED[name](), nl=False)
+    for document in documents:
+        document.write_text(with_parts(document.read_text("utf-8")), "utf-8")
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""What the allocator of the GNU C library is told in a process that builds; other C libraries ignore it."""
+"""Settings of the GNU C library's allocator for processes that build; other C libraries ignore them."""
 
 from __future__ import annotations
 

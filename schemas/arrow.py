@@ -21,7 +21,7 @@ _ARROW: Final[dict[Type, pa.DataType]] = {
 
 
 def arrow_field(column: Column) -> pa.Field:
-    """Return the Arrow field of a column: type, nullability, and what it means as metadata."""
+    """Return the Arrow field of a column: type, nullability, and its unit and meaning as metadata."""
     metadata = {"unit": column.unit.value, "meaning": column.meaning}
     if column.vocabulary:
         metadata["vocabulary"] = ",".join(column.vocabulary)

@@ -40,7 +40,7 @@ _HEAD: Final = (
 
 
 def client_declarations() -> str:
-    """Return the module of the client that says what there is: endpoints, columns with their types, error codes."""
+    """Return the client's module of declarations: endpoints, columns with their types, error codes."""
     table = _argument_table()
     lines = [
         '"""What the interface declares: endpoints, rows, moments and error codes."""',
@@ -113,9 +113,9 @@ def client_declarations() -> str:
     }
     named |= {f"meta {name}": field for name, field in META.items()}
     for name, payload in named.items():
-        found = {path: _MOMENTS[field.type] for path, field in payload.walk() if field.type in _MOMENTS}
-        if found:
-            lines.append(f"    {name!r}: {found!r},")
+        moments = {path: _MOMENTS[field.type] for path, field in payload.walk() if field.type in _MOMENTS}
+        if moments:
+            lines.append(f"    {name!r}: {moments!r},")
     lines += ["}", "", "ERRORS: dict[str, tuple[int, bool]] = {"]
     lines += [f"    {code!r}: ({entry.status}, {entry.permanent})," for code, entry in ERROR_CODES.items()]
     return _text([*lines, "}"])
@@ -142,8 +142,8 @@ def client_stub() -> str:
         for owner, of_a_run in (("ClientMethods", False), ("RunMethods", True)):
             lines += ["", f"class {prefix}{owner}(Generic[F]):"]
             for name, what in (("_collection", "F"), ("_object", "dict[str, Any]")):
-                taken = "self, endpoint: str, path: Mapping[str, str], query: Mapping[str, Value]"
-                lines.append(f"    {define} {name}({taken}) -> {what}: ...")
+                parameters = "self, endpoint: str, path: Mapping[str, str], query: Mapping[str, Value]"
+                lines.append(f"    {define} {name}({parameters}) -> {what}: ...")
             for endpoint in ENDPOINTS.values():
                 if (ALPHA_PATH in endpoint.parameters) == of_a_run:
                     lines += _signature(endpoint, define)
@@ -151,7 +151,7 @@ def client_stub() -> str:
 
 
 def method_name(endpoint: Endpoint) -> str:
-    """Return what the client calls an endpoint: the words of its path after the alpha's, unless it has a name of its own."""
+    """Return the client's method for an endpoint: the words of its path after the alpha's, unless it has a name of its own."""
     path = endpoint.path.removeprefix("/v1/").rpartition("{alpha}/")[2]
     words = [word.strip("_").replace("-", "_") for word in path.split("/") if not word.startswith("{")]
     return _METHODS.get(endpoint.id, "_".join(words))
@@ -160,19 +160,21 @@ def method_name(endpoint: Endpoint) -> str:
 def arguments(endpoint: Endpoint) -> dict[str, Parameter]:
     """Return the arguments of an endpoint's method, positional ones first; paging is the client's own business."""
     left_out = {ALPHA_PATH.name, LIMIT.name, OFFSET.name}
-    taken = [
+    accepted = [
         x for x in endpoint.parameters if x.name not in left_out and x.kind is not ParameterKind.FORBIDDEN
     ]
-    taken.sort(key=lambda x: not _is_positional(x))
-    return {x.name if x.in_path else _ARGUMENTS.get(x.name, x.name): x for x in taken}
+    accepted.sort(key=lambda x: not _is_positional(x))
+    return {x.name if x.in_path else _ARGUMENTS.get(x.name, x.name): x for x in accepted}
 
 
 def _signature(endpoint: Endpoint, define: str) -> Iterator[str]:
-    taken = arguments(endpoint)
-    named = [name for name, x in taken.items() if not _is_positional(x)]
-    shown = [f"{name}: {_kind(x)}" + ("" if x.required else f" = {x.default!r}") for name, x in taken.items()]
+    accepted = arguments(endpoint)
+    named = [name for name, x in accepted.items() if not _is_positional(x)]
+    shown = [
+        f"{name}: {_kind(x)}" + ("" if x.required else f" = {x.default!r}") for name, x in accepted.items()
+    ]
     if named:
-        shown.insert(len(taken) - len(named), "*")
+        shown.insert(len(accepted) - len(named), "*")
     what = "F" if endpoint.shape is Shape.COLLECTION else "dict[str, Any]"
     yield f"    {define} {method_name(endpoint)}({', '.join(['self', *shown])}) -> {what}:"
     yield f'        """{endpoint.summary}"""'
@@ -235,7 +237,7 @@ def _facts(endpoint: Endpoint, table: Mapping[str, str]) -> str:
 
 
 def _table(endpoint: Endpoint) -> str:
-    """Return the published table whose rows, as they are stored, an endpoint answers with; empty where there is none.
+    """Return the published table whose rows an endpoint serves as stored; empty where there is none.
 
     A cross-section is sorted anew, an equity curve is measured anew for its window, and the list of books has an order of its
     own; what is answered for a window is answered as it is stored.

@@ -14,13 +14,13 @@ from schemas.tables import PUBLISHED_TABLES
 from schemas.tables.books import RAW_PREFIX
 
 RAW_ACCESS_TABLES: Final = frozenset({"weekly_deciles", "sealed_metrics"})
-"""Tables that are about the unconditioned signal as a whole, or whose rows may name what is about it."""
+"""Tables that describe the unconditioned signal, or whose rows may name figures of it."""
 BOOK_ROWS_TABLES: Final = frozenset({"books"})
 """Tables with a row for each book in one file: the rows of raw books are left out."""
 _UNCONDITIONED: Final = "unsmoothed_score"
 
 
-def tells_of_raw(column: Column) -> bool:
+def derives_from_raw(column: Column) -> bool:
     """Return whether a column holds the unconditioned signal, or is computed from it."""
     return column.raw or column.name.startswith(RAW_PREFIX) or _UNCONDITIONED in column.needs
 
@@ -45,7 +45,7 @@ def visible_columns(table: str, present: Collection[str], *, raw: bool) -> tuple
     if table in RAW_ACCESS_TABLES and not raw:
         return ()
     columns = PUBLISHED_TABLES[table].stored_columns
-    return tuple(x for x in columns if x.name in present and (raw or not tells_of_raw(x)))
+    return tuple(x for x in columns if x.name in present and (raw or not derives_from_raw(x)))
 
 
 def is_raw_book(book: str) -> bool:

@@ -8,7 +8,7 @@ from typing import Final
 
 from schemas.field import Field
 from schemas.limits import LIMIT_WINDOWS
-from schemas.parameters import SNAPSHOT, Parameter
+from schemas.parameters import SNAPSHOT, Parameter, ParameterKind
 
 
 class AllowListScope(StrEnum):
@@ -104,6 +104,8 @@ class Endpoint:
             common += ("run_not_allowed", "run_not_found")
         if SNAPSHOT in self.parameters:
             common += ("snapshot_not_found",)
+        if any(x.kind is ParameterKind.BOOK for x in self.parameters):
+            common += ("unknown_book",)
         return common + tuple(code for code in self.errors if code not in common)
 
 

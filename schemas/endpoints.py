@@ -10,9 +10,8 @@ from schemas import parameters as p
 from schemas.endpoint import AllowListScope, Endpoint, Shape
 from schemas.field import day, text, whole
 from schemas.listing_parameters import LISTING_PARAMETERS
-from schemas.metrics.doc_block import METRICS_DOC
 from schemas.metrics.families import FAMILIES
-from schemas.metrics.payload import METRICS
+from schemas.metrics.payload import METRICS, METRICS_DOC
 from schemas.objects.audit import AUDIT
 from schemas.objects.description import DESCRIPTION
 from schemas.objects.downloads import TABLE_DOWNLOAD, TABLE_FILE
@@ -107,7 +106,7 @@ _ALL: Final = (
         TABLE_DOWNLOAD,
         Shape.OBJECT,
         parameters=(p.ALPHA_PATH, p.TABLE_PATH, p.TABLE_BOOK, p.SNAPSHOT),
-        errors=("unknown_book", "table_not_found"),
+        errors=("table_not_found",),
         allow_list=AllowListScope.RUNS,
     ),
     Endpoint(
@@ -185,7 +184,6 @@ _ALL: Final = (
         ROW_FIELDS["portfolio"],
         parameters=(p.ALPHA_PATH, p.BOOK, *_WINDOW, p.NO_SYMBOL, p.SNAPSHOT, *_PAGE),
         meta=(_SOURCE_ALPHA_ID, _BOOK),
-        errors=("unknown_book",),
         datasets=("portfolio",),
         allow_list=AllowListScope.RUNS,
     ),
@@ -196,7 +194,6 @@ _ALL: Final = (
         ROW_FIELDS["position"],
         parameters=(p.ALPHA_PATH, p.BOOK, *_WINDOW, p.SYMBOL, p.SNAPSHOT, *_PAGE),
         meta=(_SOURCE_ALPHA_ID, _BOOK),
-        errors=("unknown_book",),
         datasets=("positions",),
         allow_list=AllowListScope.RUNS,
     ),
@@ -207,7 +204,6 @@ _ALL: Final = (
         ROW_FIELDS["pnl"],
         parameters=(p.ALPHA_PATH, p.BOOK, *_WINDOW, p.SYMBOL, p.SNAPSHOT, *_PAGE),
         meta=(_SOURCE_ALPHA_ID, _BOOK),
-        errors=("unknown_book",),
         datasets=("pnl",),
         allow_list=AllowListScope.RUNS,
     ),
@@ -218,7 +214,6 @@ _ALL: Final = (
         ROW_FIELDS["trade"],
         parameters=(p.ALPHA_PATH, p.REQUIRED_BOOK, *_WINDOW, p.SYMBOL, p.SNAPSHOT, *_PAGE),
         meta=(_SOURCE_ALPHA_ID, _BOOK),
-        errors=("unknown_book",),
         datasets=("trades",),
         allow_list=AllowListScope.RUNS,
     ),
@@ -229,7 +224,6 @@ _ALL: Final = (
         ROW_FIELDS["equity"],
         parameters=(p.ALPHA_PATH, p.BOOK, *_WINDOW, p.SNAPSHOT, p.DAILY_LIMIT, p.OFFSET),
         meta=(_SOURCE_ALPHA_ID, _BOOK, EQUITY_SUMMARY),
-        errors=("unknown_book",),
         datasets=("portfolio",),
         allow_list=AllowListScope.RUNS,
     ),
@@ -322,7 +316,7 @@ _ALL: Final = (
         NEIGHBOUR,
         parameters=(p.ALPHA_PATH, p.BY, p.BOOK, *_WINDOW, p.NEAREST, p.AMONG, p.SNAPSHOT, *_PAGE),
         meta=NEIGHBOURS_META,
-        errors=("unknown_book", "neighbours_not_ready"),
+        errors=("neighbours_not_ready",),
         datasets=("portfolio", "decisions", "positions"),
         allow_list=AllowListScope.RUNS,
     ),
@@ -333,7 +327,7 @@ _ALL: Final = (
         CORRELATIONS,
         Shape.OBJECT,
         parameters=(p.COMPARED, p.BY, p.BOOK, *_WINDOW),
-        errors=("run_not_allowed", "run_not_found", "unknown_book"),
+        errors=("run_not_allowed", "run_not_found"),
     ),
     Endpoint(
         "research.contribution",
@@ -342,7 +336,6 @@ _ALL: Final = (
         CONTRIBUTION,
         Shape.OBJECT,
         parameters=(p.ALPHA_PATH, p.BOOK_OF, p.WEIGHTS, p.BOOK, *_WINDOW, p.SNAPSHOT),
-        errors=("unknown_book",),
         allow_list=AllowListScope.RUNS,
     ),
     Endpoint(
@@ -353,7 +346,6 @@ _ALL: Final = (
         Shape.OBJECT,
         parameters=(p.ALPHA_PATH, p.BOOK, *_WINDOW, p.TRIALS, p.TRIAL_DEVIATION, p.SNAPSHOT),
         meta=(_SOURCE_ALPHA_ID,),
-        errors=("unknown_book",),
         datasets=("portfolio", "weekly_signal"),
         allow_list=AllowListScope.RUNS,
     ),
@@ -366,7 +358,6 @@ _ALL: Final = (
             Shape.OBJECT,
             parameters=(p.ALPHA_PATH, *((p.BOOK,) if family.by_book else ()), p.SNAPSHOT),
             meta=(_SOURCE_ALPHA_ID,),
-            errors=("unknown_book",) if family.by_book else (),
             allow_list=AllowListScope.RUNS,
         )
         for family in FAMILIES.values()
@@ -387,7 +378,7 @@ _ALL: Final = (
         Shape.OBJECT,
         parameters=(p.ALPHA_PATH, p.BOOK, *_WINDOW, p.BENCHMARK, p.SNAPSHOT),
         meta=(_SOURCE_ALPHA_ID,),
-        errors=("unknown_book", "benchmark_unavailable"),
+        errors=("benchmark_unavailable",),
         datasets=("portfolio", "weekly_signal"),
         allow_list=AllowListScope.RUNS,
     ),
@@ -399,7 +390,7 @@ _ALL: Final = (
         Shape.OBJECT,
         parameters=(p.ALPHA_PATH, p.BOOK, *_WINDOW, p.BENCHMARKS, p.ROLLING, p.SNAPSHOT),
         meta=(_SOURCE_ALPHA_ID,),
-        errors=("unknown_book", "benchmark_unavailable"),
+        errors=("benchmark_unavailable",),
         datasets=("portfolio",),
         allow_list=AllowListScope.RUNS,
     ),

@@ -173,7 +173,7 @@ CONNECTION_ERRORS: Final = (
     "uri_too_long",
     "request_header_fields_too_large",
 )
-"""Codes of answers to what never became a request of an endpoint."""
+"""Codes of answers to connections that sent no complete request."""
 
 LINK_ERRORS: Final = ("link_invalid", "link_expired", "link_bytes_exceeded", "range_not_satisfiable")
 """Codes of answers to links of files, beside those of the endpoint that signed the link."""

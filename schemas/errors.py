@@ -127,7 +127,7 @@ class AlphaNotPublished(SnapshotError):
 
 
 class SnapshotNotKept(SnapshotError):
-    """The alpha is served, but no snapshot of that id: there was none, or it was removed after it was replaced.
+    """The alpha is served but keeps no snapshot of that id: there never was one, or gc removed it after it was replaced.
 
     Parameters
     ----------

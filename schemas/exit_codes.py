@@ -6,12 +6,7 @@ The tree of errors, ``--help`` and docs/batches.md derive from here.
 from __future__ import annotations
 
 from enum import IntEnum
-from typing import Final, Self
-
-from schemas.marks import with_part
-
-BEGIN: Final = "<!-- exit codes: derived from schemas/exit_codes.py by `just docs` -->"
-END: Final = "<!-- end of exit codes -->"
+from typing import Self
 
 
 class ExitCode(IntEnum):
@@ -62,15 +57,3 @@ class ExitCode(IntEnum):
 def exit_code_lines() -> list[tuple[str, str]]:
     """Return each code and its meaning, as a list in ``--help`` has them."""
     return [(str(code.value), code.meaning) for code in ExitCode]
-
-
-def exit_codes_table() -> str:
-    """Return the table of all codes as Markdown."""
-    again = {True: "yes", False: "no", None: ""}
-    rows = "\n".join(f"| {code.value} | {code.meaning} | {again[code.retry]} |" for code in ExitCode)
-    return f"| code | meaning | may pass by itself |\n|---|---|---|\n{rows}\n"
-
-
-def with_exit_codes(document: str) -> str:
-    """Return a document with the table put anew between its two marks."""
-    return with_part(document, BEGIN, END, exit_codes_table())

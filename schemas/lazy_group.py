@@ -20,7 +20,7 @@ class LazyCommand(NamedTuple):
 
 
 class LazyGroup(click.Group):
-    """The group of a program: it lists its commands without importing any, and says what their exit codes mean.
+    """The command group of a program: lists its commands without importing any, and the meaning of their exit codes.
 
     Parameters
     ----------
@@ -51,7 +51,7 @@ class LazyGroup(click.Group):
             formatter.write_dl([(name, entry.summary) for name, entry in self.lazy.items()])
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002 - as above
-        """List what the exit codes mean."""
+        """List the meanings of the exit codes."""
         with formatter.section("Exit codes of every command"):
             formatter.write_dl(exit_code_lines())
 

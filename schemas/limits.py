@@ -92,6 +92,6 @@ LIMIT_WINDOWS: Final = (
 RATE_EXAMPLE: Final = ",".join(
     f"{window.option}={'null' if window.default is None else window.default}" for window in LIMIT_WINDOWS
 )
-"""How an envelope is written: the one a key has when nothing else is asked for."""
+"""An envelope as text: the default of a key."""
 WITHOUT_LIMIT: Final = " and ".join(f"{window.option}=null" for window in LIMIT_WINDOWS if window.optional)
 """How to write that there is no limit, for each window that may have none."""

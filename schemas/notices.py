@@ -1,4 +1,4 @@
-"""The notices: what a run may be looked at twice for. They refuse nothing.
+"""Notices: figures of a run that deserve a second look. They refuse nothing.
 
 A rule says what cannot be; a notice says what hardly ever is. Each has one figure and one threshold, and where that
 comes from. A run that agrees with itself and was falsified all the same shows here, and so does an honest run that is
@@ -17,7 +17,7 @@ OUTCOMES: Final = (PASS, NOTICE, NOT_CHECKED)
 """What a rule or a notice may come to."""
 
 CHANCE: Final = 3.0
-"""Standard errors from zero that a mean has to lie before its size is noticed: what a short run shows by chance is not."""
+"""Standard errors from zero that a mean has to lie before its size is noticed: chance in a short run is not."""
 MIN_CORRELATED_WEEKS: Final = 20
 """Weeks from which the correlation of the weekly IC with the book's returns is judged."""
 CORRELATION_ERRORS: Final = 2.0
@@ -45,7 +45,7 @@ MIN_OTHER_RUNS: Final = 3
 TOO_FEW_OTHERS: Final = (
     f"fewer than {MIN_OTHER_RUNS} other runs of the catalogue hold the same names and sessions"
 )
-"""Why a run is not compared with others; also what a reader is told who may read none of those that it was compared with."""
+"""Why a run is not compared with others; also shown to a reader who may read none of those it was compared with."""
 MIN_SHARED_CELLS: Final = 20
 """Names and sessions that must be shared with them."""
 MIN_NAME_CELLS: Final = 8
@@ -390,52 +390,3 @@ _ALL: Final = (
 
 NOTICES: Final[dict[str, Notice]] = {notice.id: notice for notice in _ALL}
 """Notice id -> declaration, in the order in which they are recorded."""
-
-
-def notices_markdown() -> str:
-    """Return the document: every notice with its meaning, figure, threshold and source."""
-    return "\n".join([_HEAD, *(_section(notice) for notice in NOTICES.values())])
-
-
-_HEAD: Final = f"""\
-# Notices
-
-Written by `python -m schemas notices`; a test fails when it is out of date.
-
-A [rule](rules.md) says what cannot be, and refuses. A notice says what hardly ever is, and refuses nothing, not even with
-`--strict`. A seal can agree with itself in every figure and be wrong all the same: its forward returns dealt out in the
-order of its scores, its fills at prices nobody got. That shows in figures that no honest run has. An unusual honest run may
-have one too: then the notice is true of it.
-
-`alpha-results check` prints the notices of a seal, `--json` lists them all under `notices`. A build records them in the
-manifest. Each has an outcome: `pass`, `notice` or `not_checked` with the reason. `threshold` is the one that applied to the run:
-a mean has to lie {CHANCE:g} standard errors from zero before its size is noticed, so it is higher where a run is short.
-
-Two notices compare a run with others of its catalogue as it is published. Each snapshot holds a small sample for that
-(`probe.json`): returns of up to 64 names on up to 32 sessions, chosen by digests of their names and dates, so that all runs
-sample the same. Up to {MAX_OTHER_RUNS} other runs are compared. Prices are compared as returns from the close before, so that prices
-adjusted for another split contradict nothing. Fewer than {MIN_OTHER_RUNS} others that hold the same names and sessions say nothing.
-Notices on the signal before smoothing are told to keys with raw-book access alone; raw books take no part in any notice.
-
-Not seen: mids less than 0.1 % better than the market, one name of a catalogue lifted by less than 0.2 % a session, and
-what a run says that no other run and no price of its own contradicts, such as a score made with knowledge of returns
-that stays as weak as honest ones are.
-"""
-
-
-def _section(notice: Notice) -> str:
-    bound = f"below {notice.threshold:g}" if notice.below else f"above {notice.threshold:g}"
-    if notice.least is not None:
-        bound = f"outside {notice.least:g} to {notice.threshold:g}"
-    return "\n".join(
-        [
-            f"## {notice.id}",
-            "",
-            notice.meaning,
-            "",
-            f"Noticed: `{notice.figure}` ({notice.unit}) {bound}. It is the {notice.definition}.",
-            "",
-            f"Threshold: {notice.source}.",
-            "",
-        ]
-    )

@@ -16,11 +16,11 @@ DEFAULT_PAGE: Final = 100
 DAILY_PAGE: Final = 500
 """Page size of the two daily series (equity curve and benchmark) when the request names none."""
 TICKERS: Final = r"\s*{0}\s*(,\s*{0}\s*)*".format(PATTERNS[Bound.TICKER])
-"""One ticker or several: no seal holds one with a comma or white space in it, so that around one it means nothing."""
+"""One ticker or several: no ticker of a seal has a comma or white space in it, so white space around one is ignored."""
 MAX_COMPARED: Final = 50
 """Alphas that one request compares, or names, at most."""
 ADDRESS: Final = r"[^,\s]+"
-"""What may stand in a list of addresses: whether an alpha has it, and whether the key may read that, is asked afterwards."""
+"""An address in a list; whether there is such an alpha, and whether the key may read it, is checked afterwards."""
 _WEIGHT: Final = r"([0-9]{1,9}(\.[0-9]{0,15})?|\.[0-9]{1,15})"
 WEIGHTS_TEXT: Final = rf"(equal|volatility|{_WEIGHT}(,{_WEIGHT}){{0,{MAX_COMPARED}}})"
 """How the money of a book is spread."""

@@ -28,17 +28,17 @@ class Screen(Console):
             self.width = _UNBOUNDED
 
     def render_str(self, text: str, *arguments: Any, **named: Any) -> Text:
-        """Make a text of a string, with room for what is written out."""
+        """Return a text of a string, control characters escaped."""
         return super().render_str(visible(text), *arguments, **named)
 
     def render(self, *arguments: Any, **named: Any) -> Iterator[Segment]:
-        """Render as ever, but write out what would steer the terminal."""
+        """Render with control characters escaped."""
         for segment in super().render(*arguments, **named):
             yield segment if segment.control else Segment(visible(segment.text), segment.style)
 
 
 def make_table(*columns: str | Column, **options: Any) -> Table:
-    """Return a table that folds what a window is too narrow for; a path that is cut is of no use.
+    """Return a table that folds long cells: a path that is cut off is of no use.
 
     Parameters
     ----------

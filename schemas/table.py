@@ -44,7 +44,7 @@ PATTERNS: Final = {
     Bound.NAME: r"[^\x00-\x1f\x7f-\x9f]{1,256}",
     Bound.NOTE: r"[^\x00-\x1f\x7f-\x9f]{0,1000}",
 }
-"""Bound of a text -> the regular expression that the whole of it matches."""
+"""Bound of a text -> the regular expression that all of it matches."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""Text of others, shown on a terminal: it may not tell the terminal what to do."""
+"""Safe output of untrusted text on a terminal: control sequences are escaped."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _COMMANDS: Final = re.compile(
 
 
 def visible(text: str) -> str:
-    r"""Return a text with whatever a terminal would obey written out, as JSON writes it.
+    r"""Return a text with terminal control characters escaped as in JSON.
 
     Within a JSON document such characters stand in strings only, so what is returned is the same document.
 
@@ -23,7 +23,7 @@ def visible(text: str) -> str:
     >>> visible("red: \x1b[31m")
     'red: \\u001b[31m'
     """
-    return _COMMANDS.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+    return _COMMANDS.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
 
 
 def echo(message: str = "", *, err: bool = False, nl: bool = True) -> None:

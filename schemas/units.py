@@ -6,7 +6,7 @@ from enum import StrEnum
 
 
 class Unit(StrEnum):
-    """What a number counts. The value is what documents and Arrow field metadata show."""
+    """What a number counts. Documents and Arrow field metadata show the value."""
 
     NONE = "none"
     """An identifier, a code, a flag or free text."""

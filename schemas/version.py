@@ -1,4 +1,4 @@
-"""The version of what the pipeline publishes."""
+"""The schema version: the version of published files."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ BUILD_REVISION: Final = 3
 
 @cache
 def schema_version() -> str:
-    """Digest of what decides the published figures: types, units, keys, formulas and their versions, no wording."""
+    """Return a digest of all that decides the published figures: types, units, keys, formulas and their versions, no wording."""
     text = [f"revision {BUILD_REVISION}"]
     for table in PUBLISHED_TABLES.values():
         text.append(f"{table.name} {table.key} {table.sort} {table.partition} {table.formula}")

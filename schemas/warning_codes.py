@@ -38,7 +38,7 @@ NOTICE_CODES: Final[dict[str, str]] = {
     "comparison_cut": "Alphas are compared over the sessions that all of them have, and some have sessions before or after these, as "
     "where one of them is short; the message says how many are left out of each.",
 }
-"""Code of ``meta.notices`` -> meaning: what the service adds to that vocabulary. Entries have the same shape."""
+"""Code of ``meta.notices`` -> meaning. Entries have the same shape as warnings."""
 
 CODES: Final = {"warnings": WARNING_CODES, "notices": NOTICE_CODES}
 """Member of ``meta`` -> its codes. The response's message is written for the case; these are the definitions."""
@@ -59,4 +59,4 @@ def warning(code: str, message: str, *, kind: str | None = None, block: str | No
 def by_member(entries: Iterable[Mapping[str, str]]) -> dict[str, list[Mapping[str, str]]]:
     """Return the entries under the member of ``meta`` that their codes belong to; members without entries are left out."""
     members = {name: [x for x in entries if x["code"] in codes] for name, codes in CODES.items()}
-    return {name: found for name, found in members.items() if found}
+    return {name: codes for name, codes in members.items() if codes}

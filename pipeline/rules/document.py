@@ -10,8 +10,8 @@ from pipeline.reconciliation.figures import TOLERANCE
 from pipeline.rule import Rule
 from pipeline.rules.registry import RULES
 from pipeline.rules.tolerance import ABSOLUTE, RELATIVE
+from schemas.documents import escape_cell, with_part
 from schemas.kinds import REQUIRED_KINDS
-from schemas.marks import with_part
 from schemas.metrics.core import OWN_CONVENTIONS
 from schemas.tables import SEALED_TABLES
 
@@ -110,7 +110,7 @@ def _columns() -> str:
                 values,
                 column.meaning,
             )
-            lines.append("| " + " | ".join(_cell(cell) for cell in cells) + " |")
+            lines.append("| " + " | ".join(escape_cell(cell) for cell in cells) + " |")
         lines.append("")
     return "\n".join(lines)
 
@@ -121,9 +121,5 @@ def _rules() -> str:
         marks = [mark for mark, set_ in (("warning", rule.warns), ("voids", rule.voids)) if set_]
         anchor = "-".join([rule.id.replace(".", ""), *marks])  # of its heading in docs/rules.md
         warns = " *(warning)*" if rule.warns else ""
-        lines.append(f"| [`{rule.id}`](../rules.md#{anchor}){warns} | {_cell(rule.meaning)} |")
+        lines.append(f"| [`{rule.id}`](../rules.md#{anchor}){warns} | {escape_cell(rule.meaning)} |")
     return "\n".join([*lines, ""])
-
-
-def _cell(text: str) -> str:
-    return text.replace("|", "\\|")

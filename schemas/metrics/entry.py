@@ -22,7 +22,7 @@ from schemas.tables.sealed_metrics import METRIC_UNITS
 from schemas.units import Unit
 
 _LABEL: Final = {"formula": STATED, "horizon": NO_SPAN, "source": "the statistic beside it"}
-"""Traits of what describes a value rather than measures anything."""
+"""Traits of members that describe a value rather than measure one."""
 
 
 def statistic_field(statistic: Statistic, *, alias: str | None = None, computed: bool = False) -> MetricField:
@@ -110,7 +110,7 @@ def _members(statistic: Statistic, *, deprecated: bool, computed: bool) -> Itera
 
 
 def _sealed_beside() -> Iterator[MetricField]:
-    """Declare what was sealed, where it is not what is served."""
+    """Declare the sealed value, where another one is served."""
     yield number(
         "sealed_value",
         Unit.MIXED,

@@ -1,4 +1,4 @@
-"""A field of the metrics payload: any field, with what the documentation block says of a figure."""
+"""A field of the metrics payload: a field with the traits that the documentation block shows."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ from schemas.metrics.screened import JUDGED, SCREENED
 from schemas.metrics.statistic import MONEY_UNIT, Statistic
 
 HEADLINE_VERSION: Final = 4
-"""Rises when a figure is computed otherwise: what was recorded in pointers is withheld until the seals are built again."""
+"""Raised when a figure is computed differently: values in pointers of an earlier version are withheld until a rebuild."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,26 +64,26 @@ class HeadlineFigure:
 
 
 def _declared() -> tuple[HeadlineFigure, ...]:
-    found = []
+    figures = []
     for statistic in CORE:
-        found.append(HeadlineFigure(statistic.name, statistic, ("core", statistic.name), statistic.name))
-        found += [
+        figures.append(HeadlineFigure(statistic.name, statistic, ("core", statistic.name), statistic.name))
+        figures += [
             HeadlineFigure(alias, statistic, ("core", alias), statistic.name)
             for alias, name in ALIASES.items()
             if name == statistic.name
         ]
     for statistic in RANK_IC_CONDITIONED:
         path = ("rank_ic", "conditioned", statistic.name)
-        found.append(HeadlineFigure(statistic.name, statistic, path, statistic.name))
-    found += [HeadlineFigure(x.name, x, (), x.name) for x in SCREENED]
-    found += [HeadlineFigure(x.name, x, (), "") for x in JUDGED]
-    return tuple(found)
+        figures.append(HeadlineFigure(statistic.name, statistic, path, statistic.name))
+    figures += [HeadlineFigure(x.name, x, (), x.name) for x in SCREENED]
+    figures += [HeadlineFigure(x.name, x, (), "") for x in JUDGED]
+    return tuple(figures)
 
 
 HEADLINE: Final[dict[str, HeadlineFigure]] = {figure.name: figure for figure in _declared()}
 """Every figure by name, in the order of the documents."""
 RECORDED: Final = tuple(figure for figure in HEADLINE.values() if figure.name == figure.recorded)
-"""Those that are recorded in a pointer: all but deprecated names and what is judged among others."""
+"""Those recorded in a pointer: all but deprecated names and figures corrected for the number of alphas."""
 IN_METRICS: Final = tuple(figure for figure in RECORDED if figure.path)
 """Those that the metrics of a run have too."""
 JUDGED_NAMES: Final = frozenset(figure.name for figure in HEADLINE.values() if not figure.recorded)

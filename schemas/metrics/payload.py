@@ -1,15 +1,15 @@
-"""The whole payload of the metrics resource as one tree of fields."""
+"""The payload of the metrics resource as one tree of fields."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from typing import Final
 
-from schemas.field import FieldType
+from schemas.field import FieldType, mapping, record
+from schemas.field import text as plain_text
 from schemas.metrics.checked import CHECKED
 from schemas.metrics.core import ALIASES, CORE, RANK_IC
 from schemas.metrics.deciles import DECILES
-from schemas.metrics.doc_block import METRICS_DOC
 from schemas.metrics.entry import statistic_field
 from schemas.metrics.field import MetricField, block, count, day, flag, number, series, text
 from schemas.metrics.newey_west import NWT, NWT_WITHIN
@@ -22,6 +22,34 @@ from schemas.units import Unit
 _EACH: Final = "see each statistic"
 _SEALED_FIRST: Final = "sealed records first, computed figures second"
 _MANIFEST: Final = "the manifest of the seal"
+
+
+_DOC_ENTRY: Final = record(
+    "",
+    "What one field of the payload is.",
+    plain_text("meaning", "What it says."),
+    plain_text("formula", "How it is computed."),
+    plain_text("horizon", "Span of time that one observation covers."),
+    plain_text("granularity", "What there is one value of."),
+    plain_text("source", "Where it comes from."),
+    plain_text("unit", "What a number counts; the unit on a served entry is the one that counts."),
+    plain_text("signal", "Which of the two signals is measured; on the IC family only.", optional=True),
+    plain_text("availability", "When a block is there at all; on blocks that may be missing.", optional=True),
+    model="MetricsDocEntry",
+)
+
+METRICS_DOC: Final = record(
+    "metrics_doc",
+    "What every figure of the metrics means. The same for every alpha and every key.",
+    plain_text("schema_version", "Version of the structure of this block."),
+    mapping("endpoint", "How to ask and how to read the answer, topic by topic.", plain_text("", "Prose.")),
+    mapping(
+        "fields", "Path in the payload to what stands there; `[]` marks the entries of a list.", _DOC_ENTRY
+    ),
+    mapping("warnings", "Warning code to its meaning.", plain_text("", "The meaning.")),
+    model="MetricsDoc",
+)
+"""The shape of the documentation block."""
 
 
 def _entries(statistics: Iterable[Statistic], *, computed: bool = False) -> tuple[MetricField, ...]:

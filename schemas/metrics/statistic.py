@@ -1,4 +1,4 @@
-"""What a statistic of the metrics is, and what it may be read from."""
+"""Declarations of statistics: definition, source, unit and sealed names."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class Checked(StrEnum):
 
 
 DERIVED: Final = "derived"
-"""`source_kind` of what is computed here; a sealed figure carries the kind it was sealed with."""
+"""`source_kind` of a computed figure; a sealed one carries the kind it was sealed with."""
 SOURCE_KINDS: Final = ("fact", "metric", DERIVED)
 COMPUTED: Final = "computed"
 """`source` of a test on a series rebuilt from the weekly cross-sections."""

@@ -1,4 +1,4 @@
-"""The audit of one run: what was checked of it and what came of that."""
+"""The audit of one run: its checks and their outcomes."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from schemas.metrics.checked import CHECKED
 from schemas.units import Unit
 
 STATUSES: Final = ("withheld", "notice", "not_checked", "pass")
-"""What can have come of a check, what a reader should see first before the rest."""
+"""Outcomes of a check, most urgent first."""
 ENTRY_KINDS: Final = ("notice", "history", "figure", "rule")
 """What was checked, in the order of entries of one status."""
 

@@ -28,7 +28,7 @@ ADDRESS_KEYS: Final = ("algo_id", "alpha_id")
 """Keys that say where the description is served; the manifest of a seal says so, its description does not."""
 YEAR: Final = r"^\d{4}$"
 MAX_LINE: Final = 1_000
-"""Most characters of what lists and comparisons show of an alpha."""
+"""Most characters of the name and summary in lists and comparisons."""
 MAX_TEXT: Final = 50_000
 """Most characters of any other text."""
 MAX_LABELS: Final = 100

@@ -117,7 +117,7 @@ NO_DETAILS: Final = Field("details", FieldType.NULL, "There is nothing to add.")
 
 
 def error_object(code: str) -> Field:
-    """Return the `error` of a failure with that code: what its whole body holds."""
+    """Return the `error` object of a failure with that code, the only member of its body."""
     meaning = ERROR_CODES[code].meaning
     return record(
         "error",

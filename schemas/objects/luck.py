@@ -34,7 +34,7 @@ BANDED: Final[dict[str, tuple[Unit, str]]] = {
     "hit_rate": (Unit.RATIO, "Share of the measured weeks with a coefficient above 0."),
     "dispersion": (Unit.CORRELATION, "Sample deviation of the weekly coefficients."),
 }
-"""Figure with a band -> its unit and what it is; those of the metrics are computed as they are there, never as sealed."""
+"""Figure with a band -> its unit and meaning; those of the metrics are computed as there, never taken as sealed."""
 
 _NULL: Final[dict[str, Any]] = {"nullable": True}
 _PROBABILITY: Final[dict[str, Any]] = {"minimum": 0, "maximum": 1, **_NULL}
@@ -53,7 +53,7 @@ def _band(name: str, unit: Unit, meaning: str) -> Field:
 
 
 def _ratios(of: str) -> tuple[Field, ...]:
-    """Return the Sharpe ratio of some returns and what it is worth."""
+    """Declare the Sharpe ratio of returns and its significance."""
     return (
         number("sharpe", Unit.RATIO, f"Mean over sample deviation {of}, annualised.", **_NULL),
         number(

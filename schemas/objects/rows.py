@@ -45,7 +45,7 @@ def always_there(column: Column, table: Table | None) -> bool:
 
 def column_field(column: Column, *, optional: bool, nullable: bool) -> Field:
     """Return a column as a member of a row."""
-    whole = column.type is Type.I64
+    is_integer = column.type is Type.I64
     return Field(
         column.name,
         _TYPES[column.type],
@@ -54,7 +54,7 @@ def column_field(column: Column, *, optional: bool, nullable: bool) -> Field:
         nullable=nullable,
         optional=optional,
         raw=column.raw,
-        vocabulary=tuple(int(word) if whole else word for word in column.vocabulary),
+        vocabulary=tuple(int(word) if is_integer else word for word in column.vocabulary),
         **_BOUNDS.get(column.bound, {}),
     )
 

@@ -30,7 +30,7 @@ GROUPS: Final[dict[str, str]] = {
     "research": "Alphas beside one another, and how much of a record may be luck; beyond the interface as it was given.",
     "admin": "For administrators of the platform.",
 }
-"""First word of a registry id -> what the group holds."""
+"""First word of a registry id -> description of the group."""
 
 _INTRODUCTION: Final = """\
 Read-only results of alpha runs. Every endpoint answers GET only, with JSON; any other method, and any unknown
@@ -110,7 +110,7 @@ def operation(endpoint: Endpoint) -> Schema:
     if endpoint.public:
         notes.append("Needs no key and is never counted against one.")
     notes += refused_parameters(endpoint)
-    found: Schema = {
+    operation_object: Schema = {
         "operationId": endpoint.id,
         "tags": [endpoint_group(endpoint)],
         "summary": endpoint.summary,
@@ -119,8 +119,8 @@ def operation(endpoint: Endpoint) -> Schema:
         "responses": responses(endpoint),
     }
     if endpoint.public:
-        found["security"] = []
-    return found
+        operation_object["security"] = []
+    return operation_object
 
 
 def endpoint_group(endpoint: Endpoint) -> str:
@@ -131,9 +131,9 @@ def endpoint_group(endpoint: Endpoint) -> str:
 def component_schemas() -> dict[str, Schema]:
     """Return every definition the operations refer to, by name: payloads, envelopes, errors."""
     served = [payload for endpoint in ENDPOINTS.values() for payload in endpoint.payloads]
-    found: dict[str, Schema] = {}
+    schemas: dict[str, Schema] = {}
     for field in (PAGINATION, *served, *META.values()):
         for model, schema in definitions(field):
-            found.setdefault(model, schema)
+            schemas.setdefault(model, schema)
     pages = {name: page for e in ENDPOINTS.values() for name, page in page_schemas(e).items()}
-    return dict(sorted((found | pages | error_schemas()).items()))
+    return dict(sorted((schemas | pages | error_schemas()).items()))

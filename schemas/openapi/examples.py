@@ -109,15 +109,15 @@ def answer_examples(endpoint: Endpoint) -> dict[str, Any]:
     rows = {"answer": payload}
     if endpoint.full_payload is not None:
         rows = dict(zip([name for name, _ in FIELDS.choices], endpoint.payloads, strict=True))
-    found: dict[str, Any] = {}
+    examples: dict[str, Any] = {}
     for name, row in rows.items():
         page = {
             "data": [make_example(row, whole=True)],
             "pagination": {**make_example(PAGINATION), "limit": 100, "returned": 1, "total": 1},
             "meta": make_example(meta, whole=True) | ({FIELDS.name: name} if len(rows) > 1 else {}),
         }
-        found |= _named(name, page)
-    return found
+        examples |= _named(name, page)
+    return examples
 
 
 def _is_asked_for(part: Field) -> bool:

@@ -11,10 +11,10 @@ from schemas.openapi.json_schema import Schema
 
 
 def _header(description: str, *, unit: str = "", **schema: object) -> Schema:
-    found: Schema = {"description": description, "schema": dict(schema)}
+    header: Schema = {"description": description, "schema": dict(schema)}
     if unit:
-        found["schema"]["x-unit"] = unit
-    return found
+        header["schema"]["x-unit"] = unit
+    return header
 
 
 _COUNT: Final = {"type": "integer", "minimum": 0}

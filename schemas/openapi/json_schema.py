@@ -66,7 +66,7 @@ def make_schema(field: Field, *, define: bool = False) -> Schema:
 
 
 def make_description(field: Field) -> str:
-    """Return the meaning, followed by the unit and by who sees the field, as far as there is something to say."""
+    """Return the meaning, followed by the unit and by who sees the field, where there are any."""
     sentences = [field.meaning]
     if field.counts and field.type in (FieldType.INTEGER, FieldType.NUMBER):
         sentences.append(f"Unit: {field.counts}.")

@@ -58,7 +58,7 @@ def refused_parameters(endpoint: Endpoint) -> list[str]:
 
 def parameter_object(parameter: Parameter) -> Schema:
     """Return one declared parameter."""
-    found: Schema = {
+    parameter_schema: Schema = {
         "name": parameter.name,
         "in": "path" if parameter.in_path else "query",
         "description": " ".join(sentences(parameter)),
@@ -75,12 +75,12 @@ def parameter_object(parameter: Parameter) -> Schema:
     if parameter.name == "symbol" and parameter.in_path:
         example = "SPY"
     if example is not None and parameter.kind is not ParameterKind.CHOICE:
-        found["example"] = float(example) if parameter.kind is ParameterKind.NUMBER else example
-    return found
+        parameter_schema["example"] = float(example) if parameter.kind is ParameterKind.NUMBER else example
+    return parameter_schema
 
 
 def sentences(parameter: Parameter) -> list[str]:
-    """Return what a parameter does and, as far as it keeps a rule, the rule."""
+    """Return the meaning of a parameter and its rule, where it has one."""
     if parameter.kind is ParameterKind.FORBIDDEN:
         return [parameter.meaning, f"It is {parameter.constraint}."]
     if parameter.kind is ParameterKind.TEXT:

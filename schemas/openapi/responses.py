@@ -46,9 +46,9 @@ def list_codes(endpoint: Endpoint) -> tuple[str, ...]:
 
 def responses(endpoint: Endpoint) -> dict[str, Schema]:
     """Return the `responses` object of an operation, by status."""
-    found = {"200": _success(endpoint)}
+    by_name = {"200": _success(endpoint)}
     if endpoint.shape is Shape.COLLECTION:
-        found["304"] = {
+        by_name["304"] = {
             "description": "The copy named in `If-None-Match` is still right; there is no body.",
             "headers": response_headers(endpoint, 304),
         }
@@ -57,20 +57,20 @@ def responses(endpoint: Endpoint) -> dict[str, Schema]:
         by_status.setdefault(ERROR_CODES[code].status, []).append(code)
     for status, codes in sorted(by_status.items()):
         name = SHARED.get(status) if not endpoint.public else None
-        found[str(status)] = (
+        by_name[str(status)] = (
             {"$ref": f"#/components/responses/{name}"} if name else _failure(endpoint, status, codes)
         )
-    return found
+    return by_name
 
 
 def shared_responses() -> dict[str, Schema]:
     """Return the definition of every answer that is the same behind every key."""
     anyone = next(endpoint for endpoint in ENDPOINTS.values() if not endpoint.public)
-    found: dict[str, Schema] = {}
+    shared: dict[str, Schema] = {}
     for status, name in SHARED.items():
         codes = [code for code in list_codes(anyone) if ERROR_CODES[code].status == status]
-        found[name] = _failure(anyone, status, codes)
-    return found
+        shared[name] = _failure(anyone, status, codes)
+    return shared
 
 
 def payload_schema(endpoint: Endpoint) -> Schema:
@@ -93,12 +93,12 @@ def page_schemas(endpoint: Endpoint) -> dict[str, Schema]:
     """
     if endpoint.full_payload is None:
         return {}
-    found = {}
+    schemas = {}
     for (_, fields), row in zip(FIELDS.choices, endpoint.payloads, strict=True):
         meta = META[endpoint.id]
         shown = [replace(x, vocabulary=(fields,)) if x.name == FIELDS.name else x for x in meta.fields]
-        found[f"{row.model}Page"] = _page(row, replace(meta, fields=tuple(shown)))
-    return found
+        schemas[f"{row.model}Page"] = _page(row, replace(meta, fields=tuple(shown)))
+    return schemas
 
 
 def error_schemas() -> dict[str, Schema]:

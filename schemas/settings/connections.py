@@ -11,11 +11,11 @@ _HOUR: Final = 3600.0
 
 
 def _bytes(name: str, meaning: str, default: int, *, least: int = 256, most: int = 2**20) -> Setting:
-    return Setting(name=name, read=whole(least, most), type="integer", meaning=meaning, default=default)
+    return Setting(name, whole(least, most), meaning, default=default)
 
 
 def _seconds(name: str, meaning: str, default: float) -> Setting:
-    return Setting(name=name, read=seconds(0.05, _HOUR), type="seconds", meaning=meaning, default=default)
+    return Setting(name, seconds(0.05, _HOUR), meaning, default=default)
 
 
 CONNECTIONS: Final = Group(
@@ -23,18 +23,16 @@ CONNECTIONS: Final = Group(
     "Read by `alpha-results serve run`, which applies them before any key is read. Counts are those of each worker process.",
     (
         Setting(
-            name="max_connections",
-            read=whole(1, 1_000_000),
-            type="integer",
-            meaning="Open connections; fewer where the process may not have as many file descriptors and 96 for files. "
+            "max_connections",
+            whole(1, 1_000_000),
+            "Open connections; fewer where the process may not have as many file descriptors and 96 for files. "
             "One more is closed.",
             default=1024,
         ),
         Setting(
-            name="max_connections_per_address",
-            read=whole(1, 1_000_000),
-            type="integer",
-            meaning="Open connections of one address, of IPv6 of one /64 network; one more is closed. Not applied when "
+            "max_connections_per_address",
+            whole(1, 1_000_000),
+            "Open connections of one address, of IPv6 of one /64 network; one more is closed. Not applied when "
             "`trusted_hops` is set: all connections then come from your own proxies.",
             default=256,
         ),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from schemas.settings.readers import peppers, redis_url, text, whole, word_of_a_token
+from schemas.settings.readers import KEY_WORD, PEPPERS, REDIS_URL, text, whole
 from schemas.settings.setting import Group, Setting
 
 KEYS_AND_LIMITS: Final = Group(
@@ -13,35 +13,31 @@ KEYS_AND_LIMITS: Final = Group(
     "well, which need the same values.",
     (
         Setting(
-            name="access",
-            read=text,
-            type="path or URL",
-            meaning="Store of accounts and keys: a file, sqlite:///FILE or postgresql://… (a password belongs in "
+            "access",
+            text("path or URL"),
+            "Store of accounts and keys: a file, sqlite:///FILE or postgresql://… (a password belongs in "
             "the variable).",
             otherwise="an SQLite file beside a local datasets root",
             secret=True,
         ),
         Setting(
-            name="limits_state",
-            read=text,
-            type="path",
-            meaning="File in which one process keeps its counts of calls over a restart; not used with Redis.",
+            "limits_state",
+            text("path"),
+            "File in which one process keeps its counts of calls over a restart; not used with Redis.",
             otherwise="beside a local datasets root, else beside the store's file",
         ),
         Setting(
-            name="redis",
-            read=redis_url,
-            type="URL",
-            meaning="Redis in which several workers or machines count calls together.",
+            "redis",
+            REDIS_URL,
+            "Redis in which several workers or machines count calls together.",
             otherwise="one process counts by itself",
             secret=True,
             own_flag="",
         ),
         Setting(
-            name="pepper",
-            read=peppers,
-            type="texts",
-            meaning="Server-side secrets of the keys' digests, newest first, separated by commas: the first makes "
+            "pepper",
+            PEPPERS,
+            "Server-side secrets of the keys' digests, newest first, separated by commas: the first makes "
             "new digests, all of them verify. 16 characters at least; use 32 random bytes in hex.",
             default=(),
             otherwise="the file beside an SQLite store; none with PostgreSQL",
@@ -49,34 +45,30 @@ KEYS_AND_LIMITS: Final = Group(
             own_flag="",
         ),
         Setting(
-            name="key_prefix",
-            read=word_of_a_token,
-            type="word",
-            meaning="First word of every token.",
+            "key_prefix",
+            KEY_WORD,
+            "First word of every token.",
             default="ar",
             own_flag="",
         ),
         Setting(
-            name="environment",
-            read=word_of_a_token,
-            type="word",
-            meaning="Second word of every token; keys of another environment are refused.",
+            "environment",
+            KEY_WORD,
+            "Second word of every token; keys of another environment are refused.",
             default="live",
             own_flag="",
         ),
         Setting(
-            name="trusted_hops",
-            read=whole(0, 16),
-            type="integer",
-            meaning="Number of your own proxies in front of the service, counted from the service outwards; "
+            "trusted_hops",
+            whole(0, 16),
+            "Number of your own proxies in front of the service, counted from the service outwards; "
             "0 believes no header about a caller's address.",
             default=0,
         ),
         Setting(
-            name="actor",
-            read=text,
-            type="text",
-            meaning="Who acts, for the audit log of the commands on accounts and keys.",
+            "actor",
+            text(),
+            "Who acts, for the audit log of the commands on accounts and keys.",
             otherwise="the login name",
             own_flag="",
         ),

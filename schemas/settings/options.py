@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 import click
 
 from schemas.settings.declared import SETTINGS
+from schemas.settings.readers import SWITCH
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -23,9 +24,9 @@ def flag(name: str, parameter: str | None = None) -> Callable[[Command], Command
         Of the command's function; by default the setting's name.
     """
     setting = SETTINGS[name]
-    if setting.type == "switch":
+    if setting.kind is SWITCH:
         return click.option(setting.flag, parameter or name, is_flag=True, default=None, help=setting.help)
-    return click.option(setting.flag, parameter or name, metavar=setting.type.upper(), help=setting.help)
+    return click.option(setting.flag, parameter or name, metavar=setting.kind.type.upper(), help=setting.help)
 
 
 def switch_option(name: str) -> Callable[[Command], Command]:
@@ -56,7 +57,7 @@ def option(
         if text is None:
             return setting.default
         try:
-            return setting.read(text)
+            return setting.kind.read(text)
         except ValueError as error:
             raise click.BadParameter(f"{text!r}: {error}") from error
 
@@ -66,6 +67,6 @@ def option(
         envvar=setting.variable,
         required=required or setting.required,
         callback=read,
-        metavar=setting.type.upper(),
+        metavar=setting.kind.type.upper(),
         help=setting.help,
     )

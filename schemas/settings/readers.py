@@ -1,27 +1,48 @@
-"""How the texts of settings are read; each raises ValueError with the rule that a text breaks."""
+"""Kinds of settings: how the text of each is read; readers raise ValueError with the rule that the text breaks."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable
 from datetime import timedelta
-from typing import Final
+from typing import Any, Final, NamedTuple
 
 _UNITS: Final = {"s": 1, "m": 60, "h": 3600, "d": 86_400}
 _WORD: Final = re.compile(r"[a-z][a-z0-9]{0,15}")
+_ON: Final = ("1", "true", "yes", "on")
+_OFF: Final = ("0", "false", "no", "off")
 MIN_PEPPER_CHARACTERS: Final = 16
 """In characters: a shorter one adds little to a stolen store."""
 
 
-def text(given: str) -> str:
-    """Read any text that is not blank."""
+class Kind(NamedTuple):
+    """A kind of setting: its name in documents, and how its text is read.
+
+    Attributes
+    ----------
+    type
+        A word for the documents.
+    read
+        Returns the value of a text; raises ValueError with the rule that the text breaks.
+    """
+
+    type: str
+    read: Callable[[str], Any]
+
+
+def text(kind: str = "text") -> Kind:
+    """Return the kind of any text that is not blank: a path, an address."""
+    return Kind(kind, _text)
+
+
+def _text(given: str) -> str:
     if not given.strip():
         raise ValueError("it is empty")
     return given
 
 
-def whole(least: int, most: int) -> Callable[[str], int]:
-    """Return what reads a whole number between two bounds, both included."""
+def whole(least: int, most: int) -> Kind:
+    """Return the kind of a whole number between two bounds, both included."""
 
     def read(given: str) -> int:
         try:
@@ -32,11 +53,11 @@ def whole(least: int, most: int) -> Callable[[str], int]:
             raise ValueError(f"it must be a whole number between {least} and {most}")
         return value
 
-    return read
+    return Kind("integer", read)
 
 
-def seconds(least: float, most: float) -> Callable[[str], float]:
-    """Return what reads a duration between two bounds, both included."""
+def seconds(least: float, most: float) -> Kind:
+    """Return the kind of a duration in seconds between two bounds, both included."""
 
     def read(given: str) -> float:
         value = float(given)
@@ -44,71 +65,68 @@ def seconds(least: float, most: float) -> Callable[[str], float]:
             raise ValueError(f"it must lie between {least:g} and {most:g}")
         return value
 
-    return read
+    return Kind("seconds", read)
 
 
 def duration(given: str) -> timedelta:
     """Read a duration with its unit: ``90s``, ``30m``, ``12h`` or ``7d``."""
-    found = re.fullmatch(r"([0-9]{1,6})([smhd])", given.strip())
-    if found is None:
+    match = re.fullmatch(r"([0-9]{1,6})([smhd])", given.strip())
+    if match is None:
         raise ValueError("write 90s, 30m, 12h or 7d")
-    return timedelta(seconds=int(found[1]) * _UNITS[found[2]])
+    return timedelta(seconds=int(match[1]) * _UNITS[match[2]])
 
 
-def make_choice(*words: str) -> Callable[[str], str]:
-    """Return what reads one of a few words."""
+def make_choice(*words: str) -> Kind:
+    """Return the kind of one of a few words."""
 
     def read(given: str) -> str:
         if given not in words:
             raise ValueError(f"it must be one of {', '.join(words)}")
         return given
 
-    return read
+    return Kind("word", read)
 
 
-def switch(given: str) -> bool:
-    """Read whether something is on."""
-    words = {
-        "1": True,
-        "true": True,
-        "yes": True,
-        "on": True,
-        "0": False,
-        "false": False,
-        "no": False,
-        "off": False,
-    }
-    if given.lower() not in words:
-        raise ValueError(f"it must be one of {', '.join(words)}")
-    return words[given.lower()]
+def _switch(given: str) -> bool:
+    word = given.lower()
+    if word not in (*_ON, *_OFF):
+        raise ValueError(f"it must be one of {', '.join((*_ON, *_OFF))}")
+    return word in _ON
 
 
-def word_of_a_token(given: str) -> str:
-    """Read a word that stands in front of every token."""
+def _key_word(given: str) -> str:
     if not _WORD.fullmatch(given):
         raise ValueError("it must be 1 to 16 lower-case letters and digits, a letter first")
     return given
 
 
-def redis_url(given: str) -> str:
-    """Read the address of a Redis server."""
+def _redis_url(given: str) -> str:
     if given.partition("://")[0] not in {"redis", "rediss", "unix"}:
         raise ValueError("it must start with redis://, rediss:// or unix://")
     return given
 
 
-def peppers(given: str) -> tuple[bytes, ...]:
-    """Read secrets separated by commas; blank ones are left out."""
-    found = tuple(part.strip().encode() for part in given.split(",") if part.strip())
-    if any(len(pepper) < MIN_PEPPER_CHARACTERS for pepper in found):
+def _peppers(given: str) -> tuple[bytes, ...]:
+    secrets = tuple(part.strip().encode() for part in given.split(",") if part.strip())
+    if any(len(pepper) < MIN_PEPPER_CHARACTERS for pepper in secrets):
         raise ValueError(
             f"one is shorter than {MIN_PEPPER_CHARACTERS} characters; use 32 random bytes, written in hex"
         )
-    return found
+    return secrets
 
 
-def textfile(given: str) -> str:
-    """Read the path of a file that a node exporter takes up."""
+def _textfile(given: str) -> str:
     if not given.endswith(".prom"):
         raise ValueError("its name must end in .prom")
     return given
+
+
+DURATION: Final = Kind("duration", duration)
+SWITCH: Final = Kind("switch", _switch)
+KEY_WORD: Final = Kind("word", _key_word)
+"""A word that stands in front of every key."""
+REDIS_URL: Final = Kind("URL", _redis_url)
+PEPPERS: Final = Kind("texts", _peppers)
+"""Secrets separated by commas; blank ones are left out."""
+TEXTFILE: Final = Kind("path", _textfile)
+"""A file that a node exporter picks up."""

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, Final
 
 from schemas.errors import SettingsError
+from schemas.settings.readers import Kind
 
 PREFIX: Final = "ALPHA_RESULTS_"
 """Begins every environment variable of the project."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Setting:
     """One setting.
 
@@ -20,10 +21,8 @@ class Setting:
     ----------
     name
         Its name in the code; the variable and, unless stated otherwise, the flag follow from it.
-    read
-        Turns its text into its value; raises ValueError with the rule that the text breaks.
-    type
-        What its text is, as a word for the documents.
+    kind
+        How its text is read, and what documents call it.
     meaning
         One sentence or two for the documents and for ``--help``.
     default
@@ -39,9 +38,9 @@ class Setting:
     """
 
     name: str
-    read: Callable[[str], Any]
-    type: str
+    kind: Kind
     meaning: str
+    _: KW_ONLY
     default: Any = None
     otherwise: str | None = None
     required: bool = False
@@ -109,7 +108,7 @@ def given(setting: Setting, environment: Mapping[str, str], flag: Any = None) ->
             )
         return setting.default
     try:
-        return setting.read(text)
+        return setting.kind.read(text)
     except ValueError as error:
         shown = "the value" if setting.secret else repr(text)
-        raise SettingsError(f"{origin}: {shown} is not valid ({setting.type}): {error}") from error
+        raise SettingsError(f"{origin}: {shown} is not valid ({setting.kind.type}): {error}") from error

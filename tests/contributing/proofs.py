@@ -19,7 +19,7 @@ import pytest
 import datasets
 from datasets.storage import open_storage
 from pipeline.snapshot_builder import build_seal
-from schemas.dictionary import data_dictionary
+from schemas.documents import data_dictionary
 from schemas.endpoints import ENDPOINTS
 from schemas.errors import ApiError
 from schemas.metrics_documentation import documentation

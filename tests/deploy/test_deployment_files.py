@@ -17,8 +17,8 @@ import yaml
 from click.testing import CliRunner
 
 from pipeline.__main__ import cli as pipeline
+from schemas.documents import with_parts
 from schemas.settings import GROUPS, PREFIX, SETTINGS
-from schemas.settings.markdown import with_settings
 from serve.cli.group import serve
 from tests.support.processes import REPOSITORY
 
@@ -68,7 +68,7 @@ def test_every_variable_named_in_a_file_or_a_source_is_a_declared_setting() -> N
 
 def test_the_table_of_settings_is_the_declarations() -> None:
     document = OPERATIONS.read_text()
-    assert with_settings(document) == document, "run `just docs`"
+    assert with_parts(document) == document, "run `just docs`"
     for setting in SETTINGS.values():
         assert f"| `{setting.variable}` |" in document
 
@@ -82,7 +82,7 @@ def test_every_setting_is_declared_whole_and_once() -> None:
         assert setting.meaning.endswith("."), setting.name
         assert setting.required + (setting.default is not None) <= 1, setting.name
         if setting.default not in (None, ()):
-            assert setting.read(str(setting.default)) == setting.default, setting.name
+            assert setting.kind.read(str(setting.default)) == setting.default, setting.name
 
 
 PIPELINE = {"Publishing", "Removing", "Events"}
@@ -128,7 +128,7 @@ def test_the_services_run_commands_there_are_with_values_that_make_sense() -> No
         for variable, value in entry["environment"].items():
             if variable in DECLARED and "${" not in value:
                 setting = next(s for s in SETTINGS.values() if s.variable == variable)
-                setting.read(value)
+                setting.kind.read(value)
         if name == "bucket":
             compile(entry["command"][0], "compose.yaml", "exec")
             continue
@@ -186,7 +186,7 @@ def test_the_image_copies_what_there_is_and_starts_a_command_there_is() -> None:
             assert (REPOSITORY / source).exists(), source
     for name, value in re.findall(rf"({PREFIX}[A-Z_]+)=(\S+)", text):
         setting = next(s for s in SETTINGS.values() if s.variable == name)
-        setting.read(value)
+        setting.kind.read(value)
     started = re.findall(r"^CMD \[(.+)\]$", text, re.MULTILINE)[-1]
     understood([word.strip('" ') for word in started.split(",")])
     assert re.search(r"^USER 10001:10001$", text, re.MULTILINE)
@@ -210,7 +210,7 @@ def test_the_units_run_commands_there_are(unit: Path) -> None:
     assert (Path(python).name, module) == ("python", "-m")
     understood(arguments)
     for name, value in re.findall(rf"^Environment=({PREFIX}[A-Z_]+)=(\S+)$", text, re.MULTILINE):
-        next(s for s in SETTINGS.values() if s.variable == name).read(value)
+        next(s for s in SETTINGS.values() if s.variable == name).kind.read(value)
 
 
 @pytest.mark.parametrize("unit", UNITS, ids=lambda path: path.stem)

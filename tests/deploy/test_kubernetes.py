@@ -71,7 +71,7 @@ def test_the_containers_run_commands_there_are() -> None:
 
 def test_the_settings_are_declared_make_sense_and_hold_no_secret() -> None:
     for variable, value in settings().items():
-        BY_VARIABLE[variable].read(value)
+        BY_VARIABLE[variable].kind.read(value)
     wanted = re.findall(r"^(\w+)=$", (FOLDER / "secret.env.example").read_text(), re.MULTILINE)
     assert {"ALPHA_RESULTS_ACCESS", "ALPHA_RESULTS_PEPPER", "ALPHA_RESULTS_REDIS"} <= set(wanted)
     assert not set(wanted) & set(settings())

@@ -11,6 +11,7 @@ import pytest
 
 from datasets.figures import series
 from datasets.figures.statistics import FROM_CROSS_SECTIONS, FROM_LEDGER, FROM_RAW
+from schemas.documents import with_parts
 from schemas.endpoints import ENDPOINTS
 from schemas.kinds import KINDS
 from schemas.metrics.core import (
@@ -22,7 +23,6 @@ from schemas.metrics.core import (
     RANK_IC_RAW,
     RISK_FREE_RATE,
 )
-from schemas.metrics.markdown import with_definitions
 from schemas.metrics.statistic import CROSS_SECTIONS, LEDGER, MONEY_UNIT, SOURCES, Statistic
 from schemas.metrics_documentation import SCHEMA_VERSION, documentation
 from schemas.tables.sealed_metrics import METRIC_UNITS, NOT_REPRODUCED
@@ -156,7 +156,7 @@ def test_no_key_could_be_taken_for_a_raw_field() -> None:
 
 def test_the_table_of_definitions_in_the_documents_is_the_declarations() -> None:
     document = Path("docs/metrics.md").read_text("utf-8")
-    assert with_definitions(document) == document, "run `just docs`"
+    assert with_parts(document) == document, "run `just docs`"
 
 
 @pytest.mark.parametrize("statistic", STATISTICS, ids=lambda x: f"{x.signal}.{x.name}")

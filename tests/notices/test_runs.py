@@ -19,7 +19,8 @@ from pipeline.__main__ import cli
 from pipeline.rules import RULES, Report, check
 from pipeline.seal import Seal
 from pipeline.snapshot_builder import build_seal
-from schemas.notices import NOTICES, notices_markdown
+from schemas.documents import notices_markdown
+from schemas.notices import NOTICES
 from tests.support.processes import REPOSITORY
 from tests.support.seals import make_seal, rewrite
 

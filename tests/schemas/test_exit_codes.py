@@ -12,8 +12,9 @@ from alpha_results.group import cli as installed
 from click.testing import CliRunner
 
 from pipeline.__main__ import cli as pipeline
+from schemas.documents import with_parts
 from schemas.errors import AlphaResultsError
-from schemas.exit_codes import ExitCode, exit_code_lines, with_exit_codes
+from schemas.exit_codes import ExitCode, exit_code_lines
 from serve.cli.group import serve
 from tests.support.processes import REPOSITORY
 
@@ -66,7 +67,7 @@ def test_no_command_exits_with_a_code_that_is_not_declared() -> None:
 
 def test_the_document_has_the_table_of_all() -> None:
     document = (REPOSITORY / "docs" / "batches.md").read_text("utf-8")
-    assert with_exit_codes(document) == document, "`uv run just docs` writes it anew"
+    assert with_parts(document) == document, "`uv run just docs` writes it anew"
 
 
 @pytest.mark.parametrize("name", GROUPS)

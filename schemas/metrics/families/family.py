@@ -46,7 +46,7 @@ def figure(name: str, unit: Unit, meaning: str, formula: str, paper: str = "", *
 
 
 def of_the_run(name: str, meaning: str, *members: Field, model: str, by_book: bool = True) -> Field:
-    """Declare the payload of a family: its figures between what they are measured on and why one is null."""
+    """Declare the payload of a family: observations and span, its figures, and the reasons of those that are null."""
     book = (text("book", "The book measured."),) if by_book else ()
     what = "sessions" if by_book else "weeks"
     return record(

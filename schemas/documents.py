@@ -1,0 +1,238 @@
+"""Documents derived from the declarations: pages, and parts of pages between two marks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Final
+
+from schemas.exit_codes import ExitCode
+from schemas.metrics.core import CORE, RANK_IC
+from schemas.metrics.families import FAMILIES
+from schemas.metrics.field import documented
+from schemas.metrics.statistic import Checked, Statistic
+from schemas.notices import CHANCE, MAX_OTHER_RUNS, MIN_OTHER_RUNS, NOTICES, Notice
+from schemas.settings import GROUPS, Setting
+from schemas.table import Column, Origin, Table
+from schemas.tables import TABLES
+
+
+def with_part(document: str, begin: str, end: str, part: str) -> str:
+    """Return a document with the part between two marks replaced.
+
+    Raises
+    ------
+    ValueError
+        When it has no such marks.
+    """
+    before, first, rest = document.partition(begin)
+    _, last, after = rest.partition(end)
+    if not first or not last:
+        raise ValueError(f"the document has no part between {begin} and {end}")
+    return f"{before}{begin}\n\n{part}\n{end}{after}"
+
+
+def with_parts(document: str) -> str:
+    """Return a document with each of its marked parts written again; ValueError when it has none, or a part has no end."""
+    names = [name for name in _PARTS if _begin(name) in document]
+    if not names:
+        raise ValueError(f"the document has none of the marks {', '.join(map(_begin, _PARTS))}")
+    for name in names:
+        document = with_part(document, _begin(name), f"<!-- end of {name} -->", _PARTS[name]())
+    return document
+
+
+def _begin(name: str) -> str:
+    return f"<!-- {name}: derived from schemas by `just docs` -->"
+
+
+def data_dictionary() -> str:
+    """Return the page of every published table and column."""
+    lines = [
+        "# Data dictionary",
+        "",
+        "Derived from the declarations in `schemas/tables`; `uv run just docs` writes it again.",
+        "",
+        "Columns marked *optional* may be absent: the run never recorded them. *Raw* columns are served only to keys",
+        "with raw-book access. *Derived* columns are computed by the pipeline; the others are as the engine sealed",
+        "them. Partition columns stand in the path (`book=long_short/`) rather than in the file.",
+        "",
+    ]
+    for table in TABLES.values():
+        lines.extend(_table(table))
+    return "\n".join(lines).rstrip("\n") + "\n"
+
+
+def _table(table: Table) -> Iterator[str]:
+    yield f"## {table.name}"
+    yield ""
+    yield table.meaning
+    yield ""
+    traits = [f"key: {_names(table.key)}", f"order: {_names(table.sort)}"]
+    if table.partition:
+        traits.append(f"partitioned by: {_names(table.partition)}")
+    traits.append("sealed by the engine" if table.sealed else "made by the pipeline")
+    yield "; ".join(traits) + "."
+    yield ""
+    yield "| column | type | unit | meaning | notes |"
+    yield "|---|---|---|---|---|"
+    for column in table:
+        yield f"| `{column.name}` | {column.type} | {column.unit} | {escape_cell(column.meaning)} | {', '.join(_column_notes(column))} |"
+    yield ""
+
+
+def _column_notes(column: Column) -> Iterator[str]:
+    if not column.published:
+        yield "sealed only, not published"
+    if column.origin is Origin.DERIVED:
+        yield "derived"
+    if column.origin is Origin.EITHER:
+        yield "derived unless sealed"
+    if column.optional:
+        yield "optional"
+    if column.needs and column.origin is not Origin.SEALED:
+        yield "needs " + _names(column.needs)
+    if column.nullable:
+        yield "may be null"
+    if column.raw:
+        yield "raw"
+    if column.bound != "any":
+        yield column.bound
+    if column.vocabulary:
+        yield "one of " + _names(column.vocabulary)
+
+
+def _names(names: tuple[str, ...]) -> str:
+    return ", ".join(f"`{name}`" for name in names)
+
+
+def _settings() -> str:
+    parts = []
+    for group in GROUPS:
+        rows = "\n".join(map(_setting, group.settings))
+        parts.append(
+            f"### {group.title}\n\n{group.about}\n\n"
+            f"| variable | flag | type | default | meaning |\n|---|---|---|---|---|\n{rows}\n"
+        )
+    return "\n".join(parts)
+
+
+def _setting(setting: Setting) -> str:
+    flag = f"`{setting.flag}`" if setting.flag else "none"
+    default = setting.otherwise or ("none" if setting.default is None else f"`{setting.default}`")
+    if setting.required:
+        default = "required"
+    meaning = escape_cell(setting.meaning) + (" **Secret.**" if setting.secret else "")
+    return f"| `{setting.variable}` | {flag} | {setting.kind.type} | {default} | {meaning} |"
+
+
+def _exit_codes() -> str:
+    may_pass = {True: "yes", False: "no", None: ""}
+    rows = "\n".join(f"| {code.value} | {code.meaning} | {may_pass[code.retry]} |" for code in ExitCode)
+    return f"| code | meaning | may pass by itself |\n|---|---|---|\n{rows}\n"
+
+
+_CHECKED_MEANINGS: Final = {
+    Checked.REPRODUCED: "The run sealed it, and its tables give the same by the definition above, to 1e-6. The sealed digits are served.",
+    Checked.COMPUTED: "Computed from the tables by that definition: the run sealed none, or one by another convention "
+    "(`sealed_value`, `sealed_unit` and `sealed_convention` beside it).",
+    Checked.STATED: "The run sealed it, and no table supports it: the kind or the column it would follow from was not sealed. It is "
+    "served as sealed with the notice `figure_stated`, and takes no part in sorts, bounds and comparisons.",
+    Checked.CONTRADICTED: "The tables contradict what the run sealed (`sealed_value`): the figure computed from them is served, or none, "
+    "with the notice `figure_not_reproduced`.",
+}
+
+
+def _definitions() -> str:
+    """Return each statistic with the conventions its formula leaves open, and each word of `checked`, as Markdown."""
+    rows = [_statistic(f"core.{x.name}", x) for x in CORE]
+    rows += [
+        _statistic(f"rank_ic.{signal}.{x.name}", x) for signal, family in RANK_IC.items() for x in family
+    ]
+    words = [f"| `{word.value}` | {meaning} |" for word, meaning in _CHECKED_MEANINGS.items()]
+    head = "| statistic | formula | calendar | costs | ddof | a year by | risk-free rate |\n|---|---|---|---|---|---|---|"
+    return "\n".join([head, *rows, "", "| `checked` | meaning |\n|---|---|", *words, ""])
+
+
+def _research_figures() -> str:
+    """Return each figure of each family of research figures, with its formula and where that comes from, as Markdown."""
+    parts = []
+    for family in FAMILIES.values():
+        rows = [
+            f"| `{path}` | {field.counts} | {field.formula} | {field.source} |"
+            for path, field in documented(family.payload)
+            if field.formula and not path.rpartition("[].")[0]
+        ]
+        head = "| figure | unit | formula | source |\n|---|---|---|---|"
+        parts += [f"### {family.name}", "", family.payload.meaning, "", head, *rows, ""]
+    return "\n".join(parts)
+
+
+def _statistic(path: str, statistic: Statistic) -> str:
+    x = statistic.definition
+    ddof = "" if x.ddof is None else str(x.ddof)
+    return (
+        f"| `{path}` | {statistic.formula} | {x.calendar} | {x.costs} | {ddof} | {x.factor} | {x.risk_free} |"
+    )
+
+
+def notices_markdown() -> str:
+    """Return the page of every notice with its meaning, figure, threshold and source."""
+    return "\n".join([_NOTICES_HEAD, *(_notice(notice) for notice in NOTICES.values())])
+
+
+_NOTICES_HEAD: Final = f"""\
+# Notices
+
+Written by `python -m schemas notices`; a test fails when it is out of date.
+
+A [rule](rules.md) says what cannot be, and refuses. A notice says what hardly ever is, and refuses nothing, not even with
+`--strict`. A seal can agree with itself in every figure and be wrong all the same: its forward returns dealt out in the
+order of its scores, its fills at prices nobody got. That shows in figures that no honest run has. An unusual honest run may
+have one too: then the notice is true of it.
+
+`alpha-results check` prints the notices of a seal, `--json` lists them all under `notices`. A build records them in the
+manifest. Each has an outcome: `pass`, `notice` or `not_checked` with the reason. `threshold` is the one that applied to the run:
+a mean has to lie {CHANCE:g} standard errors from zero before its size is noticed, so it is higher where a run is short.
+
+Two notices compare a run with others of its catalogue as it is published. Each snapshot holds a small sample for that
+(`probe.json`): returns of up to 64 names on up to 32 sessions, chosen by digests of their names and dates, so that all runs
+sample the same. Up to {MAX_OTHER_RUNS} other runs are compared. Prices are compared as returns from the close before, so that prices
+adjusted for another split contradict nothing. Fewer than {MIN_OTHER_RUNS} others that hold the same names and sessions say nothing.
+Notices on the signal before smoothing are told to keys with raw-book access alone; raw books take no part in any notice.
+
+Not seen: mids less than 0.1 % better than the market, one name of a catalogue lifted by less than 0.2 % a session, and
+what a run says that no other run and no price of its own contradicts, such as a score made with knowledge of returns
+that stays as weak as honest ones are.
+"""
+
+
+def _notice(notice: Notice) -> str:
+    bound = f"below {notice.threshold:g}" if notice.below else f"above {notice.threshold:g}"
+    if notice.least is not None:
+        bound = f"outside {notice.least:g} to {notice.threshold:g}"
+    return "\n".join(
+        [
+            f"## {notice.id}",
+            "",
+            notice.meaning,
+            "",
+            f"Noticed: `{notice.figure}` ({notice.unit}) {bound}. It is the {notice.definition}.",
+            "",
+            f"Threshold: {notice.source}.",
+            "",
+        ]
+    )
+
+
+def escape_cell(text: str) -> str:
+    """Return a text as a cell of a table takes it."""
+    return text.replace("|", "\\|")
+
+
+_PARTS: Final[Mapping[str, Callable[[], str]]] = {
+    "settings": _settings,
+    "exit codes": _exit_codes,
+    "definitions": _definitions,
+    "research figures": _research_figures,
+}
+"""Name in the marks of a part -> its renderer."""
