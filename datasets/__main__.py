@@ -20,7 +20,7 @@ _ROOT = click.argument("root")
 
 
 class _Group(click.Group):
-    """A group that tells the project's errors in one line and leaves with their exit code."""
+    """A group that prints the project's errors on one line and exits with their code."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Note whether a program reads the output, before the command takes its own options."""
@@ -47,7 +47,7 @@ class _Group(click.Group):
 
 @click.group(cls=_Group, context_settings={"help_option_names": ["-h", "--help"]})
 def cli() -> None:
-    """Look into a root of published files, and print what is in it."""
+    """Inspect a root of published files."""
 
 
 def _opened(address: str) -> Root:

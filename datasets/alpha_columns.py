@@ -43,7 +43,7 @@ _PLACES: Final = {
 }
 """Figure -> its column."""
 _MAX_ALLOWED: Final = 64
-"""Allow-lists of which it is remembered what they allow of one list of alphas."""
+"""Allow-lists whose flags are cached for one list of alphas."""
 Places = npt.NDArray[np.intp]
 """Numbers of alphas in the list, from 0."""
 _DAY: Final = slice(0, 10)
@@ -63,7 +63,7 @@ class Judged(NamedTuple):
 
 
 class Entry(NamedTuple):
-    """A figure of one alpha and what it rests on, or why it is withheld."""
+    """A figure of one alpha with its evidence, or why it is withheld."""
 
     value: float | None = None
     checked: Checked | None = None
@@ -91,7 +91,7 @@ class Columns:
     pointers
         In the order of the list.
     known
-        Rows made for an earlier list, which those of pointers that did not move are taken from; added to.
+        Rows of an earlier list, reused for pointers that did not move; new ones are added to it.
     """
 
     def __init__(self, pointers: Sequence[Pointer], known: Rows | None = None) -> None:
@@ -102,14 +102,14 @@ class Columns:
 
     @cached_property
     def _figures(self) -> tuple[Matrix, Codes, Codes]:
-        """A row an alpha, a column a figure: values, NaN where withheld, what they were made of and what they rest on."""
+        """Return values (NaN where withheld), codes of their sources and codes of their evidence, alphas by figures."""
         known = self._known
         rows = []
         for pointer in self._pointers:
-            found = known.get(pointer.alpha_id)
-            if found is None or found[0] is not pointer:
-                found = known[pointer.alpha_id] = (pointer, row_of(pointer.headline))
-            rows.append(found[1])
+            entry = known.get(pointer.alpha_id)
+            if entry is None or entry[0] is not pointer:
+                entry = known[pointer.alpha_id] = (pointer, row_of(pointer.headline))
+            rows.append(entry[1])
         shape = (len(rows), len(RECORDED))
         values = np.array([row[0] for row in rows], dtype=np.float64).reshape(shape)
         made_of, checked = (
@@ -119,7 +119,7 @@ class Columns:
         return values, made_of, checked
 
     def prepare(self) -> None:
-        """Make what is asked for most, so that no request waits for it."""
+        """Compute the most used arrays ahead, so that no request waits for them."""
         _ = self._figures, self._by_address
 
     def figure(self, name: str, closed: Collection[str]) -> Floats:
@@ -128,7 +128,7 @@ class Columns:
         Parameters
         ----------
         closed
-            Kinds of data that are closed to the caller, and so what was computed from them.
+            Kinds of data the caller may not read; figures computed from them are NaN.
         """
         matrix, made_of, checked = self._figures
         column = _PLACES[name]
@@ -139,11 +139,11 @@ class Columns:
         return values
 
     def is_judged(self, names: Allowed, closed: Collection[str]) -> bool:
-        """Whether :meth:`judged` is at hand."""
+        """Whether the result of :meth:`judged` is cached."""
         return (names, frozenset(closed)) in self._judged
 
     def judged(self, names: Allowed, closed: Collection[str]) -> Judged:
-        """Judge each alpha among some: what a reader may not read is in no figure of another.
+        """Correct the figures of each alpha for the number of alphas the reader may read.
 
         Parameters
         ----------
@@ -153,8 +153,8 @@ class Columns:
             As of :meth:`figure`.
         """
         key = names, frozenset(closed)
-        found = self._judged.get(key)
-        if found is None:
+        judged = self._judged.get(key)
+        if judged is None:
             t_stats = np.where(self.allowed(names), self.figure("t_stat", closed), np.nan)
             degrees = hac_degrees(self.figure("sessions", closed))
             p_values = mean_p_values(t_stats, degrees)
@@ -162,8 +162,8 @@ class Columns:
             haircut = haircut_sharpe(self.figure("information_ratio", closed), t_stats, degrees, by)
             if len(self._judged) >= _MAX_ALLOWED:
                 self._judged.clear()
-            found = self._judged[key] = Judged(p_values, benjamini_hochberg(p_values), by, haircut)
-        return found
+            judged = self._judged[key] = Judged(p_values, benjamini_hochberg(p_values), by, haircut)
+        return judged
 
     def judged_entry(self, place: int, name: str, names: Allowed, closed: Collection[str]) -> Entry:
         """Return a figure of one alpha that may be read, judged among others; one that is closed has no reason here."""
@@ -187,13 +187,13 @@ class Columns:
 
     def allowed(self, names: Allowed) -> Flags:
         """Whether each alpha is among some names, as of an allow-list."""
-        found = self._allowed.get(names)
-        if found is None:
-            found = np.array([names.allows(x.alpha_id) for x in self._pointers], dtype=np.bool_)
+        flags = self._allowed.get(names)
+        if flags is None:
+            flags = np.array([names.allows(x.alpha_id) for x in self._pointers], dtype=np.bool_)
             if len(self._allowed) >= _MAX_ALLOWED:
                 self._allowed.clear()
-            self._allowed[names] = found
-        return found
+            self._allowed[names] = flags
+        return flags
 
     def tagged(self, tag: str) -> Flags:
         """Whether each alpha has a tag, letter case aside."""
@@ -203,17 +203,19 @@ class Columns:
 
     @cached_property
     def _tags(self) -> dict[str, list[int]]:
-        found: dict[str, list[int]] = {}
+        places: dict[str, list[int]] = {}
         for place, pointer in enumerate(self._pointers):
             for tag in tags_of(pointer.headline):
-                found.setdefault(tag.casefold(), []).append(place)
-        return found
+                places.setdefault(tag.casefold(), []).append(place)
+        return places
 
     @cached_property
     def supported(self) -> Flags:
         """Whether the tables of each run give all figures that it sealed, as far as that was recorded."""
-        found = (checked_in(x.headline) for x in self._pointers)
-        return np.array([x is not None and not (x.stated or x.contradicted) for x in found], dtype=np.bool_)
+        summaries = (checked_in(x.headline) for x in self._pointers)
+        return np.array(
+            [x is not None and not (x.stated or x.contradicted) for x in summaries], dtype=np.bool_
+        )
 
     @cached_property
     def started(self) -> npt.NDArray[np.object_]:
@@ -245,7 +247,7 @@ class Columns:
         return self._ranks[name]
 
     def ordered(self, values: Floats, *, descending: bool) -> Places:
-        """Return the alphas by a value, what has none last either way, ties by address."""
+        """Return the alphas sorted by a value, those without one last either way, ties by address."""
         by_address = self._by_address
         keys = -values[by_address] if descending else values[by_address]
         return by_address[np.argsort(keys, kind="stable")]

@@ -38,7 +38,7 @@ _ADJUSTED: Final = "adj_close"
 
 
 class Alpha(Snapshot):
-    """A snapshot with the figures, returns and units that an analyst asks of it."""
+    """A snapshot with the figures, returns and units that an analyst needs."""
 
     def metrics(
         self,
@@ -91,7 +91,7 @@ class Alpha(Snapshot):
         return {**answer.data, **{member: [] for member in CODES}, **by_member(answer.warnings)}
 
     def audit(self) -> pl.DataFrame:
-        """Return what was checked of the run and what came of it, as `/v1/alphas/{alpha}/audit` lists it.
+        """Return the checks of the run and their outcomes, as `/v1/alphas/{alpha}/audit` lists them.
 
         Returns
         -------
@@ -117,7 +117,7 @@ class Alpha(Snapshot):
         return self.research("concentration", book)
 
     def costs(self, book: str = "long_short") -> dict[str, Any]:
-        """Return what trading and borrowing took of a book, as `/v1/alphas/{alpha}/costs` answers; errors as :meth:`risk`."""
+        """Return the costs of trading and borrowing of a book, as `/v1/alphas/{alpha}/costs` answers; errors as :meth:`risk`."""
         return self.research("costs", book)
 
     def risk(self, book: str = "long_short") -> dict[str, Any]:
@@ -184,7 +184,7 @@ class Alpha(Snapshot):
         window: Window = WHOLE_RUN,
         rolling: int = 252,
     ) -> dict[str, Any]:
-        """Return what benchmarks and factors explain of a book, as `/v1/alphas/{alpha}/exposures` answers.
+        """Return the exposures of a book to benchmarks and factors, as `/v1/alphas/{alpha}/exposures` answers.
 
         Parameters
         ----------
@@ -227,8 +227,8 @@ class Alpha(Snapshot):
         if place is None:
             withheld["factors"] = "no file of factors was named"
         else:
-            found = read_factors(place, open_storage(place).read(""))
-            models.append(of_factors(found.names, found.days, found.returns))
+            factors_read = read_factors(place, open_storage(place).read(""))
+            models.append(of_factors(factors_read.names, factors_read.days, factors_read.returns))
         return {"book": book, **explain(ledger, window, models, rolling, withheld)}
 
     def regimes(
@@ -286,7 +286,7 @@ class Alpha(Snapshot):
         )
 
     def luck(self, *, book: str = "long_short", window: Window = WHOLE_RUN) -> dict[str, Any]:
-        """Return what of a book's record may be luck, as `/v1/alphas/{alpha}/luck` answers.
+        """Return how much of a book's record may be luck, as `/v1/alphas/{alpha}/luck` answers.
 
         Parameters
         ----------
@@ -406,10 +406,10 @@ def prices(
 
 def within(window: Window) -> pl.Expr:
     """Return the condition that a row's `date` lies within a window."""
-    day, found = pl.col("date"), pl.lit(True)
+    day, condition = pl.col("date"), pl.lit(True)
     if window.first is not None:
-        found &= day >= window.first
-    return found if window.last is None else found & (day <= window.last)
+        condition &= day >= window.first
+    return condition if window.last is None else condition & (day <= window.last)
 
 
 def default_symbol(market_data: str | os.PathLike[str] | None) -> str:
@@ -421,13 +421,13 @@ def default_symbol(market_data: str | os.PathLike[str] | None) -> str:
         When there are several, and no SPY among them; or there is no market data.
     """
     place, stored = _market_data(market_data)
-    found = stored.select(pl.col("symbol").str.to_uppercase().unique().sort()).collect()["symbol"].to_list()
-    if len(found) == 1 or USUAL_BENCHMARK not in found:
-        if len(found) != 1:
+    symbols = stored.select(pl.col("symbol").str.to_uppercase().unique().sort()).collect()["symbol"].to_list()
+    if len(symbols) == 1 or USUAL_BENCHMARK not in symbols:
+        if len(symbols) != 1:
             raise SettingsError(
-                f"{place} holds {', '.join(found) or 'no symbol'}: say which is the benchmark"
+                f"{place} holds {', '.join(symbols) or 'no symbol'}: say which is the benchmark"
             )
-        return str(found[0])
+        return str(symbols[0])
     return USUAL_BENCHMARK
 
 
@@ -436,13 +436,13 @@ def _stored_prices(market_data: str | os.PathLike[str] | None, symbol: str) -> p
     place, stored = _market_data(market_data)
     names = stored.collect_schema().names()
     adjusted = pl.col(_ADJUSTED) if _ADJUSTED in names else pl.lit(None)
-    wanted = pl.col("symbol").str.to_uppercase() == symbol.upper()
+    of_symbol = pl.col("symbol").str.to_uppercase() == symbol.upper()
     columns = [
         pl.col("date").cast(pl.Date),
         pl.col("close").cast(pl.Float64),
         adjusted.cast(pl.Float64).alias(_ADJUSTED),
     ]
-    rows = stored.filter(wanted).select(columns).sort("date").collect()
+    rows = stored.filter(of_symbol).select(columns).sort("date").collect()
     if rows.is_empty() or rows["date"].is_duplicated().any():
         what = "holds no row" if rows.is_empty() else "holds two rows of one day"
         raise SettingsError(f"{place} {what} of {symbol.upper()}")
@@ -463,10 +463,10 @@ def _market_data(market_data: str | os.PathLike[str] | None) -> tuple[str, pl.La
         names = stored.collect_schema().names()
     except (OSError, pl.exceptions.PolarsError) as error:
         raise SettingsError(f"{place}: no Parquet file can be read there: {error}") from error
-    lacking = [column.name for column in MARKET_DATA if not column.optional and column.name not in names]
-    if lacking:
+    missing = [column.name for column in MARKET_DATA if not column.optional and column.name not in names]
+    if missing:
         raise SettingsError(
-            f"{place}: market data has the columns date, symbol and close; {', '.join(lacking)} lacks"
+            f"{place}: market data has the columns date, symbol and close; {', '.join(missing)} lacks"
         )
     return place, stored
 

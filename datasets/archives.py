@@ -78,9 +78,9 @@ class ArchiveState:
     def decode(cls, data: bytes, origin: str) -> ArchiveState:
         """Read a state back; SnapshotCorrupt when the bytes are none."""
         try:
-            found = orjson.loads(data)
-            found["exclude"] = tuple(found["exclude"])
-            state = cls(**found)
+            content = orjson.loads(data)
+            content["exclude"] = tuple(content["exclude"])
+            state = cls(**content)
         except (orjson.JSONDecodeError, KeyError, TypeError) as error:
             raise SnapshotCorrupt(f"{origin} is not the state of a source archive: {error}") from error
         if state.status not in SOURCE_STATUSES or (state.status == DELIVERED and not state.key):
@@ -107,7 +107,7 @@ def archive_state_path(alpha_id: str, seal_digest: str) -> str:
 
 
 def read_archive_state(storage: Storage, alpha_id: str, seal_digest: str) -> ArchiveState | None:
-    """Return what is recorded of the archive of a seal's source; None when nothing is.
+    """Return the recorded state of the archive of a seal's source; None where none is recorded.
 
     Raises
     ------

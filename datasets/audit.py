@@ -123,7 +123,7 @@ def _notices(manifest: Manifest, reader: Reader) -> Iterator[Entry]:
         if notice["raw"] and not reader.raw:
             continue
         if not may_see(notice["raw"], names, raw=reader.raw, may_read=reader.may_read):
-            # As of a run that has no others beside it: whether there are any is not told.
+            # As of a run without other runs beside it: whether there are any is not disclosed.
             yield _entry(
                 "notice",
                 notice["notice"],
@@ -223,14 +223,14 @@ def _rule(check: Mapping[str, Any], manifest: Manifest, *, raw: bool) -> Entry:
 
 def _closed(entry: Entry, endpoint: str) -> Entry:
     """Leave out the figures of an entry that was made from data the reader may not see."""
-    told = {name: value for name, value in entry["details"].items() if name in ("scope", "period", "alphas")}
+    shown = {name: value for name, value in entry["details"].items() if name in ("scope", "period", "alphas")}
     if entry["status"] == PASS:
         reason = None
     elif entry["status"] == NOT_CHECKED:
         reason = entry["reason"]
     else:
         reason = CLOSED.format(endpoint)
-    return {**entry, "value": None, "threshold": None, "unit": None, "reason": reason, "details": told}
+    return {**entry, "value": None, "threshold": None, "unit": None, "reason": reason, "details": shown}
 
 
 def _entry(

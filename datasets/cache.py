@@ -7,8 +7,8 @@
     <folder>/.locks/…                                         one maker at a time of one copy; use against removal
 
 A copy gets its name when it is complete, digested and flushed, so a process may be killed at any moment. What was used
-longest ago makes room for what is new; use is recorded in the access time. Several processes may share a folder. Each counts
-what it copies itself and looks once a minute for what the others did, so together they take the bound and a minute's copies.
+longest ago is evicted first; use is recorded in the access time. Several processes may share a folder. Each counts its own
+copies and measures the folder once a minute, so together they may exceed the bound by a minute's copies.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ IN_USE_SECONDS: Final = 30.0
 _FRESH_SECONDS: Final = 2.0
 """How often the use of a copy is recorded: far oftener than it is forgotten."""
 _SCAN_SECONDS: Final = 60.0
-"""How often what the folder takes is counted anew, while copies are made."""
+"""How often the size of the folder is measured again, while copies are made."""
 _TARGET_SHARE: Final = 0.9
 """Share of the bound that is left in use when room is made, so that not every new copy has to look for some."""
 _MIN_FREE_BYTES: Final = 1 << 20
@@ -79,7 +79,7 @@ class CacheCounts:
         self._lock = threading.Lock()
 
     def read(self, *, hit: bool) -> None:
-        """Count a file that was asked for."""
+        """Count a read of a file."""
         with self._lock:
             self.hits += hit
             self.misses += not hit
@@ -170,9 +170,9 @@ class Cache:
             When the file is not here and the store does not answer, or this machine's disk takes no more.
         """
         path = self._path(storage, relative)
-        here = self._usable(path, size, sha256)
-        self.counts.read(hit=here)
-        if not here:
+        is_cached = self._usable(path, size, sha256)
+        self.counts.read(hit=is_cached)
+        if not is_cached:
             storage.require_answering(relative)
             with self._one_maker(path, size) as draft:
                 if not self._usable(path, size, sha256):  # another may have made the copy meanwhile
@@ -227,14 +227,14 @@ class Cache:
         return self.folder / storage.identity / relative
 
     def _usable(self, path: Path, size: int, sha256: str) -> bool:
-        """Whether an intact copy is there, which then stays for a while."""
+        """Whether there is an intact copy; it is then not evicted for :data:`IN_USE_SECONDS`."""
         try:
             return self._use(path, size) and DIGESTS.intact(path, size, sha256)
         except FileNotFoundError:  # it made room at this very moment
             return False
 
     def _use(self, path: Path, size: int) -> bool:
-        """Whether a copy of this size is there, and keep it for :data:`IN_USE_SECONDS` from now if so."""
+        """Whether there is a copy of this size; it is then marked as used."""
         try:
             if path.stat().st_size != size:
                 return False
@@ -281,7 +281,7 @@ class Cache:
 
     def _name(self, draft: Path, path: Path) -> None:
         self.counts.fetched(draft.stat().st_size)
-        # Flushed before it is named: after a power cut a copy of the right size would be taken for complete.
+        # Flushed before it is renamed: after a power cut a copy of the right size would pass for a complete one.
         with draft.open("rb") as stream:
             os.fsync(stream.fileno())
         _mark_used(draft)
@@ -294,7 +294,7 @@ class Cache:
         self._refused_bytes, self.refusal = 0, None
 
     def _make_room(self, size: int) -> None:
-        """Count a copy that is to be made, and remove what was used longest ago where it does not fit."""
+        """Reserve bytes for a copy, and evict the least recently used ones where it does not fit."""
         with self._counting:
             if self.used + size > self.max_bytes or time.monotonic() - self._scanned > _SCAN_SECONDS:
                 self.used = self._evicted(self.max_bytes - size)
@@ -304,7 +304,7 @@ class Cache:
     _scanned = float("-inf")
 
     def _evicted(self, limit: int) -> int:
-        """Remove copies until the rest fits within a limit; return what is left."""
+        """Evict copies until the rest fits within a limit; return the bytes left."""
         for draft in self._drafts.iterdir():
             if not _used_within(draft, IN_USE_SECONDS):  # whoever wrote it is dead
                 draft.unlink(missing_ok=True)
@@ -328,7 +328,7 @@ class Cache:
         return used
 
     def _copies(self) -> list[tuple[float, int, Path]]:
-        found = []
+        copies = []
         for parent, folders, names in os.walk(self.folder):
             if parent == str(self.folder):
                 folders[:] = [name for name in folders if not name.startswith(".")]
@@ -337,8 +337,8 @@ class Cache:
                 path = Path(parent, name)
                 with contextlib.suppress(FileNotFoundError):
                     status = path.stat()
-                    found.append((status.st_atime, status.st_size, path))
-        return found
+                    copies.append((status.st_atime, status.st_size, path))
+        return copies
 
 
 def _mark_used(path: Path) -> None:

@@ -1,4 +1,4 @@
-"""The live list of what is served: pointers cached in memory, refreshed by one listing."""
+"""The live catalogue: pointers in memory, refreshed by one listing."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Catalogue:
     storage
         The datasets root.
     list_seconds
-        How long the pointers need not be listed while nothing says that one moved; 0 lists every time.
+        How long a listing is trusted while no pointer is reported to have moved; 0 lists every time.
     """
 
     def __init__(self, storage: Storage, list_seconds: float = 0.0) -> None:
@@ -58,7 +58,7 @@ class Catalogue:
         self._move: Signature | None = None
         self._complete = False
         self.listed_at = datetime.min.replace(tzinfo=UTC)
-        """When the last look began that listed every pointer: nothing that was replaced before is served any more."""
+        """When the last complete listing began: no snapshot replaced before then is served any more."""
         self.broken: dict[str, str] = {}
         """Alpha id -> why its pointer could not be read; what was served before stays served."""
         self._unserved: dict[str, Pointer] = {}
@@ -70,7 +70,7 @@ class Catalogue:
             self._load(self._file)
 
     def refresh(self) -> bool:
-        """Find out what changed, and read the pointers that did.
+        """Read the pointers that changed.
 
         All pointers are listed when they were not for `list_seconds`, and when one moved since: on a folder of this machine
         its time tells, one stat; on an object store one conditional read.
@@ -105,40 +105,46 @@ class Catalogue:
         began = datetime.now(UTC)
         listed = self._storage.entries(CATALOG)
         known = self._signatures
-        # Most looks find what the last one found: with many alphas, comparing is all there is time for.
-        found = known if listed == self._entries_seen else by_alpha(listed, known)
-        if known and not found:
+        # Most listings equal the last one: with many alphas, comparing is all there is time for.
+        signatures = known if listed == self._entries_seen else by_alpha(listed, known)
+        if known and not signatures:
             raise StorageUnavailable(
                 f"{self._storage.url(CATALOG)} lists no alpha any more where there were {len(known)}, which is not "
                 f"believed: mount its disk or restore that folder. If it was emptied on purpose, start anew"
             )
-        same = found is known
+        unchanged = signatures is known
         changed = (
-            [] if same else [alpha for alpha, signature in found.items() if known.get(alpha) != signature]
+            []
+            if unchanged
+            else [alpha for alpha, signature in signatures.items() if known.get(alpha) != signature]
         )
-        gone = set() if same else known.keys() - found.keys()
-        if changed or gone:
-            self._apply(found, changed, gone)
-        self._complete = self._signatures == found
+        removed = set() if unchanged else known.keys() - signatures.keys()
+        if changed or removed:
+            self._apply(signatures, changed, removed)
+        self._complete = self._signatures == signatures
         self._entries_seen = listed if self._complete else {}
         self.listed_at = began
-        return bool(changed or gone)
+        return bool(changed or removed)
 
-    def _read(self, found: Mapping[str, Signature], changed: list[str]) -> dict[str, bytes | None]:
+    def _read(self, signatures: Mapping[str, Signature], changed: list[str]) -> dict[str, bytes | None]:
         """Return the bytes of pointers that changed, from the index where they are many."""
-        index = {} if are_few(len(changed), len(found)) else read_index(self._storage)
+        index = {} if are_few(len(changed), len(signatures)) else read_index(self._storage)
         read: dict[str, bytes | None] = {
-            alpha: index[alpha][1] for alpha in changed if alpha in index and index[alpha][0] == found[alpha]
+            alpha: index[alpha][1]
+            for alpha in changed
+            if alpha in index and index[alpha][0] == signatures[alpha]
         }
         paths = {pointer_path(alpha): alpha for alpha in changed if alpha not in read}
         return read | {paths[path]: data for path, data in self._storage.read_many(list(paths)).items()}
 
-    def _apply(self, found: dict[str, Signature], changed: list[str], gone: set[str]) -> None:
-        snapshots = {alpha: snapshot for alpha, snapshot in self._snapshots.items() if alpha not in gone}
-        signatures = {alpha: signature for alpha, signature in self._signatures.items() if alpha not in gone}
-        broken = {alpha: reason for alpha, reason in self.broken.items() if alpha not in gone}
-        unserved = {alpha: pointer for alpha, pointer in self._unserved.items() if alpha in found}
-        for alpha, data in self._read(found, changed).items():
+    def _apply(self, listed: dict[str, Signature], changed: list[str], removed: set[str]) -> None:
+        snapshots = {alpha: snapshot for alpha, snapshot in self._snapshots.items() if alpha not in removed}
+        signatures = {
+            alpha: signature for alpha, signature in self._signatures.items() if alpha not in removed
+        }
+        broken = {alpha: reason for alpha, reason in self.broken.items() if alpha not in removed}
+        unserved = {alpha: pointer for alpha, pointer in self._unserved.items() if alpha in listed}
+        for alpha, data in self._read(listed, changed).items():
             if data is None:
                 continue  # removed since the listing: the next refresh sees it gone
             try:
@@ -154,7 +160,7 @@ class Catalogue:
                     unserved[alpha] = pointer
                 elif served is None or served.pointer != pointer:
                     snapshots[alpha] = Snapshot(self._storage, pointer)
-            signatures[alpha] = found[alpha]
+            signatures[alpha] = listed[alpha]
         self._signatures, self.broken, self._unserved = signatures, broken, unserved
         self._show(snapshots)
 
@@ -177,7 +183,7 @@ class Catalogue:
         self._show({alpha: Snapshot(self._storage, pointer) for alpha, pointer in pointers.items()})
 
     def _save(self, *, changed: bool) -> None:
-        """Write what is served to this machine's file, soon after it changed; a disk that takes no more leaves the old one."""
+        """Save the pointers on this machine, soon after a change; on a full disk the old file stays."""
         self._unsaved = self._unsaved or changed
         if self._file is None or not self._unsaved or time.monotonic() - self._saved_at < _SAVE_SECONDS:
             return

@@ -32,7 +32,7 @@ _CLOSED: Final = {
     errno.EACCES: "this user may not read it; permit it",
     errno.EPERM: "this user may not read it; permit it",
 }
-# What the operating system says -> what to tell; any other failure is a mistake of the program's own.
+# Error number -> words for the operator; any other failure is a fault of the program.
 
 
 @contextlib.contextmanager
@@ -82,8 +82,8 @@ def require_not_of_disk(path: str | os.PathLike[str], error: OSError) -> None:
 def locked(path: Path, *, wait: bool = True) -> Iterator[None]:
     """Lock a path, made where it is not there, once nobody else has it; the lock ends with its process.
 
-    Processes and threads exclude each other alike, since every call opens the file anew. It is not to be taken
-    twice by one thread.
+    Processes and threads exclude each other alike, since every call opens the file again. One thread must not acquire it
+    twice. The kernel queues those that wait; the package `filelock` polls, and takes 50 times as long for a free lock.
 
     Raises
     ------

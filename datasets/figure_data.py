@@ -1,4 +1,4 @@
-"""Reading what the figures of a snapshot are computed from, by whatever engine reads its files."""
+"""Reading the inputs of a snapshot's figures, with any engine that reads its files."""
 
 from __future__ import annotations
 

@@ -15,10 +15,10 @@ from schemas.settings import SETTINGS
 _MAX_FILES: Final = 200_000
 """Files whose digest is remembered, some 300 bytes each."""
 _DOUBTED_SECONDS: Final = 10.0
-"""How long a digest that is not the wanted one is believed: a file that is damaged costs no more than one reading in so many
-seconds, and one that was only read wrongly is soon found sound."""
+"""How long a mismatch is trusted: a damaged file costs no more than one reading in so many seconds, and one that was only
+misread recovers soon."""
 
-type_version = tuple[int, int, int, int]
+FileVersion = tuple[int, int, int, int]
 """Device, inode, size and modification time in nanoseconds: what changes when a file is written or replaced."""
 
 
@@ -30,8 +30,8 @@ class _Digest(NamedTuple):
 class FileDigests:
     """Remembers the SHA-256 of files by their version. Safe between threads.
 
-    A file is read when it is asked for the first time, again whenever it was written or replaced, and again when its
-    digest was computed too long ago. Threads that ask for one file at the same time wait for one reading of it.
+    A file is read on first use, again whenever it was written or replaced, and again when its digest was computed too
+    long ago. Threads that check one file at the same time wait for one reading of it.
 
     Parameters
     ----------
@@ -41,8 +41,8 @@ class FileDigests:
 
     def __init__(self, seconds: float) -> None:
         self._seconds = seconds
-        self._known: dict[type_version, _Digest] = {}
-        self._computing: dict[type_version, Future[_Digest]] = {}
+        self._known: dict[FileVersion, _Digest] = {}
+        self._computing: dict[FileVersion, Future[_Digest]] = {}
         self._lock = threading.Lock()
 
     def trust(self, seconds: float) -> None:
@@ -66,12 +66,12 @@ class FileDigests:
             raise
         if version[2] != size:
             return False
-        found = self._of(path, version, self._seconds)
-        if found.sha256 != sha256 and time.monotonic() - found.computed > _DOUBTED_SECONDS:
-            found = self._of(path, version, 0.0)
-        return found.sha256 == sha256
+        entry = self._of(path, version, self._seconds)
+        if entry.sha256 != sha256 and time.monotonic() - entry.computed > _DOUBTED_SECONDS:
+            entry = self._of(path, version, 0.0)
+        return entry.sha256 == sha256
 
-    def _of(self, path: str | os.PathLike[str], version: type_version, seconds: float) -> _Digest:
+    def _of(self, path: str | os.PathLike[str], version: FileVersion, seconds: float) -> _Digest:
         known = self._known.get(version)
         if known is not None and time.monotonic() - known.computed <= seconds:
             return known
@@ -82,19 +82,19 @@ class FileDigests:
         if not mine:
             return future.result()
         try:
-            found = self._compute(path, version)
+            entry = self._compute(path, version)
         except BaseException as error:
             future.set_exception(error)
             raise
         else:
-            future.set_result(found)
-            return found
+            future.set_result(entry)
+            return entry
         finally:
             with self._lock:
                 self._computing.pop(version, None)
 
-    def _compute(self, path: str | os.PathLike[str], version: type_version) -> _Digest:
-        computed = time.monotonic()
+    def _compute(self, path: str | os.PathLike[str], version: FileVersion) -> _Digest:
+        started = time.monotonic()
         try:
             with open(path, "rb") as stream:  # noqa: PTH123 - most callers have text
                 sha256 = hashlib.file_digest(stream, "sha256").hexdigest()
@@ -102,19 +102,19 @@ class FileDigests:
         except OSError as error:
             require_not_of_disk(path, error)
             raise
-        found = _Digest(sha256, computed)
+        entry = _Digest(sha256, started)
         if unchanged:  # else it was written meanwhile, and the next caller reads it again
             with self._lock:
                 self._known.pop(version, None)
-                self._known[version] = found
+                self._known[version] = entry
                 while len(self._known) > _MAX_FILES:
                     self._known.pop(next(iter(self._known)))
-        return found
+        return entry
 
 
-def _version(status: os.stat_result) -> type_version:
+def _version(status: os.stat_result) -> FileVersion:
     return (status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns)
 
 
 DIGESTS: Final = FileDigests(SETTINGS["verify_seconds"].default)
-"""Of this process: a digest belongs to the version of a file, whoever asks for it."""
+"""Of this process: a digest belongs to the version of a file, whoever reads it."""

@@ -88,10 +88,10 @@ def _cost_bp(run: _Run) -> float | Unavailable:
         return Unavailable(MISSING_KIND, f"the run holds no portfolio of the book {BOOK}")
     rows = run.frame("portfolio", _COSTS, BOOK)
     cost, traded = (rows[name].cast(pl.Float64).fill_null(float("nan")).to_numpy() for name in _COSTS)
-    found = cost_bp(cost, traded)
-    if isinstance(found, float) and not math.isfinite(found):
+    value = cost_bp(cost, traded)
+    if isinstance(value, float) and not math.isfinite(value):
         return Unavailable("insufficient_data", "the ledger has sessions without a cost or a traded notional")
-    return found
+    return value
 
 
 def stored_headline(storage: Storage, manifest: Manifest) -> dict[str, Any]:

@@ -50,27 +50,27 @@ def changes_of(pointer: Pointer) -> tuple[Change, ...]:
 
     A snapshot that was served twice is remembered by the last time it was replaced.
     """
-    left = {snapshot: _moment(one.replaced_at) for snapshot, one in pointer.earlier.items()}
+    replaced_at = {snapshot: _moment(one.replaced_at) for snapshot, one in pointer.earlier.items()}
     first = {snapshot: _moment(one.published_at) for snapshot, one in pointer.earlier.items()}
     first[pointer.snapshot] = _moment(pointer.first_published_at)
     now = _moment(pointer.published_at)
-    times = sorted({*left.values(), *first.values(), now})
-    ended = {at: snapshot for snapshot, at in left.items()}
+    times = sorted({*replaced_at.values(), *first.values(), now})
+    ended = {at: snapshot for snapshot, at in replaced_at.items()}
     began = {at: snapshot for snapshot, at in first.items()} | {now: pointer.snapshot}
-    order = sorted(left, key=lambda snapshot: left[snapshot])
-    nothing = empty_of(pointer)
-    found = []
+    order = sorted(replaced_at, key=lambda snapshot: replaced_at[snapshot])
+    empty = empty_of(pointer)
+    changes = []
     for place, at in enumerate(times):
         # Served again, it has no first time at that moment: of those that were served before, the next one to leave.
-        again = (s for s in order if left[s] > at and first.get(s, at) <= at)
+        again = (s for s in order if replaced_at[s] > at and first.get(s, at) <= at)
         snapshot = began.get(at) or next(again, pointer.snapshot)
         previous = ended.get(at)
         decided = _decided(pointer, times[place - 1] if place else None, at, snapshot, previous)
-        shown = None if snapshot in nothing or decided == "withdraw" else snapshot
-        before = None if previous in nothing or decided == "restore" else previous
+        shown = None if snapshot in empty or decided == "withdraw" else snapshot
+        before = None if previous in empty or decided == "restore" else previous
         kind = _kind(pointer, shown, before, decided, known=place > 0)
-        found.append(Change(at, kind, pointer.alpha_id, shown, before))
-    return tuple(found)
+        changes.append(Change(at, kind, pointer.alpha_id, shown, before))
+    return tuple(changes)
 
 
 def _kind(pointer: Pointer, snapshot: str | None, previous: str | None, decided: str, *, known: bool) -> str:
@@ -89,8 +89,8 @@ def _decided(
     The last decision after the move before it; of a move that is not remembered any more, it was taken for another
     snapshot than the one this move left or went to.
     """
-    taken = ((_moment(x.at), x) for x in pointer.decisions)
-    within = [x for when, x in taken if when <= at and (since is None or when > since)]
+    decisions = ((_moment(x.at), x) for x in pointer.decisions)
+    within = [x for when, x in decisions if when <= at and (since is None or when > since)]
     if not within:
         return ""
     last = within[-1]
@@ -107,5 +107,5 @@ def empty_of(pointer: Pointer) -> frozenset[str]:
 
 @lru_cache(65_536)
 def _moment(text: str) -> datetime:
-    found = datetime.fromisoformat(text)
-    return found.replace(tzinfo=UTC) if found.tzinfo is None else found.astimezone(UTC)
+    moment = datetime.fromisoformat(text)
+    return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)

@@ -56,7 +56,7 @@ def check_manifest(storage: Storage, pointer: Pointer) -> tuple[Manifest | None,
         return None, [Fault(path, "missing", "is missing")]
     except SnapshotCorrupt as error:
         return None, [Fault(path, "manifest", f"cannot be read: {error}")]
-    said = {
+    expected = {
         "alpha_id": pointer.alpha_id,
         "snapshot": pointer.snapshot,
         "sealed_at": pointer.sealed_at,
@@ -65,7 +65,7 @@ def check_manifest(storage: Storage, pointer: Pointer) -> tuple[Manifest | None,
     }
     return manifest, [
         Fault(path, "manifest", f"says {name} {getattr(manifest, name)!r} where its pointer says {value!r}")
-        for name, value in said.items()
+        for name, value in expected.items()
         if getattr(manifest, name) != value
     ]
 
@@ -138,11 +138,11 @@ def read_manifests(storage: Storage, alpha_id: str, snapshots: Sequence[str]) ->
         When the store does not answer.
     """
     paths = {f"{snapshot_path(alpha_id, snapshot)}/{MANIFEST}": snapshot for snapshot in snapshots}
-    found = {}
+    manifests = {}
     for path, data in storage.read_many(list(paths)).items():
         try:
             if data is not None and named_by_content(data, paths[path]):
-                found[paths[path]] = Manifest.decode(data, path)
+                manifests[paths[path]] = Manifest.decode(data, path)
         except SnapshotCorrupt:
             continue
-    return found
+    return manifests

@@ -45,7 +45,7 @@ SAVED_CATALOGUE: Final = "catalogue.json"
 _SNAPSHOT: Final = re.compile(r"[0-9a-f]{20}\Z")
 _Entry = TypeVar("_Entry")
 _MAX_PATHS: Final = 4096
-"""Folders of snapshots that are remembered: queries ask for the same ones again and again."""
+"""Cached paths of snapshot folders: queries name the same ones again and again."""
 BOOK_NAME: Final = re.compile(rf"{PATTERNS[Bound.BOOK]}\Z")
 """A book's name: it stands in a path, so it is as plain as an alpha's."""
 

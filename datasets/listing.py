@@ -23,10 +23,9 @@ class Listing:
     Parameters
     ----------
     pointers
-        Latest started first, the address as tiebreak: the order in which they are found.
+        Latest started first, the address as tiebreak: the order of search results.
     unserved
-        Those of alphas of which nothing is served, because an operator withdrew them: what became of them is told all
-        the same.
+        Pointers of withdrawn alphas: not served, but part of the history of changes.
     known
         Figures of pointers that were in an earlier list, as :class:`datasets.alpha_columns.Columns` takes them.
     """
@@ -42,19 +41,19 @@ class Listing:
         # Where each begins; one more stands behind the last.
         self._begins = list(accumulate((len(text) + len(_BETWEEN) for text in texts), initial=0))
 
-    def holding(self, text: str) -> list[Pointer]:
+    def search(self, text: str) -> list[Pointer]:
         """Return the pointers whose address, name or summary holds a text, letter case aside."""
-        wanted = text.casefold()
-        if _BETWEEN in wanted:
+        needle = text.casefold()
+        if _BETWEEN in needle:
             return []
-        if not wanted:
+        if not needle:
             return list(self.pointers)
-        found, place = [], self._all.find(wanted)
+        matches, place = [], self._all.find(needle)
         while place >= 0:
             number = bisect_right(self._begins, place) - 1
-            found.append(self.pointers[number])
-            place = self._all.find(wanted, self._begins[number + 1])
-        return found
+            matches.append(self.pointers[number])
+            place = self._all.find(needle, self._begins[number + 1])
+        return matches
 
     @cached_property
     def edition(self) -> str:

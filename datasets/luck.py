@@ -1,4 +1,4 @@
-"""What of a run's record may be luck, from its files alone: the figures of `/v1/alphas/{alpha}/luck`."""
+"""How much of a run's record may be luck, from its files alone: the figures of `/v1/alphas/{alpha}/luck`."""
 
 from __future__ import annotations
 
@@ -34,5 +34,7 @@ def luck(run: Snapshot, book: str, window: Window) -> dict[str, Any]:
         When a file is gone or damaged.
     """
     query = LuckQuery(book, frozenset({LEDGER.endpoint, CROSS_SECTIONS.endpoint}), window)
-    found = measure(read_evidence(frames_of(run), run, book), query)
-    return with_deflated_sharpe(found, known_trials(found, None, None, described=True, readable=_UNCOUNTED))
+    figures = measure(read_evidence(frames_of(run), run, book), query)
+    return with_deflated_sharpe(
+        figures, known_trials(figures, None, None, described=True, readable=_UNCOUNTED)
+    )

@@ -157,13 +157,15 @@ class Manifest:
         OtherFormat
             When they are one of another format.
         """
-        found = decode(data, origin, "the manifest of a snapshot")
+        content = decode(data, origin, "the manifest of a snapshot")
         try:
-            found["files"] = tuple(FileEntry(**known_fields(FileEntry, entry)) for entry in found["files"])
-            found["columns"] = {name: tuple(columns) for name, columns in found["columns"].items()}
+            content["files"] = tuple(
+                FileEntry(**known_fields(FileEntry, entry)) for entry in content["files"]
+            )
+            content["columns"] = {name: tuple(columns) for name, columns in content["columns"].items()}
             for name in ("kinds", "missing", "warnings", "rules", "checks", "notices", "history"):
-                found[name] = tuple(found.get(name, ()))
-            return cls(**known_fields(cls, found))
+                content[name] = tuple(content.get(name, ()))
+            return cls(**known_fields(cls, content))
         except INVALID as error:
             raise SnapshotCorrupt(f"{origin} is not the manifest of a snapshot: {error}") from error
 
@@ -171,8 +173,8 @@ class Manifest:
 def named_by_content(data: bytes, snapshot: str) -> bool:
     """Whether the bytes of a manifest are those that a snapshot's id was made of."""
     try:
-        found = orjson.loads(data)
-        return bool(found["snapshot"] == snapshot == _content_id(found))
+        content = orjson.loads(data)
+        return bool(content["snapshot"] == snapshot == _content_id(content))
     except INVALID:
         return False
 
@@ -182,9 +184,9 @@ def _content_id(document: Mapping[str, Any]) -> str:
     return digest(encode({name: value for name, value in document.items() if name != "snapshot"}))[:20]
 
 
-def known_fields(kind: type[Any], found: Mapping[str, Any]) -> dict[str, Any]:
+def known_fields(kind: type[Any], content: Mapping[str, Any]) -> dict[str, Any]:
     """Keep the fields that a dataclass has: one that is added does not change the format."""
-    return {name: value for name, value in found.items() if name in kind.__dataclass_fields__}
+    return {name: value for name, value in content.items() if name in kind.__dataclass_fields__}
 
 
 def decode(data: bytes, origin: str, what: str) -> dict[str, Any]:
@@ -211,15 +213,15 @@ def decode(data: bytes, origin: str, what: str) -> dict[str, Any]:
             f"{origin} is not {what}: objects and lists are nested more than {MAX_DEPTH} deep"
         )
     try:
-        found = dict(orjson.loads(data))
+        content = dict(orjson.loads(data))
     except INVALID as error:
         raise SnapshotCorrupt(f"{origin} is not {what}: {error}") from error
-    if (version := found.pop("format", None)) != FORMAT:
+    if (version := content.pop("format", None)) != FORMAT:
         raise OtherFormat(
             f"{origin} is of format {version}, and this program reads format {FORMAT}: build the seal again with "
             "`alpha-results build SEAL --force`, or all seals below a folder with `--from FOLDER --force`"
         )
-    return found
+    return content
 
 
 def _depth(data: bytes) -> int:

@@ -69,9 +69,9 @@ def read_columns(table: Table, what: str, file: str, data: bytes) -> Columns:
     return Columns(pl.DataFrame(columns), metadata)
 
 
-def refused(what: str, file: str, rule: str, found: str) -> SettingsError:
+def refused(what: str, file: str, rule: str, observed: str) -> SettingsError:
     """Say which rule a file breaks."""
-    return SettingsError(f"{what} {file}: the rule is that {rule}, but {found}; correct the file")
+    return SettingsError(f"{what} {file}: the rule is that {rule}, but {observed}; correct the file")
 
 
 def _checked(what: str, file: str, column: Column, values: pl.Series) -> pl.Series:
@@ -99,8 +99,8 @@ def _days(values: pl.Series) -> pl.Series | None:
     if not isinstance(values.dtype, pl.Datetime) or values.dtype.time_zone is not None:
         return None
     days = values.cast(pl.Date)
-    whole = days.cast(values.dtype).equals(values, null_equal=True)
-    return days if whole and _written(days) else None
+    at_midnight = days.cast(values.dtype).equals(values, null_equal=True)
+    return days if at_midnight and _written(days) else None
 
 
 def _written(days: pl.Series) -> bool:

@@ -77,7 +77,7 @@ class PinnedSnapshots:
         known = self._known(current.pointer, snapshot)
         return self._remembered(self._open(current.pointer, snapshot)) if known is None else known
 
-    def look_again(self, alpha_id: str, snapshot: str) -> Snapshot:
+    def open_fresh(self, alpha_id: str, snapshot: str) -> Snapshot:
         """Do as :meth:`open`, by the pointer as it lies in the root rather than by the one in memory.
 
         Another reader of the root may have seen a newer snapshot before this one, and gc may have removed an old one
@@ -98,12 +98,12 @@ class PinnedSnapshots:
             return self._known(pointer, snapshot) or self._remembered(Snapshot(self._storage, pointer))
         return self._known(pointer, snapshot) or self._remembered(self._open(pointer, snapshot))
 
-    def _remembered(self, found: Snapshot) -> Snapshot:
+    def _remembered(self, snapshot: Snapshot) -> Snapshot:
         with self._lock:
-            self._opened[found.alpha_id, found.id] = found
+            self._opened[snapshot.alpha_id, snapshot.id] = snapshot
             while len(self._opened) > OPENED:
                 self._opened.popitem(last=False)
-        return found
+        return snapshot
 
     def _kept(self, alpha_id: str, snapshot: str) -> Snapshot:
         """Return what is served of an alpha, if the snapshot named is that or is still kept; nothing is read."""
@@ -115,19 +115,19 @@ class PinnedSnapshots:
 
     def _known(self, current: Pointer, snapshot: str) -> Snapshot | None:
         key = (current.alpha_id, snapshot)
-        noted = current.earlier.get(snapshot)
+        earlier = current.earlier.get(snapshot)
         with self._lock:
-            found = self._opened.get(key)
-            if found is None or (noted is not None and noted.published_at != found.published_at):
+            opened = self._opened.get(key)
+            if opened is None or (earlier is not None and earlier.published_at != opened.published_at):
                 return None  # removed, built and published once more since it was opened
             self._opened.move_to_end(key)
-            return found
+            return opened
 
     def _open(self, current: Pointer, snapshot: str) -> Snapshot:
         """Open an earlier snapshot; what its pointer said then is put together again from its manifest."""
         alpha_id = current.alpha_id
-        known = current.earlier[snapshot]
-        draft = replace(current, snapshot=snapshot, manifest_sha256=known.manifest_sha256)
+        earlier = current.earlier[snapshot]
+        draft = replace(current, snapshot=snapshot, manifest_sha256=earlier.manifest_sha256)
         opened = Snapshot(self._storage, draft)
         try:
             manifest: Manifest = opened.manifest
@@ -141,9 +141,9 @@ class PinnedSnapshots:
         return opened.with_pointer(
             replace(
                 pointer,
-                manifest_sha256=known.manifest_sha256,
-                published_at=known.published_at,
-                first_published_at=known.published_at,
+                manifest_sha256=earlier.manifest_sha256,
+                published_at=earlier.published_at,
+                first_published_at=earlier.published_at,
             )
         )
 

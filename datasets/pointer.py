@@ -177,23 +177,23 @@ class Pointer:
         OtherFormat
             When they are one of another format.
         """
-        found = decode(data, origin, "a pointer")
+        content = decode(data, origin, "a pointer")
         try:
             for name in ("missing", "kinds", "removing"):
-                found[name] = tuple(found[name])
-            found["earlier"] = {
+                content[name] = tuple(content[name])
+            content["earlier"] = {
                 snapshot: Earlier(**known_fields(Earlier, entry))
-                for snapshot, entry in found["earlier"].items()
+                for snapshot, entry in content["earlier"].items()
             }
-            found["rolled_back"] = {
+            content["rolled_back"] = {
                 snapshot: RolledBack(**known_fields(RolledBack, entry))
-                for snapshot, entry in found["rolled_back"].items()
+                for snapshot, entry in content["rolled_back"].items()
             }
-            found["decisions"] = tuple(
-                Decision(**known_fields(Decision, entry)) for entry in found["decisions"]
+            content["decisions"] = tuple(
+                Decision(**known_fields(Decision, entry)) for entry in content["decisions"]
             )
-            found["headline"] = dict(found["headline"])
-            return cls(**known_fields(cls, found))
+            content["headline"] = dict(content["headline"])
+            return cls(**known_fields(cls, content))
         except INVALID as error:
             raise SnapshotCorrupt(f"{origin} is not a pointer: {error}") from error
 

@@ -3,7 +3,7 @@
 ::
 
     <root>/index/pointers.json    entity tag, size and text of every pointer, rewritten by batches and gc
-    <root>/index/moved            written anew after each pointer that moves: an idle poll is one conditional read of it
+    <root>/index/moved            rewritten after each move of a pointer: an idle poll is one conditional read of it
 
 Both are hints. A text is used only where a listing of the store still shows its tag and size, and all pointers are listed
 now and then whatever the hints say. A node keeps a file of the same format, for its next start.
@@ -47,10 +47,10 @@ def decode(data: bytes | None) -> Texts:
     expected, _, body = (data or b"").partition(b"\n")
     if digest(body).encode() != expected:
         return {}
-    found = orjson.loads(body)
-    if found.get("format") != _FORMAT:
+    content = orjson.loads(body)
+    if content.get("format") != _FORMAT:
         return {}
-    return {alpha: (tuple(marks), text.encode()) for alpha, (*marks, text) in found["pointers"].items()}
+    return {alpha: (tuple(marks), text.encode()) for alpha, (*marks, text) in content["pointers"].items()}
 
 
 def are_few(changed: int, alphas: int) -> bool:
@@ -59,7 +59,7 @@ def are_few(changed: int, alphas: int) -> bool:
 
 
 def record_move(storage: Storage) -> None:
-    """Let readers of an object store know that a pointer moved; on a folder its time tells.
+    """Signal to readers of an object store that a pointer moved; in a folder its modification time is the signal.
 
     The publication stands whatever becomes of this: readers find the pointer when they list all of them next.
     """
@@ -77,12 +77,12 @@ def record_move(storage: Storage) -> None:
 
 
 def last_move(storage: Storage, known: Signature | None) -> Signature | None:
-    """Name the last move of any pointer: equal names mean that none moved. None where nothing tells.
+    """Return a tag of the last move of any pointer: equal tags mean that none moved. None where there is no such tag.
 
     Parameters
     ----------
     known
-        The name found before, which spares reading the same again.
+        The tag of the poll before, which makes the read conditional.
 
     Raises
     ------
@@ -91,14 +91,14 @@ def last_move(storage: Storage, known: Signature | None) -> Signature | None:
     """
     if storage.folder is not None:
         return storage.folder_signature(CATALOG)
-    found = storage.read_if_changed(MOVED_PATH, str(known[0]) if known else None)
-    if found is None:
+    version = storage.read_if_changed(MOVED_PATH, str(known[0]) if known else None)
+    if version is None:
         return known
-    return None if found.tag is None else (found.tag,)
+    return None if version.tag is None else (version.tag,)
 
 
 def read_index(storage: Storage) -> Texts:
-    """Return what the index of an object store says; empty where there is none, or it is too large.
+    """Return the index of an object store; empty where there is none, or it is too large.
 
     Raises
     ------
@@ -114,15 +114,15 @@ def read_index(storage: Storage) -> Texts:
 
 
 def rebuild(storage: Storage) -> None:
-    """Rewrite the index of an object store by a listing, unless it lacks only few pointers.
+    """Rewrite the index of an object store from a listing, unless it misses only few pointers.
 
     One that cannot be written, or that somebody else rewrote meanwhile, costs first looks some reads and nothing else.
     """
     if storage.folder is not None:
         return
     try:
-        seen = storage.read_version(INDEX_PATH, MAX_INDEX_BYTES)
-        known, listed = decode(seen.data), by_alpha(storage.entries(CATALOG))
+        version = storage.read_version(INDEX_PATH, MAX_INDEX_BYTES)
+        known, listed = decode(version.data), by_alpha(storage.entries(CATALOG))
         pointers = {
             alpha: known[alpha]
             for alpha, signature in listed.items()
@@ -131,13 +131,13 @@ def rebuild(storage: Storage) -> None:
         missing = [alpha for alpha in listed if alpha not in pointers]
         if known and are_few(len(missing), len(listed)):
             return
-        found = storage.read_many([pointer_path(alpha) for alpha in missing])
+        contents = storage.read_many([pointer_path(alpha) for alpha in missing])
         for alpha in missing:
-            data = found[pointer_path(alpha)]
+            data = contents[pointer_path(alpha)]
             if data is not None and _is_text(data):
                 pointers[alpha] = (listed[alpha], data)
         if len(data := encode(pointers)) <= MAX_INDEX_BYTES:
-            storage.put_if(INDEX_PATH, data, seen.tag)
+            storage.put_if(INDEX_PATH, data, version.tag)
         if not known:  # as in a root that was copied without its index
             record_move(storage)
     except (AlphaResultsError, OSError) as error:

@@ -1,4 +1,4 @@
-"""Reading a file of this machine that somebody else named: only a regular one, and only so much of it."""
+"""Bounded reads of regular files, for paths that others chose."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _PART_BYTES: Final = 1 << 24
 
 
 class NotRegular(Exception):
-    """What is there is not a file that can be read to its end; the message says what it is."""
+    """The path is a link, a pipe or a device; the message says which."""
 
 
 class TooLarge(Exception):
@@ -40,7 +40,7 @@ def read_regular(path: str, limit: int, *, follow: bool = False) -> bytes:
 def parts_of_regular(path: str, limit: int, *, follow: bool = False) -> Iterator[bytes]:
     """Yield the bytes of a regular file in parts, without ever waiting for one that is none.
 
-    A pipe that nobody writes to, a device without an end and a link to either are told by their kind; none of them is
+    A pipe that nobody writes to, a device without an end and a link to either are recognised by their kind; none of them is
     opened to be read.
 
     Parameters
@@ -79,10 +79,10 @@ def parts_of_regular(path: str, limit: int, *, follow: bool = False) -> Iterator
             if status.st_size > limit:
                 raise TooLarge(status.st_size)
             # One byte more than is allowed, and no more: it may grow while it is read.
-            left = limit + 1
-            while left > 0 and (part := os.read(file.fileno(), min(left, _PART_BYTES))):
-                left -= len(part)
-                if left <= 0:
+            remaining = limit + 1
+            while remaining > 0 and (part := os.read(file.fileno(), min(remaining, _PART_BYTES))):
+                remaining -= len(part)
+                if remaining <= 0:
                     raise TooLarge(limit + 1)
                 yield part
 

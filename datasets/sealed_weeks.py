@@ -127,9 +127,9 @@ def encode_seals(entries: Sequence[SealEntry]) -> bytes:
                 "sealed_at": entry.sealed_at,
                 "snapshot": entry.snapshot,
                 "weeks": {
-                    week: [*said.digests, said.ic]
-                    for week, said in entry.weeks.items()
-                    if previous.get(week) != said
+                    week: [*statement.digests, statement.ic]
+                    for week, statement in entry.weeks.items()
+                    if previous.get(week) != statement
                 },
                 "gone": sorted(previous.keys() - entry.weeks.keys()),
             }
@@ -152,11 +152,11 @@ def decode_seals(data: bytes, origin: str) -> list[SealEntry]:
     try:
         entries, weeks = [], dict[str, SealedWeek]()
         for stored in _seals(orjson.loads(data)):
-            said = {
+            statement = {
                 week: SealedWeek(WeekDigests(*map(_digest, row[:-1])), row[-1])
                 for week, row in stored["weeks"].items()
             }
-            weeks = {week: value for week, value in weeks.items() if week not in stored["gone"]} | said
+            weeks = {week: value for week, value in weeks.items() if week not in stored["gone"]} | statement
             entries.append(SealEntry(stored["seal_digest"], stored["sealed_at"], stored["snapshot"], weeks))
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise SnapshotCorrupt(
@@ -181,9 +181,9 @@ def _digest(text: str | None) -> str | None:
 def _compared(earlier: Collection[str], later: Collection[str], end: int) -> set[str]:
     """Return the weeks that are compared: settled in both, gone from the later, or put between those of the earlier."""
     before, after = _settled(earlier, end), _settled(later, end)
-    gone = before.difference(later)
+    dropped = before.difference(later)
     between = {week for week in after.difference(earlier) if before and min(before) < week < max(before)}
-    return before & after | gone | between
+    return before & after | dropped | between
 
 
 def _settled(weeks: Collection[str], end: int) -> set[str]:
@@ -198,6 +198,6 @@ def _differs(earlier: SealedWeek | None, later: SealedWeek | None, part: str) ->
 
 
 def _mean_ic(weeks: Mapping[str, SealedWeek], measured: Collection[str]) -> float | None:
-    known = [weeks[week].ic for week in sorted(measured) if week in weeks]
-    values = [ic for ic in known if ic is not None]
+    ics = [weeks[week].ic for week in sorted(measured) if week in weeks]
+    values = [ic for ic in ics if ic is not None]
     return fmean(values) if values else None

@@ -12,7 +12,7 @@ import orjson
 import polars as pl
 
 from datasets.figures.unavailable import MISSING_KIND, Unavailable
-from datasets.figures.withheld import nothing
+from datasets.figures.withheld import withheld_payload
 from datasets.file_digests import DIGESTS
 from datasets.layout import DESCRIPTION, MANIFEST, figures_path, snapshot_path
 from datasets.manifest import FileEntry, Manifest, digest
@@ -34,7 +34,7 @@ pl.Series(np.zeros(1))
 class Snapshot:
     """The published data of one alpha, as one build left it.
 
-    Nothing is read before it is asked for. The files never change, so an opened snapshot stays valid, and
+    Files are read on first use. They never change, so an opened snapshot stays valid, and
     consistent with itself, while newer ones are published.
 
     Parameters
@@ -51,7 +51,7 @@ class Snapshot:
         self.alpha_id: Final = pointer.alpha_id
         """The alpha's address."""
         self.id: Final = pointer.snapshot
-        """The snapshot's id, a digest of what it was built from."""
+        """The snapshot's id, a digest of its inputs."""
         self.key: Final = (pointer.alpha_id, pointer.snapshot)
         """Names the snapshot among those of all alphas."""
         self.published_at: Final = pointer.first_published_at
@@ -79,14 +79,14 @@ class Snapshot:
 
     def with_pointer(self, pointer: Pointer) -> Snapshot:
         """Return the same snapshot by another pointer to it, its manifest not read again."""
-        found = Snapshot(self._storage, pointer)
+        snapshot = Snapshot(self._storage, pointer)
         if self.opened:
-            found.__dict__["manifest"] = self.manifest
-        return found
+            snapshot.__dict__["manifest"] = self.manifest
+        return snapshot
 
     @property
     def opened(self) -> bool:
-        """Whether the manifest was read, so that what it says costs nothing."""
+        """Whether the manifest was read already."""
         return "manifest" in self.__dict__
 
     def _document(self, path: str, sha256: str) -> bytes:
@@ -130,11 +130,11 @@ class Snapshot:
 
     @cached_property
     def _books(self) -> Mapping[str, tuple[str, ...]]:
-        found: dict[str, tuple[str, ...]] = {}
+        books: dict[str, tuple[str, ...]] = {}
         for entry in self.manifest.files:
             if entry.book:
-                found[entry.dataset] = (*found.get(entry.dataset, ()), entry.book)
-        return found
+                books[entry.dataset] = (*books.get(entry.dataset, ()), entry.book)
+        return books
 
     def columns(self, dataset: str) -> tuple[str, ...]:
         """Return the published columns that are present, in declared order; empty for an absent dataset."""
@@ -151,9 +151,9 @@ class Snapshot:
         try:
             return self._entries[dataset, book]
         except KeyError:
-            wanted = dataset if book is None else f"{dataset} of book {book}"
+            described = dataset if book is None else f"{dataset} of book {book}"
             raise KindNotPublished(
-                f"{self.alpha_id} has no {wanted}; it holds {', '.join(self.datasets()) or 'no tables'}"
+                f"{self.alpha_id} has no {described}; it holds {', '.join(self.datasets()) or 'no tables'}"
             ) from None
 
     def file(self, dataset: str, book: str | None = None) -> str:
@@ -222,8 +222,8 @@ class Snapshot:
         columns = list(self.columns(dataset))
         if not table.partition:
             return self._open(dataset, None).select(columns)
-        wanted = self.books(dataset) if book is None else (book,)
-        parts = [self._open(dataset, name).with_columns(pl.lit(name).alias("book")) for name in wanted]
+        books = self.books(dataset) if book is None else (book,)
+        parts = [self._open(dataset, name).with_columns(pl.lit(name).alias("book")) for name in books]
         return pl.concat(parts).select(columns)
 
     def _open(self, dataset: str, book: str | None) -> pl.LazyFrame:
@@ -288,8 +288,8 @@ class Snapshot:
         if "description" not in self.manifest.kinds:
             return None
         data = self._document(f"{self._folder}/{DESCRIPTION}", self.entry("description").sha256)
-        found: dict[str, Any] = orjson.loads(data)
-        return found
+        description: dict[str, Any] = orjson.loads(data)
+        return description
 
     def research(self, family: str, book: str | None = None) -> dict[str, Any]:
         """Return the research figures of a family as they were computed when the run was published.
@@ -313,13 +313,13 @@ class Snapshot:
         """
         payload = FAMILIES[family].payload
         path = figures_path(family)
-        known = {} if book is None else {"book": book}
+        labels = {} if book is None else {"book": book}
         if (path, None) not in self._entries:
             reason = "the snapshot was built before this figure was; build its seal again"
-            return nothing(payload, Unavailable(MISSING_KIND, reason), **known)
+            return withheld_payload(payload, Unavailable(MISSING_KIND, reason), **labels)
         stored = orjson.loads(self._document(f"{self._folder}/{path}", self.entry(path).sha256))
-        found: dict[str, Any] | None = stored.get(book or WHOLE_RUN)
-        if found is not None:
-            return found
-        lacking = f"the run holds no {LEDGER.kind} of this book"
-        return nothing(payload, Unavailable(MISSING_KIND, lacking, LEDGER.kind), **known)
+        figures: dict[str, Any] | None = stored.get(book or WHOLE_RUN)
+        if figures is not None:
+            return figures
+        message = f"the run holds no {LEDGER.kind} of this book"
+        return withheld_payload(payload, Unavailable(MISSING_KIND, message, LEDGER.kind), **labels)

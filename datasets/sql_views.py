@@ -24,7 +24,7 @@ def statements(root: Root) -> list[str]:
     its comment. Files are named one by one: a snapshot published later is seen after the statements are made again.
     """
     snapshots = [root[alpha] for alpha in root]
-    made = [f"CREATE OR REPLACE VIEW {ALPHAS} AS {_listing(root)}"]
+    statements = [f"CREATE OR REPLACE VIEW {ALPHAS} AS {_listing(root)}"]
     for table in PUBLISHED_TABLES.values():
         files = [
             root.storage.url(f"{snapshot_path(run.alpha_id, run.id)}/{entry.path}")
@@ -33,19 +33,19 @@ def statements(root: Root) -> list[str]:
             if entry.dataset == table.name
         ]
         if not files:
-            made.append(f"DROP VIEW IF EXISTS {table.name}")
+            statements.append(f"DROP VIEW IF EXISTS {table.name}")
             continue
         present = {name for run in snapshots for name in run.columns(table.name)}
         columns = [column for column in table.published_columns if column.name in present]
         names = ["alpha_id", "snapshot", *(column.name for column in columns)]
         source = f"read_parquet({_texts(files)}, hive_partitioning = true, hive_types_autocast = false, union_by_name = true)"
         select = f"SELECT {', '.join(map(_name, names))} FROM {source}"  # noqa: S608 - declared names, quoted paths
-        made.append(f"CREATE OR REPLACE VIEW {table.name} AS {select}")
-        made.append(f"COMMENT ON VIEW {table.name} IS {_text(table.meaning)}")
+        statements.append(f"CREATE OR REPLACE VIEW {table.name} AS {select}")
+        statements.append(f"COMMENT ON VIEW {table.name} IS {_text(table.meaning)}")
         for column in columns:
             comment = f"{column.meaning} Unit: {column.unit.value}."
-            made.append(f"COMMENT ON COLUMN {table.name}.{_name(column.name)} IS {_text(comment)}")
-    return made
+            statements.append(f"COMMENT ON COLUMN {table.name}.{_name(column.name)} IS {_text(comment)}")
+    return statements
 
 
 def script(root: Root) -> str:
@@ -82,8 +82,8 @@ def _listing(root: Root) -> str:
     rows = root.list()
     columns = ", ".join(map(_name, rows.columns))
     if rows.is_empty():
-        nothing = ", ".join(f"NULL::VARCHAR AS {_name(name)}" for name in rows.columns)
-        return f"SELECT {nothing} WHERE false"
+        columns_of_null = ", ".join(f"NULL::VARCHAR AS {_name(name)}" for name in rows.columns)
+        return f"SELECT {columns_of_null} WHERE false"
     values = ", ".join("(" + ", ".join(_value(value) for value in row) + ")" for row in rows.iter_rows())
     typed = [
         f"{_name(name)}::TIMESTAMPTZ AS {_name(name)}" if name.endswith("_at") else _name(name)

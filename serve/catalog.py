@@ -100,7 +100,7 @@ class Catalog:
 
     def look_for(self, alpha_id: str, snapshot: str) -> Snapshot:
         """Return a snapshot by its id, by the pointer as it is now; errors as of the method above."""
-        return self._pinned.look_again(alpha_id, snapshot)
+        return self._pinned.open_fresh(alpha_id, snapshot)
 
     def reads(self, alpha_id: str, snapshot: str) -> bool:
         """Whether a snapshot is served, or was asked for by its id lately and is still kept."""

@@ -19,7 +19,7 @@ Places: TypeAlias = npt.NDArray[np.intp]
 """A row a sample, as long as the series: which observation stands where."""
 
 _MIN_LAGS: Final = 5
-"""Autocorrelations in a row that have to be small before later ones are taken for noise."""
+"""Consecutive autocorrelations that have to be small before later ones count as noise."""
 
 
 def mean_block_length(series: Floats) -> float:
@@ -296,8 +296,8 @@ def sharpe_difference(with_it: Floats, without: Floats, draw: np.random.Generato
 
     def gained(one: Floats, other: Floats) -> Floats:
         sharpes = (_over(x.mean(axis=1), _deviation(x)) for x in (one, other))
-        found: Floats = np.subtract(*sharpes) * SESSIONS_PER_YEAR**0.5
-        return found
+        difference: Floats = np.subtract(*sharpes) * SESSIONS_PER_YEAR**0.5
+        return difference
 
     gain = float(gained(with_it[None], without[None])[0]) if with_it.size > 1 else math.nan
     estimate: Figure = no_variation("returns of one of the two books") if math.isnan(gain) else gain
@@ -315,8 +315,17 @@ def all_samples(draw: np.random.Generator, n: int, mean_block: float) -> Iterato
 
     Parameters
     ----------
-    draw, n, mean_block
-        As of :func:`resampled_places`.
+    draw : numpy.random.Generator
+        Source of random numbers.
+    n : int
+        Observations of a sample.
+    mean_block : float
+        Mean length of a block, in observations.
+
+    Yields
+    ------
+    Places, shape (n_part, n)
+        Indices of the observations drawn, a row a sample.
     """
     step = max(1, _PART // n)
     for start in range(0, SAMPLES, step):

@@ -37,7 +37,7 @@ def tenure(sources: Sources) -> Block | Unavailable:
     -------
     dict or Unavailable
         Unavailable when the window holds no date. A run whose index is only closed to the key is not measured by its
-        ledger instead: the two answers would be taken for the same figure.
+        ledger instead: the two answers would pass for the same figure.
     """
     index, ledger = sources.index, sources.ledger
     if not isinstance(index, Unavailable):
@@ -79,7 +79,7 @@ def rank_ic(span: Span, warnings: Warnings, block: str = "rank_ic") -> Block | U
 
 
 def signal_processing(run: RunFigures, *, raw: bool) -> Block | None:
-    """State what smoothing made the delivered score; None when the run said nothing of it.
+    """Return the smoothing behind the delivered score; None when the run did not record any.
 
     Without raw-book access neither the half-life nor its wording is given: with it the signal before smoothing can be
     solved for, score by score.
@@ -218,9 +218,9 @@ def nwt_ic_score_panel(rows: Sources) -> Block | Unavailable:
     """Test the weekly IC of the signal before smoothing, in the window."""
     if isinstance(rows.raw, Unavailable):
         return rows.raw
-    lacking = without_returns(rows.raw.n_return_obs)
-    if lacking is not None:
-        return lacking
+    reason = without_returns(rows.raw.n_return_obs)
+    if reason is not None:
+        return reason
     return _test(rows.raw.ic, source=COMPUTED, source_kind=DERIVED, signal=Signal.RAW.value)
 
 

@@ -52,7 +52,7 @@ class CheckSummary:
         }
 
     def document(self) -> dict[str, Any]:
-        """Return what a pointer records, JSON-ready."""
+        """Return the summary as a pointer records it, JSON-ready."""
         return {
             "figures": [self.reproduced, self.stated, self.contradicted],
             "forward_returns_proven": self.forward_returns_proven,
@@ -62,7 +62,7 @@ class CheckSummary:
 
     @classmethod
     def from_document(cls, document: Mapping[str, Any]) -> Self:
-        """Read what a pointer recorded; KeyError, TypeError or ValueError where it is something else."""
+        """Read the summary recorded in a pointer; KeyError, TypeError or ValueError where it is something else."""
         reproduced, stated, contradicted = map(int, document["figures"])
         proven, without_raw = (
             None if share is None else float(share) for share in document["forward_returns_proven"]
@@ -112,5 +112,5 @@ def named_alphas(notice: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def may_see(needs_raw: bool, names: Sequence[str], *, raw: bool, may_read: MayRead) -> bool:
-    """Whether a caller may be told of a notice: of one that names other alphas only who may read one of them."""
+    """Whether a caller may see a notice: one that names other alphas is shown to readers of at least one of them."""
     return (raw or not needs_raw) and (not names or any(map(may_read, names)))

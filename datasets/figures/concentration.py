@@ -92,8 +92,10 @@ def concentration(
         Session days, ascending.
     starting, ending : Floats, shape (n_sessions,)
         Opening and closing equity, without NaN.
-    holdings, profit
-        What positions and P&L by name come to, or why that is not known.
+    holdings : Holdings or Unavailable
+        Exposures and names of the book by session, or why there are none.
+    profit : NamedProfit or Unavailable
+        P&L by name and leg, in equity units, or why there is none.
 
     Returns
     -------
@@ -105,7 +107,7 @@ def concentration(
     daily = ending - starting
     total = float(daily.sum())
     legs = next((x for x in (profit, holdings, returns) if isinstance(x, Unavailable)), None)
-    found: dict[str, Any] = {
+    figures: dict[str, Any] = {
         "best_days_share": best_share(daily, total, "sessions"),
         "best_weeks_share": best_share(by_week(date, daily), total, "calendar weeks"),
         "best_names_share": profit
@@ -117,11 +119,11 @@ def concentration(
         **_names(holdings),
     }
     if legs is not None:
-        return {**found, "long": legs, "short": legs, "pnl_of_neither": legs}
+        return {**figures, "long": legs, "short": legs, "pnl_of_neither": legs}
     assert not isinstance(holdings, Unavailable)
     assert not isinstance(profit, Unavailable)
     return {
-        **found,
+        **figures,
         "long": _leg(holdings.long, profit.long, starting, ending, "long"),
         "short": _leg(holdings.short, profit.short, starting, ending, "short"),
         "pnl_of_neither": profit.neither,

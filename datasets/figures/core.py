@@ -28,10 +28,10 @@ def core_statistics(span: Span, warnings: Warnings, block: str) -> dict[str, Ent
     """Write the entry of every core statistic of a span, deprecated names beside the ones they repeat."""
     entries: dict[str, Entry] = {}
     for statistic in CORE:
-        made = entries[statistic.name] = entry(statistic, span, warnings, block)
+        computed = entries[statistic.name] = entry(statistic, span, warnings, block)
         for alias, name in ALIASES.items():
             if name == statistic.name:
-                entries[alias] = {**made, "deprecated": True, "superseded_by": name}
+                entries[alias] = {**computed, "deprecated": True, "superseded_by": name}
     return entries
 
 
@@ -40,9 +40,9 @@ def warn_of_unsealed(span: Span, entries: dict[str, Entry], warnings: Warnings) 
     unsealed = [statistic.name for statistic in CORE if stated_value(statistic, span.records) is None]
     if not unsealed:
         return
-    known = [name for name in unsealed if entries[name]["value"] is not None]
+    with_value = [name for name in unsealed if entries[name]["value"] is not None]
     withheld = [name for name in unsealed if entries[name]["value"] is None]
-    parts = [f"computed instead: {', '.join(known)}"] if known else []
+    parts = [f"computed instead: {', '.join(with_value)}"] if with_value else []
     parts += [f"withheld: {', '.join(withheld)}"] if withheld else []
     warnings.add(
         "core",
@@ -76,15 +76,15 @@ def periods(
     if isinstance(run.sealed, Unavailable):
         return run.sealed
     sealed = run.sealed or SealedMetrics()
-    found: list[dict[str, Any]] = []
+    entries: list[dict[str, Any]] = []
     for period in sorted(
         {*_with_rows(sources.within(window), granularity), *_sealed(sealed, window, granularity)}
     ):
         days = parse_period(period)
-        whole = sources.within(days)
+        sources_of_period = sources.within(days)
         cut = window.cuts(days)
-        rows = whole.within(window) if cut else whole
-        span = Span(sealed.of(granularity, period), whole, rows, run.equity_basis, period=period)
+        rows = sources_of_period.within(window) if cut else sources_of_period
+        span = Span(sealed.of(granularity, period), sources_of_period, rows, run.equity_basis, period=period)
         core = core_statistics(span, warnings, "periods")
         if cut and any_sealed(CORE, span.records):
             warnings.add(
@@ -93,8 +93,8 @@ def periods(
                 "Sealed statistics of a period that the window cuts describe the whole period; those of its days inside are in "
                 "within_window.periods.",
             )
-        found.append({"period": period, "core": core})
-    return found
+        entries.append({"period": period, "core": core})
+    return entries
 
 
 def computed_periods(
@@ -109,12 +109,12 @@ def computed_periods(
     granularity : str
         ``yearly`` or ``monthly``.
     """
-    found = []
+    entries = []
     for period in sorted(set(_with_rows(rows, granularity))):
         days = rows.within(parse_period(period))
         span = Span({}, days, days, run.equity_basis, period=period, computed=True)
-        found.append({"period": period, "core": core_statistics(span, warnings, "within_window.periods")})
-    return found
+        entries.append({"period": period, "core": core_statistics(span, warnings, "within_window.periods")})
+    return entries
 
 
 @lru_cache(maxsize=4096)

@@ -26,7 +26,7 @@ DayNumbers: TypeAlias = Dates | npt.NDArray[np.int32]
 def common_days(
     days: DayNumbers, values: Floats, other_days: DayNumbers, others: Floats
 ) -> tuple[Floats, Floats]:
-    """Return what two series are on the days that both have: pairwise complete observations.
+    """Return two series on the days that both have: pairwise complete observations.
 
     Parameters
     ----------
@@ -79,17 +79,17 @@ def correlate_rows(series: Floats, rows: Floats) -> Floats:
     constant = norms <= _doubtful(count, means, norms)
     if constant.any():
         constant[constant] = constant_rows(rows[constant])
-    found = np.full(rows.shape[0], np.nan)
-    np.divide(np.vecdot(others, deviations), norms * norm, out=found, where=~constant)
-    clipped: Floats = np.minimum(np.maximum(found, -1.0), 1.0)
+    correlations = np.full(rows.shape[0], np.nan)
+    np.divide(np.vecdot(others, deviations), norms * norm, out=correlations, where=~constant)
+    clipped: Floats = np.minimum(np.maximum(correlations, -1.0), 1.0)
     return clipped
 
 
 def _doubtful(count: int, mean: _Number, norm: _Number) -> _Number:
     """Return the length of deviations up to which a series may be constant; one with more has a wider range, whatever it is."""
     # The range is no less than the deviation, and no value is further from 0 than the mean and the length of them all.
-    found: _Number = 2 * ROUNDING * np.sqrt(count) * np.maximum(1.0, np.abs(mean) + norm)
-    return found
+    bound: _Number = 2 * ROUNDING * np.sqrt(count) * np.maximum(1.0, np.abs(mean) + norm)
+    return bound
 
 
 def constant_rows(rows: Floats) -> Flags:
@@ -120,7 +120,7 @@ def correlation(
     series, others : Floats, shape (n_observations,)
         Equally long, without NaN, as :func:`common_days` returns them.
     least : int
-        Observations below which nothing is said.
+        Observations below which the correlation is withheld.
     what : str
         The observations in the plural.
 
@@ -136,8 +136,8 @@ def correlation(
     """
     if series.size < max(least, 2):
         return too_few(int(series.size), max(least, 2), what)
-    found = float(correlate_rows(series, others[np.newaxis])[0])
-    return no_variation(f"values of one side on the {what}") if np.isnan(found) else found
+    value = float(correlate_rows(series, others[np.newaxis])[0])
+    return no_variation(f"values of one side on the {what}") if np.isnan(value) else value
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""What trading and borrowing took of a book, and what would be left of it at other costs."""
+"""Costs of a book: trading and borrowing, and its figures at other levels of cost."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class Flows:
 
 
 def costs(flows: Flows) -> dict[str, Any]:
-    """Measure what a book cost.
+    """Measure the costs of a book.
 
     Parameters
     ----------
@@ -75,19 +75,19 @@ def costs(flows: Flows) -> dict[str, Any]:
     ----------
     Novy-Marx and Velikov (2016), "A Taxonomy of Anomalies and Their Trading Costs", Review of Financial Studies 29.
     """
-    found: dict[str, Any] = {
+    figures: dict[str, Any] = {
         "turnover": turnover(flows.turnover),
         "cost_bp": cost_bp(flows.execution_cost, flows.traded),
     }
     net = solvent_returns(flows.starting, flows.ending)
     if isinstance(net, Unavailable):
-        return {**found, **dict.fromkeys(_OF_RETURNS, net)}
+        return {**figures, **dict.fromkeys(_OF_RETURNS, net)}
     if not net.size:
-        return {**found, **dict.fromkeys(_OF_RETURNS, too_few(0, 1, "sessions"))}
+        return {**figures, **dict.fromkeys(_OF_RETURNS, too_few(0, 1, "sessions"))}
     execution, borrow = flows.execution_cost / flows.starting, flows.borrow / flows.starting
     gross = net - (execution + borrow)
     return {
-        **found,
+        **figures,
         "gross": _ratios(gross),
         "net": _ratios(net),
         "execution_cost": -float(execution.mean()) * SESSIONS_PER_YEAR,

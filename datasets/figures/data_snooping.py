@@ -1,4 +1,4 @@
-"""Whether the best of some trials is better than nothing, given that it was picked: Reality Check and SPA."""
+"""Data snooping: whether the best of several trials beats zero, given the selection (Reality Check and SPA)."""
 
 from __future__ import annotations
 
@@ -86,5 +86,5 @@ def _variances(deviations: Matrix, mean_block: float) -> Floats:
     covariances = np.fft.irfft(np.square(np.abs(spectrum)), 2 * days, axis=0)[:days] / days
     lag, stay = np.arange(1, days), 1.0 - 1.0 / mean_block
     weights = (1.0 - lag / days) * stay**lag + lag / days * stay ** (days - lag)
-    found: Floats = covariances[0] + 2.0 * (weights @ covariances[1:])
-    return found
+    variances: Floats = covariances[0] + 2.0 * (weights @ covariances[1:])
+    return variances

@@ -153,7 +153,7 @@ def solvent_returns(starting: Floats, ending: Floats) -> Floats | Unavailable:
 
 
 def make_sessions(starting: Floats, ending: Floats) -> Sessions:
-    """Compute what no window changes.
+    """Compute the parts that do not depend on the window.
 
     Parameters
     ----------

@@ -71,20 +71,20 @@ class Model:
 def explain(
     ledger: Ledger, window: Window, models: Sequence[Model], rolling: int, withheld: Mapping[str, str]
 ) -> dict[str, Any]:
-    """Explain a book by each of some models.
+    """Regress the returns of a book on each of several models.
 
     Parameters
     ----------
-    ledger
-        Of the whole run.
-    window
+    ledger : Ledger
+        Of the whole run; sessions without a return are left out.
+    window : Window
         Days to explain.
-    models
-        In the order to be shown.
-    rolling
+    models : sequence of Model
+        In the order of the answer.
+    rolling : int
         Measured sessions of a rolling regression.
-    withheld
-        ``benchmarks`` or ``factors`` to why none of them is among the models.
+    withheld : mapping of str to str
+        ``benchmarks`` or ``factors`` -> why none of them is among the models.
 
     Returns
     -------
@@ -98,10 +98,10 @@ def explain(
     shown = []
     for model in models:
         factors = returns_between(model.days, model.returns, ledger.date[begin : rows.stop])
-        found = exposures(
+        fitted = exposures(
             sessions, factors[rows.start - begin :], rolling, less_risk_free=model.kind == BENCHMARK
         )
-        shown.append(_model(model, found))
+        shown.append(_model(model, fitted))
     days = sessions.date
     return {
         "observations": int(days.size),
@@ -120,30 +120,30 @@ def span(ledger: Ledger, window: Window) -> Window:
 
 
 def of_factors(names: tuple[str, ...], days: Dates, returns: Matrix) -> Model:
-    """Explain by all factors of a file at once."""
+    """Return the model of all factors of a file: names, days ascending, returns of shape (n_days, n_factors)."""
     return Model(FACTORS, FACTORS, names, days, returns)
 
 
-def _model(model: Model, found: Exposures) -> dict[str, Any]:
+def _model(model: Model, fitted: Exposures) -> dict[str, Any]:
     withheld: dict[str, str] = {}
     for name in ("regression", "attribution", "rolling"):
-        part = found.fit if name == "regression" else getattr(found, name)
+        part = fitted.fit if name == "regression" else getattr(fitted, name)
         if isinstance(part, Unavailable):
             withheld[name] = part.text
     return {
         "name": model.name,
         "kind": model.kind,
         "return_basis": model.basis,
-        "measured": int(np.count_nonzero(found.measured)),
-        "regression": _regression(model, found, withheld),
-        "attribution": _attribution(model, found.attribution),
-        "rolling": _rolling(model, found.rolling),
+        "measured": int(np.count_nonzero(fitted.measured)),
+        "regression": _regression(model, fitted, withheld),
+        "attribution": _attribution(model, fitted.attribution),
+        "rolling": _rolling(model, fitted.rolling),
         "withheld": withheld,
     }
 
 
-def _regression(model: Model, found: Exposures, withheld: dict[str, str]) -> dict[str, Any] | None:
-    fit, residual = found.fit, found.residual_sharpe
+def _regression(model: Model, fitted: Exposures, withheld: dict[str, str]) -> dict[str, Any] | None:
+    fit, residual = fitted.fit, fitted.residual_sharpe
     if isinstance(fit, Unavailable):
         return None
     if isinstance(residual, Unavailable):
@@ -162,30 +162,30 @@ def _regression(model: Model, found: Exposures, withheld: dict[str, str]) -> dic
     }
 
 
-def _coefficient(name: str, found: Coefficient) -> dict[str, float | None]:
+def _coefficient(name: str, coefficient: Coefficient) -> dict[str, float | None]:
     return {
-        name: found.value,
-        "standard_error": found.standard_error,
-        "t_stat": found.t_stat,
-        "p_value": found.p_value,
+        name: coefficient.value,
+        "standard_error": coefficient.standard_error,
+        "t_stat": coefficient.t_stat,
+        "p_value": coefficient.p_value,
     }
 
 
-def _attribution(model: Model, found: Attribution | Unavailable) -> dict[str, Any] | None:
-    if isinstance(found, Unavailable):
+def _attribution(model: Model, attribution: Attribution | Unavailable) -> dict[str, Any] | None:
+    if isinstance(attribution, Unavailable):
         return None
     return {
-        "pnl": found.pnl,
-        "risk_free": found.risk_free,
-        "factors": dict(zip(model.factors, found.factors, strict=True)),
-        "alpha": found.alpha,
-        "residual": found.residual,
-        "unmeasured": found.unmeasured,
+        "pnl": attribution.pnl,
+        "risk_free": attribution.risk_free,
+        "factors": dict(zip(model.factors, attribution.factors, strict=True)),
+        "alpha": attribution.alpha,
+        "residual": attribution.residual,
+        "unmeasured": attribution.unmeasured,
     }
 
 
-def _rolling(model: Model, found: Rolling | Unavailable) -> list[dict[str, Any]] | None:
-    if isinstance(found, Unavailable):
+def _rolling(model: Model, rolling: Rolling | Unavailable) -> list[dict[str, Any]] | None:
+    if isinstance(rolling, Unavailable):
         return None
     return [
         {
@@ -195,6 +195,10 @@ def _rolling(model: Model, found: Rolling | Unavailable) -> list[dict[str, Any]]
             "r_squared": null_if_nan(share),
         }
         for day, intercept, slopes, share in zip(
-            found.days, found.intercept.tolist(), found.slopes.tolist(), found.r_squared.tolist(), strict=True
+            rolling.days,
+            rolling.intercept.tolist(),
+            rolling.slopes.tolist(),
+            rolling.r_squared.tolist(),
+            strict=True,
         )
     ]

@@ -1,4 +1,4 @@
-"""What of a book's returns the market and other factors explain: coefficients, what is left, and the profit of each."""
+"""Exposures of a book's returns to the market and other factors: coefficients, residual, and attribution of profit."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Attribution:
     risk_free
         The same of the risk-free return.
     residual
-        The same of what the regression leaves.
+        The same of the residual.
     unmeasured
         Profit of the sessions on which a factor has no return.
     """
@@ -115,16 +115,16 @@ def returns_between(days: Dates, returns: Matrix, sessions: Dates) -> Matrix:
         On the first session the return of that day, on others that of all days since the session before; NaN where the
         factor has none on the session itself, or on one of those days.
     """
-    found = np.full((sessions.size, returns.shape[1]), np.nan)
+    aligned = np.full((sessions.size, returns.shape[1]), np.nan)
     if not days.size or not sessions.size:
-        return found
+        return aligned
     end = np.searchsorted(days, sessions, side="right")
     there = (end > 0) & (days[end - 1] == sessions)
-    found[there] = returns[end[there] - 1]
+    aligned[there] = returns[end[there] - 1]
     begin = np.concatenate([end[:1] - 1, end[:-1]])
     for session in np.flatnonzero(there & (end - begin > 1)):
-        found[session] = np.prod(1.0 + returns[begin[session] : end[session]], axis=0) - 1.0
-    return found
+        aligned[session] = np.prod(1.0 + returns[begin[session] : end[session]], axis=0) - 1.0
+    return aligned
 
 
 def exposures(ledger: Ledger, factors: Matrix, window: int, *, less_risk_free: bool) -> Exposures:
@@ -139,8 +139,8 @@ def exposures(ledger: Ledger, factors: Matrix, window: int, *, less_risk_free: b
     window : int
         Measured sessions of a rolling regression.
     less_risk_free : bool
-        Whether the risk-free return of the session is to be taken off the factors, as off the return of an index;
-        factors that need no capital are taken as they are.
+        Whether the risk-free return of the session is subtracted from the factors, as from the return of an index;
+        factors that need no capital are used as they are.
 
     Returns
     -------
@@ -215,13 +215,13 @@ def _rolling(days: Dates, outcome: Floats, factors: Matrix, window: int) -> Roll
     with np.errstate(divide="ignore", invalid="ignore"):
         z = np.where(scale > ROUNDING, x / scale, 0.0)
         u, singular, v = np.linalg.svd(z, full_matrices=False)
-        told = (singular[:, -1] * MAX_CONDITION >= singular[:, 0]) & (singular[:, -1] > 0)
-        told &= total > ROUNDING**2 * window
+        identified = (singular[:, -1] * MAX_CONDITION >= singular[:, 0]) & (singular[:, -1] > 0)
+        identified &= total > ROUNDING**2 * window
         projected = (u.transpose(0, 2, 1) @ y[..., None])[..., 0]
         slopes = (v.transpose(0, 2, 1) @ (projected / singular)[..., None])[..., 0] / scale[:, 0, :]
         intercept = y_mean[:, 0] - np.vecdot(slopes, x_mean[:, 0, :])
-        left = np.square(y - (x @ slopes[..., None])[..., 0]).sum(axis=1)
-        r_squared = np.clip(1.0 - left / total, 0.0, 1.0)
+        residual = np.square(y - (x @ slopes[..., None])[..., 0]).sum(axis=1)
+        r_squared = np.clip(1.0 - residual / total, 0.0, 1.0)
     for figure in (slopes, intercept, r_squared):
-        figure[~told] = np.nan
+        figure[~identified] = np.nan
     return Rolling(days[ends], intercept, slopes, r_squared)

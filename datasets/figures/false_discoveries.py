@@ -42,10 +42,10 @@ def hac_degrees(observations: Floats) -> Floats:
     Priestley (1981), "Spectral Analysis and Time Series", table 6.2: the equivalent degrees of freedom of Bartlett's window,
     half of them at frequency 0.
     """
-    known, place = np.unique(observations, return_inverse=True)
-    lags = np.array([math.nan if math.isnan(n) else bandwidth(int(n)) for n in known.tolist()])
-    found: Floats = np.minimum(1.5 * known / (lags + 1.0), known - 1.0)[place]
-    return found
+    counts, place = np.unique(observations, return_inverse=True)
+    lags = np.array([math.nan if math.isnan(n) else bandwidth(int(n)) for n in counts.tolist()])
+    degrees: Floats = np.minimum(1.5 * counts / (lags + 1.0), counts - 1.0)[place]
+    return degrees
 
 
 def mean_p_values(t_stats: Floats, degrees: Floats) -> Floats:
@@ -65,8 +65,8 @@ def mean_p_values(t_stats: Floats, degrees: Floats) -> Floats:
     """
     from scipy.special import stdtr  # noqa: PLC0415 - slow to load: programs start without it
 
-    found: Floats = 2.0 * stdtr(degrees, -np.abs(t_stats))
-    return found
+    p_values: Floats = 2.0 * stdtr(degrees, -np.abs(t_stats))
+    return p_values
 
 
 def benjamini_hochberg(p_values: Floats) -> Floats:
@@ -115,12 +115,12 @@ def benjamini_yekutieli(p_values: Floats) -> Floats:
 
 
 def _step_up(p_values: Floats, factor: float) -> Floats:
-    found = np.full(p_values.size, np.nan)
+    adjusted = np.full(p_values.size, np.nan)
     tested = np.flatnonzero(~np.isnan(p_values))
     order = tested[np.argsort(p_values[tested], kind="stable")]
     scaled = p_values[order] * factor * tested.size / np.arange(1, tested.size + 1)
-    found[order] = np.minimum(np.minimum.accumulate(scaled[::-1])[::-1], 1.0)
-    return found
+    adjusted[order] = np.minimum(np.minimum.accumulate(scaled[::-1])[::-1], 1.0)
+    return adjusted
 
 
 def haircut_sharpe(sharpe: Floats, t_stats: Floats, degrees: Floats, adjusted: Floats) -> Floats:
@@ -149,11 +149,11 @@ def haircut_sharpe(sharpe: Floats, t_stats: Floats, degrees: Floats, adjusted: F
 
     with np.errstate(divide="ignore", invalid="ignore"):
         t_adjusted = -stdtrit(degrees, adjusted / 2.0)
-        kept = np.where(t_stats == 0, 0.0, np.minimum(t_adjusted / np.abs(t_stats), 1.0))
-        found: Floats = np.where(adjusted <= 0, sharpe, sharpe * np.maximum(kept, 0.0))
-    found += 0.0  # a zero without a sign
-    found[np.isnan(sharpe + t_stats + degrees + adjusted)] = np.nan
-    return found
+        share = np.where(t_stats == 0, 0.0, np.minimum(t_adjusted / np.abs(t_stats), 1.0))
+        haircut: Floats = np.where(adjusted <= 0, sharpe, sharpe * np.maximum(share, 0.0))
+    haircut += 0.0  # a zero without a sign
+    haircut[np.isnan(sharpe + t_stats + degrees + adjusted)] = np.nan
+    return haircut
 
 
 def minimum_backtest_length(trials: int, sharpe: float) -> float:

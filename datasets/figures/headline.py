@@ -51,7 +51,7 @@ class Headline:
     Attributes
     ----------
     values
-        Figure -> its value, the kind of data it was computed from (:data:`SEALED` for a sealed one), and what it rests on.
+        Figure -> its value, the kind of data it was computed from (:data:`SEALED` for a sealed one), and its evidence.
     withheld
         Figure -> why it has no value.
     tags
@@ -66,7 +66,7 @@ class Headline:
     checked: CheckSummary | None = None
 
     def document(self) -> dict[str, Any]:
-        """Return what stands in the pointer, JSON-ready: short, for every node has that of every alpha in memory."""
+        """Return the record for the pointer, JSON-ready: short, for every node has that of every alpha in memory."""
         entries = [self.values.get(figure.name) for figure in RECORDED]
         return {
             "version": HEADLINE_VERSION,
@@ -97,18 +97,18 @@ def headline_of(run: RunFigures, description: Any, cost_bp: Figure) -> Headline:
     Headline
         A figure that is not determined, or not in the unit of the list, is withheld with the reason.
     """
-    whole = Sources(run, [source.endpoint for source in SOURCES])
+    sources = Sources(run, [source.endpoint for source in SOURCES])
     records = run.sealed.of("overall") if isinstance(run.sealed, SealedMetrics) else {}
-    span = Span(records, whole, whole, run.equity_basis)
+    span = Span(records, sources, sources, run.equity_basis)
     blocks = {"core": core_statistics(span, Warnings(), "core"), "rank_ic": rank_ic(span, Warnings())}
     values: dict[str, tuple[float, str, Checked]] = {}
     withheld: dict[str, str] = {}
-    screened = {**_screened(whole), "cost_bp": (cost_bp, LEDGER.kind)}
+    screened = {**_screened(sources), "cost_bp": (cost_bp, LEDGER.kind)}
     for figure in RECORDED:
         value: tuple[float, str, Checked] | Unavailable
         if figure.path:
-            found = _entry(blocks, figure)
-            value = found if isinstance(found, Unavailable) else _comparable(figure, found)
+            entry = _entry(blocks, figure)
+            value = entry if isinstance(entry, Unavailable) else _comparable(figure, entry)
         else:
             measure, kind = screened[figure.name]
             value = measure if isinstance(measure, Unavailable) else (float(measure), kind, Checked.COMPUTED)
@@ -119,13 +119,13 @@ def headline_of(run: RunFigures, description: Any, cost_bp: Figure) -> Headline:
     return Headline(values, withheld, _tags(description), run.checked)
 
 
-def _screened(whole: Sources) -> dict[str, tuple[Figure, str]]:
+def _screened(sources: Sources) -> dict[str, tuple[Figure, str]]:
     """Return the figures of the screen, and the kind of data each was computed from."""
-    span, kind = tenure(whole), INDEX.kind
+    span, kind = tenure(sources), INDEX.kind
     if not isinstance(span, Unavailable):
         kind = span["source"]
     years: Figure = span if isinstance(span, Unavailable) else span["years"]
-    figures = _of_ledger(whole.ledger)
+    figures = _of_ledger(sources.ledger)
     return {
         "tenure_years": (years, kind),
         **{name: (figure, LEDGER.kind) for name, figure in figures.items()},
@@ -140,7 +140,7 @@ def _of_ledger(ledger: Ledger | Unavailable) -> dict[str, Figure]:
     if isinstance(returns, Unavailable):
         return dict.fromkeys(names, returns)
     test, moments = newey_west(returns), sharpe_moments(returns)
-    found: dict[str, Figure] = {
+    figures: dict[str, Figure] = {
         "sessions": float(measured(returns).size),
         "t_stat": test if isinstance(test, Unavailable) else test.t_stat,
         "probabilistic_sharpe": moments
@@ -148,28 +148,30 @@ def _of_ledger(ledger: Ledger | Unavailable) -> dict[str, Figure]:
         else probabilistic_sharpe(moments),
     }
     for name in ("annualised_return", "volatility"):
-        found[name] = LEDGER_FIGURES[name](ledger.starting, ledger.ending, ledger.risk_free, ledger.turnover)
+        figures[name] = LEDGER_FIGURES[name](
+            ledger.starting, ledger.ending, ledger.risk_free, ledger.turnover
+        )
     return {
         name: Unavailable("insufficient_data", "the returns are without bounds, as of equity that vanished")
         if isinstance(figure, float) and not math.isfinite(figure)
         else figure
-        for name, figure in found.items()
+        for name, figure in figures.items()
     }
 
 
 def _entry(blocks: Mapping[str, Any], figure: HeadlineFigure) -> Entry | Unavailable:
     """Return the entry of a figure in the metrics, or why its block is not there."""
-    found: Any = blocks
+    node: Any = blocks
     for step in figure.path:
-        if isinstance(found, Unavailable):
-            return found
-        found = found[step]
-    entry: Entry = found
+        if isinstance(node, Unavailable):
+            return node
+        node = node[step]
+    entry: Entry = node
     return entry
 
 
 def _comparable(figure: HeadlineFigure, entry: Entry) -> tuple[float, str, Checked] | Unavailable:
-    """Return a value in the unit of the list, what it was computed from, and what it rests on."""
+    """Return a value in the unit of the list, the data it was computed from, and its evidence."""
     value = entry["value"]
     if value is None:
         return Unavailable("insufficient_data", entry["withheld_reason"])
@@ -186,14 +188,14 @@ def _comparable(figure: HeadlineFigure, entry: Entry) -> tuple[float, str, Check
 def _tags(description: Any) -> tuple[str, ...] | None:
     if not isinstance(description, Mapping):
         return None
-    found = description.get("classification")
-    tags = found.get("tags") if isinstance(found, Mapping) else None
+    classification = description.get("classification")
+    tags = classification.get("tags") if isinstance(classification, Mapping) else None
     texts = [tag for tag in tags if isinstance(tag, str)] if isinstance(tags, list) else []
     return tuple(tag[:_MAX_TAG_CHARACTERS] for tag in texts[:_MAX_TAGS])
 
 
 def without_figures() -> Headline:
-    """Return what is recorded of a run whose files cannot be read: every figure withheld."""
+    """Return the record of a run whose files cannot be read: every figure withheld."""
     return Headline({}, dict.fromkeys((figure.name for figure in RECORDED), _FAILED))
 
 
@@ -213,7 +215,7 @@ def code_of(kind: str) -> int:
 
 
 def checked_of(code: int) -> Checked | None:
-    """Return what a figure rests on; None of one without a value."""
+    """Return the evidence of a figure; None for one without a value."""
     return _CHECKED_OF.get(code)
 
 
@@ -227,7 +229,7 @@ def has_headline(recorded: Recorded) -> bool:
 
 
 def row_of(recorded: Recorded) -> Row:
-    """Return the figures of what is served as a row of numbers; none of them has a value when they cannot be read."""
+    """Return the recorded figures as a row of numbers; none of them has a value when they cannot be read."""
     if not has_headline(recorded):
         return NO_ROW
     try:
@@ -235,25 +237,25 @@ def row_of(recorded: Recorded) -> Row:
         made_of, checked = (recorded[name].encode("ascii") for name in ("made_of", "figures_checked"))
     except (KeyError, TypeError, ValueError, AttributeError):
         return NO_ROW
-    whole = len(values) == len(made_of) == len(checked) == len(RECORDED)
-    return (values, made_of, checked) if whole else NO_ROW
+    is_complete = len(values) == len(made_of) == len(checked) == len(RECORDED)
+    return (values, made_of, checked) if is_complete else NO_ROW
 
 
 def reason_of(recorded: Recorded, name: str) -> str:
     """Return why a figure has no value."""
     withheld = recorded.get("withheld") if has_headline(recorded) else None
-    found = withheld.get(name) if isinstance(withheld, Mapping) else None
-    return found if isinstance(found, str) else OTHER_VERSION
+    reason = withheld.get(name) if isinstance(withheld, Mapping) else None
+    return reason if isinstance(reason, str) else OTHER_VERSION
 
 
 def tags_of(recorded: Recorded) -> tuple[str, ...]:
-    """Return the tags of what is served, as far as they were recorded."""
+    """Return the recorded tags."""
     tags = recorded.get("tags") if has_headline(recorded) else None
     return tuple(tag for tag in tags if isinstance(tag, str)) if isinstance(tags, list | tuple) else ()
 
 
 def checked_in(recorded: Recorded) -> CheckSummary | None:
-    """Return what was checked of what is served, None where it was not recorded."""
+    """Return the recorded summary of checks, None where there is none."""
     checked = recorded.get("checked") if has_headline(recorded) else None
     try:
         return None if checked is None else CheckSummary.from_document(checked)

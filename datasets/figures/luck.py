@@ -1,4 +1,4 @@
-"""Evidence and a question in, what luck may have made of it out."""
+"""How much of a record may be luck: from evidence and a query to the answer of `/luck`."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ class TrialReturns:
 
 @dataclass(frozen=True, slots=True)
 class LuckQuery:
-    """What a request asks of the evidence, but for its trials.
+    """The parameters of a luck request, but for its trials.
 
     Attributes
     ----------
@@ -156,7 +156,7 @@ class Luck:
     distinct: int | None = None
 
 
-# Equity that vanishes makes returns without bounds: what comes of them is withheld, and no line is logged for it.
+# Equity that vanishes makes returns unbounded: figures of them are withheld, and no line is logged.
 @np.errstate(all="ignore")
 def measure(evidence: Evidence, query: LuckQuery) -> Luck:
     """Measure the window of a run.
@@ -166,7 +166,7 @@ def measure(evidence: Evidence, query: LuckQuery) -> Luck:
     evidence : Evidence
         Of the whole run.
     query : LuckQuery
-        What is asked, and what the key may see.
+        Parameters of the request, and what the key may see.
 
     Returns
     -------
@@ -262,7 +262,7 @@ def _on(days: Dates, ledger: Ledger) -> Floats:
 
 
 def _ratios(moments: SharpeMoments | Unavailable, path: str, withheld: dict[str, str]) -> dict[str, Any]:
-    """Return the Sharpe ratio and what it is worth, in declared order, but for the deflated ratio.
+    """Return the Sharpe ratio and its significance, in declared order, but for the deflated ratio.
 
     Parameters
     ----------

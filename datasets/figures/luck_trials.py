@@ -1,4 +1,4 @@
-"""How many trials a run was picked from, and what its Sharpe ratio is worth after that many."""
+"""How many trials a run was picked from, and its Sharpe ratio deflated for that many."""
 
 from __future__ import annotations
 
@@ -98,8 +98,12 @@ def known_trials(
 
     Parameters
     ----------
-    stated, deviation
-        As the request has them; None for what it leaves out.
+    luck : Luck
+        The figures of the run before they are deflated.
+    stated : int or None
+        Number of trials as the request states it.
+    deviation : float or None
+        Deviation of their Sharpe ratios, per session, as the request states it.
     described : bool
         Whether the key may read the description, and so its search values.
     readable : ReadableRuns or Unavailable
@@ -136,7 +140,14 @@ def known_trials(
 
 
 def with_deflated_sharpe(luck: Luck, trials: Trials) -> dict[str, Any]:
-    """Return the whole payload.
+    """Deflate the Sharpe ratio for a number of trials, and return the payload.
+
+    Parameters
+    ----------
+    luck : Luck
+        The figures of the run before they are deflated.
+    trials : Trials
+        Their number and the spread of their ratios.
 
     Returns
     -------

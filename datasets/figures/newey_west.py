@@ -108,11 +108,11 @@ def newey_west(series: Floats) -> NeweyWest | Unavailable:
     """
     from scipy.special import stdtr  # noqa: PLC0415 - slow to load: programs start without it
 
-    found = hac_mean(series)
-    if isinstance(found, Unavailable):
-        return found
-    p_value = 2.0 * float(stdtr(found.n - 1, -abs(found.t_stat)))
-    return NeweyWest(found.t_stat, p_value, found.lag, found.n, found.mean, found.standard_error)
+    test = hac_mean(series)
+    if isinstance(test, Unavailable):
+        return test
+    p_value = 2.0 * float(stdtr(test.n - 1, -abs(test.t_stat)))
+    return NeweyWest(test.t_stat, p_value, test.lag, test.n, test.mean, test.standard_error)
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,7 +127,19 @@ class HacMean:
 
 
 def hac_mean(series: Floats) -> HacMean | Unavailable:
-    """Do as :func:`newey_west`, but for the p-value."""
+    """Test a mean as :func:`newey_west` does, without the p-value.
+
+    Parameters
+    ----------
+    series : Floats, shape (n_observations,)
+        In order of date; NaN is left out.
+
+    Returns
+    -------
+    HacMean or Unavailable
+        Statistic, lag, observations, mean and its standard error in the unit of the series; withheld with fewer than
+        :data:`MIN_HAC_OBSERVATIONS` observations, and where they do not vary.
+    """
     values = measured(series)
     n = int(values.size)
     if n < MIN_HAC_OBSERVATIONS:
@@ -143,7 +155,7 @@ def hac_mean(series: Floats) -> HacMean | Unavailable:
 
 MAX_CONDITION: Final = 1e8
 """Ratio of the largest to the smallest singular value of the standardised regressors beyond which their coefficients are
-not told apart: half of the digits of a double are then lost."""
+indistinguishable: half of the digits of a double are then lost."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -258,5 +270,5 @@ def regress(outcome: Floats, regressors: Floats, *, what: str = "the others") ->
     total = outcome - outcome.mean()
     r_squared = 1.0 - float(residuals @ residuals) / float(total @ total)
     slopes = tuple(coefficient(place) for place in range(1, k + 1))
-    left = 0.0 if exact else float(np.sqrt(residuals @ residuals / (n - k - 1)))
-    return Regression(coefficient(0), slopes, min(1.0, max(0.0, r_squared)), lags, n, left)
+    error = 0.0 if exact else float(np.sqrt(residuals @ residuals / (n - k - 1)))
+    return Regression(coefficient(0), slopes, min(1.0, max(0.0, r_squared)), lags, n, error)

@@ -100,9 +100,9 @@ def overfitting(returns: Matrix, blocks: int = BLOCKS) -> Overfitting | Unavaila
 def _halves(blocks: int) -> Matrix:
     """Return every choice of half of the blocks: a row each, 1 where a block is chosen."""
     chosen = np.array(list(combinations(range(blocks), blocks // 2)))
-    found = np.zeros((len(chosen), blocks))
-    np.put_along_axis(found, chosen, 1.0, axis=1)
-    return found
+    halves = np.zeros((len(chosen), blocks))
+    np.put_along_axis(halves, chosen, 1.0, axis=1)
+    return halves
 
 
 def _ratios(half: Matrix, sums: Matrix, squares: Matrix, centre: Floats, length: int) -> Matrix | None:
@@ -268,10 +268,10 @@ def _best_clusters(distances: Matrix) -> npt.NDArray[np.intp]:
             total = inside[of_one] * (size[one] - 1) + outside[of_one, other] * size[other]
             inside[of_one] = total / (size[one] + size[other] - 1)
         joined = (labels == kept) | (labels == gone)
-        both = size[kept] + size[gone]
-        outside[:, kept] = (outside[:, kept] * size[kept] + outside[:, gone] * size[gone]) / both
+        merged_size = size[kept] + size[gone]
+        outside[:, kept] = (outside[:, kept] * size[kept] + outside[:, gone] * size[gone]) / merged_size
         outside[:, gone] = np.inf
-        labels[joined], size[kept] = kept, both
+        labels[joined], size[kept] = kept, merged_size
         # The mean of two distances is no less than either: only items whose nearest was one of the two look again.
         again = joined | (nearest == kept) | (nearest == gone)
         nearest[again] = outside[again].argmin(axis=1)

@@ -166,7 +166,7 @@ class BookFigures:
     Attributes
     ----------
     sharpe
-        Mean over sample deviation, annualised with the square root of 252; no risk-free rate is taken off.
+        Mean over sample deviation, annualised with the square root of 252; no risk-free rate is subtracted.
     annualised_return
         Compounded return to the power of 252 over the sessions, less one; a ratio.
     volatility
@@ -294,9 +294,9 @@ def difference(with_it: BookFigures, without: BookFigures) -> dict[str, Figure]:
     dict of str to float or Unavailable
         By name of the figure; withheld when either is, with that one's reason.
     """
-    found: dict[str, Figure] = {}
+    differences: dict[str, Figure] = {}
     for name in FIGURES:
         one, other = getattr(with_it, name), getattr(without, name)
         withheld = next((x for x in (one, other) if isinstance(x, Unavailable)), None)
-        found[name] = withheld if withheld is not None else one - other
-    return found
+        differences[name] = withheld if withheld is not None else one - other
+    return differences

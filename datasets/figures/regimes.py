@@ -144,13 +144,13 @@ def market_at(days: Dates, price: Floats, sessions: Dates) -> Market:
     if price.size > VOLATILITY_SESSIONS + 1:
         windows = np.lib.stride_tricks.sliding_window_view(returns[1:-1], VOLATILITY_SESSIONS)
         before[VOLATILITY_SESSIONS + 1 :] = windows.std(axis=1, ddof=1)
-    found = [np.full(sessions.size, np.nan) for _ in range(2)]
+    aligned = [np.full(sessions.size, np.nan) for _ in range(2)]
     if price.size:
         place = np.minimum(np.searchsorted(days, sessions), days.size - 1)
         there = days[place] == sessions
-        for values, own in zip(found, (returns, before), strict=True):
+        for values, own in zip(aligned, (returns, before), strict=True):
             values[there] = own[place[there]]
-    return Market(*found)
+    return Market(*aligned)
 
 
 def groups(returns: Floats, market: Market | None) -> dict[str, dict[str, Flags]]:
@@ -169,14 +169,14 @@ def groups(returns: Floats, market: Market | None) -> dict[str, dict[str, Flags]
         Group -> regime -> which sessions; a session may be in none. Without a benchmark there are halves alone.
     """
     first = np.arange(returns.size) < returns.size // 2
-    found = {"halves": {"first": first, "second": ~first}}
+    groups_of_sessions = {"halves": {"first": first, "second": ~first}}
     if market is None:
-        return found
+        return groups_of_sessions
     volatility = market.volatility
     known = measured(volatility)
     low, high = np.quantile(known, [1 / 3, 2 / 3]) if known.size else (math.nan, math.nan)
     return {
-        **found,
+        **groups_of_sessions,
         "market": {"down": market.returns < 0, "up": market.returns > 0},
         "volatility": {
             "low": volatility <= low,
@@ -386,19 +386,32 @@ def breaks(
 ) -> tuple[dict[str, Any], dict[str, str]]:
     """Test the daily returns and the weekly coefficients of a window for a break.
 
+    Parameters
+    ----------
+    ledger : Ledger or Unavailable
+        Of the window.
+    weeks : Dates, shape (n_weeks,)
+        Weeks of the whole run, ascending.
+    ic : Floats, shape (n_weeks,), or Unavailable
+        Information coefficient of each week; NaN is left out.
+    window : Window
+        Days of the weeks to test.
+
     Returns
     -------
     tuple of dict and dict
         ``returns`` and ``ic`` of the interface, and the reason of each that is null.
     """
-    found: dict[str, Break | Unavailable] = {
+    breaks_by_series: dict[str, Break | Unavailable] = {
         "returns": ledger if isinstance(ledger, Unavailable) else _of_returns(ledger),
         "ic": ic
         if isinstance(ic, Unavailable)
         else find_break(weeks[window.rows(weeks)], ic[window.rows(weeks)], "weeks with a measured IC"),
     }
-    shown = {name: None if isinstance(x, Unavailable) else asdict(x) for name, x in found.items()}
-    return shown, {f"breaks.{name}": x.text for name, x in found.items() if isinstance(x, Unavailable)}
+    shown = {name: None if isinstance(x, Unavailable) else asdict(x) for name, x in breaks_by_series.items()}
+    return shown, {
+        f"breaks.{name}": x.text for name, x in breaks_by_series.items() if isinstance(x, Unavailable)
+    }
 
 
 def _of_returns(ledger: Ledger) -> Break | Unavailable:

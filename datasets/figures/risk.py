@@ -37,18 +37,18 @@ def risk(date: Dates, starting: Floats, ending: Floats) -> dict[str, Any]:
         :class:`Unavailable`. Every figure of returns is withheld when a session opens with equity not above 0.
     """
     curve = equity_curve(starting, ending)
-    found = solvent_returns(starting, ending)
-    return {**_of_returns(found), **_of_curve(date, curve), "rolling": _rolling(date, found)}
+    returns = solvent_returns(starting, ending)
+    return {**_of_returns(returns), **_of_curve(date, curve), "rolling": _rolling(date, returns)}
 
 
-def _of_returns(found: Floats | Unavailable) -> dict[str, Figure | int]:
+def _of_returns(returns: Floats | Unavailable) -> dict[str, Figure | int]:
     names = (
         *("annualised_return", "volatility", "sharpe", "lo_sharpe", "lo_lags", "sortino", "calmar"),
         *("var_95", "var_99", "cvar_95", "cvar_99", "tail_ratio", "skewness", "kurtosis"),
     )
-    if isinstance(found, Unavailable):
-        return dict.fromkeys(names, found)
-    returns = measured(found)
+    if isinstance(returns, Unavailable):
+        return dict.fromkeys(names, returns)
+    returns = measured(returns)
     book = book_figures(returns)
     moments = sharpe_moments(returns)
     lags = bandwidth(returns.size)
@@ -104,7 +104,7 @@ def lo_sharpe(returns: Floats, lags: int) -> Figure:
     returns : Floats, shape (n_observations,)
         Daily returns without NaN.
     lags : int
-        Autocorrelations that are taken from the sample: later ones are noise that would outweigh the rest.
+        Autocorrelations used from the sample: later ones are noise that would outweigh the rest.
 
     Returns
     -------
@@ -251,8 +251,8 @@ def _of_curve(date: Dates, curve: EquityCurve) -> dict[str, Any]:
     """Measure the falls below the running peak; a session without a positive peak has none."""
     fall = curve.drawdown_pct
     if not measured(fall).size:
-        lacking = too_few(0, 1, "sessions with a positive peak")
-        return {"under_water": lacking, "drawdowns": lacking}
+        reason = too_few(0, 1, "sessions with a positive peak")
+        return {"under_water": reason, "drawdowns": reason}
     return {
         "under_water": float((fall > 0).sum() / measured(fall).size),
         "drawdowns": drawdowns(date, fall),
@@ -276,12 +276,12 @@ def drawdowns(date: Dates, drawdown_pct: Floats) -> list[dict[str, Any]]:
     """
     edges = np.diff((drawdown_pct > 0).astype(np.int8), prepend=0, append=0)
     begins, ends = np.flatnonzero(edges == 1), np.flatnonzero(edges == -1)
-    found: list[dict[str, Any]] = []
+    episodes: list[dict[str, Any]] = []
     for begin, end in zip(begins.tolist(), ends.tolist(), strict=True):
         trough = begin + int(drawdown_pct[begin:end].argmax())
         recovered = end < date.size
         last = day(date, end if recovered else -1)
-        found.append(
+        episodes.append(
             {
                 "start": day(date, begin).isoformat(),
                 "trough": day(date, trough).isoformat(),
@@ -292,15 +292,15 @@ def drawdowns(date: Dates, drawdown_pct: Floats) -> list[dict[str, Any]]:
                 "days": (last - day(date, begin)).days,
             }
         )
-    return sorted(found, key=lambda entry: -entry["depth_pct"])[:DEEPEST]
+    return sorted(episodes, key=lambda entry: -entry["depth_pct"])[:DEEPEST]
 
 
-def _rolling(date: Dates, found: Floats | Unavailable) -> list[dict[str, Any]] | Unavailable:
+def _rolling(date: Dates, returns: Floats | Unavailable) -> list[dict[str, Any]] | Unavailable:
     """Measure the sessions up to the end of each month, those without a return left out."""
-    if isinstance(found, Unavailable):
-        return found
-    known = ~np.isnan(found)
-    returns, date = found[known], date[known]
+    if isinstance(returns, Unavailable):
+        return returns
+    known = ~np.isnan(returns)
+    returns, date = returns[known], date[known]
     if returns.size < ROLLING:
         return too_few(int(returns.size), ROLLING, _RETURNS)
     month = date.astype("datetime64[M]")

@@ -190,7 +190,7 @@ class SealedMetrics:
 
 @dataclass(frozen=True, slots=True)
 class RunFigures:
-    """Everything that is asked of one run, whatever the request.
+    """All inputs of one run's figures, whatever the request.
 
     Attributes
     ----------
@@ -269,7 +269,7 @@ NO_RAW_SIGNAL: Final = Unavailable(MISSING_KIND, "the run recorded no signal bef
 class Sources:
     """Each part of a run inside a window, or the reason why it cannot be read.
 
-    A part is cut when it is first asked for: of a month whose statistics are all sealed, nothing is.
+    A part is sliced on first use: for a month whose statistics are all sealed, none is.
 
     Parameters
     ----------

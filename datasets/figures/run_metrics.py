@@ -36,7 +36,7 @@ _DOC_PATH: Final = ENDPOINTS["performance.metrics.doc"].path
 
 @dataclass(frozen=True, slots=True)
 class MetricsQuery:
-    """What a request asks of a run.
+    """The parameters of a metrics request.
 
     Attributes
     ----------
@@ -51,7 +51,7 @@ class MetricsQuery:
     raw
         Whether the key has raw-book access: without it no column or record is named that only such a key may see.
     alphas
-        Other alphas that the key may be told of, among those that notices about the run name.
+        Other alphas that the key may see, among those that notices about the run name.
     """
 
     may_call: frozenset[str]
@@ -80,7 +80,7 @@ def assemble(run: RunFigures, query: MetricsQuery) -> Answer:
     run : RunFigures
         What the run holds.
     query : MetricsQuery
-        What is asked, and what the key may see.
+        Parameters of the request, and what the key may see.
 
     Returns
     -------
@@ -89,11 +89,11 @@ def assemble(run: RunFigures, query: MetricsQuery) -> Answer:
         is null, with a warning, and leaves the others as they are.
     """
     warnings = Warnings()
-    whole = Sources(run, query.may_call)
-    rows = whole.within(query.window)
+    sources = Sources(run, query.may_call)
+    rows = sources.within(query.window)
     lost = run.sealed if isinstance(run.sealed, Unavailable) else None
     records = run.sealed.of("overall") if isinstance(run.sealed, SealedMetrics) else {}
-    span = Span(records, whole, whole, run.equity_basis, lost, raw=query.raw)
+    span = Span(records, sources, sources, run.equity_basis, lost, raw=query.raw)
     named = run.score_field if query.raw or not run.score_field.startswith(RAW_PREFIX) else None
     if run.sealed is None:
         warnings.add(
@@ -115,13 +115,13 @@ def assemble(run: RunFigures, query: MetricsQuery) -> Answer:
             "from": None if query.window.first is None else query.window.first.isoformat(),
             "to": None if query.window.last is None else query.window.last.isoformat(),
         },
-        "sessions_per_year": _sessions_per_year(whole),
+        "sessions_per_year": _sessions_per_year(sources),
         "core": {**core, "tenure": _or_null("core.tenure", warnings, tenure, rows)},
         "rank_ic": _or_null("rank_ic", warnings, rank_ic, span, warnings),
         "signal_processing": _or_null("signal_processing", warnings, signal_processing, run, raw=query.raw),
         "periods": None
         if query.granularity == "overall"
-        else _or_null("periods", warnings, periods, run, whole, query.window, query.granularity, warnings),
+        else _or_null("periods", warnings, periods, run, sources, query.window, query.granularity, warnings),
         "within_window": None if query.window.whole else _within_window(run, rows, query, warnings),
         "ic_deciles": _null_if_unavailable("ic_deciles", warnings, deciles),
         "nwt": {
@@ -141,9 +141,11 @@ def assemble(run: RunFigures, query: MetricsQuery) -> Answer:
     return Answer(data, warnings.entries)
 
 
-def _sessions_per_year(whole: Sources) -> float | None:
-    found = whole.ledger if isinstance(whole.ledger, Unavailable) else sessions_per_year(whole.ledger.date)
-    return None if isinstance(found, Unavailable) else found
+def _sessions_per_year(sources: Sources) -> float | None:
+    frequency = (
+        sources.ledger if isinstance(sources.ledger, Unavailable) else sessions_per_year(sources.ledger.date)
+    )
+    return None if isinstance(frequency, Unavailable) else frequency
 
 
 def _within_window(run: RunFigures, rows: Sources, query: MetricsQuery, warnings: Warnings) -> dict[str, Any]:
@@ -218,8 +220,8 @@ def _listed(names: Iterable[str]) -> str:
 def _warn_of_lifetime(data: Mapping[str, Any], warnings: Warnings) -> None:
     """Name the blocks whose figures the window does not narrow."""
     for block in ("core", "rank_ic", "nwt.ic"):
-        found = data["nwt"]["ic"] if block == "nwt.ic" else data[block]
-        if found is not None:
+        content = data["nwt"]["ic"] if block == "nwt.ic" else data[block]
+        if content is not None:
             warnings.add(
                 block,
                 "window_lifetime_only",

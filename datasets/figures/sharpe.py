@@ -224,7 +224,7 @@ def _no_dispersion() -> Unavailable:
 
 
 OUTLIER: Final = 3.0
-"""Deviations from the centre beyond which a ratio is taken for one at that distance."""
+"""Deviations from the centre at which a ratio is clipped."""
 _NORMAL_MAD: Final = 1.482602218505602
 """Deviation of a normal distribution over its median absolute deviation."""
 

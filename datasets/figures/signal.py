@@ -141,10 +141,10 @@ def half_life(ic_by_delay: Mapping[int, Floats]) -> Figure:
         mean = mean_or_null(ic_by_delay[delay])
         if mean is None:
             return too_few(0, 1, f"weekly ICs of a delay of {delay} weeks")
-        left = mean / test.mean
-        if left <= 0.5:
-            return delay - 1 + (before - 0.5) / (before - left)
-        before = left
+        share_left = mean / test.mean
+        if share_left <= 0.5:
+            return delay - 1 + (before - 0.5) / (before - share_left)
+        before = share_left
     return Unavailable(
         "insufficient_data", f"more than half of the IC is left after {len(ic_by_delay) - 1} weeks"
     )
@@ -190,22 +190,22 @@ def decile_figures(deciles: Matrix) -> dict[str, Any]:
     dict
         As the blocks ``delivered`` and ``unsmoothed`` of :data:`schemas.metrics.families.signal.SIGNAL`.
     """
-    known = deciles[~np.isnan(deciles).any(axis=1)]
-    weeks = int(known.shape[0])
-    lacking = too_few(0, 1, "weeks with a return in each decile")
-    spread = known[:, -1] - known[:, 0]
+    complete = deciles[~np.isnan(deciles).any(axis=1)]
+    weeks = int(complete.shape[0])
+    reason = too_few(0, 1, "weeks with a return in each decile")
+    spread = complete[:, -1] - complete[:, 0]
     test = hac_mean(spread)
     return {
         "deciles": [
             {"bucket": bucket_name(rank), "mean_forward_return": float(mean)}
-            for rank, mean in zip(range(1, BUCKETS + 1), known.mean(axis=0), strict=True)
+            for rank, mean in zip(range(1, BUCKETS + 1), complete.mean(axis=0), strict=True)
         ]
         if weeks
-        else lacking,
+        else reason,
         "weeks": weeks,
-        "spread": float(spread.mean()) if weeks else lacking,
+        "spread": float(spread.mean()) if weeks else reason,
         "spread_t_stat": test if isinstance(test, Unavailable) else test.t_stat,
-        "monotonicity": {**monotonicity(known), "seed": SEED},
+        "monotonicity": {**monotonicity(complete), "seed": SEED},
     }
 
 

@@ -36,27 +36,27 @@ def rank_correlations(scores: Floats, *, first_only: bool = False) -> Floats:
     """
     count = scores.shape[0]
     known = ~np.isnan(scores)
-    found = np.full((1 if first_only else count, count), np.nan)
+    correlations = np.full((1 if first_only else count, count), np.nan)
     if (known == known[0]).all():
         ranks = _ranks(scores[:, known[0]])
         norms = np.sqrt(np.vecdot(ranks, ranks))
-        rows = ranks[: found.shape[0]]
-        scale = norms[: found.shape[0], np.newaxis] * norms
-        np.divide(rows @ ranks.T, scale, out=found, where=scale > 0)
-        clipped: Floats = np.clip(found, -1.0, 1.0)
+        rows = ranks[: correlations.shape[0]]
+        scale = norms[: correlations.shape[0], np.newaxis] * norms
+        np.divide(rows @ ranks.T, scale, out=correlations, where=scale > 0)
+        clipped: Floats = np.clip(correlations, -1.0, 1.0)
         return clipped
     codes = _codes(scores)
-    for row in range(found.shape[0]):
+    for row in range(correlations.shape[0]):
         others = slice(row, count)
         both = known[others] & known[row]
         group, name = np.nonzero(both)
         # A group's codes lie above those of the groups before it.
         base = group * scores.shape[1]
         own, other = base + codes[row, name], base + codes[others][both]
-        found[row, others] = spearman_by_group(own, other, group, count - row)[0]
+        correlations[row, others] = spearman_by_group(own, other, group, count - row)[0]
         if not first_only:
-            found[others, row] = found[row, others]
-    return found
+            correlations[others, row] = correlations[row, others]
+    return correlations
 
 
 def _ranks(scores: Floats) -> Floats:
@@ -106,11 +106,11 @@ def overlaps(weights: Floats, *, first_only: bool = False) -> Floats:
     shares = np.zeros_like(weights)
     np.divide(weights, gross[:, np.newaxis], out=shares, where=holds[:, np.newaxis])
     rows = 1 if first_only else weights.shape[0]
-    found = np.full((rows, weights.shape[0]), np.nan)
+    overlap = np.full((rows, weights.shape[0]), np.nan)
     for row in range(rows):
         distance = np.abs(shares[row:] - shares[row]).sum(axis=1)
-        found[row, row:] = np.where(holds[row:] & holds[row], 1.0 - distance / 2.0, np.nan)
+        overlap[row, row:] = np.where(holds[row:] & holds[row], 1.0 - distance / 2.0, np.nan)
         if not first_only:
-            found[row:, row] = found[row, row:]
-    clipped: Floats = np.clip(found, 0.0, 1.0)
+            overlap[row:, row] = overlap[row, row:]
+    clipped: Floats = np.clip(overlap, 0.0, 1.0)
     return clipped

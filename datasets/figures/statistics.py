@@ -109,7 +109,7 @@ def without_returns(n_return_obs: Floats) -> Unavailable | None:
 
 
 def annual_risk_free_rate(ledger: Ledger) -> float | None:
-    """Return the mean risk-free return of a session, scaled to a year; None without a session that has one."""
+    """Return the mean risk-free return of a session x 252, a ratio per year; NaN is left out, None without any."""
     mean = mean_or_null(ledger.risk_free)
     return None if mean is None else mean * SESSIONS_PER_YEAR
 
@@ -174,8 +174,8 @@ class Span:
 
 def sealed_value(statistic: Statistic, records: Records) -> tuple[SealedName, SealedRecord] | None:
     """Find the record a statistic is served from: the one it is stated by, unless the tables give another value."""
-    found = stated_value(statistic, records)
-    return found if found is not None and checked(*found) in _SERVED_AS_SEALED else None
+    stated = stated_value(statistic, records)
+    return stated if stated is not None and checked(*stated) in _SERVED_AS_SEALED else None
 
 
 def any_sealed(statistics: Iterable[Statistic], records: Records) -> bool:
@@ -241,7 +241,7 @@ def entry(statistic: Statistic, span: Span, warnings: Warnings, block: str) -> E
         else:
             value, source, kind = derived, statistic.source.kind, DERIVED
     status = Status.NOT_MEASURABLE if value is None else Status.AVAILABLE
-    made: Entry = {
+    written: Entry = {
         "value": value,
         "unit": unit,
         "status": status.value,
@@ -250,19 +250,19 @@ def entry(statistic: Statistic, span: Span, warnings: Warnings, block: str) -> E
         "source_kind": kind,
     }
     if statistic.signal is not None:
-        made["signal"] = statistic.signal.value
-    made["annualisation"] = scaling.value
+        written["signal"] = statistic.signal.value
+    written["annualisation"] = scaling.value
     if statistic.name == RATE_OF:
-        made["risk_free_rate"], made["risk_free_rate_source"] = _risk_free(
+        written["risk_free_rate"], written["risk_free_rate_source"] = _risk_free(
             span, sealed=rests_on in _SERVED_AS_SEALED
         )
     if stated is not None and rests_on not in _SERVED_AS_SEALED:
-        made["sealed_value"], made["sealed_unit"] = stated[1].value, stated[1].unit
-        made["sealed_convention"] = stated[1].convention
+        written["sealed_value"], written["sealed_unit"] = stated[1].value, stated[1].unit
+        written["sealed_convention"] = stated[1].convention
     if reason is not None:
-        known = "" if span.unreadable or span.computed else f"{_not_sealed(statistic, span.records)}; "
-        made["withheld_reason"] = known + reason.text
-    return made
+        prefix = "" if span.unreadable or span.computed else f"{_not_sealed(statistic, span.records)}; "
+        written["withheld_reason"] = prefix + reason.text
+    return written
 
 
 def _derived(statistic: Statistic, sources: Sources, warnings: Warnings, block: str) -> float | Unavailable:
@@ -336,10 +336,10 @@ def _risk_free(span: Span, *, sealed: bool) -> tuple[float | None, str | None]:
     rate is that of the same sessions.
     """
     record = span.records.get(RISK_FREE_RATE)
-    whole = sealed or not span.narrowed
-    if whole and record is not None and record.value is not None and _is_rate(record):
+    of_whole_run = sealed or not span.narrowed
+    if of_whole_run and record is not None and record.value is not None and _is_rate(record):
         return record.value, RISK_FREE_RATE
-    ledger = (span.whole if whole else span.rows).ledger
+    ledger = (span.whole if of_whole_run else span.rows).ledger
     if isinstance(ledger, Unavailable):
         return None, None
     rate = guarded(RISK_FREE_RATE, annual_risk_free_rate, ledger)

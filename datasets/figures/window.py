@@ -60,7 +60,7 @@ WHOLE_RUN: Final = Window()
 
 
 MIN_CALENDAR_DAYS: Final = 90
-"""Days from the first session to the last below which their number in a year is not told: a week of five has 5 in 4 days."""
+"""Days from the first session to the last below which sessions per year are not given: a week of five has 5 in 4 days."""
 
 
 @dataclass(frozen=True, slots=True)

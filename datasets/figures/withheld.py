@@ -30,21 +30,21 @@ def settle(figures: Mapping[str, Any]) -> dict[str, Any]:
     withheld: dict[str, str] = {}
 
     def settled(values: Mapping[str, Any], path: str) -> dict[str, Any]:
-        found: dict[str, Any] = {}
+        members: dict[str, Any] = {}
         for name, value in values.items():
             if isinstance(value, float) and not math.isfinite(value):
                 value = Unavailable(*UNBOUNDED)  # noqa: PLW2901 - it is withheld as any other
             if isinstance(value, Unavailable):
                 withheld[f"{path}{name}"] = value.text
-                found[name] = None
+                members[name] = None
             else:
-                found[name] = settled(value, f"{path}{name}.") if isinstance(value, Mapping) else value
-        return found
+                members[name] = settled(value, f"{path}{name}.") if isinstance(value, Mapping) else value
+        return members
 
     return {**settled(figures, ""), "withheld": withheld}
 
 
-def nothing(payload: Field, reason: Unavailable, **known: Any) -> dict[str, Any]:
+def withheld_payload(payload: Field, reason: Unavailable, **known: Any) -> dict[str, Any]:
     """Return the object of a family of which no figure can be given.
 
     Parameters

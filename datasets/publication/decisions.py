@@ -22,7 +22,7 @@ from datasets.publication.pointers import (
     next_pointer,
     refuse_removed,
     refuse_withdrawn,
-    require_whole,
+    require_complete,
     served,
 )
 from datasets.storage import Storage
@@ -51,7 +51,7 @@ class Author:
     reason: str = ""
 
     def decision(self, act: str, snapshot: str) -> Decision:
-        """Return what is remembered of a decision taken now."""
+        """Return the record of a decision made now."""
         return Decision(act, moment(), self.by, self.reason, snapshot)
 
 
@@ -107,8 +107,8 @@ def roll_back(storage: Storage, pointer: Pointer, manifest: bytes, by: Author) -
         if (current.snapshot, current.manifest_sha256) == (final.snapshot, final.manifest_sha256):
             return None
         refuse_removed(current, final)
-        require_whole(storage, files, len(manifest))
-        # Taken before the move, so that whoever reads both finds which was whose.
+        require_complete(storage, files, len(manifest))
+        # Dated before the move, so that readers can match decision and move.
         decision = by.decision("rollback", current.snapshot)
         return _left(current, next_pointer(current, final), decision)
 
@@ -117,7 +117,7 @@ def roll_back(storage: Storage, pointer: Pointer, manifest: bytes, by: Author) -
 
 
 def _left(current: Pointer, following: Pointer, decision: Decision) -> Pointer:
-    """Remember in the pointer that follows what was rolled back from."""
+    """Record in the next pointer the snapshot that was rolled back from."""
     return replace(
         following,
         rolled_back={**following.rolled_back, current.snapshot: judge(current, following)},
@@ -170,7 +170,7 @@ def withdraw(storage: Storage, alpha_id: str, by: Author) -> Published:
 def restore(
     storage: Storage, alpha_id: str, by: Author, pointer: Pointer | None, manifest: bytes | None
 ) -> Published:
-    """Take a withdrawal back: serve what was served then, or leave it to the next build.
+    """Restore a withdrawn alpha: serve the snapshot that was served then, or leave it to the next build.
 
     Parameters
     ----------
@@ -202,7 +202,7 @@ def restore(
             if pointer.snapshot != current.withdrawn:
                 raise PublicationContended(f"{alpha_id} was withdrawn anew at this moment; try again")
             refuse_removed(current, following)
-            require_whole(storage, Manifest.decode(manifest, "the manifest"), len(manifest))
+            require_complete(storage, Manifest.decode(manifest, "the manifest"), len(manifest))
         decisions = current.decided(by.decision("restore", current.withdrawn))
         return replace(next_pointer(current, following), withdrawn=None, decisions=decisions)
 

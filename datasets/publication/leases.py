@@ -1,4 +1,4 @@
-"""What tells gc that a reader may still need a snapshot that is no longer served.
+"""Leases: they keep gc from snapshots that a reader may still need after they were replaced.
 
 ::
 

@@ -70,11 +70,11 @@ def with_history(
         When the store does not answer.
     """
     path = sealed_weeks_path(manifest.alpha_id)
-    digests = {week: said.digests._asdict() for week, said in weeks.items()}
+    digests = {week: statement.digests._asdict() for week, statement in weeks.items()}
     manifest = replace(manifest, weekly_digests=digests)
     for _ in range(_MAX_ATTEMPTS):
-        seen = storage.read_version(path, _MAX_BYTES)
-        seals = [] if seen.data is None else decode_seals(seen.data, path)
+        version = storage.read_version(path, _MAX_BYTES)
+        seals = [] if version.data is None else decode_seals(version.data, path)
         places = {entry.seal_digest: place for place, entry in enumerate(seals)}
         place = places.get(manifest.seal_digest, len(seals))
         history = history_of(seals[:place], weeks)
@@ -84,7 +84,7 @@ def with_history(
         if place < len(seals):
             return built
         entry = SealEntry(manifest.seal_digest, manifest.sealed_at, built.snapshot, weeks)
-        if storage.put_if(path, encode_seals([*seals, entry]), seen.tag):
+        if storage.put_if(path, encode_seals([*seals, entry]), version.tag):
             return built
     raise PublicationContended(
         f"{manifest.alpha_id}: other seals of it were built {_MAX_ATTEMPTS} times meanwhile; try again"

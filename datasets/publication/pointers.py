@@ -77,7 +77,7 @@ def publish_pointer(storage: Storage, pointer: Pointer, manifest: bytes, *, forc
 
     def decide(current: Pointer | None) -> Pointer | None:
         if current is None:
-            require_whole(storage, files, len(manifest))
+            require_complete(storage, files, len(manifest))
             now = moment()
             return replace(final, published_at=now, first_published_at=now)
         if (current.snapshot, current.manifest_sha256) == (final.snapshot, final.manifest_sha256):
@@ -87,7 +87,7 @@ def publish_pointer(storage: Storage, pointer: Pointer, manifest: bytes, *, forc
         sealed_at = datetime.fromisoformat(final.sealed_at)
         refuse(current, final.seal_digest, final.schema_version, sealed_at, force=force)
         refuse_removed(current, final)
-        require_whole(storage, files, len(manifest))
+        require_complete(storage, files, len(manifest))
         return next_pointer(current, final)
 
     changed = compare_and_swap(storage, pointer.alpha_id, decide, replace_other_format=force)
@@ -101,13 +101,13 @@ def compare_and_swap(
     *,
     replace_other_format: bool = False,
 ) -> Pointer | None:
-    """Replace a pointer by what a function makes of it, while nobody else does.
+    """Replace a pointer by the result of a function, by compare-and-swap.
 
     Parameters
     ----------
     decide
         Called with the pointer in force, None when there is none; returns the new one, or None to leave it. It is
-        called again when somebody else was quicker, so it looks at everything anew.
+        called again when another writer was quicker, with the pointer that one wrote.
     replace_other_format
         Take a pointer of another format for none, instead of refusing it.
 
@@ -126,16 +126,16 @@ def compare_and_swap(
     path = pointer_path(alpha_id)
     written: bytes | None = None
     for _ in range(_MAX_ATTEMPTS):
-        seen = storage.read_version(path)
-        current = _decoded(seen, path, replace_other_format=replace_other_format)
-        if current is not None and seen.data == written:
+        version = storage.read_version(path)
+        current = _decoded(version, path, replace_other_format=replace_other_format)
+        if current is not None and version.data == written:
             # A write whose answer was lost is repeated by the client, and the repetition finds its own work.
             break
-        wanted = decide(current)
-        if wanted is None:
+        proposed = decide(current)
+        if proposed is None:
             return None
-        current, written = wanted, wanted.encode()
-        if storage.put_if(path, written, seen.tag):
+        current, written = proposed, proposed.encode()
+        if storage.put_if(path, written, version.tag):
             break
     else:
         raise PublicationContended(
@@ -149,17 +149,19 @@ def next_pointer(current: Pointer, following: Pointer) -> Pointer:
     """Return the pointer that follows another one, remembering what was served when, and what operators decided."""
     # A clock that was set back, or is coarser than two builds are apart, must not hide which snapshot came later.
     now = moment(after=datetime.fromisoformat(current.published_at))
-    known = {
+    earlier = {
         **current.earlier,
         current.snapshot: Earlier(current.first_published_at, now, current.manifest_sha256),
     }
-    before = known.pop(following.snapshot, None)
-    latest = sorted(known, key=lambda one: (datetime.fromisoformat(known[one].replaced_at), one))
+    before = earlier.pop(following.snapshot, None)
+    latest = sorted(
+        earlier, key=lambda snapshot: (datetime.fromisoformat(earlier[snapshot].replaced_at), snapshot)
+    )
     return replace(
         following,
         published_at=now,
         first_published_at=before.published_at if before else now,
-        earlier={snapshot: known[snapshot] for snapshot in sorted(latest[-MAX_EARLIER_SNAPSHOTS:])},
+        earlier={snapshot: earlier[snapshot] for snapshot in sorted(latest[-MAX_EARLIER_SNAPSHOTS:])},
         # Serving what an operator rolled back from says the opposite.
         rolled_back={
             snapshot: judged
@@ -173,12 +175,12 @@ def next_pointer(current: Pointer, following: Pointer) -> Pointer:
     )
 
 
-def judge(left: Pointer, wanted: Pointer) -> RolledBack:
-    """Return what a rollback from one snapshot to another judges: the seal, one build of it, or its files alone. Pure."""
-    if left.seal_digest != wanted.seal_digest:
-        return RolledBack(left.seal_digest, None)
-    if left.schema_version != wanted.schema_version:
-        return RolledBack(left.seal_digest, left.schema_version)
+def judge(current: Pointer, proposed: Pointer) -> RolledBack:
+    """Return the scope of a rollback from one snapshot to another: the seal, one build of it, or its files alone. Pure."""
+    if current.seal_digest != proposed.seal_digest:
+        return RolledBack(current.seal_digest, None)
+    if current.schema_version != proposed.schema_version:
+        return RolledBack(current.seal_digest, current.schema_version)
     # The snapshot that is served has the same figures: judging them would judge it as well.
     return RolledBack(None, None)
 
@@ -190,7 +192,7 @@ def is_current(pointer: Pointer, seal_digest: str) -> bool:
 
 
 def refuse(current: Pointer, seal_digest: str, declared: str, sealed_at: datetime, *, force: bool) -> None:
-    """Refuse to serve what is older than what is served, what was rolled back from, and anything withdrawn.
+    """Refuse a seal older than the one served, one that was rolled back from, and any of a withdrawn alpha.
 
     Parameters
     ----------
@@ -239,7 +241,7 @@ def refuse_withdrawn(current: Pointer) -> None:
         )
 
 
-def refuse_removed(current: Pointer, wanted: Pointer) -> None:
+def refuse_removed(current: Pointer, proposed: Pointer) -> None:
     """Refuse to serve a snapshot that gc is removing.
 
     Raises
@@ -247,15 +249,15 @@ def refuse_removed(current: Pointer, wanted: Pointer) -> None:
     PublicationContended
         When it is named in the pointer as being removed.
     """
-    if wanted.snapshot in current.removing:
+    if proposed.snapshot in current.removing:
         raise PublicationContended(
-            f"{wanted.alpha_id}: gc is removing the files of snapshot {wanted.snapshot}; try again when it is done, "
+            f"{proposed.alpha_id}: gc is removing the files of snapshot {proposed.snapshot}; try again when it is done, "
             f"or run `alpha-results gc` to finish one that was interrupted"
         )
 
 
-def require_whole(storage: Storage, manifest: Manifest, manifest_bytes: int) -> None:
-    """Look once more whether every file is there: gc may have removed an earlier build's while this one built on them.
+def require_complete(storage: Storage, manifest: Manifest, manifest_bytes: int) -> None:
+    """Check again that every file is there: gc may have removed an earlier build's while this one built on them.
 
     Raises
     ------
@@ -263,19 +265,19 @@ def require_whole(storage: Storage, manifest: Manifest, manifest_bytes: int) -> 
         When one is missing or cut short.
     """
     folder = snapshot_path(manifest.alpha_id, manifest.snapshot)
-    found = storage.files_below(folder)
+    stored = storage.files_below(folder)
     for path, size in ((MANIFEST, manifest_bytes), *((entry.path, entry.bytes) for entry in manifest.files)):
-        if path not in found or found[path].size != size:
+        if path not in stored or stored[path].size != size:
             raise SnapshotCorrupt(
                 f"{folder}/{path} is missing or cut short, so the snapshot is not served; build the seal again"
             )
 
 
-def _decoded(seen: Version, path: str, *, replace_other_format: bool) -> Pointer | None:
-    if seen.data is None:
+def _decoded(version: Version, path: str, *, replace_other_format: bool) -> Pointer | None:
+    if version.data is None:
         return None
     try:
-        return Pointer.decode(seen.data, path)
+        return Pointer.decode(version.data, path)
     except OtherFormat:
         if replace_other_format:
             return None

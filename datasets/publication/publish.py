@@ -10,14 +10,13 @@ the staging folder is swept by the next build.
 
 from __future__ import annotations
 
-import fcntl
+import contextlib
 import hashlib
-import os
 import shutil
 import uuid
 from dataclasses import replace
 from pathlib import Path
-from typing import Self
+from typing import Final, Self
 
 from datasets.disk import locked, writing
 from datasets.headline import make_headline
@@ -30,6 +29,9 @@ from schemas.errors import SnapshotCorrupt
 
 __all__ = ["Publication", "Published", "file_digest", "sweep_dead_builds"]
 
+_LOCK: Final = ".lock"
+"""File in a build's folder whose lock its process holds."""
+
 
 class Publication:
     """A private folder to write a snapshot in, and the step that makes it the served one.
@@ -41,7 +43,7 @@ class Publication:
     storage
         The datasets root.
     alpha_id
-        Of what it is.
+        Alpha of the snapshot.
     earlier
         Manifest of a snapshot of the same alpha: files that come out the same are linked to its own, or copied by the
         store, and not written again. None where there is none, or it is in doubt.
@@ -56,6 +58,7 @@ class Publication:
         self._storage = storage
         self._alpha_id = alpha_id
         self._earlier = "" if earlier is None else snapshot_path(alpha_id, earlier.snapshot)
+        self._lock = contextlib.ExitStack()
         self._same = {} if earlier is None else {entry.path: entry for entry in earlier.files}
 
     def __enter__(self) -> Self:
@@ -68,11 +71,10 @@ class Publication:
                 _sweep(parent, prefix)
                 try:
                     self._work.mkdir(mode=mode)
-                    self._lock = os.open(self._work / ".lock", os.O_CREAT | os.O_RDWR)
+                    self._lock.enter_context(locked(self._work / _LOCK))
                 except OSError:
                     shutil.rmtree(self._work, ignore_errors=True)
                     raise
-                fcntl.flock(self._lock, fcntl.LOCK_EX)
             self.folder = self._work / "snapshot"
             try:
                 self.folder.mkdir()
@@ -84,7 +86,7 @@ class Publication:
     def __exit__(self, *_: object) -> None:
         """Remove whatever was not published."""
         shutil.rmtree(self._work, ignore_errors=True)
-        os.close(self._lock)
+        self._lock.close()
 
     def linked(self, relative: str, sha256: str) -> bool:
         """Put the earlier snapshot's file into the folder instead of writing it, when it has these very bytes.
@@ -160,8 +162,8 @@ class Publication:
 
     def _copied(self, entry: FileEntry, target: str) -> bool:
         """Have a store copy the earlier snapshot's file when it has the same bytes."""
-        same = self._same.get(entry.path)
-        if same is None or (same.sha256, same.bytes) != (entry.sha256, entry.bytes):
+        earlier = self._same.get(entry.path)
+        if earlier is None or (earlier.sha256, earlier.bytes) != (entry.sha256, entry.bytes):
             return False
         return self._storage.copy(f"{self._earlier}/{entry.path}", target)
 
@@ -182,7 +184,7 @@ def file_digest(path: Path) -> str:
 
 
 def sweep_dead_builds(storage: Storage) -> None:
-    """Remove what killed builds of this machine left in the folder they wrote in.
+    """Remove the leftovers of killed builds from the folder that builds of this machine write in.
 
     Raises
     ------
@@ -195,23 +197,15 @@ def sweep_dead_builds(storage: Storage) -> None:
 
 
 def _sweep(parent: Path, prefix: str) -> None:
-    """Remove what killed builds left: a folder whose lock nobody holds, or that has none any more.
+    """Remove the folders of killed builds: those whose lock nobody holds, or that have none any more.
 
     The caller holds the lock of `parent`, so that no build is met between making its folder and locking it. A folder
     without a lock is one whose removal has begun, by an owner that is still at it or was killed meanwhile.
     """
     for folder in parent.glob(f"{prefix}-*"):
-        try:
-            descriptor = os.open(folder / ".lock", os.O_RDWR)
-        except FileNotFoundError:
+        # A held lock is a live build's, and a folder that may not be opened another user's.
+        refusals = (BlockingIOError, FileNotFoundError, PermissionError)
+        with contextlib.suppress(*refusals), contextlib.ExitStack() as lock:
+            if (folder / _LOCK).exists():
+                lock.enter_context(locked(folder / _LOCK, wait=False))
             shutil.rmtree(folder, ignore_errors=True)
-            continue
-        except PermissionError:
-            continue  # another user's
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            shutil.rmtree(folder, ignore_errors=True)
-        except BlockingIOError:
-            continue
-        finally:
-            os.close(descriptor)

@@ -1,4 +1,4 @@
-"""Which snapshots of an alpha may go, and how they go without any reader noticing."""
+"""Retention: which snapshots of an alpha gc removes, without any reader noticing."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from datasets.publication.pointers import compare_and_swap, served
 from datasets.storage import Storage, StoredFile
 
 UNSERVED_GRACE: Final = timedelta(hours=1)
-"""Least age of what was never served: a build puts its files in place shortly before it moves the pointer."""
+"""Least age of a snapshot that was never served: a build puts its files in place shortly before it moves the pointer."""
 GRACE: Final = "within the grace period"
 LEASE: Final = "a reader's lease"
 NO_POINTER: Final = "never served"
-"""Why a snapshot stays, where something else than its place among the others decides."""
+"""Why a snapshot is kept, where its rank among the others does not decide."""
 _FOLDER: Final = "snapshot="
 
 
@@ -59,7 +59,7 @@ class StoredSnapshot:
 
 @dataclass(frozen=True, slots=True)
 class GcDecision:
-    """What becomes of one snapshot.
+    """Whether one snapshot is kept.
 
     Attributes
     ----------
@@ -81,14 +81,14 @@ def list_snapshots(storage: Storage, alpha_id: str) -> tuple[StoredSnapshot, ...
     StorageUnavailable
         When the store does not answer.
     """
-    found: dict[str, list[StoredFile]] = {}
+    files: dict[str, list[StoredFile]] = {}
     for path, entry in storage.files_below(alpha_path(alpha_id)).items():
         folder, separator, _ = path.partition("/")
         if separator and folder.startswith(_FOLDER):
-            found.setdefault(folder.removeprefix(_FOLDER), []).append(entry)
+            files.setdefault(folder.removeprefix(_FOLDER), []).append(entry)
     return tuple(
         StoredSnapshot(snapshot, max(e.modified for e in entries), sum(e.size for e in entries), len(entries))
-        for snapshot, entries in sorted(found.items())
+        for snapshot, entries in sorted(files.items())
     )
 
 
@@ -100,7 +100,7 @@ def decide(
     needed_since: datetime | None,
     now: datetime,
 ) -> tuple[GcDecision, ...]:
-    """Say what becomes of every snapshot of an alpha. Pure.
+    """Decide which snapshots of an alpha are kept. Pure.
 
     Parameters
     ----------
@@ -119,14 +119,14 @@ def decide(
         In the order of `stored`. Removals that were begun are always finished.
     """
     replaced = {name: datetime.fromisoformat(one.replaced_at) for name, one in pointer.earlier.items()}
-    left = {h.snapshot: replaced.get(h.snapshot, h.written) for h in stored}
+    unserved_since = {h.snapshot: replaced.get(h.snapshot, h.written) for h in stored}
     others = sorted(
         (h.snapshot for h in stored if h.snapshot not in (pointer.snapshot, *pointer.removing)),
-        key=lambda snapshot: (snapshot in replaced, left[snapshot], snapshot),
+        key=lambda snapshot: (snapshot in replaced, unserved_since[snapshot], snapshot),
         reverse=True,
     )
-    # Of a withdrawn alpha nothing is kept for its own sake: it goes once nobody can be reading it.
-    # What stands for a withdrawn alpha holds nothing to go back to, so it takes the place of none that does.
+    # A withdrawn alpha keeps no snapshot for its own sake: they go once nobody can be reading them.
+    # Empty snapshots, which mark a withdrawal, do not count among those kept: there is nothing to go back to.
     empty = empty_snapshots(pointer.alpha_id)
     figures = [snapshot for snapshot in others if snapshot not in empty]
     numbered = set() if pointer.is_withdrawn else set(figures[: max(0, policy.keep - 1)])
@@ -139,9 +139,9 @@ def decide(
         if one.snapshot in numbered:
             return f"one of the {policy.keep} kept"
         grace = policy.grace if one.snapshot in replaced else max(policy.grace, UNSERVED_GRACE)
-        if now - max(left[one.snapshot], one.written) < grace:
+        if now - max(unserved_since[one.snapshot], one.written) < grace:
             return GRACE
-        if needed_since is not None and left[one.snapshot] >= needed_since:
+        if needed_since is not None and unserved_since[one.snapshot] >= needed_since:
             return LEASE
         return None
 

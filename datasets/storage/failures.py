@@ -14,7 +14,7 @@ def is_store_failure(error: BaseException) -> bool:
 
 
 def is_refusal(error: BaseException | None) -> bool:
-    """Whether the store, or the lack of credentials, forbids what was asked: waiting does not help."""
+    """Whether the store, or missing credentials, forbids the request: waiting does not help."""
     return any(
         isinstance(link, PermissionError) or type(link).__name__ in _REFUSALS for link in _chain(error)
     )
@@ -31,11 +31,11 @@ def error_code(error: BaseException | None) -> str | None:
 
 
 def _chain(error: BaseException | None) -> list[BaseException]:
-    found: list[BaseException] = []
-    while error is not None and error not in found:
-        found.append(error)
+    chain: list[BaseException] = []
+    while error is not None and error not in chain:
+        chain.append(error)
         error = error.__cause__ or error.__context__
-    return found
+    return chain
 
 
 def _code(error: BaseException) -> str | None:

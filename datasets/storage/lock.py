@@ -50,33 +50,33 @@ class ObjectLock:
             return
         if _STOP_SECONDS < passed < float("inf"):
             raise StorageUnavailable(f"{self._name} stood still too long and lost its lock; run it again")
-        seen = self._storage.read_version(self._path)
-        self._require_free(seen)
-        self._write(datetime.now(UTC) + LOCK_LIFETIME, seen)
+        version = self._storage.read_version(self._path)
+        self._require_free(version)
+        self._write(datetime.now(UTC) + LOCK_LIFETIME, version)
         self._renewed = time.monotonic()
 
     def release(self) -> None:
-        """Let the next one begin at once; where that cannot be said the lock runs out by itself."""
+        """Release the lock; where the store does not answer it runs out by itself."""
         if self._renewed == float("-inf"):
             return
         with contextlib.suppress(StorageUnavailable):
-            seen = self._storage.read_version(self._path)
-            if _decoded(seen).get("holder") == self._holder:
-                self._write(datetime.now(UTC), seen)
+            version = self._storage.read_version(self._path)
+            if _decoded(version).get("holder") == self._holder:
+                self._write(datetime.now(UTC), version)
 
-    def _require_free(self, seen: Version) -> None:
-        found = _decoded(seen)
-        if found.get("holder") in {None, self._holder}:
+    def _require_free(self, version: Version) -> None:
+        content = _decoded(version)
+        if content.get("holder") in {None, self._holder}:
             return
-        if datetime.fromisoformat(found["until"]) > datetime.now(UTC):
+        if datetime.fromisoformat(content["until"]) > datetime.now(UTC):
             raise StorageUnavailable(
-                f"another {self._name} ({found['holder']}) is at work on {self._storage.address}; one that was killed "
-                f"is passed over after {found['until']}"
+                f"another {self._name} ({content['holder']}) is at work on {self._storage.address}; one that was killed "
+                f"is passed over after {content['until']}"
             )
 
-    def _write(self, until: datetime, seen: Version) -> None:
+    def _write(self, until: datetime, version: Version) -> None:
         content = {"holder": self._holder, "until": until.strftime("%Y-%m-%dT%H:%M:%SZ")}
-        if not self._storage.put_if(self._path, orjson.dumps(content), seen.tag):
+        if not self._storage.put_if(self._path, orjson.dumps(content), version.tag):
             raise StorageUnavailable(f"another {self._name} began on {self._storage.address} at this moment")
 
 
@@ -91,11 +91,11 @@ def acquire_object_lock(storage: Storage, name: str, holder: str) -> Iterator[Lo
         lock.release()
 
 
-def _decoded(seen: Version) -> dict[str, Any]:
-    """Return who has the lock until when; nothing when there is no such object, or it was never finished."""
+def _decoded(version: Version) -> dict[str, Any]:
+    """Return holder and end of a lock; empty when there is no such object, or it was never finished."""
     try:
-        found = orjson.loads(seen.data or b"{}")
-        datetime.fromisoformat(found["until"])
-        return dict(found)
+        content = orjson.loads(version.data or b"{}")
+        datetime.fromisoformat(content["until"])
+        return dict(content)
     except (orjson.JSONDecodeError, KeyError, TypeError, ValueError):
         return {}

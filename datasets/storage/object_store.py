@@ -1,4 +1,4 @@
-"""What the backends on remote stores share: files by an fsspec client, its errors, many transfers at once."""
+"""Base of backends on remote stores: files through an fsspec client, its errors translated, transfers in parallel."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ CONCURRENT_READS: Final = 64
 _NO_TAG: Final = f'"{"0" * 32}"'
 """The tag of no version: the MD5 digest of bytes that nobody knows."""
 _FAULTS: Final[dict[str, str | None]] = {}
-"""Identity of a store -> what it does wrong with conditional writes, None when nothing; for as long as the process lives."""
+"""Identity of a store -> how it breaks conditional writes, None when it honours them; for the life of the process."""
 
 
 class ConditionsUnknown(Exception):
@@ -136,20 +136,20 @@ class ObjectStorage(Storage):
 
     def read_many(self, relatives: Sequence[str]) -> dict[str, bytes | None]:
         """Return the bytes of many small files, many requests at a time; None for those that do not exist."""
-        found: dict[str, bytes | None] = dict.fromkeys(relatives)
+        contents: dict[str, bytes | None] = dict.fromkeys(relatives)
         for start in range(0, len(relatives), BATCH):
             batch = {self.full(relative): relative for relative in relatives[start : start + BATCH]}
             with self.translate_errors(relatives[start]):
                 options = {**self.read_options, **self._within(LONG_ANSWER_SECONDS)}
                 answers = self.fs.cat(list(batch), on_error="return", batch_size=CONCURRENT_READS, **options)
                 # Of a list of one path the answer is that file's alone.
-                contents = answers if isinstance(answers, dict) else {next(iter(batch)): answers}
-                for path, data in contents.items():
+                by_path = answers if isinstance(answers, dict) else {next(iter(batch)): answers}
+                for path, data in by_path.items():
                     if isinstance(data, bytes):
-                        found[batch[path]] = data
+                        contents[batch[path]] = data
                     elif not isinstance(data, FileNotFoundError) or failures.names_missing_bucket(data):
                         raise data
-        return found
+        return contents
 
     def read_version(self, relative: str, limit: int = MAX_DOCUMENT_BYTES) -> Version:
         """Read a small file together with its entity tag."""
@@ -157,8 +157,8 @@ class ObjectStorage(Storage):
 
     def read_if_changed(self, relative: str, tag: str | None) -> Version | None:
         """Read a small file by one request on the condition that it changed; None when it did not."""
-        found = self._version(relative, MAX_DOCUMENT_BYTES, tag)
-        return None if tag and found.tag == tag else found
+        version = self._version(relative, MAX_DOCUMENT_BYTES, tag)
+        return None if tag and version.tag == tag else version
 
     def _version(self, relative: str, limit: int, known: str | None) -> Version:
         try:
@@ -186,17 +186,17 @@ class ObjectStorage(Storage):
 
     def signature(self, relative: str = "") -> Signature | None:
         """Return ETag, size and time of a file, None when no such file is there."""
-        found = self._info(relative)
-        return _signature(found) if found is not None and found["type"] == "file" else None
+        entry = self._info(relative)
+        return _signature(entry) if entry is not None and entry["type"] == "file" else None
 
     def _info(self, relative: str) -> Mapping[str, Any] | None:
         with self.translate_errors(relative):
             self.fs.invalidate_cache()
             try:
-                found: Mapping[str, Any] = self.fs.info(self.full(relative), **self._within(ANSWER_SECONDS))
+                entry: Mapping[str, Any] = self.fs.info(self.full(relative), **self._within(ANSWER_SECONDS))
             except (FileNotFoundError, NotADirectoryError):
                 return None
-            return found
+            return entry
 
     def entries(self, relative: str) -> dict[str, Signature]:
         """List the files directly in a folder; a bucket that does not exist is a store that does not answer."""
@@ -219,14 +219,14 @@ class ObjectStorage(Storage):
             self.fs.invalidate_cache()
             try:
                 path = self.full(relative)
-                found: list[Mapping[str, Any]] = self.fs.ls(
+                entries: list[Mapping[str, Any]] = self.fs.ls(
                     path, detail=True, **self._within(LONG_ANSWER_SECONDS)
                 )
             except FileNotFoundError as error:
                 if failures.names_missing_bucket(error):
                     raise
                 return []
-            return found
+            return entries
 
     def files_below(self, relative: str) -> dict[str, StoredFile]:
         """List every file below a folder: path below that folder -> what the listing shows."""
@@ -234,12 +234,12 @@ class ObjectStorage(Storage):
         with self.translate_errors(relative):
             self.fs.invalidate_cache()
             listed = self.fs.find(base, detail=True, **self._within(LONG_ANSWER_SECONDS))
-        found = {}
+        files = {}
         for path, entry in sorted(listed.items()):
             below = path.removeprefix(base).lstrip("/")
             modified = entry.get("LastModified") or datetime.now(UTC)
-            found[below] = StoredFile(f"{relative}/{below}".lstrip("/"), int(entry["size"]), modified)
-        return found
+            files[below] = StoredFile(f"{relative}/{below}".lstrip("/"), int(entry["size"]), modified)
+        return files
 
     def find_named(self, name: str) -> dict[str, Signature]:
         """Find the files of one name at any depth by one listing of everything."""
@@ -301,7 +301,7 @@ class ObjectStorage(Storage):
         return fault is None
 
     def _fault_of_conditions(self, path: str) -> str | None:
-        """Say what the store does wrong, in half a sentence that goes on from "the store"; None when nothing."""
+        """Return the fault of the store as a predicate for messages; None when it honours conditions."""
         mine = path.encode()
         # A write whose answer was lost is repeated by the client and then refused; the bytes say whose they are.
         if not self._put_if(path, mine, None) and self.read_version(path).data != mine:
@@ -325,20 +325,20 @@ class ObjectStorage(Storage):
 
     def remove_files(self, relatives: Iterable[str]) -> None:
         """Remove files one batch at a time; those that are gone already are not an error."""
-        wanted = list(relatives)
-        for start in range(0, len(wanted), BATCH):
-            with self.translate_errors(wanted[start]), contextlib.suppress(FileNotFoundError):
-                paths = [self.full(relative) for relative in wanted[start : start + BATCH]]
+        paths_below = list(relatives)
+        for start in range(0, len(paths_below), BATCH):
+            with self.translate_errors(paths_below[start]), contextlib.suppress(FileNotFoundError):
+                paths = [self.full(relative) for relative in paths_below[start : start + BATCH]]
                 self.fs.rm(paths, **self._within(LONG_ANSWER_SECONDS))
 
     def remove_folder(self, relative: str) -> None:
         """Remove the files of a folder, which nothing may name any more."""
         self.remove_files(entry.path for entry in self.files_below(relative).values())
         # The store answers a removal of many for all at once, and leaves out what it refused.
-        left = self.files_below(relative)
-        if left:
+        remaining = self.files_below(relative)
+        if remaining:
             raise StorageUnavailable(
-                f"the store of {self.address} kept {len(left)} files of {relative}: check that removing is permitted"
+                f"the store of {self.address} kept {len(remaining)} files of {relative}: check that removing is permitted"
             )
 
     def lock(self, name: str, holder: str) -> AbstractContextManager[Lock]:
@@ -402,6 +402,6 @@ def require_within(path: str, size: int, limit: int) -> None:
 
 
 def _signature(entry: Mapping[str, Any]) -> Signature:
-    """Pick what changes with a file's content: the entity tag, and the time only where the store has no tags."""
+    """Return the entity tag, which changes with the content, and the time only where the store has no tags."""
     tag = (entry.get("ETag") or "").strip('"')
     return tag, entry.get("size"), "" if tag else str(entry.get("LastModified") or "")

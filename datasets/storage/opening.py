@@ -40,13 +40,13 @@ def open_storage(
     SettingsError
         When no backend opens such addresses.
     """
-    given = os.fspath(address)
-    backend = require_supported(given)
+    address_text = os.fspath(address)
+    backend = require_supported(address_text)
     try:
-        opened: Storage = backend.BACKEND(given, cache=cache, single_writer=single_writer)
+        opened: Storage = backend.BACKEND(address_text, cache=cache, single_writer=single_writer)
     except (OSError, ValueError) as error:
         raise SettingsError(
-            f"{without_secrets(given)!r} is not an address of a file system: {error}"
+            f"{without_secrets(address_text)!r} is not an address of a file system: {error}"
         ) from error
     return opened
 

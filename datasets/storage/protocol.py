@@ -1,7 +1,7 @@
 """What a storage backend does: a datasets root, or any other folder of files, on one kind of store.
 
 A backend is one class that implements :class:`Storage`, in a module of :mod:`datasets.storage.backends` named after its
-scheme. Nothing outside this package asks which one it has.
+scheme. Code outside this package does not depend on which one it has.
 """
 
 from __future__ import annotations
@@ -103,7 +103,7 @@ class Storage(ABC):
     """Reads, atomic writes and locks below one root.
 
     Paths are relative to the root, with forward slashes. Every method raises StorageUnavailable when the store does
-    not answer or refuses access, and when a disk fails, is full or does not permit what is asked.
+    not answer or refuses access, and when a disk fails, is full or denies access.
 
     Attributes
     ----------
@@ -116,7 +116,7 @@ class Storage(ABC):
     fs
         The fsspec file system of a remote store; None on a folder.
     identity
-        What tells this root from every other one, store and address, in a form that may name a folder.
+        Name of this root that no other store or address has, fit for a folder.
     cache
         Where immutable files of a remote root are cached on this machine; None on a folder, and when there is none.
     """
@@ -143,11 +143,11 @@ class Storage(ABC):
 
     @property
     def missing(self) -> bool:
-        """Whether the root is a folder that is not there; a remote store has no folders, and is not asked."""
+        """Whether the root is a missing folder; always False on a remote store, which has no folders."""
         return False
 
     def require_answering(self, relative: str) -> None:  # noqa: B027 - a folder always answers
-        """Refuse at once to ask a store for a file that left a request unanswered a moment ago: StorageUnavailable."""
+        """Raise StorageUnavailable at once while the store hangs, as of its last request."""
 
     @abstractmethod
     def read(self, relative: str, limit: int = MAX_DOCUMENT_BYTES) -> bytes:
@@ -177,8 +177,8 @@ class Storage(ABC):
 
     def read_if_changed(self, relative: str, tag: str | None) -> Version | None:
         """Read a small file unless its version still has this name; None then."""
-        found = self.read_version(relative)
-        return None if tag and found.tag == tag else found
+        version = self.read_version(relative)
+        return None if tag and version.tag == tag else version
 
     @abstractmethod
     def download(self, relative: str, target: Path, size: int) -> None:
@@ -205,7 +205,7 @@ class Storage(ABC):
         """
 
     def folder_signature(self, relative: str) -> Signature | None:  # noqa: ARG002 - for file systems
-        """Return what changes when a file of a folder is written anew, made or removed; None where nothing tells."""
+        """Return a value that changes when a file of a folder is rewritten, made or removed; None where there is no such value."""
         return None
 
     @abstractmethod
@@ -322,8 +322,8 @@ _UNESCAPED: Final = re.compile(r":(?!\d*$)")
 
 def without_secrets(address: str) -> str:
     """Strip user names, passwords and query strings from an address; a local path comes back as it is."""
-    scheme, found, rest = address.partition("://")
-    if not found:
+    scheme, separator, rest = address.partition("://")
+    if not separator:
         return address
     host, slash, path = rest.partition("/")
     if "@" not in host and _UNESCAPED.search(host):
@@ -331,4 +331,4 @@ def without_secrets(address: str) -> str:
         host, slash, path = path.rpartition("@")[2].partition("/")
     if "?" in host.rpartition("@")[0]:
         return f"{scheme}://…"  # a password or a parameter: nobody can tell where it ends
-    return scheme + found + (host.rpartition("@")[2] + slash + path).split("?", 1)[0]
+    return scheme + separator + (host.rpartition("@")[2] + slash + path).split("?", 1)[0]

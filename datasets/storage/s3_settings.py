@@ -39,8 +39,8 @@ class S3Settings:
     @property
     def client(self) -> dict[str, Any]:
         """Keyword arguments of a botocore client; empty when nothing is set."""
-        found = {"endpoint_url": self.endpoint, "region_name": self.region}
-        return {name: value for name, value in found.items() if value is not None}
+        arguments = {"endpoint_url": self.endpoint, "region_name": self.region}
+        return {name: value for name, value in arguments.items() if value is not None}
 
     def config(self, *, connect: float, read: float, attempts: int) -> dict[str, Any]:
         """Return the arguments of a botocore ``Config``.

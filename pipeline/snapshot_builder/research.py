@@ -15,7 +15,7 @@ from datasets.figures.risk import risk
 from datasets.figures.series import Dates, Floats
 from datasets.figures.signal import DeliveredSignal, signal_quality
 from datasets.figures.unavailable import MISSING_KIND, Unavailable
-from datasets.figures.withheld import nothing, settle
+from datasets.figures.withheld import settle, withheld_payload
 from pipeline.maths.delivered_signal import delivered_signal
 from pipeline.maths.week_clock import WeeklyPanel
 from pipeline.snapshot_builder.by_side import BySide
@@ -91,7 +91,7 @@ def of_frames(
 def of_signal(weeks: DeliveredSignal | Unavailable) -> dict[str, Document]:
     """Measure the delivered score of a run; `weeks` says why where there is nothing to measure."""
     if isinstance(weeks, Unavailable):
-        return {"signal": {WHOLE_RUN: nothing(FAMILIES["signal"].payload, weeks)}}
+        return {"signal": {WHOLE_RUN: withheld_payload(FAMILIES["signal"].payload, weeks)}}
     known = weeks.date[~np.isnan(weeks.ic_by_delay[0])]
     return {"signal": {WHOLE_RUN: _object("signal", {**_span(known), **signal_quality(weeks, _NO_RAW)})}}
 

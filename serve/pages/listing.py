@@ -242,9 +242,7 @@ class AlphaPages:
         """Answer, latest started first unless the query says otherwise."""
         if query.figures is not None:
             return _by_figures(query, query.figures, listing)
-        chosen: Sequence[Pointer] = (
-            listing.pointers if query.search is None else listing.holding(query.search)
-        )
+        chosen: Sequence[Pointer] = listing.pointers if query.search is None else listing.search(query.search)
         if query.complete_only:
             chosen = [pointer for pointer in chosen if pointer.complete]
         if not query.allowed.is_all:
@@ -257,7 +255,7 @@ def _by_figures(query: AlphasQuery, wanted: FiguresQuery, listing: Listing) -> P
     chosen = np.ones(len(listing.pointers), dtype=np.bool_)
     if query.search is not None:
         chosen[:] = False
-        chosen[[listing.places[x.alpha_id] for x in listing.holding(query.search)]] = True
+        chosen[[listing.places[x.alpha_id] for x in listing.search(query.search)]] = True
     if query.complete_only:
         chosen &= np.array([x.complete for x in listing.pointers], dtype=np.bool_)
     if not query.allowed.is_all:

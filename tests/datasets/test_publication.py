@@ -184,7 +184,7 @@ def test_a_search_finds_what_looking_at_each_alpha_finds(
             for text in (pointer.alpha_id, pointer.name, pointer.tldr)
         )
     ]
-    assert [pointer.alpha_id for pointer in catalogue.listing.holding(wanted)] == expected
+    assert [pointer.alpha_id for pointer in catalogue.listing.search(wanted)] == expected
 
 
 def _pointer(alpha: str, name: str, tldr: str | None) -> Pointer:

@@ -114,7 +114,7 @@ class LocalStorage(Storage):
 
     def entries(self, relative: str) -> dict[str, Signature]:
         """List the files directly in a folder: name -> a signature that changes when the file does."""
-        found = {}
+        signatures = {}
         path = self._path(relative)
         with reading(path), contextlib.suppress(FileNotFoundError), os.scandir(path) as entries:
             for entry in entries:
@@ -123,8 +123,8 @@ class LocalStorage(Storage):
                 except FileNotFoundError:
                     continue  # one that is removed at this moment must not make the whole folder look empty
                 if not S_ISDIR(status.st_mode):  # a pipe is listed: whoever reads it says that it is one
-                    found[entry.name] = _signature(status)
-        return found
+                    signatures[entry.name] = _signature(status)
+        return signatures
 
     def folder_signature(self, relative: str) -> Signature | None:
         """Return device, inode and time of a folder: files are written by renames, each of which changes the time.
@@ -163,12 +163,12 @@ class LocalStorage(Storage):
 
     def find_named(self, name: str) -> dict[str, Signature]:
         """Find what has one name at any depth, regular files or not: whoever reads it decides whether to follow a link."""
-        found = {}
+        signatures = {}
         for path, entry in _walk(self.base, skip=OSError):
             if entry.name == name and not entry.is_dir(follow_symlinks=False):
                 with contextlib.suppress(FileNotFoundError):
-                    found[path] = _signature(entry.stat(follow_symlinks=False))
-        return found
+                    signatures[path] = _signature(entry.stat(follow_symlinks=False))
+        return signatures
 
     def put(self, relative: str, content: bytes | Path) -> None:
         """Rename a file that lies on the root's own disk, or bytes written under another name, once it is flushed."""

@@ -69,14 +69,14 @@ class S3Storage(ObjectStorage):
 
         condition = {"IfNoneMatch": known} if known else {}
         try:
-            found: tuple[bytes, str] = sync(
+            tagged: tuple[bytes, str] = sync(
                 self.fs.loop, _get, self.fs, self.full(relative), limit, **condition
             )
         except Exception as error:
             if known is None or error_code(error) != _NOT_MODIFIED:
                 raise
             return b"", known
-        return found
+        return tagged
 
     def _put_if(self, relative: str, data: bytes, tag: str | None) -> bool:
         forms = [None] if tag is None else [tag.strip('"'), tag] if self._bare_tags else [tag, tag.strip('"')]
@@ -152,9 +152,9 @@ def _instant(value: Any) -> datetime:
     """Read a time of a store's answer: ISO-8601 in listings, anything else as botocore does."""
     if isinstance(value, str):
         with contextlib.suppress(ValueError):
-            found = datetime.fromisoformat(value)
-            if found.tzinfo is not None:
-                return found
+            moment = datetime.fromisoformat(value)
+            if moment.tzinfo is not None:
+                return moment
     from botocore.utils import parse_timestamp  # noqa: PLC0415 - loaded with the session
 
     parsed: datetime = parse_timestamp(value)
