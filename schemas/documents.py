@@ -128,7 +128,7 @@ def _setting(setting: Setting) -> str:
 def _exit_codes() -> str:
     may_pass = {True: "yes", False: "no", None: ""}
     rows = "\n".join(f"| {code.value} | {code.meaning} | {may_pass[code.retry]} |" for code in ExitCode)
-    return f"| code | meaning | may pass by itself |\n|---|---|---|\n{rows}\n"
+    return f"| code | meaning | a retry may help |\n|---|---|---|\n{rows}\n"
 
 
 _CHECKED_MEANINGS: Final = {

@@ -19,7 +19,7 @@ class ExitCode(IntEnum):
     meaning
         What it says, in one line.
     retry
-        Whether the same command may succeed later without anything being changed; None where that does not arise.
+        Whether the same command may succeed later without any change; None if that does not apply.
     """
 
     meaning: str
@@ -32,26 +32,26 @@ class ExitCode(IntEnum):
         member.meaning, member.retry = meaning, retry
         return member
 
-    DONE = 0, "done; everything is as it was asked for"
-    REFUSED = 1, "a seal breaks a rule, or what is published does not pass a check of `reconcile`", False
+    DONE = 0, "success"
+    REFUSED = 1, "a seal breaks a rule, or published data fail a check of `reconcile`", False
     UNUSABLE = 2, "a seal, an address, a setting or an argument cannot be used", False
     NOT_MOVED = (
         3,
-        "the pointer was left: the seal is older or was rolled back, its alpha is withdrawn, or another command is at it",
+        "the pointer was not moved: the seal is older or was rolled back, its alpha is withdrawn, or another command holds it",
         None,
     )
     DAMAGED = 4, "a pointer, a manifest or a published file is damaged or of another format", False
     STORE_AWAY = 5, "a store, a cluster or a disk does not answer, is full or is read-only", True
     NOT_DELIVERED = 6, "published, but a source archive or an event was not delivered", True
-    PROGRAM_FAILED = 7, "a process crashed, or the program is at fault", None
+    PROGRAM_FAILED = 7, "a process crashed, or the program has a bug", None
     STILL_REFUSED = (
         8,
-        "nothing is wrong but seals that an earlier command refused already: nothing new",
+        "no new failure: only seals that an earlier command already refused",
         False,
     )
     NOT_PUBLISHED = 9, "no such alpha, snapshot or table is published", False
-    INTERRUPTED = 130, "ended by Ctrl-C, or a batch by a signal before every seal was built", True
-    TERMINATED = 143, "ended by SIGTERM", True
+    INTERRUPTED = 130, "stopped by Ctrl-C, or a batch by a signal before every seal was built", True
+    TERMINATED = 143, "stopped by SIGTERM", True
 
 
 def exit_code_lines() -> list[tuple[str, str]]:

@@ -20,45 +20,46 @@ def _seconds(name: str, meaning: str, default: float) -> Setting:
 
 CONNECTIONS: Final = Group(
     "Connections",
-    "Read by `alpha-results serve run`, which applies them before any key is read. Counts are those of each worker process.",
+    "Read by `alpha-results serve run` and applied before any key is read. Counts are per worker process.",
     (
         Setting(
             "max_connections",
             whole(1, 1_000_000),
-            "Open connections; fewer where the process may not have as many file descriptors and 96 for files. "
-            "One more is closed.",
+            "Open connections, fewer if the process may not open as many file descriptors plus 96 for files. "
+            "Further connections are closed.",
             default=1024,
         ),
         Setting(
             "max_connections_per_address",
             whole(1, 1_000_000),
-            "Open connections of one address, of IPv6 of one /64 network; one more is closed. Not applied when "
-            "`trusted_hops` is set: all connections then come from your own proxies.",
+            "Open connections of one address, for IPv6 of one /64 network; further ones are closed. Not applied "
+            "if `trusted_hops` is set, because all connections then come from your own proxies.",
             default=256,
         ),
         _bytes(
-            "max_target_bytes", "Length of a request's target, path and query; a longer one is 414.", 8192
+            "max_target_bytes", "Maximum length of a request's target, path and query; beyond it 414.", 8192
         ),
         _bytes(
             "max_head_bytes",
-            "Length of a request's head, all lines together; a longer one is 431, or closed where its end does not come.",
+            "Maximum length of a request's head, all lines together; beyond it 431, or closed if the head does "
+            "not end.",
             32_768,
         ),
         _seconds(
             "head_timeout_seconds",
-            "How long a request's head may take to arrive, and a new connection to begin one; then the connection is "
-            "closed.",
+            "How long a request's head may take to arrive, and a new connection to send one; then the "
+            "connection is closed.",
             10.0,
         ),
         _seconds(
             "keep_alive_seconds",
-            "How long a connection may be idle between requests, or send a body after its answer. Longer than your proxies keep theirs, or they send "
-            "requests into connections that are just closing.",
+            "How long a connection may be idle between requests, or send a body after its answer. Set it above "
+            "the idle timeout of your proxies, or they send requests into closing connections.",
             75.0,
         ),
         _seconds(
             "write_timeout_seconds",
-            "How long a caller may read nothing of an answer that waits for it; then the connection is cut.",
+            "How long a caller may leave a waiting answer unread; then the connection is cut.",
             60.0,
         ),
     ),

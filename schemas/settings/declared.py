@@ -14,7 +14,7 @@ _PORT: Final = 65535
 GROUPS: Final = (
     Group(
         "Both programs",
-        "Where the published data is.",
+        "Location of the published data.",
         (
             Setting(
                 "datasets",
@@ -25,8 +25,8 @@ GROUPS: Final = (
             Setting(
                 "archives",
                 text("path or URL"),
-                "Where source archives are delivered, and what `serve` signs downloads of: s3://bucket/prefix, whose "
-                "store answers them, or a folder, which `serve` reads; it needs `archives_public_endpoint`.",
+                "Where source archives are stored: s3://bucket/prefix, whose links point to the store, or a "
+                "folder, whose links `serve` answers itself; a folder needs `archives_public_endpoint`.",
                 otherwise="no archives",
             ),
         ),
@@ -38,41 +38,41 @@ GROUPS: Final = (
             Setting(
                 "cache",
                 text("path"),
-                "Folder for copies of a remote root's files; needed when the datasets are in an object store.",
+                "Folder for copies of a remote root's files; required with datasets in an object store.",
             ),
             Setting(
                 "cache_bytes",
                 whole(1, 2**62),
-                "How much that folder may hold; what was used longest ago makes room for what is new.",
+                "Maximum size of that folder; the least recently used files are evicted.",
                 default=20_000_000_000,
             ),
             Setting(
                 "rows",
                 text("path"),
-                "Folder for rendered rows, which all serving processes of the machine share and which a restart finds "
-                "again; for the serving user alone. Where it cannot be used, rows are in the memory of each process.",
+                "Private folder for rendered rows, shared by all serving processes of the machine and reused "
+                "after a restart. If it cannot be used, each process keeps rows in memory.",
                 otherwise="`.rows` in `cache`; without one, `alpha-results/rows` in the user's cache folder",
             ),
             Setting(
                 "rows_bytes",
                 whole(0, 2**62),
-                "How much that folder may hold; what was used longest ago makes room for what is new. 0 leaves rows in "
-                "the memory of each process.",
+                "Maximum size of that folder; the least recently used tables are evicted. 0 keeps rows in the "
+                "memory of each process.",
                 default=20_000_000_000,
             ),
             Setting(
                 "neighbours",
                 text("path"),
-                "Folder for the daily returns that neighbours are searched in, some 18 kB for an alpha of 1,500 sessions, "
-                "which all serving processes of the machine share and which a restart finds again; for the serving user alone. "
-                "It is filled when neighbours are first asked for.",
+                "Private folder for the daily returns that neighbours are searched in, some 18 kB for an alpha "
+                "of 1,500 sessions, shared by all serving processes of the machine and reused after a restart. "
+                "It is filled when neighbours are first requested.",
                 otherwise="`.returns` in `cache`; without one, `alpha-results/returns` in the user's cache folder",
             ),
             Setting(
                 "verify_seconds",
                 seconds(0, 31_536_000),
-                "How long the digest of a published file is trusted once a process has computed it, as long as the "
-                "file's size, modification time and inode stay the same; 0 computes it each time the file is opened.",
+                "How long a computed digest of a published file is trusted while the file's size, modification "
+                "time and inode stay the same; 0 computes it each time the file is opened.",
                 default=86_400.0,
             ),
             Setting(
@@ -84,32 +84,32 @@ GROUPS: Final = (
             Setting(
                 "factors",
                 text("path or URL"),
-                "Parquet file with the daily returns of factors, that `/exposures` explains books by.",
+                "Parquet file with the daily returns of the factors of `/exposures`.",
                 otherwise="no factors",
             ),
             Setting(
                 "archives_public_endpoint",
                 text("URL"),
-                "Where callers reach the archives: their store; or of a folder an https host that passes `/files/` on to "
-                "this service, without which source downloads are not configured.",
+                "Where callers reach the archives: their store; or, for a folder, an https host that passes "
+                "`/files/` on to this service, without which source downloads are not configured.",
                 otherwise="where this service reaches their store",
             ),
             Setting(
                 "datasets_public_endpoint",
                 text("URL"),
-                "Where callers reach the object store of the datasets, which answers the links of whole tables.",
-                otherwise="where this service does",
+                "Where callers reach the object store of the datasets, for links to whole tables.",
+                otherwise="where this service reaches it",
             ),
             Setting(
                 "public_url",
                 text("URL"),
-                "Where callers reach this service, for the links of files it signs; name it behind a proxy.",
-                otherwise="the Host of the request, over http, or https where a trusted proxy says so",
+                "Where callers reach this service, for the links that it signs; set it behind a proxy.",
+                otherwise="the Host of the request, with http, or https if a trusted proxy says so",
             ),
             Setting(
                 "link_bytes_per_hour",
                 whole(1, 2**62),
-                "How many bytes a serving process sends within an hour by the links of one key; then they answer 429 "
+                "How many bytes a serving process sends per hour for the links of one key; then it answers 429 "
                 "`link_bytes_exceeded`.",
                 default=100_000_000_000,
             ),
@@ -123,21 +123,21 @@ GROUPS: Final = (
             Setting(
                 "workers",
                 whole(1, 256),
-                "Serving processes; more than one needs a limiter they share.",
+                "Serving processes; more than one needs Redis for the limits.",
                 default=1,
             ),
             Setting(
                 "threads",
                 whole(0, 1024),
-                "Answers of one key that a process computes at a time; 0 takes one a core. One thread more is for "
-                "those of other keys.",
+                "Answers of one key that a process computes at a time; 0 means one per core. One more thread is "
+                "reserved for other keys.",
                 default=0,
             ),
             Setting(
                 "max_waiting_answers",
                 whole(1, 1_000_000),
-                "Answers that wait for a compute thread of a process; one more is refused with 503 `overloaded`. A key has "
-                "half of them at most.",
+                "Answers that may wait for a compute thread of a process; beyond that, calls get 503 "
+                "`overloaded`. A key may use half of them.",
                 default=256,
             ),
             Setting(
@@ -149,46 +149,46 @@ GROUPS: Final = (
             Setting(
                 "memory_bytes",
                 whole(0, 2**62),
-                "How many bytes finished bodies, indexes, and rendered rows that have no folder may take in each process; 0 takes "
-                "a quarter of the memory there is, shared between the workers.",
+                "Maximum memory of each process for finished bodies, indexes, and rendered rows without a "
+                "folder; 0 takes a quarter of the available memory, shared between the workers.",
                 default=0,
             ),
             Setting(
                 "refresh_seconds",
                 seconds(0.05, 3600),
-                "How often the catalogue is looked at for new snapshots.",
+                "How often to look for new snapshots.",
                 default=1.0,
             ),
             Setting(
                 "list_seconds",
                 seconds(0, 3600),
-                "How long the pointers need not be listed while nothing says that one moved, `index/moved` in an "
-                "object store or the time of a folder; 0 lists them at every look.",
+                "How long to rely on a change hint (`index/moved` in an object store, the time of a local "
+                "folder) before all pointers are listed again; 0 lists them at every refresh.",
                 default=30.0,
             ),
             Setting(
                 "drain_delay_seconds",
                 seconds(0, 3600),
-                "How long the port stays open after the first signal to end, `/ready` saying `draining`, for load "
-                "balancers to notice.",
+                "How long the port stays open after the first SIGTERM, while `/ready` says `draining`, so that "
+                "load balancers notice.",
                 default=0.0,
             ),
             Setting(
                 "drain_seconds",
                 seconds(0.05, 3600),
-                "How long requests in flight may take to finish at shutdown.",
+                "How long running requests may take to finish at shutdown.",
                 default=20.0,
             ),
             Setting(
                 "metrics_port",
                 whole(0, _PORT),
                 "Port of /metrics, /ready and /live; 0 takes a free one.",
-                otherwise="none, nothing is measured",
+                otherwise="no metrics",
             ),
             Setting(
                 "metrics_host",
                 text("address"),
-                "Address that port listens on. It knows no keys: open it to the monitoring only.",
+                "Address of that port. It requires no key: open it to the monitoring only.",
                 default="127.0.0.1",
             ),
             Setting(
@@ -200,33 +200,35 @@ GROUPS: Final = (
             Setting(
                 "api_docs",
                 make_choice("on", "off"),
-                "Whether the OpenAPI document (/openapi.json) and an interactive page of it (/docs) are served, to "
-                "anyone and without a key; off makes them paths like any that is not there.",
+                "Serve the OpenAPI document (/openapi.json) and Swagger UI (/docs) to anyone, without a key; "
+                "off makes these paths 404.",
                 default="on",
             ),
             Setting(
                 "explorer",
                 SWITCH,
-                "Serve the explorer at /explorer, and lead / to it: a page that shows results in a browser, to the "
-                "visitor's key. The page itself needs none; off makes its paths like any that is not there.",
+                "Serve the explorer, a page that shows results in a browser, at /explorer, and redirect / to "
+                "it. The page needs no key, its data the visitor's; off makes its paths 404.",
                 default=False,
             ),
             Setting(
                 "agents",
                 SWITCH,
-                "Serve tools for agents at /mcp, by the Model Context Protocol, to the same keys; needs the extra `agents`.",
+                "Serve tools for agents at /mcp by the Model Context Protocol, for the same keys; needs the "
+                "extra `agents`.",
                 default=False,
             ),
             Setting(
                 "log_level",
                 make_choice("debug", "info", "warning", "error"),
-                "Least severe log line written: debug, info, warning or error. The line of each request is info.",
+                "Lowest level to log: debug, info, warning or error. Requests are logged at info.",
                 default="info",
             ),
             Setting(
                 "log_format",
                 make_choice("auto", "json", "console"),
-                "How log lines are written: json, console, or auto, which is json off a terminal.",
+                "Format of log lines: json, console, or auto, which is console on a terminal and json "
+                "otherwise.",
                 default="auto",
             ),
         ),
@@ -235,45 +237,45 @@ GROUPS: Final = (
     KEYS_AND_LIMITS,
     Group(
         "Publishing",
-        "Read by `alpha-results build`; the patterns by `archive` too, and who writes by all that move a pointer.",
+        "Read by `alpha-results build`; `archive` also reads the patterns, and all commands that move a pointer "
+        "`--single-writer`.",
         (
             Setting(
                 "seals",
                 text("path or URL"),
-                "Look for seals below this folder or prefix of a bucket, and build those that are new or changed. "
-                "Seals named on the command line win over the variable.",
+                "Search this folder or prefix for seals, and build new and changed ones. Seals named on the "
+                "command line take precedence over the variable.",
                 own_flag="--from",
             ),
             Setting(
                 "jobs",
                 whole(1, 256),
-                "Builds at a time, a process each.",
-                otherwise="1, and on a cluster as many as there are places",
+                "Number of builds that run in parallel, each in its own process.",
+                otherwise="1; on a cluster, one per thread of its workers",
             ),
             Setting(
                 "interval",
                 seconds(0.1, 604_800),
-                "Pause between two looks of --watch.",
+                "Pause between two searches of --watch.",
                 default=60.0,
             ),
             Setting(
                 "seal_keys",
                 text("path"),
-                "File with the public keys of the teams that hand over seals: `check` and `build` refuse a seal that "
-                "none of them signed. On a cluster it lies at the same path on every worker.",
-                otherwise="nobody has to sign",
+                "File with the public keys of the teams that hand over seals: `check` and `build` refuse a seal "
+                "that none of them signed. On a cluster every worker needs it at the same path.",
+                otherwise="seals need no signature",
             ),
             Setting(
                 "late_seconds",
                 seconds(0, 604_800),
-                "How long --watch tries a seal again whose files come after its seal.json; the pauses between "
-                "tries double.",
+                "How long --watch retries a seal whose files arrive after its seal.json; the pauses double.",
                 default=21_600.0,
             ),
             Setting(
                 "cluster_seconds",
                 seconds(1, 86_400),
-                "How long the scheduler may be silent, or without a worker that can build, before the batch ends.",
+                "How long the scheduler may fail to answer, or have no usable worker, before the batch ends.",
                 default=60.0,
             ),
             Setting(
@@ -285,23 +287,23 @@ GROUPS: Final = (
             Setting(
                 "single_writer",
                 SWITCH,
-                "Publish to a store that does not honour conditional writes, on your word that no other build, "
-                "rollback or gc writes to the root meanwhile; builds then go one at a time.",
+                "Publish to a store without conditional writes. You must ensure that no other build, rollback "
+                "or gc writes to the root meanwhile; builds run one at a time.",
                 default=False,
             ),
             Setting(
                 "archive_exclude",
                 text("patterns"),
-                "Source files to leave out of archives, as shell patterns separated by commas; with + first, "
-                "beside the defaults.",
+                "Source files to leave out of archives: shell patterns separated by commas, in place of the "
+                "defaults, or in addition to them after a leading +.",
                 own_flag="--exclude",
             ),
             Setting(
                 "metrics_file",
                 TEXTFILE,
-                "File for the build's metrics in Prometheus' text format, replaced whole after every look, for "
-                "a node exporter's textfile folder; its name ends in .prom.",
-                otherwise="none is written",
+                "File for the build's metrics in Prometheus' text format, replaced atomically, for a node "
+                "exporter's textfile folder; its name ends in .prom.",
+                otherwise="no file",
             ),
         ),
     ),
@@ -312,8 +314,8 @@ GROUPS: Final = (
             Setting(
                 "gc_grace",
                 DURATION,
-                "The least time for which `gc` keeps a snapshot after it was replaced: a client that names it in "
-                "its requests has this long to finish. 90s, 30m, 12h or 7d.",
+                "How long `gc` keeps a snapshot at least after it was replaced, so that clients that pin it can "
+                "finish. 90s, 30m, 12h or 7d.",
                 otherwise="1d",
                 own_flag="--grace",
             ),
@@ -321,7 +323,7 @@ GROUPS: Final = (
     ),
     Group(
         "Events",
-        "Read by `alpha-results notify`. Secrets are given by their variables alone: flags stand in lists of processes.",
+        "Read by `alpha-results notify`. Secrets have no flags, because flags are visible in process lists.",
         (
             Setting("webhook", text("URL"), "Receives events as CloudEvents."),
             Setting(

@@ -9,8 +9,8 @@ from schemas.settings.setting import Group, Setting
 
 KEYS_AND_LIMITS: Final = Group(
     "Keys and limits",
-    "Read by `alpha-results serve run`; the first, and those without a flag, by the commands on accounts and keys as "
-    "well, which need the same values.",
+    "Read by `alpha-results serve run`. The commands on accounts and keys also read the first, and those "
+    "without a flag; give them the same values.",
     (
         Setting(
             "access",
@@ -23,22 +23,22 @@ KEYS_AND_LIMITS: Final = Group(
         Setting(
             "limits_state",
             text("path"),
-            "File in which one process keeps its counts of calls over a restart; not used with Redis.",
+            "File in which a single process keeps its counts of calls over a restart; not used with Redis.",
             otherwise="beside a local datasets root, else beside the store's file",
         ),
         Setting(
             "redis",
             REDIS_URL,
             "Redis in which several workers or machines count calls together.",
-            otherwise="one process counts by itself",
+            otherwise="each process counts by itself",
             secret=True,
             own_flag="",
         ),
         Setting(
             "pepper",
             PEPPERS,
-            "Server-side secrets of the keys' digests, newest first, separated by commas: the first makes "
-            "new digests, all of them verify. 16 characters at least; use 32 random bytes in hex.",
+            "Server-side secrets of the keys' digests, newest first, separated by commas: the first makes new "
+            "digests, all of them verify. At least 16 characters; use 32 random bytes in hex.",
             default=(),
             otherwise="the file beside an SQLite store; none with PostgreSQL",
             secret=True,
@@ -61,14 +61,13 @@ KEYS_AND_LIMITS: Final = Group(
         Setting(
             "trusted_hops",
             whole(0, 16),
-            "Number of your own proxies in front of the service, counted from the service outwards; "
-            "0 believes no header about a caller's address.",
+            "Number of your own proxies in front of the service; 0 trusts no header about a caller's address.",
             default=0,
         ),
         Setting(
             "actor",
             text(),
-            "Who acts, for the audit log of the commands on accounts and keys.",
+            "Who is recorded in the audit log for the commands on accounts and keys.",
             otherwise="the login name",
             own_flag="",
         ),
