@@ -32,7 +32,7 @@ COMMANDS: Final[dict[str, LazyCommand]] = {
     "verify": LazyCommand(
         "pipeline.housekeeping.verify_command",
         "verify_command",
-        "Read everything served again, and check it.",
+        "Read everything that is served again, and check it.",
     ),
     "gc": LazyCommand(
         "pipeline.housekeeping.gc_command", "gc", "Remove snapshots that nobody needs any more."
@@ -41,11 +41,9 @@ COMMANDS: Final[dict[str, LazyCommand]] = {
         "pipeline.housekeeping.pointer_commands", "rollback", "Serve an earlier snapshot again."
     ),
     "withdraw": LazyCommand(
-        "pipeline.housekeeping.pointer_commands", "withdraw_command", "Serve nothing of an alpha any more."
+        "pipeline.housekeeping.pointer_commands", "withdraw_command", "Stop serving an alpha."
     ),
-    "restore": LazyCommand(
-        "pipeline.housekeeping.pointer_commands", "restore_command", "Take a withdrawal back."
-    ),
+    "restore": LazyCommand("pipeline.housekeeping.pointer_commands", "restore_command", "Undo a withdrawal."),
     "notify": LazyCommand(
         "pipeline.events.command", "notify", "Send what was published, withdrawn and refused as events."
     ),
@@ -57,11 +55,11 @@ COMMANDS: Final[dict[str, LazyCommand]] = {
         "examples.reference_engine.command", "simulate", "Write seals of runs on a simulated market."
     ),
 }
-"""Command -> where it is."""
+"""Command -> module, function and summary."""
 
 
 class PipelineGroup(LazyGroup):
-    """A group that tells the project's errors in one line."""
+    """A group that prints the project's errors in one line."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Note whether a program reads the output, before the command takes its own options."""

@@ -78,7 +78,6 @@ def build(
     ended before every seal had its turn and none failed, and 8 when nothing is wrong but seals that an earlier command
     refused already.
     """
-    # Loaded here, so that --help does not wait for them.
     from pipeline.batch.batch import Batch, common_request
     from pipeline.batch.command_line import build_once, follow
     from pipeline.batch.metrics_file import MetricsFile
@@ -131,7 +130,7 @@ def build(
 
 
 def _build_one(request: Request, metrics: MetricsFile, *, as_json: bool) -> int:
-    """Build one seal, of which a terminal shows the stages."""
+    """Build one seal and show its stages on a terminal."""
     from pipeline.batch.process import LocalExecutor
     from pipeline.batch.report import Tally, print_line, print_result, print_summary
     from pipeline.progress import seal_progress

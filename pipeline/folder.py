@@ -1,4 +1,4 @@
-"""Early check that an operator's address can be a folder."""
+"""Check early that an operator's address is a folder, or can become one."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from schemas.errors import SettingsError
 
 
 def require_folder(storage: Storage, flag: str, fix: str, *, made: bool = False) -> Storage:
-    """Refuse a local address that is not a folder; an object store has none, and is not asked.
+    """Refuse a local address that is not a folder; an object store has none.
 
     Parameters
     ----------
@@ -51,7 +51,7 @@ def require_folder(storage: Storage, flag: str, fix: str, *, made: bool = False)
 
 
 def _file_on_the_way(folder: Path) -> Path | None:
-    """Return the path itself, or the folder above it, that is none; None when there is no such."""
+    """Return the path or the parent of it that is a file; None when there is none."""
     for path in (folder, *folder.parents):
         try:
             mode = path.stat().st_mode

@@ -1,4 +1,4 @@
-"""A fault of the program costs the seal it happened on, and no other."""
+"""Faults of the program as errors of the seal on which they happened."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from schemas.errors import AlphaResultsError, InternalFailure
 
 _REPOSITORY: Final = Path(__file__).resolve().parents[1]
 _ENDING: Final = (KeyboardInterrupt, SystemExit, GeneratorExit)
-"""What asks a process to end says nothing about a seal."""
+"""Requests to end the process, which are not faults."""
 _SECRETS: Final = re.compile(r"(?<=://)[^/@\s]*@|\?\S*")
 
 

@@ -1,4 +1,4 @@
-"""How a command that goes through seals one by one shows where it is."""
+"""Progress line of commands that go through seals one by one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which release of the project this is: what decides whether two machines come to the same bytes and verdicts."""
+"""The release of the project: equal releases build the same bytes and give the same verdicts."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ _LIBRARIES: Final = ("polars", "pyarrow", "numpy")
 
 @cache
 def release() -> dict[str, str]:
-    """Name the release this process began with, see :func:`current`."""
+    """Return the release at the start of this process, see :func:`current`."""
     return current()
 
 
 def current() -> dict[str, str]:
-    """Name what a build depends on, as it is on this machine now: part -> version.
+    """Return what a build depends on, as it is on this machine now: part -> version.
 
     Returns
     -------
@@ -42,7 +42,7 @@ def current() -> dict[str, str]:
 
 @cache
 def rules_version() -> str:
-    """Name what a verdict on a seal depends on: the code of the rules and what they are declared by."""
+    """Return a digest of what a verdict on a seal depends on: the code of the rules and their declarations."""
     return _digest(_JUDGES)
 
 

@@ -28,7 +28,7 @@ def archive(  # noqa: PLR0917 -- click passes every option by name
     exclude: str | None,
     as_json: bool,
 ) -> None:
-    """Package the source of each SEAL and deliver the archive, whether or not its data is published.
+    """Package the source of each SEAL and deliver the archive, whether or not its data are published.
 
     Nothing is uploaded twice. Exit code: 0 when every archive is delivered (or the run sealed no source), 6 when one
     was not, else that of the first seal that cannot be opened.

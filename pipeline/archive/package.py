@@ -1,4 +1,4 @@
-"""From a checked seal to a delivered archive, every step of it recorded."""
+"""Package the source of a checked seal and deliver the archive; its state is recorded at each step."""
 
 from __future__ import annotations
 
@@ -34,9 +34,8 @@ def package(
 ) -> ArchiveState | None:
     """Package the source of a checked seal, upload the archive and record its state.
 
-    Whatever fails, nothing is raised for it: the data of the run is published without its archive, and the state
-    that is returned, and recorded, says why. Calling it again tries again; once the archive is delivered, it only
-    looks whether the object is still there.
+    A failure raises nothing: the data of the run is published without its archive, and the state that is returned, and
+    recorded, says why. Another call tries again; once the archive is delivered, it only checks that the object is there.
 
     Parameters
     ----------
@@ -119,7 +118,7 @@ class _Archive:
 def _deliver(seal: Seal, archives: Storage, exclude: Sequence[str]) -> ArchiveState:
     archive = _pack(seal, exclude)
     sha256 = digest(archive.content)
-    # Named by its content: an upload replaces nothing, and a signed address never comes to mean other bytes.
+    # Named by its content: an upload replaces nothing, and a signed address always means the same bytes.
     key = f"{seal.alpha_id}/{sha256}.zip"
     if archives.size(key) != len(archive.content):
         archives.put(key, archive.content)
@@ -156,7 +155,7 @@ def _recorded(seal: Seal, storage: Storage) -> ArchiveState | None:
 
 
 def _is_delivered(state: ArchiveState, archives: Storage, exclude: Sequence[str]) -> bool:
-    """Return whether what is recorded was packaged by the same patterns and can still be fetched."""
+    """Return whether the recorded archive was packaged by the same patterns and can still be fetched."""
     if state.status != DELIVERED or state.key is None or state.exclude != tuple(exclude):
         return False
     return archives.size(state.key) == state.size_bytes

@@ -73,12 +73,12 @@ def common_request(
     strict: bool,
     seal_keys: str | None,
 ) -> Request:
-    """Return what the requests of all seals share, once it is known that something could be built with it.
+    """Check the options that all seals share, and return them as a request without a seal.
 
     Parameters
     ----------
     root, option
-        The datasets root, and what it was given as, which a message begins with.
+        The datasets root, and the option it came from, which messages begin with.
     exclude
         Patterns separated by commas.
     seal_keys

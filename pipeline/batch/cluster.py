@@ -112,7 +112,7 @@ class ClusterExecutor:
         with contextlib.suppress(
             Exception
         ):  # the connection is lost: whether it comes back is seen by looking
-            # By value: neither the scheduler nor a worker needs the project to read it, so that one without can say so.
+            # By value: a worker without the project can still report that it is missing.
             build.remote = self._client.submit(
                 lambda module, *arguments: importlib.import_module(module).build_on_worker(*arguments),
                 __name__,
@@ -180,7 +180,7 @@ class ClusterExecutor:
             future.set_result(result)
 
     def _lose(self, error: AlphaResultsError) -> None:
-        """End everything: nothing more is begun, and nothing is known of the builds at work."""
+        """End the batch: begin no further build, and report those at work as unknown."""
         if self.lost is None:
             self.lost = error
             echo(f"--cluster: {error}; the batch ends", err=True)
@@ -190,7 +190,7 @@ class ClusterExecutor:
             self._resolve(future, failed(build.request.shown, unknown))
 
     def _require_one_release(self) -> None:
-        """Refuse workers that would build otherwise than this machine; one that does not answer is asked by its build."""
+        """Refuse workers of another release; one that does not answer now is checked by its first build."""
         answers: dict[str, Any] = {}
 
         def ask() -> None:

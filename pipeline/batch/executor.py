@@ -1,4 +1,4 @@
-"""Several builds at a time, on this machine or on a cluster: submitted, collected and reported alike."""
+"""Several builds at a time, submitted and collected alike on this machine and on a cluster."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ OnStage = Callable[[Request, str | None], None]
 
 
 class Executor(Protocol):
-    """What builds: processes of this machine, or a cluster.
+    """Runs builds: processes of this machine, or a cluster.
 
     Attributes
     ----------
@@ -85,7 +85,7 @@ def run(
                 continue
             if not at_work:
                 return
-            # With an end: a signal is only handled between two waits.
+            # With a time limit: a signal is only handled between two waits.
             ended, _ = concurrent.futures.wait(at_work, POLL_SECONDS, concurrent.futures.FIRST_COMPLETED)
             if not ended:
                 executor.poll()

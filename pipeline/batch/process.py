@@ -20,7 +20,7 @@ from schemas.errors import AlphaResultsError
 from schemas.project import LOCATION
 
 ATTEMPTS: Final = 2
-"""Tries of a build whose process crashes: once more, for what crashed it may have passed."""
+"""Tries of a build whose process crashes: a second one, for the cause may have passed."""
 _TAIL: Final = 2000
 
 
@@ -54,7 +54,7 @@ class WorkerProcess:
         self._stderr = tempfile.TemporaryFile()  # noqa: SIM115 - closed with the process
         with theirs:
             self._process = subprocess.Popen(
-                # In the caller's folder, for addresses may be relative to it; the code is this one, whatever lies there.
+                # In the caller's folder, to which addresses may be relative; -P keeps its modules from shadowing ours.
                 [sys.executable, "-P", "-m", "pipeline.batch.worker"],
                 env=environment,
                 stdin=theirs.fileno(),
@@ -73,7 +73,7 @@ class WorkerProcess:
     def call(
         self, function: Callable[..., Any], *arguments: Any, on_step: Callable[[str], None] | None = None
     ) -> Any:
-        """Call a module-level function in the process and return its result; it is given a callback for its steps as last argument.
+        """Call a module-level function in the process and return its result; its last argument is a callback for its steps.
 
         Raises
         ------
@@ -146,7 +146,7 @@ class LocalExecutor:
             process.close()
 
     def submit(self, request: Request, on_stage: Callable[[str], None] | None = None) -> Future[SealResult]:
-        """Build one seal; a process that crashes of it is given it once more."""
+        """Build one seal; when its process crashes, it is tried once more."""
         return self._pool.submit(self._build, request, on_stage)
 
     def poll(self) -> None:

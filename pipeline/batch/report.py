@@ -89,7 +89,7 @@ class Display:
         self._progress.stop()
 
     def stage(self, name: str, stage: str | None) -> None:
-        """Show at which stage a build is; None when it is done."""
+        """Show the stage of a build; None when it is done."""
         if stage is None:
             self._at_work.pop(name, None)
         else:
@@ -134,7 +134,7 @@ class Tally:
 
     @property
     def exit_code(self) -> int:
-        """0, or that of the failure whose seal stands first; what was refused before counts when nothing else failed.
+        """0, or that of the first failure in the order of the seals; earlier refusals count when nothing else failed.
 
         A batch that was ended before every seal had its turn is interrupted unless a seal failed.
         """

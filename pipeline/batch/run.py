@@ -125,7 +125,7 @@ class Run:
             except StorageUnavailable as error:
                 if not tried:
                     raise
-                # What may take the place of a seal that failed is not known; what was to be built is reported.
+                # Which seal may replace a failed one is unknown; the others are reported.
                 yield from self._store_away(skipped, failures, len(tried), error)
                 return
             due = [one for one in plan.due if one.address not in tried]
@@ -169,7 +169,7 @@ class Run:
         def requests() -> Iterator[Request]:
             for one in due:
                 if self._batch.searched is not None:
-                    # Before it is read: a file that comes while it is checked is a change to what was refused.
+                    # Before it is read: a file that arrives during the check is a change.
                     files[one.address] = file_digests_at(one.address)
                 yield replace(self._batch.common, seal=one.address)
 

@@ -1,1 +1,1 @@
-"""Looking after a datasets root: what is in it, whether it is intact, what may go, and the way back."""
+"""Care of a datasets root: list, show, verify, collect, roll back, withdraw."""

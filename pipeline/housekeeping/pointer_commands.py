@@ -78,7 +78,7 @@ def rollback(
 def withdraw_command(
     *, alpha: str, reason: str | None, root: str, single_writer: bool, as_json: bool
 ) -> None:
-    """Serve nothing of ALPHA any more: it leaves the list, and every call on it is answered 404 within a poll.
+    """Stop serving ALPHA: it leaves the list, and every call on it is answered 404 within a poll.
 
     No build brings it back, forced or not, of the same seal or a later one; `restore` does. gc removes its snapshots
     once --grace has passed.
@@ -103,7 +103,7 @@ def withdraw_command(
 @switch_option("single_writer")
 @json_option
 def restore_command(*, alpha: str, reason: str | None, root: str, single_writer: bool, as_json: bool) -> None:
-    """Take the withdrawal of ALPHA back: serve again what was served then.
+    """Undo the withdrawal of ALPHA: serve again what was served then.
 
     When gc removed those files meanwhile, or one of them is damaged, the next build of a seal of ALPHA publishes it.
 
@@ -141,7 +141,7 @@ def restore_command(*, alpha: str, reason: str | None, root: str, single_writer:
 
 
 def _before(storage: Storage, current: Pointer) -> str:
-    """Return the snapshot that was served last before the current one, of those that hold other figures."""
+    """Return the last snapshot served before the current one that holds other figures."""
     earlier = [s for s in current.earlier if s not in (*current.removing, *current.rolled_back)]
     earlier.sort(key=lambda snapshot: (current.earlier[snapshot].replaced_at, snapshot), reverse=True)
     manifests = read_manifests(storage, current.alpha_id, earlier)
@@ -149,7 +149,7 @@ def _before(storage: Storage, current: Pointer) -> str:
         manifest = manifests.get(snapshot)
         if manifest is None or not manifest.kinds:
             continue  # its files are gone, or it stood for a withdrawn alpha
-        # The same seal written by another version of a library is not another run, nor is one rolled back from before.
+        # Skip the same seal written by another version of a library, and seals rolled back before.
         built_from = (manifest.seal_digest, manifest.schema_version)
         same = built_from == (current.seal_digest, current.schema_version)
         if not same and not current.was_rolled_back(*built_from):

@@ -1,4 +1,4 @@
-"""Whether a published table keeps its own declaration: columns, types, rows, span, order and key."""
+"""Compare a published table with its declaration: columns, types, rows, span, order and key."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from pipeline.snapshot_builder.write import find_span
 from schemas.table import Table
 
 _OWN_ORDER = "books"
-"""Books stand in the order the API lists them; what they say, order included, is recomputed anyway."""
+"""Books are in the order the API lists them; the table is recomputed anyway, order included."""
 
 
 def check_table(

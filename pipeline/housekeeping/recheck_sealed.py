@@ -1,4 +1,4 @@
-"""The sealed tables of a run, as far as a snapshot still has them, and the rules checked on them."""
+"""The sealed tables of a run as a snapshot has them, and the rules applied to them again."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ RENAMED = {"decisions": {"raw_score": "unsmoothed_score"}}
 
 
 def sealed_tables(frames: Frames) -> dict[str, pl.DataFrame]:
-    """Undo what publishing did to the sealed columns: names, and books that became files of their own.
+    """Restore the sealed tables: sealed column names, and books in one table.
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""Everything the pipeline derived, recomputed from what a snapshot holds of the seal."""
+"""Derived tables, recomputed from the sealed columns of a snapshot."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ def differences(published: pl.DataFrame, again: pl.DataFrame, equity_basis: floa
             continue
         if a.dtype.is_float():
             pair = pl.DataFrame({"a": a, "b": b})
-            # An absent figure is not a figure: one side alone being null differs.
+            # A null on one side alone is a difference.
             lone = pl.col("a").is_null() != pl.col("b").is_null()
             off = pair.select(
                 (differ(pl.col("a"), pl.col("b"), max(1.0, equity_basis)).fill_null(value=False) | lone).sum()

@@ -1,4 +1,4 @@
-"""The double entry and the figures of what is served of an alpha, from its published tables."""
+"""Reconcile a served alpha from its published tables: double entry and figures."""
 
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 @root_option
 @json_option
 def show(alpha: str, root: str, as_json: bool) -> None:
-    """Show what is served of ALPHA, how it stands to earlier seals, and every snapshot of it that the root holds.
+    """Show what is served of ALPHA, how it compares with earlier seals, and every snapshot of it in the root.
 
     Exit code: 0, 9 when there is no such alpha, 4 when its pointer cannot be read, 5 when the store is away.
     """

@@ -161,7 +161,7 @@ def decile_spread(deciles: pl.DataFrame) -> pl.DataFrame:
 
 
 def _mean_by_group(values: Floats, group: Integers, size: Integers) -> Floats:
-    """Mean of what is known in each group, summed row by row; NaN for a group that knows nothing.
+    """Mean of the known values of each group, summed row by row; NaN for a group without any.
 
     Not a grouped mean of Polars, whose partial sums may depend on the number of threads. Values whose sum a double cannot hold
     are divided first.

@@ -1,4 +1,4 @@
-"""What "K weeks later" means in a run that skips weeks, and who the same name is then.
+"""The clock of weeks in a run that skips weeks: what "K weeks later" means, and which row is the same name.
 
 The clock counts every week in which a signal was in force: traded weeks, and pending ones, which carry
 scores like any other and only lack the next open. A week with a skip reason does not count even where scores were

@@ -1,7 +1,7 @@
-"""A digest of every week of a run, by which a later seal of the alpha shows whether it changed the past.
+"""Digests of every week of a run, by which a later seal of the alpha is checked for a changed past.
 
 Values are rounded to :data:`SIGNIFICANT_BITS` binary digits, one part in a million, before they are digested: an engine
-that is run again on another processor differs in the last bits of a double, and that restates nothing. The rounding is
+that is run again on another processor differs in the last bits of a double, which is no restatement. The rounding is
 done by exact operations on doubles and the bytes are laid out here, so a digest depends on no library's release. Only
 columns and books that every reader of the dataset sees take part: no raw score, no raw book.
 """
@@ -96,7 +96,7 @@ def seal_weeks(
     fills: FillDigests | None,
     weekly_signal: pl.DataFrame | None,
 ) -> dict[str, SealedWeek]:
-    """Say of every week of a run what is remembered of it.
+    """Return the digests and the IC of every week of a run.
 
     Parameters
     ----------

@@ -13,8 +13,8 @@ from datasets.figures.rank_correlation import Integers
 from datasets.figures.series import Flags, Floats
 
 _BLOCK_ROWS: Final = 16_000
-"""Rows whose arrays stay in a core's own cache, and small enough that the allocator keeps their memory: handing that
-of a whole run back and forth costs as much as the arithmetic."""
+"""Rows whose arrays fit a core's cache and whose memory the allocator keeps: allocating that of a run costs as much as the
+arithmetic."""
 
 
 @dataclass(frozen=True, slots=True)

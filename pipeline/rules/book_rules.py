@@ -17,11 +17,11 @@ from pipeline.rules.findings import pick_examples
 from pipeline.rules.tolerance import ABSOLUTE
 
 ROUNDING_DEVIATIONS: Final = 5.0
-"""A sum of errors of even sign is beyond so many roots of its squares once in 270,000 books (Hoeffding: 2 exp(-25/2))."""
+"""Bound in roots of the sum of squares: random signs exceed it once in 270,000 books (Hoeffding: 2 exp(-25/2))."""
 ROUNDING_MOST: Final = 0.01
-"""Of equity: what coarser rounding adds up to is a result, however evenly its signs are dealt out."""
+"""Of equity: coarser rounding changes results, even with random signs."""
 ROUNDING_LEAST: Final = 1e-4
-"""Of equity: a basis point over the whole run, below which truncated cents of a small book may lie."""
+"""Of equity: a basis point over the run, room for the truncated cents of a small book."""
 
 _FILL: Final = ("book", "timestamp", "symbol")
 _CELL: Final = (*SESSION, "symbol")

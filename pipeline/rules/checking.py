@@ -55,7 +55,7 @@ from schemas.tables.pnl import ADJUSTMENTS
 _READERS: Final = 8
 """Threads that read and hash; hashing releases the interpreter, and an object store answers slowly."""
 _CHECKERS: Final = 2
-"""Threads that apply rules: between the engine's parallel parts there are many that use one core."""
+"""Threads that apply rules: much of their work uses one core."""
 _FEW_ROWS: Final = 50_000
 """Rows of all tables together up to which rules are applied one after another."""
 _FEW_BYTES: Final = 4 * 2**20
@@ -253,7 +253,7 @@ def _report(state: _Check, tables: Tables, *, figures: bool) -> Report:
 
 
 def _evidence(state: _Check, tables: Tables) -> Evidence:
-    """Gather what the notices need of the rows, from columns of the tables in memory, or part by part."""
+    """Gather the evidence of the notices from the tables in memory, or part by part."""
     state.on_step("what notices are made of")
 
     category = pl.Categorical(pl.Categories.random())

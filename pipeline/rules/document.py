@@ -82,7 +82,7 @@ _RULES: Final = ("<!-- rules -->", "<!-- end of rules -->")
 
 
 def with_format(document: str) -> str:
-    """Return the specification with its tables of columns and of rules put anew."""
+    """Return the specification with its tables of columns and rules replaced."""
     return with_part(with_part(document, *_COLUMNS, _columns()), *_RULES, _rules())
 
 

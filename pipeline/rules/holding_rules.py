@@ -1,4 +1,4 @@
-"""The rules on positions and profit by name: they are the ledger, seen from below."""
+"""The rules on positions and profit by name, which add up to the ledger."""
 
 from __future__ import annotations
 

@@ -143,7 +143,7 @@ def description_history(document: Mapping[str, Any]) -> Finding | None:
 
 
 DESCRIPTION_AS_A_WHOLE: Final = (description_seed, description_history)
-"""Rules on how the parts of a description go together; they take parts of the right shape for granted."""
+"""Rules across the parts of a description, applied to one of the right shape."""
 
 
 def _text(problem: RecordProblem | ShapeProblem) -> str:

@@ -1,4 +1,4 @@
-"""The rules on the manifest and on whole files: what must hold before a single row is looked at."""
+"""The rules on the manifest and on files, checked before any row is read."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ class FileFact:
     level=Level.FILE,
 )
 def seal_manifest(problems: Sequence[KeyProblem]) -> Finding | None:
-    """Report the keys of a manifest that are not what they must be; one row is one key."""
+    """Report the invalid keys of a manifest; one row is one key."""
     if not problems:
         return None
     examples = tuple(
@@ -113,7 +113,7 @@ def seal_signature(fault: str | None) -> Finding | None:
     level=Level.FILE,
 )
 def seal_clock(times: Mapping[str, datetime], now: datetime) -> Finding | None:
-    """Report times of a manifest that cannot be true; one row is one of them."""
+    """Report impossible times of a manifest; one row is one time."""
     broken = {name: moment for name, moment in times.items() if not EARLIEST <= moment <= now + CLOCK_SKEW}
     if not broken:
         return None

@@ -61,7 +61,7 @@ class KindEntry:
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """A ``seal.json`` that keeps its types."""
+    """A valid ``seal.json``."""
 
     alpha_id: str
     source_alpha_id: str
@@ -77,7 +77,7 @@ class Manifest:
 
 @dataclass(frozen=True, slots=True)
 class KeyProblem:
-    """One key of the manifest that is not what it must be."""
+    """One invalid key of the manifest."""
 
     key: str
     value: Any
@@ -86,7 +86,7 @@ class KeyProblem:
 
 @dataclass(slots=True)
 class _Reader:
-    """Collects every problem of one manifest, so that they are reported together."""
+    """Collects all problems of one manifest, so that they are reported together."""
 
     document: Mapping[str, Any]
     problems: list[KeyProblem] = field(default_factory=list)

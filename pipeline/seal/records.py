@@ -35,7 +35,7 @@ _PERIODS: Final[Mapping[str, re.Pattern[str]]] = {
 
 @dataclass(frozen=True, slots=True)
 class RecordProblem:
-    """One field of one record that is not what it must be; `index` counts from 0, -1 is the file."""
+    """One invalid field of a record; `index` counts from 0, -1 is the file."""
 
     index: int
     field: str
@@ -64,7 +64,7 @@ class SealedRecords:
 
 
 def decode_metrics(raw: bytes) -> SealedRecords:
-    """Decode a ``metrics.json``; never raises on a bad file: what is wrong stands in the problems."""
+    """Decode a ``metrics.json``; never raises on a bad file: `problems` has what is wrong."""
     try:
         document = parse_json(raw, "metrics", constants=True)
     except NotJson as error:

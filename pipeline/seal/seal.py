@@ -1,4 +1,4 @@
-"""The seal as an object: opened once, every file read once, every table decoded once."""
+"""A seal: opened once, every file read once, every table decoded once."""
 
 from __future__ import annotations
 
@@ -39,15 +39,15 @@ from schemas.kinds import MAX_BYTES, MAX_ROWS
 from schemas.tables import SEALED_TABLES
 
 LARGE_KINDS: Final = ("decisions", "positions", "pnl", "trades")
-"""Tables with a row a name."""
+"""Tables with a row for each name."""
 LARGE_ROWS: Final = 6_000_000
-"""Rows of them together beyond which a seal is read in parts."""
+"""Rows of the large tables together beyond which a seal is read in parts."""
 
 
 class Seal:
     """One seal, at a local path or URL of a supported store. Made by :meth:`open`.
 
-    What is handed out was verified: a path is followed only when it stays inside the seal, and bytes are
+    Everything returned was verified: a path is followed only when it stays inside the seal, and bytes are
     decoded only when they match their digest; otherwise :class:`~schemas.errors.SealRefused` is raised with
     the rule that is broken. Bytes and tables stay in memory until :meth:`drop`, so that what was checked is
     what is built. Different kinds may be read from different threads.
@@ -152,7 +152,7 @@ class Seal:
         return signer(envelope, keys, seal_digest=self.digest, alpha_id=self.alpha_id)
 
     def files(self, kind: str) -> tuple[FileFact, ...]:
-        """Read and hash the files of a kind, once, and say how they compare with the manifest.
+        """Read and hash the files of a kind, once; return them beside what the manifest declares.
 
         Raises
         ------
@@ -171,7 +171,7 @@ class Seal:
     def read(self, kind: str) -> bytes:
         """Return the verified bytes of a kind that is one file.
 
-        The bytes of a table are let go once it is decoded; asking for them later reads the file again.
+        The bytes of a table are freed once it is decoded; a later call reads the file again.
         """
         self._verify(kind)
         if (kind, "") not in self._bytes:
@@ -180,7 +180,7 @@ class Seal:
         return self._bytes[kind, ""]
 
     def decode(self, kind: str) -> DecodedTable:
-        """Return a table with whatever is wrong about its columns, decoded once from verified bytes."""
+        """Return a table with the problems of its columns, decoded once from verified bytes."""
         if kind not in self._tables:
             if self._copied(kind):
                 self._verify(kind)
@@ -216,7 +216,7 @@ class Seal:
         return self.table(kind) if self.has(kind) else None
 
     def records(self) -> SealedRecords:
-        """Return the run's own figures with whatever is wrong about them, decoded once from verified bytes."""
+        """Return the run's own figures with their problems, decoded once from verified bytes."""
         if self._records is None:
             self._records = decode_metrics(self.read("metrics"))
         return self._records
@@ -274,7 +274,7 @@ class Seal:
         return self._bytes[FOLDER_KIND, path]
 
     def drop(self, kind: str) -> None:
-        """Drop what is cached of a kind; asking for it again reads it again."""
+        """Drop what is cached of a kind; the next use reads it again."""
         self._tables.pop(kind, None)
         if kind in self._copies:
             return
@@ -309,7 +309,7 @@ class Seal:
         except TooLarge as error:
             return replace(fact, actual_bytes=error.size)
         except NotRegular as error:
-            # What the paths were looked at for, a moment ago: somebody is changing the seal.
+            # The paths were checked a moment ago: somebody is changing the seal.
             raise _refused(self.address, seal_path(kind, (PathFault(path, str(error)),))) from error
         if raw is None:
             return fact
@@ -329,7 +329,7 @@ class Seal:
 
 
 def _path(file: IO[bytes]) -> Path:
-    """Return where an open file without a name can be opened once more."""
+    """Return a path at which an open file without a name can be opened again."""
     return Path(f"/dev/fd/{file.fileno()}")
 
 

@@ -33,7 +33,7 @@ TeamKeys = Mapping[str, "tuple[Ed25519PublicKey, ...]"]
 
 
 class Unsigned(ValueError):
-    """A seal is not signed by any key that counts; the message says why."""
+    """A seal is not signed by any key of the teams; the message says why."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""Where the files of a seal are read from: a folder or an object store, by paths that stay inside the seal."""
+"""Read the files of a seal from a folder or an object store, by paths that stay inside the seal."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ __all__ = ["SealStore", "printable", "without_secrets"]
 
 
 def printable(text: str) -> str:
-    """Write what a terminal would obey, and what no encoding has, as escapes; line breaks stay."""
+    """Escape control characters and lone surrogates; line breaks stay."""
     return "".join(
         character
         if character.isprintable() or character == "\n"
@@ -64,7 +64,7 @@ class SealStore:
         return self._storage.folder is not None
 
     def is_file(self) -> bool:
-        """Return whether the address is that of a local file, where a seal would be a folder."""
+        """Return whether the address is a local file rather than a folder."""
         try:
             return self._storage.folder is not None and self._storage.folder.is_file()
         except OSError:
@@ -141,7 +141,7 @@ class SealStore:
 
     @contextlib.contextmanager
     def _naming(self, path: str) -> Iterator[None]:
-        """Add the seal and the file to errors raised while reading."""
+        """Name the seal and the file in errors raised while reading."""
         try:
             yield
         except StorageUnavailable as error:

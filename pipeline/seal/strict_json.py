@@ -1,4 +1,4 @@
-"""JSON as RFC 8259 has it: what two readers could understand differently is an error."""
+"""Strict JSON (RFC 8259): whatever two readers could read differently is an error."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def parse_json(raw: bytes, kind: str, *, constants: bool = False) -> Any:
 
 
 def _require_bounded(raw: bytes, most_keys: int) -> None:
-    """Refuse what would take long to parse, or more levels than those who walk through it can follow."""
+    """Refuse a document with too many keys or levels before it is parsed."""
     outside = _STRINGS.sub(b"", raw)
     keys = outside.count(b":")
     if keys > most_keys:

@@ -13,11 +13,11 @@ from datasets.figures.rank_correlation import Integers
 from datasets.figures.series import Dates, Flags, Floats
 
 _SIDES: Final = 3
-"""Short, neither and long, in this order: the sign of a position and one."""
+"""Short, neither and long: the sign of a position plus one."""
 
 
 class BySide:
-    """Sums positions and P&L of every book; what comes out does not depend on where a run is cut between days.
+    """Sums positions and P&L of every book, independent of where a run is cut between days.
 
     Parameters
     ----------
@@ -32,12 +32,12 @@ class BySide:
         self._books = {book: _Book(days, category) for book, days in sessions.items()}
 
     def positions(self, book: str, rows: pl.DataFrame) -> None:
-        """Look at positions of a book: whole days in order. All of them come before its P&L, which is told apart by them."""
+        """Add positions of a book: complete days in order, all before its P&L, whose sides they decide."""
         if book in self._books:
             self._books[book].hold(rows)
 
     def pnl(self, book: str, rows: pl.DataFrame) -> None:
-        """Look at P&L by name of a book: whole days in order."""
+        """Add P&L by name of a book: complete days in order."""
         if book in self._books:
             self._books[book].earn(rows)
 
@@ -84,7 +84,7 @@ class _Book:
         side = self._sign[session, codes]
         (closed,) = np.nonzero((side == 0) & (session > 0))
         side[closed] = self._sign[session[closed] - 1, codes[closed]]
-        # Counted from the first session of the part, which has whole days.
+        # Counted from the first session of the part, which has complete days.
         first, last = int(session[0]), int(session[-1])
         cell = (session - first) * _SIDES + 1 + side
         net = rows["net_pnl"].to_numpy()
@@ -131,7 +131,7 @@ class _Book:
         known = self._days.take(of_day, mode="clip") == days[starts]
         if not known.all():
             return self._places(rows.filter(pl.Series(np.repeat(known, lengths))))
-        # As wide as places in arrays are, so that none of what follows converts them.
+        # As wide as array indices, so that nothing below converts them.
         codes = rows["symbol"].cast(self._category).to_physical().to_numpy().astype(np.int64)
         return rows, np.repeat(of_day, lengths), starts, codes
 

@@ -1,4 +1,4 @@
-"""The large tables of a run, derived and written part by part: whole weeks, or whole days of a book.
+"""The large tables of a run, derived and written in parts of complete weeks, or of complete days of a book.
 
 The bytes of the files do not depend on where a run is cut.
 """
@@ -30,7 +30,7 @@ from pipeline.snapshot_builder.write import SnapshotWriter
 from schemas.tables.books import book_order
 
 PART_ROWS: Final = 1_000_000
-"""Rows derived at a time, and a day or week more where it does not end there."""
+"""Rows derived at a time, up to the end of the day or week."""
 _PANEL: Final = (
     "date", "symbol", "score", "raw_score", "raw_score_z", "forward_return", "long_short_target_weight",
     "long_only_target_weight",
@@ -64,7 +64,7 @@ class Layout:
 
 
 def find_layout(seal: Seal, kind: str) -> Layout | None:
-    """Find the days of a table; None where its rows do not stand by book and day, so that it has to be sorted whole."""
+    """Find the days of a table; None where its rows are not in order of book and day and must be sorted."""
     day = "timestamp" if kind == "trades" else "date"
     key = (day,) if kind == "decisions" else ("book", day)
     height = seal.decode_height(kind)
@@ -86,14 +86,14 @@ def find_layout(seal: Seal, kind: str) -> Layout | None:
 
 
 def _by_book(heads: pl.DataFrame) -> Iterator[tuple[str | None, pl.DataFrame]]:
-    """Yield the row ranges of one book, a book twice where it stands apart."""
+    """Yield the row ranges of each book, several for a book whose rows are apart."""
     runs = find_runs(heads.select("book"))
     for book, start, length in zip(runs.heads["book"], runs.starts, runs.lengths, strict=True):
         yield book, heads.slice(int(start), int(length))
 
 
 def write_decisions(seal: Seal, writer: SnapshotWriter, layout: Layout) -> pl.DataFrame:
-    """Write the cross-sections, and return what the weekly figures need of them."""
+    """Write the cross-sections, and return their columns for the weekly figures."""
     panel: list[pl.DataFrame] = []
     category = pl.Categorical(pl.Categories.random())
 
@@ -153,5 +153,5 @@ def _derived(seal: Seal, kind: str, layout: Layout, book: str, total: Spans) -> 
 
 
 def _joined(first: Span, then: Span) -> Span:
-    """Put what two parts of a book hold together, of which the second is later and shares no day."""
+    """Join the spans of two parts of a book; the second is later and shares no day."""
     return first[0] + then[0], first[1] + then[1], first[2], then[3]

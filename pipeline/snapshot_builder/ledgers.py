@@ -44,7 +44,7 @@ def by_book(sealed: pl.DataFrame, table: Table, derive: Callable[[pl.DataFrame],
 
 
 def _parts(sealed: pl.DataFrame) -> Books:
-    """Split rows by book, in the order they stand in; without a copy where the rows of each book stand together."""
+    """Split rows by book and keep their order; without a copy where the rows of each book are adjacent."""
     ranges = sealed.select(pl.col("book").rle()).to_series().struct.unnest()
     books, lengths = ranges["value"].to_list(), ranges["len"].to_list()
     if len(set(books)) < len(books):
@@ -59,7 +59,7 @@ def _parts(sealed: pl.DataFrame) -> Books:
 
 
 def published_portfolio(sealed: pl.DataFrame, equity_basis: float) -> Books:
-    """Return the ledger of each book; `equity_basis` is the run's and stands on every row."""
+    """Return the ledger of each book, with the run's `equity_basis` on every row."""
     return by_book(sealed, PORTFOLIO, lambda rows: rows.with_columns(equity_basis=pl.lit(equity_basis)))
 
 

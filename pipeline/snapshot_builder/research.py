@@ -57,7 +57,7 @@ def of_books(portfolio: Books, sides: BySide, kinds: Collection[str]) -> dict[st
 
 
 def sides_of(portfolio: Books) -> BySide:
-    """Return what sums positions and P&L by the sessions of each ledger."""
+    """Return the sums of positions and P&L by the sessions of each ledger, empty yet."""
     return BySide({book: _dates(rows) for book, rows in portfolio.items()})
 
 
@@ -149,7 +149,7 @@ def _risk(book: str, rows: pl.DataFrame) -> dict[str, Any]:
 
 
 def _object(family: str, figures: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what is stored of a family, its members in declared order."""
+    """Return the stored object of a family, its members in declared order."""
     declared = (field.name for field in FAMILIES[family].payload.fields if field.name != "withheld")
     return settle({name: figures[name] for name in declared})
 

@@ -171,10 +171,10 @@ class _PublishedState:
 
 
 def _published_state(storage: Storage, seal: Seal, *, force: bool) -> _PublishedState:
-    """Recognise what is served already, and refuse early what would not be served, before anything is computed.
+    """Recognise a seal that is served already, and refuse early one that would not be served.
 
-    Served already is what this version of the declarations made of this seal, whichever version of a library wrote the
-    files: the figures are the same. Forced, or when its manifest is not what the pointer names, it is built again.
+    It is served already when this version of the declarations built it, whichever version of a library wrote the files:
+    the figures are the same. It is built again when forced, or when its manifest is not the one that the pointer names.
     """
     try:
         current = served(storage, seal.alpha_id)
@@ -212,7 +212,7 @@ class _Written:
 
 
 def _write_all(seal: Seal, report: Report, publication: Publication, stages: Stages) -> _Written:
-    """Write every dataset the seal allows; tables are let go as soon as nothing more needs them."""
+    """Write every dataset the seal allows; tables are freed as soon as possible."""
     writer = SnapshotWriter(publication)
     weekly: Future[_Weekly] | None = None
     digests = digest_decisions(None)
@@ -275,14 +275,14 @@ def _adding(fills: FillDigests | None) -> Callable[[str, pl.DataFrame], None]:
 def _sealed_weeks(
     seal: Seal, digests: dict[date, WeekDigests], fills: FillDigests | None, weekly: pl.DataFrame | None
 ) -> dict[str, SealedWeek]:
-    """Return what the run says of every week, for the seals that come after it; nothing of a run without an index."""
+    """Return the digests and IC of every week, for later seals; empty without a rebalance index."""
     if not seal.has("rebalances"):
         return {}
     return seal_weeks(seal.table("rebalances"), digests, fills, weekly)
 
 
 _Weekly = tuple[dict[str, pl.DataFrame], Floats | None, DeliveredSignal | Unavailable]
-"""The weekly tables, the IC of the score of the week before where it is looked at, and the delivered score."""
+"""The weekly tables, the IC of the previous week's score where a notice needs it, and the delivered score."""
 
 
 def _begin_weekly(seal: Seal, decisions: pl.DataFrame, beside: ThreadPoolExecutor) -> Future[_Weekly]:
@@ -307,7 +307,7 @@ def _begin_weekly(seal: Seal, decisions: pl.DataFrame, beside: ThreadPoolExecuto
 
 
 def _write_decisions(seal: Seal, writer: SnapshotWriter) -> pl.DataFrame:
-    """Write the cross-sections; return them, or what the weekly figures need of them."""
+    """Write the cross-sections; return them, or their columns for the weekly figures."""
     layout = in_parts.find_layout(seal, "decisions") if seal.in_parts else None
     if layout is not None:
         return in_parts.write_decisions(seal, writer, layout)
@@ -320,7 +320,7 @@ def _write_decisions(seal: Seal, writer: SnapshotWriter) -> pl.DataFrame:
 def _write_books(
     seal: Seal, writer: SnapshotWriter, kind: str, look: Callable[[str, pl.DataFrame], None]
 ) -> ledgers.Spans:
-    """Write a table by book; return what each book holds. `look` is shown the rows of each book as they are published."""
+    """Write a table by book; return the span of each. `look` is called with the published rows of each book."""
     layout = in_parts.find_layout(seal, kind) if seal.in_parts else None
     if layout is not None:
         return in_parts.write_books(seal, writer, kind, layout, look)
@@ -346,7 +346,7 @@ def _write_trials(seal: Seal, writer: SnapshotWriter, stages: Stages) -> None:
 
 
 def _write_metrics(seal: Seal, writer: SnapshotWriter, weeks: pl.DataFrame | None) -> tuple[Figure, ...]:
-    """Write the run's own figures beside what they come to."""
+    """Write the run's own figures beside the recomputed ones."""
     records = seal.metrics()
     if records is None:
         return ()

@@ -161,27 +161,27 @@ class SnapshotWriter:
         self._pool.shutdown(wait=True, cancel_futures=True)
 
     def table(self, dataset: str, rows: pl.DataFrame) -> None:
-        """Begin to write a dataset that is one file."""
+        """Begin to write a dataset of one file."""
         self._declare(dataset, rows.columns)
         self._written.append(self._pool.submit(write_table, self._publication, dataset, rows))
 
     def by_book(self, dataset: str, parts: Books) -> None:
-        """Begin to write a dataset that is a file a book."""
+        """Begin to write a dataset of one file a book."""
         present = next(iter(parts.values())).columns if parts else ()
         self._declare(dataset, ["book", *present])
         for book, rows in parts.items():
             self._written.append(self._pool.submit(write_table, self._publication, dataset, rows, book))
 
     def parts(self, dataset: str, rows: Iterable[pl.DataFrame], book: str | None = None) -> None:
-        """Write a file whose rows come in parts: while one is written the next is derived."""
+        """Write a file whose rows come in parts; one is written while the next is derived."""
         waiting: queue.Queue[pl.DataFrame | None] = queue.Queue(maxsize=1)
-        writing = self._pool.submit(write_parts, self._publication, dataset, _taken(waiting), book)
+        writing = self._pool.submit(write_parts, self._publication, dataset, _iterate(waiting), book)
         self._written.append(writing)
         for part in rows:
             self._declare(dataset, part.columns if book is None else ["book", *part.columns])
-            if not _handed(waiting, part, writing):
+            if not _put_part(waiting, part, writing):
                 break
-        _handed(waiting, None, writing)
+        _put_part(waiting, None, writing)
         writing.result()
 
     def document(self, relative: str, dataset: str, data: bytes) -> None:
@@ -199,15 +199,15 @@ class SnapshotWriter:
         )
 
 
-def _taken(waiting: queue.Queue[pl.DataFrame | None]) -> Iterator[pl.DataFrame]:
+def _iterate(waiting: queue.Queue[pl.DataFrame | None]) -> Iterator[pl.DataFrame]:
     while (part := waiting.get()) is not None:
         yield part
 
 
-def _handed(
+def _put_part(
     waiting: queue.Queue[pl.DataFrame | None], part: pl.DataFrame | None, writing: Future[FileEntry]
 ) -> bool:
-    """Hand a part over, or tell that nobody takes it any more, because writing failed."""
+    """Hand a part to the writing thread; return False when writing failed."""
     while not writing.done():
         try:
             waiting.put(part, timeout=0.5)
