@@ -32,7 +32,6 @@ from pipeline.seal.document_rules import (
     description_extra,
     description_object,
     description_shape,
-    metrics_record,
 )
 from pipeline.seal.file_rules import (
     FileFact,
@@ -45,7 +44,7 @@ from pipeline.seal.file_rules import (
     table_columns,
     table_extra,
 )
-from pipeline.seal.records import METRICS
+from pipeline.seal.records import METRICS, metrics_record
 from pipeline.seal.seal import LARGE_KINDS
 from pipeline.seal.signature import TeamKeys, Unsigned
 from pipeline.seal.strict_json import NotJson

@@ -5,18 +5,65 @@ from __future__ import annotations
 from typing import Final
 
 import numpy as np
+import polars as pl
 
 from pipeline.reconciliation.grid import Floats, Gaps, gaps_in, joined
 from pipeline.reconciliation.holdings import differing, expected_market_pnl, expected_quantity
-from pipeline.reconciliation.tables import SESSION, Tables
+from pipeline.reconciliation.tables import FILLS, SESSION, Tables
 from pipeline.rule import Finding, rule
-from pipeline.rules.findings import pick_examples
-from pipeline.rules.tolerance import ABSOLUTE
+from pipeline.rules.findings import broken_rows, pick_examples
+from pipeline.rules.tolerance import ABSOLUTE, rows_that_differ
 
 _CELL: Final = (*SESSION, "symbol")
 _FILL: Final = ("book", "timestamp", "symbol")
 _QUANTITY: Final = "quantity_adjustment"
 _CASH: Final = "cash_adjustment"
+
+
+@rule(
+    "trades.cost",
+    "A fill's execution_cost = fee + quantity x (fill_price - mid_price): what it paid beyond the mid.",
+    "Measure the impact against the mid that is sealed, with the sign of the quantity; a purchase fills above the "
+    "mid, a sale below it.",
+    needs={"trades": ("quantity", "mid_price", "fill_price", "fee", "execution_cost")},
+)
+def trades_cost(tables: Tables) -> Finding | None:
+    """Report fills whose cost is not their fee plus their distance from the mid."""
+    cost = pl.col("fee") + pl.col("quantity") * (pl.col("fill_price") - pl.col("mid_price"))
+    broken = rows_that_differ(tables["trades"], pl.col("execution_cost"), cost, tables.equity_basis)
+    columns = (*_FILL, "quantity", "mid_price", "fill_price", "fee", "expected", "actual")
+    return broken_rows(
+        "trades",
+        broken,
+        columns,
+        f"execution_cost is not fee + quantity x (fill_price - mid_price) in {broken.height} fills",
+        expected=cost,
+        actual="execution_cost",
+    )
+
+
+@rule(
+    "trades.decision",
+    "Every fill names the decision that caused it: a rebalance date of a traded week, before the day of the fill.",
+    "Date the decision by the weekly rebalance, and the fill by the session that executed it.",
+    needs={"trades": ("book", "timestamp", "decision_at"), "rebalances": ("date", "week_status")},
+    unique=("rebalances",),
+)
+def trades_decision(tables: Tables) -> Finding | None:
+    """Report fills of no decision, or from before theirs."""
+    moments = tables.runs("trades", FILLS).heads.unique()
+    weeks = tables["rebalances"].filter(pl.col("week_status") == "traded")["date"]
+    day = pl.col("timestamp").dt.date()
+    unmatched = moments.filter(~pl.col("decision_at").is_in(weeks.implode()) | (pl.col("decision_at") >= day))
+    if not unmatched.height:
+        return None
+    broken = tables["trades"].join(unmatched, on=unmatched.columns, how="semi", maintain_order="left")
+    return broken_rows(
+        "trades",
+        broken,
+        (*_FILL, "decision_at"),
+        f"decision_at is not a traded rebalance date before the fill in {broken.height} fills",
+    )
 
 
 @rule(

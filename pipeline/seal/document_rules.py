@@ -1,54 +1,15 @@
-"""The rules on the two JSON documents of a seal."""
+"""The rules on the written description."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any, Final
 
-import polars as pl
-
-from pipeline.rule import Finding, Level, examples_wanted, limited, rule
-from pipeline.seal.description_shape import DescriptionShape, ShapeProblem
-from pipeline.seal.records import METRICS, RecordProblem, SealedRecords
+from pipeline.rule import Finding, Level, limited, rule
+from pipeline.seal.description_shape import DescriptionShape
+from pipeline.seal.records import shown_value
 from pipeline.seal.strict_json import NotJson
 from schemas.kinds import MAX_DEPTH, MAX_KEYS
-
-
-@rule(
-    "metrics.record",
-    "Each record of metrics.json has its fields with their types, its period fits its scope, "
-    f"and (name, scope, period) is unique; the document has at most {MAX_KEYS['metrics']:,} keys and {MAX_DEPTH} levels.",
-    "Seal every figure once, with all seven fields; overall figures have period null, others a year or a month.",
-    level=Level.FILE,
-    needs={"metrics": ()},
-)
-def metrics_record(records: SealedRecords) -> Finding | None:
-    """Report records with a bad field, and records that share their name, scope and period."""
-    examples = [
-        {
-            "record": problem.index,
-            "field": problem.field,
-            "found": _text(problem),
-            "expected": problem.expected,
-        }
-        for problem in records.problems
-    ]
-    key = list(METRICS.key)
-    twice = records.frame.filter(pl.struct(key).is_duplicated()) if records.frame.height else records.frame
-    examples += [
-        {"found": "more than once"} | row
-        for row in twice.head(examples_wanted(twice.height)).select(key).to_dicts()
-    ]
-    if not examples:
-        return None
-    rows = len({problem.index for problem in records.problems}) + twice.height
-    reasons = []
-    if records.problems:
-        first = records.problems[0]
-        reasons.append(f"{first.field} must be {first.expected}")
-    if twice.height:
-        reasons.append(f"{twice.height} records share their name, scope and period")
-    return Finding("metrics", rows, limited(examples), "; ".join(reasons))
 
 
 @rule(
@@ -80,7 +41,7 @@ def description_shape(shape: DescriptionShape) -> Finding | None:
     if not shape.problems:
         return None
     examples = tuple(
-        {"field": problem.path, "found": _text(problem), "expected": problem.expected}
+        {"field": problem.path, "found": shown_value(problem.value), "expected": problem.expected}
         for problem in limited(shape.problems)
     )
     first = shape.problems[0]
@@ -144,8 +105,3 @@ def description_history(document: Mapping[str, Any]) -> Finding | None:
 
 DESCRIPTION_AS_A_WHOLE: Final = (description_seed, description_history)
 """Rules across the parts of a description, applied to one of the right shape."""
-
-
-def _text(problem: RecordProblem | ShapeProblem) -> str:
-    text = "null" if problem.value is None else str(problem.value)
-    return text if len(text) <= 80 else f"{text[:77]}..."

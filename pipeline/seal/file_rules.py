@@ -93,6 +93,24 @@ def seal_manifest(problems: Sequence[KeyProblem]) -> Finding | None:
 
 
 @rule(
+    "seal.unknown",
+    "The manifest names only keys and kinds of seal format 1; others are checked against their digest and not read.",
+    "Nothing, when a later format is being prepared; else correct the spelling of the key or kind.",
+    level=Level.FILE,
+    warns=True,
+)
+def seal_unknown(keys: Sequence[str], kinds: Sequence[str]) -> Finding | None:
+    """Warn of keys and kinds of the manifest that the format does not have."""
+    named = [*keys, *(f"kinds.{kind}" for kind in kinds)]
+    if not named:
+        return None
+    examples = tuple({"key": _short(name)} for name in limited(named))
+    return Finding(
+        "seal", len(named), examples, f"{', '.join(_short(n) for n in named[:MAX_EXAMPLES])} unknown"
+    )
+
+
+@rule(
     "seal.signature",
     "Where the deployment names the keys of its teams, seal.dsse.json is signed by one of them over this seal.json.",
     "Sign the seal with a key of the team (`alpha-results-seal sign`), before it lies where builds look for it; or have the "
@@ -212,24 +230,6 @@ def table_columns(kind: str, rows: int, problems: Sequence[CastProblem]) -> Find
         examples,
         "; ".join(_mistyped(problem) for problem in problems[:MAX_EXAMPLES]),
         tuple(problem.column for problem in problems),
-    )
-
-
-@rule(
-    "seal.unknown",
-    "The manifest names only keys and kinds of seal format 1; others are checked against their digest and not read.",
-    "Nothing, when a later format is being prepared; else correct the spelling of the key or kind.",
-    level=Level.FILE,
-    warns=True,
-)
-def seal_unknown(keys: Sequence[str], kinds: Sequence[str]) -> Finding | None:
-    """Warn of keys and kinds of the manifest that the format does not have."""
-    named = [*keys, *(f"kinds.{kind}" for kind in kinds)]
-    if not named:
-        return None
-    examples = tuple({"key": _short(name)} for name in limited(named))
-    return Finding(
-        "seal", len(named), examples, f"{', '.join(_short(n) for n in named[:MAX_EXAMPLES])} unknown"
     )
 
 

@@ -1,4 +1,4 @@
-"""The JSON kinds of a seal: the run's own figures and the description."""
+"""The JSON kinds of a seal, the run's own figures and the description, and the rule on the figures."""
 
 from __future__ import annotations
 
@@ -9,8 +9,10 @@ from typing import Any, Final
 
 import polars as pl
 
+from pipeline.rule import Finding, Level, examples_wanted, limited, rule
 from pipeline.seal.casting import POLARS_TYPES
 from pipeline.seal.strict_json import NotJson, parse_json
+from schemas.kinds import MAX_DEPTH, MAX_KEYS
 from schemas.tables import TABLES
 from schemas.units import Type
 
@@ -136,3 +138,46 @@ def _period_problems(index: int, scope: str, period: str | None) -> list[RecordP
         return []  # a scope outside its vocabulary is another rule's finding
     shape = "a year such as 2020" if scope == "yearly" else "a month such as 2020-03"
     return [RecordProblem(index, "period", period, f"{shape}, the scope being {scope}")]
+
+
+@rule(
+    "metrics.record",
+    "Each record of metrics.json has its fields with their types, its period fits its scope, "
+    f"and (name, scope, period) is unique; the document has at most {MAX_KEYS['metrics']:,} keys and {MAX_DEPTH} levels.",
+    "Seal every figure once, with all seven fields; overall figures have period null, others a year or a month.",
+    level=Level.FILE,
+    needs={"metrics": ()},
+)
+def metrics_record(records: SealedRecords) -> Finding | None:
+    """Report records with a bad field, and records that share their name, scope and period."""
+    examples = [
+        {
+            "record": problem.index,
+            "field": problem.field,
+            "found": shown_value(problem.value),
+            "expected": problem.expected,
+        }
+        for problem in records.problems
+    ]
+    key = list(METRICS.key)
+    twice = records.frame.filter(pl.struct(key).is_duplicated()) if records.frame.height else records.frame
+    examples += [
+        {"found": "more than once"} | row
+        for row in twice.head(examples_wanted(twice.height)).select(key).to_dicts()
+    ]
+    if not examples:
+        return None
+    rows = len({problem.index for problem in records.problems}) + twice.height
+    reasons = []
+    if records.problems:
+        first = records.problems[0]
+        reasons.append(f"{first.field} must be {first.expected}")
+    if twice.height:
+        reasons.append(f"{twice.height} records share their name, scope and period")
+    return Finding("metrics", rows, limited(examples), "; ".join(reasons))
+
+
+def shown_value(value: Any) -> str:
+    """Return a JSON value as text of a length that a report can show."""
+    text = "null" if value is None else str(value)
+    return text if len(text) <= 80 else f"{text[:77]}..."

@@ -17,7 +17,7 @@ from datasets.regular_file import NotRegular, TooLarge
 from pipeline.rule import Violation
 from pipeline.seal.declared_differences import DeclaredDifferences
 from pipeline.seal.description_shape import compare
-from pipeline.seal.document_rules import description_object, description_shape, metrics_record
+from pipeline.seal.document_rules import description_object, description_shape
 from pipeline.seal.file_rules import (
     OTHER_BYTES,
     FileFact,
@@ -29,7 +29,7 @@ from pipeline.seal.file_rules import (
     table_columns,
 )
 from pipeline.seal.manifest import FOLDER_KIND, MANIFEST_FILE, KindEntry, Manifest, parse_manifest
-from pipeline.seal.records import SealedRecords, decode_description, decode_metrics
+from pipeline.seal.records import SealedRecords, decode_description, decode_metrics, metrics_record
 from pipeline.seal.signature import MOST_BYTES, SIGNATURE_FILE, TeamKeys, Unsigned, signer
 from pipeline.seal.store import SealStore, lexical_fault
 from pipeline.seal.strict_json import NotJson

@@ -39,7 +39,7 @@ DOUBLE_ENTRY = {
     name
     for module in (book_rules, fill_rules, price_rules, return_rules, selection_rules, target_rules)
     for name in (member.id for member in vars(module).values() if isinstance(member, Rule))
-} | {"trades.cost", "trades.decision"}
+}
 """The rules that hold one table against another; tests/reconciliation breaks each by itself."""
 
 Change = Callable[[pl.DataFrame], pl.DataFrame]
