@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable
 from contextlib import (
-    AbstractAsyncContextManager,
     AbstractContextManager,
     AsyncExitStack,
     asynccontextmanager,
@@ -107,8 +106,6 @@ def create(
     """
     service = ServerState(program, access)
 
-    handlers = [EndpointHandler(service, ENDPOINTS[name], function) for name, function in ROUTES.items()]
-    files = Files(service)
     agents = _agents(service) if program.agents else None
 
     @asynccontextmanager
@@ -125,14 +122,20 @@ def create(
             with watched():
                 await stack.aclose()
 
-    inner = application(
-        handlers,
-        files,
-        lifespan,
-        service=service,
-        agents=agents,
-        docs=program.api_docs == "on",
-        explorer=program.explorer,
+    inner: Any = Litestar(
+        [
+            _mounted(FILES, Files(service)),
+            *(() if agents is None else (_mounted(AGENTS, agents),)),
+            *(EndpointHandler(service, ENDPOINTS[name], answer).route() for name, answer in ROUTES.items()),
+            sharing.router(service),
+            *(api_docs.routes() if program.api_docs == "on" else ()),
+            *(explorer_pages.routes() if program.explorer else ()),
+        ],
+        exception_handlers={HTTPException: _unrouted, Exception: _unforeseen},
+        lifespan=[lifespan],
+        openapi_config=None,
+        logging_config=None,
+        debug=False,
     )
     records = [recorder(program.log_level, console=logging.for_people(program.log_format))]
     if instruments is not None:
@@ -152,52 +155,6 @@ def from_environment() -> Application:
     end_with_parent()
     access = AccessSettings.from_environment(os.environ, program.datasets)
     return create(program, access, make_instruments(program), closing)
-
-
-def application(
-    handlers: Sequence[EndpointHandler],
-    files: Files,
-    lifespan: Callable[[Litestar], AbstractAsyncContextManager[None]],
-    *,
-    service: ServerState,
-    agents: Application | None,
-    docs: bool,
-    explorer: bool,
-) -> Application:
-    """Make the application.
-
-    Parameters
-    ----------
-    handlers
-        Of the declared endpoints.
-    files
-        Answers links.
-    lifespan
-        What is open while the server runs.
-    service
-        What answers are made with.
-    agents
-        Answers agents; None where they are not served.
-    docs, explorer
-        Whether these pages are served.
-    """
-    made: Any = Litestar(
-        [
-            _mounted(FILES, files),
-            *(() if agents is None else (_mounted(AGENTS, agents),)),
-            *(handler.route() for handler in handlers),
-            sharing.router(service),
-            *(api_docs.routes() if docs else ()),
-            *(explorer_pages.routes() if explorer else ()),
-        ],
-        exception_handlers={HTTPException: _unrouted, Exception: _unforeseen},
-        lifespan=[lifespan],
-        openapi_config=None,
-        logging_config=None,
-        debug=False,
-    )
-    found: Application = made
-    return found
 
 
 def _agents(service: ServerState) -> Agents:

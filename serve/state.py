@@ -29,7 +29,7 @@ from serve.pages.bodies import Bodies
 from serve.pages.books import BookPages
 from serve.pages.changes import ChangeLogs
 from serve.pages.duckdb import Engine
-from serve.pages.equity import CurvePages, Ledgers
+from serve.pages.equity import CurvePages
 from serve.pages.listing import AlphaPages
 from serve.pages.row_folder import RowFolder, open_folder
 from serve.pages.row_tables import RowTables
@@ -76,13 +76,12 @@ class ServerState:
         self.engine = Engine()
         self.caches = caches = CacheRegistry(cache_bytes(settings.memory_bytes, settings.workers))
         self.bodies = Bodies(caches["bodies"])
-        self.indexes = RebalanceIndexes(self.engine, caches["rebalances"])
-        self.ledgers = Ledgers(self.engine, caches["ledgers"])
+        indexes = RebalanceIndexes(self.engine, caches["rebalances"])
         folder = _row_folder(settings, storage)
         self.row_tables = RowTables(self.engine, caches[ROWS], self._is_read, folder)
         symbols = RunSymbols(self.engine, caches["symbols"])
-        tables = TablePages(self.engine, self.row_tables, self.indexes, symbols)
-        self.pages = Pages(tables, CurvePages(self.ledgers), BookPages(self.engine))
+        tables = TablePages(self.engine, self.row_tables, indexes, symbols)
+        self.pages = Pages(tables, CurvePages(self.engine, caches["ledgers"]), BookPages(self.engine))
         self.alphas = AlphaPages()
         self.change_logs = ChangeLogs()
         self.returns = Returns(caches["returns"])

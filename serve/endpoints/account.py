@@ -58,8 +58,8 @@ async def me(_: ServerState, request: Request) -> Single:
 
 async def keys(service: ServerState, request: Request) -> Page:
     """List the keys of the caller's account, newest first."""
-    rows = [inventory_row(key) for key in await service.access.inventory(request.caller.user_id)]
-    return Page.of(rows, request.values, {"key_id": request.caller.key_id})
+    inventory = await service.access.inventory(request.caller.user_id)
+    return Page.of(inventory, request.values, {"key_id": request.caller.key_id}, inventory_row)
 
 
 def inventory_row(key: KeyUse) -> dict[str, Any]:

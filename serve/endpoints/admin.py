@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import partial
 from typing import Any, Final
-
-import orjson
 
 from datasets.manifest_view import visible
 from datasets.pointer import Pointer
@@ -15,28 +12,17 @@ from schemas.errors import ApiError
 from schemas.kinds import KINDS, REQUIRED_KINDS, TABLE_KINDS
 from serve.endpoints.account import ACCESS, key_terms
 from serve.http.request import Request
-from serve.http.responses import Answer, EndpointFunction, Page, Single
+from serve.http.responses import EndpointFunction, Page, Single, computed
 from serve.state import ServerState
 
 
-async def alphas(service: ServerState, request: Request) -> Answer:
+def alphas(service: ServerState, request: Request) -> Page:
     """List every alpha, whatever the key's own lists say of it."""
-    return await service.compute(partial(_alphas, service, request))
+    return Page.of(service.snapshots.pointers(), request.values, {}, _published)
 
 
-def _alphas(service: ServerState, request: Request) -> Page:
-    pointers = service.snapshots.pointers()
-    start, limit = request.values["offset"], request.values["limit"]
-    rows = [_published(x) for x in pointers[start : start + limit]]
-    return Page(orjson.dumps(rows), len(rows), len(pointers), {})
-
-
-async def readiness(service: ServerState, request: Request) -> Answer:
+def readiness(service: ServerState, request: Request) -> Single:
     """Say kind by kind what one alpha's snapshot holds."""
-    return await service.compute(partial(_readiness, service, request))
-
-
-def _readiness(service: ServerState, request: Request) -> Single:
     snapshot = request.snapshot
     manifest, archive = snapshot.manifest, service.source_downloads.state(snapshot)
     return Single(
@@ -103,7 +89,7 @@ async def usage(service: ServerState, request: Request) -> Single:
 
 
 ROUTES: Final[Mapping[str, EndpointFunction]] = {
-    "admin.alphas.list": alphas,
-    "admin.alphas.readiness": readiness,
+    "admin.alphas.list": computed(alphas),
+    "admin.alphas.readiness": computed(readiness),
     "admin.keys.usage": usage,
 }

@@ -26,9 +26,8 @@ async def daily(service: ServerState, request: Request) -> Page:
 
 async def listed(service: ServerState, request: Request) -> Page:
     """List the benchmarks, by symbol."""
-    found = await service.market_data.available()
-    rows = [_about(found[symbol]) for symbol in sorted(found)]
-    return Page.of(rows, request.values, {})
+    available = await service.market_data.available()
+    return Page.of([available[symbol] for symbol in sorted(available)], request.values, {}, _about)
 
 
 def _about(benchmark: Benchmark) -> dict[str, Any]:

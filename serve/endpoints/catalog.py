@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import partial
-from typing import Final
+from typing import Any, Final
 
 from schemas.errors import ApiError
+from schemas.field import Field, FieldType
 from schemas.metrics.headline import HEADLINE
+from schemas.objects.description import DESCRIPTION
 from serve.auth.caller import Caller
 from serve.cache import LISTING
-from serve.endpoints.description import complete
 from serve.http.params import Values
 from serve.http.request import Request
-from serve.http.responses import Answer, EndpointFunction, PageEndpoint, Single, run_meta
+from serve.http.responses import EndpointFunction, PageEndpoint, Single, computed, run_meta
 from serve.pages.listing import AlphasQuery, Days, FiguresQuery, closed_kinds
 from serve.state import ServerState
+
+_EMPTY_WHEN_UNSEALED: Final = frozenset({"source_papers"})
+"""Lists that say "none" by being empty, where others are null because nothing was said."""
 
 
 def alphas(request: Request) -> AlphasQuery:
@@ -79,12 +82,8 @@ def _require(caller: Caller, endpoint: str, what: str) -> None:
         raise ApiError("endpoint_not_allowed", message, {"endpoint": endpoint})
 
 
-async def description(service: ServerState, request: Request) -> Answer:
+def description(_: ServerState, request: Request) -> Single:
     """Return the written description, every documented key present."""
-    return await service.compute(partial(_description, request))
-
-
-def _description(request: Request) -> Single:
     snapshot = request.snapshot
     sealed = snapshot.description()
     if sealed is None:
@@ -93,15 +92,56 @@ def _description(request: Request) -> Single:
             "The run sealed no written description; its data endpoints answer.",
         )
     return Single(
-        complete(sealed, snapshot.alpha_id, raw=request.raw),
+        complete_description(sealed, snapshot.alpha_id, raw=request.raw),
         source=f"snapshot {snapshot.id}",
         meta=run_meta(request.snapshot, snapshot.alpha_id),
     )
+
+
+def complete_description(sealed: Mapping[str, Any], alpha_id: str, *, raw: bool) -> dict[str, Any]:
+    """Put a sealed description into the served shape.
+
+    Parameters
+    ----------
+    sealed
+        As the run wrote it: any key may be missing, at any depth, and others may be there.
+    alpha_id
+        The alpha's address.
+    raw
+        Whether the key sees the unconditioned signal. Without it, values of any shape lose their ``raw_`` keys.
+
+    Returns
+    -------
+    dict
+        Every declared key in declared order; null where nothing was sealed, but an empty list for source papers.
+        Other sealed keys are not served. The name falls back to the address.
+    """
+    own = {"algo_id": alpha_id, "alpha_id": alpha_id, "name": sealed.get("name") or alpha_id}
+    served: dict[str, Any] = _filled(DESCRIPTION, {**sealed, **own})
+    return served if raw else _without_raw(served)
+
+
+def _filled(field: Field, value: Any) -> Any:
+    if field.type is FieldType.OBJECT:
+        members = value if isinstance(value, Mapping) else {}
+        return {member.name: _filled(member, members.get(member.name)) for member in field.fields}
+    if value is None:
+        return [] if field.name in _EMPTY_WHEN_UNSEALED else None
+    entry = field.items if field.type is FieldType.ARRAY else None
+    if entry is not None and entry.type is FieldType.OBJECT and isinstance(value, list):
+        return [_filled(entry, item) for item in value]
+    return value
+
+
+def _without_raw(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {key: _without_raw(entry) for key, entry in value.items() if not key.startswith("raw_")}
+    return [_without_raw(entry) for entry in value] if isinstance(value, list) else value
 
 
 ROUTES: Final[Mapping[str, EndpointFunction]] = {
     # The edition of the list changes with alphas that the key may not see, and so must not show in a tag.
     "catalog.alphas.list": PageEndpoint(alphas, source="alphas", tag_by_body=True),
     "research.screen": PageEndpoint(screen, source="alphas", tag_by_body=True),
-    "catalog.alphas.get": description,
+    "catalog.alphas.get": computed(description),
 }

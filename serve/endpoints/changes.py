@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
-from functools import partial
 from typing import Any, Final
 
 import orjson
@@ -13,17 +12,13 @@ from datasets.history import Change
 from schemas.errors import ApiError
 from serve.auth.caller import Caller
 from serve.http.request import Request
-from serve.http.responses import Answer, EndpointFunction, Page
+from serve.http.responses import EndpointFunction, Page, computed
 from serve.pages.changes import Cursor
 from serve.state import ServerState
 
 
-async def changes(service: ServerState, request: Request) -> Answer:
+def changes(service: ServerState, request: Request) -> Page:
     """Return the changes that follow a cursor."""
-    return await service.compute(partial(_changes, service, request))
-
-
-def _changes(service: ServerState, request: Request) -> Page:
     # A node that has not read the catalogue yet knows too little to let anybody pass.
     service.snapshots.require_known()
     values, listing = request.values, service.snapshots.listing
@@ -65,4 +60,4 @@ def _row(change: Change, cursor: Cursor) -> dict[str, Any]:
     }
 
 
-ROUTES: Final[Mapping[str, EndpointFunction]] = {"research.changes": changes}
+ROUTES: Final[Mapping[str, EndpointFunction]] = {"research.changes": computed(changes)}

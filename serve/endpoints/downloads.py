@@ -9,7 +9,6 @@ from datetime import UTC, datetime
 from functools import partial
 from typing import Final
 
-import orjson
 import structlog
 
 from datasets.layout import snapshot_path
@@ -30,7 +29,7 @@ from serve.downloads.links import (
 )
 from serve.http.params import refusal
 from serve.http.request import Request
-from serve.http.responses import Answer, EndpointFunction, Page, Single, run_meta
+from serve.http.responses import EndpointFunction, Page, Single, computed, run_meta
 from serve.state import ServerState
 
 _log = structlog.get_logger("serve.downloads")
@@ -38,17 +37,12 @@ _log = structlog.get_logger("serve.downloads")
 _DEFAULT_BOOK: Final = "long_short"
 
 
-async def tables(service: ServerState, request: Request) -> Answer:
+def tables(service: ServerState, request: Request) -> Page:
     """List the files this key may have of a snapshot."""
-    return await service.compute(partial(_tables, service, request))
-
-
-def _tables(service: ServerState, request: Request) -> Page:
     snapshot, readable = request.snapshot, readable_tables(request.caller.callable_ids)
     files = list(offered(snapshot, readable, raw=request.raw))
-    start, limit = request.values["offset"], request.values["limit"]
-    rows = [row(service.table_views, file) for file in files[start : start + limit]]
-    return Page(orjson.dumps(rows), len(rows), len(files), run_meta(snapshot, snapshot.alpha_id))
+    meta = run_meta(snapshot, snapshot.alpha_id)
+    return Page.of(files, request.values, meta, partial(row, service.table_views))
 
 
 async def download(service: ServerState, request: Request) -> Single:
@@ -140,6 +134,6 @@ async def stored_url(service: ServerState, file: TableFile) -> str | None:
 
 ROUTES: Final[Mapping[str, EndpointFunction]] = {
     "catalog.alphas.source.download": source,
-    "catalog.alphas.tables.list": tables,
+    "catalog.alphas.tables.list": computed(tables),
     "catalog.alphas.tables.download": download,
 }

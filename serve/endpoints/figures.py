@@ -10,17 +10,13 @@ from schemas.errors import ApiError
 from schemas.metrics.families import FAMILIES
 from schemas.metrics.families.family import Family
 from serve.http.request import Request
-from serve.http.responses import Answer, EndpointFunction, Single
+from serve.http.responses import EndpointFunction, Single, computed
 from serve.pages.books import holds_book
 from serve.state import ServerState
 
 
-async def research(family: Family, service: ServerState, request: Request) -> Answer:
+def research(family: Family, _: ServerState, request: Request) -> Single:
     """Return the figures of a family."""
-    return await service.compute(partial(_research, family, request))
-
-
-def _research(family: Family, request: Request) -> Single:
     caller, snapshot = request.caller, request.snapshot
     for endpoint in family.needs:
         if not caller.may_call(endpoint):
@@ -44,5 +40,5 @@ def _without_raw(family: Family, found: dict[str, Any]) -> dict[str, Any]:
 
 
 ROUTES: Final[Mapping[str, EndpointFunction]] = {
-    family.endpoint: partial(research, family) for family in FAMILIES.values()
+    family.endpoint: computed(partial(research, family)) for family in FAMILIES.values()
 }

@@ -12,7 +12,7 @@ from datasets.figures.run_metrics import MetricsQuery
 from datasets.figures.window import Window
 from schemas.metrics.statistic import SOURCES
 from serve.http.request import Request
-from serve.http.responses import Answer, EndpointFunction, Single
+from serve.http.responses import Answer, EndpointFunction, Single, computed
 from serve.run_metrics.service import EncodedAnswer, encoded_documentation
 from serve.state import ServerState
 
@@ -63,12 +63,8 @@ def _single(request: Request, answer: EncodedAnswer) -> Single:
     return Single.of_run(request.snapshot, data, answer.warnings)
 
 
-async def audited(service: ServerState, request: Request) -> Answer:
+def audited(service: ServerState, request: Request) -> Single:
     """Return what was checked of a run and what came of it."""
-    return await service.compute(partial(_audited, service, request))
-
-
-def _audited(service: ServerState, request: Request) -> Single:
     snapshot, caller = request.snapshot, request.caller
     closed = next((endpoint for endpoint in _AUDITED if not caller.may_call(endpoint)), None)
     reader = Reader(request.raw, caller.may_read_run, closed)
@@ -87,5 +83,5 @@ async def documentation(_: ServerState, __: Request) -> Single:
 ROUTES: Final[Mapping[str, EndpointFunction]] = {
     "performance.metrics": metrics,
     "performance.metrics.doc": documentation,
-    "performance.audit": audited,
+    "performance.audit": computed(audited),
 }

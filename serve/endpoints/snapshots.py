@@ -6,8 +6,6 @@ from collections.abc import Mapping
 from functools import partial
 from typing import Any, Final
 
-import orjson
-
 from datasets.history import empty_of
 from datasets.layout import is_snapshot_id
 from datasets.manifest import Manifest
@@ -18,22 +16,16 @@ from schemas.endpoints import readable_tables
 from schemas.errors import AlphaNotPublished, ApiError, SnapshotCorrupt, SnapshotNotKept
 from serve.downloads.files import compared_tables
 from serve.http.request import Request
-from serve.http.responses import Answer, EndpointFunction, Page, Single
+from serve.http.responses import EndpointFunction, Page, Single, computed
 from serve.pages.compare import compare
 from serve.state import ServerState
 
 
-async def snapshots(service: ServerState, request: Request) -> Answer:
+def snapshots(service: ServerState, request: Request) -> Page:
     """List the snapshots of an alpha, newest first."""
-    return await service.compute(partial(_snapshots, service, request))
-
-
-def _snapshots(service: ServerState, request: Request) -> Page:
     served = _served(service, request)
-    kept = _kept(served.pointer)
-    start, limit = request.values["offset"], request.values["limit"]
-    rows = [_row(service, served.pointer, one) for one in kept[start : start + limit]]
-    return Page(orjson.dumps(rows), len(rows), len(kept), _meta(served))
+    row = partial(_row, service, served.pointer)
+    return Page.of(_kept(served.pointer), request.values, _meta(served), row)
 
 
 def _served(service: ServerState, request: Request) -> Snapshot:
@@ -99,12 +91,8 @@ def _manifest(service: ServerState, alpha: str, snapshot: str) -> Manifest | Non
         return None
 
 
-async def comparison(service: ServerState, request: Request) -> Answer:
+def comparison(service: ServerState, request: Request) -> Single:
     """Compare two snapshots of an alpha."""
-    return await service.compute(partial(_comparison, service, request))
-
-
-def _comparison(service: ServerState, request: Request) -> Single:
     served, values = _served(service, request), request.values
     later = _opened(service, served, values["to_snapshot"] or served.id)
     earlier = _opened(service, served, values["from_snapshot"] or _before(served.pointer, later.id))
@@ -151,6 +139,6 @@ def _opened(service: ServerState, served: Snapshot, wanted: str) -> Snapshot:
 
 
 ROUTES: Final[Mapping[str, EndpointFunction]] = {
-    "research.snapshots.list": snapshots,
-    "research.snapshots.compare": comparison,
+    "research.snapshots.list": computed(snapshots),
+    "research.snapshots.compare": computed(comparison),
 }

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import logging
 import os
 import re
@@ -171,40 +170,27 @@ def recorder(level: str, *, console: bool) -> Recorder:
     level
         Least severe line written.
     console
-        Whether lines are for people; those take the way of all others.
+        Whether lines are for people; structlog writes those, as it does all others.
 
     Returns
     -------
     callable
-        Takes what is known of the request. As JSON the line is the one all others would have been, without the
-        third of a small request's time that making it step by step takes.
+        Takes the fields of the line. As JSON it writes the line structlog would, in a fraction of the time.
     """
     if logging.getLevelNamesMapping()[level.upper()] > logging.INFO:
         return lambda _: None
     if console:
         log = structlog.get_logger(_LOGGER)
-        return lambda known: log.info(_EVENT, **known)
-    return _Lines()
+        return lambda entry: log.info(_EVENT, **entry)
+    return _write_json
 
 
-class _Lines:
-    """Writes lines, those of one turn of the event loop together: a system call for each would be dearer than they are."""
-
-    def __init__(self) -> None:
-        self._waiting: list[bytes] = []
-
-    def __call__(self, known: Mapping[str, Any]) -> None:
-        line = {
-            **known,
-            "event": _EVENT,
-            "logger": _LOGGER,
-            "level": _SEVERITY,
-            "timestamp": datetime.now(UTC),
-        }
-        self._waiting.append(orjson.dumps(line, option=orjson.OPT_UTC_Z | orjson.OPT_APPEND_NEWLINE))
-        if len(self._waiting) == 1:
-            asyncio.get_running_loop().call_soon(self._write)
-
-    def _write(self) -> None:
-        lines, self._waiting = self._waiting, []
-        sys.stderr.write(b"".join(lines).decode())
+def _write_json(entry: Mapping[str, Any]) -> None:
+    line = {
+        **entry,
+        "event": _EVENT,
+        "logger": _LOGGER,
+        "level": _SEVERITY,
+        "timestamp": datetime.now(UTC),
+    }
+    sys.stderr.write(orjson.dumps(line, option=orjson.OPT_UTC_Z | orjson.OPT_APPEND_NEWLINE).decode())

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache
-from typing import Any, Final, NamedTuple, Self, TypeAlias
+from functools import cache, partial
+from typing import Any, Final, NamedTuple, Self, TypeAlias, TypeVar
 
 import orjson
 
@@ -18,6 +18,7 @@ from serve.pages.json import BodyChunks, now
 from serve.pages.query import PageResult, UnknownSymbol
 from serve.state import ServerState
 
+T = TypeVar("T")
 PRIVATE: Final = "private, no-cache"
 """Answers depend on the key, and must be asked again each time; the entity tag makes that cheap."""
 _MAX_SYMBOLS: Final = 10
@@ -45,11 +46,15 @@ class Page:
 
     @classmethod
     def of(
-        cls, items: Sequence[Mapping[str, Any]], values: Mapping[str, Any], meta: Mapping[str, Any]
+        cls,
+        items: Sequence[T],
+        values: Mapping[str, Any],
+        meta: Mapping[str, Any],
+        row: Callable[[T], Mapping[str, Any]],
     ) -> Self:
-        """Return the page of a list by the limit and the offset of a request."""
-        chosen = items[values["offset"] : values["offset"] + values["limit"]]
-        return cls(orjson.dumps(chosen), len(chosen), len(items), meta)
+        """Return the page of a list by the limit and the offset of a request; `row` shows an item as an object."""
+        rows = [row(item) for item in items[values["offset"] : values["offset"] + values["limit"]]]
+        return cls(orjson.dumps(rows), len(rows), len(items), meta)
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,6 +118,15 @@ class PageEndpoint(NamedTuple):
 ObjectEndpoint: TypeAlias = Callable[[ServerState, Request], Awaitable[Answer]]
 """Any other endpoint."""
 EndpointFunction: TypeAlias = PageEndpoint | ObjectEndpoint
+
+
+def computed(answer: Callable[[ServerState, Request], Answer]) -> ObjectEndpoint:
+    """Return the endpoint whose answer is made by a function on a compute thread."""
+
+    async def endpoint(service: ServerState, request: Request) -> Answer:
+        return await service.compute(partial(answer, service, request))
+
+    return endpoint
 
 
 def collection(

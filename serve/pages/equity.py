@@ -99,66 +99,31 @@ def _floats(frame: pl.DataFrame, column: str) -> npt.NDArray[np.float64]:
     return frame[column].fill_null(float("nan")).to_numpy()
 
 
-_TABLE: Final = TABLES["portfolio"]
+_MAX_SESSIONS: Final = 5_000
+"""Most sessions measured on the event loop; more would keep other requests waiting."""
 
 
-class Ledgers:
-    """What equity curves are made of. Safe to share between threads.
+class CurvePages:
+    """Pages of equity curves, measured over the window before it is paged. Safe to share between threads.
 
     Parameters
     ----------
     engine
-        What reads the files.
+        Reads the files.
     cache
-        Where ledgers stay.
+        Keeps ledgers.
     """
 
     def __init__(self, engine: Engine, cache: SizedLRUCache[Ledger]) -> None:
         self._engine = engine
         self._cache = cache
 
-    def cached(self, snapshot: Snapshot, book: str) -> Ledger | None:
-        """Return a book's ledger when it was read before."""
-        return self._cache.get(snapshot.key, book)
-
-    def load(self, snapshot: Snapshot, book: str) -> Ledger:
-        """Return a book's ledger.
-
-        Raises
-        ------
-        SnapshotCorrupt
-            When the file is gone or cannot be read.
-        """
-
-        def read() -> Ledger:
-            file = snapshot.file("portfolio", book)
-            return make_ledger(self._engine.frame(select_all(_TABLE, file, LEDGER_COLUMNS)))
-
-        return self._cache.get_or_load(snapshot.key, book, read, lambda ledger: ledger.bytes)
-
-
-_MAX_SESSIONS: Final = 5_000
-"""Sessions that may be measured on the event loop; more would keep other requests waiting."""
-
-
-class CurvePages:
-    """Pages of equity curves: measured over the window before it is paged.
-
-    Parameters
-    ----------
-    ledgers
-        What they are made of.
-    """
-
-    def __init__(self, ledgers: Ledgers) -> None:
-        self._ledgers = ledgers
-
     def cached(self, query: PageQuery, snapshot: Snapshot) -> PageResult | None:
         """Measure a window that is not too long of a ledger in memory."""
         book = query.book or ""
         if not holds_book(snapshot, query.table, book, raw=query.raw):
             return _no_curve(query)
-        ledger = self._ledgers.cached(snapshot, book)
+        ledger = self._cache.get(snapshot.key, book)
         if ledger is None:
             return None
         start, end = _window(query, ledger)
@@ -169,7 +134,12 @@ class CurvePages:
         book = query.book or ""
         if not holds_book(snapshot, query.table, book, raw=query.raw):
             return _no_curve(query)
-        ledger = self._ledgers.load(snapshot, book)
+
+        def read() -> Ledger:
+            file = snapshot.file("portfolio", book)
+            return make_ledger(self._engine.frame(select_all(TABLES["portfolio"], file, LEDGER_COLUMNS)))
+
+        ledger = self._cache.get_or_load(snapshot.key, book, read, lambda ledger: ledger.bytes)
         return _measured(query, ledger, *_window(query, ledger))
 
 

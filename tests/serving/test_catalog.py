@@ -8,7 +8,7 @@ import pytest
 
 from schemas.field import Field, FieldType
 from schemas.objects.description import DESCRIPTION
-from serve.endpoints.description import complete
+from serve.endpoints.catalog import complete_description
 from tests.support import published
 from tests.support.application import running
 from tests.support.client import ApiClient
@@ -110,7 +110,7 @@ def test_every_documented_key_is_there_though_next_to_nothing_was_sealed(api: Ap
 
 
 def test_lists_of_objects_are_filled_and_other_sealed_keys_are_not_served() -> None:
-    served = complete(
+    served = complete_description(
         {
             "alpha_id": "another",
             "secret_note": "x",
@@ -155,7 +155,7 @@ def test_what_is_not_said_of_a_condition_is_null_and_raw_keys_need_raw_access() 
         "thesis": {"falsification_criteria": [{"metric": "ic", "threshold": {"below": 0, "raw_ic": 1}}]},
         "parameters": [{"default": [{"raw_x": 1, "x": 2}]}],
     }
-    shown = {raw: complete(sealed, "Test_x", raw=raw) for raw in (False, True)}
+    shown = {raw: complete_description(sealed, "Test_x", raw=raw) for raw in (False, True)}
     criteria = {raw: shown[raw]["thesis"]["falsification_criteria"] for raw in shown}
     assert criteria[False] == [{"metric": "ic", "threshold": {"below": 0}, "horizon": None}]
     assert criteria[True] == [{"metric": "ic", "threshold": {"below": 0, "raw_ic": 1}, "horizon": None}]

@@ -17,7 +17,7 @@ from serve.http.request import Request
 from serve.http.responses import PageEndpoint
 from serve.pages.books import BookPages
 from serve.pages.duckdb import Engine
-from serve.pages.equity import CurvePages, Ledgers
+from serve.pages.equity import CurvePages
 from serve.pages.json import Rows
 from serve.pages.query import PageQuery, PageResult
 from serve.pages.row_folder import RowFolder
@@ -55,7 +55,7 @@ class Parts:
         symbols = RunSymbols(self.engine, caches["symbols"])
         self.pages = Pages(
             TablePages(self.engine, self.row_tables, indexes, symbols),
-            CurvePages(Ledgers(self.engine, caches["ledgers"])),
+            CurvePages(self.engine, caches["ledgers"]),
             BookPages(self.engine),
         )
 
