@@ -12,10 +12,10 @@ from tests.support.processes import REPOSITORY
 
 Journeys = dict[str, tuple[list[str], int]]
 BOUNDS = {
-    "finished body": (11, 27),
-    "cut from rows": (16, 41),
-    "from Parquet": (23, 79),
-    "metrics, cold": (36, 279),
+    "finished body": (11, 28),
+    "cut from rows": (16, 40),
+    "from Parquet": (23, 72),
+    "metrics, cold": (34, 228),
 }
 """Request -> files it may touch, and moves between them: as many files as were measured, and a few moves more."""
 
