@@ -7,7 +7,7 @@ import re
 import threading
 import time
 import uuid
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
@@ -16,7 +16,7 @@ from datasets.alpha_columns import Rows
 from datasets.layout import CATALOG, SAVED_CATALOGUE, by_alpha, is_snapshot_id, pointer_path
 from datasets.listing import Listing
 from datasets.pointer import Pointer
-from datasets.pointer_index import are_few, decode, encode, last_move, read_index
+from datasets.pointer_index import Moves, are_few, decode, encode, read_index, read_moves
 from datasets.snapshot import Snapshot
 from datasets.storage import Signature, Storage
 from schemas.errors import SnapshotCorrupt, StorageUnavailable
@@ -55,7 +55,7 @@ class Catalogue:
         """Every pointer, as of the last refresh."""
         self._lock = threading.Lock()
         self._refreshed = self._listed = self._saved_at = float("-inf")
-        self._move: Signature | None = None
+        self._moves: Moves | None = None
         self._complete = False
         self.listed_at = datetime.min.replace(tzinfo=UTC)
         """When the last complete listing began: no snapshot replaced before then is served any more."""
@@ -72,8 +72,8 @@ class Catalogue:
     def refresh(self) -> bool:
         """Read the pointers that changed.
 
-        All pointers are listed when they were not for `list_seconds`, and when one moved since: on a folder of this machine
-        its time tells, one stat; on an object store one conditional read.
+        All pointers are listed when they were not for `list_seconds`. In between, one conditional read of an object store
+        tells which pointers moved, and those alone are read; in a folder its modification time tells that any moved.
 
         Returns
         -------
@@ -88,20 +88,31 @@ class Catalogue:
         """
         with self._lock:
             now = time.monotonic()
-            move = last_move(self._storage, self._move) if self._list_seconds else None
-            idle = move is not None and move == self._move and now - self._listed < self._list_seconds
-            changed = False
-            if not idle:
-                self._move = None  # a listing that fails is made again
-                changed = self._list()
-                self._listed = now
-                # A pointer that went away between the listing and its reading is looked for once more.
-                self._move = move if self._complete else None
+            moves = read_moves(self._storage, self._moves) if self._list_seconds else None
+            moved = moves.since(self._moves) if moves and now - self._listed < self._list_seconds else None
+            self._moves = None  # a poll that fails is repeated in full
+            changed = self._list(now) if moved is None else self._follow(moved)
+            # A pointer that went away before it was read is looked for once more.
+            self._moves = moves if self._complete else None
             self._refreshed = time.monotonic()
             self._save(changed=changed)
             return changed
 
-    def _list(self) -> bool:
+    def _follow(self, moved: Sequence[str]) -> bool:
+        """Read the pointers that moved, without a listing of the others."""
+        signatures = dict(self._signatures)
+        for alpha in moved:
+            signature = self._storage.signature(pointer_path(alpha))
+            if signature is not None:
+                signatures[alpha] = signature
+        changed = [alpha for alpha in moved if signatures.get(alpha) != self._signatures.get(alpha)]
+        if changed:
+            self._apply(signatures, changed, set())
+            self._entries_seen = {}
+            self._complete = self._signatures == signatures
+        return bool(changed)
+
+    def _list(self, now: float) -> bool:
         began = datetime.now(UTC)
         listed = self._storage.entries(CATALOG)
         known = self._signatures
@@ -123,7 +134,7 @@ class Catalogue:
             self._apply(signatures, changed, removed)
         self._complete = self._signatures == signatures
         self._entries_seen = listed if self._complete else {}
-        self.listed_at = began
+        self.listed_at, self._listed = began, now
         return bool(changed or removed)
 
     def _read(self, signatures: Mapping[str, Signature], changed: list[str]) -> dict[str, bytes | None]:
