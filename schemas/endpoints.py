@@ -8,7 +8,7 @@ from typing import Final
 
 from schemas import parameters as p
 from schemas.endpoint import AllowListScope, Endpoint, Shape
-from schemas.field import day, text, whole
+from schemas.field import day, integer, text
 from schemas.listing_parameters import LISTING_PARAMETERS
 from schemas.metrics.families import FAMILIES
 from schemas.metrics.payload import METRICS, METRICS_DOC
@@ -148,7 +148,7 @@ _ALL: Final = (
                 + " Null only when the run holds no rebalances, and the page is empty.",
                 nullable=True,
             ),
-            whole("n_symbols", Unit.COUNT, "Rows of the whole cross-section, before any filter."),
+            integer("n_symbols", Unit.COUNT, "Rows of the whole cross-section, before any filter."),
         ),
         errors=("rebalance_not_found",),
         datasets=("rebalances", "decisions"),

@@ -138,7 +138,7 @@ def flag(name: str, meaning: str, **rules: Any) -> Field:
     return Field(name, FieldType.BOOLEAN, meaning, **rules)
 
 
-def whole(name: str, unit: Unit, meaning: str, **rules: Any) -> Field:
+def integer(name: str, unit: Unit, meaning: str, **rules: Any) -> Field:
     """Declare an integer; at least 0 unless a minimum is given."""
     return Field(name, FieldType.INTEGER, meaning, unit, **{"minimum": 0, **rules})
 

@@ -102,17 +102,17 @@ class EquitySummary:
         First session on which ``max_drawdown_pct`` is reached.
     """
 
-    first_date: dt.date | None
-    last_date: dt.date | None
-    sessions: int
-    starting_equity: float | None
-    ending_equity: float | None
-    peak_equity: float | None
-    total_return: float | None
-    cumulative_return_pct: float | None
-    max_drawdown: float | None
-    max_drawdown_pct: float | None
-    max_drawdown_date: dt.date | None
+    first_date: dt.date | None = None
+    last_date: dt.date | None = None
+    sessions: int = 0
+    starting_equity: float | None = None
+    ending_equity: float | None = None
+    peak_equity: float | None = None
+    total_return: float | None = None
+    cumulative_return_pct: float | None = None
+    max_drawdown: float | None = None
+    max_drawdown_pct: float | None = None
+    max_drawdown_date: dt.date | None = None
 
 
 def period_returns(starting: Floats, ending: Floats) -> Floats:
@@ -235,19 +235,7 @@ def summarised(dates: Dates, sessions: Sessions, curve: EquityCurve) -> EquitySu
         With ``sessions`` 0 and every other field ``None`` when the window is empty.
     """
     if dates.size == 0:
-        return EquitySummary(
-            first_date=None,
-            last_date=None,
-            sessions=0,
-            starting_equity=None,
-            ending_equity=None,
-            peak_equity=None,
-            total_return=None,
-            cumulative_return_pct=None,
-            max_drawdown=None,
-            max_drawdown_pct=None,
-            max_drawdown_date=None,
-        )
+        return EquitySummary()
     starting, ending = sessions.starting, sessions.ending
     return EquitySummary(
         first_date=day(dates, 0),

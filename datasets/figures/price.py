@@ -43,15 +43,15 @@ class PriceSummary:
         First session on which it is reached.
     """
 
-    first_date: dt.date | None
-    last_date: dt.date | None
-    sessions: int
-    first_close: float | None
-    last_close: float | None
-    total_return: float | None
-    cumulative_return_pct: float | None
-    max_drawdown_pct: float | None
-    max_drawdown_date: dt.date | None
+    first_date: dt.date | None = None
+    last_date: dt.date | None = None
+    sessions: int = 0
+    first_close: float | None = None
+    last_close: float | None = None
+    total_return: float | None = None
+    cumulative_return_pct: float | None = None
+    max_drawdown_pct: float | None = None
+    max_drawdown_date: dt.date | None = None
 
 
 def price_curve(close: Floats, previous: float = math.nan) -> EquityCurve:
@@ -97,17 +97,7 @@ def price_summary(dates: Dates, close: Floats, previous: float = math.nan) -> Pr
         With ``sessions`` 0 and every other field ``None`` when the window is empty.
     """
     if dates.size == 0:
-        return PriceSummary(
-            first_date=None,
-            last_date=None,
-            sessions=0,
-            first_close=None,
-            last_close=None,
-            total_return=None,
-            cumulative_return_pct=None,
-            max_drawdown_pct=None,
-            max_drawdown_date=None,
-        )
+        return PriceSummary()
     curve = price_curve(close, previous)
     base = close[:1] if math.isnan(previous) else np.array([previous])
     return PriceSummary(

@@ -366,7 +366,7 @@ def check_summary(
     if not checks:
         return None
     stated = [stated_value(statistic, records) for statistic in _STATISTICS]
-    outcomes = [checked(*found) for found in stated if found is not None]
+    outcomes = [checked(*record) for record in stated if record is not None]
     noticed = [
         (bool(notice["raw"]), named_alphas(notice)) for notice in notices if notice["outcome"] == NOTICED
     ]

@@ -27,12 +27,12 @@ class Unavailable:
     kind: str | None = None
 
 
-def too_few(found: int, needed: int, what: str) -> Unavailable:
+def too_few(observed: int, needed: int, what: str) -> Unavailable:
     """Withhold a figure for want of observations.
 
     Parameters
     ----------
-    found, needed : int
+    observed, needed : int
         Observations in the window, and the least the definition works with.
     what : str
         The observations in the plural, such as ``weekly ICs``.
@@ -43,7 +43,7 @@ def too_few(found: int, needed: int, what: str) -> Unavailable:
         With code ``insufficient_data``.
     """
     return Unavailable(
-        "insufficient_data", f"{what} in the window: {found}; the figure needs at least {needed}"
+        "insufficient_data", f"{what} in the window: {observed}; the figure needs at least {needed}"
     )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from schemas.field import anything, array, mapping, number, record, text, whole
+from schemas.field import anything, array, integer, mapping, number, record, text
 from schemas.metrics.checked import CHECKED
 from schemas.units import Unit
 
@@ -23,7 +23,7 @@ AUDIT: Final = record(
             "verdict",
             "One line for people: notices, share of forward returns proven, figures reproduced, stated and contradicted.",
         ),
-        *(whole(status, Unit.COUNT, f"Entries with the status `{status}`.") for status in STATUSES),
+        *(integer(status, Unit.COUNT, f"Entries with the status `{status}`.") for status in STATUSES),
         CHECKED,
         model="AuditSummary",
     ),

@@ -12,12 +12,12 @@ from schemas.field import (
     array,
     day,
     flag,
+    integer,
     mapping,
     number,
     record,
     text,
     texts,
-    whole,
 )
 from schemas.units import Unit
 
@@ -115,8 +115,8 @@ DATA_REQUIREMENTS: Final = record(
     "What data the alpha needs. How much history is said either in bars or in `history_requirement`.",
     text("universe", "The names it looks at.", **_NULL),
     text("granularity", "Length of one bar.", **_NULL),
-    whole("lookback_bars", Unit.BARS, "History behind one score, in bars of the granularity.", **_NULL),
-    whole("warmup_bars", Unit.BARS, "History before the first valid score, in bars.", **_NULL),
+    integer("lookback_bars", Unit.BARS, "History behind one score, in bars of the granularity.", **_NULL),
+    integer("warmup_bars", Unit.BARS, "History before the first valid score, in bars.", **_NULL),
     text("adjustment", "How prices are adjusted.", **_NULL),
     array(
         "fields",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from schemas.field import array, day, instant, record, text, whole
+from schemas.field import array, day, instant, integer, record, text
 from schemas.tables import PUBLISHED_TABLES
 from schemas.units import Type, Unit
 
@@ -16,8 +16,8 @@ _TABLE: Final = text("table", "The published table.", vocabulary=tuple(PUBLISHED
 _BOOK: Final = text(
     "book", "The book whose rows they are; null of a table that is not stored by book.", nullable=True
 )
-_ROWS: Final = whole("rows", Unit.COUNT, "Rows in the file.")
-_BYTES: Final = whole("size_bytes", Unit.BYTES, "Size of the file.")
+_ROWS: Final = integer("rows", Unit.COUNT, "Rows in the file.")
+_BYTES: Final = integer("size_bytes", Unit.BYTES, "Size of the file.")
 _DIGEST: Final = text("sha256", "SHA-256 of the file in hexadecimal; also its entity tag.", pattern=SHA256)
 
 TABLE_FILE: Final = record(
@@ -52,7 +52,7 @@ TABLE_DOWNLOAD: Final = record(
     _TABLE,
     _BOOK,
     text("url", "Where the file can be fetched without a key until it expires.", pattern="^https?://"),
-    whole(
+    integer(
         "expires_in",
         Unit.SECONDS,
         "How long the address stays valid.",

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import Final
 
 from schemas.error_codes import ERROR_CODES
-from schemas.field import Field, FieldType, array, day, flag, record, text, texts, whole
+from schemas.field import Field, FieldType, array, day, flag, integer, record, text, texts
 from schemas.kinds import KINDS
 from schemas.limits import LIMIT_WINDOWS
 from schemas.objects.operations import SOURCE_STATUSES
@@ -17,10 +17,12 @@ from schemas.warning_codes import CODES
 PAGINATION: Final = record(
     "pagination",
     "Where this page stands among all rows of the query.",
-    whole("limit", Unit.COUNT, "Largest number of rows in a page, as applied.", minimum=1, maximum=MAX_PAGE),
-    whole("offset", Unit.COUNT, "Rows skipped, as applied.", maximum=MAX_OFFSET),
-    whole("returned", Unit.COUNT, "Rows in this page: the length of `data`.", maximum=MAX_PAGE),
-    whole("total", Unit.COUNT, "Rows of the query over all pages."),
+    integer(
+        "limit", Unit.COUNT, "Largest number of rows in a page, as applied.", minimum=1, maximum=MAX_PAGE
+    ),
+    integer("offset", Unit.COUNT, "Rows skipped, as applied.", maximum=MAX_OFFSET),
+    integer("returned", Unit.COUNT, "Rows in this page: the length of `data`.", maximum=MAX_PAGE),
+    integer("total", Unit.COUNT, "Rows of the query over all pages."),
     flag("has_more", "Whether rows follow this page; stop paging when it is false."),
     model="Pagination",
 )
@@ -84,8 +86,8 @@ ERROR_DETAILS: Final[dict[str, Field]] = {
         _AVAILABLE.called("available", "The tables this key may download of this alpha.")
     ),
     "neighbours_not_ready": _details(
-        whole("read", Unit.COUNT, "Alphas whose returns were read."),
-        whole("alphas", Unit.COUNT, "Alphas whose returns are to be read."),
+        integer("read", Unit.COUNT, "Alphas whose returns were read."),
+        integer("alphas", Unit.COUNT, "Alphas whose returns are to be read."),
     ),
     "ip_not_allowed": _details(text("ip", "The caller's address as the service sees it.")),
     "endpoint_not_allowed": _details(text("endpoint", "Registry id of the endpoint.")),
@@ -103,7 +105,7 @@ ERROR_DETAILS: Final[dict[str, Field]] = {
     **{
         window.code: _details(
             text("window", "The window that is used up.", vocabulary=(window.name,)),
-            whole("limit", Unit.CALLS, "Calls the key may make in it."),
+            integer("limit", Unit.CALLS, "Calls the key may make in it."),
         )
         for window in LIMIT_WINDOWS
     },

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from schemas.field import Field, array, day, mapping, number, record, text, whole
+from schemas.field import Field, array, day, integer, mapping, number, record, text
 from schemas.objects.summaries import RETURN_BASES
 from schemas.units import Unit
 
@@ -46,7 +46,7 @@ _MODEL: Final = record(
         vocabulary=RETURN_BASES,
         **_NULL,
     ),
-    whole("measured", Unit.COUNT, "Sessions on which all factors have a return."),
+    integer("measured", Unit.COUNT, "Sessions on which all factors have a return."),
     record(
         "regression",
         "Least squares of the book's return less the risk-free return of the session; that is taken off a benchmark too.",
@@ -75,7 +75,9 @@ _MODEL: Final = record(
             "Intercept over the sample deviation of the residuals, x sqrt(252).",
             **_NULL,
         ),
-        whole("lags", Unit.COUNT, "Autocovariances used: floor(4 (sessions / 100)^(2/9)), Bartlett weights."),
+        integer(
+            "lags", Unit.COUNT, "Autocovariances used: floor(4 (sessions / 100)^(2/9)), Bartlett weights."
+        ),
         model="ExposureRegression",
         **_NULL,
     ),
@@ -112,10 +114,10 @@ EXPOSURES: Final = record(
     "exposures",
     "What of a book's returns benchmarks and factors explain.",
     text("book", "The book explained."),
-    whole("observations", Unit.COUNT, "Sessions of the window."),
+    integer("observations", Unit.COUNT, "Sessions of the window."),
     day("first_date", "First session of the window; null when it holds none.", **_NULL),
     day("last_date", "Last session of the window; null when it holds none.", **_NULL),
-    whole("rolling_sessions", Unit.COUNT, "Sessions of a rolling regression."),
+    integer("rolling_sessions", Unit.COUNT, "Sessions of a rolling regression."),
     array("models", "Benchmarks by symbol, then the factors.", _MODEL),
     mapping(
         "withheld",

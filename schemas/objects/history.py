@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from schemas.field import array, flag, instant, mapping, number, record, text, texts, whole
+from schemas.field import array, flag, instant, integer, mapping, number, record, text, texts
 from schemas.metrics.headline import IN_METRICS
 from schemas.metrics.statistic import Checked
 from schemas.parameters import CURSOR
@@ -120,13 +120,13 @@ SNAPSHOT_COMPARISON: Final = record(
             text("dataset", "The table.", vocabulary=tuple(PUBLISHED_TABLES)),
             text("book", "The book; null of a table that is not stored by book.", nullable=True),
             text("change", "What became of it.", vocabulary=("added", "removed", "changed", "unchanged")),
-            whole(
+            integer(
                 "rows_before",
                 Unit.COUNT,
                 "Rows in the earlier one; null when it had none of it.",
                 nullable=True,
             ),
-            whole(
+            integer(
                 "rows_after", Unit.COUNT, "Rows in the later one; null when it has none of it.", nullable=True
             ),
             texts("columns_added", "Columns that only the later one has."),

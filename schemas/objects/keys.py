@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from schemas.field import flag, instant, record, text, texts, union, whole
+from schemas.field import flag, instant, integer, record, text, texts, union
 from schemas.limits import LIMIT_WINDOWS
 from schemas.units import Unit
 
@@ -58,7 +58,7 @@ RATE_LIMIT: Final = record(
     "rate_limit",
     "Calls the key may make in each window.",
     *(
-        whole(
+        integer(
             window.json_name,
             Unit.CALLS,
             f"In {window.span}{_NULL if window.optional else ''}.",
@@ -72,9 +72,9 @@ RATE_LIMIT: Final = record(
 USAGE: Final = record(
     "usage",
     "Calls counted in each window now, read from the limiter that enforces the envelope.",
-    *(whole(window.name, Unit.CALLS, f"Calls in the running {window.name}.") for window in LIMIT_WINDOWS),
+    *(integer(window.name, Unit.CALLS, f"Calls in the running {window.name}.") for window in LIMIT_WINDOWS),
     *(
-        whole(
+        integer(
             f"remaining_{window.name}",
             Unit.CALLS,
             f"Calls left in the running {window.name}, never below 0{_NULL if window.optional else ''}.",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from schemas.field import Field, array, day, mapping, number, record, text, whole
+from schemas.field import Field, array, day, integer, mapping, number, record, text
 from schemas.units import Unit
 
 TRIALS_FROM: Final = ("request", "seal", "catalogue")
@@ -94,7 +94,7 @@ def _ratios(of: str) -> tuple[Field, ...]:
                 minimum=0,
                 **_NULL,
             ),
-            whole(
+            integer(
                 "trials",
                 Unit.COUNT,
                 "Trials the run was picked from, itself counted, as their source has them: copies among them count.",
@@ -110,7 +110,7 @@ def _ratios(of: str) -> tuple[Field, ...]:
                 vocabulary=TRIALS_FROM,
                 **_NULL,
             ),
-            whole(
+            integer(
                 "effective_trials",
                 Unit.COUNT,
                 "Trials that enter the formula. Null when their number is not known, and of more sealed trials than are clustered.",
@@ -156,7 +156,7 @@ LUCK: Final = record(
     "luck",
     "How much of a run's figures may be luck. A figure that cannot be given is null, and `withheld` says why.",
     text("book", "The book measured."),
-    whole("observations", Unit.COUNT, "Daily returns measured."),
+    integer("observations", Unit.COUNT, "Daily returns measured."),
     day("first_date", "First session of the window; null when it holds none.", **_NULL),
     day("last_date", "Last session of the window; null when it holds none.", **_NULL),
     number(
@@ -170,7 +170,7 @@ LUCK: Final = record(
     record(
         "excess",
         "The same figures of the daily returns less the risk-free return of the session, by which the papers define them.",
-        whole("observations", Unit.COUNT, "Daily returns measured, of sessions with a risk-free return."),
+        integer("observations", Unit.COUNT, "Daily returns measured, of sessions with a risk-free return."),
         *_ratios("of the daily returns less the risk-free return"),
     ),
     record(
@@ -183,9 +183,9 @@ LUCK: Final = record(
             minimum=0,
             maximum=1,
         ),
-        whole("trials", Unit.COUNT, "Trials compared.", minimum=2),
-        whole("blocks", Unit.COUNT, "Blocks the days are cut into.", minimum=2),
-        whole("splits", Unit.COUNT, "Ways to choose one half of the blocks.", minimum=2),
+        integer("trials", Unit.COUNT, "Trials compared.", minimum=2),
+        integer("blocks", Unit.COUNT, "Blocks the days are cut into.", minimum=2),
+        integer("splits", Unit.COUNT, "Ways to choose one half of the blocks.", minimum=2),
         nullable=True,
     ),
     record(
@@ -218,7 +218,7 @@ LUCK: Final = record(
     record(
         "bootstrap",
         "How the samples were drawn.",
-        whole("samples", Unit.COUNT, "Samples of each series.", minimum=1),
+        integer("samples", Unit.COUNT, "Samples of each series.", minimum=1),
         number(
             "mean_block",
             Unit.COUNT,
@@ -233,7 +233,7 @@ LUCK: Final = record(
             minimum=1,
             **_NULL,
         ),
-        whole(
+        integer(
             "seed",
             Unit.NONE,
             "Of the random numbers; it follows from snapshot, book, `from` and `to` alone.",
@@ -263,8 +263,8 @@ def _length(name: str, trials: str) -> Field:
 CATALOGUE_LUCK: Final = record(
     "catalogue_luck",
     "What of the alphas that the key may read may be luck, of their long_short books over their whole runs.",
-    whole("alphas", Unit.COUNT, "Alphas whose run the key may read."),
-    whole("tested", Unit.COUNT, "Those with a `t_stat`, by which they are judged."),
+    integer("alphas", Unit.COUNT, "Alphas whose run the key may read."),
+    integer("tested", Unit.COUNT, "Those with a `t_stat`, by which they are judged."),
     array(
         "discoveries",
         "How many of them have a mean return that differs from 0, by the share of false ones among these.",
@@ -278,9 +278,9 @@ CATALOGUE_LUCK: Final = record(
                 minimum=0,
                 maximum=1,
             ),
-            whole("benjamini_hochberg", Unit.COUNT, "Alphas with a `q_value` up to it."),
-            whole("benjamini_yekutieli", Unit.COUNT, "Alphas with a `q_value_by` up to it."),
-            whole("bonferroni", Unit.COUNT, "Alphas whose p-value x `tested` is up to it."),
+            integer("benjamini_hochberg", Unit.COUNT, "Alphas with a `q_value` up to it."),
+            integer("benjamini_yekutieli", Unit.COUNT, "Alphas with a `q_value_by` up to it."),
+            integer("bonferroni", Unit.COUNT, "Alphas whose p-value x `tested` is up to it."),
             model="Discoveries",
         ),
     ),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from schemas.field import anything, array, day, flag, instant, number, record, text, whole
+from schemas.field import anything, array, day, flag, instant, integer, number, record, text
 from schemas.kinds import KINDS, REQUIRED_KINDS
 from schemas.objects.keys import REGISTRY_VERSION
 from schemas.tables.sealed_metrics import RECONCILIATIONS, SCOPES
@@ -28,7 +28,7 @@ HEALTH: Final = record(
     text("version", "Version of the running build."),
     REGISTRY_VERSION,
     instant("time", "The server's clock."),
-    whole(
+    integer(
         "affected_alphas",
         Unit.COUNT,
         "Alphas known to be not served as they were published: their pointer cannot be read, or what it names is damaged, "
@@ -45,7 +45,7 @@ SOURCE_DOWNLOAD: Final = record(
     "source_download",
     "A signed address of the run's source archive, made for this call.",
     text("url", "Where the archive can be fetched without a key until it expires.", pattern="^https?://"),
-    whole(
+    integer(
         "expires_in",
         Unit.SECONDS,
         "How long the address stays valid.",
@@ -53,7 +53,7 @@ SOURCE_DOWNLOAD: Final = record(
         maximum=SOURCE_LIFETIME,
     ),
     text("filename", "`<alpha_id>.zip`.", pattern=r"\.zip$"),
-    whole("size_bytes", Unit.BYTES, "Size of the archive; null when it was not recorded.", nullable=True),
+    integer("size_bytes", Unit.BYTES, "Size of the archive; null when it was not recorded.", nullable=True),
     text(
         "sha256",
         "SHA-256 of the archive in hexadecimal; null when not recorded.",
@@ -82,7 +82,7 @@ _KIND: Final = record(
     text("kind", "Its name.", vocabulary=KINDS),
     flag("required", "Whether a complete run holds it."),
     flag("present", "Whether this run does."),
-    whole("rows", Unit.COUNT, "Rows published; null for kinds that are not tables.", nullable=True),
+    integer("rows", Unit.COUNT, "Rows published; null for kinds that are not tables.", nullable=True),
     day("first_date", "First day with a row; null when there is none.", nullable=True),
     day("last_date", "Last day with a row; null when there is none.", nullable=True),
 )
@@ -92,7 +92,7 @@ SEAL_WARNING: Final = record(
     "A rule that the seal bends without being refused.",
     text("rule", "Its id, as the rules document lists it."),
     text("file", "The file concerned."),
-    whole("rows", Unit.COUNT, "Rows concerned."),
+    integer("rows", Unit.COUNT, "Rows concerned."),
     array("examples", "Up to five of them.", anything("", "One example.")),
     text("message", "What was noticed."),
     text("remedy", "The fix."),

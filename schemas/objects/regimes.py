@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from schemas.field import Field, array, day, mapping, number, record, text, whole
+from schemas.field import Field, array, day, integer, mapping, number, record, text
 from schemas.units import Unit
 
 GROUPS: Final = ("halves", "market", "volatility")
@@ -35,7 +35,7 @@ def _break(name: str, of: str) -> Field:
         ),
         number("p_value", Unit.RATIO, "Of a Brownian bridge.", minimum=0, maximum=1),
         day("date", "Last day before the mean changed, if it did."),
-        whole("observations", Unit.COUNT, "Observations."),
+        integer("observations", Unit.COUNT, "Observations."),
         model="Break",
         **_NULL,
     )
@@ -45,7 +45,7 @@ REGIMES: Final = record(
     "regimes",
     "Whether a record is one throughout.",
     text("book", "The book measured."),
-    whole("observations", Unit.COUNT, "Sessions of the window."),
+    integer("observations", Unit.COUNT, "Sessions of the window."),
     day("first_date", "First session of the window; null when it holds none.", **_NULL),
     day("last_date", "Last session of the window; null when it holds none.", **_NULL),
     text("benchmark", "Symbol of the benchmark that makes the market; null without one.", **_NULL),
@@ -67,7 +67,7 @@ REGIMES: Final = record(
                     "",
                     "One regime; figures are null with fewer than 20 sessions.",
                     text("name", "Its name."),
-                    whole("sessions", Unit.COUNT, "Sessions in it."),
+                    integer("sessions", Unit.COUNT, "Sessions in it."),
                     number("mean_return", Unit.RATIO, "Mean daily return x 252.", **_NULL),
                     number("volatility", Unit.RATIO, "Sample deviation x sqrt(252).", minimum=0, **_NULL),
                     number("sharpe", Unit.RATIO, "Mean over sample deviation x sqrt(252).", **_NULL),
@@ -95,9 +95,9 @@ REGIMES: Final = record(
     record(
         "bootstrap",
         "How the samples were drawn.",
-        whole("samples", Unit.COUNT, "Samples.", minimum=1),
+        integer("samples", Unit.COUNT, "Samples.", minimum=1),
         number("mean_block", Unit.COUNT, "Mean length of the blocks, in sessions.", minimum=1, **_NULL),
-        whole("seed", Unit.NONE, "As that of `/luck`.", unit_text="seed"),
+        integer("seed", Unit.NONE, "As that of `/luck`.", unit_text="seed"),
         model="RegimeBootstrap",
     ),
     mapping(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from schemas.field import Field, array, day, mapping, number, record, text, texts, whole
+from schemas.field import Field, array, day, integer, mapping, number, record, text, texts
 from schemas.parameters import BY
 from schemas.units import Unit
 
@@ -16,7 +16,7 @@ _SNAPSHOTS: Final = mapping(
 _BOOK: Final = text("book", "The book compared; null where the comparison is of no book.", nullable=True)
 _FIRST: Final = day("first_date", "First day compared; null when there is none.", nullable=True)
 _LAST: Final = day("last_date", "Last day compared; null when there is none.", nullable=True)
-_OBSERVATIONS: Final = whole(
+_OBSERVATIONS: Final = integer(
     "observations", Unit.COUNT, "Sessions that both have, or weeks for `by=scores`, within the window."
 )
 _REASON: Final = text("", "Why it is not given.")
@@ -60,15 +60,15 @@ NEIGHBOUR: Final = record(
 EXCLUDED: Final = record(
     "excluded",
     "How many other alphas that the key may read are not compared, by reason.",
-    whole(
+    integer(
         "not_read",
         Unit.COUNT,
         "Published so lately that they were not read yet; ask again within seconds for an answer with them.",
     ),
-    whole("unreadable", Unit.COUNT, "Their published files cannot be read for now."),
-    whole("no_data", Unit.COUNT, "Their runs hold no such book, or no rows of it."),
-    whole("too_few", Unit.COUNT, "Fewer common observations in the window than the figure needs."),
-    whole("no_variation", Unit.COUNT, "One side does not vary on the common observations."),
+    integer("unreadable", Unit.COUNT, "Their published files cannot be read for now."),
+    integer("no_data", Unit.COUNT, "Their runs hold no such book, or no rows of it."),
+    integer("too_few", Unit.COUNT, "Fewer common observations in the window than the figure needs."),
+    integer("no_variation", Unit.COUNT, "One side does not vary on the common observations."),
     model="Excluded",
 )
 
@@ -77,7 +77,7 @@ NEIGHBOURS_META: Final = (
     _BOOK,
     _FIRST.called("first_date", "First day of the alpha in the window; null when there is none."),
     _LAST.called("last_date", "Last day of the alpha in the window; null when there is none."),
-    whole("compared", Unit.COUNT, "Alphas compared: the rows of all pages."),
+    integer("compared", Unit.COUNT, "Alphas compared: the rows of all pages."),
     EXCLUDED,
 )
 
@@ -107,7 +107,7 @@ CORRELATIONS: Final = record(
     array(
         "observations",
         "Sessions that both have in the window, or weeks for `by=scores`.",
-        array("", "Those of one alpha with each.", whole("", Unit.COUNT, "Common observations.")),
+        array("", "Those of one alpha with each.", integer("", Unit.COUNT, "Common observations.")),
     ),
     _withheld("Two addresses, separated by a comma,"),
     model="Correlations",
@@ -171,7 +171,9 @@ _REGRESSION: Final = record(
         minimum=0,
         maximum=1,
     ),
-    whole("lags", Unit.COUNT, "Autocovariances used: floor(4 (observations / 100)^(2/9)), Bartlett weights."),
+    integer(
+        "lags", Unit.COUNT, "Autocovariances used: floor(4 (observations / 100)^(2/9)), Bartlett weights."
+    ),
     mapping(
         "betas",
         "Alpha to its coefficient.",
@@ -199,13 +201,13 @@ CONTRIBUTION: Final = record(
     _SNAPSHOTS,
     text("book", "The book whose returns are combined."),
     text("weighting", "How the money is spread.", vocabulary=("equal", "volatility", "given")),
-    whole(
+    integer(
         "seed",
         Unit.NONE,
         "Of the random numbers: it follows from snapshots, book, `from` and `to`.",
         unit_text="seed",
     ),
-    whole("observations", Unit.COUNT, "Sessions that the alpha and all of the others have in the window."),
+    integer("observations", Unit.COUNT, "Sessions that the alpha and all of the others have in the window."),
     _FIRST,
     _LAST,
     _figures("with", "The book of the alphas and this one, rebalanced to `weights` each session."),
@@ -218,13 +220,13 @@ CONTRIBUTION: Final = record(
         record(
             "",
             "One alpha.",
-            whole("sessions", Unit.COUNT, "Sessions it has in the window."),
-            whole(
+            integer("sessions", Unit.COUNT, "Sessions it has in the window."),
+            integer(
                 "merged",
                 Unit.COUNT,
                 "Those that another lacks: their return is compounded into the next common close.",
             ),
-            whole(
+            integer(
                 "dropped",
                 Unit.COUNT,
                 "Those before the first common session or after the last: their profit and loss is in no figure.",
@@ -250,7 +252,7 @@ CONTRIBUTION: Final = record(
         number("lower", Unit.RATIO, "Lower end."),
         number("upper", Unit.RATIO, "Upper end."),
         number("level", Unit.RATIO, "Share of the samples inside.", minimum=0, maximum=1),
-        whole("samples", Unit.COUNT, "Samples.", minimum=1),
+        integer("samples", Unit.COUNT, "Samples.", minimum=1),
         number("mean_block", Unit.COUNT, "Mean length of the blocks, in closes.", minimum=1, nullable=True),
         nullable=True,
         model="MarginalSharpe",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from schemas.field import Field, day, number, record, text, whole
+from schemas.field import Field, day, integer, number, record, text
 from schemas.units import Unit
 
 RETURN_BASES: Final = ("adjusted_close", "close")
@@ -12,7 +12,7 @@ RETURN_BASES: Final = ("adjusted_close", "close")
 _SPAN: Final = (
     day("first_date", "First session of the window; null when it holds none.", nullable=True),
     day("last_date", "Last session of the window; null when it holds none.", nullable=True),
-    whole("sessions", Unit.COUNT, "Sessions of the window."),
+    integer("sessions", Unit.COUNT, "Sessions of the window."),
 )
 _CUMULATIVE: Final = number(
     "cumulative_return_pct", Unit.PERCENTAGE_POINTS, "The last cumulative return, times 100.", nullable=True

@@ -58,33 +58,33 @@ _MATCHING: Final = {
 """By the pattern they match, where one name means several things."""
 
 
-def make_example(field: Field, *, whole: bool = False) -> Any:
+def make_example(field: Field, *, complete: bool = False) -> Any:
     """Return a value that conforms to a declaration; nullable members are filled.
 
     Parameters
     ----------
     field
         The declaration.
-    whole
+    complete
         Show optional members too, as far as every key may see them, rather than leave them out.
     """
     if field.vocabulary:
         return field.vocabulary[0]
     match field.type:
         case FieldType.OBJECT:
-            shown = (part for part in field.fields if not part.optional or (whole and not part.raw))
-            return {part.name: make_example(part, whole=whole) for part in shown}
+            shown = (part for part in field.fields if not part.optional or (complete and not part.raw))
+            return {part.name: make_example(part, complete=complete) for part in shown}
         case FieldType.ARRAY:
             entry = field.items
             if entry is None:
                 return []
-            return [make_example(entry.called(entry.name or field.name), whole=whole)] * max(
+            return [make_example(entry.called(entry.name or field.name), complete=complete)] * max(
                 1, int(field.minimum or 0)
             )
         case FieldType.MAP:
             return {}
         case FieldType.UNION:
-            return make_example(field.variants[0], whole=whole)
+            return make_example(field.variants[0], complete=complete)
         case FieldType.TEXT:
             return _MATCHING.get(field.pattern or "") or _TEXTS.get(field.name, "text")
         case FieldType.INTEGER | FieldType.NUMBER:
@@ -97,14 +97,14 @@ def answer_examples(endpoint: Endpoint) -> dict[str, Any]:
     """Return the examples of an endpoint's 200 by name: one, or one for each choice of `fields`."""
     payload = endpoint.payload
     if endpoint.shape is Shape.BARE:
-        return _named("answer", make_example(payload, whole=True))
+        return _named("answer", make_example(payload, complete=True))
     meta = META[endpoint.id]
     # Nothing is missing from an example.
     meta = replace(meta, fields=tuple(part for part in meta.fields if part.name not in CODES))
     if endpoint.shape is Shape.OBJECT:
         bare = replace(payload, fields=tuple(part for part in payload.fields if not _is_asked_for(part)))
         return _named(
-            "answer", {"data": make_example(bare, whole=True), "meta": make_example(meta, whole=True)}
+            "answer", {"data": make_example(bare, complete=True), "meta": make_example(meta, complete=True)}
         )
     rows = {"answer": payload}
     if endpoint.full_payload is not None:
@@ -112,9 +112,9 @@ def answer_examples(endpoint: Endpoint) -> dict[str, Any]:
     examples: dict[str, Any] = {}
     for name, row in rows.items():
         page = {
-            "data": [make_example(row, whole=True)],
+            "data": [make_example(row, complete=True)],
             "pagination": {**make_example(PAGINATION), "limit": 100, "returned": 1, "total": 1},
-            "meta": make_example(meta, whole=True) | ({FIELDS.name: name} if len(rows) > 1 else {}),
+            "meta": make_example(meta, complete=True) | ({FIELDS.name: name} if len(rows) > 1 else {}),
         }
         examples |= _named(name, page)
     return examples

@@ -93,9 +93,9 @@ def value_schema(parameter: Parameter) -> Schema:
     schema: Schema = {}
     match parameter.kind:
         case ParameterKind.INTEGER:
-            schema = {"type": "integer", **_bounds(parameter, whole=True)}
+            schema = {"type": "integer", **_bounds(parameter, is_integer=True)}
         case ParameterKind.NUMBER:
-            schema = {"type": "number", **_bounds(parameter, whole=False)}
+            schema = {"type": "number", **_bounds(parameter, is_integer=False)}
         case ParameterKind.DATE:
             schema = {"type": "string", "format": "date"}
         case ParameterKind.BOOLEAN:
@@ -119,6 +119,6 @@ def value_schema(parameter: Parameter) -> Schema:
     return schema
 
 
-def _bounds(parameter: Parameter, *, whole: bool) -> dict[str, Any]:
+def _bounds(parameter: Parameter, *, is_integer: bool) -> dict[str, Any]:
     bounds = {"minimum": parameter.minimum, "maximum": parameter.maximum}
-    return {name: int(x) if whole else x for name, x in bounds.items() if x is not None}
+    return {name: int(x) if is_integer else x for name, x in bounds.items() if x is not None}

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import Final
 
-from schemas.settings.readers import seconds, whole
+from schemas.settings.readers import integer, seconds
 from schemas.settings.setting import Group, Setting
 
 _HOUR: Final = 3600.0
 
 
 def _bytes(name: str, meaning: str, default: int, *, least: int = 256, most: int = 2**20) -> Setting:
-    return Setting(name, whole(least, most), meaning, default=default)
+    return Setting(name, integer(least, most), meaning, default=default)
 
 
 def _seconds(name: str, meaning: str, default: float) -> Setting:
@@ -24,14 +24,14 @@ CONNECTIONS: Final = Group(
     (
         Setting(
             "max_connections",
-            whole(1, 1_000_000),
+            integer(1, 1_000_000),
             "Open connections, fewer if the process may not open as many file descriptors plus 96 for files. "
             "Further connections are closed.",
             default=1024,
         ),
         Setting(
             "max_connections_per_address",
-            whole(1, 1_000_000),
+            integer(1, 1_000_000),
             "Open connections of one address, for IPv6 of one /64 network; further ones are closed. Not applied "
             "if `trusted_hops` is set, because all connections then come from your own proxies.",
             default=256,

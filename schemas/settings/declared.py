@@ -6,7 +6,7 @@ from typing import Final
 
 from schemas.settings.connections import CONNECTIONS
 from schemas.settings.keys_and_limits import KEYS_AND_LIMITS
-from schemas.settings.readers import DURATION, SWITCH, TEXTFILE, make_choice, seconds, text, whole
+from schemas.settings.readers import DURATION, SWITCH, TEXTFILE, integer, make_choice, seconds, text
 from schemas.settings.setting import Group, Setting
 
 _PORT: Final = 65535
@@ -42,7 +42,7 @@ GROUPS: Final = (
             ),
             Setting(
                 "cache_bytes",
-                whole(1, 2**62),
+                integer(1, 2**62),
                 "Maximum size of that folder; the least recently used files are evicted.",
                 default=20_000_000_000,
             ),
@@ -55,7 +55,7 @@ GROUPS: Final = (
             ),
             Setting(
                 "rows_bytes",
-                whole(0, 2**62),
+                integer(0, 2**62),
                 "Maximum size of that folder; the least recently used tables are evicted. 0 keeps rows in the "
                 "memory of each process.",
                 default=20_000_000_000,
@@ -108,7 +108,7 @@ GROUPS: Final = (
             ),
             Setting(
                 "link_bytes_per_hour",
-                whole(1, 2**62),
+                integer(1, 2**62),
                 "How many bytes a serving process sends per hour for the links of one key; then it answers 429 "
                 "`link_bytes_exceeded`.",
                 default=100_000_000_000,
@@ -116,26 +116,26 @@ GROUPS: Final = (
             Setting("host", text("address"), "Address to listen on.", default="127.0.0.1"),
             Setting(
                 "port",
-                whole(0, _PORT),
+                integer(0, _PORT),
                 "Port to listen on; 0 takes a free one.",
                 default=8000,
             ),
             Setting(
                 "workers",
-                whole(1, 256),
+                integer(1, 256),
                 "Serving processes; more than one needs Redis for the limits.",
                 default=1,
             ),
             Setting(
                 "threads",
-                whole(0, 1024),
+                integer(0, 1024),
                 "Answers of one key that a process computes at a time; 0 means one per core. One more thread is "
                 "reserved for other keys.",
                 default=0,
             ),
             Setting(
                 "max_waiting_answers",
-                whole(1, 1_000_000),
+                integer(1, 1_000_000),
                 "Answers that may wait for a compute thread of a process; beyond that, calls get 503 "
                 "`overloaded`. A key may use half of them.",
                 default=256,
@@ -148,7 +148,7 @@ GROUPS: Final = (
             ),
             Setting(
                 "memory_bytes",
-                whole(0, 2**62),
+                integer(0, 2**62),
                 "Maximum memory of each process for finished bodies, indexes, and rendered rows without a "
                 "folder; 0 takes a quarter of the available memory, shared between the workers.",
                 default=0,
@@ -181,7 +181,7 @@ GROUPS: Final = (
             ),
             Setting(
                 "metrics_port",
-                whole(0, _PORT),
+                integer(0, _PORT),
                 "Port of /metrics, /ready and /live; 0 takes a free one.",
                 otherwise="no metrics",
             ),
@@ -249,7 +249,7 @@ GROUPS: Final = (
             ),
             Setting(
                 "jobs",
-                whole(1, 256),
+                integer(1, 256),
                 "Number of builds that run in parallel, each in its own process.",
                 otherwise="1; on a cluster, one per thread of its workers",
             ),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from schemas.settings.readers import KEY_WORD, PEPPERS, REDIS_URL, text, whole
+from schemas.settings.readers import KEY_WORD, PEPPERS, REDIS_URL, integer, text
 from schemas.settings.setting import Group, Setting
 
 KEYS_AND_LIMITS: Final = Group(
@@ -60,7 +60,7 @@ KEYS_AND_LIMITS: Final = Group(
         ),
         Setting(
             "trusted_hops",
-            whole(0, 16),
+            integer(0, 16),
             "Number of your own proxies in front of the service; 0 trusts no header about a caller's address.",
             default=0,
         ),

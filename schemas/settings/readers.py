@@ -41,7 +41,7 @@ def _text(given: str) -> str:
     return given
 
 
-def whole(least: int, most: int) -> Kind:
+def integer(least: int, most: int) -> Kind:
     """Return the kind of a whole number between two bounds, both included."""
 
     def read(given: str) -> int:

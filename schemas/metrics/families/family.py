@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from schemas.field import Field, day, mapping, record, text, whole
+from schemas.field import Field, day, integer, mapping, record, text
 from schemas.metrics.field import MetricField, number
 from schemas.units import Unit
 
@@ -53,7 +53,7 @@ def of_the_run(name: str, meaning: str, *members: Field, model: str, by_book: bo
         name,
         f"{meaning} Of the whole run. A figure that cannot be given is null, and `withheld` says why.",
         *book,
-        whole("observations", Unit.COUNT, f"Number of {what} measured."),
+        integer("observations", Unit.COUNT, f"Number of {what} measured."),
         day("first_date", f"The first of these {what}; null when there is none.", nullable=True),
         day("last_date", f"The last of these {what}; null when there is none.", nullable=True),
         *members,
