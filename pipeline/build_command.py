@@ -72,7 +72,7 @@ def build(
     that, or rolled back; a seal counts once its seal.json is there. SIGTERM lets what is at work finish; Ctrl-C, and a
     second SIGTERM, end it at once.
 
-    Exit code: 0 when every seal is published or was already, and of a --watch that was asked to end; else that of
+    Exit code: 0 when every seal is published or was already, and of a --watch that was ended; else that of
     the first failure (1 refused, 2 unreadable, 3 older than what is served or rolled back, 4 a damaged pointer, 5
     store away or disk full, 6 published but its source archive was not delivered, 7 crashed), 130 when the batch was
     ended before every seal had its turn and none failed, and 8 when nothing is wrong but seals that an earlier command

@@ -20,7 +20,7 @@ class Cancellation:
     Attributes
     ----------
     stopping
-        Set once nothing more is to be begun.
+        Set once no further build is to begin.
     """
 
     def __init__(self) -> None:

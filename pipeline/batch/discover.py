@@ -28,7 +28,7 @@ class DiscoveredSeal:
     digest
         Of its manifest, which stands for all of it.
     alpha_id, sealed_at
-        What the manifest says; None when it says nothing usable, which the build will report.
+        As the manifest has them; None when it is not valid, which the build will report.
     has_source
         Whether the run sealed its source.
     nested
@@ -99,7 +99,7 @@ class Seals:
         ]
         self._known = {path: known for path, known in self._known.items() if path in listed}
         for path, raw in self._read(changed, listed).items():
-            if raw is not None:  # else it was taken away since the listing
+            if raw is not None:  # else it was removed since the listing
                 folder = path.removesuffix(MANIFEST_FILE).rstrip("/")
                 address = f"{self._address}/{folder}".rstrip("/")
                 seal = (

@@ -30,7 +30,7 @@ class Executor(Protocol):
     jobs
         Builds at a time.
     lost
-        Why nothing can be built there any more; None while all is well.
+        Why no build can run there any more; None while all is well.
     """
 
     jobs: int
@@ -63,7 +63,7 @@ def run(
     requests
         Read one by one as a place becomes free.
     stopping
-        When set, nothing more is begun; what is at work is finished.
+        When set, no further build begins; those at work are finished.
 
     Yields
     ------

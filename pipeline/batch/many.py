@@ -56,8 +56,8 @@ def build_many(
 ) -> Generator[SealResult]:
     """Check the seals named and publish them, several at a time; yield each one's result as soon as it is known.
 
-    A seal that fails stops no other. Building what is served already is no failure and costs next to nothing, so a call
-    that was cut off is simply made again. Closing the iterator, or an exception in the loop over it, kills what is at
+    A seal that fails stops no other. Building what is served already is no failure and costs little, so a call that was
+    cut off is simply made again. Closing the iterator, or an exception in the loop over it, kills what is at
     work; `cancellation` also ends it gently.
 
     Parameters
@@ -108,7 +108,7 @@ def build_from(
     Yields
     ------
     SealResult
-        As of :func:`build_many`; results of seals that needed nothing come last.
+        As of :func:`build_many`; results of seals that needed no build come last.
 
     Raises
     ------

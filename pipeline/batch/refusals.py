@@ -76,7 +76,7 @@ class Refusals:
     root
         The datasets root.
     searched
-        Where seals are looked for; what was remembered of this place and is not found there any more is forgotten.
+        Where seals are searched; refusals of seals that are not there any more are forgotten.
     pause
         Seconds between a first and a second try of a seal whose files come late; each later pause is twice as long.
     late_seconds
@@ -186,7 +186,7 @@ class Refusals:
         self._late[mark] = _Late(first, now + pause, pause)
 
     def _still_late(self, one: DiscoveredSeal, before: str) -> bool:
-        """Return whether nothing about the files changed, or it is not time yet to try again."""
+        """Return whether the files are unchanged, or it is too early to try again."""
         now = time.monotonic()
         late = self._late.get(one.mark)
         if late is not None and (now < late.next or now - late.first > self._late_seconds):

@@ -155,7 +155,7 @@ def not_started(shown: str) -> SealResult:
 def interrupted(shown: str) -> SealResult:
     """Report a seal that was being built when its batch was ended at once."""
     error = BuildNotStarted(
-        "its build was ended with the batch; what is served is whole, and running it again builds the rest"
+        "its build was ended with the batch; what is served is complete, and running it again builds the rest"
     )
     return failed(shown, error, outcome=NOT_STARTED)
 

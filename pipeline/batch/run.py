@@ -91,7 +91,7 @@ class Run:
 
     @property
     def lost(self) -> AlphaResultsError | None:
-        """Why nothing can be built any more where builds were sent; None while all is well."""
+        """Why the executor can run no build any more; None while all is well."""
         return self._executor.lost
 
     def set_aside(self) -> AbstractContextManager[None]:

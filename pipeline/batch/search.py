@@ -204,5 +204,5 @@ class _Delivered:
                 continue  # due: the build writes it anew
 
     def __call__(self, one: DiscoveredSeal) -> bool:
-        """Return whether a seal's archive is delivered, or there is nothing to deliver."""
+        """Return whether a seal's archive is delivered, or it has no source to deliver."""
         return not one.has_source or one.digest in self._known

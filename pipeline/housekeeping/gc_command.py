@@ -55,7 +55,7 @@ _PREFIX: Final = "alpha_id="
     help="Snapshots of an alpha to keep, the served one among them.",
 )
 @option("gc_grace", "grace")
-@click.option("--dry-run", is_flag=True, help="Say what would go, and remove nothing.")
+@click.option("--dry-run", is_flag=True, help="List what would be removed, and remove nothing.")
 @json_option
 def gc(
     *,
@@ -70,7 +70,7 @@ def gc(
     """Remove the old snapshots of each ALPHA, by default of all.
 
     A snapshot goes when it is not served, is not one of the --keep latest, was replaced longer than --grace ago
-    and no reader's lease covers it. Killed at any moment it leaves everything that is served whole, and the next
+    and no reader's lease covers it. Killed at any moment, it leaves everything that is served intact, and the next
     run finishes.
 
     Snapshots that stay are counted by reason; for each ALPHA that is named, and with --dry-run, every snapshot is listed.

@@ -20,7 +20,7 @@ _HEAD = f"""\
 
 Written by `alpha-results rules --markdown`; a test fails when it is out of date.
 
-A seal that breaks any rule is refused whole: nothing of it is published, and what was published before keeps
+A seal that breaks any rule is refused: nothing of it is published, and what was published before keeps
 being served. All broken rules are reported together, each with the file, the number of rows that break it and
 up to five of them. A rule marked *warning* refuses nothing.
 

@@ -92,7 +92,7 @@ def positions_fills(tables: Tables) -> Finding | None:
         bought = block.spread(grid.fills(), filled)
         moved = bought if adjusted is None else bought + block.spread("pnl", adjusted)
         expected = expected_quantity(before, moved)
-        # Without a price nothing says how many shares are dust: a sum that cancels is measured by what it cancels.
+        # Without a price the tolerance cannot be money: a sum that cancels is compared at the scale of its terms.
         wrong = differing(expected, actual, 0.0, before, bought)
         if wrong.any():
             wrong &= differing(expected, actual, 0.0, block.spread(grid.fills(), abs(filled)))

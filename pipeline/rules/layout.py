@@ -37,7 +37,7 @@ class Lines:
 
 
 def wrapped(text: str, width: int, indent: int) -> list[str]:
-    """Break a line at spaces alone: a word that is longer than the line is left whole."""
+    """Break a line at spaces alone: a word that is longer than the line is not broken."""
     lead = text[: len(text) - len(text.lstrip())]
     return textwrap.wrap(
         text.strip(), width, initial_indent=lead, subsequent_indent=" " * indent, break_long_words=False, break_on_hyphens=False

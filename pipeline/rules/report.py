@@ -18,7 +18,7 @@ from schemas.notices import NOT_CHECKED, NOTICE, PASS
 
 @dataclass(frozen=True, slots=True)
 class NotChecked:
-    """A rule, or a part of one, that nothing could be said about, and why."""
+    """A rule, or a part of one, that could not be checked, and why."""
 
     rule: str
     reason: str
@@ -124,7 +124,7 @@ def rule_outcomes(report: Report, kinds: Container[str]) -> tuple[dict[str, Any]
         }
         for rule in RULES.values()
         if rule.id != seal_signature.id
-        or report.sealed_by is not None  # it says nothing where nobody has to sign
+        or report.sealed_by is not None  # left out where no signature is required
     )
 
 
@@ -148,6 +148,6 @@ def _outcome(rule: Rule[Any], warned: bool, reasons: list[str], kinds: Container
     return {
         "rule": rule.id,
         "outcome": outcome,
-        # Of a rule that holds as far as it was checked it says what was not.
+        # Also for a rule that holds as far as it was checked: what was not.
         "reason": "; ".join(reasons) or None,
     }

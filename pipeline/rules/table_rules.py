@@ -181,7 +181,7 @@ def strictly_grouped(kind: str, key: tuple[str, ...], tables: Tables) -> bool:
 def _finding(
     kind: str, frame: pl.DataFrame, suspects: Mapping[str, pl.Expr], complaint: str | Mapping[str, str]
 ) -> Finding | None:
-    """Gather the rows in which any of the suspected columns is broken; null breaks nothing by itself."""
+    """Report the rows in which any of the suspected columns is broken; a null does not break it."""
     if not suspects:
         return None
     per_column = frame.select(**{name: broken.fill_null(value=False) for name, broken in suspects.items()})

@@ -20,7 +20,7 @@ def differ(a: pl.Expr, b: pl.Expr, scale: float = 1.0) -> pl.Expr:
     a, b
         Figures of one unit.
     scale
-        What the absolute floor is a fraction of: `equity_basis` for money, 1 (a whole book) for ratios.
+        What the absolute floor is a fraction of: `equity_basis` for money, 1 (the equity of a book) for ratios.
 
     Returns
     -------

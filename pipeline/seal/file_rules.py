@@ -188,7 +188,7 @@ def seal_size(kind: str, facts: Sequence[FileFact]) -> Finding | None:
 @rule(
     "seal.digest",
     "Every declared file exists, and its size, its SHA-256 and the number of its rows are those declared.",
-    "Copy the seal again, whole; when it is still so, let the engine seal the run again: a seal is never edited.",
+    "Copy the complete seal again; if that does not help, let the engine seal the run again: a seal is never edited.",
     level=Level.FILE,
 )
 def seal_digest(kind: str, facts: Sequence[FileFact]) -> Finding | None:
@@ -214,7 +214,7 @@ def seal_digest(kind: str, facts: Sequence[FileFact]) -> Finding | None:
     voids=True,
 )
 def table_columns(kind: str, rows: int, problems: Sequence[CastProblem]) -> Finding | None:
-    """Report missing and mistyped columns of a table; a column that is wrong as a whole breaks all its rows."""
+    """Report missing and mistyped columns of a table; a column of the wrong type breaks all its rows."""
     if not problems:
         return None
     examples: tuple[Mapping[str, Any], ...] = tuple(

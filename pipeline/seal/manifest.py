@@ -129,7 +129,7 @@ def parse_manifest(raw: bytes) -> tuple[Manifest | None, tuple[KeyProblem, ...]]
         "seal_version", lambda v: type(v) is int and v == SEAL_VERSION, f"{SEAL_VERSION}", None
     )
     if version is None and type(document.get("seal_version")) is int:
-        # Another version may give every other key another meaning: nothing more can be said.
+        # Another version may give every other key another meaning, so that no other key is checked.
         return None, tuple(reader.problems)
     alpha_id = reader.take(
         "alpha_id",
