@@ -204,7 +204,7 @@ export function equity({ book, rows, benchmark = null, log = false }, theme) {
   const worst = Math.min(0, ...drawdown.filter((value) => value !== null));
   return {
     title: "Equity and drawdown",
-    about: `Growth of 1 in the book ${book}${benchmark ? ` beside ${benchmark.symbol}` : ""}, ${rows.length} sessions from ${dayText(rows[0].date)} to ${dayText(rows.at(-1).date)}: ${times(last)} at the end, deepest drawdown ${percent(worst)}.`,
+    about: `Growth of 1 in the book ${book}${benchmark ? ` beside ${benchmark.symbol}` : ""}, ${rows.length} sessions from ${dayText(rows[0].date)} to ${dayText(rows.at(-1).date)}: ${times(last)} at the end, deepest drawdown ${percent(-worst)}.`,
     config,
     table: {
       columns: ["date", "growth of 1 (ratio)", "drawdown_pct (percentage points)", ...(benchmark ? [`${benchmark.symbol} growth of 1 (ratio)`] : [])],
@@ -458,7 +458,7 @@ export function exposures({ rows }, theme) {
   ];
   config.options.scales = {
     x: timeAxis(theme, "session"),
-    y: axis(theme, "exposure (× equity)", { ticks: { callback: tick, maxTicksLimit: 6 } }),
+    y: axis(theme, "× equity", { ticks: { callback: tick, maxTicksLimit: 6 } }),
   };
   withTips(config, (item) => times(item.parsed.y));
   return {

@@ -81,17 +81,17 @@ def make_command(opened: Callable[[str], Root]) -> click.Command:
         browser = find_browser() if pdf else None
         if not 1 <= len(set(alphas)) == len(alphas) <= MOST:
             raise SettingsError(f"give one to {MOST} alphas, each once")
-        found = opened(root)
-        runs = [found[alpha] for alpha in alphas]
+        published = opened(root)
+        runs = [published[alpha] for alpha in alphas]
         window = Window(_day("--from", first), _day("--to", last))
         sheets = [content(run, book, market_data, benchmark, window) for run in runs]
         written = write(_page(sheets, runs, book, window), out, browser)
-        told = {
+        answer = {
             "alphas": {sheet["alpha_id"]: sheet["snapshot"] for sheet in sheets},
             "html": str(written[0]),
             "pdf": str(written[1]) if browser else None,
         }
-        echo(json.dumps(told) if as_json else "\n".join(map(str, written)))
+        echo(json.dumps(answer) if as_json else "\n".join(map(str, written)))
 
     return report
 

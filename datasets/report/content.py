@@ -106,6 +106,9 @@ def content(
         "equity": equity(run, book, window),
         "risk": risk(run, book, window),
         "costs": costs(run, book, window),
+        "legs": legs(run, book, window),
+        "regimes": _with_reasons(run.regimes(market_data, benchmark=symbol, book=book, window=window)),
+        "exposures": exposures(run, book, market_data, symbol, window),
         "benchmark": benchmark(run, book, market_data, symbol, window),
         "names": names(run, book, window),
         "holdings": holdings(run, book, window),
@@ -170,6 +173,23 @@ def costs(run: Alpha, book: str, window: Window) -> Content | None:
     if not window.whole or not run.has_rows("portfolio", book):
         return None
     return _with_reasons(run.costs(book))
+
+
+def legs(run: Alpha, book: str, window: Window) -> Content:
+    """Return the legs of a book and how concentrated its P&L is, as the interface answers it."""
+    if not window.whole:
+        return withheld("legs and concentration are of the whole run")
+    if not run.has_rows("portfolio", book):
+        return withheld("the run sealed no daily ledger of this book")
+    return _with_reasons(run.concentration(book))
+
+
+def exposures(run: Alpha, book: str, market_data: str | None, symbol: str | None, window: Window) -> Content:
+    """Return what the benchmark and the factors explain of a book, as the interface answers it."""
+    if not run.has_rows("portfolio", book):
+        return withheld("the run sealed no daily ledger of this book")
+    symbols = () if market_data is None else (symbol or analysis.default_symbol(market_data),)
+    return _with_reasons(run.exposures(market_data, benchmarks=symbols, book=book, window=window))
 
 
 def _with_reasons(figures: Content) -> Content:

@@ -92,7 +92,7 @@
   // What an alpha comes to, in sentences.
   for (const list of document.querySelectorAll("[data-conclusions]")) {
     const sheet = sheets[Number(list.dataset.conclusions)];
-    const told = charts.conclusions({
+    const sentences = charts.conclusions({
       book: sheet.book,
       test: sheet.metrics.nwt.ic,
       rows: sheet.equity.columns ? rows(sheet.equity.columns) : null,
@@ -101,13 +101,13 @@
       names: sheet.names.columns ? rows(sheet.names.columns) : null,
       costs: sheet.costs,
     });
-    for (const { about, text } of told) list.appendChild(element("li", text)).dataset.about = about;
+    for (const { about, text } of sentences) list.appendChild(element("li", text)).dataset.about = about;
   }
 
   // Returns of months and years.
   for (const table of document.querySelectorAll("[data-months]")) {
     const years = charts.calendar(rows(sheets[Number(table.dataset.months)].equity.columns)) ?? [];
-    const percent = (value) => (value === null ? "" : (value * 100).toFixed(1));
+    const percent = (value) => (value === null ? "" : (Number((value * 100).toFixed(1)) || 0).toFixed(1));
     table.createTHead().insertRow().append(...["", ...charts.months(), "Year"].map((name) => element("th", name)));
     const body = table.createTBody();
     for (const { year, months, total } of years.reverse()) {

@@ -439,13 +439,29 @@ def test_risk_and_costs_in_a_sheet_are_those_of_the_interface(
 ) -> None:
     page = written_page(root, tmp_path, FULL)
     (sheet,) = json.loads(page.data)["sheets"]
-    for family in ("costs", "risk"):
+    for part, family in {"costs": "costs", "legs": "concentration", "risk": "risk"}.items():
         answer = api.json(f"/v1/alphas/{FULL}/{family}?book=long_short", api.key())["data"]
         reasons = answer.pop("withheld")
-        assert sheet[family] == {**answer, "reasons": reasons}
+        assert sheet[part] == {**answer, "reasons": reasons}
     assert {repr(answer[name]) for name in ("annualised_return", "volatility", "sortino")} <= set(
         page.numbers
     )
+
+
+def test_regimes_and_exposures_in_a_sheet_are_those_of_the_interface(
+    root: Path, market: Path, api: ApiClient, tmp_path: Path
+) -> None:
+    page = written_page(root, tmp_path, FULL, market=market, more=["--from", "2021-11-01"])
+    (sheet,) = json.loads(page.data)["sheets"]
+    for part in ("regimes", "exposures"):
+        answer = api.json(f"/v1/alphas/{FULL}/{part}?from=2021-11-01", api.key())["data"]
+        reasons = answer.pop("withheld")
+        shown = sheet[part].pop("reasons")
+        assert sheet[part] == answer
+        assert shown.keys() == reasons.keys()
+        assert all(" ".join(reason.split()) in page.text for reason in shown.values())
+    (model,) = sheet["exposures"]["models"]
+    assert repr(model["regression"]["betas"]["SPY"]["beta"]) in page.numbers
 
 
 def test_days_are_written_for_people_and_no_instant_is_shown(root: Path, tmp_path: Path) -> None:
