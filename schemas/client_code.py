@@ -9,7 +9,9 @@ from schemas.endpoint import Endpoint, Shape
 from schemas.endpoints import ENDPOINTS
 from schemas.error_codes import ERROR_CODES
 from schemas.field import Field, FieldType
+from schemas.listing_parameters import BOUNDS
 from schemas.meta import META
+from schemas.metrics.headline import HEADLINE
 from schemas.parameters import ALPHA_PATH, LIMIT, OFFSET, SNAPSHOT, Parameter, ParameterKind
 from schemas.rows import ROWS
 from schemas.tables import PUBLISHED_TABLES
@@ -40,10 +42,11 @@ _HEAD: Final = (
 
 
 def client_declarations() -> str:
-    """Return the client's module of declarations: endpoints, columns with their types, error codes."""
-    table = _argument_table()
+    """Return the client's module of declarations: endpoints, columns with their types, permanent errors."""
+    keys = _argument_keys()
+    bounds = {parameter.name for parameter in BOUNDS}
     lines = [
-        '"""What the interface declares: endpoints, rows, moments and error codes."""',
+        '"""What the interface declares: endpoints, rows, moments and permanent errors."""',
         "",
         _HEAD,
         "# fmt: off",
@@ -90,12 +93,17 @@ def client_declarations() -> str:
         "    default: object = None",
         "",
         "ARGUMENTS: dict[str, Argument] = {",
-        *(f"    {key!r}: {fact}," for key, fact in table.items()),
+        *(f"    {key!r}: {fact}," for fact, key in keys.items() if key not in bounds),
         "}",
+        f"_BOUNDED = {tuple(HEADLINE)!r}",
+        *(
+            f'ARGUMENTS.update({{f"{end}_{{x}}": Argument(f"{end}_{{x}}", f"{end}_{{x}}", "float | None", f"{meaning}") for x in _BOUNDED}})'
+            for end, meaning in _bound_meanings()
+        ),
         "",
         "ENDPOINTS: dict[str, Endpoint] = {",
     ]
-    lines += [f"    {entry.id!r}: Endpoint({_facts(entry, table)})," for entry in ENDPOINTS.values()]
+    lines += [f"    {entry.id!r}: Endpoint({_facts(entry, keys)})," for entry in ENDPOINTS.values()]
     lines += ["}", "", "ROWS: dict[str, tuple[Column, ...]] = {"]
     collections = [entry for entry in ENDPOINTS.values() if entry.shape is Shape.COLLECTION]
     for name, row in {row.name: row for entry in collections for row in entry.payloads}.items():
@@ -111,14 +119,14 @@ def client_declarations() -> str:
     named |= {
         entry.full_payload.name: entry.full_payload for entry in ENDPOINTS.values() if entry.full_payload
     }
-    named |= {f"meta {name}": field for name, field in META.items()}
+    named |= {f"meta {entry.id}": META[entry.id] for entry in collections if entry.id in META}
     for name, payload in named.items():
         moments = {path: _MOMENTS[field.type] for path, field in payload.walk() if field.type in _MOMENTS}
         if moments:
             lines.append(f"    {name!r}: {moments!r},")
-    lines += ["}", "", "ERRORS: dict[str, tuple[int, bool]] = {"]
-    lines += [f"    {code!r}: ({entry.status}, {entry.permanent})," for code, entry in ERROR_CODES.items()]
-    return _text([*lines, "}"])
+    permanent = [code for code, entry in ERROR_CODES.items() if entry.permanent]
+    lines += ["}", "", f"PERMANENT_ERRORS = frozenset({permanent!r})"]
+    return _text(lines)
 
 
 def client_stub() -> str:
@@ -207,18 +215,24 @@ def _argument(name: str, parameter: Parameter) -> str:
     return f"Argument({', '.join(map(repr, facts))})"
 
 
-def _argument_table() -> dict[str, str]:
-    """Return every distinct argument by its key: its name, or endpoint and name where an earlier one of the name differs."""
-    table: dict[str, str] = {}
+def _argument_keys() -> dict[str, str]:
+    """Return the key of every distinct argument: its name, or endpoint and name where an earlier one of the name differs."""
+    keys: dict[str, str] = {}
     for endpoint in ENDPOINTS.values():
         for name, parameter in arguments(endpoint).items():
-            fact = _argument(name, parameter)
-            if table.setdefault(name, fact) != fact:
-                table[f"{endpoint.id} {name}"] = fact
-    return table
+            key = name if name not in keys.values() else f"{endpoint.id} {name}"
+            keys.setdefault(_argument(name, parameter), key)
+    return keys
 
 
-def _facts(endpoint: Endpoint, table: Mapping[str, str]) -> str:
+def _bound_meanings() -> Iterator[tuple[str, str]]:
+    """Yield the ends of the bounds on a figure `x` of the screener, with their meanings."""
+    for parameter in BOUNDS[:2]:
+        end, _, name = parameter.name.partition("_")
+        yield end, parameter.meaning.replace(f"`{name}`", "`{x}`")
+
+
+def _facts(endpoint: Endpoint, keys: Mapping[str, str]) -> str:
     facts: tuple[Any, ...] = (
         endpoint.path,
         endpoint.row,
@@ -230,7 +244,7 @@ def _facts(endpoint: Endpoint, table: Mapping[str, str]) -> str:
         tuple(x.name for x in endpoint.query if x.kind is not ParameterKind.FORBIDDEN),
         method_name(endpoint),
         endpoint.summary,
-        tuple(own if (own := f"{endpoint.id} {name}") in table else name for name in arguments(endpoint)),
+        tuple(keys[_argument(name, parameter)] for name, parameter in arguments(endpoint).items()),
         *filter(None, (_table(endpoint),)),
     )
     return ", ".join(map(repr, facts))

@@ -12,9 +12,10 @@ from typing import Any
 
 import pytest
 from alpha_results_client import AsyncClient, AsyncRun, Client, Run
-from alpha_results_client.declared import ENDPOINTS, ERRORS, ROWS
+from alpha_results_client.declared import ARGUMENTS, ENDPOINTS, PERMANENT_ERRORS, ROWS
 
 from schemas.client_code import client_declarations, client_stub
+from schemas.listing_parameters import BOUNDS
 from tests.support.processes import REPOSITORY
 
 SOURCE = REPOSITORY / "clients" / "python" / "src" / "alpha_results_client"
@@ -42,14 +43,14 @@ def test_what_is_generated_is_fresh(module: str, written: str) -> None:
     assert path.read_text("utf-8") == formatted, "run `just docs` to write the client's modules again"
 
 
-def test_the_client_knows_every_operation_and_error_of_the_document() -> None:
+def test_the_client_knows_every_operation_of_the_document_and_which_errors_are_permanent() -> None:
     assert {name: entry.path for name, entry in ENDPOINTS.items()} == {
         name: path for name, (path, _) in OPERATIONS.items()
     }
     codes = {
         re.sub("^Error_", "", name) for name in DOCUMENT["components"]["schemas"] if name.startswith("Error_")
     }
-    assert codes <= set(ERRORS)
+    assert {"benchmark_not_configured", "source_download_not_configured"} == PERMANENT_ERRORS <= codes
 
 
 def methods_of(kind: type) -> dict[str, tuple[str, inspect.Signature]]:
@@ -77,6 +78,11 @@ def stubs() -> dict[str, dict[str, ast.FunctionDef | ast.AsyncFunctionDef]]:
         for owner in module.body
         if isinstance(owner, ast.ClassDef)
     }
+
+
+def test_the_bounds_of_the_screener_mean_what_their_declarations_say() -> None:
+    for parameter in BOUNDS:
+        assert ARGUMENTS[parameter.name].meaning == parameter.meaning
 
 
 @pytest.mark.parametrize("kind", [Client, Run, AsyncClient, AsyncRun])

@@ -5,26 +5,15 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Mapping, Sequence
 from types import TracebackType
-from typing import (
-    TYPE_CHECKING,
-    Any,
-    Generic,
-    Literal,
-    TypeVar,
-    overload,
-)
+from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar, overload
 
 import httpx
 
-from alpha_results_client.cache import DEFAULT_BYTES, DiskCache
-from alpha_results_client.client import TIMEOUT, PathText, make_verify, split, user_agent
-from alpha_results_client.collect import alpha_ids, collect, fetch
-from alpha_results_client.errors import AlphaResultsClientError
-from alpha_results_client.exchange import Broken, Fetch, Link, Plan, Reply, Send, Work
+from alpha_results_client.client import BaseClient, BaseRun, Options
+from alpha_results_client.collect import alpha_ids
+from alpha_results_client.exchange import Broken, Fetch, Plan, Reply, Send, Work
 from alpha_results_client.methods import AsyncClientMethods, AsyncRunMethods
 from alpha_results_client.metrics import metrics_rows
-from alpha_results_client.settings import Progress, Settings
-from alpha_results_client.suggestions import suggesting
 from alpha_results_client.table import Table, make_frame
 from alpha_results_client.values import Value
 from alpha_results_client.wide import wide_returns
@@ -32,64 +21,39 @@ from alpha_results_client.wide import wide_returns
 if TYPE_CHECKING:
     import pandas as pd
     import polars as pl
+    from typing_extensions import Unpack
 
 F = TypeVar("F")
 T = TypeVar("T")
 
 
-class AsyncClient(AsyncClientMethods[F], Generic[F]):
+class AsyncClient(BaseClient[F, httpx.AsyncClient], AsyncClientMethods[F], Generic[F]):
     """Reads the results of alpha runs, without blocking the event loop while it waits.
 
     Parameters and errors are those of :class:`alpha_results_client.Client`.
     """
 
-    @overload
-    def __init__(
-        self: AsyncClient[pl.DataFrame], base_url: str | None = ..., key: str | None = ..., *, frames: Literal["polars"] = ..., cache: PathText | None = ...,
-        cache_bytes: int = ..., progress: bool | Progress = ..., retries: int = ..., longest_wait: float = ...,
-        timeout: float = ..., links: bool = ..., transport: httpx.AsyncBaseTransport | None = ...,
-    ) -> None: ...  # fmt: skip
-    @overload
-    def __init__(
-        self: AsyncClient[pd.DataFrame], base_url: str | None = ..., key: str | None = ..., *, frames: Literal["pandas"], cache: PathText | None = ...,
-        cache_bytes: int = ..., progress: bool | Progress = ..., retries: int = ..., longest_wait: float = ...,
-        timeout: float = ..., links: bool = ..., transport: httpx.AsyncBaseTransport | None = ...,
-    ) -> None: ...  # fmt: skip
-    @overload
-    def __init__(
-        self: AsyncClient[list[dict[str, Any]]], base_url: str | None = ..., key: str | None = ..., *, frames: Literal["rows"], cache: PathText | None = ...,
-        cache_bytes: int = ..., progress: bool | Progress = ..., retries: int = ..., longest_wait: float = ...,
-        timeout: float = ..., links: bool = ..., transport: httpx.AsyncBaseTransport | None = ...,
-    ) -> None: ...  # fmt: skip
-    def __init__(
-        self,
-        base_url: str | None = None,
-        key: str | None = None,
-        *,
-        frames: str = "polars",
-        cache: PathText | None = None,
-        cache_bytes: int = DEFAULT_BYTES,
-        progress: bool | Progress = False,
-        retries: int = 4,
-        longest_wait: float = 65.0,
-        timeout: float = TIMEOUT,
-        links: bool = True,
-        transport: httpx.AsyncBaseTransport | None = None,
-    ) -> None:
-        stored = None if cache is None else DiskCache(cache, cache_bytes)
-        self._settings = Settings(base_url, key, frames, retries, longest_wait, stored, progress, links)
-        self._http = httpx.AsyncClient(
-            base_url=self._settings.base_url,
-            timeout=timeout,
-            transport=transport,
-            headers={"User-Agent": user_agent()},
-            verify=make_verify(self._settings.base_url),
-        )
-        # For links of a store that is reached by TLS when the service is not; made when there is one.
-        self._tls: httpx.AsyncClient | None = self._http if transport is not None else None
+    _http_class = httpx.AsyncClient
 
-    def __repr__(self) -> str:
-        return f"AsyncClient({self._settings!r})"
+    if TYPE_CHECKING:  # what `frames` makes of F; the constructor itself is that of the base
+
+        @overload
+        def __init__(
+            self: AsyncClient[pl.DataFrame], base_url: str | None = ..., key: str | None = ..., *, frames: Literal["polars"] = ..., **options: Unpack[Options]
+        ) -> None: ...  # fmt: skip
+
+        @overload
+        def __init__(
+            self: AsyncClient[pd.DataFrame], base_url: str | None = ..., key: str | None = ..., *, frames: Literal["pandas"], **options: Unpack[Options]
+        ) -> None: ...  # fmt: skip
+
+        @overload
+        def __init__(
+            self: AsyncClient[list[dict[str, Any]]], base_url: str | None = ..., key: str | None = ..., *, frames: Literal["rows"], **options: Unpack[Options]
+        ) -> None: ...  # fmt: skip
+        def __init__(
+            self, base_url: str | None = None, key: str | None = None, *, frames: str = "polars", **options: Unpack[Options]
+        ) -> None: ...  # fmt: skip
 
     async def __aenter__(self) -> AsyncClient[F]:
         return self
@@ -127,11 +91,7 @@ class AsyncClient(AsyncClientMethods[F], Generic[F]):
 
     async def table(self, endpoint: str, **parameters: Value) -> Table[F]:
         """Return every row of a collection by its registry id, with its `meta`; parameters as the interface names them."""
-        path, query = split(endpoint, parameters)
-        found: Table[F] = await self._do(
-            self._suggesting(path, query, collect(self._settings, endpoint, path, query))
-        )
-        return found
+        return await self._do(self._table_plan(endpoint, parameters))
 
     async def returns(
         self,
@@ -141,36 +101,17 @@ class AsyncClient(AsyncClientMethods[F], Generic[F]):
         start: Value = None,
         end: Value = None,
     ) -> F:
-        """Return daily returns side by side: ``date``, and a column for each alpha, null where it has no session.
-
-        Parameters
-        ----------
-        alphas
-            Their addresses; None takes all that the key may read. A call or more each.
-        book
-            The book whose returns they are.
-        start, end
-            First and last day.
-        """
-        found: F = await self._do(wide_returns(self._settings, alphas, book, start, end))
-        return found
-
-    def _suggesting(self, path: Mapping[str, str], query: Mapping[str, Value], plan: Plan[T]) -> Plan[T]:
-        return suggesting(self._settings, path, query, plan)
+        """Return daily returns side by side, as :meth:`alpha_results_client.Client.returns`."""
+        frame: F = await self._do(wide_returns(self._settings, alphas, book, start, end))
+        return frame
 
     async def _collection(self, endpoint: str, path: Mapping[str, str], query: Mapping[str, Value]) -> F:
-        found: Table[F] = await self._do(
-            self._suggesting(path, query, collect(self._settings, endpoint, path, query, with_meta=False))
-        )
-        return found.frame
+        return (await self._do(self._collection_plan(endpoint, path, query))).frame
 
     async def _object(
         self, endpoint: str, path: Mapping[str, str], query: Mapping[str, Value]
     ) -> dict[str, Any]:
-        found: dict[str, Any] = await self._do(
-            self._suggesting(path, query, fetch(self._settings, endpoint, path, query))
-        )
-        return found
+        return await self._do(self._object_plan(endpoint, path, query))
 
     async def _do(self, plan: Plan[T]) -> T:
         """Carry a plan out, giving way to others at each step."""
@@ -193,9 +134,7 @@ class AsyncClient(AsyncClientMethods[F], Generic[F]):
             return result
 
     async def _send(self, step: Send) -> Reply | Broken:
-        if self._http.is_closed:
-            raise AlphaResultsClientError("the client was closed")
-        headers = {**step.headers, "Authorization": self._settings.authorization.value}
+        headers = self._headers(step)
         try:
             answer = await self._http.get(step.target, headers=headers)
         except httpx.RequestError as error:
@@ -203,13 +142,7 @@ class AsyncClient(AsyncClientMethods[F], Generic[F]):
         return Reply(answer.status_code, answer.headers, answer.content)
 
     async def _fetch(self, step: Fetch) -> Reply | Broken:
-        http = self._http
-        if step.url.startswith("https:") and not self._settings.base_url.startswith("https:"):
-            if self._tls is None:
-                self._tls = httpx.AsyncClient(timeout=http.timeout, headers={"User-Agent": user_agent()})
-            http = self._tls
-        request = http.build_request("GET", step.url, headers=step.headers)
-        request.url = Link(request.url)
+        http, request = self._link_request(step)
         try:
             answer = await http.send(request, stream=True)
             try:
@@ -225,33 +158,22 @@ class AsyncClient(AsyncClientMethods[F], Generic[F]):
         return Reply(answer.status_code, answer.headers, b"")
 
 
-class AsyncRun(AsyncRunMethods[F], Generic[F]):
+class AsyncRun(BaseRun[AsyncClient[F]], AsyncRunMethods[F], Generic[F]):
     """The results of one alpha's run, as :class:`alpha_results_client.Run`."""
-
-    def __init__(self, client: AsyncClient[F], alpha: str, snapshot: str | None = None) -> None:
-        self._client = client
-        self.alpha = alpha
-        self.snapshot = snapshot
-
-    def __repr__(self) -> str:
-        return f"AsyncRun({self.alpha!r}, snapshot={self.snapshot!r})"
 
     async def pinned(self) -> AsyncRun[F]:
         """Return the run with every later call answered from the snapshot that is served now."""
-        found = await self._client.table("portfolio.books", alpha=self.alpha)
-        return AsyncRun(self._client, self.alpha, str(found.meta["snapshot"]))
+        books = await self._client.table("portfolio.books", alpha=self.alpha)
+        return AsyncRun(self._client, self.alpha, str(books.meta["snapshot"]))
 
     async def table(self, endpoint: str, **parameters: Value) -> Table[F]:
         """Return every row of one of the run's collections by its registry id, with its `meta`."""
-        return await self._client.table(
-            endpoint, alpha=self.alpha, **{"snapshot": self.snapshot, **parameters}
-        )
+        return await self._client.table(endpoint, **self._parameters(**parameters))
 
     async def metrics_frame(self, *, granularity: str = "overall", **parameters: Value) -> F:
         """Return the figures of :meth:`metrics` as a long table, as :meth:`alpha_results_client.Run.metrics_frame`."""
-        query = {"snapshot": self.snapshot, "granularity": granularity, **parameters}
-        found = await self._client._object("performance.metrics", {"alpha": self.alpha}, query)  # noqa: SLF001 - of the same package
-        frame: F = make_frame(metrics_rows(found), "metrics_figure", self._client._settings.frames)  # noqa: SLF001 - as above
+        metrics = await self._object("performance.metrics", {}, {"granularity": granularity, **parameters})
+        frame: F = make_frame(metrics_rows(metrics), "metrics_figure", self._client._settings.frames)  # noqa: SLF001 - of the same package
         return frame
 
     async def _collection(self, endpoint: str, path: Mapping[str, str], query: Mapping[str, Value]) -> F:
@@ -261,6 +183,3 @@ class AsyncRun(AsyncRunMethods[F], Generic[F]):
         self, endpoint: str, path: Mapping[str, str], query: Mapping[str, Value]
     ) -> dict[str, Any]:
         return await self._client._object(endpoint, {"alpha": self.alpha, **path}, self._pinned(query))  # noqa: SLF001 - as above
-
-    def _pinned(self, query: Mapping[str, Value]) -> Mapping[str, Value]:
-        return query if query.get("snapshot") is not None else {**query, "snapshot": self.snapshot}

@@ -13,6 +13,7 @@ from typing import (
     Any,
     Generic,
     Literal,
+    TypedDict,
     TypeVar,
     Union,
     overload,
@@ -28,7 +29,7 @@ from alpha_results_client.exchange import Broken, Fetch, Link, Plan, Reply, Send
 from alpha_results_client.methods import ClientMethods, RunMethods
 from alpha_results_client.metrics import metrics_rows
 from alpha_results_client.settings import VERSION, Progress, Settings
-from alpha_results_client.suggestions import near, suggesting
+from alpha_results_client.suggestions import did_you_mean, suggesting
 from alpha_results_client.table import Table, make_frame
 from alpha_results_client.values import Value
 from alpha_results_client.wide import wide_returns
@@ -36,15 +37,124 @@ from alpha_results_client.wide import wide_returns
 if TYPE_CHECKING:
     import pandas as pd
     import polars as pl
+    from typing_extensions import Unpack
 
 F = TypeVar("F")
 T = TypeVar("T")
+H = TypeVar("H", httpx.Client, httpx.AsyncClient)
+C = TypeVar("C")
+Transport = Union[httpx.BaseTransport, httpx.AsyncBaseTransport]
 PathText = Union[str, "os.PathLike[str]"]
 TIMEOUT = 60.0
 """Seconds without a byte after which a connection counts as broken."""
+_USER_AGENT = {"User-Agent": f"alpha-results-client/{VERSION}"}
+"""What the service's log sees of this client."""
 
 
-class Client(ClientMethods[F], Generic[F]):
+class Options(TypedDict, total=False):
+    """The further arguments of a client, for type checkers."""
+
+    cache: PathText | None
+    cache_bytes: int
+    progress: bool | Progress
+    retries: int
+    longest_wait: float
+    timeout: float
+    links: bool
+    transport: Transport | None
+
+
+class BaseClient(Generic[F, H]):
+    """Settings, connections and plans of the blocking and the asynchronous client, which carry plans out each in its way."""
+
+    _http_class: type[H]
+
+    def __init__(
+        self,
+        base_url: str | None = None,
+        key: str | None = None,
+        *,
+        frames: str = "polars",
+        cache: PathText | None = None,
+        cache_bytes: int = DEFAULT_BYTES,
+        progress: bool | Progress = False,
+        retries: int = 4,
+        longest_wait: float = 65.0,
+        timeout: float = TIMEOUT,
+        links: bool = True,
+        transport: Any = None,
+    ) -> None:
+        stored = None if cache is None else DiskCache(cache, cache_bytes)
+        self._settings = Settings(base_url, key, frames, retries, longest_wait, stored, progress, links)
+        self._http: H = self._http_class(
+            base_url=self._settings.base_url,
+            timeout=timeout,
+            transport=transport,
+            headers=_USER_AGENT,
+            verify=_make_verify(self._settings.base_url),
+        )
+        # For links of a store that is reached by TLS when the service is not; made when there is one.
+        self._tls: H | None = self._http if transport is not None else None
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self._settings!r})"
+
+    def _table_plan(self, endpoint: str, parameters: Mapping[str, Value]) -> Plan[Table[F]]:
+        if endpoint not in ENDPOINTS:
+            raise AlphaResultsClientError(
+                f"there is no endpoint {endpoint!r}{did_you_mean(endpoint, ENDPOINTS)}"
+            )
+        path = {name: str(parameters[name]) for name in ENDPOINTS[endpoint].in_path}
+        query = {name: value for name, value in parameters.items() if name not in path}
+        return suggesting(self._settings, path, query, collect(self._settings, endpoint, path, query))
+
+    def _collection_plan(
+        self, endpoint: str, path: Mapping[str, str], query: Mapping[str, Value]
+    ) -> Plan[Table[F]]:
+        plan = collect(self._settings, endpoint, path, query, with_meta=False)
+        return suggesting(self._settings, path, query, plan)
+
+    def _object_plan(
+        self, endpoint: str, path: Mapping[str, str], query: Mapping[str, Value]
+    ) -> Plan[dict[str, Any]]:
+        return suggesting(self._settings, path, query, fetch(self._settings, endpoint, path, query))
+
+    def _headers(self, step: Send) -> Mapping[str, str]:
+        if self._http.is_closed:
+            raise AlphaResultsClientError("the client was closed")
+        return {**step.headers, "Authorization": self._settings.authorization.value}
+
+    def _link_request(self, step: Fetch) -> tuple[H, httpx.Request]:
+        """Return the request of a file by link, and the connections it goes over."""
+        http = self._http
+        if step.url.startswith("https:") and not self._settings.base_url.startswith("https:"):
+            if self._tls is None:
+                self._tls = self._http_class(timeout=http.timeout, headers=_USER_AGENT)
+            http = self._tls
+        request = http.build_request("GET", step.url, headers=step.headers)
+        request.url = Link(request.url)
+        return http, request
+
+
+class BaseRun(Generic[C]):
+    """The client, alpha and snapshot of a run."""
+
+    def __init__(self, client: C, alpha: str, snapshot: str | None = None) -> None:
+        self._client = client
+        self.alpha = alpha
+        self.snapshot = snapshot
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.alpha!r}, snapshot={self.snapshot!r})"
+
+    def _parameters(self, **parameters: Value) -> Mapping[str, Value]:
+        return {"alpha": self.alpha, "snapshot": self.snapshot, **parameters}
+
+    def _pinned(self, query: Mapping[str, Value]) -> Mapping[str, Value]:
+        return query if query.get("snapshot") is not None else {**query, "snapshot": self.snapshot}
+
+
+class Client(BaseClient[F, httpx.Client], ClientMethods[F], Generic[F]):
     """Reads the results of alpha runs.
 
     Parameters
@@ -82,53 +192,27 @@ class Client(ClientMethods[F], Generic[F]):
         :class:`UnexpectedAnswer`.
     """
 
-    @overload
-    def __init__(
-        self: Client[pl.DataFrame], base_url: str | None = ..., key: str | None = ..., *, frames: Literal["polars"] = ..., cache: PathText | None = ...,
-        cache_bytes: int = ..., progress: bool | Progress = ..., retries: int = ..., longest_wait: float = ...,
-        timeout: float = ..., links: bool = ..., transport: httpx.BaseTransport | None = ...,
-    ) -> None: ...  # fmt: skip
-    @overload
-    def __init__(
-        self: Client[pd.DataFrame], base_url: str | None = ..., key: str | None = ..., *, frames: Literal["pandas"], cache: PathText | None = ...,
-        cache_bytes: int = ..., progress: bool | Progress = ..., retries: int = ..., longest_wait: float = ...,
-        timeout: float = ..., links: bool = ..., transport: httpx.BaseTransport | None = ...,
-    ) -> None: ...  # fmt: skip
-    @overload
-    def __init__(
-        self: Client[list[dict[str, Any]]], base_url: str | None = ..., key: str | None = ..., *, frames: Literal["rows"], cache: PathText | None = ...,
-        cache_bytes: int = ..., progress: bool | Progress = ..., retries: int = ..., longest_wait: float = ...,
-        timeout: float = ..., links: bool = ..., transport: httpx.BaseTransport | None = ...,
-    ) -> None: ...  # fmt: skip
-    def __init__(
-        self,
-        base_url: str | None = None,
-        key: str | None = None,
-        *,
-        frames: str = "polars",
-        cache: PathText | None = None,
-        cache_bytes: int = DEFAULT_BYTES,
-        progress: bool | Progress = False,
-        retries: int = 4,
-        longest_wait: float = 65.0,
-        timeout: float = TIMEOUT,
-        links: bool = True,
-        transport: httpx.BaseTransport | None = None,
-    ) -> None:
-        stored = None if cache is None else DiskCache(cache, cache_bytes)
-        self._settings = Settings(base_url, key, frames, retries, longest_wait, stored, progress, links)
-        self._http = httpx.Client(
-            base_url=self._settings.base_url,
-            timeout=timeout,
-            transport=transport,
-            headers={"User-Agent": user_agent()},
-            verify=make_verify(self._settings.base_url),
-        )
-        # For links of a store that is reached by TLS when the service is not; made when there is one.
-        self._tls: httpx.Client | None = self._http if transport is not None else None
+    _http_class = httpx.Client
 
-    def __repr__(self) -> str:
-        return f"Client({self._settings!r})"
+    if TYPE_CHECKING:  # what `frames` makes of F; the constructor itself is that of the base
+
+        @overload
+        def __init__(
+            self: Client[pl.DataFrame], base_url: str | None = ..., key: str | None = ..., *, frames: Literal["polars"] = ..., **options: Unpack[Options]
+        ) -> None: ...  # fmt: skip
+
+        @overload
+        def __init__(
+            self: Client[pd.DataFrame], base_url: str | None = ..., key: str | None = ..., *, frames: Literal["pandas"], **options: Unpack[Options]
+        ) -> None: ...  # fmt: skip
+
+        @overload
+        def __init__(
+            self: Client[list[dict[str, Any]]], base_url: str | None = ..., key: str | None = ..., *, frames: Literal["rows"], **options: Unpack[Options]
+        ) -> None: ...  # fmt: skip
+        def __init__(
+            self, base_url: str | None = None, key: str | None = None, *, frames: str = "polars", **options: Unpack[Options]
+        ) -> None: ...  # fmt: skip
 
     def __enter__(self) -> Client[F]:
         return self
@@ -171,11 +255,7 @@ class Client(ClientMethods[F], Generic[F]):
 
     def table(self, endpoint: str, **parameters: Value) -> Table[F]:
         """Return every row of a collection by its registry id, with its `meta`; parameters as the interface names them."""
-        path, query = split(endpoint, parameters)
-        found: Table[F] = self._do(
-            self._suggesting(path, query, collect(self._settings, endpoint, path, query))
-        )
-        return found
+        return self._do(self._table_plan(endpoint, parameters))
 
     def returns(
         self,
@@ -196,23 +276,14 @@ class Client(ClientMethods[F], Generic[F]):
         start, end
             First and last day.
         """
-        found: F = self._do(wide_returns(self._settings, alphas, book, start, end))
-        return found
-
-    def _suggesting(self, path: Mapping[str, str], query: Mapping[str, Value], plan: Plan[T]) -> Plan[T]:
-        return suggesting(self._settings, path, query, plan)
+        frame: F = self._do(wide_returns(self._settings, alphas, book, start, end))
+        return frame
 
     def _collection(self, endpoint: str, path: Mapping[str, str], query: Mapping[str, Value]) -> F:
-        found: Table[F] = self._do(
-            self._suggesting(path, query, collect(self._settings, endpoint, path, query, with_meta=False))
-        )
-        return found.frame
+        return self._do(self._collection_plan(endpoint, path, query)).frame
 
     def _object(self, endpoint: str, path: Mapping[str, str], query: Mapping[str, Value]) -> dict[str, Any]:
-        found: dict[str, Any] = self._do(
-            self._suggesting(path, query, fetch(self._settings, endpoint, path, query))
-        )
-        return found
+        return self._do(self._object_plan(endpoint, path, query))
 
     def _do(self, plan: Plan[T]) -> T:
         """Carry a plan out, waiting for each step."""
@@ -233,9 +304,7 @@ class Client(ClientMethods[F], Generic[F]):
             return result
 
     def _send(self, step: Send) -> Reply | Broken:
-        if self._http.is_closed:
-            raise AlphaResultsClientError("the client was closed")
-        headers = {**step.headers, "Authorization": self._settings.authorization.value}
+        headers = self._headers(step)
         try:
             answer = self._http.get(step.target, headers=headers)
         except httpx.RequestError as error:
@@ -243,13 +312,7 @@ class Client(ClientMethods[F], Generic[F]):
         return Reply(answer.status_code, answer.headers, answer.content)
 
     def _fetch(self, step: Fetch) -> Reply | Broken:
-        http = self._http
-        if step.url.startswith("https:") and not self._settings.base_url.startswith("https:"):
-            if self._tls is None:
-                self._tls = httpx.Client(timeout=http.timeout, headers={"User-Agent": user_agent()})
-            http = self._tls
-        request = http.build_request("GET", step.url, headers=step.headers)
-        request.url = Link(request.url)
+        http, request = self._link_request(step)
         try:
             answer = http.send(request, stream=True)
             with contextlib.closing(answer):
@@ -263,28 +326,20 @@ class Client(ClientMethods[F], Generic[F]):
         return Reply(answer.status_code, answer.headers, b"")
 
 
-class Run(RunMethods[F], Generic[F]):
+class Run(BaseRun[Client[F]], RunMethods[F], Generic[F]):
     """The results of one alpha's run. Each call is answered from the snapshot that is served then, unless one is pinned."""
-
-    def __init__(self, client: Client[F], alpha: str, snapshot: str | None = None) -> None:
-        self._client = client
-        self.alpha = alpha
-        self.snapshot = snapshot
-
-    def __repr__(self) -> str:
-        return f"Run({self.alpha!r}, snapshot={self.snapshot!r})"
 
     def pinned(self) -> Run[F]:
         """Return the run with every later call answered from the snapshot that is served now, for as long as it is there.
 
         One call; it reads the list of books, which every run has.
         """
-        found = self._client.table("portfolio.books", alpha=self.alpha)
-        return Run(self._client, self.alpha, str(found.meta["snapshot"]))
+        books = self._client.table("portfolio.books", alpha=self.alpha)
+        return Run(self._client, self.alpha, str(books.meta["snapshot"]))
 
     def table(self, endpoint: str, **parameters: Value) -> Table[F]:
         """Return every row of one of the run's collections by its registry id, with its `meta`."""
-        return self._client.table(endpoint, alpha=self.alpha, **{"snapshot": self.snapshot, **parameters})
+        return self._client.table(endpoint, **self._parameters(**parameters))
 
     def metrics_frame(self, *, granularity: str = "overall", **parameters: Value) -> F:
         """Return the figures of :meth:`metrics` as a long table: one row for each, with its unit, status and source.
@@ -292,10 +347,8 @@ class Run(RunMethods[F], Generic[F]):
         `period` is null for figures of no year or month; `name` is the path in the answer, such as ``core.ic`` of the whole run and
         ``within_window.core.ic`` of the window.
         """
-        path = {"alpha": self.alpha}
-        query = {"snapshot": self.snapshot, "granularity": granularity, **parameters}
-        found = self._client._object("performance.metrics", path, query)  # noqa: SLF001 - of the same package
-        frame: F = make_frame(metrics_rows(found), "metrics_figure", self._client._settings.frames)  # noqa: SLF001 - as above
+        metrics = self._object("performance.metrics", {}, {"granularity": granularity, **parameters})
+        frame: F = make_frame(metrics_rows(metrics), "metrics_figure", self._client._settings.frames)  # noqa: SLF001 - of the same package
         return frame
 
     def _collection(self, endpoint: str, path: Mapping[str, str], query: Mapping[str, Value]) -> F:
@@ -304,30 +357,11 @@ class Run(RunMethods[F], Generic[F]):
     def _object(self, endpoint: str, path: Mapping[str, str], query: Mapping[str, Value]) -> dict[str, Any]:
         return self._client._object(endpoint, {"alpha": self.alpha, **path}, self._pinned(query))  # noqa: SLF001 - as above
 
-    def _pinned(self, query: Mapping[str, Value]) -> Mapping[str, Value]:
-        return query if query.get("snapshot") is not None else {**query, "snapshot": self.snapshot}
 
-
-def make_verify(base_url: str) -> ssl.SSLContext | bool:
+def _make_verify(base_url: str) -> ssl.SSLContext | bool:
     """Return what a connection to the service is checked with.
 
     Reading the usual certificates takes longer than a call. Where the address needs none, none are read, and no TLS
     connection would pass.
     """
     return True if base_url.startswith("https:") else ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-
-
-def user_agent() -> str:
-    """Return what the service's log sees of this client."""
-    return f"alpha-results-client/{VERSION}"
-
-
-def split(endpoint: str, parameters: Mapping[str, Value]) -> tuple[Mapping[str, str], Mapping[str, Value]]:
-    """Tell the parameters of an endpoint's path from those of its query."""
-    if endpoint not in ENDPOINTS:
-        like = near(endpoint, ENDPOINTS)
-        hint = f"; did you mean {' or '.join(map(repr, like))}?" if like else ""
-        raise AlphaResultsClientError(f"there is no endpoint {endpoint!r}{hint}")
-    names = ENDPOINTS[endpoint].in_path
-    path = {name: str(parameters[name]) for name in names}
-    return path, {name: value for name, value in parameters.items() if name not in names}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from alpha_results_client.declared import ERRORS
+from alpha_results_client.declared import PERMANENT_ERRORS
 
 
 class AlphaResultsClientError(Exception):
@@ -61,18 +61,17 @@ class ApiError(AlphaResultsClientError):
         super().__init__(code, message, details, request_id, status, retry_after)
 
     def __str__(self) -> str:
-        told = f"{self.code}: {self.message}"
+        text = f"{self.code}: {self.message}"
         if self.details:
-            told += f" {dict(self.details)}"
+            text += f" {dict(self.details)}"
         if self.suggestions:
-            told += f" Did you mean {' or '.join(map(repr, self.suggestions))}?"
-        return told + (f" (request {self.request_id})" if self.request_id else "")
+            text += f" Did you mean {' or '.join(map(repr, self.suggestions))}?"
+        return text + (f" (request {self.request_id})" if self.request_id else "")
 
     @property
     def may_pass(self) -> bool:
         """Whether the same call may succeed later without anybody changing anything."""
-        permanent = ERRORS.get(self.code, (self.status, False))[1]
-        return self.status in {429, 502, 503, 504} and not permanent
+        return self.status in {429, 502, 503, 504} and self.code not in PERMANENT_ERRORS
 
 
 class InvalidRequest(ApiError):

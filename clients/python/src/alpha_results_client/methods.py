@@ -6,7 +6,7 @@ import inspect
 from typing import Any, Callable, Generic, TypeVar
 
 from alpha_results_client.declared import ARGUMENTS, ENDPOINTS, Endpoint
-from alpha_results_client.suggestions import near
+from alpha_results_client.suggestions import did_you_mean
 from alpha_results_client.values import format_value
 
 F = TypeVar("F")
@@ -40,8 +40,7 @@ def make_method(name: str, endpoint: Endpoint) -> Callable[..., Any]:
     def method(*given: Any, **named: Any) -> Any:
         unknown = [key for key in named if key not in signature.parameters]
         if unknown:
-            like = near(unknown[0], signature.parameters)
-            hint = f"; did you mean {' or '.join(map(repr, like))}?" if like else ""
+            hint = did_you_mean(unknown[0], signature.parameters)
             raise TypeError(f"{endpoint.method}() has no argument {unknown[0]!r}{hint}")
         bound = signature.bind(*given, **named)
         bound.apply_defaults()

@@ -22,6 +22,12 @@ def near(given: str, known: Iterable[str]) -> tuple[str, ...]:
     return tuple(by_form[form] for form in difflib.get_close_matches(given.lower(), by_form, 3))
 
 
+def did_you_mean(given: str, known: Iterable[str]) -> str:
+    """Return the end of a message that names what is like the one given; empty where nothing is."""
+    names = near(given, known)
+    return f"; did you mean {' or '.join(map(repr, names))}?" if names else ""
+
+
 def suggesting(
     settings: Settings, path: Mapping[str, str], query: Mapping[str, Value], plan: Plan[T]
 ) -> Plan[T]:
@@ -40,6 +46,6 @@ def suggesting(
             error.suggestions = near(path["alpha"], known)
         elif error.details and isinstance(listed := error.details.get("available"), list):
             named = [value for value in (*path.values(), *query.values()) if isinstance(value, str)]
-            found = [name for value in named if value not in listed for name in near(value, map(str, listed))]
-            error.suggestions = tuple(dict.fromkeys(found))
+            alike = [name for value in named if value not in listed for name in near(value, map(str, listed))]
+            error.suggestions = tuple(dict.fromkeys(alike))
         raise

@@ -72,8 +72,10 @@ def ledger_from_vectorbt(
     basis = float(np.sum(portfolio.init_cash))
     own = portfolio.value(group_by=True) if portfolio.wrapper.grouper.group_by is None else portfolio.value()
     own = own.sum(axis=1) if own.ndim > 1 else own
-    aims = {
-        name: None if frame is None else frame.reindex(closes.index).shift(-1).dropna(how="all")
-        for name, frame in (("weights", weights), ("scores", scores))
-    }
-    return ledger_of_fills(fills, closes, calendar, own, "vectorbt", equity_basis=basis, **aims)
+    weights, scores = (
+        None if frame is None else frame.reindex(closes.index).shift(-1).dropna(how="all")
+        for frame in (weights, scores)
+    )
+    return ledger_of_fills(
+        fills, closes, calendar, own, "vectorbt", equity_basis=basis, weights=weights, scores=scores
+    )
