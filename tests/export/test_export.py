@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 
 import polars as pl
@@ -109,3 +110,15 @@ def test_a_failure_leaves_no_half_catalogue(
     monkeypatch.setattr("pipeline.export.iceberg._data_file", lambda *_: 1 / 0)
     assert export(root, tmp_path / "new").exit_code != 0
     assert not (tmp_path / "new").exists()
+
+
+def test_without_its_extra_the_command_names_it_and_writes_nothing(
+    root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delitem(sys.modules, "pipeline.export.iceberg", raising=False)
+    monkeypatch.setitem(sys.modules, "pyiceberg.catalog.sql", None)
+    before = sorted(root.rglob("*"))
+    result = export(root, tmp_path / "catalogue")
+    assert result.exit_code == 2
+    assert "export needs the extra `export`" in result.stderr
+    assert (sorted(root.rglob("*")), list(tmp_path.iterdir())) == (before, [])
