@@ -71,13 +71,13 @@ class SizedLRUCache(Generic[V]):
         """Return an entry and note that it was used; None on a miss."""
         key = (owner, name)
         with self._lock:
-            found = self._values.get(key)
-            if found is None:
+            entry = self._values.get(key)
+            if entry is None:
                 self._misses += 1
                 return None
             self._hits += 1
             self._values.move_to_end(key)
-            return found[0]
+            return entry[0]
 
     def get_or_load(
         self,
@@ -95,9 +95,9 @@ class SizedLRUCache(Generic[V]):
         size
             Bytes of a value; None when it is not to be cached.
         """
-        found = self.get(owner, name)
-        if found is not None:
-            return found
+        cached = self.get(owner, name)
+        if cached is not None:
+            return cached
         key = (owner, name)
         with self._lock:
             loading = self._loading.get(key)
@@ -111,9 +111,9 @@ class SizedLRUCache(Generic[V]):
             mine.set_exception(error)
             raise
         else:
-            taken = size(value)
-            if taken is not None:
-                self.put(owner, name, value, taken)
+            size_in_bytes = size(value)
+            if size_in_bytes is not None:
+                self.put(owner, name, value, size_in_bytes)
             mine.set_result(value)
             return value
         finally:
@@ -167,10 +167,10 @@ class SizedLRUCache(Generic[V]):
             self._remove(next(iter(self._values)))
 
     def _remove(self, key: tuple[SnapshotKey, Hashable]) -> None:
-        found = self._values.pop(key, None)
-        if found is None:
+        entry = self._values.pop(key, None)
+        if entry is None:
             return
-        self._bytes -= found[1]
+        self._bytes -= entry[1]
         owner, name = key
         names = self._names[owner]
         names.discard(name)

@@ -45,7 +45,7 @@ class Catalog:
     list_seconds
         How long the pointers need not be listed while nothing says that one moved.
     changed
-        Called after a look when something else is served than before, or is no longer asked for by its id.
+        Called after a look when something else is served than before, or a snapshot is no longer requested by its id.
     """
 
     def __init__(
@@ -59,7 +59,7 @@ class Catalog:
         self._storage = storage
         self._catalogue = Catalogue(storage, list_seconds)
         self.resolve: Final = self._catalogue.resolve
-        """Return the snapshot served under an address; to be asked once a request."""
+        """Return the snapshot served under an address; call it once a request."""
         self._seconds = self._pause = seconds
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._follow, name="catalogue", daemon=True)
@@ -67,8 +67,8 @@ class Catalog:
         self._first = True
         self._lease = ReaderLease(storage)
         self._pinned = PinnedSnapshots(storage, self._catalogue)
-        self._asked: dict[tuple[str, str], float] = {}
-        """Snapshot asked for by its id -> when that was last."""
+        self._requested: dict[tuple[str, str], float] = {}
+        """Snapshot requested by its id -> time of the last request."""
 
     def start(self) -> None:
         """Look once, then keep looking; a store that is away leaves the catalogue empty until it is back."""
@@ -90,9 +90,9 @@ class Catalog:
         AlphaNotPublished, SnapshotNotKept
             As :meth:`datasets.pinned.PinnedSnapshots.open`.
         """
-        found = self._pinned.opened(alpha_id, snapshot)
-        self._asked[alpha_id, snapshot] = time.monotonic()
-        return found
+        opened = self._pinned.opened(alpha_id, snapshot)
+        self._requested[alpha_id, snapshot] = time.monotonic()
+        return opened
 
     def open_pinned(self, alpha_id: str, snapshot: str) -> Snapshot:
         """Return a snapshot by its id; errors as of :meth:`datasets.pinned.PinnedSnapshots.open`."""
@@ -103,12 +103,12 @@ class Catalog:
         return self._pinned.open_fresh(alpha_id, snapshot)
 
     def reads(self, alpha_id: str, snapshot: str) -> bool:
-        """Whether a snapshot is served, or was asked for by its id lately and is still kept."""
+        """Whether a snapshot is served, or was requested by its id lately and is still kept."""
         served = self._catalogue.resolve(alpha_id)
         if served is None:
             return False
-        asked = (alpha_id, snapshot) in self._asked and still_kept(served.pointer, snapshot)
-        return asked or served.id == snapshot
+        is_pinned = (alpha_id, snapshot) in self._requested and still_kept(served.pointer, snapshot)
+        return is_pinned or served.id == snapshot
 
     @property
     def local(self) -> bool:
@@ -117,7 +117,7 @@ class Catalog:
 
     @property
     def listing(self) -> Listing:
-        """Every pointer as of now; to be asked once a request."""
+        """Every pointer as of now; read it once a request."""
         return self._catalogue.listing
 
     def pointers(self) -> Sequence[Pointer]:
@@ -182,7 +182,7 @@ class Catalog:
             self._failure = None
         self._lease.refresh(self._catalogue.listed_at)
         if changed:
-            _ = self._catalogue.listing.edition  # found out here, where no request waits for it
+            _ = self._catalogue.listing.edition  # computed here, where no request waits for it
             self._catalogue.listing.columns.prepare()
         if self._forget_idle() or changed:
             self._changed()
@@ -194,10 +194,10 @@ class Catalog:
             )
 
     def _forget_idle(self) -> bool:
-        """Forget what nobody asked for by its id lately; return whether there was any."""
-        idle = [key for key, at in self._asked.copy().items() if time.monotonic() - at > _PIN_SECONDS]
+        """Forget snapshots that were not requested by their id lately; return whether there were any."""
+        idle = [key for key, at in self._requested.copy().items() if time.monotonic() - at > _PIN_SECONDS]
         for key in idle:
-            self._asked.pop(key, None)
+            self._requested.pop(key, None)
         return bool(idle)
 
     def _refresh(self) -> bool:

@@ -197,8 +197,8 @@ def bind(host: str, port: int) -> list[socket.socket]:
     """
     bound: list[socket.socket] = []
     try:
-        found = socket.getaddrinfo(host or None, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
-        for family, kind, protocol, _, address in dict.fromkeys(found):
+        infos = socket.getaddrinfo(host or None, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+        for family, kind, protocol, _, address in dict.fromkeys(infos):
             one = socket.socket(family, kind, protocol)
             bound.append(one)
             one.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -274,11 +274,11 @@ def closing() -> Iterator[None]:
 
 def _addresses(sockets: list[socket.socket]) -> list[str]:
     """Return where some sockets are reached, with the port that was taken where any was wanted."""
-    found = []
+    addresses = []
     for one in sockets:
         host, port, *_ = one.getsockname()
-        found.append(f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}")
-    return found
+        addresses.append(f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}")
+    return addresses
 
 
 def _signal_name(number: int) -> str:

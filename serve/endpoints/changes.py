@@ -24,13 +24,13 @@ def changes(service: ServerState, request: Request) -> Page:
     values, listing = request.values, service.snapshots.listing
     since = _cursor(values["since"])
     log = service.change_logs.of(listing).known(datetime.now(UTC), _visible(request.caller), since)
-    found = log.after(since, values["limit"], values["offset"])
-    rows = [_row(change, cursor) for change, cursor in zip(found.changes, found.cursors, strict=True)]
-    return Page(orjson.dumps(rows), len(rows), found.total, {"next": found.next.encode()})
+    part = log.after(since, values["limit"], values["offset"])
+    rows = [_row(change, cursor) for change, cursor in zip(part.changes, part.cursors, strict=True)]
+    return Page(orjson.dumps(rows), len(rows), part.total, {"next": part.next.encode()})
 
 
 def _visible(caller: Caller) -> Callable[[str], bool] | None:
-    """Return what decides whether the caller is told of an alpha; None when he is of all."""
+    """Return the predicate of alphas that the caller may read; None when those are all."""
     alphas, runs = caller.alphas, caller.runs
     if alphas.is_all and runs.is_all:
         return None
@@ -40,13 +40,13 @@ def _visible(caller: Caller) -> Callable[[str], bool] | None:
 def _cursor(text: str | None) -> Cursor | None:
     if text is None:
         return None
-    found = Cursor.decode(text)
-    if found is None:
+    cursor = Cursor.decode(text)
+    if cursor is None:
         raise ApiError(
             "cursor_not_known",
             "This cursor is none that this release can continue; list the alphas, and begin without `since`.",
         )
-    return found
+    return cursor
 
 
 def _row(change: Change, cursor: Cursor) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from datasets.figures.window import Window
 from schemas.errors import ApiError, SettingsError
 from schemas.market_data import USUAL_BENCHMARK
 from schemas.parameters import BENCHMARKS, MAX_BENCHMARKS
-from serve.endpoints.research import asked
+from serve.endpoints.research import question_of
 from serve.http.request import Request
 from serve.http.responses import Answer, EndpointFunction, Single
 from serve.market_data.series import Benchmark
@@ -34,14 +34,14 @@ async def exposures(service: ServerState, request: Request) -> Answer:
 
 
 def _exposures(service: ServerState, request: Request, available: Mapping[str, Benchmark]) -> Single:
-    question, snapshot, values = asked(request, "returns"), request.snapshot, request.values
+    question, snapshot, values = question_of(request, "returns"), request.snapshot, request.values
     holds_book(snapshot, question.table, question.book, raw=question.raw)
     withheld: dict[str, str] = {}
     ledger = None
     if question.has_rows(snapshot):
         ledger = read_ledger(partial(service.engine.dataset, snapshot), snapshot, question.book)
     if ledger is None:
-        found: dict[str, Any] = {
+        explained: dict[str, Any] = {
             "observations": 0,
             "first_date": None,
             "last_date": None,
@@ -52,8 +52,8 @@ def _exposures(service: ServerState, request: Request, available: Mapping[str, B
     else:
         days = span(ledger, question.window)
         models = _benchmarks(request, available, days, withheld) + _factors(service, withheld)
-        found = explain(ledger, question.window, models, values["rolling"], withheld)
-    return Single.of_run(snapshot, {"book": question.book, **found})
+        explained = explain(ledger, question.window, models, values["rolling"], withheld)
+    return Single.of_run(snapshot, {"book": question.book, **explained})
 
 
 def _benchmarks(
@@ -83,15 +83,15 @@ def _benchmarks(
 
 def _factors(service: ServerState, withheld: dict[str, str]) -> tuple[Model, ...]:
     try:
-        found = service.factors.load()
+        factors = service.factors.load()
     except SettingsError as error:
         _log.error("factors_unusable", reason=str(error))
         withheld["factors"] = "the file of factors breaks a rule, which was logged"
         return ()
-    if found is None:
+    if factors is None:
         withheld["factors"] = "this deployment has no file of factors"
         return ()
-    return (of_factors(found.names, found.days, found.returns),)
+    return (of_factors(factors.names, factors.days, factors.returns),)
 
 
 ROUTES: Final[Mapping[str, EndpointFunction]] = {"research.exposures": exposures}

@@ -25,15 +25,15 @@ def research(family: Family, _: ServerState, request: Request) -> Single:
     book = request.values["book"] if family.by_book else None
     if book is not None:
         holds_book(snapshot, "portfolio", book, raw=request.raw)
-    found = snapshot.research(family.name, book)
-    return Single.of_run(snapshot, found if request.raw else _without_raw(family, found))
+    figures = snapshot.research(family.name, book)
+    return Single.of_run(snapshot, figures if request.raw else _without_raw(family, figures))
 
 
-def _without_raw(family: Family, found: dict[str, Any]) -> dict[str, Any]:
+def _without_raw(family: Family, figures: dict[str, Any]) -> dict[str, Any]:
     """Leave out the members, and the reasons of theirs, that only keys with raw-book access see."""
     closed = {field.name for field in family.payload.fields if field.raw}
-    shown = {name: value for name, value in found.items() if name not in closed}
-    reasons = found["withheld"].items()
+    shown = {name: value for name, value in figures.items() if name not in closed}
+    reasons = figures["withheld"].items()
     return shown | {
         "withheld": {path: text for path, text in reasons if path.partition(".")[0] not in closed}
     }

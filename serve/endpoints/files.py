@@ -149,16 +149,16 @@ class Files:
             return OpenFile(descriptor, size, sha256, state.filename, "application/zip")
         if link.table not in readable_tables(holder.callable_ids):
             raise ApiError("link_invalid", "The key of this link may not read this file.")
-        found = select_file(snapshot, link.table, link.book, raw=holder.expose_raw)
-        if found is None or found.link != link:
+        file = select_file(snapshot, link.table, link.book, raw=holder.expose_raw)
+        if file is None or file.link != link:
             # The key lost its raw access, or the link was made for another view: what it may have has another link.
-            found = select_file(snapshot, link.table, link.book, raw=False)
-            if found is None or found.link != link:
+            file = select_file(snapshot, link.table, link.book, raw=False)
+            if file is None or file.link != link:
                 raise ApiError(
                     "link_invalid", "The key of this link may not read this file; ask for another."
                 )
         try:
-            facts, descriptor = opened(self._service.table_views, found)
+            facts, descriptor = opened(self._service.table_views, file)
         except SnapshotCorrupt:
             self._looked_for(link)  # gc may have removed it since the pointer was read last
             raise
@@ -299,6 +299,6 @@ def wanted_range(header: str | None, size: int) -> tuple[int, int] | None:
 def same_entity(if_range: str | None, etag: str) -> bool:
     """Return whether a range may be answered: there is no ``If-Range``, or it names this very file.
 
-    A weak tag and a date never do: the file has a strong tag, and no date that a caller was told.
+    A weak tag and a date never do: the file has a strong tag, and no date is ever sent.
     """
     return if_range is None or if_range.strip() == etag

@@ -44,16 +44,16 @@ async def luck(service: ServerState, request: Request) -> Answer:
     return await service.compute(load)
 
 
-def _answer(service: ServerState, request: Request, found: Luck) -> Single:
+def _answer(service: ServerState, request: Request, figures: Luck) -> Single:
     values, snapshot, caller = request.values, request.snapshot, request.caller
     trials = known_trials(
-        found,
+        figures,
         values["trials"],
         values["trial_deviation"],
         described=caller.may_call(DESCRIPTION) and caller.may_read_alpha(snapshot.alpha_id),
         readable=_readable_runs(service.snapshots.listing, caller),
     )
-    return Single.of_run(snapshot, with_deflated_sharpe(found, trials))
+    return Single.of_run(snapshot, with_deflated_sharpe(figures, trials))
 
 
 def _readable_runs(listing: Listing, caller: Caller) -> ReadableRuns:

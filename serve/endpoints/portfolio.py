@@ -43,12 +43,12 @@ def _list_meta(request: Request, _: PageQuery, __: PageResult) -> Mapping[str, A
     return {"alpha_id": snapshot.alpha_id, "source_alpha_id": snapshot.manifest.source_alpha_id}
 
 
-def _book_meta(request: Request, query: PageQuery, found: PageResult) -> Mapping[str, Any]:
-    return {**_list_meta(request, query, found), "book": query.book}
+def _book_meta(request: Request, query: PageQuery, page: PageResult) -> Mapping[str, Any]:
+    return {**_list_meta(request, query, page), "book": query.book}
 
 
-def _curve_meta(request: Request, query: PageQuery, found: PageResult) -> Mapping[str, Any]:
-    return {**_book_meta(request, query, found), "summary": found.summary}
+def _curve_meta(request: Request, query: PageQuery, page: PageResult) -> Mapping[str, Any]:
+    return {**_book_meta(request, query, page), "summary": page.summary}
 
 
 ROUTES: Final[Mapping[str, EndpointFunction]] = {

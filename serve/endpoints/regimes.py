@@ -16,7 +16,7 @@ from schemas.errors import ApiError
 from schemas.market_data import USUAL_BENCHMARK
 from schemas.metrics.statistic import CROSS_SECTIONS
 from schemas.parameters import BENCHMARK
-from serve.endpoints.research import asked
+from serve.endpoints.research import question_of
 from serve.http.request import Request
 from serve.http.responses import Answer, EndpointFunction, Single
 from serve.market_data.series import Benchmark
@@ -34,7 +34,7 @@ async def regimes_of(service: ServerState, request: Request) -> Answer:
 
 
 def _regimes(service: ServerState, request: Request, available: Mapping[str, Benchmark]) -> Single:
-    question, snapshot = asked(request, "returns"), request.snapshot
+    question, snapshot = question_of(request, "returns"), request.snapshot
     holds_book(snapshot, question.table, question.book, raw=question.raw)
     frames = partial(service.engine.dataset, snapshot)
     ledger = read_ledger(frames, snapshot, question.book) if question.has_rows(snapshot) else None

@@ -37,7 +37,7 @@ _READ_A_SECOND: Final = 1_000
 _MAX_RETRY_SECONDS: Final = 60
 
 
-def asked(request: Request, by: str) -> Question:
+def question_of(request: Request, by: str) -> Question:
     """Return what a request compares; refuse a key that may not read the data it is measured on."""
     values, caller = request.values, request.caller
     question = Question(by, values["book"], Window(values["from"], values["to"]), request.raw)
@@ -55,13 +55,13 @@ async def correlations(service: ServerState, request: Request) -> Answer:
 
 
 def _correlations(service: ServerState, request: Request, runs: tuple[Snapshot, ...]) -> Single:
-    question = asked(request, request.values["by"])
+    question = question_of(request, request.values["by"])
     require_book(runs, question.book, raw=question.raw)
-    found = measure(service.engine, service.returns, runs, question)
+    correlation = measure(service.engine, service.returns, runs, question)
     names = [run.alpha_id for run in runs]
     withheld = {
         f"{names[row]},{names[column]}": figure.text
-        for row, figures in enumerate(found.figures)
+        for row, figures in enumerate(correlation.figures)
         for column, figure in enumerate(figures)
         if row <= column and isinstance(figure, Unavailable)
     }
@@ -71,8 +71,10 @@ def _correlations(service: ServerState, request: Request, runs: tuple[Snapshot, 
             "snapshots": {run.alpha_id: run.id for run in runs},
             "by": question.by,
             "book": question.compared_book,
-            "matrix": [[None if isinstance(x, Unavailable) else x for x in row] for row in found.figures],
-            "observations": found.observations,
+            "matrix": [
+                [None if isinstance(x, Unavailable) else x for x in row] for row in correlation.figures
+            ],
+            "observations": correlation.observations,
             "withheld": withheld,
         },
         source=SOURCE,
@@ -116,7 +118,7 @@ def _compared(
     service: ServerState, request: Request, named: tuple[Snapshot, ...] | None
 ) -> Answer | ReturnsStore:
     """Return the answer, or the store that has not read the returns of all yet."""
-    question, snapshot, values = asked(request, request.values["by"]), request.snapshot, request.values
+    question, snapshot, values = question_of(request, request.values["by"]), request.snapshot, request.values
     order = Order(values["order"], values["limit"], values["offset"])
     if not _holds_data(snapshot, question):
         return _page(service, request, question, Neighbours(), (kind_missing(question.table),))
@@ -124,13 +126,13 @@ def _compared(
         store = service.neighbours.of(question.book)
         if not store.was_ready:
             return store
-        found = among_all(
+        result = among_all(
             store, service.returns, snapshot, question, allowed=request.caller.runs, order=order
         )
     else:
         others = _readable_runs(service, request) if named is None else named
-        found = among_few(service.engine, service.returns, (snapshot, *others), question, order)
-    return _page(service, request, question, found)
+        result = among_few(service.engine, service.returns, (snapshot, *others), question, order)
+    return _page(service, request, question, result)
 
 
 def _holds_data(snapshot: Snapshot, question: Question) -> bool:
@@ -173,7 +175,7 @@ def _page(
     service: ServerState,
     request: Request,
     question: Question,
-    found: Neighbours,
+    result: Neighbours,
     warnings: tuple[Mapping[str, str], ...] = (),
 ) -> Page:
     figure = "overlap" if question.by == "holdings" else "correlation"
@@ -184,20 +186,20 @@ def _page(
             figure: row.figure,
             "observations": row.observations,
         }
-        for row in found.page
+        for row in result.page
     ]
-    first, last = found.span
+    first, last = result.span
     meta = {
         **run_meta(request.snapshot),
         "by": question.by,
         "book": question.compared_book,
         "first_date": first,
         "last_date": last,
-        "compared": found.compared,
-        "excluded": found.excluded,
+        "compared": result.compared,
+        "excluded": result.excluded,
     }
     meta |= by_member(warnings)
-    return Page(orjson.dumps(rows), len(rows), found.compared, meta)
+    return Page(orjson.dumps(rows), len(rows), result.compared, meta)
 
 
 def _name(service: ServerState, request: Request, alpha_id: str) -> str | None:
@@ -219,7 +221,7 @@ async def contribution_of(service: ServerState, request: Request) -> Answer:
 
 
 def _contribution(service: ServerState, request: Request, runs: tuple[Snapshot, ...]) -> Single:
-    question, snapshot = asked(request, "returns"), request.snapshot
+    question, snapshot = question_of(request, "returns"), request.snapshot
     holds_book(snapshot, question.table, question.book, raw=question.raw)
     everyone = (snapshot, *runs)
     weights = request.values["weights"]
@@ -228,15 +230,15 @@ def _contribution(service: ServerState, request: Request, runs: tuple[Snapshot, 
     seed = make_seed(" ".join(run.id for run in everyone), query)
     lacking = next((run for run in everyone if not question.has_rows(run)), None)
     if not runs:
-        found = empty_contribution(
+        contributed = empty_contribution(
             Unavailable("insufficient_data", "no alpha is given beside the one asked about")
         )
     elif lacking is not None:
         reason = no_data(question)
-        found = empty_contribution(Unavailable(reason.code, f"{lacking.alpha_id}: {reason.text}"))
+        contributed = empty_contribution(Unavailable(reason.code, f"{lacking.alpha_id}: {reason.text}"))
     else:
         own, *others = (service.returns.load(run, question.book).within(question.window) for run in everyone)
-        found = contribution(
+        contributed = contribution(
             snapshot.alpha_id,
             own,
             {run.alpha_id: part for run, part in zip(runs, others, strict=True)},
@@ -249,10 +251,13 @@ def _contribution(service: ServerState, request: Request, runs: tuple[Snapshot, 
         "book": question.book,
         "weighting": weighting.name,
         "seed": seed,
-        **found,
+        **contributed,
     }
     return Single(
-        data, source=f"snapshot {snapshot.id}", meta=run_meta(request.snapshot), warnings=shortened(found)
+        data,
+        source=f"snapshot {snapshot.id}",
+        meta=run_meta(request.snapshot),
+        warnings=shortened(contributed),
     )
 
 

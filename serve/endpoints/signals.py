@@ -75,14 +75,14 @@ def scores(request: Request) -> PageQuery:
     return window_query(request, "decisions", "score" if request.values["fields"] == "core" else "score_all")
 
 
-def _week_meta(_: Request, query: PageQuery, found: PageResult) -> Mapping[str, Any]:
-    date, week = query.first, found.week
+def _week_meta(_: Request, query: PageQuery, page: PageResult) -> Mapping[str, Any]:
+    date, week = query.first, page.week
     assert isinstance(date, dt.date)
     return {
         "book": query.book,
         "date": date.isoformat(),
         "week_status": None if week is None else week.status,
-        "n_symbols": 0 if week is None or found.missing else week.symbols,
+        "n_symbols": 0 if week is None or page.missing else week.symbols,
     }
 
 

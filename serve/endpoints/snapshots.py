@@ -30,12 +30,12 @@ def snapshots(service: ServerState, request: Request) -> Page:
 
 def _served(service: ServerState, request: Request) -> Snapshot:
     alpha = request.path["alpha"]
-    found = service.snapshots.resolve(alpha)
-    if found is None:
+    snapshot = service.snapshots.resolve(alpha)
+    if snapshot is None:
         service.snapshots.require_known(alpha)
         raise ApiError("run_not_found", "There is no alpha at this address.")
-    request.snapshot = found
-    return found
+    request.snapshot = snapshot
+    return snapshot
 
 
 def _meta(served: Snapshot) -> dict[str, Any]:
@@ -45,10 +45,10 @@ def _meta(served: Snapshot) -> dict[str, Any]:
 def _kept(pointer: Pointer) -> list[str]:
     """Return the ids that `snapshot=` is answered for, newest first."""
     empty = empty_of(pointer)
-    found = [
+    kept = [
         one for one in {pointer.snapshot, *pointer.earlier} if still_kept(pointer, one) and one not in empty
     ]
-    return sorted(found, key=lambda one: (_published_at(pointer, one), one), reverse=True)
+    return sorted(kept, key=lambda one: (_published_at(pointer, one), one), reverse=True)
 
 
 def _published_at(pointer: Pointer, snapshot: str) -> str:
@@ -97,18 +97,18 @@ def comparison(service: ServerState, request: Request) -> Single:
     later = _opened(service, served, values["to_snapshot"] or served.id)
     earlier = _opened(service, served, values["from_snapshot"] or _before(served.pointer, later.id))
     caller = request.caller
-    found = compare(service.engine, service.metrics, earlier, later, caller.callable_ids, raw=request.raw)
+    changed = compare(service.engine, service.metrics, earlier, later, caller.callable_ids, raw=request.raw)
     readable = readable_tables(caller.callable_ids)
     tables = compared_tables(service.table_views, earlier, later, readable, raw=request.raw)
     return Single(
         {
             "from_snapshot": earlier.id,
             "to_snapshot": later.id,
-            "figures": found.figures,
-            "weeks": found.weeks,
-            "names": found.names,
+            "figures": changed.figures,
+            "weeks": changed.weeks,
+            "names": changed.names,
             "datasets": list(tables),
-            "withheld": found.withheld,
+            "withheld": changed.withheld,
         },
         source=f"snapshots {earlier.id} and {later.id}",
         meta=_meta(served),

@@ -77,5 +77,5 @@ def routes() -> Sequence[HTTPRouteHandler]:
 
 def _packaged(name: str) -> bytes:
     """Read a file of the package without running any of its code."""
-    found = next(file for file in files(_PACKAGE) or () if file.name == name)
-    return Path(str(found.locate())).read_bytes()
+    packaged = next(file for file in files(_PACKAGE) or () if file.name == name)
+    return Path(str(packaged.locate())).read_bytes()

@@ -112,14 +112,14 @@ class Connections:
 def _network(address: str | None) -> str:
     """Return what counts as one address: of IPv6 the network that one caller is usually given."""
     try:
-        found = ipaddress.ip_address(address or "")
+        ip = ipaddress.ip_address(address or "")
     except ValueError:
         return address or ""
-    if isinstance(found, ipaddress.IPv4Address):
-        return str(found)
-    if found.ipv4_mapped is not None:
-        return str(found.ipv4_mapped)
-    return str(ipaddress.ip_network((found.packed, _NETWORK_BITS), strict=False))
+    if isinstance(ip, ipaddress.IPv4Address):
+        return str(ip)
+    if ip.ipv4_mapped is not None:
+        return str(ip.ipv4_mapped)
+    return str(ipaddress.ip_network((ip.packed, _NETWORK_BITS), strict=False))
 
 
 def descriptors() -> int:

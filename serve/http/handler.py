@@ -186,19 +186,19 @@ class EndpointHandler:
         """Take the snapshot that the request names, in place of the one served."""
         snapshots, alpha_id, served = self._service.snapshots, request.path["alpha"], request.snapshot
         try:
-            found = snapshots.pinned(alpha_id, wanted)
-            if found is None:
-                found = await self._service.compute(partial(snapshots.open_pinned, alpha_id, wanted))
-            request.snapshot = found
+            snapshot = snapshots.pinned(alpha_id, wanted)
+            if snapshot is None:
+                snapshot = await self._service.compute(partial(snapshots.open_pinned, alpha_id, wanted))
+            request.snapshot = snapshot
         except SnapshotNotKept:
-            # Another worker may have seen a newer one already, and told the caller of it.
+            # Another worker may have seen a newer one already, and named it to the caller.
             await self._look_for(request)
         except AlphaNotPublished:  # withdrawn this very moment
             raise self._no_alpha() from None
         request.pinned = request.snapshot is not served
 
     async def _look_for(self, request: Request) -> None:
-        """Find the snapshot that is asked for by its id, by the pointer as it is now."""
+        """Find the snapshot that the request names, by the pointer as it is now."""
         look = self._service.snapshots.look_for
         work = partial(look, request.path["alpha"], request.values[SNAPSHOT.name])
         try:

@@ -1,4 +1,4 @@
-"""Files of pages outside /v1: they are the same for everybody, need no key, and hold nothing of the data."""
+"""Files of pages outside /v1: they are the same for everybody, need no key, and contain no data."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _EVERY: Final = {
 
 
 class PageFile(NamedTuple):
-    """A file of a page: where it is, its type and what it holds, read when it is first asked for."""
+    """A file of a page: where it is, its type and what it holds, read at its first request."""
 
     path: str
     media_type: str
@@ -38,12 +38,12 @@ def _route(file: PageFile, headers: Mapping[str, str]) -> HTTPRouteHandler:
         if request.method != HttpMethod.GET:
             raise MethodNotAllowedException
         body, tag, coding = _coded(file, negotiate(_header(request, "accept-encoding")))
-        known, found = _header(request, "if-none-match"), {**headers, "etag": tag}
+        known, sent = _header(request, "if-none-match"), {**headers, "etag": tag}
         if matches(known, tag) or matches_any(known):
-            return Response(b"", status_code=304, headers=found)
+            return Response(b"", status_code=304, headers=sent)
         if coding != "identity":
-            found["content-encoding"] = coding
-        return Response(body, headers=found, media_type=file.media_type)
+            sent["content-encoding"] = coding
+        return Response(body, headers=sent, media_type=file.media_type)
 
     return route(file.path, http_method=[HttpMethod.GET, HttpMethod.OPTIONS])(answer)
 

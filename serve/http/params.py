@@ -107,25 +107,25 @@ def unknown(endpoint: Endpoint, given: Iterable[str]) -> list[dict[str, str]]:
     Returns
     -------
     list of dict
-        ``name`` and ``constraint``, and ``nearest`` where a name that is taken is like it. At most 16: the last
+        ``name`` and ``constraint``, and ``nearest`` where an accepted name is like it. At most 16: the last
         then stands for the others too.
     """
     in_query = [x for x in endpoint.parameters if not x.in_path]
-    taken = [x.name for x in in_query if x.kind is not ParameterKind.FORBIDDEN]
+    accepted = [x.name for x in in_query if x.kind is not ParameterKind.FORBIDDEN]
     strange = [name for name in given if name not in {x.name for x in in_query}]
-    entries = [_entry(name, taken) for name in strange[:_MAX_NAMES]]
+    entries = [_entry(name, accepted) for name in strange[:_MAX_NAMES]]
     if len(strange) > _MAX_NAMES:
         entries[-1]["constraint"] += f"; {len(strange) - _MAX_NAMES} more are not either"
     return entries
 
 
-def _entry(name: str, taken: list[str]) -> dict[str, str]:
+def _entry(name: str, accepted: list[str]) -> dict[str, str]:
     shown = name if len(name) <= _MAX_NAME_CHARACTERS else f"{name[:_MAX_NAME_CHARACTERS]}..."
-    near = get_close_matches(shown.strip().lower(), taken, n=1)
+    near = get_close_matches(shown.strip().lower(), accepted, n=1)
     if near:
         rule = f"not a parameter of this endpoint; did you mean `{near[0]}`?"
         return {"name": shown, "constraint": rule, "nearest": near[0]}
-    rule = f"not a parameter of this endpoint, which takes {', '.join(taken) or 'none'}"
+    rule = f"not a parameter of this endpoint, which takes {', '.join(accepted) or 'none'}"
     return {"name": shown, "constraint": rule}
 
 
@@ -184,8 +184,8 @@ def _choice(parameter: Parameter, text: str) -> str | None:
 
 def _names(parameter: Parameter, text: str) -> tuple[str, ...] | None:
     values = dict(parameter.choices)
-    found = dict.fromkeys(values.get(word, "") for word in text.split(","))
-    return None if "" in found else tuple(found)
+    names = dict.fromkeys(values.get(word, "") for word in text.split(","))
+    return None if "" in names else tuple(names)
 
 
 def _tickers(_: Parameter, text: str) -> tuple[str, ...] | None:

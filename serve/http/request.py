@@ -102,17 +102,17 @@ class Request:
 
     def header(self, name: bytes) -> str | None:
         """Return a header's value, None when there is none."""
-        found = self.headers.get(name)
-        return None if found is None else found.decode("latin-1")
+        value = self.headers.get(name)
+        return None if value is None else value.decode("latin-1")
 
 
 def by_name(headers: Iterable[tuple[bytes, bytes]]) -> dict[bytes, bytes]:
     """Return headers by their names in small letters; several lines of one name are joined, as HTTP reads them."""
-    found: dict[bytes, bytes] = {}
+    joined: dict[bytes, bytes] = {}
     for spelled, value in headers:
         name = spelled.lower()
-        found[name] = found[name] + b", " + value if name in found else value
-    return found
+        joined[name] = joined[name] + b", " + value if name in joined else value
+    return joined
 
 
 def of(scope: Scope) -> Request:

@@ -20,7 +20,7 @@ from serve.state import ServerState
 
 T = TypeVar("T")
 PRIVATE: Final = "private, no-cache"
-"""Answers depend on the key, and must be asked again each time; the entity tag makes that cheap."""
+"""Answers depend on the key, and must be revalidated each time, which the entity tag makes cheap."""
 _MAX_SYMBOLS: Final = 10
 """Unknown symbols named one by one."""
 
@@ -160,9 +160,7 @@ def collection(
     return (b"".join((b'{"data":', first)), *middle, b"".join((end, last)))
 
 
-def page_body(
-    query: Any, found: PageResult, snapshot: Snapshot | None, meta: Mapping[str, Any]
-) -> BodyChunks:
+def page_body(query: Any, page: PageResult, snapshot: Snapshot | None, meta: Mapping[str, Any]) -> BodyChunks:
     """Assemble the page of a query: a pure function of the snapshot, the query and the key's view.
 
     Parameters
@@ -176,12 +174,12 @@ def page_body(
     """
     if snapshot is not None:
         meta = {**run_meta(snapshot), **meta}
-    warnings = [kind_missing(kind) for kind in found.missing]
-    if found.unknown:
-        warnings.append(unknown_symbols(found.unknown))
+    warnings = [kind_missing(kind) for kind in page.missing]
+    if page.unknown:
+        warnings.append(unknown_symbols(page.unknown))
     if warnings:
         meta = {**meta, **by_member(warnings)}
-    rows = found.rows
+    rows = page.rows
     return collection(
         rows.pieces,
         returned=rows.returned,

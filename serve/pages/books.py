@@ -21,8 +21,8 @@ def visible_books(snapshot: Snapshot, *, raw: bool) -> tuple[str, ...]:
 @lru_cache(maxsize=1024)
 def _listed(by_kind: tuple[tuple[str, ...], ...], *, raw: bool) -> tuple[str, ...]:
     """Sort the books of all kinds; most runs have the same ones, and every request about a book asks."""
-    found = {book for books in by_kind for book in books}
-    return tuple(sorted((x for x in found if raw or not x.startswith(RAW_PREFIX)), key=book_order))
+    distinct = {book for books in by_kind for book in books}
+    return tuple(sorted((x for x in distinct if raw or not x.startswith(RAW_PREFIX)), key=book_order))
 
 
 def holds_book(snapshot: Snapshot, kind: str, book: str, *, raw: bool) -> bool:
@@ -33,20 +33,20 @@ def holds_book(snapshot: Snapshot, kind: str, book: str, *, raw: bool) -> bool:
     kind
         The table: portfolio, positions, pnl or trades.
     book
-        As asked for.
+        As requested.
     raw
         Whether the key sees raw books; one it does not see is treated as one that does not exist.
 
     Raises
     ------
     ApiError
-        ``unknown_book``, with the books that could have been asked for, when the run has others.
+        ``unknown_book``, with the run's other books, when it has any.
     """
     visible = visible_books(snapshot, raw=raw)
     if book in visible:
         return book in snapshot.books(kind)
     if not visible:
-        # A run without books holds no data for any of them, whichever is asked for.
+        # A run without books holds no data for any of them.
         return False
     raise ApiError(
         "unknown_book",
@@ -56,7 +56,7 @@ def holds_book(snapshot: Snapshot, kind: str, book: str, *, raw: bool) -> bool:
 
 
 class BookPages:
-    """Pages of the list of books, asked of the engine each time: it is short, and finished pages are cached.
+    """Pages of the list of books, read by the engine each time: it is short, and finished pages are cached.
 
     Parameters
     ----------

@@ -189,11 +189,11 @@ class ChangeLog:
         return tuple(int(np.searchsorted(self._times, time - span, "left")) for span in _SPANS)
 
     def _window_digests(self, place: int, bounds: Iterable[int]) -> tuple[int, ...]:
-        digests, found, end = self._digests, [], place
+        digests, windows, end = self._digests, [], place
         for begin in bounds:
-            found.append(int((digests[end] ^ digests[min(begin, end)]) & _MASK))
+            windows.append(int((digests[end] ^ digests[min(begin, end)]) & _MASK))
             end = min(begin, end)
-        return tuple(found)
+        return tuple(windows)
 
     def _cursor(self, place: int) -> Cursor:
         """Return the cursor behind a change."""

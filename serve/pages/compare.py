@@ -104,10 +104,10 @@ def _figures(
 
 
 def _entry(data: Mapping[str, Any], figure: HeadlineFigure) -> Mapping[str, Any]:
-    found: Any = data
+    entry: Any = data
     for step in figure.path:
-        found = None if found is None else found[step]
-    return found or {
+        entry = None if entry is None else entry[step]
+    return entry or {
         "value": None,
         "unit": figure.unit,
         "checked": None,
@@ -160,8 +160,8 @@ def _sections(
     if earlier.entry("decisions").sha256 == later.entry("decisions").sha256:
         return {name: [] for name in _SPANS}, {name: [] for name in _SPANS}
     columns = [x for x in _common(earlier, later, raw=raw) if x not in _KEY]
-    found = engine.frame(_compared(earlier.file("decisions"), later.file("decisions"), columns))
-    weeks, names = (found.filter(pl.col(key).is_not_null()) for key in _KEY)
+    differences = engine.frame(_compared(earlier.file("decisions"), later.file("decisions"), columns))
+    weeks, names = (differences.filter(pl.col(key).is_not_null()) for key in _KEY)
     return _spans(weeks, "date", lambda x: x.isoformat()), _spans(names, "symbol", str)
 
 

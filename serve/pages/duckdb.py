@@ -67,12 +67,12 @@ class Engine:
         """
         try:
             relation = self._cursor().sql(statement.sql, params=list(statement.binds))
-            found = pl.from_arrow(relation.to_arrow_table())
+            frame = pl.from_arrow(relation.to_arrow_table())
         except (duckdb.Error, PanicException) as error:
             self._forget(error)
             raise _translated(error) from error
-        assert isinstance(found, pl.DataFrame)
-        return found
+        assert isinstance(frame, pl.DataFrame)
+        return frame
 
     def dataset(
         self, snapshot: Snapshot, dataset: str, columns: Sequence[str], book: str | None = None
@@ -138,8 +138,8 @@ class Engine:
             with self._opening:
                 cursor = self._database.cursor()
                 self._mine.cursor = self._database, cursor
-        found: duckdb.DuckDBPyConnection = cursor
-        return found
+        own: duckdb.DuckDBPyConnection = cursor
+        return own
 
     def _forget(self, error: BaseException) -> None:
         """Drop this thread's cursor, for a failed query may have left a result open that blocks the next one.

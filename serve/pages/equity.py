@@ -79,8 +79,8 @@ def curve(ledger: Ledger, book: str, window: tuple[int, int], *, offset: int, li
     rows = ledger.frame[start + page.start : start + page.stop].with_columns(
         pl.Series(name, getattr(measured, name)[page], nan_to_null=True) for name in _MEASURED
     )
-    found = Rows((to_json(rows.select(_ROW)),), rows.height, end - start)
-    return PageResult(found, summary=_json_ready(summary, book))
+    page_rows = Rows((to_json(rows.select(_ROW)),), rows.height, end - start)
+    return PageResult(page_rows, summary=_json_ready(summary, book))
 
 
 def empty_summary(book: str) -> dict[str, Any]:

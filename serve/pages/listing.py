@@ -87,8 +87,8 @@ class FiguresQuery:
     @property
     def judges(self) -> bool:
         """Whether alphas are to be judged among all that the key may read."""
-        asked = (*self.fields, *(name for name, *_ in self.bounds), (self.sort or "").removeprefix("-"))
-        return not JUDGED_NAMES.isdisjoint(asked)
+        names = (*self.fields, *(name for name, *_ in self.bounds), (self.sort or "").removeprefix("-"))
+        return not JUDGED_NAMES.isdisjoint(names)
 
 
 class _View:
@@ -118,19 +118,19 @@ class _View:
     def conditions(self) -> list[Flags]:
         """Return a flag for each alpha for each condition."""
         query, columns = self._query, self._columns
-        found = [] if query.tag is None else [columns.tagged(query.tag)]
+        conditions = [] if query.tag is None else [columns.tagged(query.tag)]
         if query.checked_only:
-            found += [columns.supported, columns.allowed(query.runs)]
-        found += [
+            conditions += [columns.supported, columns.allowed(query.runs)]
+        conditions += [
             x
             for x in (query.started.of(columns.started), query.published.of(columns.published))
             if x is not None
         ]
         for name, least, most in query.bounds:
             values = self.values(name)  # what is not known meets no bound
-            found += [] if least is None else [values >= least]
-            found += [] if most is None else [values <= most]
-        return found
+            conditions += [] if least is None else [values >= least]
+            conditions += [] if most is None else [values <= most]
+        return conditions
 
     def order(self) -> Places | None:
         """Return the alphas as sorted, None for the order of the list."""
@@ -260,10 +260,10 @@ def _by_figures(query: AlphasQuery, wanted: FiguresQuery, listing: Listing) -> P
         chosen &= np.array([x.complete for x in listing.pointers], dtype=np.bool_)
     if not query.allowed.is_all:
         chosen &= listing.columns.allowed(query.allowed)
-    found = select(listing, wanted, chosen)
-    page = found[query.offset : query.offset + query.limit].tolist()
+    places = select(listing, wanted, chosen)
+    page = places[query.offset : query.offset + query.limit].tolist()
     rows = [{**_screened(listing.pointers[place]), **figures(listing, wanted, place)} for place in page]
-    return PageResult(Rows((orjson.dumps(rows),), len(page), found.size))
+    return PageResult(Rows((orjson.dumps(rows),), len(page), places.size))
 
 
 def _row(pointer: Pointer) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""A table whose rows are JSON already: the text of a row is one more column beside those that rows are found and ordered by.
+"""A table whose rows are JSON already: the text of a row is one more column beside those that rows are selected and ordered by.
 
 The columns of a batch, as many values each as the published file has rows, in the order of the file:
 
@@ -51,7 +51,7 @@ FIGURES: Final = (
 _PART_ROWS: Final = 20_000
 """Rows that are read and written at once: as many as the engine decodes at once, for that is how files are written."""
 _KEY: Final = "#"
-"""Begins the names of the columns rows are found by; no declared name does."""
+"""Begins the names of the columns rows are selected by; no declared name does."""
 _NAMES: Final = b"names"
 """Metadata of a batch: name -> begin and end of its rows in ``by_symbol``, in the order of names."""
 _NAME_BYTES: Final = 128
@@ -184,7 +184,7 @@ class RowTable:
         return start, max(start, end)
 
     def _select(self, query: PageQuery, start: int, end: int) -> Numbers:
-        """Return the numbers of the rows that meet the conditions, in the order asked for."""
+        """Return the numbers of the rows that meet the conditions, in the order requested."""
         rows: slice | Numbers = slice(start, end)
         if query.symbols is not None:
             by_symbol = self._columns["by_symbol"]
@@ -230,7 +230,7 @@ class TableSource(NamedTuple):
     view, snapshot
         Which table.
     columns
-        Select list of all columns: what a row shows, and what rows are found and ordered by.
+        Select list of all columns: what a row shows, and what rows are selected and ordered by.
     digest
         Stands for the bytes of the table: of the file, the columns, and the versions of what reads and writes them.
     """

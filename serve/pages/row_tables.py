@@ -51,7 +51,7 @@ class RowTables:
     cache
         Where tables stay; of those in a folder, what this process has of them.
     is_read
-        Whether a snapshot is served or asked for: no table of another is kept.
+        Whether a snapshot is served or requested by its id: no table of another is kept.
     folder
         Where the rows of tables are; None for memory.
     """

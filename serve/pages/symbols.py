@@ -37,12 +37,14 @@ class RunSymbols:
         self._cache = cache
 
     def cached_unknown(
-        self, snapshot: Snapshot, asked: Collection[str], *, raw: bool
+        self, snapshot: Snapshot, requested: Collection[str], *, raw: bool
     ) -> tuple[UnknownSymbol, ...] | None:
         """Return the same as :meth:`unknown` from memory alone; None when the symbols were not read yet."""
-        return _unknown(asked, lambda books: self._cache.get(snapshot.key, books), snapshot, raw=raw)
+        return _unknown(requested, lambda books: self._cache.get(snapshot.key, books), snapshot, raw=raw)
 
-    def unknown(self, snapshot: Snapshot, asked: Collection[str], *, raw: bool) -> tuple[UnknownSymbol, ...]:
+    def unknown(
+        self, snapshot: Snapshot, requested: Collection[str], *, raw: bool
+    ) -> tuple[UnknownSymbol, ...]:
         """Return the symbols that the run neither scored nor traded.
 
         Parameters
@@ -55,9 +57,9 @@ class RunSymbols:
         SnapshotCorrupt
             When a file is gone or cannot be read.
         """
-        found = _unknown(asked, lambda books: self._load(snapshot, books), snapshot, raw=raw)
-        assert found is not None, "what is loaded is there"
-        return found
+        unknown = _unknown(requested, lambda books: self._load(snapshot, books), snapshot, raw=raw)
+        assert unknown is not None, "what is loaded is there"
+        return unknown
 
     def _load(self, snapshot: Snapshot, books: tuple[str, ...]) -> _Symbols:
         kinds = _TRADED if books else (_SCORED,)
@@ -73,7 +75,7 @@ class RunSymbols:
 
 
 def _unknown(
-    asked: Collection[str],
+    requested: Collection[str],
     symbols: Callable[[tuple[str, ...]], _Symbols | None],
     snapshot: Snapshot,
     *,
@@ -82,7 +84,7 @@ def _unknown(
     known = symbols(())
     if known is None:
         return None
-    if known.issuperset(asked):
+    if known.issuperset(requested):
         return ()
     books = visible_books(snapshot, raw=raw)
     traded = symbols(books) if books else _Symbols()
@@ -90,4 +92,4 @@ def _unknown(
         return None
     known |= traded
     spelled = {name.casefold(): name for name in known}
-    return tuple(UnknownSymbol(x, spelled.get(x.casefold())) for x in asked if x not in known)
+    return tuple(UnknownSymbol(x, spelled.get(x.casefold())) for x in requested if x not in known)
