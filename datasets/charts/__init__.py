@@ -17,8 +17,8 @@ MODULES: Final = ("charts.js", "returns.js")
 
 def library() -> bytes:
     """Return Chart.js with its time axis, a script that defines the global `Chart`."""
-    found = next(file for file in files(_PACKAGE) or () if file.name == _LIBRARY)
-    return Path(str(found.locate())).read_bytes()
+    library_file = next(file for file in files(_PACKAGE) or () if file.name == _LIBRARY)
+    return Path(str(library_file.locate())).read_bytes()
 
 
 def modules() -> dict[str, bytes]:

@@ -60,9 +60,9 @@ def compared(runs: Sequence[Alpha], book: str, window: Window = WHOLE_RUN) -> Co
 
 def together(runs: Sequence[Alpha], book: str, window: Window = WHOLE_RUN) -> Content:
     """Return the curves of the alphas and of all in equal parts at their common closes, and what each comes to."""
-    lacking = [run.alpha_id for run in runs if not run.has_rows("equity_curve", book)]
-    if lacking:
-        return withheld(f"{', '.join(lacking)} sealed no daily ledger of {book}")
+    without_ledger = [run.alpha_id for run in runs if not run.has_rows("equity_curve", book)]
+    if without_ledger:
+        return withheld(f"{', '.join(without_ledger)} sealed no daily ledger of {book}")
     frames = [run.returns(book).filter(within(window)) for run in runs]
     indebted = [run.alpha_id for run, x in zip(runs, frames, strict=True) if x["period_return"].null_count()]
     if indebted:
@@ -94,8 +94,8 @@ def together(runs: Sequence[Alpha], book: str, window: Window = WHOLE_RUN) -> Co
 
 
 def _book(returns: Floats) -> Content:
-    found = book_figures(returns)
-    figures = {name: getattr(found, name) for name in FIGURES}
+    measured = book_figures(returns)
+    figures = {name: getattr(measured, name) for name in FIGURES}
     return {
         **{name: x if isinstance(x, float) else None for name, x in figures.items()},
         "withheld": {name: x.text for name, x in figures.items() if isinstance(x, Unavailable)},

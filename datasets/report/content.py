@@ -164,8 +164,8 @@ def risk(run: Alpha, book: str, window: Window) -> Content:
         return withheld("figures of risk are of the whole run")
     if not run.has_rows("portfolio", book):
         return withheld("the run sealed no daily ledger of this book")
-    found = _with_reasons(run.risk(book))
-    return found if found["drawdowns"] is not None else withheld(found["reasons"]["drawdowns"])
+    answer = _with_reasons(run.risk(book))
+    return answer if answer["drawdowns"] is not None else withheld(answer["reasons"]["drawdowns"])
 
 
 def costs(run: Alpha, book: str, window: Window) -> Content | None:

@@ -89,36 +89,36 @@ def fixed(value: float | None) -> Markup:
     )
 
 
-def entry(found: Mapping[str, Any], name: str = "", *, unit: bool = True) -> Markup:
+def entry(statistic: Mapping[str, Any], name: str = "", *, unit: bool = True) -> Markup:
     """Return the value of a statistic, with its unit unless the head of its column has that; its reason where it is withheld."""
-    value = found["value"]
+    value = statistic["value"]
     if value is None:
-        return withheld(found.get("withheld_reason"))
-    share = found["unit"] == "ratio" and name in _SHARES | _MONEY
+        return withheld(statistic.get("withheld_reason"))
+    share = statistic["unit"] == "ratio" and name in _SHARES | _MONEY
     if share:
         shown = f"{100 * value:,.2f}"
     else:
-        shown = f"{value:,.2f}" if found["unit"] in _TWO_DECIMALS else written(value)
-    behind = " %" if share else _UNITS.get(found["unit"], " " + found["unit"].replace("_", " "))
-    mark = Markup(' <span class="withheld">stated</span>') if found["checked"] == Checked.STATED else ""
+        shown = f"{value:,.2f}" if statistic["unit"] in _TWO_DECIMALS else written(value)
+    behind = " %" if share else _UNITS.get(statistic["unit"], " " + statistic["unit"].replace("_", " "))
+    mark = Markup(' <span class="withheld">stated</span>') if statistic["checked"] == Checked.STATED else ""
     return Markup('<data value="{}">{}</data>{}{}').format(repr(value), shown, behind if unit else "", mark)
 
 
-def unit(found: Iterable[Mapping[str, Any] | None], name: str) -> str:
+def unit(statistics: Iterable[Mapping[str, Any] | None], name: str) -> str:
     """Return the unit that all of some statistics are in, as it stands at the head of their row or column; "" where they differ."""
-    units = {_unit(one, name) for one in found if one and one["value"] is not None}
+    units = {_unit(one, name) for one in statistics if one and one["value"] is not None}
     return units.pop() if len(units) == 1 else ""
 
 
-def _unit(found: Mapping[str, Any], name: str) -> str:
-    if found["unit"] == "ratio":
-        return (_SHARES | _MONEY).get(name, basis(found))
-    return _UNITS.get(found["unit"], str(found["unit"]).replace("_", " ")).strip()
+def _unit(statistic: Mapping[str, Any], name: str) -> str:
+    if statistic["unit"] == "ratio":
+        return (_SHARES | _MONEY).get(name, basis(statistic))
+    return _UNITS.get(statistic["unit"], str(statistic["unit"]).replace("_", " ")).strip()
 
 
-def basis(found: Mapping[str, Any]) -> str:
+def basis(statistic: Mapping[str, Any]) -> str:
     """Return over what a figure is stated: a year, a period; nothing where neither makes sense."""
-    return {"annualised": "annualised", "per_period": "per period"}.get(found["annualisation"], "")
+    return {"annualised": "annualised", "per_period": "per period"}.get(statistic["annualisation"], "")
 
 
 def day(text: str) -> str:
@@ -129,23 +129,23 @@ def day(text: str) -> str:
     >>> day("2023-01-31"), day("2026-11-04T21:02:54Z")
     ('31 Jan 2023', '4 Nov 2026')
     """
-    found = dt.date.fromisoformat(text[:10])
-    return f"{found.day} {found:%b %Y}"
+    date = dt.date.fromisoformat(text[:10])
+    return f"{date.day} {date:%b %Y}"
 
 
-def standing(found: Mapping[str, Any]) -> str:
+def standing(statistic: Mapping[str, Any]) -> str:
     """Return what a figure rests on, in words; the sealed value beside it where another one is shown."""
-    words = _STANDING.get(found["checked"], "")
-    if "sealed_value" not in found:
+    words = _STANDING.get(statistic["checked"], "")
+    if "sealed_value" not in statistic:
         return words
-    convention = found["sealed_convention"]
-    sealed = f"{written(found['sealed_value'])} was sealed" + (f" by {convention}" if convention else "")
+    convention = statistic["sealed_convention"]
+    sealed = f"{written(statistic['sealed_value'])} was sealed" + (f" by {convention}" if convention else "")
     return f"{words}; {sealed}" if words else sealed
 
 
-def measured(found: Mapping[str, Any], name: str) -> Markup:
+def measured(check: Mapping[str, Any], name: str) -> Markup:
     """Return the value of an entry of the audit, or what it is held against, with its unit; nothing for null."""
-    value, unit = found[name], found["unit"]
+    value, unit = check[name], check["unit"]
     if value is None:
         return Markup("")
     behind = "" if unit in (None, "ratio") else " " + unit.replace("_", " ")
@@ -195,5 +195,5 @@ def written(value: float, digits: int = 4) -> str:
 
 def reason(metrics: Mapping[str, Any], *blocks: str) -> str:
     """Return why a block of the metrics is null, from the warnings and notices that stand beside them."""
-    found = [x["message"] for member in CODES for x in metrics[member] if x.get("block") in blocks]
-    return " ".join(found) or "the data of the run do not determine it"
+    reasons = [x["message"] for member in CODES for x in metrics[member] if x.get("block") in blocks]
+    return " ".join(reasons) or "the data of the run do not determine it"

@@ -46,9 +46,9 @@ def find_browser() -> str:
         When there is none.
     """
     for name in BROWSERS:
-        found = shutil.which(name)
-        if found:
-            return found
+        program = shutil.which(name)
+        if program:
+            return program
     raise SettingsError(
         "no browser that prints is on the PATH: install Chromium, Chrome or Edge, or leave --pdf out and print the page from "
         "any browser"

@@ -19,13 +19,14 @@ from click.testing import CliRunner, Result
 import datasets
 from datasets.__main__ import cli
 from datasets.report.content import content
-from datasets.report.figures import day, written
+from datasets.report.figures import _LABELS, day, written
 from datasets.report.page import render
 from tests.support import contract_app
 from tests.support.application import running
 from tests.support.client import ApiClient
 from tests.support.contract_app import BARE, EMPTY, FULL, HIDDEN, PLAIN, UNDECIDED
 from tests.support.prices import write_prices
+from tests.support.processes import REPOSITORY
 
 ALL = (FULL, PLAIN, UNDECIDED, EMPTY, BARE)
 
@@ -476,3 +477,15 @@ def test_a_comparison_has_a_unit_for_each_figure(root: Path, tmp_path: Path) -> 
     table = page.text.partition("Was it luck?")[0]
     assert "Profit % of initial equity" in table
     assert "Sharpe ratio annualised" in table
+
+
+def test_a_figure_has_one_name_in_sheet_and_explorer() -> None:
+    assets = REPOSITORY / "serve/explorer/assets"
+    text = "".join(
+        (assets / f"{name}.js").read_text() for name in ("figures", "alpha_texts", "alpha_returns")
+    )
+    names = re.findall(r'(?:\["(\w+)", |^  (\w+): \[)"([A-Z][^"]*)"', text, re.MULTILINE)
+    shown = {(listed or banded, title) for listed, banded, title in names if (listed or banded) in _LABELS}
+    assert {name for name, _ in shown} >= {"ic", "icir", "pnl", "sharpe", "volatility", "hit_rate"}
+    for name, title in shown:
+        assert title == _LABELS[name], name
