@@ -14,6 +14,7 @@ import contextlib
 import hashlib
 import shutil
 import uuid
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 from typing import Final, Self
@@ -152,8 +153,9 @@ class Publication:
                 self._storage.put(target, self.folder / entry.path)
             return True
 
-        # In any order among themselves, and all of them before the manifest.
-        placed = any(self._storage.for_each_file(put, manifest.files))
+        # In any order among themselves, several at a time on a remote store, and all of them before the manifest.
+        with ThreadPoolExecutor(self._storage.concurrent_writes, thread_name_prefix="upload") as pool:
+            placed = any(list(pool.map(put, manifest.files)))
         if MANIFEST not in present or self._storage.read_version(f"{destination}/{MANIFEST}").data != encoded:
             self._storage.put(f"{destination}/{MANIFEST}", encoded)
             placed = True

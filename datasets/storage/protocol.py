@@ -8,21 +8,17 @@ from __future__ import annotations
 
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Iterable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Final, NamedTuple, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Final, NamedTuple, Protocol
 
 from schemas.errors import SnapshotCorrupt
 
 if TYPE_CHECKING:
     from datasets.cache import Cache
-
-T = TypeVar("T")
-R = TypeVar("R")
 
 MAX_DOCUMENT_BYTES: Final = 16 << 20
 """The largest manifest, pointer or other document that is read; tables are read up to the size that their manifest says."""
@@ -259,22 +255,6 @@ class Storage(ABC):
     def copy(self, source: str, target: str) -> bool:  # noqa: ARG002 - for stores that can
         """Have the store itself copy a file to another name; False where it cannot, or the file is gone."""
         return False
-
-    def for_each_file(self, work: Callable[[T], R], items: Sequence[T]) -> list[R]:
-        """Do work that writes one file for each item, on several threads where that hides waiting.
-
-        Returns
-        -------
-        list
-            Results in the order of `items`, once all is done.
-
-        Raises
-        ------
-        Exception
-            The first failure, in the order of `items`; nothing more is begun after it, and what was begun has ended.
-        """
-        with ThreadPoolExecutor(self.concurrent_writes, thread_name_prefix="upload") as pool:
-            return list(pool.map(work, items))
 
     @abstractmethod
     def remove_files(self, relatives: Iterable[str]) -> None:

@@ -1,4 +1,4 @@
-"""What a setting is, and how its value is found."""
+"""Settings: their declarations, and reading a value from flag, variable or default."""
 
 from __future__ import annotations
 
