@@ -38,10 +38,10 @@ def parse_address(text: str) -> IPAddress | None:
         if not port.isdecimal():
             return None
     try:
-        found = ip_address(text.partition("%")[0])
+        address = ip_address(text.partition("%")[0])
     except ValueError:
         return None
-    return (found.ipv4_mapped or found) if isinstance(found, IPv6Address) else found
+    return (address.ipv4_mapped or address) if isinstance(address, IPv6Address) else address
 
 
 def parse_network(text: str) -> IPNetwork:

@@ -236,10 +236,10 @@ def _free(host: str, port: int) -> int:
             probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             with contextlib.suppress(OSError):
                 probe.bind((host, candidate))
-                found: int = probe.getsockname()[1]
-                if port and found != port:
-                    _progress(f"port {port} is taken; using {found}")
-                return found
+                chosen: int = probe.getsockname()[1]
+                if port and chosen != port:
+                    _progress(f"port {port} is taken; using {chosen}")
+                return chosen
     raise DemoFailed(f"no free port on {host}")
 
 

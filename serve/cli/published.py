@@ -1,4 +1,4 @@
-"""Allow-lists beside what is published: a misspelt name would grant nothing, and say nothing."""
+"""Compare allow-lists with what is published: a misspelt name would grant nothing without a word."""
 
 from __future__ import annotations
 
@@ -59,8 +59,8 @@ def require_published(datasets: str | None, lists: Mapping[str, str | None], *, 
         echo("note: without --datasets the alphas named are not compared with what is published", err=True)
         return
     storage = open_storage(root)
-    found = [] if storage.missing else [name.removesuffix(".json") for name in storage.entries(CATALOG)]
-    published = frozenset(found)
+    names = [] if storage.missing else [name.removesuffix(".json") for name in storage.entries(CATALOG)]
+    published = frozenset(names)
     for option, allowed in named.items():
         for value in allowed.values:
             if allowed.mode is Mode.PREFIX:

@@ -44,7 +44,7 @@ _ViewKey = tuple[SnapshotKey, str, str | None]
 
 @dataclass(frozen=True, slots=True)
 class FileFacts:
-    """What a caller is told of a file before it is fetched."""
+    """Rows, size and digest of a file."""
 
     rows: int
     size: int
@@ -80,8 +80,8 @@ class TableViews:
         """
         key = (snapshot.key, table, book)
         with self._lock:
-            found = self._described.get(key)
-        return found if found is not None else self._made(key, snapshot, columns)[0]
+            facts = self._described.get(key)
+        return facts if facts is not None else self._made(key, snapshot, columns)[0]
 
     def open(
         self, snapshot: Snapshot, table: str, book: str | None, columns: Sequence[Column]
@@ -157,11 +157,11 @@ def _write(path: str, table: str, visible: Sequence[Column]) -> _Written:
 
 
 def _digest(file: IO[bytes]) -> str:
-    found, at = hashlib.sha256(), 0
+    digest, at = hashlib.sha256(), 0
     while piece := os.pread(file.fileno(), _READ, at):
-        found.update(piece)
+        digest.update(piece)
         at += len(piece)
-    return found.hexdigest()
+    return digest.hexdigest()
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,9 +191,9 @@ def offered(snapshot: Snapshot, readable: Collection[str], *, raw: bool) -> Iter
             continue
         books = snapshot.books(table) if PUBLISHED_TABLES[table].partition else (None,)
         for book in books:
-            found = select_file(snapshot, table, book, raw=raw)
-            if found is not None:
-                yield found
+            file = select_file(snapshot, table, book, raw=raw)
+            if file is not None:
+                yield file
 
 
 def select_file(snapshot: Snapshot, table: str, book: str | None, *, raw: bool) -> TableFile | None:
@@ -210,10 +210,10 @@ def select_file(snapshot: Snapshot, table: str, book: str | None, *, raw: bool) 
     columns = visible_columns(table, present, raw=raw)
     if not columns:
         return None
-    whole = raw or (
+    is_complete = raw or (
         set(present) - {"book"} <= {x.name for x in columns} and not _has_raw_rows(snapshot, table)
     )
-    view = AS_BUILT if whole else WITHOUT_RAW
+    view = AS_BUILT if is_complete else WITHOUT_RAW
     return TableFile(snapshot, TableLink(snapshot.alpha_id, snapshot.id, view, table, book), columns)
 
 
@@ -236,15 +236,15 @@ def asked_for(
     """
     if book is not None and table in readable:
         holds_book(snapshot, table, book, raw=raw)
-    found = select_file(snapshot, table, book, raw=raw) if table in readable else None
-    if found is None:
+    file = select_file(snapshot, table, book, raw=raw) if table in readable else None
+    if file is None:
         tables = dict.fromkeys(x.link.table for x in offered(snapshot, readable, raw=raw))
         raise ApiError(
             "table_not_found",
             "The run has no such table, or of this book none, among those this key can read.",
             {"available": list(tables)},
         )
-    return found
+    return file
 
 
 def read_facts(views: TableViews, file: TableFile) -> FileFacts:

@@ -77,11 +77,11 @@ class TableLink(NamedTuple):
                 pass
             case _:
                 return None
-        found = cls(alpha, snapshot, view, table, book)
+        link = cls(alpha, snapshot, view, table, book)
         known = ALPHA_ID.match(alpha) and is_snapshot_id(snapshot) and view in {AS_BUILT, WITHOUT_RAW}
-        if not known or table not in PUBLISHED_TABLES or found.path != path:
+        if not known or table not in PUBLISHED_TABLES or link.path != path:
             return None
-        return found if book is None or BOOK_NAME.match(book) else None
+        return link if book is None or BOOK_NAME.match(book) else None
 
 
 class ArchiveLink(NamedTuple):
@@ -100,11 +100,11 @@ class ArchiveLink(NamedTuple):
         """Read a path; None when it is not that of an archive's link."""
         match path.split("/"):
             case ["", "files", alpha, snapshot, "source", _]:
-                found = cls(alpha, snapshot)
+                link = cls(alpha, snapshot)
             case _:
                 return None
         known = ALPHA_ID.match(alpha) and is_snapshot_id(snapshot)
-        return found if known and found.path == path else None
+        return link if known and link.path == path else None
 
 
 class Signed(NamedTuple):
@@ -128,12 +128,12 @@ class Signed(NamedTuple):
     def parse(cls, query_string: bytes) -> Self:
         """Read a query string; ApiError ``link_invalid`` unless it has each of the three once, and nothing else."""
         pairs = parse_qsl(query_string.decode("latin-1"), keep_blank_values=True)
-        found = dict(pairs)
-        if len(pairs) != 3 or found.keys() != {"expires", "key", "signature"}:
+        values = dict(pairs)
+        if len(pairs) != 3 or values.keys() != {"expires", "key", "signature"}:
             raise invalid()
-        if not _EXPIRES.match(found["expires"]):
+        if not _EXPIRES.match(values["expires"]):
             raise invalid()
-        return cls(int(found["expires"]), found["key"], found["signature"])
+        return cls(int(values["expires"]), values["key"], values["signature"])
 
     @property
     def query(self) -> str:
@@ -240,12 +240,12 @@ class ObjectSigner:
         """Ask the store for the size of an object; None when it is not there. SigningFailed when it does not answer."""
         try:
             with _failures():
-                found = self._made().inside.head_object(Bucket=self._bucket, Key=f"{self._prefix}{key}")
+                head = self._made().inside.head_object(Bucket=self._bucket, Key=f"{self._prefix}{key}")
         except SigningFailed as error:
             if error.kind not in {"404", "NoSuchKey", "NoSuchBucket"}:
                 raise
             return None
-        return int(found["ContentLength"])
+        return int(head["ContentLength"])
 
     def sign(self, key: str, filename: str, media_type: str, seconds: int) -> str:
         """Sign the address of an object; the store is not asked. SigningFailed without credentials."""

@@ -75,12 +75,12 @@ def _benchmark(symbol: str, rows: pl.DataFrame) -> Benchmark:
 
 def _rows(file: str, data: bytes) -> pl.DataFrame:
     """Decode one file to the declared columns, absent ones null, with where each row came from."""
-    found = read_columns(MARKET_DATA, "market data", file, data)
-    said = found.metadata.get(SIMULATED_KEY.encode(), b"").decode("utf-8", "replace")
-    return found.rows.with_columns(pl.col("symbol").str.to_uppercase()).with_columns(
-        pl.lit(file).alias(_FILE), pl.lit(said.strip().lower() in _YES, pl.Boolean).alias(_SIMULATED)
+    columns = read_columns(MARKET_DATA, "market data", file, data)
+    simulated = columns.metadata.get(SIMULATED_KEY.encode(), b"").decode("utf-8", "replace")
+    return columns.rows.with_columns(pl.col("symbol").str.to_uppercase()).with_columns(
+        pl.lit(file).alias(_FILE), pl.lit(simulated.strip().lower() in _YES, pl.Boolean).alias(_SIMULATED)
     )
 
 
-def _refused(file: str, rule: str, found: str) -> SettingsError:
-    return refused("market data", file, rule, found)
+def _refused(file: str, rule: str, violation: str) -> SettingsError:
+    return refused("market data", file, rule, violation)

@@ -129,7 +129,7 @@ class MarketData:
             raise _not_configured()
         if time.monotonic() >= self._next or self._look is not None:
             looking = self._looking()
-            # With something in hand the look goes on behind the answer; without, there is nothing to say before it.
+            # Cached series are answered at once; only the first request of all waits for the files to be read.
             if not self._benchmarks:
                 await asyncio.wait({looking}, timeout=WAIT_SECONDS)
         if self._benchmarks:
@@ -146,15 +146,15 @@ class MarketData:
     async def _look_now(self) -> None:
         loop = asyncio.get_running_loop()
         try:
-            found = await loop.run_in_executor(self._thread, self._read_if_changed)
+            changed = await loop.run_in_executor(self._thread, self._read_if_changed)
         except (SettingsError, SnapshotCorrupt, StorageUnavailable, OSError) as error:
             self._failed(error)
         except Exception as error:  # noqa: BLE001 - logged whole; a look must not end the looking
             _log.exception("market_data_unforeseen_failure")
             self._failed(error)
         else:
-            if found is not None:
-                self._signatures, self._benchmarks = found
+            if changed is not None:
+                self._signatures, self._benchmarks = changed
                 _log.info(
                     "market_data_read", symbols=list(self._benchmarks), files=len(self._signatures or ())
                 )
@@ -203,8 +203,10 @@ def _files(storage: Storage) -> dict[str, tuple[Any, ...]]:
     alone = storage.signature()
     if alone is not None:
         return {"": alone}
-    found = storage.entries("")
-    files = {name: found[name] for name in sorted(found) if name.endswith(_SUFFIX) and name[0] not in "._"}
+    entries = storage.entries("")
+    files = {
+        name: entries[name] for name in sorted(entries) if name.endswith(_SUFFIX) and name[0] not in "._"
+    }
     if not files:
         raise SettingsError(
             f"{storage.address} is not a file, nor a folder with a {_SUFFIX} file: correct ALPHA_RESULTS_MARKET_DATA"

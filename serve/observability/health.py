@@ -86,7 +86,7 @@ class Components:
             "limiter": access.require_limiter,
         }
         self._answered = dict.fromkeys(self._asked, State.OK)
-        self._told: dict[str, State] = {}
+        self._logged: dict[str, State] = {}
         self._tasks: list[asyncio.Task[None]] = []
 
     async def start(self) -> None:
@@ -105,14 +105,14 @@ class Components:
     @property
     def states(self) -> Mapping[str, State]:
         """Part -> how it is; parts that the deployment does without are not among them."""
-        found = {"catalogue": self._catalogue(), **self._answered}
-        found["snapshots"] = State.DEGRADED if self._damage.alphas else State.OK
+        states = {"catalogue": self._catalogue(), **self._answered}
+        states["snapshots"] = State.DEGRADED if self._damage.alphas else State.OK
         if self._cache is not None:
-            found["cache"] = State.OK if self._cache.refusal is None else State.DEGRADED
+            states["cache"] = State.OK if self._cache.refusal is None else State.DEGRADED
         for name, part in self._optional.items():
             if part.configured:
-                found[name] = State.OK if part.healthy else State.DEGRADED
-        return MappingProxyType(found)
+                states[name] = State.OK if part.healthy else State.DEGRADED
+        return MappingProxyType(states)
 
     @property
     def affected_alphas(self) -> int:
@@ -136,10 +136,10 @@ class Components:
         states = await asyncio.gather(*(self._ask(self._asked[name]) for name in names))
         self._answered = dict(zip(names, states, strict=True))
         for name, state in self.states.items():
-            if self._told.get(name, State.OK) is not state:
-                tell = _log.info if state is State.OK else _log.warning
-                tell("component_changed", component=name, state=state.name.lower())
-        self._told = dict(self.states)
+            if self._logged.get(name, State.OK) is not state:
+                log = _log.info if state is State.OK else _log.warning
+                log("component_changed", component=name, state=state.name.lower())
+        self._logged = dict(self.states)
 
     @staticmethod
     async def _ask(question: Callable[[], Coroutine[Any, Any, None]]) -> State:

@@ -49,10 +49,10 @@ class EffectiveNumbers:
         with self._lock:
             if self._searchable is not searchable or len(self._known) >= _MOST:
                 self._searchable, self._known = searchable, {}
-            found = self._known.get(allowed)
-            if found is None:
-                found = self._known[allowed] = _count(searchable, allowed)
-            return found
+            effective = self._known.get(allowed)
+            if effective is None:
+                effective = self._known[allowed] = _count(searchable, allowed)
+            return effective
 
 
 def _count(searchable: Searchable, allowed: Allowed) -> Effective:
@@ -119,14 +119,14 @@ class _Rows:
     def _calendars(self, parts: Sequence[tuple[ReturnsMatrix, Integers]]) -> Integers:
         """Number the calendars of the rows: the same number, the same sessions."""
         known: dict[bytes, int] = {}
-        found = [np.empty(0, np.int64)]
+        calendars = [np.empty(0, np.int64)]
         for matrix, rows in parts:
             flags = np.zeros((len(matrix.calendars), self._days.size), np.bool_)
             flags[:, np.searchsorted(self._days, matrix.days)] = matrix.calendars
             packed = np.packbits(flags, axis=1)
             numbers = np.array([known.setdefault(x.tobytes(), len(known)) for x in packed])
-            found.append(numbers[matrix.rows["calendar"][rows]])
-        return np.concatenate(found)
+            calendars.append(numbers[matrix.rows["calendar"][rows]])
+        return np.concatenate(calendars)
 
     def arrays(self, block: Integers) -> tuple[Singles, Singles]:
         """Return the scaled returns of some rows on all days, and 1 where a row has a session, else 0."""

@@ -24,14 +24,14 @@ def chosen_runs(catalog: Catalog, caller: Caller, names: Iterable[str]) -> tuple
     wanted = tuple(names)
     if not all(caller.may_read_run(name) for name in wanted):
         raise ApiError("run_not_allowed", "This key may not read that alpha's data.", headers=caller.headers)
-    found = []
+    snapshots = []
     for name in wanted:
         snapshot = catalog.resolve(name)
         if snapshot is None:
             catalog.require_known(name)
             raise ApiError("run_not_found", "There is no alpha at this address.")
-        found.append(snapshot)
-    return tuple(found)
+        snapshots.append(snapshot)
+    return tuple(snapshots)
 
 
 def require_book(snapshots: Iterable[Snapshot], book: str, *, raw: bool) -> None:

@@ -1,4 +1,4 @@
-"""Every pair of some alphas, by returns, by scores or by holdings; what cannot be told is withheld with its reason."""
+"""Every pair of some alphas, by returns, by scores or by holdings; a figure that cannot be computed is withheld with its reason."""
 
 from __future__ import annotations
 
@@ -80,8 +80,8 @@ def measure(engine: Engine, returns: Returns, runs: Sequence[Snapshot], question
     SnapshotCorrupt, StorageUnavailable
         When a file cannot be read.
     """
-    nothing = no_data(question)
-    figures: list[list[float | Unavailable]] = [[nothing] * len(runs) for _ in runs]
+    unavailable = no_data(question)
+    figures: list[list[float | Unavailable]] = [[unavailable] * len(runs) for _ in runs]
     observations = [[0] * len(runs) for _ in runs]
     present = {place: run for place, run in enumerate(runs) if question.has_rows(run)}
     pairs = _of_returns(present, returns, question)
@@ -109,10 +109,10 @@ def _of_returns(runs: Mapping[int, Snapshot], returns: Returns, question: Questi
         for column, other in series.items():
             if row <= column:
                 left, right = common_days(one.days, one.values, other.days, other.values)
-                found = correlation(left, right)
+                figure = correlation(left, right)
                 # An alpha is itself, whatever rounding makes of it.
-                itself = row == column and isinstance(found, float)
-                yield row, column, 1.0 if itself else found, int(left.size)
+                itself = row == column and isinstance(figure, float)
+                yield row, column, 1.0 if itself else figure, int(left.size)
 
 
 def _of_cross_sections(runs: Mapping[int, Snapshot], engine: Engine, question: Question) -> Iterator[_Pair]:
@@ -120,9 +120,9 @@ def _of_cross_sections(runs: Mapping[int, Snapshot], engine: Engine, question: Q
         return
     comparison = OF_CROSS_SECTIONS[question.by]
     chosen = [(run, question.compared_book) for run in runs.values()]
-    found = compare(engine, chosen, comparison, question.window)
+    compared = compare(engine, chosen, comparison, question.window)
     for number, row in enumerate(runs):
         for other, column in enumerate(runs):
-            mean = null_if_nan(found.mean[number, other])
+            mean = null_if_nan(compared.mean[number, other])
             figure = too_few(0, 1, comparison.what) if mean is None else mean
-            yield row, column, figure, int(found.observations[number, other])
+            yield row, column, figure, int(compared.observations[number, other])

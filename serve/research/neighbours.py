@@ -91,9 +91,9 @@ class ReturnsStores:
         with self._lock:
             if self._closed:
                 raise StorageUnavailable("the service is ending")
-            found = self._stores.get(book)
-            if found is None:
-                found = self._stores[book] = ReturnsStore(
+            store = self._stores.get(book)
+            if store is None:
+                store = self._stores[book] = ReturnsStore(
                     book,
                     listing=lambda: self._catalog.listing,
                     resolve=self._catalog.resolve,
@@ -101,7 +101,7 @@ class ReturnsStores:
                     folder=self._folder,
                     local=self._catalog.local,
                 )
-            return found
+            return store
 
     def catalogue_changed(self) -> None:
         """Have what was published since be read."""
@@ -151,8 +151,8 @@ def among_all(
         limit=order.limit,
         offset=order.offset,
     )
-    lacking = {reason: int(np.count_nonzero(rows == code)) for reason, code in LACKING.items()}
-    return Neighbours(nearest.page, nearest.compared, {**lacking, **nearest.excluded}, own.span)
+    without_row = {reason: int(np.count_nonzero(rows == code)) for reason, code in LACKING.items()}
+    return Neighbours(nearest.page, nearest.compared, {**without_row, **nearest.excluded}, own.span)
 
 
 def among_few(
@@ -169,23 +169,23 @@ def among_few(
     SnapshotCorrupt, StorageUnavailable
         When a file of the alpha itself cannot be read.
     """
-    found = Neighbours()
+    result = Neighbours()
     figures: list[Neighbour] = []
     compared = (
-        _by_returns(returns, runs, question, found)
+        _by_returns(returns, runs, question, result)
         if question.by == "returns"
-        else _by_cross_sections(engine, runs, question, found)
+        else _by_cross_sections(engine, runs, question, result)
     )
     for name, value, n in compared:
         if isinstance(value, Unavailable):
-            found.excluded[TOO_FEW if value.code == "insufficient_data" else NO_VARIATION] += 1
+            result.excluded[TOO_FEW if value.code == "insufficient_data" else NO_VARIATION] += 1
         else:
             figures.append(Neighbour(name, value, n))
     scores = ORDERS[order.name](np.array([x.figure for x in figures]))
     figures = [x for _, _, x in sorted(zip(-scores, [x.alpha_id for x in figures], figures, strict=True))]
-    found.compared = len(figures)
-    found.page = figures[order.offset : order.offset + order.limit]
-    return found
+    result.compared = len(figures)
+    result.page = figures[order.offset : order.offset + order.limit]
+    return result
 
 
 _Figures = Iterator[tuple[str, float | Unavailable, int]]
@@ -193,26 +193,26 @@ _Figures = Iterator[tuple[str, float | Unavailable, int]]
 
 
 def _by_returns(
-    returns: Returns, runs: Sequence[Snapshot], question: Question, found: Neighbours
+    returns: Returns, runs: Sequence[Snapshot], question: Question, result: Neighbours
 ) -> _Figures:
     snapshot, *others = runs
     own = returns.load(snapshot, question.book).within(question.window)
-    found.span = own.span
+    result.span = own.span
     for other in others:
         try:
             if not question.has_rows(other):
-                found.excluded[NO_DATA] += 1
+                result.excluded[NO_DATA] += 1
                 continue
             theirs = returns.load(other, question.book).within(question.window)
         except SnapshotCorrupt:
-            found.excluded[UNREADABLE] += 1
+            result.excluded[UNREADABLE] += 1
             continue
         left, right = common_days(own.days, own.values, theirs.days, theirs.values)
         yield other.alpha_id, correlation(left, right), int(left.size)
 
 
 def _by_cross_sections(
-    engine: Engine, runs: Sequence[Snapshot], question: Question, found: Neighbours
+    engine: Engine, runs: Sequence[Snapshot], question: Question, result: Neighbours
 ) -> _Figures:
     snapshot, *others = runs
     comparison, book = OF_CROSS_SECTIONS[question.by], question.compared_book
@@ -223,12 +223,12 @@ def _by_cross_sections(
                 other.file(comparison.table, book)
                 present.append(other)
             else:
-                found.excluded[NO_DATA] += 1
+                result.excluded[NO_DATA] += 1
         except SnapshotCorrupt:
-            found.excluded[UNREADABLE] += 1
+            result.excluded[UNREADABLE] += 1
     chosen = [(run, book) for run in (snapshot, *present)]
     figures = compare(engine, chosen, comparison, question.window, first_only=True)
-    found.span = figures.first_date, figures.last_date
+    result.span = figures.first_date, figures.last_date
     for place, other in enumerate(present, start=1):
         mean = null_if_nan(figures.mean[0, place])
         value = too_few(0, 1, comparison.what) if mean is None else mean

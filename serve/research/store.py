@@ -1,6 +1,6 @@
 """The daily returns of one book of every run served, kept up to date for searching neighbours.
 
-A thread follows the catalogue and reads what lacks from the ledgers. Returns lie in matrices of about a thousand runs in a
+A thread follows the catalogue and reads from the ledgers what is missing. Returns lie in matrices of about a thousand runs in a
 folder that all processes of the machine map; one of them writes. Up to 64 runs published since are in a small matrix in the
 memory of each process.
 """
@@ -145,10 +145,10 @@ class ReturnsStore:
     @property
     def searchable(self) -> Searchable:
         """What can be searched now."""
-        found = self._searchable
-        if found is None or found.listing is not self._listing():
-            found = self._refresh()
-        return found
+        searchable = self._searchable
+        if searchable is None or searchable.listing is not self._listing():
+            searchable = self._refresh()
+        return searchable
 
     def catalogue_changed(self) -> None:
         """Read what was published since."""
@@ -182,12 +182,12 @@ class ReturnsStore:
             self._wake.wait(pause)
 
     def _pass(self) -> float | None:
-        """Read what lacks, and return after how many seconds to look again; None: when the catalogue changes."""
+        """Read what is missing, and return after how many seconds to look again; None: when the catalogue changes."""
         writes = self._may_write()
         self._load_folder(remove_damaged=writes)
         while not self._stopped:
-            lacking = self._lacking()
-            if not lacking:
+            missing = self._missing_pointers()
+            if not missing:
                 served = {_key(x) for x in self._listing().pointers}
                 self._without_data &= served
                 self._failed = {key: at for key, at in self._failed.items() if key in served}
@@ -196,9 +196,9 @@ class ReturnsStore:
                 self._refresh()
                 self.was_ready = True
                 return _RETRY_SECONDS if self._failed else None
-            if not writes and len(lacking) > PENDING_ROWS:
+            if not writes and len(missing) > PENDING_ROWS:
                 return _LOOK_SECONDS  # the process that writes reads them
-            if not self._read_some(lacking[:MATRIX_ROWS]):
+            if not self._read_some(missing[:MATRIX_ROWS]):
                 return _RETRY_SECONDS
             if writes and len(self._pending) >= PENDING_ROWS:
                 self._save(self._pending)
@@ -258,7 +258,7 @@ class ReturnsStore:
         saved = {key for matrix in self._saved.values() for key in matrix.keys}
         return saved | self._pending.keys() | self._without_data
 
-    def _lacking(self) -> list[Pointer]:
+    def _missing_pointers(self) -> list[Pointer]:
         """Return the pointers whose returns are to be read, the latest started first."""
         now, known = time.monotonic(), self._known()
         return [

@@ -91,35 +91,35 @@ def parse_query(body: bytes) -> TableQuery:
         ``bad_request``, naming the field that is no JSON, of another type, or asks for changes between versions.
     """
     try:
-        found = orjson.loads(body) if body else {}
+        fields = orjson.loads(body) if body else {}
     except orjson.JSONDecodeError as error:
         raise bad_request("body", "must be a JSON object") from error
-    if not isinstance(found, dict):
+    if not isinstance(fields, dict):
         raise bad_request("body", "must be a JSON object")
     for name, kind in _QUERY_FIELDS.items():
-        value = found.get(name)
+        value = fields.get(name)
         if value is not None and (not isinstance(value, kind) or (kind is int and isinstance(value, bool))):
             raise bad_request(name, f"must be of the type {kind.__name__}")
-    if found.get("startingVersion") is not None or found.get("endingVersion") is not None:
+    if fields.get("startingVersion") is not None or fields.get("endingVersion") is not None:
         raise bad_request("startingVersion", "changes between versions are not shared; name one version")
-    limit, version = found.get("limitHint"), found.get("version")
+    limit, version = fields.get("limitHint"), fields.get("version")
     if limit is not None and limit < 0:
         raise bad_request("limitHint", "must be at least 0")
-    if version is not None and found.get("timestamp") is not None:
+    if version is not None and fields.get("timestamp") is not None:
         raise bad_request("timestamp", "cannot be given beside version")
-    moment = None if found.get("timestamp") is None else parse_moment("timestamp", found["timestamp"])
-    return TableQuery(_book_filter(found.get("jsonPredicateHints")), limit, version, moment)
+    moment = None if fields.get("timestamp") is None else parse_moment("timestamp", fields["timestamp"])
+    return TableQuery(_book_filter(fields.get("jsonPredicateHints")), limit, version, moment)
 
 
 def parse_moment(name: str, text: str) -> datetime:
     """Read an instant in ISO 8601 with its offset; ``bad_request`` when it is none."""
     try:
-        found = datetime.fromisoformat(text)
+        moment = datetime.fromisoformat(text)
     except ValueError as error:
         raise bad_request(name, "must be an instant in ISO 8601, such as 2026-01-31T00:00:00Z") from error
-    if found.tzinfo is None:
+    if moment.tzinfo is None:
         raise bad_request(name, "must have an offset from UTC, such as Z")
-    return found
+    return moment
 
 
 def version_of(published_at: str) -> int:
@@ -261,11 +261,11 @@ def _may_hold(node: Any, book: str) -> bool | None:
     if not isinstance(children, list):
         return None
     if operation in {"and", "or"}:
-        found = [_may_hold(child, book) for child in children]
+        verdicts = [_may_hold(child, book) for child in children]
         decided: bool = operation == "or"  # one true decides an "or", one false an "and"
-        if decided in found:
+        if decided in verdicts:
             return decided
-        return None if None in found else not decided
+        return None if None in verdicts else not decided
     if operation == "not" and len(children) == 1:
         negated = _may_hold(children[0], book)
         return None if negated is None else not negated

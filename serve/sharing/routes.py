@@ -48,37 +48,19 @@ def router(service: ServerState) -> Router:
     """Return the routes of the protocol; every answer below the path, errors included, has the protocol's form."""
     sharing = Sharing(service)
 
-    @get("/shares")
-    async def shares(request: Request[Any, Any, Any]) -> Response[bytes]:
-        return await sharing.shares(request)
-
-    @get("/shares/{share:str}")
-    async def share(request: Request[Any, Any, Any]) -> Response[bytes]:
-        return await sharing.share(request)
-
-    @get("/shares/{share:str}/schemas")
-    async def schemas(request: Request[Any, Any, Any]) -> Response[bytes]:
-        return await sharing.schemas(request)
-
-    @get(["/shares/{share:str}/schemas/{schema:str}/tables", "/shares/{share:str}/all-tables"])
-    async def tables(request: Request[Any, Any, Any]) -> Response[bytes]:
-        return await sharing.tables(request)
-
-    @get(_TABLE + "/version")
-    async def version(request: Request[Any, Any, Any]) -> Response[bytes]:
-        return await sharing.version(request)
-
-    @get(_TABLE + "/metadata")
-    async def metadata(request: Request[Any, Any, Any]) -> Response[bytes]:
-        return await sharing.metadata(request)
-
-    @post(_TABLE + "/query", status_code=200)
-    async def query(request: Request[Any, Any, Any]) -> Response[bytes]:
-        return await sharing.query(request)
-
     return Router(
         PATH,
-        route_handlers=[shares, share, schemas, tables, version, metadata, query],
+        route_handlers=[
+            get("/shares")(sharing.shares),
+            get("/shares/{share:str}")(sharing.share),
+            get("/shares/{share:str}/schemas")(sharing.schemas),
+            get(["/shares/{share:str}/schemas/{schema:str}/tables", "/shares/{share:str}/all-tables"])(
+                sharing.tables
+            ),
+            get(_TABLE + "/version")(sharing.version),
+            get(_TABLE + "/metadata")(sharing.metadata),
+            post(_TABLE + "/query", status_code=200)(sharing.query),
+        ],
         exception_handlers={HTTPException: failed, Exception: failed},
         request_max_body_size=MAX_BODY,
     )
@@ -112,6 +94,10 @@ class Sharing:
 
     def __init__(self, service: ServerState) -> None:
         self._service = service
+
+    def __deepcopy__(self, _: object) -> Sharing:
+        """Return the same object: Litestar copies handlers, and with a method what it is bound to."""
+        return self
 
     async def shares(self, request: Request[Any, Any, Any]) -> Response[bytes]:
         """List the alphas that the key may list and read."""

@@ -10,22 +10,8 @@ from typing import Any
 import pytest
 
 from tests.support import contract_app
-from tests.support.contract_app import ABSENT, FULL, HIDDEN, PLAIN, ContractApp
+from tests.support.contract_app import ABSENT, FULL, HIDDEN, PLAIN, READING, REFUSED, ContractApp
 
-KEYS = ("reader", "raw", "administrator", "testing", "defaults")
-CLOSED = (
-    "nothing",
-    "unlimited_metrics_only",
-    "elsewhere",
-    "suspended",
-    "revoked",
-    "former",
-    "expired",
-    "unknown",
-    "wrong_secret",
-    "malformed",
-    None,
-)
 CALLS: dict[str, tuple[dict[str, Any], tuple[str, ...]]] = {
     "find": ({}, ("/v1/screen",)),
     "describe": ({"alpha": "?"}, ("/v1/alphas/{}/audit", "/v1/alphas/{}", "/v1/alphas/{}/snapshots")),
@@ -65,7 +51,7 @@ def message(api: ContractApp, key: str | None, method: str, params: dict[str, An
     return api.client.wait(api.client.client.post("/mcp", headers=headers, json=body))
 
 
-@pytest.mark.parametrize("key", KEYS)
+@pytest.mark.parametrize("key", READING)
 @pytest.mark.parametrize("tool", CALLS)
 def test_a_tool_is_refused_what_v1_refuses_and_names_nothing_hidden(
     api: ContractApp, tool: str, key: str
@@ -88,7 +74,7 @@ def test_a_tool_is_refused_what_v1_refuses_and_names_nothing_hidden(
             assert HIDDEN not in text
 
 
-@pytest.mark.parametrize("key", CLOSED)
+@pytest.mark.parametrize("key", REFUSED)
 def test_without_a_key_in_force_no_message_is_answered(api: ContractApp, key: str | None) -> None:
     for method, params in [
         ("tools/list", {}),

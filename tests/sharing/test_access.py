@@ -15,33 +15,17 @@ from tests.support.contract_app import (
     HIDDEN,
     NOWHERE,
     PLAIN,
+    READING,
+    REFUSED,
     UNDECIDED,
     ContractApp,
 )
 
 SHARES = (FULL, PLAIN, UNDECIDED, EMPTY, BARE, HIDDEN, ABSENT, NOWHERE)
-KEYS = (
-    "reader",
-    "raw",
-    "administrator",
-    "testing",
-    "nothing",
-    "defaults",
-    "unlimited_metrics_only",
-    "elsewhere",
-    "suspended",
-    "revoked",
-    "former",
-    "expired",
-    "unknown",
-    "wrong_secret",
-    "malformed",
-    None,
-)
 TABLES = ("portfolio", "weekly_deciles")
 
 
-@pytest.mark.parametrize("key", KEYS)
+@pytest.mark.parametrize("key", [*READING, *REFUSED])
 @pytest.mark.parametrize("name", OPERATIONS)
 def test_a_key_is_refused_wherever_v1_refuses_it(api: ContractApp, name: str, key: str | None) -> None:
     for share in SHARES:

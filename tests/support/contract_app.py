@@ -126,6 +126,24 @@ class Keys:
         return self.tokens[name]
 
 
+READING: Final = ("reader", "raw", "administrator", "testing", "defaults")
+"""Keys that read some alpha."""
+REFUSED: Final = (
+    "nothing",
+    "unlimited_metrics_only",
+    "elsewhere",
+    "suspended",
+    "revoked",
+    "former",
+    "expired",
+    "unknown",
+    "wrong_secret",
+    "malformed",
+    None,
+)
+"""Keys that are refused nearly everywhere; None sends none."""
+
+
 async def issue_keys(settings: AccessSettings) -> Keys:
     """Open the accounts and issue one key of every sort."""
     found = Keys()

@@ -15,14 +15,14 @@ from serve.auth.limits.sliding_window import LimitStatus
 
 
 class Limiter(Protocol):
-    """What :class:`~serve.auth.authenticator.Authenticator` calls; every call raises StorageUnavailable when the counts cannot be reached."""
+    """Counts the calls of keys; every method raises StorageUnavailable when the counts cannot be reached."""
 
     async def hit(self, key_id: str, rate: RateLimit) -> LimitStatus:
         """Count one call of a key if every window has room, and return the key's status."""
         ...
 
-    async def status(self, asked: Sequence[tuple[str, RateLimit]]) -> list[LimitStatus]:
-        """Return the status of keys, charging nothing; in the order asked."""
+    async def status(self, keys: Sequence[tuple[str, RateLimit]]) -> list[LimitStatus]:
+        """Return the status of keys in their order, without counting a call."""
         ...
 
     async def require(self) -> None:

@@ -69,10 +69,10 @@ class InMemoryLimiter:
             self._unsaved.append((key_id, log.last))
         return status
 
-    async def status(self, asked: Sequence[tuple[str, RateLimit]]) -> list[LimitStatus]:
-        """Say where keys stand, charging nothing."""
+    async def status(self, keys: Sequence[tuple[str, RateLimit]]) -> list[LimitStatus]:
+        """Return the status of keys, without counting a call."""
         return [
-            self._decide(self._logs.get(key_id) or CallLog(), rate, charge=False) for key_id, rate in asked
+            self._decide(self._logs.get(key_id) or CallLog(), rate, charge=False) for key_id, rate in keys
         ]
 
     async def require(self) -> None:

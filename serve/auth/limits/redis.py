@@ -122,7 +122,7 @@ class RedisLimiter:
         """Count calls, and give each its answer or error."""
         answers: Sequence[Any]
         try:
-            answers = await self._ask_all([(hit.key_id, hit.rate) for hit in together], cost=1)
+            answers = await self._run_all([(hit.key_id, hit.rate) for hit in together], cost=1)
         except Exception as error:  # noqa: BLE001 - whoever waits has to hear of it, whatever it is
             answers = [error] * len(together)
         for hit, answer in zip(together, answers, strict=True):
@@ -133,11 +133,11 @@ class RedisLimiter:
             except Exception as error:  # noqa: BLE001 - as above
                 hit.waiting.set_exception(error)
 
-    async def status(self, asked: Sequence[tuple[str, RateLimit]]) -> list[LimitStatus]:
-        """Say where keys stand, in one round trip for all of them."""
-        if not asked:
+    async def status(self, keys: Sequence[tuple[str, RateLimit]]) -> list[LimitStatus]:
+        """Return the status of keys, in one round trip for all of them."""
+        if not keys:
             return []
-        return [self._read(answer) for answer in await self._ask_all(asked, cost=0)]
+        return [self._read(answer) for answer in await self._run_all(keys, cost=0)]
 
     async def require(self) -> None:
         """Ask for a key that nobody has.
@@ -149,7 +149,7 @@ class RedisLimiter:
         StorageUnavailable
             When it was not reached.
         """
-        (answer,) = await self._ask_all([("-", RateLimit())], cost=0)
+        (answer,) = await self._run_all([("-", RateLimit())], cost=0)
         if isinstance(answer, Exception) and not _reason(answer)[1]:
             raise SettingsError(self._message(answer)) from answer
         self._read(answer)
@@ -181,24 +181,24 @@ class RedisLimiter:
             if last is not None
         }
 
-    async def _ask_all(self, asked: Sequence[tuple[str, RateLimit]], *, cost: int) -> list[Any]:
+    async def _run_all(self, keys: Sequence[tuple[str, RateLimit]], *, cost: int) -> list[Any]:
         """Run the script for each in one round trip; return its answers and errors."""
         try:
-            answers = await self._ask(asked, cost)
+            answers = await self._run(keys, cost)
             missed = [number for number, answer in enumerate(answers) if isinstance(answer, NoScriptError)]
             if missed:
                 # The server was restarted and has no script: nothing was counted for these, so running it now counts once.
                 await self._redis.script_load(SCRIPT)
-                late = await self._ask([asked[number] for number in missed], cost)
+                late = await self._run([keys[number] for number in missed], cost)
                 for number, answer in zip(missed, late, strict=True):
                     answers[number] = answer
         except (RedisError, OSError, TimeoutError) as error:
-            return [error] * len(asked)
+            return [error] * len(keys)
         return answers
 
-    async def _ask(self, asked: Sequence[tuple[str, RateLimit]], cost: int) -> list[Any]:
+    async def _run(self, keys: Sequence[tuple[str, RateLimit]], cost: int) -> list[Any]:
         async with self._redis.pipeline(transaction=False) as pipeline:
-            for key_id, rate in asked:
+            for key_id, rate in keys:
                 pipeline.evalsha(self._script.sha, 2, *self._keys(key_id), question(rate, cost))
             answers: list[Any] = await pipeline.execute(raise_on_error=False)
             return answers

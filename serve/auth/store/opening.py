@@ -87,25 +87,25 @@ async def open_store(settings: AccessSettings, *, writable: bool, create: bool =
     location = settings.location
     store = store_at(location, writable=writable)
     try:
-        found = await revision(location, store)
-        if found is None and create:
+        current = await revision(location, store)
+        if current is None and create:
             await upgrade(location)
         else:
-            _require_current(location, found)
+            _require_current(location, current)
     except BaseException:
         await store.close()
         raise
     return store
 
 
-def _require_current(location: StoreLocation, found: str | None) -> None:
-    if found is None:
+def _require_current(location: StoreLocation, current: str | None) -> None:
+    if current is None:
         raise SettingsError(
             f"there is no access store in {location.shown}: `accounts create` makes it; --access or ALPHA_RESULTS_ACCESS names another"
         )
-    if found != REVISION:
+    if current != REVISION:
         raise SettingsError(
-            f"the access store {location.shown} is at revision {found} and this program works with {REVISION}:"
+            f"the access store {location.shown} is at revision {current} and this program works with {REVISION}:"
             " run `alpha-results serve access upgrade`, or the program that made it"
         )
 

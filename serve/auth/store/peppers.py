@@ -40,16 +40,16 @@ def load_digests(settings: AccessSettings, *, make: bool = True) -> Digests:
     try:
         if make and not settings.peppers and not path.exists():
             _make(path)
-        found = (path.read_bytes().strip(),) if path.exists() else ()
+        own = (path.read_bytes().strip(),) if path.exists() else ()
     except OSError as error:
         raise SettingsError(
             f"the pepper file {path} can be neither read nor made ({error.strerror}): restore it, or set ALPHA_RESULTS_PEPPER"
         ) from error
-    if found == (b"",):
+    if own == (b"",):
         raise SettingsError(
             f"the pepper file {path} is empty: restore it from a backup, without it no key verifies"
         )
-    return Digests((*settings.peppers, *found))
+    return Digests((*settings.peppers, *own))
 
 
 async def require_peppers(settings: AccessSettings, store: KeyStore, now_us: int) -> None:
@@ -78,7 +78,7 @@ def _file(settings: AccessSettings) -> Path | None:
 
 
 def _make(path: Path) -> None:
-    """Write a new pepper whole under a name of its own first: nobody who starts at the same time reads half of it."""
+    """Write a new pepper under a temporary name and link it, so that a process starting meanwhile never reads half of it."""
     draft = path.with_name(f"{path.name}.{secrets.token_hex(8)}")
     try:
         with os.fdopen(os.open(draft, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600), "w") as file:

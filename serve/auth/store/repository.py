@@ -158,8 +158,8 @@ class Repository:
         """Return the revision the store is at, None for an empty one."""
         if not sa.inspect(self.connection).has_table(VERSION_TABLE):
             return None
-        found: str | None = self.connection.execute(sa.select(_VERSION.c.version_num)).scalar()
-        return found
+        revision: str | None = self.connection.execute(sa.select(_VERSION.c.version_num)).scalar()
+        return revision
 
     def key(self, key_id: str) -> KeyRecord | None:
         """Return a key with its account as they are at this moment; None when there is no such key."""
@@ -313,9 +313,7 @@ class KeyStore:
         if isinstance(self._engine, sa.Engine):
             self._engine.dispose()
             return
-        with contextlib.suppress(
-            Exception
-        ):  # whatever the driver says about it, nothing is to be done any more
+        with contextlib.suppress(Exception):  # whatever the driver raises, there is nothing left to do
             async with asyncio.timeout(self._wait_s):
                 await self._engine.dispose()
 
