@@ -200,9 +200,22 @@ sample the same. Up to {MAX_OTHER_RUNS} other runs are compared. Prices are comp
 adjusted for another split contradict nothing. Fewer than {MIN_OTHER_RUNS} others that hold the same names and sessions say nothing.
 Notices on the signal before smoothing are told to keys with raw-book access alone; raw books take no part in any notice.
 
-Not seen: mids less than 0.1 % better than the market, one name of a catalogue lifted by less than 0.2 % a session, and
-what a run says that no other run and no price of its own contradicts, such as a score made with knowledge of returns
-that stays as weak as honest ones are.
+## What is not seen
+
+Some falsehoods look like an honest run in every figure, or touch nothing that the seal could be compared with:
+
+- **A score that knows a little.** Mixed with 2 to 5 % of the returns to come, or ordered by them within each side of the book, it
+  predicts no better than good signals do.
+- **Returns that no price of the run settles.** Forward returns of names that no book holds, and returns of one name that change
+  places between two of its fills, so that they compound to the same. Without fills and positions all returns rest on the run's word.
+- **A market of its own.** Weeks cut out with the gap closed, or one price path for all books: the run agrees with itself. Other runs
+  of the catalogue contradict it, where there are {MIN_OTHER_RUNS}; one name lifted by less than 0.2 % a session escapes them too.
+- **A choice made before the run.** Names left out of the universe that no book held, a first or last day that suits, variants that
+  were tried and are not among the trials. Sealing each run as it is made is the remedy: what is sealed later shows as restated.
+- **Terms at the edge of what is paid.** Trading from 0.5 bp, borrowing from 0.05 % a year, interest up to 15 %, positions up to 2.5 times
+  the equity, a twentieth of the weeks skipped, a fiftieth of the rows withheld, trials shrunk by less than three quarters, and
+  mids less than 0.1 % better than the market, or in few fills.
+- **A settlement at too good a price** where the last mark of the name says the same.
 """
 
 

@@ -34,6 +34,30 @@ MIN_EXIT_RATE: Final = 0.02
 """Share of the names of a real universe that leaves it in a year, at least."""
 MIN_EXIT_YEARS: Final = 2.0
 """Years from which names should have left."""
+MIN_RANKED_NAMES: Final = 16
+"""Names from which the order of two weeks is compared: fewer may stand in one order by chance."""
+NEAR_COPY: Final = 0.95
+"""Rank correlation of two weeks' forward returns from which one counts as a copy of the other."""
+STEADY_CORRELATION: Final = 0.4
+"""Rank correlation of the scores of neighbouring weeks, in the median, from which a week may be turned round."""
+FLIPPED_CORRELATION: Final = -0.5
+"""Rank correlation with the week before below which a week is turned round."""
+MIN_NAME_SPANS: Final = 20
+"""Spans of several weeks between two fills of a name from which forward returns are judged by them."""
+OUTLYING_DEVIATIONS: Final = 3.5
+"""Deviations from the median (1.4826 times the median absolute one) beyond which the IC of a week is outlying."""
+MIN_OUTLYING_WEEKS: Final = 40
+"""Weeks from which outlying ones are counted."""
+MIN_OUTLYING_NAMES: Final = 20
+"""Names of a week whose IC is looked at."""
+MIN_EXPOSURE_VARIATION: Final = 0.1
+"""Standard deviation of the weekly exposure over its mean from which it is judged whether its size was lucky."""
+FROZEN_SESSIONS: Final = 4
+"""Sessions, of those looked at, on which the mark of a name must not have changed to be frozen."""
+MIN_OUTLYING: Final = 3
+"""Outlying weeks that may be chance no more."""
+MIN_ADJUSTING_FILLS: Final = 20
+"""Fills between two decisions from which they are judged by themselves."""
 MIN_COPIED_NAMES: Final = 5
 """Names with a value that a week must have to be a copy of another."""
 COPIED_SHARE: Final = 0.9
@@ -196,9 +220,70 @@ _ALL: Final = (
         "copied_return_weeks",
         0.0,
         "weeks",
-        f"weeks of which at least {COPIED_SHARE:.0%} of up to 32 names have the forward_return of one earlier week, to a millionth; "
-        "zeros aside",
-        "no two weeks of a market are equal",
+        f"weeks of which at least {COPIED_SHARE:.0%} of up to 32 names have the forward_return of one earlier week, to a millionth, zeros "
+        f"aside; or that have a rank correlation of {NEAR_COPY:g} or more with one, over {MIN_RANKED_NAMES} names or more",
+        "no two weeks of a market are equal; measured: correlations of 0.76 at most",
+    ),
+    Notice(
+        "signal.outlying_weeks",
+        "Some weeks have an IC that lies far from that of all others: see what was known when they were scored.",
+        "outlying_share",
+        0.02,
+        "ratio",
+        f"weeks whose ic lies more than {OUTLYING_DEVIATIONS:g} x 1.4826 median absolute deviations from the median / weeks, of "
+        f"{MIN_OUTLYING_WEEKS} or more with {MIN_OUTLYING_NAMES} names each",
+        "one in 2,000 of a normal distribution; measured: 0 to 0.01 in honest runs, 0.05 to 0.10 where a week in 20 or in 10 was scored "
+        "with knowledge of its returns",
+    ),
+    Notice(
+        "signal.flipped_weeks",
+        "The order of the scores is turned round from one week to the next, in a signal that is steady otherwise.",
+        "flipped_weeks",
+        0.0,
+        "weeks",
+        f"times that scores of neighbouring weeks have a rank correlation below {FLIPPED_CORRELATION:g}, over up to 32 names, where its "
+        f"median is {STEADY_CORRELATION:g} or more",
+        "measured: the lowest correlation is -0.2 to 0.98 in honest runs with such a median",
+    ),
+    Notice(
+        "signal.weight_ic",
+        "Within each side of the book the larger weights earned more, beyond what the score knows: sizes may have been chosen by returns.",
+        "weight_ic",
+        0.15,
+        "ratio",
+        "mean rank correlation, week by week and side by side of long_short, of the size of the target weight with forward_return in the "
+        "side's favour, over up to 64 names, where it lies three standard errors from zero",
+        "as of signal.mean_ic; measured: -0.05 to 0.09 in honest runs",
+    ),
+    Notice(
+        "signal.chained_returns",
+        "Forward returns do not compound to the price changes between the fills of a name, in weeks of which no two fills prove the return.",
+        "contradicted_spans",
+        0.01,
+        "ratio",
+        f"spans of several weeks between two fills of a name over which its forward returns do not compound to the ratio of the mids, to "
+        f"1e-6 a week / all such spans, of {MIN_NAME_SPANS} or more, of up to 64 names; raw books aside",
+        "an identity where each return begins as the one before ends; a split between two holdings may break it for single names",
+    ),
+    Notice(
+        "signal.unproven_weeks",
+        "In some weeks fills prove no forward return, although they do in others: the returns may begin or end at instants of their own.",
+        "unproven_weeks",
+        0.05,
+        "ratio",
+        f"weeks with forward returns of which two fills prove none / weeks with forward returns, of {MIN_CORRELATED_WEEKS} or more, of up "
+        "to 64 names; raw books aside",
+        "measured: 0 to 0.02 in runs that trade every week",
+    ),
+    Notice(
+        "signal.returns_beyond_marks",
+        "The score predicts what forward returns have beyond the marks of the same names, which no book earned.",
+        "beyond_marks_ic",
+        0.1,
+        "ratio",
+        "mean weekly rank correlation of the score with forward_return less the return of the marks from one rebalance date to the next, "
+        "over up to 64 names with both, where it lies three standard errors from zero",
+        "measured: -0.03 to 0.05 in honest runs of a year or more; what differs is a night at each end",
     ),
     Notice(
         "book.sharpe",
@@ -226,8 +311,8 @@ _ALL: Final = (
         "leverage",
         2.5,
         "ratio",
-        "highest sum of gross_notional / sum of ending_equity of a book, over sessions that end with equity above 0",
-        "Federal Reserve, Regulation T (12 CFR 220): positions of at most twice the equity; measured: 2.00 to 2.01 in dollar-neutral "
+        "highest 90th percentile of gross_notional / ending_equity of a book, over sessions that end with equity above 0",
+        "Federal Reserve, Regulation T (12 CFR 220): positions of at most twice the equity; measured: 2.0 to 2.3 in dollar-neutral "
         "runs",
     ),
     Notice(
@@ -279,6 +364,53 @@ _ALL: Final = (
         "a twentieth of the profit is more than rounding",
     ),
     Notice(
+        "book.timing",
+        "The book was large in the weeks that paid: its size may have been chosen by their returns.",
+        "timing",
+        0.3,
+        "correlation",
+        "Pearson correlation over weeks of the exposure of long_short at the first close after the decision with the return per exposure "
+        f"from there to the next decision, where it lies three standard errors from zero and exposures vary by {MIN_EXPOSURE_VARIATION:.0%} or more",
+        "Henriksson (1984), Market Timing and Mutual Fund Performance, Journal of Business 57: hardly any fund can time",
+    ),
+    Notice(
+        "book.autocorrelation",
+        "Returns go on from day to day: the marks are smoother than prices, so that risk is understated.",
+        "autocorrelation",
+        0.25,
+        "correlation",
+        "highest rank correlation of a book's daily returns with those of the day before, where it lies three standard errors from zero",
+        "Getmansky, Lo and Makarov (2004), An Econometric Model of Serial Correlation and Illiquidity in Hedge Fund Returns, Journal of "
+        "Financial Economics 74; measured: -0.29 to 0.16 in honest runs",
+    ),
+    Notice(
+        "book.flat_sessions",
+        "The book earned exactly nothing on prices in some sessions: days on which no market was open, or days that were taken out.",
+        "flat_share",
+        0.01,
+        "ratio",
+        "highest share of the sessions of a book with positions in which market_pnl is 0",
+        "measured: 0 to 0.004 in honest runs",
+    ),
+    Notice(
+        "book.unborrowed",
+        "Some short positions cost nothing to borrow.",
+        "unborrowed_share",
+        0.1,
+        "ratio",
+        "highest share of the short positions of a book, name by name on up to 32 sessions, without borrow_cashflow",
+        "as of book.borrow: what is easy to borrow costs something too",
+    ),
+    Notice(
+        "book.share_adjustment",
+        "Profit comes from names whose shares changed without a fill: a split changes the price as well, and earns nothing.",
+        "share_adjustment_share",
+        0.05,
+        "ratio",
+        "highest absolute sum of market_pnl on name-days with a quantity_adjustment / absolute profit of a book over the run",
+        "as of book.cash_adjustment; shares of a name that was spun off count, as the parent falls on a name-day of its own",
+    ),
+    Notice(
         "book.sessions",
         "The ledger has more or fewer sessions than an exchange, so that figures annualised with 252 are not those of a year.",
         "sessions_per_year",
@@ -313,18 +445,37 @@ _ALL: Final = (
         "price_improvement",
         10.0,
         "basis_points",
-        "mean over fills of side x (mean of the close before and the close of the day - mid) / mid, x 10,000, where it lies three "
-        "standard errors from zero; of up to 10,000 fills",
-        "measured: -3 to 7 in honest runs of the reference engine, 2 in runs on the S&P 500, 19 with mids 0.2 % better",
+        "mean over fills of side x (close before - mid) / mid, or of side x (close of the day - mid) / mid where that is less, x 10,000, "
+        f"where it lies three standard errors from zero; of up to 10,000 fills, or of the {MIN_ADJUSTING_FILLS} or more among them that "
+        "adjust a book between decisions",
+        "measured: -14 to 7 in honest runs, on the S&P 500 and simulated; with mids 0.2 % better about 15",
     ),
     Notice(
         "fills.decision_close",
         "Fills are at the close that the decision was made on, which was over by then.",
         "decision_close_share",
-        0.25,
+        0.1,
         "ratio",
         "share of fills whose mid equals the close of the decision's day; of up to 10,000 fills",
-        "measured: 0.01 to 0.03 of the opens of large US stocks equal the close before",
+        "measured: 0.01 to 0.05 of the opens of large US stocks equal the close before",
+    ),
+    Notice(
+        "fills.stale",
+        "Fills are as far from the close before them as from the one before that: the mids are older than their time stamps.",
+        "staleness",
+        0.8,
+        "ratio",
+        "mean distance of a mid from the close before, over that from the close of the session before that, of up to 10,000 fills",
+        "measured: 0.31 to 0.47 in honest runs, 1 and more with the opens of the day before",
+    ),
+    Notice(
+        "fills.without_cost",
+        "Some fills of a book cost nothing while the rule for cost is said to be one.",
+        "costless_share",
+        0.05,
+        "ratio",
+        "highest share of a book's fills with an execution_cost of 0, of up to 10,000 fills; settlements aside",
+        "every fill pays some of the spread",
     ),
     Notice(
         "universe.exits",
@@ -335,6 +486,45 @@ _ALL: Final = (
         f"probability of so few exits (Poisson) where {MIN_EXIT_RATE:.0%} of the names leave a year, over {MIN_EXIT_YEARS:g} years "
         "or more; a name left when the last cross-section lacks it",
         "the S&P 500 lost 14 names or more (2.8 %) in every year from 2006 to 2024, 4.8 % on average",
+        below=True,
+    ),
+    Notice(
+        "universe.gaps",
+        "Names lack their score or their return in single weeks: see whether these would have spoken against the signal.",
+        "gap_share",
+        0.02,
+        "ratio",
+        f"cases in which a name lacks score or forward_return in a week and has both in the weeks before and after / all cases with both, "
+        f"of up to 64 names, over {MIN_CORRELATED_WEEKS} weeks or more; weeks in which most names lack one aside",
+        "measured: 0 to 0.011 in honest runs, halts included",
+    ),
+    Notice(
+        "universe.twins",
+        "Names have the score and the forward return of another name: one company under two symbols counts twice.",
+        "twin_share",
+        0.01,
+        "ratio",
+        "share of the names, in up to 8 weeks, whose score and forward_return another name of the week has as well; returns of 0 aside",
+        "two companies hardly ever agree in both to the last digit; measured: 0",
+    ),
+    Notice(
+        "universe.frozen_marks",
+        "Names are held to the end at a price that changes no more: what became of them was never booked.",
+        "frozen_names",
+        0.0,
+        "names",
+        f"names whose mark is exactly that of the session before on the last {FROZEN_SESSIONS} or more of up to 32 sessions on which they "
+        "are held",
+        "measured: a mark is unchanged on one session in 100 to 250, so on four by chance in one of 10 million names",
+    ),
+    Notice(
+        "trials.volatility",
+        "A trial moves much less than the run that was picked from it: its returns may have been shrunk to flatter the deflated ratio.",
+        "trial_volatility",
+        0.25,
+        "ratio",
+        "lowest standard deviation of the returns of a trial / that of long_short",
+        "variants of one signal have about one risk; measured: 0.9 to 1.1 between half-lives",
         below=True,
     ),
     Notice(

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 
-from datasets.figures.series import Floats
+from datasets.figures.series import Flags, Floats
 from pipeline.notices.outcome import NoticeOutcome, judged, not_checked
-from schemas.notices import BASIS_POINTS, CHANCE, MIN_FILLS, NOTICES
+from pipeline.reconciliation.grid import Codes
+from schemas.notices import BASIS_POINTS, CHANCE, MIN_ADJUSTING_FILLS, MIN_FILLS, NOTICE, NOTICES
+from schemas.tables.books import ADJUSTING, SETTLEMENTS, base_book
 
 _SAME_PRICE: Final = 1e-9
+_MOST_DISTANT: Final = 0.1
+"""Logarithm of the ratio of two prices beyond which a distance counts no further."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,26 +26,42 @@ class Fills:
 
     Attributes
     ----------
+    books
+        Names of books and their trade-only variants.
+    book
+        Place of each fill's among them.
     side
         1 bought, -1 sold.
     mid
         Reference mid of the fill.
-    before, after
-        Mark at the close of the session before, and of the session of the fill.
+    cost
+        Its execution_cost.
+    earlier, before, after
+        Mark at the close two sessions before, one before, and of the session of the fill.
     decided
         Mark at the close of the decision's day.
     """
 
+    books: Sequence[str]
+    book: Codes
     side: Floats
     mid: Floats
+    cost: Floats
+    earlier: Floats
     before: Floats
     after: Floats
     decided: Floats
+
+    def ending_in(self, suffix: str) -> Flags:
+        """Whether a fill is of such a variant."""
+        return np.array([name.endswith(suffix) for name in self.books], np.bool_)[self.book]
 
 
 def of_fills(fills: Fills) -> Iterator[NoticeOutcome]:
     """Judge the fills of all books together."""
     yield from _beside_marks(fills)
+    yield _staleness(fills)
+    yield _without_cost(fills)
     yield _at_the_decision(fills)
 
 
@@ -53,9 +73,9 @@ def _beside_marks(fills: Fills) -> Iterator[NoticeOutcome]:
         for notice in ("fills.better_than_marks", "fills.price_improvement"):
             yield not_checked(notice, f"{number} fills have marks before and after; {MIN_FILLS} are needed")
         return
-    side, mid = fills.side[known], fills.mid[known]
-    before, after = side * (fills.before[known] - mid), side * (fills.after[known] - mid)
-    better, worse = float(((before > 0) & (after > 0)).mean()), float(((before < 0) & (after < 0)).mean())
+    before, after = (fills.side * (mark - fills.mid) for mark in (fills.before, fills.after))
+    better = float(((before > 0) & (after > 0))[known].mean())
+    worse = float(((before < 0) & (after < 0))[known].mean())
     yield judged(
         "fills.better_than_marks",
         better - worse,
@@ -64,15 +84,72 @@ def _beside_marks(fills: Fills) -> Iterator[NoticeOutcome]:
         better=better,
         worse=worse,
     )
-    improvement = (before + after) / 2 / mid * BASIS_POINTS
-    mean, error = float(improvement.mean()), float(improvement.std(ddof=1)) / math.sqrt(number)
-    notice = "fills.price_improvement"
-    yield judged(
+    of_all = _improvement(before, after, fills.mid, known, "fills")
+    adjusting = known & fills.ending_in(ADJUSTING)
+    if adjusting.sum() < MIN_ADJUSTING_FILLS:
+        yield of_all
+        return
+    # Few fills adjust a book between its decisions, and they would not show among all.
+    of_some = _improvement(before, after, fills.mid, adjusting, "adjusting fills")
+    yield of_some if of_some.outcome == NOTICE and of_all.outcome != NOTICE else of_all
+
+
+def _improvement(before: Floats, after: Floats, mid: Floats, chosen: Flags, what: str) -> NoticeOutcome:
+    """Judge by how much fills are better than the closes before, or than those after where that is less.
+
+    A signal may well buy what has just fallen, and be right; a price that was not quoted is better than both.
+    """
+    notice, number = "fills.price_improvement", int(chosen.sum())
+    sides = [(side / mid)[chosen] * BASIS_POINTS for side in (before, after)]
+    lesser = min(sides, key=lambda side: float(side.mean()))
+    mean, error = float(lesser.mean()), float(lesser.std(ddof=1)) / math.sqrt(number)
+    return judged(
         notice,
         mean,
-        f"{number} fills are {mean:.0f} bp better on average than the mean of the closes before and after them.",
+        f"{number} {what} are {mean:.0f} bp or more better on average than the closes before and those after them.",
         threshold=max(NOTICES[notice].threshold, CHANCE * error),
         fills=number,
+    )
+
+
+def _staleness(fills: Fills) -> NoticeOutcome:
+    notice = "fills.stale"
+    known = ~np.isnan(fills.before) & ~np.isnan(fills.earlier) & ~fills.ending_in(SETTLEMENTS)
+    number = int(known.sum())
+    if number < MIN_FILLS:
+        return not_checked(notice, f"{number} fills have two marks before them; {MIN_FILLS} are needed")
+    # A split between the two closes would outweigh all other distances.
+    near, far = (
+        float(np.minimum(np.abs(np.log(fills.mid[known] / mark[known])), _MOST_DISTANT).mean())
+        for mark in (fills.before, fills.earlier)
+    )
+    if not far > 0:
+        return not_checked(notice, "marks do not change from session to session")
+    return judged(
+        notice,
+        near / far,
+        f"{number} fills lie {near:.2%} from the close before them on average, and {far:.2%} from that of the session before.",
+        fills=number,
+    )
+
+
+def _without_cost(fills: Fills) -> NoticeOutcome:
+    notice = "fills.without_cost"
+    traded = ~fills.ending_in(SETTLEMENTS)
+    names, base = np.unique([base_book(name) for name in fills.books], return_inverse=True)
+    book = base[fills.book[traded]]
+    number = np.bincount(book, minlength=names.size)
+    free = np.bincount(book, weights=fills.cost[traded] == 0, minlength=names.size)
+    many = np.flatnonzero((number >= MIN_FILLS) & (free < number))
+    if not many.size:
+        return not_checked(notice, f"no book has {MIN_FILLS} fills of which one cost something")
+    worst = many[(free / np.maximum(number, 1))[many].argmax()]
+    return judged(
+        notice,
+        float(free[worst] / number[worst]),
+        f"{free[worst]:.0f} of {number[worst]} fills of {names[worst]} cost nothing.",
+        book=str(names[worst]),
+        fills=int(number[worst]),
     )
 
 

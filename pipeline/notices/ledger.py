@@ -11,15 +11,21 @@ import numpy as np
 import polars as pl
 
 from datasets.figures import ratios
-from datasets.figures.series import DAYS_PER_YEAR, SESSIONS_PER_YEAR, Dates, Floats, measured
+from datasets.figures.equity import period_returns
+from datasets.figures.series import DAYS_PER_YEAR, SESSIONS_PER_YEAR, Dates, Floats, is_constant, measured
 from datasets.figures.unavailable import Unavailable
 from pipeline.notices.outcome import NoticeOutcome, judged, not_checked
+from pipeline.notices.panel import rank_correlations
+from pipeline.notices.prices import Flows
 from schemas.notices import BASIS_POINTS, CHANCE, NOTICES, SESSIONS_ALLOWED
 from schemas.tables.books import RAW_PREFIX, book_order
 
 _MIN_DRAWDOWN_SESSIONS: Final = 126
 """Half a year: a book may well be without a loss of one percent for some months."""
 _MIN_SESSIONS: Final = 20
+_MIN_SHORTS: Final = 50
+_NO_FLOWS: Final = Flows()
+_MANY_SESSIONS: Final = 0.9
 _COLUMNS: Final = (
     "starting_equity", "ending_equity", "market_pnl", "execution_cost", "borrow_cashflow", "cash_carry",
     "risk_free_return", "rounding_adjustment", "gross_notional", "net_notional", "turnover_notional",
@@ -38,14 +44,14 @@ class Ledger:
         Of its sessions.
     columns
         Name -> values, of the columns that the notices read.
-    cash_adjustment
-        Sum over the run; None where none was sealed.
+    flows
+        What the pnl of the book comes to.
     """
 
     book: str
     dates: Dates
     columns: Mapping[str, Floats]
-    cash_adjustment: float | None = None
+    flows: Flows = _NO_FLOWS
 
     def __getitem__(self, column: str) -> Floats:
         """Return a column."""
@@ -61,26 +67,25 @@ class Ledger:
         return float(self["ending_equity"][-1] - self["starting_equity"][0])
 
 
-def ledgers_of(portfolio: pl.DataFrame, cash_adjustments: Mapping[str, float] | None = None) -> list[Ledger]:
+def ledgers_of(portfolio: pl.DataFrame, flows: Mapping[str, Flows]) -> list[Ledger]:
     """Split a portfolio into the ledgers that notices look at: all but the raw books', long_short first.
 
     Parameters
     ----------
     portfolio
         As sealed.
-    cash_adjustments
-        Book -> sum of its ``cash_adjustment``; None where none was sealed.
+    flows
+        Book -> what its pnl comes to.
     """
-    found = []
+    ledgers = []
     for key, rows in portfolio.partition_by("book", as_dict=True).items():
         book = str(key[0])
         if not book.startswith(RAW_PREFIX):
             dates = rows["date"].to_numpy()
             order = np.argsort(dates, kind="stable")
             columns = {name: rows[name].to_numpy()[order] for name in _COLUMNS}
-            paid = None if cash_adjustments is None else cash_adjustments.get(book, 0.0)
-            found.append(Ledger(book, dates[order], columns, paid))
-    return sorted(found, key=lambda ledger: book_order(ledger.book))
+            ledgers.append(Ledger(book, dates[order], columns, flows.get(book, _NO_FLOWS)))
+    return sorted(ledgers, key=lambda ledger: book_order(ledger.book))
 
 
 def of_ledgers(ledgers: Sequence[Ledger]) -> Iterator[NoticeOutcome]:
@@ -94,7 +99,9 @@ def _most(
 ) -> NoticeOutcome:
     """Judge every book and return the outcome that is furthest on the wrong side of its threshold."""
     judgements = [judge(ledger) for ledger in ledgers]
-    outcomes = [found for found in judgements if isinstance(found, NoticeOutcome) and found.value is not None]
+    outcomes = [
+        outcome for outcome in judgements if isinstance(outcome, NoticeOutcome) and outcome.value is not None
+    ]
     if not outcomes:
         return not_checked(
             notice, next((x for x in judgements if isinstance(x, str)), "no book has a ledger")
@@ -171,10 +178,59 @@ def _carry(ledger: Ledger) -> NoticeOutcome | str:
     )
 
 
+def _unborrowed(ledger: Ledger) -> NoticeOutcome | str:
+    shorts, unborrowed = ledger.flows.shorts, ledger.flows.unborrowed
+    if shorts < _MIN_SHORTS:
+        return (
+            f"{ledger.book} has {shorts} short positions on the sessions looked at; {_MIN_SHORTS} are needed"
+        )
+    if unborrowed == shorts:
+        return f"no short position of {ledger.book} paid for its borrow, as book.borrow says"
+    message = f"{unborrowed} of {shorts} short positions of {ledger.book} cost nothing to borrow."
+    return judged("book.unborrowed", unborrowed / shorts, message, book=ledger.book, shorts=shorts)
+
+
+def _autocorrelation(ledger: Ledger) -> NoticeOutcome | str:
+    returns = measured(period_returns(ledger["starting_equity"], ledger["ending_equity"]))
+    if returns.size < _MIN_SESSIONS or is_constant(returns[1:]) or is_constant(returns[:-1]):
+        return f"{ledger.book} has fewer than {_MIN_SESSIONS} returns, or returns that do not vary"
+    notice = "book.autocorrelation"
+    correlation = float(rank_correlations(returns[1:, None], returns[:-1, None])[0])
+    return judged(
+        notice,
+        correlation,
+        f"Daily returns of {ledger.book} have a correlation of {correlation:.2f} with those of the day before.",
+        threshold=max(NOTICES[notice].threshold, CHANCE / math.sqrt(returns.size)),
+        book=ledger.book,
+        sessions=returns.size,
+    )
+
+
+def _flat_sessions(ledger: Ledger) -> NoticeOutcome | str:
+    held = ledger["gross_notional"] > 0
+    sessions = int(held.sum())
+    if sessions < _MIN_DRAWDOWN_SESSIONS:
+        return f"{ledger.book} held positions for {sessions} sessions; {_MIN_DRAWDOWN_SESSIONS} are needed"
+    flat = int((ledger["market_pnl"][held] == 0).sum())
+    message = (
+        f"{ledger.book} earned exactly nothing on prices in {flat} of {sessions} sessions with positions."
+    )
+    return judged("book.flat_sessions", flat / sessions, message, book=ledger.book, sessions=sessions)
+
+
 def _cash_adjustment(ledger: Ledger) -> NoticeOutcome | str:
-    if ledger.cash_adjustment is None:
+    if ledger.flows.cash_adjustment is None:
         return "the run sealed no cash_adjustment"
-    return _of_profit(ledger, "book.cash_adjustment", ledger.cash_adjustment, "Cash adjustments")
+    return _of_profit(ledger, "book.cash_adjustment", ledger.flows.cash_adjustment, "Cash adjustments")
+
+
+def _share_adjustment(ledger: Ledger) -> NoticeOutcome | str:
+    earned = ledger.flows.on_share_adjustments
+    if earned is None:
+        return "the run sealed no quantity_adjustment"
+    return _of_profit(
+        ledger, "book.share_adjustment", earned, "Earnings on days that changed the shares of a name"
+    )
 
 
 def _rounding(ledger: Ledger) -> NoticeOutcome | str:
@@ -227,15 +283,15 @@ def _risk_free_rate(ledger: Ledger) -> NoticeOutcome | str:
 
 
 def _leverage(ledger: Ledger) -> NoticeOutcome | str:
-    solvent = ledger["ending_equity"] > 0
-    equity = float(ledger["ending_equity"][solvent].sum())
-    if not equity > 0:
+    equity = ledger["ending_equity"]
+    solvent = equity > 0
+    if not solvent.any():
         return f"{ledger.book} had no equity"
-    leverage = float(ledger["gross_notional"][solvent].sum()) / equity
+    leverage = float(np.quantile(ledger["gross_notional"][solvent] / equity[solvent], _MANY_SESSIONS))
     return judged(
         "book.leverage",
         leverage,
-        f"{ledger.book} held positions of {leverage:.1f} times its equity.",
+        f"{ledger.book} held positions of {leverage:.1f} times its equity or more in {1 - _MANY_SESSIONS:.0%} of its sessions.",
         book=ledger.book,
     )
 
@@ -246,6 +302,10 @@ _JUDGES: Final[Mapping[str, Callable[[Ledger], NoticeOutcome | str]]] = {
     "book.leverage": _leverage,
     "book.execution_cost": _execution_cost,
     "book.borrow": _borrow,
+    "book.unborrowed": _unborrowed,
+    "book.autocorrelation": _autocorrelation,
+    "book.flat_sessions": _flat_sessions,
+    "book.share_adjustment": _share_adjustment,
     "book.carry": _carry,
     "book.cash_adjustment": _cash_adjustment,
     "book.rounding": _rounding,

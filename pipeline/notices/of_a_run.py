@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -11,12 +11,12 @@ import polars as pl
 
 from datasets.figures.equity import period_returns
 from datasets.figures.series import Floats, measured
-from pipeline.notices import fills, ledger, signal, universe
+from pipeline.notices import fills, ledger, panel, signal, universe
 from pipeline.notices.evidence import Evidence
 from pipeline.notices.outcome import NoticeOutcome, in_declared_order, judged, not_checked
 from pipeline.reconciliation.figures import Figure
 from pipeline.rule import Coverage
-from schemas.notices import MIN_PROVABLE_RETURNS, NOTICES
+from schemas.notices import MIN_OUTLYING_NAMES, MIN_PROVABLE_RETURNS, NOTICES
 from schemas.tables.books import CONDITIONED_BOOKS
 from schemas.tables.sealed_metrics import NOT_CHECKED
 
@@ -35,7 +35,7 @@ class Run:
     evidence
         What was kept of its rows.
     weeks
-        ``date``, ``week_status`` and ``ic`` by rebalance date; None where the run sealed no cross-sections.
+        ``date``, ``week_status``, ``ic`` and ``n_return_obs`` by rebalance date; None where the run sealed no cross-sections.
     portfolio
         The sealed ledger; None where there is none.
     delayed
@@ -87,11 +87,12 @@ def _outcomes(run: Run) -> Iterator[NoticeOutcome]:
         "fills": "trades, positions and portfolio",
         "universe": "decisions",
         "figures": "metrics",
+        "trials": "trials",
     }
     for notice in NOTICES:
         family = notice.partition(".")[0]
         yield not_checked(notice, _AT_PUBLICATION.get(family) or f"the run lacks one of {lacking[family]}")
-    ledgers = [] if run.portfolio is None else ledger.ledgers_of(run.portfolio, run.evidence.cash_adjustments)
+    ledgers = [] if run.portfolio is None else ledger.ledgers_of(run.portfolio, run.evidence.flows)
     if run.proven is not None:
         yield _of_proof(run.proven.checked_without_raw, run.proven.of)
     if run.figures:
@@ -102,34 +103,64 @@ def _outcomes(run: Run) -> Iterator[NoticeOutcome]:
         yield from ledger.of_ledgers(ledgers)
     if run.evidence.fills is not None:
         yield from fills.of_fills(run.evidence.fills)
+    if run.evidence.marks is not None:
+        yield universe.of_frozen_marks(*run.evidence.marks)
+    if run.evidence.trials:
+        yield _of_trials(run.evidence.trials, ledgers)
     sections = run.evidence.cross_sections
     if sections is None:
         return
     yield universe.of_exits(sections.names, sections.last, sections.mean, sections.years)
-    yield signal.of_copies("signal.copied_scores", sections.scores, sections.dates, "scores")
-    if sections.forward_returns is not None:
-        yield signal.of_copies(
-            "signal.copied_forward_returns", sections.forward_returns, sections.dates, "forward returns"
-        )
+    yield universe.of_twins(sections.twins, sections.compared)
+    yield from panel.of_panel(sections.panel)
 
 
-def _of_weeks(run: Run, weeks: pl.DataFrame, ledgers: list[ledger.Ledger]) -> Iterator[NoticeOutcome]:
-    dates = weeks["date"].to_numpy()
-    order = np.argsort(dates)
-    dates, ic = dates[order], weeks["ic"].to_numpy()[order]
-    yield signal.of_skipped_weeks(weeks["week_status"].gather(order).to_list())
+def _of_weeks(run: Run, weeks: pl.DataFrame, ledgers: Sequence[ledger.Ledger]) -> Iterator[NoticeOutcome]:
+    weeks = weeks.sort("date")
+    dates, ic = weeks["date"].to_numpy(), weeks["ic"].to_numpy()
+    yield signal.of_skipped_weeks(weeks["week_status"].to_list())
     yield from signal.of_weekly_ic(ic[~np.isnan(ic)], run.delayed)
+    names = weeks["n_return_obs"].to_numpy()
+    yield signal.of_outlying_weeks(ic[~np.isnan(ic) & (names >= MIN_OUTLYING_NAMES)])
     if "raw_ic" in weeks.columns:
         raw = weeks["raw_ic"].to_numpy()
         yield signal.of_raw_ic(raw[~np.isnan(raw)])
     else:
         yield not_checked("signal.raw_mean_ic", "the run sealed no signal before smoothing")
-    book = next((found for found in ledgers if found.book == CONDITIONED_BOOKS[0]), None)
+    book = _long_short(ledgers)
     if book is None:
-        yield not_checked("signal.book_correlation", f"the run has no ledger of {CONDITIONED_BOOKS[0]}")
-    else:
-        returns = period_returns(book["starting_equity"], book["ending_equity"])
-        yield signal.of_the_book(dates, ic, book.dates, returns)
+        for notice in ("signal.book_correlation", "book.timing"):
+            yield not_checked(notice, f"the run has no ledger of {CONDITIONED_BOOKS[0]}")
+        return
+    returns = period_returns(book["starting_equity"], book["ending_equity"])
+    yield signal.of_the_book(dates, ic, book.dates, returns)
+    exposure = book["gross_notional"] / book["ending_equity"]
+    yield signal.of_timing(dates, book.dates, exposure, returns)
+
+
+def _long_short(ledgers: Sequence[ledger.Ledger]) -> ledger.Ledger | None:
+    return next((own for own in ledgers if own.book == CONDITIONED_BOOKS[0]), None)
+
+
+def _of_trials(deviations: Mapping[str, float], ledgers: Sequence[ledger.Ledger]) -> NoticeOutcome:
+    """Judge the trial that moves least, by the standard deviation of each one's returns."""
+    notice, book = "trials.volatility", _long_short(ledgers)
+    own = (
+        np.empty(0)
+        if book is None
+        else measured(period_returns(book["starting_equity"], book["ending_equity"]))
+    )
+    if own.size < 2 or not own.std(ddof=1) > 0:
+        return not_checked(notice, f"{CONDITIONED_BOOKS[0]} has no returns to compare with")
+    calmest = min(deviations, key=lambda trial: (deviations[trial], trial))
+    share = deviations[calmest] / float(own.std(ddof=1))
+    return judged(
+        notice,
+        share,
+        f"The returns of {calmest} deviate by {share:.2f} of what those of the run do.",
+        trial=calmest,
+        trials=len(deviations),
+    )
 
 
 def _of_proof(proven: int, stated: int) -> NoticeOutcome:

@@ -11,16 +11,18 @@ import numpy as np
 from datasets.figures.newey_west import hac_mean
 from datasets.figures.series import MIN_HAC_OBSERVATIONS, WEEKS_PER_YEAR, Dates, Flags, Floats, is_constant
 from datasets.figures.unavailable import Unavailable
-from pipeline.maths.weekly_digests import rounded
 from pipeline.notices.outcome import NoticeOutcome, judged, not_checked
 from schemas.notices import (
     CHANCE,
-    COPIED_SHARE,
     CORRELATION_ERRORS,
-    MIN_COPIED_NAMES,
     MIN_CORRELATED_WEEKS,
+    MIN_EXPOSURE_VARIATION,
+    MIN_OUTLYING,
+    MIN_OUTLYING_NAMES,
+    MIN_OUTLYING_WEEKS,
     MIN_TRADED_WEEKS,
     NOTICES,
+    OUTLYING_DEVIATIONS,
 )
 from schemas.tables.rebalances import PENDING, TRADED
 
@@ -83,6 +85,69 @@ def of_weekly_ic(ic: Floats, delayed: Floats | None) -> Iterator[NoticeOutcome]:
     )
 
 
+def of_outlying_weeks(ic: Floats) -> NoticeOutcome:
+    """Judge how many weeks have an IC far from all others; of weeks with names enough, without NaN."""
+    notice = "signal.outlying_weeks"
+    if ic.size < MIN_OUTLYING_WEEKS:
+        return not_checked(
+            notice,
+            f"{ic.size} weeks have an ic of {MIN_OUTLYING_NAMES} names; {MIN_OUTLYING_WEEKS} are needed",
+        )
+    distance = np.abs(ic - np.median(ic))
+    usual = 1.4826 * float(np.median(distance))
+    if not usual > 0:
+        return not_checked(notice, "the weekly ic does not vary")
+    outlying = int((distance > OUTLYING_DEVIATIONS * usual).sum())
+    return judged(
+        notice,
+        outlying / ic.size,
+        f"The IC of {outlying} of {ic.size} weeks lies more than {OUTLYING_DEVIATIONS:g} deviations from the median of "
+        f"{np.median(ic):.3f}.",
+        threshold=max(NOTICES[notice].threshold, (MIN_OUTLYING - 1) / ic.size),
+        weeks=ic.size,
+        outlying=outlying,
+    )
+
+
+def of_timing(dates: Dates, sessions: Dates, exposure: Floats, returns: Floats) -> NoticeOutcome:
+    """Judge whether the book was large in the weeks that paid.
+
+    Parameters
+    ----------
+    dates
+        Decision dates, ascending.
+    sessions, exposure, returns
+        Sessions of the book, ascending, its gross exposure at the close and its return on each; NaN counts as 0.
+    """
+    notice = "book.timing"
+    week = np.searchsorted(dates, sessions, side="left") - 1
+    first = np.diff(week, prepend=-1) != 0
+    held = np.zeros(dates.size)
+    held[week[first & (week >= 0)]] = exposure[first & (week >= 0)]
+    earned, traded = weekly_returns(dates, sessions[~first], returns[~first])
+    known = traded & (held > 0)
+    weeks = int(known.sum())
+    if weeks < MIN_CORRELATED_WEEKS:
+        return not_checked(
+            notice, f"{weeks} weeks have positions on two sessions; {MIN_CORRELATED_WEEKS} are needed"
+        )
+    held, earned = held[known], earned[known]
+    variation = float(held.std() / held.mean())
+    if variation < MIN_EXPOSURE_VARIATION or is_constant(earned):
+        return not_checked(
+            notice,
+            f"exposures vary by {variation:.1%} from week to week; {MIN_EXPOSURE_VARIATION:.0%} is needed",
+        )
+    correlation = float(np.corrcoef(held, earned / held)[0, 1])
+    return judged(
+        notice,
+        correlation,
+        f"Over {weeks} weeks the exposure of the book has a correlation of {correlation:.2f} with what a unit of it earned.",
+        threshold=max(NOTICES[notice].threshold, math.tanh(CHANCE / math.sqrt(weeks - 3))),
+        weeks=weeks,
+    )
+
+
 def of_raw_ic(ic: Floats) -> NoticeOutcome:
     """Judge the mean of the weekly IC of the signal before smoothing; measured weeks in order, without NaN."""
     notice = "signal.raw_mean_ic"
@@ -107,7 +172,8 @@ def of_skipped_weeks(statuses: Sequence[str]) -> NoticeOutcome:
         return not_checked(
             notice, f"{weeks} weeks follow the first traded one; {MIN_TRADED_WEEKS} are needed"
         )
-    skipped = sum(status not in (TRADED, PENDING) for status in statuses[began:])
+    over = next((back for back, status in enumerate(reversed(statuses)) if status != PENDING), 0)
+    skipped = sum(status != TRADED for status in statuses[began : len(statuses) - over])
     return judged(
         notice, skipped / weeks, f"{skipped} of {weeks} weeks were skipped.", weeks=weeks, skipped=skipped
     )
@@ -188,79 +254,3 @@ def weekly_returns(dates: Dates, sessions: Dates, returns: Floats) -> tuple[Floa
     # A return of -1 and below ends every product; its logarithm is that of next to nothing.
     growth = np.log(np.maximum(1 + np.nan_to_num(returns[inside]), 1e-300))
     return np.expm1(np.bincount(week[inside], weights=growth, minlength=dates.size)), count > 0
-
-
-def of_copies(notice: str, values: Floats, dates: Dates, what: str) -> NoticeOutcome:
-    """Judge whether weeks have the values of an earlier one.
-
-    Parameters
-    ----------
-    notice
-        ``signal.copied_scores`` or ``signal.copied_forward_returns``.
-    values
-        By name and week, shape (names, weeks); NaN where there is none.
-    dates
-        Of the weeks.
-    what
-        What the values are, for the message.
-    """
-    # Weeks that come again at another level of prices differ in the last bits.
-    sources = copied_from(rounded(values))
-    copies = np.flatnonzero(sources >= 0)
-    compared = int((_known(values).sum(axis=0) >= MIN_COPIED_NAMES).sum())
-    if compared < 2:
-        return not_checked(
-            notice, f"{compared} weeks have {MIN_COPIED_NAMES} names with {what}; two are needed"
-        )
-    first = (
-        f", the first that of {dates[copies[0]]}, which has those of {dates[sources[copies[0]]]}"
-        if copies.size
-        else ""
-    )
-    return judged(
-        notice,
-        float(copies.size),
-        f"{copies.size} of {compared} weeks have the {what} of an earlier week{first}.",
-        weeks=compared,
-    )
-
-
-def copied_from(values: Floats) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
-    """Find the weeks that repeat an earlier one.
-
-    Parameters
-    ----------
-    values
-        By name and week, shape (names, weeks); NaN where there is none. Zeros are left out: halted names have them.
-
-    Returns
-    -------
-    numpy.ndarray of int64, shape (weeks,)
-        The earlier week of which at least 90 % of a week's names last had the same value; -1 for none, and for a week with
-        fewer than five names or one value alone.
-    """
-    names, weeks = values.shape
-    known = _known(values)
-    kept = np.where(known, values, np.nan)
-    order = np.argsort(kept, axis=1, kind="stable")  # equal values of a name stand in the order of the weeks
-    ranked = np.take_along_axis(kept, order, axis=1)
-    previous = np.full((names, weeks), -1, np.int64)
-    same = ranked[:, 1:] == ranked[:, :-1]
-    row, place = np.nonzero(same)
-    previous[row, order[row, place + 1]] = order[row, place]
-    source = np.full(weeks, -1, np.int64)
-    size = known.sum(axis=0)
-    name, week = np.nonzero(previous >= 0)
-    pairs, count = np.unique(week * weeks + previous[name, week], return_counts=True)
-    shared_enough = count >= COPIED_SHARE * MIN_COPIED_NAMES
-    for pair, shared in zip(pairs[shared_enough].tolist(), count[shared_enough].tolist(), strict=True):
-        week_of, earlier = divmod(pair, weeks)
-        if size[week_of] >= MIN_COPIED_NAMES and shared >= COPIED_SHARE * size[week_of]:
-            column = kept[known[:, week_of], week_of]
-            if column.min() < column.max():
-                source[week_of] = earlier
-    return source
-
-
-def _known(values: Floats) -> Flags:
-    return np.asarray(~np.isnan(values) & (values != 0))

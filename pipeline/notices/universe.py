@@ -1,11 +1,14 @@
-"""The notice on names that never leave."""
+"""Notices on the universe: names that never leave, count twice, or trade no more."""
 
 from __future__ import annotations
 
 import math
 
+import numpy as np
+
+from datasets.figures.series import Floats
 from pipeline.notices.outcome import NoticeOutcome, judged, not_checked
-from schemas.notices import MIN_EXIT_RATE, MIN_EXIT_YEARS
+from schemas.notices import FROZEN_SESSIONS, MIN_EXIT_RATE, MIN_EXIT_YEARS
 
 
 def of_exits(names: int, last: int, mean: float, years: float) -> NoticeOutcome:
@@ -35,6 +38,41 @@ def of_exits(names: int, last: int, mean: float, years: float) -> NoticeOutcome:
         exits=exits,
         names=names,
         years=years,
+    )
+
+
+def of_twins(twins: int, compared: int) -> NoticeOutcome:
+    """Judge how many names of some weeks have score and forward return of another one."""
+    notice = "universe.twins"
+    if not compared:
+        return not_checked(notice, "no name has a score and a forward return")
+    message = f"{twins} of {compared} names of some weeks have score and forward return of another name."
+    return judged(notice, twins / compared, message, twins=twins, names=compared)
+
+
+def of_frozen_marks(marks: Floats, before: Floats) -> NoticeOutcome:
+    """Judge how many names are held at a price that changes no more.
+
+    Parameters
+    ----------
+    marks, before
+        At the close of some sessions, ascending, and at the close before each; shape (sessions, names), NaN where not held.
+    """
+    notice = "universe.frozen_marks"
+    known = np.isfinite(marks + before)
+    held = known.sum(axis=0)
+    names = int((held >= FROZEN_SESSIONS).sum())
+    if not names:
+        return not_checked(notice, f"no name is held on {FROZEN_SESSIONS} of the sessions looked at")
+    # Counted from the last session backwards: how often a mark had changed by then.
+    changes = np.cumsum((known & (marks != before))[::-1], axis=0)
+    since = np.cumsum(known[::-1], axis=0)
+    frozen = int((np.where(changes == 0, since, 0).max(axis=0) >= FROZEN_SESSIONS).sum())
+    return judged(
+        notice,
+        float(frozen),
+        f"{frozen} of {names} names are held to the end at a mark that no longer changes.",
+        names=names,
     )
 
 

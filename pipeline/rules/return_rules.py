@@ -16,10 +16,9 @@ from pipeline.reconciliation.tables import FILLS, SESSION, Tables
 from pipeline.rule import Coverage, Finding, examples_wanted, rule
 from pipeline.rules.findings import pick_examples
 from pipeline.rules.tolerance import ABSOLUTE, RELATIVE
-from schemas.tables.books import RAW_PREFIX, TRADE_ONLY_SUFFIXES, base_book
+from schemas.tables.books import RAW_PREFIX, SETTLEMENTS, base_book
 from schemas.tables.pnl import ADJUSTMENTS
 
-SETTLEMENTS: Final = TRADE_ONLY_SUFFIXES[1]
 _CELL: Final = (*SESSION, "symbol")
 _INSTANTS: Final = ("entry_at", "maturity_at")
 _NEVER: Final = np.iinfo(np.int64).min

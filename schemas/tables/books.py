@@ -12,7 +12,9 @@ BOOK_KINDS: Final = ("portfolio", "positions", "pnl", "trades")
 """The datasets that are partitioned by book, in the order they are listed."""
 CONDITIONED_BOOKS: Final = ("long_short", "long_only")
 RAW_PREFIX: Final = "raw_"
-TRADE_ONLY_SUFFIXES: Final = ("_adjustments", "_settlements")
+ADJUSTING: Final = "_adjustments"
+SETTLEMENTS: Final = "_settlements"
+TRADE_ONLY_SUFFIXES: Final = (ADJUSTING, SETTLEMENTS)
 
 
 def base_book(book: str) -> str:

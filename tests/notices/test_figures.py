@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from datetime import date, timedelta
 from itertools import pairwise
 
@@ -19,8 +20,10 @@ from pipeline.notices import NoticeOutcome, in_declared_order, judged, not_check
 from pipeline.notices.catalogue import contradictions
 from pipeline.notices.fills import Fills, of_fills
 from pipeline.notices.ledger import Ledger, of_ledgers
-from pipeline.notices.signal import copied_from, of_the_book, of_weekly_ic, weekly_returns
-from pipeline.notices.universe import of_exits, probability_of_so_few
+from pipeline.notices.panel import Span, copied_from, of_chained_returns, rank_correlations
+from pipeline.notices.prices import Flows
+from pipeline.notices.signal import of_the_book, of_weekly_ic, weekly_returns
+from pipeline.notices.universe import of_exits, of_frozen_marks, probability_of_so_few
 from schemas.notices import NOTICES
 
 RNG = np.random.default_rng(5)
@@ -59,7 +62,11 @@ HONEST = RNG.normal(0.0003, 0.01, 700)
 def test_an_honest_ledger_gives_no_notice() -> None:
     outcomes = by_id(of_ledgers([ledger(HONEST)]))
     assert {x.outcome for x in outcomes.values()} == {"pass", "not_checked"}
-    assert [id_ for id_, x in outcomes.items() if x.outcome == "not_checked"] == ["book.cash_adjustment"]
+    assert [id_ for id_, x in outcomes.items() if x.outcome == "not_checked"] == [
+        "book.unborrowed",
+        "book.share_adjustment",
+        "book.cash_adjustment",
+    ]
 
 
 @pytest.mark.parametrize(
@@ -97,7 +104,7 @@ def test_cash_that_no_fill_explains_is_noticed_once_it_matters() -> None:
     run = ledger(HONEST)
     profit = run.profit
     for share, expected in ((0.04, "pass"), (0.06, "notice")):
-        paid = Ledger(run.book, run.dates, run.columns, share * profit)
+        paid = Ledger(run.book, run.dates, run.columns, Flows(cash_adjustment=share * profit))
         outcome = by_id(of_ledgers([paid]))["book.cash_adjustment"]
         assert outcome.outcome == expected
         assert outcome.value == pytest.approx(share)
@@ -250,25 +257,93 @@ def test_copied_weeks_are_those_that_a_slow_look_finds(
 
 
 def test_fills_at_prices_nobody_got_are_noticed() -> None:
-    mid = 50 * np.exp(RNG.normal(0, 0.1, 800))
-    before, after = (mid * np.exp(RNG.normal(0, 0.01, 800)) for _ in range(2))
     side = RNG.choice([-1.0, 1.0], 800)
-    honest = by_id(of_fills(Fills(side, mid, before, after, before)))
-    assert {x.outcome for x in honest.values()} == {"pass"}
+    before = 50 * np.exp(RNG.normal(0, 0.2, 800))
+    earlier = before * np.exp(RNG.normal(0, 0.015, 800))
+    mid = before * np.exp(RNG.normal(0, 0.008, 800))
+    after = mid * np.exp(RNG.normal(0, 0.012, 800))
+    honest = Fills(
+        ("long_short",), np.zeros(800, np.int64), side, mid, 0.001 * mid, earlier, before, after, earlier
+    )
+    assert {x.outcome for x in by_id(of_fills(honest)).values()} == {"pass"}
+
     better = mid * (1 - 0.005 * side)
-    forged = by_id(of_fills(Fills(side, better, before, after, before)))["fills.better_than_marks"]
-    inside = [
-        s * (b - m) > 0 and s * (a - m) > 0 for s, m, b, a in zip(side, better, before, after, strict=True)
+    forged = by_id(of_fills(replace(honest, mid=better)))
+    marks = list(zip(side, better, before, after, strict=True))
+    inside = [s * (b - m) > 0 and s * (a - m) > 0 for s, m, b, a in marks]
+    outside = [s * (b - m) < 0 and s * (a - m) < 0 for s, m, b, a in marks]
+    assert forged["fills.better_than_marks"].outcome == "notice"
+    assert forged["fills.better_than_marks"].value == pytest.approx((sum(inside) - sum(outside)) / 800)
+    assert forged["fills.price_improvement"].outcome == "notice"
+    means = [
+        np.mean([s * (mark - m) / m for s, m, mark in zip(side, better, x, strict=True)])
+        for x in (before, after)
     ]
-    outside = [
-        s * (b - m) < 0 and s * (a - m) < 0 for s, m, b, a in zip(side, better, before, after, strict=True)
-    ]
-    assert forged.outcome == "notice"
-    assert forged.value == pytest.approx((sum(inside) - sum(outside)) / 800)
+    assert forged["fills.price_improvement"].value == pytest.approx(1e4 * min(means))
+
     decided = np.where(np.arange(800) % 2 == 0, mid, np.nan)
-    assert by_id(of_fills(Fills(side, mid, before, after, decided)))["fills.decision_close"].value == 1.0
-    few = by_id(of_fills(Fills(side[:40], mid[:40], before[:40], after[:40], before[:40])))
-    assert {x.outcome for x in few.values()} == {"not_checked"}
+    assert by_id(of_fills(replace(honest, decided=decided)))["fills.decision_close"].value == 1.0
+    stale = by_id(of_fills(replace(honest, mid=earlier * 1.0001)))["fills.stale"]
+    assert stale.outcome == "notice"
+    free = by_id(of_fills(replace(honest, cost=np.where(np.arange(800) % 4, honest.cost, 0.0))))[
+        "fills.without_cost"
+    ]
+    assert (free.outcome, free.value) == ("notice", 0.25)
+    few = {name: getattr(honest, name)[:40] for name in Fills.__slots__ if name != "books"}
+    assert {x.outcome for x in of_fills(replace(honest, **few))} == {"not_checked"}
+
+
+def test_rank_correlations_are_those_of_scipy() -> None:
+    one, other = RNG.integers(0, 9, (2, 12, 40)).astype(float)
+    one[RNG.random(one.shape) < 0.2] = np.nan
+    one[:, 0] = 1.0
+    for week, value in enumerate(rank_correlations(one, other)):
+        known = np.isfinite(one[:, week])
+        expected = stats.spearmanr(one[known, week], other[known, week]).statistic if week else np.nan
+        assert value == pytest.approx(expected, nan_ok=True)
+
+
+def span_of(prices: np.ndarray[tuple[int, int], np.dtype[np.float64]], filled: float) -> Span:
+    """Return weekly spans from one instant to the next, with mids for a share of the instants."""
+    mids = np.where(RNG.random(prices.shape) < filled, prices, np.nan)
+    weeks = np.broadcast_to(np.arange(prices.shape[1]), prices.shape)
+    return Span(weeks[:, :-1], weeks[:, 1:], mids[:, :-1], mids[:, 1:])
+
+
+def test_forward_returns_that_do_not_compound_to_the_fills_are_those_that_a_slow_look_finds() -> None:
+    prices = np.exp(np.cumsum(RNG.normal(0, 0.04, (20, 61)), axis=1))
+    returns = prices[:, 1:] / prices[:, :-1] - 1
+    returns[RNG.random(returns.shape) < 0.05] = np.nan
+    span = span_of(prices, 0.3)
+    honest = of_chained_returns(returns, span)
+    assert (honest.outcome, honest.value) == ("pass", 0.0)
+    assert honest.details["spans"] > 100
+
+    returns[RNG.random(returns.shape) < 0.02] += 0.001
+    spans = wrong = 0
+    for name in range(20):
+        filled = np.flatnonzero(np.isfinite(span.mid_at_entry[name]))
+        for first, last in pairwise(filled):
+            part = returns[name, first:last]
+            if last - first > 1 and np.isfinite(part).all():
+                spans += 1
+                ratio = span.mid_at_entry[name, last] / span.mid_at_entry[name, first]
+                wrong += not math.isclose(np.prod(1 + part), ratio, rel_tol=1e-5)
+    forged = of_chained_returns(returns, span)
+    assert (forged.details["spans"], forged.details["contradicted"]) == (spans, wrong)
+    assert forged.outcome == "notice"
+
+
+def test_a_name_that_is_held_at_a_price_that_changes_no_more_is_noticed() -> None:
+    marks = RNG.random((10, 5))
+    before = marks * 1.01
+    assert of_frozen_marks(marks, before).outcome == "pass"
+    before[6:, 0] = marks[6:, 0]  # to the end
+    before[2:6, 1] = marks[2:6, 1]  # for a while
+    before[7:, 2] = marks[7:, 2]  # too short
+    marks[8:, 3] = np.nan  # as long as it was held
+    before[4:8, 3] = marks[4:8, 3]
+    assert of_frozen_marks(marks, before).value == 2
 
 
 @given(st.integers(0, 60), st.floats(0.01, 80))

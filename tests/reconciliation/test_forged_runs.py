@@ -17,6 +17,7 @@ from pipeline.rules import Report, check
 from pipeline.seal import Seal
 from pipeline.snapshot_builder import build_seal
 from schemas.notices import NOTICE
+from tests.reconciliation.careful_runs import CAREFUL
 from tests.reconciliation.forged_runs import (
     FORGERIES,
     HONEST,
@@ -42,9 +43,12 @@ def said(report: Report) -> set[str]:
     return rules | {each.notice for each in report.notices if each.outcome == NOTICE}
 
 
-@pytest.mark.parametrize("forgery", FORGERIES)
+ALL_FORGERIES = {**FORGERIES, **CAREFUL}
+
+
+@pytest.mark.parametrize("forgery", ALL_FORGERIES)
 def test_a_run_that_is_forged_consistently_is_refused_or_noticed(forgery: str, tmp_path: Path) -> None:
-    make, ids = FORGERIES[forgery]
+    make, ids = ALL_FORGERIES[forgery]
     assert said(checked(make(), tmp_path)) & ids
 
 

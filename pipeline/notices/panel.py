@@ -1,0 +1,412 @@
+"""Notices on a panel of up to 64 names: their scores, forward returns, weights and prices, week by week."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from datasets.figures.rank_correlation import centred_ranks_in_order
+from datasets.figures.series import Dates, Flags, Floats
+from pipeline.maths.weekly_digests import rounded
+from pipeline.notices.outcome import NoticeOutcome, judged, not_checked
+from schemas.notices import (
+    CHANCE,
+    COPIED_SHARE,
+    FLIPPED_CORRELATION,
+    MIN_COPIED_NAMES,
+    MIN_CORRELATED_WEEKS,
+    MIN_NAME_SPANS,
+    MIN_RANKED_NAMES,
+    NEAR_COPY,
+    NOTICES,
+    STEADY_CORRELATION,
+)
+
+Instants = NDArray[np.int64]
+NEVER: Final = np.iinfo(np.int64).min
+"""Where no instant is sealed."""
+_TOLERANCE: Final = 1e-6
+"""Of a return compounded over a week, and of weights that are the same."""
+_ON_RETURNS: Final = (
+    "signal.copied_forward_returns",
+    "universe.gaps",
+    "signal.weight_ic",
+    "signal.returns_beyond_marks",
+    "signal.chained_returns",
+    "signal.unproven_weeks",
+)
+_COMPARED_NAMES: Final = 32
+"""Names by which weeks are compared with each other."""
+_FEWEST: Final = 4
+"""Names of a side, or of a cross-section of holdings, that are ranked."""
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """From when to when each forward return runs, and between which prices; every array has shape (names, weeks).
+
+    Attributes
+    ----------
+    entry, maturity
+        Microseconds since 1970; :data:`NEVER` where that is not known.
+    mid_at_entry, mid_at_maturity
+        Mids of fills at these instants; NaN where there is none, and for a name with a sealed split or dividend.
+    adjusted
+        Whether the run seals splits or dividends: prices then jump where forward returns do not, also of names nobody held.
+    """
+
+    entry: Instants
+    maturity: Instants
+    mid_at_entry: Floats
+    mid_at_maturity: Floats
+    adjusted: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Panel:
+    """Some names by week; every array has shape (names, weeks), NaN where there is no value.
+
+    Attributes
+    ----------
+    dates
+        Rebalance dates, ascending, shape (weeks,).
+    scores, forward_returns, weights
+        Of the decisions; None where the column was not sealed. The weights are the targets of long_short.
+    span
+        None where the run sealed no fills.
+    marks
+        Marks at the close of the rebalance date; None where the run sealed no positions.
+    """
+
+    dates: Dates
+    scores: Floats
+    forward_returns: Floats | None = None
+    weights: Floats | None = None
+    span: Span | None = None
+    marks: Floats | None = None
+
+
+def of_panel(panel: Panel) -> Iterator[NoticeOutcome]:
+    """Judge a panel by every notice on its names."""
+    scores = panel.scores[:_COMPARED_NAMES]
+    yield of_copies("signal.copied_scores", scores, panel.dates, "scores")
+    yield of_flipped_weeks(scores, panel.dates)
+    if panel.forward_returns is None:
+        for notice in _ON_RETURNS:
+            yield not_checked(notice, "the run sealed no forward return")
+        return
+    returns = panel.forward_returns
+    compared = returns[:_COMPARED_NAMES]
+    yield of_copies("signal.copied_forward_returns", compared, panel.dates, "forward returns", near=True)
+    yield of_gaps(panel.scores, returns)
+    if panel.weights is None:
+        yield not_checked("signal.weight_ic", "the run sealed no long_short_target_weight")
+    else:
+        yield of_weights(panel.weights, returns)
+    if panel.marks is None:
+        yield not_checked("signal.returns_beyond_marks", "the run sealed no positions")
+    else:
+        yield of_returns_beyond_marks(panel.scores, returns, panel.marks)
+    if panel.span is None:
+        for notice in ("signal.chained_returns", "signal.unproven_weeks"):
+            yield not_checked(notice, "the run sealed no fills")
+    else:
+        yield of_chained_returns(returns, panel.span, panel.marks)
+        yield of_unproven_weeks(returns, panel.span)
+
+
+def of_chained_returns(returns: Floats, span: Span, marks: Floats | None = None) -> NoticeOutcome:
+    """Judge forward returns compounded from one fill of a name to its next one, beside the mids of both.
+
+    Spans of one week are left to the rule decisions.forward_return, which refuses. Where the run seals splits and dividends,
+    those of names that it held at the close of every rebalance date are compared: of these it would have sealed them.
+    """
+    notice = "signal.chained_returns"
+    growth = np.log1p(returns)
+    known = np.isfinite(growth) & (span.entry < span.maturity)
+    # The chain goes on where a week has a return and the next begins at the instant at which it ended.
+    goes_on = known[:, :-1] & (span.maturity[:, :-1] == span.entry[:, 1:])
+    if span.adjusted:
+        goes_on &= np.zeros_like(goes_on) if marks is None else np.isfinite(marks[:, 1:])
+    chain, level = np.zeros(growth.shape, np.int64), np.zeros(growth.shape)
+    chain[:, 1:] = np.cumsum(~goes_on, axis=1)
+    level[:, 1:] = np.cumsum(np.where(known, growth, 0.0)[:, :-1], axis=1)
+    name, week = np.nonzero(np.isfinite(span.mid_at_entry))
+    excess = np.log(span.mid_at_entry[name, week]) - level[name, week]
+    length = np.diff(week)
+    linked = (np.diff(name) == 0) & (np.diff(chain[name, week]) == 0) & (length > 1)
+    spans = int(linked.sum())
+    if spans < MIN_NAME_SPANS:
+        return not_checked(
+            notice,
+            f"{spans} spans of several weeks lie between two fills of a name; {MIN_NAME_SPANS} are needed",
+        )
+    wrong = int((np.abs(np.diff(excess)) > _TOLERANCE * length)[linked].sum())
+    return judged(
+        notice,
+        wrong / spans,
+        f"Over {wrong} of {spans} spans between two fills of a name, its forward returns do not compound to the ratio of the mids.",
+        spans=spans,
+        contradicted=wrong,
+    )
+
+
+def of_unproven_weeks(returns: Floats, span: Span) -> NoticeOutcome:
+    """Judge how many weeks have forward returns of which the fills prove none."""
+    notice = "signal.unproven_weeks"
+    known = np.isfinite(returns)
+    proven = known & np.isfinite(span.mid_at_entry + span.mid_at_maturity)
+    weeks = int(known.any(axis=0).sum())
+    if weeks < MIN_CORRELATED_WEEKS:
+        return not_checked(notice, f"{weeks} weeks have a forward return; {MIN_CORRELATED_WEEKS} are needed")
+    if span.adjusted or not proven.any():
+        reason = (
+            "the run seals splits or dividends"
+            if span.adjusted
+            else "fills prove no forward return of any week"
+        )
+        return not_checked(notice, reason)
+    unproven = int((known.any(axis=0) & ~proven.any(axis=0)).sum())
+    return judged(
+        notice,
+        unproven / weeks,
+        f"Fills prove no forward return in {unproven} of {weeks} weeks.",
+        weeks=weeks,
+        unproven=unproven,
+    )
+
+
+def of_returns_beyond_marks(scores: Floats, returns: Floats, marks: Floats) -> NoticeOutcome:
+    """Judge whether the score predicts what forward returns have beyond the marks of the names that were held."""
+    beyond = np.full(returns.shape, np.nan)
+    beyond[:, :-1] = returns[:, :-1] - (marks[:, 1:] / marks[:, :-1] - 1)
+    weekly = rank_correlations(scores, beyond)
+    return _of_mean(
+        "signal.returns_beyond_marks",
+        weekly,
+        "What forward returns have beyond the run's own marks has a rank correlation of {mean:.3f} with the score over {weeks} weeks.",
+        f"names with two marks; {MIN_CORRELATED_WEEKS} are needed",
+    )
+
+
+def of_weights(weights: Floats, returns: Floats) -> NoticeOutcome:
+    """Judge whether larger weights within a side go with higher returns in its favour."""
+    sides = []
+    for sign in (1, -1):
+        size = np.where(sign * weights > 0, sign * weights, np.nan)
+        # Weights that are all the same, as those of many books are, have no order.
+        differing = np.flatnonzero(
+            np.fmax.reduce(size, axis=0) > np.fmin.reduce(size, axis=0) * (1 + _TOLERANCE)
+        )
+        sides.append(rank_correlations(size[:, differing], sign * returns[:, differing]))
+    return _of_mean(
+        "signal.weight_ic",
+        np.concatenate(sides),
+        "Within the sides of long_short the size of a weight has a rank correlation of {mean:.3f} with what the name earned.",
+        f"sides of different weights; {MIN_CORRELATED_WEEKS} are needed",
+    )
+
+
+def of_gaps(scores: Floats, returns: Floats) -> NoticeOutcome:
+    """Judge how often a name lacks its score or its return in a week although it has both before and after."""
+    notice = "universe.gaps"
+    known = np.isfinite(scores) & np.isfinite(returns)
+    present = np.isfinite(scores) | np.isfinite(returns)
+    # Weeks that were skipped, or not over, lack returns of most names.
+    measured = known[:, 2 * known.sum(axis=0) > present.sum(axis=0)]
+    between = measured[:, :-2] & measured[:, 2:]
+    number = int(between.sum())
+    if measured.shape[1] < MIN_CORRELATED_WEEKS:
+        return not_checked(
+            notice, f"{measured.shape[1]} weeks are measured; {MIN_CORRELATED_WEEKS} are needed"
+        )
+    if not number:
+        return not_checked(notice, "no name has two measured weeks with one between them")
+    gaps = int((between & ~measured[:, 1:-1]).sum())
+    return judged(
+        notice,
+        gaps / number,
+        f"In {gaps} of {number} cases a name lacks its score or its forward return between two weeks that have both.",
+        gaps=gaps,
+    )
+
+
+def of_flipped_weeks(scores: Floats, dates: Dates) -> NoticeOutcome:
+    """Judge whether the score is turned round in single weeks."""
+    notice = "signal.flipped_weeks"
+    weekly = rank_correlations(scores[:, :-1], scores[:, 1:], MIN_RANKED_NAMES)
+    known = np.isfinite(weekly)
+    if known.sum() < MIN_CORRELATED_WEEKS:
+        return not_checked(
+            notice,
+            f"{known.sum()} weeks share {MIN_RANKED_NAMES} scored names with the next; {MIN_CORRELATED_WEEKS} are needed",
+        )
+    usual = float(np.median(weekly[known]))
+    if usual < STEADY_CORRELATION:
+        return not_checked(
+            notice,
+            f"scores of neighbouring weeks have a rank correlation of {usual:.2f}; {STEADY_CORRELATION:g} is needed",
+        )
+    flips = np.flatnonzero(known & (weekly < FLIPPED_CORRELATION))
+    first = f", first on {dates[flips[0] + 1]}" if flips.size else ""
+    return judged(
+        notice,
+        float(flips.size),
+        f"The order of the scores is turned round {flips.size} times{first}; from week to week it usually has a correlation "
+        f"of {usual:.2f}.",
+        usual=usual,
+    )
+
+
+def of_copies(notice: str, values: Floats, dates: Dates, what: str, *, near: bool = False) -> NoticeOutcome:
+    """Judge whether weeks have the values of an earlier one.
+
+    Parameters
+    ----------
+    notice
+        ``signal.copied_scores`` or ``signal.copied_forward_returns``.
+    values
+        By name and week, shape (names, weeks); NaN where there is none.
+    dates
+        Of the weeks.
+    what
+        What the values are, for the message.
+    near
+        Whether a week whose order of names is nearly that of an earlier one counts as well.
+    """
+    # Weeks that come again at another level of prices differ in the last bits.
+    sources = copied_from(rounded(values))
+    if near:
+        sources = np.where(sources >= 0, sources, nearly_copied_from(values))
+    copies = np.flatnonzero(sources >= 0)
+    compared = int((_nonzero(values).sum(axis=0) >= MIN_COPIED_NAMES).sum())
+    if compared < 2:
+        return not_checked(
+            notice, f"{compared} weeks have {MIN_COPIED_NAMES} names with {what}; two are needed"
+        )
+    first = (
+        f", the first that of {dates[copies[0]]}, which has those of {dates[sources[copies[0]]]}"
+        if copies.size
+        else ""
+    )
+    return judged(
+        notice,
+        float(copies.size),
+        f"{copies.size} of {compared} weeks have the {what} of an earlier week{first}.",
+        weeks=compared,
+    )
+
+
+def nearly_copied_from(values: Floats) -> NDArray[np.int64]:
+    """Find the weeks in which names stand in nearly the order of an earlier week.
+
+    Parameters
+    ----------
+    values
+        By name and week, shape (names, weeks); NaN where there is none.
+
+    Returns
+    -------
+    numpy.ndarray of int64, shape (weeks,)
+        The earlier week with the highest rank correlation, where that reaches :data:`schemas.notices.NEAR_COPY`; -1 elsewhere,
+        and for a week with fewer than :data:`schemas.notices.MIN_RANKED_NAMES` names.
+    """
+    # Placed in the mean of its week, a name without a value adds to no correlation.
+    ranks = np.nan_to_num(_centred_ranks(values))
+    size = np.sqrt((ranks**2).sum(axis=0))
+    ranks = np.divide(ranks, size, out=np.zeros_like(ranks), where=size > 0)
+    ranks[:, np.isfinite(values).sum(axis=0) < MIN_RANKED_NAMES] = 0.0
+    # Not by matmul: for so few numbers the threads of BLAS cost more than they save.
+    alike = np.triu(np.einsum("ij,ik->jk", ranks, ranks), k=1)
+    if not alike.size:
+        return np.empty(0, np.int64)
+    return np.where(alike.max(axis=0) >= NEAR_COPY, alike.argmax(axis=0), -1)
+
+
+def copied_from(values: Floats) -> NDArray[np.int64]:
+    """Find the weeks that repeat an earlier one.
+
+    Parameters
+    ----------
+    values
+        By name and week, shape (names, weeks); NaN where there is none. Zeros are left out: halted names have them.
+
+    Returns
+    -------
+    numpy.ndarray of int64, shape (weeks,)
+        The earlier week of which at least 90 % of a week's names last had the same value; -1 for none, and for a week with
+        fewer than five names or one value alone.
+    """
+    names, weeks = values.shape
+    known = _nonzero(values)
+    kept = np.where(known, values, np.nan)
+    order = np.argsort(kept, axis=1, kind="stable")  # equal values of a name stand in the order of the weeks
+    ranked = np.take_along_axis(kept, order, axis=1)
+    previous = np.full((names, weeks), -1, np.int64)
+    row, place = np.nonzero(ranked[:, 1:] == ranked[:, :-1])
+    previous[row, order[row, place + 1]] = order[row, place]
+    source = np.full(weeks, -1, np.int64)
+    size = known.sum(axis=0)
+    name, week = np.nonzero(previous >= 0)
+    pairs, count = np.unique(week * weeks + previous[name, week], return_counts=True)
+    shared_enough = count >= COPIED_SHARE * MIN_COPIED_NAMES
+    for pair, shared in zip(pairs[shared_enough].tolist(), count[shared_enough].tolist(), strict=True):
+        week_of, earlier = divmod(pair, weeks)
+        if size[week_of] >= MIN_COPIED_NAMES and shared >= COPIED_SHARE * size[week_of]:
+            column = kept[known[:, week_of], week_of]
+            if column.min() < column.max():
+                source[week_of] = earlier
+    return source
+
+
+def _of_mean(notice: str, weekly: Floats, message: str, needed: str) -> NoticeOutcome:
+    """Judge the mean of weekly correlations, where it lies three standard errors from zero; NaN is left out."""
+    weekly = weekly[np.isfinite(weekly)]
+    if weekly.size < MIN_CORRELATED_WEEKS:
+        return not_checked(notice, f"{weekly.size} weeks have {needed}")
+    mean, error = float(weekly.mean()), float(weekly.std(ddof=1)) / math.sqrt(weekly.size)
+    return judged(
+        notice,
+        mean,
+        message.format(mean=mean, weeks=weekly.size),
+        threshold=max(NOTICES[notice].threshold, CHANCE * error),
+        weeks=weekly.size,
+    )
+
+
+def rank_correlations(one: Floats, other: Floats, fewest: int = _FEWEST) -> Floats:
+    """Return the rank correlation of each column over the rows that have both; NaN where they are few or constant."""
+    both = np.isfinite(one) & np.isfinite(other)
+    x, y = (_centred_ranks(np.where(both, values, np.nan)) for values in (one, other))
+    product, sizes = np.nansum(x * y, axis=0), np.sqrt(np.nansum(x**2, axis=0) * np.nansum(y**2, axis=0))
+    usable = (both.sum(axis=0) >= fewest) & (sizes > 0)
+    correlations: Floats = np.divide(product, sizes, out=np.full(product.shape, np.nan), where=usable)
+    return correlations
+
+
+def _centred_ranks(values: Floats) -> Floats:
+    """Return twice the rank in each column less the number of its values and 1, ties by their mean; NaN keeps its place."""
+    columns = np.ascontiguousarray(values.T)
+    order = np.argsort(columns, axis=1)  # NaN stand last
+    ascending = np.take_along_axis(columns, order, axis=1)
+    size = np.isfinite(columns).sum(axis=1)
+    known = np.arange(columns.shape[1]) < size[:, None]
+    if (ascending[:, 1:] == ascending[:, :-1]).any():
+        ranked = centred_ranks_in_order(ascending[known], size)
+    else:
+        ranked = (2.0 * np.arange(columns.shape[1]) - (size[:, None] - 1))[known]
+    placed = np.full(columns.shape, np.nan)
+    placed[known] = ranked
+    ranks = np.empty(columns.shape)
+    np.put_along_axis(ranks, order, placed, axis=1)
+    by_name: Floats = ranks.T
+    return by_name
+
+
+def _nonzero(values: Floats) -> Flags:
+    return np.asarray(np.isfinite(values) & (values != 0))
