@@ -63,7 +63,7 @@ CONCENTRATION: Final = Family(
     "Legs of one book, and how much of its P&L comes from its best days, weeks and names.",
     of_the_run(
         "concentration",
-        "How widely the profit of a book is spread, and what each leg brought.",
+        "Concentration of a book's profit, and the contribution of each leg.",
         figure(
             "best_days_share",
             Unit.RATIO,

@@ -51,7 +51,7 @@ COSTS: Final = Family(
     "What trading and borrowing cost one book, its break-even, and its Sharpe ratio at other costs.",
     of_the_run(
         "costs",
-        "What trading and borrowing took of a book, and what would be left at other costs.",
+        "Costs of trading and borrowing of a book, and its performance at other costs.",
         _ratios("gross", "Before execution costs and borrow; interest on cash is in it.", _GROSS),
         _ratios("net", "After them, as the ledger has it.", _NET),
         figure(

@@ -41,7 +41,7 @@ class Family:
 
 
 def figure(name: str, unit: Unit, meaning: str, formula: str, paper: str = "", **rules: Any) -> MetricField:
-    """Declare a figure, which is null where it cannot be given; `paper` is where its formula comes from."""
+    """Declare a nullable figure; `paper` is the source of its formula."""
     return number(name, unit, meaning, formula, source=paper, nullable=True, **rules)
 
 
@@ -51,7 +51,7 @@ def of_the_run(name: str, meaning: str, *members: Field, model: str, by_book: bo
     what = "sessions" if by_book else "weeks"
     return record(
         name,
-        f"{meaning} Of the whole run. A figure that cannot be given is null, and `withheld` says why.",
+        f"{meaning} Figures describe the run, not a window. A figure that cannot be computed is null, and `withheld` has the reason.",
         *book,
         integer("observations", Unit.COUNT, f"Number of {what} measured."),
         day("first_date", f"The first of these {what}; null when there is none.", nullable=True),

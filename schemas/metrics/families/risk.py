@@ -60,7 +60,7 @@ RISK: Final = Family(
     "Drawdowns, tails, rolling figures and the Sharpe ratio under autocorrelation of one book.",
     of_the_run(
         "risk",
-        "How a book loses: drawdowns, tails, rolling risk.",
+        "Risk of a book: drawdowns, tails, rolling risk.",
         figure(
             "annualised_return",
             Unit.RATIO,
