@@ -1,14 +1,29 @@
-"""Processor time, memory and children of processes, as the kernel counts them."""
+"""Processor time, memory and children of processes, as the kernel counts them; two servers compared by processor time."""
 
 from __future__ import annotations
 
 import contextlib
+import itertools
 import os
+import statistics
+import time
+from collections.abc import Callable
 from pathlib import Path
-from typing import Final
+from typing import Final, Protocol
 
 TICK: Final = os.sysconf("SC_CLK_TCK")
 """Steps a second in which :func:`cpu_seconds` counts."""
+
+Ask = Callable[[], object]
+"""Sends one request and waits for the answer; raises StopIteration when there are no more."""
+
+
+class Busy(Protocol):
+    """A server that knows its processor time precisely enough for a single answer."""
+
+    def busy(self) -> float:
+        """Return the processor seconds so far."""
+        ...
 
 
 def family(pid: int) -> list[int]:
@@ -44,3 +59,30 @@ def memory_kb(pid: int, file: str, field: str) -> int:
             if line.startswith(field):
                 return int(line.split()[1])
     return 0
+
+
+def rate_ratio(one: tuple[Busy, Ask], other: tuple[Busy, Ask], seconds: float) -> float:
+    """Alternate between two servers, or two kinds of requests, and compare answers per processor second.
+
+    Returns
+    -------
+    float
+        Rate of the first divided by the rate of the second, from the median processor time of an answer.
+    """
+    spent: tuple[list[float], list[float]] = [], []
+    end = time.monotonic() + seconds
+    for number in itertools.count():
+        try:
+            for which in (0, 1) if number % 2 else (1, 0):
+                spent[which].append(_processor_time(*(one, other)[which]))
+        except StopIteration:
+            break
+        if time.monotonic() > end:
+            break
+    return statistics.median(spent[1]) / statistics.median(spent[0])
+
+
+def _processor_time(server: Busy, ask: Ask) -> float:
+    before = server.busy()
+    ask()
+    return server.busy() - before

@@ -11,7 +11,7 @@ import pytest
 
 import datasets
 from benchmarks.alphas import alpha_id, prepare
-from benchmarks.alternating import rate_ratio
+from benchmarks.processes import rate_ratio
 from benchmarks.same_rows import RowsDiffer, require_same
 from benchmarks.whole_tables import ratios_of, whole_tables
 from benchmarks.workload import Ask, Workload
