@@ -185,37 +185,37 @@ _NOTICES_HEAD: Final = f"""\
 
 Written by `python -m schemas notices`; a test fails when it is out of date.
 
-A [rule](rules.md) says what cannot be, and refuses. A notice says what hardly ever is, and refuses nothing, not even with
-`--strict`. A seal can agree with itself in every figure and be wrong all the same: its forward returns dealt out in the
-order of its scores, its fills at prices nobody got. That shows in figures that no honest run has. An unusual honest run may
-have one too: then the notice is true of it.
+A [rule](rules.md) states what is impossible, and refuses a seal. A notice states what is improbable, and never refuses, not even with
+`--strict`. A falsified seal may be consistent in every figure, for instance with forward returns reordered by score, or fills at
+prices that nobody got; it then has figures that honest runs do not have. An unusual honest run may exceed a threshold too: the
+notice is true of it.
 
 `alpha-results check` prints the notices of a seal, `--json` lists them all under `notices`. A build records them in the
 manifest. Each has an outcome: `pass`, `notice` or `not_checked` with the reason. `threshold` is the one that applied to the run:
-a mean has to lie {CHANCE:g} standard errors from zero before its size is noticed, so it is higher where a run is short.
+a mean must lie {CHANCE:g} standard errors from zero, so its threshold is higher for short runs.
 
-Two notices compare a run with others of its catalogue as it is published. Each snapshot holds a small sample for that
-(`probe.json`): returns of up to 64 names on up to 32 sessions, chosen by digests of their names and dates, so that all runs
-sample the same. Up to {MAX_OTHER_RUNS} other runs are compared. Prices are compared as returns from the close before, so that prices
-adjusted for another split contradict nothing. Fewer than {MIN_OTHER_RUNS} others that hold the same names and sessions say nothing.
-Notices on the signal before smoothing are told to keys with raw-book access alone; raw books take no part in any notice.
+Two notices compare a run with other runs of the catalogue at publication. Each snapshot holds a small sample for this
+(`probe.json`): returns of up to 64 names on up to 32 sessions, chosen by digests of names and dates, so that all runs
+choose the same ones. Up to {MAX_OTHER_RUNS} other runs are compared. Prices are compared as returns from the previous close, so that
+split adjustments do not count as contradictions. At least {MIN_OTHER_RUNS} others must have the same names and sessions.
+Notices about the signal before smoothing are visible only with raw-book access; raw books take no part in any notice.
 
-## What is not seen
+## What notices cannot detect
 
-Some falsehoods look like an honest run in every figure, or touch nothing that the seal could be compared with:
+Some falsifications keep every figure in the range of honest runs, or change values that nothing in the seal contradicts:
 
-- **A score that knows a little.** Mixed with 2 to 5 % of the returns to come, or ordered by them within each side of the book, it
+- **Slight look-ahead.** A score mixed with 2 to 5 % of future returns, or ordered by them within each side of the book,
   predicts no better than good signals do.
-- **Returns that no price of the run settles.** Forward returns of names that no book holds, and returns of one name that change
-  places between two of its fills, so that they compound to the same. Without fills and positions all returns rest on the run's word.
-- **A market of its own.** Weeks cut out with the gap closed, or one price path for all books: the run agrees with itself. Other runs
-  of the catalogue contradict it, where there are {MIN_OTHER_RUNS}; one name lifted by less than 0.2 % a session escapes them too.
-- **A choice made before the run.** Names left out of the universe that no book held, a first or last day that suits, variants that
-  were tried and are not among the trials. Sealing each run as it is made is the remedy: what is sealed later shows as restated.
-- **Terms at the edge of what is paid.** Trading from 0.5 bp, borrowing from 0.05 % a year, interest up to 15 %, positions up to 2.5 times
+- **Forward returns without prices.** Returns of names that no book holds, and returns of a name exchanged between two of its
+  fills, so that they compound to the same value. Without fills and positions no forward return can be checked.
+- **Invented prices.** Weeks cut out with the gap closed, or one false price path in all books, leave the run consistent. Other runs
+  of the catalogue contradict it if there are at least {MIN_OTHER_RUNS}; they miss one name lifted by less than 0.2 % a session.
+- **Selection before the run.** Names left out of the universe that no book held, a convenient first or last day, tried variants
+  that are missing from the trials. The remedy is to seal each run when it is made: later changes show as restated.
+- **Terms near the thresholds.** Trading from 0.5 bp, borrowing from 0.05 % a year, interest up to 15 %, positions up to 2.5 times
   the equity, a twentieth of the weeks skipped, a fiftieth of the rows withheld, trials shrunk by less than three quarters, and
   mids less than 0.1 % better than the market, or in few fills.
-- **A settlement at too good a price** where the last mark of the name says the same.
+- **A settlement price that is too good**, if the last mark of the name agrees with it.
 """
 
 
