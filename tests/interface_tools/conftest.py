@@ -37,7 +37,9 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
     root = contract_app.publish(folder)
     prices = contract_app.market_data(folder)
     token = token_for(root)
-    with served(root, variables={"ALPHA_RESULTS_MARKET_DATA": str(prices)}) as (_, address):
+    with served(
+        root, variables={"ALPHA_RESULTS_AGENTS": "true", "ALPHA_RESULTS_MARKET_DATA": str(prices)}
+    ) as (_, address):
         yield Service(address, token)
 
 
