@@ -407,7 +407,8 @@ _ALL: Final = (
         "share_adjustment_share",
         0.05,
         "ratio",
-        "highest absolute sum of market_pnl on name-days with a quantity_adjustment / absolute profit of a book over the run",
+        "highest absolute sum of market_pnl on name-days with a quantity_adjustment / absolute profit of a book over the run, where it lies "
+        "three standard errors from zero",
         "as of book.cash_adjustment; shares of a name that was spun off count, as the parent falls on a name-day of its own",
     ),
     Notice(

@@ -229,7 +229,11 @@ def _share_adjustment(ledger: Ledger) -> NoticeOutcome | str:
     if earned is None:
         return "the run sealed no quantity_adjustment"
     return _of_profit(
-        ledger, "book.share_adjustment", earned, "Earnings on days that changed the shares of a name"
+        ledger,
+        "book.share_adjustment",
+        earned,
+        "Earnings on days that changed the shares of a name",
+        chance=ledger.flows.chance_on_share_adjustments,
     )
 
 
@@ -237,7 +241,10 @@ def _rounding(ledger: Ledger) -> NoticeOutcome | str:
     return _of_profit(ledger, "book.rounding", ledger.total("rounding_adjustment"), "Rounding adjustments")
 
 
-def _of_profit(ledger: Ledger, notice: str, amount: float, what: str) -> NoticeOutcome | str:
+def _of_profit(
+    ledger: Ledger, notice: str, amount: float, what: str, chance: float = 0.0
+) -> NoticeOutcome | str:
+    """Judge an amount beside the absolute profit of a book; `chance` is the standard deviation of the amount by chance alone."""
     if not amount:
         return judged(notice, 0.0, "", book=ledger.book)
     if not ledger.profit:
@@ -247,6 +254,7 @@ def _of_profit(ledger: Ledger, notice: str, amount: float, what: str) -> NoticeO
         notice,
         share,
         f"{what} of {ledger.book} come to {amount:.6g}, its profit to {ledger.profit:.6g}.",
+        threshold=max(NOTICES[notice].threshold, CHANCE * chance / abs(ledger.profit)),
         book=ledger.book,
     )
 

@@ -45,12 +45,15 @@ class Flows:
         Sum over the run; None where none was sealed.
     on_share_adjustments
         Sum of ``market_pnl`` on the name-days with a ``quantity_adjustment``; None where none was sealed.
+    chance_on_share_adjustments
+        Standard deviation of a sum of ``market_pnl`` over as many name-days of the book, chosen at random.
     shorts, unborrowed
         Short positions of some sessions, and those of them that cost nothing to borrow.
     """
 
     cash_adjustment: float | None = None
     on_share_adjustments: float | None = None
+    chance_on_share_adjustments: float = 0.0
     shorts: int = 0
     unborrowed: int = 0
 
@@ -204,12 +207,22 @@ def _adjustments(columns: Collection[str], read: ReadColumns) -> dict[str, dict[
         sums.append(pl.col("cash_adjustment").sum())
     if "quantity_adjustment" in columns:
         changed = pl.col("quantity_adjustment") != 0
-        sums.append(pl.col("market_pnl").filter(changed).sum().alias("on_share_adjustments"))
+        pnl = pl.col("market_pnl")
+        sums += [
+            pnl.filter(changed).sum().alias("on_share_adjustments"),
+            changed.sum().alias("changed"),
+            (pnl != 0).sum().alias("moved"),
+            (pnl**2).sum().alias("squares"),
+        ]
     if not sums:
         return {}
     wanted = ("book", "market_pnl", *(name for name in ADJUSTMENTS if name in columns))
     parts = [part["pnl"].group_by("book").agg(sums) for part in read("pnl", wanted)]
     by_book = pl.concat(parts).group_by("book").agg(pl.all().sum())
+    if "quantity_adjustment" in columns:
+        deviation = (pl.col("squares") / pl.max_horizontal("moved", 1) * pl.col("changed")).sqrt()
+        by_book = by_book.with_columns(chance_on_share_adjustments=deviation)
+        by_book = by_book.drop("changed", "moved", "squares")
     return {row.pop("book"): row for row in by_book.iter_rows(named=True)}
 
 
