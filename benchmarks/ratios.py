@@ -111,7 +111,7 @@ def ratios(figures: Figures) -> Iterator[Ratio]:
         yield from _gzip(figures, query)
         if query in hits:
             what = "hit / constant body, answers a processor second"
-            yield Ratio(query, what, statistics.median(hits[query]), FLOOR, least=1 / 2.2)
+            yield Ratio(query, what, statistics.median(hits[query]), FLOOR, least=0.45)
     yield from _further(figures.results.get("further") or {})
 
 
