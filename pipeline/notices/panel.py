@@ -107,7 +107,7 @@ def of_panel(panel: Panel) -> Iterator[NoticeOutcome]:
     if panel.weights is None:
         yield not_checked("signal.weight_ic", "the run sealed no long_short_target_weight")
     else:
-        yield of_weights(panel.weights, returns)
+        yield of_weights(panel.weights, panel.scores, returns)
     if panel.marks is None:
         yield not_checked("signal.returns_beyond_marks", "the run sealed no positions")
     else:
@@ -194,8 +194,8 @@ def of_returns_beyond_marks(scores: Floats, returns: Floats, marks: Floats) -> N
     )
 
 
-def of_weights(weights: Floats, returns: Floats) -> NoticeOutcome:
-    """Judge whether larger weights within a side go with higher returns in its favour."""
+def of_weights(weights: Floats, scores: Floats, returns: Floats) -> NoticeOutcome:
+    """Judge whether larger weights within a side go with higher returns in its favour, beyond what the score does."""
     sides = []
     for sign in (1, -1):
         size = np.where(sign * weights > 0, sign * weights, np.nan)
@@ -203,11 +203,14 @@ def of_weights(weights: Floats, returns: Floats) -> NoticeOutcome:
         differing = np.flatnonzero(
             np.fmax.reduce(size, axis=0) > np.fmin.reduce(size, axis=0) * (1 + _TOLERANCE)
         )
-        sides.append(rank_correlations(size[:, differing], sign * returns[:, differing]))
+        size, earned = size[:, differing], sign * returns[:, differing]
+        strength = np.where(np.isfinite(size), sign * scores[:, differing], np.nan)
+        by_score = rank_correlations(strength, earned)
+        sides.append(rank_correlations(size, earned) - np.nan_to_num(by_score))
     return _of_mean(
         "signal.weight_ic",
         np.concatenate(sides),
-        "Within the sides of long_short the size of a weight has a rank correlation of {mean:.3f} with what the name earned.",
+        "Within the sides of long_short the rank correlation of weights with what the names earned exceeds that of the score by {mean:.3f}.",
         f"sides of different weights; {MIN_CORRELATED_WEEKS} are needed",
     )
 
