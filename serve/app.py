@@ -49,7 +49,7 @@ from serve.http.errors import error_response, failure_response
 from serve.http.handler import EndpointHandler
 from serve.http.request import Application
 from serve.observability import logging, make_instruments
-from serve.server import closing, end_with_parent
+from serve.server import closing, end_with_parent, opened
 from serve.settings import Settings
 from serve.sharing import routes as sharing
 from serve.sharing.profile import PATH as SHARING
@@ -87,6 +87,7 @@ def create(
     access: AccessSettings,
     instruments: Instruments | None = None,
     watched: Callable[[], AbstractContextManager[None]] = nullcontext,
+    opened: Callable[[], None] | None = None,
 ) -> Application:
     """Assemble the application; files and stores are opened when its lifespan starts.
 
@@ -98,6 +99,8 @@ def create(
         Measure the service; None measures nothing.
     watched
         Watches over the end of the lifespan, while everything is being closed.
+    opened
+        Called once everything is open.
 
     Raises
     ------
@@ -118,6 +121,8 @@ def create(
                 await stack.enter_async_context(
                     instruments.sampling(lambda: values(service, logged.in_flight))
                 )
+            if opened is not None:
+                opened()
             yield
             with watched():
                 await stack.aclose()
@@ -154,7 +159,7 @@ def from_environment() -> Application:
     logging.configure(program.log_level, program.log_format)
     end_with_parent()
     access = AccessSettings.from_environment(os.environ, program.datasets)
-    return create(program, access, make_instruments(program), closing)
+    return create(program, access, make_instruments(program), closing, opened)
 
 
 def _agents(service: ServerState) -> Agents:

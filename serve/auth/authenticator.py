@@ -199,7 +199,10 @@ class Authenticator:
     async def _verified(self, token: Token) -> KeyRecord:
         """Return the record of the key presented, in use and with its secret verified."""
         # The same work for every id: how long it takes tells nobody whether the id was ever given.
-        record = await self._read(Repository.key_or_another, token.key_id)
+        try:
+            record = await self._store.key_or_another(token.key_id)
+        except StorageUnavailable as error:
+            raise self._unavailable(STORE, error) from error
         digest, made_with = self._digests.of_nobody if record is None else (record.digest, record.pepper_id)
         verified = self._digests.verify(token, digest, made_with)
         if not verified or record is None or record.id != token.key_id or not token.ours:

@@ -16,7 +16,7 @@ from serve.auth.admin import Administration
 from serve.auth.authenticator import Authenticator
 from serve.auth.caller import Caller
 from serve.auth.settings import AccessSettings
-from serve.auth.store.repository import Repository
+from serve.auth.store.repository import KeyStore
 from serve.auth.store.tables import instant
 from serve.auth.tokens import TokenShape, new_token
 from tests.access.conftest import OWNER, Expire
@@ -387,10 +387,10 @@ async def test_how_a_key_may_be_presented(access: Authenticator, administration:
 async def test_a_malformed_token_is_not_looked_up(
     access: Authenticator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def looked_up(_rows: Repository, _key_id: str) -> None:
-        raise AssertionError("the store was asked")
+    async def looked_up(_store: KeyStore, _key_id: str) -> None:
+        raise AssertionError("the key was looked up")
 
-    monkeypatch.setattr(Repository, "key_or_another", looked_up)
+    monkeypatch.setattr(KeyStore, "key_or_another", looked_up)
     assert (await refusal(access, "ar_live_short.secret")).code == "malformed_api_key"
     assert (await refusal(access, None)).code == "missing_api_key"
 
@@ -400,11 +400,11 @@ async def test_an_unknown_id_and_a_wrong_secret_cost_the_same_work_and_answer_th
 ) -> None:
     token = await issue(administration)
     work: list[tuple[str, int]] = []
-    find, update, compare = Repository.key_or_another, hmac.HMAC.update, hmac.compare_digest
+    look_up, update, compare = KeyStore.key_or_another, hmac.HMAC.update, hmac.compare_digest
 
-    def counted_find(rows: Repository, wanted: str) -> Any:
+    async def counted_look_up(store: KeyStore, wanted: str) -> Any:
         work.append(("query", len(wanted)))
-        return find(rows, wanted)
+        return await look_up(store, wanted)
 
     def counted_update(keyed: hmac.HMAC, message: bytes) -> None:
         work.append(("hmac", len(message)))
@@ -414,7 +414,7 @@ async def test_an_unknown_id_and_a_wrong_secret_cost_the_same_work_and_answer_th
         work.append(("compare", len(a) + len(b)))
         return compare(a, b)
 
-    monkeypatch.setattr(Repository, "key_or_another", counted_find)
+    monkeypatch.setattr(KeyStore, "key_or_another", counted_look_up)
     monkeypatch.setattr(hmac.HMAC, "update", counted_update)
     monkeypatch.setattr(hmac, "compare_digest", counted_compare)
     answers, efforts = [], []

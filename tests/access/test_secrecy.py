@@ -71,7 +71,7 @@ async def test_nothing_that_is_emitted_holds_a_secret(
     await attempt(issued.token, "203.0.113.7", "meta.me")
     with monkeypatch.context() as patch:
         # A store that breaks in the middle of a call.
-        patch.setattr(type(access._store), "run", _broken)  # noqa: SLF001 - a fault from outside
+        patch.setattr(type(access._store), "key_or_another", _broken)  # noqa: SLF001 - a fault from outside
         with pytest.raises(RuntimeError) as broken:
             await attempt(issued.token, "203.0.113.7", "meta.me")
         seen.append("".join(traceback.format_exception(broken.value)))
