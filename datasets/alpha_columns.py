@@ -19,7 +19,6 @@ from datasets.figures.false_discoveries import (
 )
 from datasets.figures.headline import (
     STATED,
-    Row,
     checked_in,
     checked_of,
     code_of,
@@ -32,8 +31,6 @@ from datasets.pointer import Pointer
 from schemas.metrics.headline import HEADLINE, RECORDED
 from schemas.metrics.statistic import Checked
 
-Rows = dict[str, tuple[Pointer, Row]]
-"""Alpha -> its pointer, and the figures in it."""
 Matrix = npt.NDArray[np.float64]
 Codes = npt.NDArray[np.uint8]
 _PLACES: Final = {
@@ -90,26 +87,17 @@ class Columns:
     ----------
     pointers
         In the order of the list.
-    known
-        Rows of an earlier list, reused for pointers that did not move; new ones are added to it.
     """
 
-    def __init__(self, pointers: Sequence[Pointer], known: Rows | None = None) -> None:
+    def __init__(self, pointers: Sequence[Pointer]) -> None:
         self._pointers = pointers
-        self._known: Rows = {} if known is None else known
         self._allowed: dict[Allowed, Flags] = {}
         self._judged: dict[tuple[Allowed, frozenset[str]], Judged] = {}
 
     @cached_property
     def _figures(self) -> tuple[Matrix, Codes, Codes]:
         """Return values (NaN where withheld), codes of their sources and codes of their evidence, alphas by figures."""
-        known = self._known
-        rows = []
-        for pointer in self._pointers:
-            entry = known.get(pointer.alpha_id)
-            if entry is None or entry[0] is not pointer:
-                entry = known[pointer.alpha_id] = (pointer, row_of(pointer.headline))
-            rows.append(entry[1])
+        rows = [row_of(pointer.headline) for pointer in self._pointers]
         shape = (len(rows), len(RECORDED))
         values = np.array([row[0] for row in rows], dtype=np.float64).reshape(shape)
         made_of, checked = (

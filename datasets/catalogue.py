@@ -3,26 +3,23 @@
 from __future__ import annotations
 
 import contextlib
-import re
 import threading
 import time
 import uuid
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
 
-from datasets.alpha_columns import Rows
-from datasets.layout import CATALOG, SAVED_CATALOGUE, by_alpha, is_snapshot_id, pointer_path
+from datasets.layout import CATALOG, SAVED_CATALOGUE, by_alpha, pointer_path
 from datasets.listing import Listing
 from datasets.pointer import Pointer
-from datasets.pointer_index import Moves, are_few, decode, encode, read_index, read_moves
+from datasets.pointer_index import are_few, decode, encode, last_move, read_index
 from datasets.snapshot import Snapshot
 from datasets.storage import Signature, Storage
 from schemas.errors import SnapshotCorrupt, StorageUnavailable
 from schemas.kinds import REQUIRED_KINDS
 
-_SHA256: Final = re.compile(r"[0-9a-f]{64}\Z")
 _SAVE_SECONDS: Final = 30.0
 """Between two writings: a large catalogue that changes all the time must not be written all the time."""
 
@@ -49,20 +46,18 @@ class Catalogue:
         self._storage = storage
         self._list_seconds = list_seconds
         self._signatures: dict[str, Signature] = {}
-        self._entries_seen: dict[str, Signature] = {}
         self._snapshots: dict[str, Snapshot] = {}
         self.listing = Listing(())
         """Every pointer, as of the last refresh."""
         self._lock = threading.Lock()
         self._refreshed = self._listed = self._saved_at = float("-inf")
-        self._moves: Moves | None = None
+        self._move: Signature | None = None
         self._complete = False
         self.listed_at = datetime.min.replace(tzinfo=UTC)
         """When the last complete listing began: no snapshot replaced before then is served any more."""
         self.broken: dict[str, str] = {}
         """Alpha id -> why its pointer could not be read; what was served before stays served."""
         self._unserved: dict[str, Pointer] = {}
-        self._rows: Rows = {}
         self._unsaved = False
         self._file = None
         if storage.cache is not None:
@@ -72,8 +67,8 @@ class Catalogue:
     def refresh(self) -> bool:
         """Read the pointers that changed.
 
-        All pointers are listed when they were not for `list_seconds`. In between, one conditional read of an object store
-        tells which pointers moved, and those alone are read; in a folder its modification time tells that any moved.
+        All pointers are listed when they were not for `list_seconds`, or when one moved: one conditional read of an object
+        store tells that, and in a folder its modification time.
 
         Returns
         -------
@@ -88,52 +83,31 @@ class Catalogue:
         """
         with self._lock:
             now = time.monotonic()
-            moves = read_moves(self._storage, self._moves) if self._list_seconds else None
-            moved = moves.since(self._moves) if moves and now - self._listed < self._list_seconds else None
-            self._moves = None  # a poll that fails is repeated in full
-            changed = self._list(now) if moved is None else self._follow(moved)
-            # A pointer that went away before it was read is looked for once more.
-            self._moves = moves if self._complete else None
+            move = last_move(self._storage, self._move) if self._list_seconds else None
+            if move is None or move != self._move or now - self._listed >= self._list_seconds:
+                self._move = None  # a poll that fails is repeated in full
+                changed = self._list(now)
+                # A pointer that went away before it was read is looked for once more.
+                self._move = move if self._complete else None
+            else:
+                changed = False
             self._refreshed = time.monotonic()
             self._save(changed=changed)
             return changed
 
-    def _follow(self, moved: Sequence[str]) -> bool:
-        """Read the pointers that moved, without a listing of the others."""
-        signatures = dict(self._signatures)
-        for alpha in moved:
-            signature = self._storage.signature(pointer_path(alpha))
-            if signature is not None:
-                signatures[alpha] = signature
-        changed = [alpha for alpha in moved if signatures.get(alpha) != self._signatures.get(alpha)]
-        if changed:
-            self._apply(signatures, changed, set())
-            self._entries_seen = {}
-            self._complete = self._signatures == signatures
-        return bool(changed)
-
     def _list(self, now: float) -> bool:
         began = datetime.now(UTC)
-        listed = self._storage.entries(CATALOG)
-        known = self._signatures
-        # Most listings equal the last one: with many alphas, comparing is all there is time for.
-        signatures = known if listed == self._entries_seen else by_alpha(listed, known)
+        known, signatures = self._signatures, by_alpha(self._storage.entries(CATALOG))
         if known and not signatures:
             raise StorageUnavailable(
                 f"{self._storage.url(CATALOG)} lists no alpha any more where there were {len(known)}, which is not "
                 f"believed: mount its disk or restore that folder. If it was emptied on purpose, start anew"
             )
-        unchanged = signatures is known
-        changed = (
-            []
-            if unchanged
-            else [alpha for alpha, signature in signatures.items() if known.get(alpha) != signature]
-        )
-        removed = set() if unchanged else known.keys() - signatures.keys()
+        changed = [alpha for alpha, signature in signatures.items() if known.get(alpha) != signature]
+        removed = known.keys() - signatures.keys()
         if changed or removed:
             self._apply(signatures, changed, removed)
         self._complete = self._signatures == signatures
-        self._entries_seen = listed if self._complete else {}
         self.listed_at, self._listed = began, now
         return bool(changed or removed)
 
@@ -180,8 +154,7 @@ class Catalogue:
         pointers = sorted((s.pointer for s in snapshots.values()), key=lambda x: x.alpha_id)
         pointers.sort(key=lambda x: datetime.fromisoformat(x.started_at), reverse=True)
         self._snapshots = snapshots
-        self._rows = {alpha: row for alpha, row in self._rows.items() if alpha in snapshots}
-        self.listing = Listing(tuple(pointers), tuple(self._unserved.values()), self._rows)
+        self.listing = Listing(tuple(pointers), tuple(self._unserved.values()))
 
     def _load(self, file: Path) -> None:
         """Begin with the pointers saved by an earlier process; a file that is damaged is passed over."""
@@ -236,9 +209,11 @@ def _decoded(alpha: str, path: str, data: bytes) -> Pointer:
     pointer = Pointer.decode(data, path)
     if pointer.alpha_id != alpha:
         raise SnapshotCorrupt(f"{path} points at the alpha {pointer.alpha_id!r}")
-    wrong = [name for name, right in _FORMS.items() if not right(getattr(pointer, name))]
-    if wrong:
-        raise SnapshotCorrupt(f"{path} is not a pointer: {', '.join(wrong)} cannot be what was written")
+    wrong = [name for name in _MOMENTS if not _is_moment(getattr(pointer, name))]
+    if wrong or not set(pointer.missing).issubset(REQUIRED_KINDS):
+        raise SnapshotCorrupt(
+            f"{path} is not a pointer: {', '.join(wrong or ['missing'])} cannot be what was written"
+        )
     return pointer
 
 
@@ -249,16 +224,4 @@ def _is_moment(value: Any) -> bool:
         return False
 
 
-_FORMS: Final[dict[str, Callable[[Any], bool]]] = {
-    "snapshot": lambda value: isinstance(value, str) and is_snapshot_id(value),
-    "manifest_sha256": lambda value: isinstance(value, str) and _SHA256.match(value) is not None,
-    "name": lambda value: isinstance(value, str),
-    "tldr": lambda value: value is None or isinstance(value, str),
-    "complete": lambda value: isinstance(value, bool),
-    "missing": lambda value: all(kind in REQUIRED_KINDS for kind in value),
-    "started_at": _is_moment,
-    "sealed_at": _is_moment,
-    "published_at": _is_moment,
-    "first_published_at": _is_moment,
-}
-"""What every field that a reader relies on looks like: one damaged pointer must not keep the others from being read."""
+_MOMENTS: Final = ("started_at", "sealed_at", "published_at", "first_published_at")

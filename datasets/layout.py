@@ -19,7 +19,7 @@ All paths here are relative to the root, with forward slashes, so that a folder 
 from __future__ import annotations
 
 import re
-from collections.abc import Container, Mapping
+from collections.abc import Mapping
 from functools import lru_cache
 from typing import Final, TypeVar
 
@@ -42,7 +42,9 @@ POINTER_SUFFIX: Final = ".json"
 SAVED_CATALOGUE: Final = "catalogue.json"
 """In a cache of a remote root: the pointers last seen."""
 
-_SNAPSHOT: Final = re.compile(r"[0-9a-f]{20}\Z")
+SNAPSHOT_ID: Final = r"^[0-9a-f]{20}\Z"
+"""Pattern of the id of a snapshot."""
+_SNAPSHOT: Final = re.compile(SNAPSHOT_ID)
 _Entry = TypeVar("_Entry")
 _MAX_PATHS: Final = 4096
 """Cached paths of snapshot folders: queries name the same ones again and again."""
@@ -61,21 +63,12 @@ def pointer_path(alpha_id: str) -> str:
     return f"{CATALOG}/{_checked(alpha_id)}{POINTER_SUFFIX}"
 
 
-def by_alpha(entries: Mapping[str, _Entry], known: Container[str] = ()) -> dict[str, _Entry]:
-    """Return the entries of a listing of :data:`CATALOG` by alpha; whatever is not a pointer is left out.
-
-    Parameters
-    ----------
-    entries
-        Name of the file -> what the listing says of it.
-    known
-        Alphas that an earlier listing had: their addresses are not checked again, which takes most of the time.
-    """
+def by_alpha(entries: Mapping[str, _Entry]) -> dict[str, _Entry]:
+    """Return the entries of a listing of :data:`CATALOG` by alpha; whatever is not a pointer is left out."""
     return {
         alpha: entry
         for name, entry in entries.items()
-        if name.endswith(POINTER_SUFFIX)
-        and ((alpha := name.removesuffix(POINTER_SUFFIX)) in known or ALPHA_ID.match(alpha))
+        if name.endswith(POINTER_SUFFIX) and ALPHA_ID.match(alpha := name.removesuffix(POINTER_SUFFIX))
     }
 
 

@@ -3,22 +3,17 @@
 from __future__ import annotations
 
 import hashlib
-from bisect import bisect_right
 from collections.abc import Mapping
 from functools import cached_property
-from itertools import accumulate
 from typing import Final
 
-from datasets.alpha_columns import Columns, Rows
+from datasets.alpha_columns import Columns
 from datasets.figures.headline import has_headline
 from datasets.pointer import Pointer
 
-_BETWEEN: Final = "\0"
-"""Stands between the texts of a pointer that are searched, so that no match runs over from one into the next."""
-
 
 class Listing:
-    """The pointers of a catalogue; their texts as one, so that a search is a few scans of memory and not many steps.
+    """The pointers of a catalogue.
 
     Parameters
     ----------
@@ -26,34 +21,24 @@ class Listing:
         Latest started first, the address as tiebreak: the order of search results.
     unserved
         Pointers of withdrawn alphas: not served, but part of the history of changes.
-    known
-        Figures of pointers that were in an earlier list, as :class:`datasets.alpha_columns.Columns` takes them.
     """
 
-    def __init__(
-        self, pointers: tuple[Pointer, ...], unserved: tuple[Pointer, ...] = (), known: Rows | None = None
-    ) -> None:
+    def __init__(self, pointers: tuple[Pointer, ...], unserved: tuple[Pointer, ...] = ()) -> None:
         self.pointers: Final = pointers
-        self._known = known
         self.unserved: Final = unserved
-        texts = [_text(pointer) for pointer in pointers]
-        self._all = _BETWEEN.join(texts)
-        # Where each begins; one more stands behind the last.
-        self._begins = list(accumulate((len(text) + len(_BETWEEN) for text in texts), initial=0))
+        self._texts = [
+            tuple(text.casefold() for text in (pointer.alpha_id, pointer.name, pointer.tldr or ""))
+            for pointer in pointers
+        ]
 
     def search(self, text: str) -> list[Pointer]:
         """Return the pointers whose address, name or summary holds a text, letter case aside."""
-        needle = text.casefold()
-        if _BETWEEN in needle:
-            return []
-        if not needle:
-            return list(self.pointers)
-        matches, place = [], self._all.find(needle)
-        while place >= 0:
-            number = bisect_right(self._begins, place) - 1
-            matches.append(self.pointers[number])
-            place = self._all.find(needle, self._begins[number + 1])
-        return matches
+        wanted = text.casefold()
+        return [
+            pointer
+            for pointer, texts in zip(self.pointers, self._texts, strict=True)
+            if any(wanted in one for one in texts)
+        ]
 
     @cached_property
     def edition(self) -> str:
@@ -70,13 +55,9 @@ class Listing:
     @cached_property
     def columns(self) -> Columns:
         """The figures of all alphas."""
-        return Columns(self.pointers, self._known)
+        return Columns(self.pointers)
 
     @cached_property
     def places(self) -> Mapping[str, int]:
         """Alpha -> its number in the list, from 0."""
         return {pointer.alpha_id: place for place, pointer in enumerate(self.pointers)}
-
-
-def _text(pointer: Pointer) -> str:
-    return _BETWEEN.join((pointer.alpha_id, pointer.name, pointer.tldr or "")).casefold()

@@ -3,8 +3,7 @@
 ::
 
     <root>/index/pointers.json    entity tag, size and text of every pointer, rewritten by batches and gc
-    <root>/index/moved            the latest moves of pointers: an idle poll is one conditional read of it, and a poll
-                                  after few moves reads those pointers alone
+    <root>/index/moved            written anew by every move of a pointer: an idle poll is one conditional read of it
 
 Both are hints. A text is used only where a listing of the store still shows its tag and size, and all pointers are listed
 now and then whatever the hints say. A node keeps a file of the same format, for its next start.
@@ -15,14 +14,14 @@ from __future__ import annotations
 import logging
 import uuid
 from collections.abc import Mapping
-from typing import Final, NamedTuple
+from typing import Final
 
 import orjson
 
 from datasets.layout import CATALOG, INDEX, by_alpha, pointer_path
 from datasets.manifest import digest
 from datasets.storage import Signature, Storage
-from schemas.errors import AlphaNotPublished, AlphaResultsError, SnapshotCorrupt
+from schemas.errors import AlphaResultsError, SnapshotCorrupt
 
 _log = logging.getLogger(__name__)
 
@@ -30,40 +29,10 @@ INDEX_PATH: Final = f"{INDEX}/pointers.json"
 MOVED_PATH: Final = f"{INDEX}/moved"
 MAX_INDEX_BYTES: Final = 256 << 20
 """A larger index, of some 100,000 alphas, is neither written nor read."""
-MAX_MOVES: Final = 100
-"""Moves that are recorded; a reader that missed more lists all pointers."""
 _FORMAT: Final = 2
-_TRIES: Final = 3
 
 Texts = Mapping[str, tuple[Signature, bytes]]
 """Alpha -> what a listing showed of its pointer, and the pointer's bytes."""
-
-
-class Moves(NamedTuple):
-    """The latest moves of pointers.
-
-    Attributes
-    ----------
-    tag
-        Changes with every move.
-    entries
-        Id and alpha of each move, oldest first; empty in a folder.
-    """
-
-    tag: Signature
-    entries: tuple[tuple[str, str], ...] = ()
-
-    def since(self, earlier: Moves | None) -> tuple[str, ...] | None:
-        """Return the alphas whose pointers moved since an earlier poll; None where that is not recorded."""
-        if earlier is None:
-            return None
-        if earlier.tag == self.tag:
-            return ()
-        ids = [move for move, _ in self.entries]
-        if not earlier.entries or earlier.entries[-1][0] not in ids:
-            return None
-        begin = ids.index(earlier.entries[-1][0]) + 1
-        return tuple(dict.fromkeys(alpha for _, alpha in self.entries[begin:]))
 
 
 def encode(pointers: Texts) -> bytes:
@@ -89,26 +58,15 @@ def are_few(changed: int, alphas: int) -> bool:
     return changed <= 8 + alphas // 100
 
 
-def record_move(storage: Storage, alpha_id: str | None) -> None:
+def record_move(storage: Storage) -> None:
     """Record for readers of an object store that a pointer moved; in a folder its modification time is the record.
 
     The publication stands whether or not this succeeds: readers find the pointer when they list all of them next.
-
-    Parameters
-    ----------
-    alpha_id
-        Whose pointer; None has readers list them all.
     """
     if storage.folder is not None:
         return
-    move = uuid.uuid4().hex
     try:
-        for _ in range(_TRIES if alpha_id is not None else 0):
-            version = storage.read_version(MOVED_PATH)
-            entries = [*_decode_moves(version.data), (move, alpha_id)]
-            if storage.put_if(MOVED_PATH, orjson.dumps(entries[-MAX_MOVES:]), version.tag):
-                return
-        storage.put(MOVED_PATH, orjson.dumps([(move, "")]))
+        storage.put(MOVED_PATH, uuid.uuid4().hex.encode())
     except (AlphaResultsError, OSError) as error:
         _log.warning(
             "%s of %s cannot be written, so serving nodes find the change when they list all pointers next: %s",
@@ -118,13 +76,13 @@ def record_move(storage: Storage, alpha_id: str | None) -> None:
         )
 
 
-def read_moves(storage: Storage, known: Moves | None) -> Moves | None:
-    """Return the latest moves of pointers; None where they are not recorded.
+def last_move(storage: Storage, known: Signature | None) -> Signature | None:
+    """Return what changes with every recorded move of a pointer; None where moves are not recorded.
 
     Parameters
     ----------
     known
-        Those of the poll before, which make the read conditional.
+        The result of the poll before, which makes the read conditional.
 
     Raises
     ------
@@ -132,23 +90,11 @@ def read_moves(storage: Storage, known: Moves | None) -> Moves | None:
         When the store does not answer.
     """
     if storage.folder is not None:
-        signature = storage.folder_signature(CATALOG)
-        return None if signature is None else Moves(signature)
-    version = storage.read_if_changed(MOVED_PATH, str(known.tag[0]) if known else None)
+        return storage.folder_signature(CATALOG)
+    version = storage.read_if_changed(MOVED_PATH, None if known is None else str(known[0]))
     if version is None:
         return known
-    return None if version.tag is None else Moves((version.tag,), _decode_moves(version.data))
-
-
-def _decode_moves(data: bytes | None) -> tuple[tuple[str, str], ...]:
-    """Read recorded moves; empty when there are none, or they are damaged: readers then list all pointers."""
-    try:
-        entries = tuple((str(move), str(alpha)) for move, alpha in orjson.loads(data or b"[]"))
-        for _, alpha in entries:
-            pointer_path(alpha) if alpha else None
-    except (ValueError, TypeError, AlphaNotPublished):
-        return ()
-    return entries
+    return None if version.tag is None else (version.tag,)
 
 
 def read_index(storage: Storage) -> Texts:
@@ -193,7 +139,7 @@ def rebuild(storage: Storage) -> None:
         if len(data := encode(pointers)) <= MAX_INDEX_BYTES:
             storage.put_if(INDEX_PATH, data, version.tag)
         if not known:  # as in a root that was copied without its index
-            record_move(storage, None)
+            record_move(storage)
     except (AlphaResultsError, OSError) as error:
         _log.warning("the index of %s cannot be written: %s", storage.address, error)
 

@@ -141,7 +141,7 @@ def compare_and_swap(
         raise PublicationContended(
             f"{alpha_id}: other builds moved its pointer {_MAX_ATTEMPTS} times meanwhile; try again"
         )
-    record_move(storage, alpha_id)
+    record_move(storage)
     return current
 
 
