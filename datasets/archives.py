@@ -15,7 +15,7 @@ import re
 from dataclasses import asdict, dataclass
 from typing import Any, Final
 
-import orjson
+import msgspec
 
 from datasets.layout import pointer_path
 from datasets.manifest import encode
@@ -78,10 +78,8 @@ class ArchiveState:
     def decode(cls, data: bytes, origin: str) -> ArchiveState:
         """Read a state back; SnapshotCorrupt when the bytes are none."""
         try:
-            content = orjson.loads(data)
-            content["exclude"] = tuple(content["exclude"])
-            state = cls(**content)
-        except (orjson.JSONDecodeError, KeyError, TypeError) as error:
+            state = msgspec.json.decode(data, type=cls)
+        except ValueError as error:
             raise SnapshotCorrupt(f"{origin} is not the state of a source archive: {error}") from error
         if state.status not in SOURCE_STATUSES or (state.status == DELIVERED and not state.key):
             raise SnapshotCorrupt(

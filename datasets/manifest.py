@@ -3,27 +3,21 @@
 from __future__ import annotations
 
 import hashlib
-import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields, replace
-from itertools import accumulate
-from typing import Any, Final
+from dataclasses import asdict, dataclass, field, fields, replace
+from typing import Any, Final, TypeVar
 
+import msgspec
 import orjson
 
 from schemas.errors import OtherFormat, SnapshotCorrupt
 
-MAX_DEPTH: Final = 64
-"""Objects and lists that may be nested in a manifest or a pointer: a deeper one is refused before it is read as JSON."""
-_TEXT: Final = re.compile(rb'"(?:[^"\\]|\\.)*+"', re.DOTALL)
-_BRACKET: Final = re.compile(rb"[\[\]{}]")
 FORMAT: Final = 1
 """Version of the fields of manifests and pointers. Raised when one goes, means something else, or must not be overlooked;
 columns and formulas have a version of their own, :func:`schemas.version.schema_version`."""
 NOTHING_SEALED: Final = "nothing"
 """In place of a seal's digest: the snapshot is the empty one that stands for a withdrawn alpha."""
-INVALID: Final = (ValueError, KeyError, TypeError, AttributeError)
-"""What decoding raises for a document that is not JSON, has another shape or lacks a field."""
+Document = TypeVar("Document")
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,10 +46,6 @@ class FileEntry:
     sha256: str
     first: str | None = None
     last: str | None = None
-
-    def document(self) -> dict[str, Any]:
-        """Return the entry as a JSON-ready mapping."""
-        return {field.name: getattr(self, field.name) for field in fields(self)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,7 +134,7 @@ class Manifest:
         shown: dict[str, Any] = {name.name: getattr(self, name.name) for name in fields(self)}
         if self.sealed_by is None:
             del shown["sealed_by"]
-        return shown | {"format": FORMAT, "files": [entry.document() for entry in self.files]}
+        return shown | {"format": FORMAT, "files": [asdict(entry) for entry in self.files]}
 
     @classmethod
     def decode(cls, data: bytes, origin: str) -> Manifest:
@@ -157,17 +147,7 @@ class Manifest:
         OtherFormat
             When they are one of another format.
         """
-        content = decode(data, origin, "the manifest of a snapshot")
-        try:
-            content["files"] = tuple(
-                FileEntry(**known_fields(FileEntry, entry)) for entry in content["files"]
-            )
-            content["columns"] = {name: tuple(columns) for name, columns in content["columns"].items()}
-            for name in ("kinds", "missing", "warnings", "rules", "checks", "notices", "history"):
-                content[name] = tuple(content.get(name, ()))
-            return cls(**known_fields(cls, content))
-        except INVALID as error:
-            raise SnapshotCorrupt(f"{origin} is not the manifest of a snapshot: {error}") from error
+        return decode(data, cls, origin, "the manifest of a snapshot")
 
 
 def named_by_content(data: bytes, snapshot: str) -> bool:
@@ -175,7 +155,7 @@ def named_by_content(data: bytes, snapshot: str) -> bool:
     try:
         content = orjson.loads(data)
         return bool(content["snapshot"] == snapshot == _content_id(content))
-    except INVALID:
+    except (ValueError, KeyError, TypeError):
         return False
 
 
@@ -184,52 +164,42 @@ def _content_id(document: Mapping[str, Any]) -> str:
     return digest(encode({name: value for name, value in document.items() if name != "snapshot"}))[:20]
 
 
-def known_fields(kind: type[Any], content: Mapping[str, Any]) -> dict[str, Any]:
-    """Keep the fields that a dataclass has: one that is added does not change the format."""
-    return {name: value for name, value in content.items() if name in kind.__dataclass_fields__}
-
-
-def decode(data: bytes, origin: str, what: str) -> dict[str, Any]:
-    """Read a JSON document of this program's format.
+def decode(data: bytes, kind: type[Document], origin: str, what: str) -> Document:
+    """Read a JSON document of this program's format, every field of its declared type; others are left out.
 
     Parameters
     ----------
+    kind
+        The dataclass that declares its fields.
     origin, what
         The file and what it should be, for the message.
 
     Raises
     ------
     SnapshotCorrupt
-        When the bytes are not a JSON object.
+        When the bytes are not JSON, or a field is missing or of another type.
     OtherFormat
-        When the object is of another format.
+        When the document is of another format.
     """
     if not data:
         raise SnapshotCorrupt(
             f"{origin} is not {what}: it is empty, too large, or not a regular file; remove it"
         )
-    if _depth(data) > MAX_DEPTH:
-        raise SnapshotCorrupt(
-            f"{origin} is not {what}: objects and lists are nested more than {MAX_DEPTH} deep"
-        )
     try:
-        content = dict(orjson.loads(data))
-    except INVALID as error:
+        version = msgspec.json.decode(data, type=_Head).format
+        if version == FORMAT:
+            return msgspec.json.decode(data, type=kind)
+    except (ValueError, RecursionError) as error:
         raise SnapshotCorrupt(f"{origin} is not {what}: {error}") from error
-    if (version := content.pop("format", None)) != FORMAT:
-        raise OtherFormat(
-            f"{origin} is of format {version}, and this program reads format {FORMAT}: build the seal again with "
-            "`alpha-results build SEAL --force`, or all seals below a folder with `--from FOLDER --force`"
-        )
-    return content
+    raise OtherFormat(
+        f"{origin} is of format {version}, and this program reads format {FORMAT}: build the seal again with "
+        "`alpha-results build SEAL --force`, or all seals below a folder with `--from FOLDER --force`"
+    )
 
 
-def _depth(data: bytes) -> int:
-    """Count how deep the objects and lists of a JSON document are nested at most, without reading it as one."""
-    if (opened := data.count(b"[") + data.count(b"{")) <= MAX_DEPTH:
-        return opened
-    brackets = _BRACKET.findall(_TEXT.sub(b"", data))
-    return max(accumulate(1 if bracket in b"[{" else -1 for bracket in brackets), default=0)
+@dataclass(frozen=True, slots=True)
+class _Head:
+    format: int | None = None
 
 
 def encode(document: Mapping[str, Any]) -> bytes:

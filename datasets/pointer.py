@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
-from typing import Any, Final
+from typing import Annotated, Any, Final
 
+from msgspec import Meta
+
+from datasets.layout import SNAPSHOT_ID
 from datasets.manifest import (
     FORMAT,
-    INVALID,
     NOTHING_SEALED,
     Manifest,
     decode,
     encode,
-    known_fields,
 )
-from schemas.errors import SnapshotCorrupt
 
 MAX_EARLIER_SNAPSHOTS: Final = 1000
 """Earlier snapshots a pointer remembers; gc keeps fewer in any sensible setting."""
@@ -125,8 +125,8 @@ class Pointer:
     """
 
     alpha_id: str
-    snapshot: str
-    manifest_sha256: str
+    snapshot: Annotated[str, Meta(pattern=SNAPSHOT_ID)]
+    manifest_sha256: Annotated[str, Meta(pattern="^[0-9a-f]{64}$")]
     name: str
     tldr: str | None
     complete: bool
@@ -177,25 +177,7 @@ class Pointer:
         OtherFormat
             When they are one of another format.
         """
-        content = decode(data, origin, "a pointer")
-        try:
-            for name in ("missing", "kinds", "removing"):
-                content[name] = tuple(content[name])
-            content["earlier"] = {
-                snapshot: Earlier(**known_fields(Earlier, entry))
-                for snapshot, entry in content["earlier"].items()
-            }
-            content["rolled_back"] = {
-                snapshot: RolledBack(**known_fields(RolledBack, entry))
-                for snapshot, entry in content["rolled_back"].items()
-            }
-            content["decisions"] = tuple(
-                Decision(**known_fields(Decision, entry)) for entry in content["decisions"]
-            )
-            content["headline"] = dict(content["headline"])
-            return cls(**known_fields(cls, content))
-        except INVALID as error:
-            raise SnapshotCorrupt(f"{origin} is not a pointer: {error}") from error
+        return decode(data, cls, origin, "a pointer")
 
 
 def make_pointer(manifest: Manifest, description: Mapping[str, Any] | None) -> Pointer:

@@ -11,8 +11,9 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean
-from typing import Any, Final, NamedTuple
+from typing import Annotated, Any, Final, Literal, NamedTuple
 
+import msgspec
 import orjson
 
 from schemas.errors import SnapshotCorrupt
@@ -24,7 +25,7 @@ UNSETTLED_WEEKS: Final[Mapping[str, int]] = {"scores": 0, "targets": 1, "forward
 """What is digested of a week -> how many weeks at the end of a seal may still change in it: a pending week is traded
 later, its forward returns are measured a week after its fills, and a name that was halted then trades later still."""
 
-_DIGITS: Final = frozenset("0123456789abcdef")
+_Digest = Annotated[str, msgspec.Meta(pattern="^[0-9a-f]*$")] | None
 
 
 class WeekDigests(NamedTuple):
@@ -61,6 +62,23 @@ class SealEntry:
     sealed_at: str
     snapshot: str
     weeks: Mapping[str, SealedWeek]
+
+
+@dataclass(frozen=True, slots=True)
+class _StoredSeal:
+    """An entry as it is stored: of the weeks, those that differ from the entry before it, each digests and IC."""
+
+    seal_digest: str
+    sealed_at: str
+    snapshot: str
+    weeks: dict[str, tuple[_Digest, _Digest, _Digest, _Digest, float | None]]
+    gone: list[str]
+
+
+@dataclass(frozen=True, slots=True)
+class _Stored:
+    digests: tuple[Literal["scores"], Literal["targets"], Literal["forward_returns"], Literal["fills"]]
+    seals: list[_StoredSeal]
 
 
 def compare(earlier: Mapping[str, SealedWeek], later: Mapping[str, SealedWeek]) -> dict[str, Any]:
@@ -149,33 +167,19 @@ def decode_seals(data: bytes, origin: str) -> list[SealEntry]:
     SnapshotCorrupt
         When the bytes are not such a file; `origin` names it in the message.
     """
+    entries, weeks = list[SealEntry](), dict[str, SealedWeek]()
     try:
-        entries, weeks = [], dict[str, SealedWeek]()
-        for stored in _seals(orjson.loads(data)):
-            statement = {
-                week: SealedWeek(WeekDigests(*map(_digest, row[:-1])), row[-1])
-                for week, row in stored["weeks"].items()
+        for stored in msgspec.json.decode(data, type=_Stored).seals:
+            weeks = {week: said for week, said in weeks.items() if week not in stored.gone} | {
+                week: SealedWeek(WeekDigests(*digests), ic) for week, (*digests, ic) in stored.weeks.items()
             }
-            weeks = {week: value for week, value in weeks.items() if week not in stored["gone"]} | statement
-            entries.append(SealEntry(stored["seal_digest"], stored["sealed_at"], stored["snapshot"], weeks))
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
+            entries.append(SealEntry(stored.seal_digest, stored.sealed_at, stored.snapshot, weeks))
+    except ValueError as error:
         raise SnapshotCorrupt(
             f"{origin} does not say what earlier seals held: {error}; put it back from a backup, or remove it, and "
             f"later seals are compared with those built from now on"
         ) from error
     return entries
-
-
-def _seals(document: Mapping[str, Any]) -> list[dict[str, Any]]:
-    if tuple(document["digests"]) != WeekDigests._fields:
-        raise ValueError(f"it has digests of {document['digests']}, not of {', '.join(WeekDigests._fields)}")
-    return list(document["seals"])
-
-
-def _digest(text: str | None) -> str | None:
-    if text is not None and not _DIGITS.issuperset(text):
-        raise ValueError(f"{text!r} is no digest")
-    return text
 
 
 def _compared(earlier: Collection[str], later: Collection[str], end: int) -> set[str]:

@@ -18,7 +18,7 @@ from dataclasses import asdict, dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Final
 
-import orjson
+import msgspec
 
 from datasets.manifest import encode
 from datasets.storage import Storage
@@ -121,9 +121,9 @@ def horizon(leases: Sequence[Lease], now: datetime) -> datetime | None:
 
 def _decoded(data: bytes, path: str) -> Lease:
     try:
-        lease = Lease(**orjson.loads(data))
+        lease = msgspec.json.decode(data, type=Lease)
         datetime.fromisoformat(lease.since), datetime.fromisoformat(lease.refreshed_at)
-    except (orjson.JSONDecodeError, TypeError, ValueError) as error:
+    except ValueError as error:
         raise SnapshotCorrupt(
             f"{path} is not a lease: {error}; remove the file if no reader wrote it"
         ) from error

@@ -13,8 +13,9 @@ import time
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any, Final
+from typing import Any, Final, TypedDict
 
+import msgspec
 import orjson
 
 from datasets.layout import REFUSED
@@ -44,7 +45,19 @@ class _Late:
     pause: float
 
 
-def read_refusals(root: Storage) -> dict[str, dict[str, Any]]:
+class Refusal(TypedDict):
+    """What is remembered of a refused seal: the listing of its files where these were why, None elsewhere."""
+
+    seal: str
+    searched: str
+    alpha_id: str | None
+    rules: str
+    refused_at: str
+    files: str | None
+    violations: list[dict[str, Any]]
+
+
+def read_refusals(root: Storage) -> dict[str, Refusal]:
     """Read the refusals of a root: digest of the ``seal.json`` -> entry. A damaged entry is left out.
 
     Raises
@@ -52,19 +65,17 @@ def read_refusals(root: Storage) -> dict[str, dict[str, Any]]:
     StorageUnavailable
         When the store does not answer.
     """
-    refusals: dict[str, dict[str, Any]] = {}
+    refusals: dict[str, Refusal] = {}
     try:
         names = root.entries(REFUSED)
     except OSError:  # something else is in the folder's place: nothing is remembered there
         return refusals
-    marks = [name.removesuffix(".json") for name in names if name.endswith(".json")]
-    for path, raw in root.read_many([_path(mark) for mark in marks]).items():
-        with contextlib.suppress(ValueError, TypeError, KeyError):
-            entry = orjson.loads(raw or b"")
-            refusals[path.removeprefix(f"{REFUSED}/").removesuffix(".json")] = entry | {
-                "searched": str(entry["searched"]), "rules": str(entry["rules"]),
-                "refused_at": str(entry["refused_at"]), "violations": list(entry["violations"]),
-            }  # fmt: skip
+    marks = {
+        _path(mark): mark for mark in (name.removesuffix(".json") for name in names if name.endswith(".json"))
+    }
+    for path, raw in root.read_many(list(marks)).items():
+        with contextlib.suppress(ValueError):
+            refusals[marks[path]] = msgspec.json.decode(raw or b"", type=Refusal)
     return refusals
 
 
@@ -93,7 +104,7 @@ class Refusals:
         self._pause = pause
         self._late_seconds = late_seconds
         self._recheck = recheck
-        self._known: dict[str, dict[str, Any]] | None = None
+        self._known: dict[str, Refusal] | None = None
         self._late: dict[str, _Late] = {}
         self._warned = False
 
@@ -124,7 +135,7 @@ class Refusals:
         entry = (self._known or {}).get(one.mark)
         if entry is None or entry["rules"] != rules_version():
             return None
-        if entry.get("files") is not None and not self._still_late(one, entry["files"]):
+        if entry["files"] is not None and not self._still_late(one, entry["files"]):
             return None
         rules = ", ".join(dict.fromkeys(violation["rule"] for violation in entry["violations"]))
         return SealResult(
@@ -159,7 +170,7 @@ class Refusals:
         rules = {violation["rule"] for violation in violations}
         if rules & _OF_TIME or (rules & _OF_FILES and not files):
             return
-        entry = {
+        entry: Refusal = {
             "seal": without_secrets(one.address),
             "searched": self._searched,
             "alpha_id": one.alpha_id,

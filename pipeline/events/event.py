@@ -9,10 +9,13 @@ import hashlib
 import uuid
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from datasets.history import WITHDRAWN, changes_of
 from datasets.pointer import Pointer
+
+if TYPE_CHECKING:
+    from pipeline.batch.refusals import Refusal
 
 REFUSED: Final = "refused"
 _TYPE: Final = "alpha_results.alpha"
@@ -62,7 +65,7 @@ class Event:
         return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
 
 
-def derive(pointers: Iterable[Pointer], refusals: Mapping[str, Mapping[str, Any]]) -> list[Event]:
+def derive(pointers: Iterable[Pointer], refusals: Mapping[str, Refusal]) -> list[Event]:
     """Return every event that pointers and refusals remember, oldest first.
 
     Parameters
@@ -85,7 +88,7 @@ def derive(pointers: Iterable[Pointer], refusals: Mapping[str, Mapping[str, Any]
         for change in changes_of(pointer)
     ]
     events += [
-        Event(entry["refused_at"], REFUSED, entry.get("alpha_id"), seal=mark, violations=entry["violations"])
+        Event(entry["refused_at"], REFUSED, entry["alpha_id"], seal=mark, violations=entry["violations"])
         for mark, entry in refusals.items()
     ]
     return sorted(events, key=lambda event: (event.at, event.id))
