@@ -6,14 +6,14 @@ import hashlib
 import os
 import threading
 import time
-from concurrent.futures import Future
 from typing import Final, NamedTuple
 
-from datasets.disk import require_not_of_disk
+from datasets.disk import reading
 from schemas.settings import SETTINGS
 
 _MAX_FILES: Final = 200_000
 """Files whose digest is remembered, some 300 bytes each."""
+_STRIPES: Final = 64
 _DOUBTED_SECONDS: Final = 10.0
 """How long a mismatch is trusted: a damaged file costs no more than one reading in so many seconds, and one that was only
 misread recovers soon."""
@@ -42,8 +42,8 @@ class FileDigests:
     def __init__(self, seconds: float) -> None:
         self._seconds = seconds
         self._known: dict[FileVersion, _Digest] = {}
-        self._computing: dict[FileVersion, Future[_Digest]] = {}
         self._lock = threading.Lock()
+        self._reading = [threading.Lock() for _ in range(_STRIPES)]
 
     def trust(self, seconds: float) -> None:
         """Set how long a digest is trusted from now on."""
@@ -59,49 +59,30 @@ class FileDigests:
         StorageUnavailable
             When the disk fails or does not permit reading it.
         """
-        try:
-            version = _version(os.stat(path))  # noqa: PTH116 - as below, and asked before every query
-        except OSError as error:
-            require_not_of_disk(path, error)
-            raise
+        with reading(path):
+            version = _version(os.stat(path))  # noqa: PTH116 - most callers have text
         if version[2] != size:
             return False
         entry = self._of(path, version, self._seconds)
-        if entry.sha256 != sha256 and time.monotonic() - entry.computed > _DOUBTED_SECONDS:
-            entry = self._of(path, version, 0.0)
+        if entry.sha256 != sha256:
+            entry = self._of(path, version, _DOUBTED_SECONDS)
         return entry.sha256 == sha256
 
     def _of(self, path: str | os.PathLike[str], version: FileVersion, seconds: float) -> _Digest:
         known = self._known.get(version)
         if known is not None and time.monotonic() - known.computed <= seconds:
             return known
-        with self._lock:
-            running = self._computing.get(version)
-            mine = running is None
-            future = self._computing[version] = Future() if running is None else running
-        if not mine:
-            return future.result()
-        try:
-            entry = self._compute(path, version)
-        except BaseException as error:
-            future.set_exception(error)
-            raise
-        else:
-            future.set_result(entry)
-            return entry
-        finally:
-            with self._lock:
-                self._computing.pop(version, None)
+        with self._reading[hash(version) % _STRIPES]:  # others that check the same file wait for this reading
+            known = self._known.get(version)
+            if known is not None and time.monotonic() - known.computed <= seconds:
+                return known
+            return self._compute(path, version)
 
     def _compute(self, path: str | os.PathLike[str], version: FileVersion) -> _Digest:
         started = time.monotonic()
-        try:
-            with open(path, "rb") as stream:  # noqa: PTH123 - most callers have text
-                sha256 = hashlib.file_digest(stream, "sha256").hexdigest()
-                unchanged = _version(os.fstat(stream.fileno())) == version
-        except OSError as error:
-            require_not_of_disk(path, error)
-            raise
+        with reading(path), open(path, "rb") as stream:  # noqa: PTH123 - as above
+            sha256 = hashlib.file_digest(stream, "sha256").hexdigest()
+            unchanged = _version(os.fstat(stream.fileno())) == version
         entry = _Digest(sha256, started)
         if unchanged:  # else it was written meanwhile, and the next caller reads it again
             with self._lock:

@@ -8,7 +8,7 @@ import os
 import shutil
 import time
 import uuid
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 from stat import S_ISDIR, S_ISREG
@@ -151,23 +151,24 @@ class LocalStorage(Storage):
     def files_below(self, relative: str) -> dict[str, StoredFile]:
         """List every file below a folder: path below that folder -> what the listing shows."""
         base = self.full(relative)
+        files = {}
         with reading(base):
-            return {
-                below: StoredFile(
-                    f"{relative}/{below}".lstrip("/"),
-                    status.st_size,
-                    datetime.fromtimestamp(status.st_mtime, UTC),
-                )
-                for below, status in sorted(_regular_files(base))
-            }
+            for below in sorted(_files_below(base, _raise_unless_gone)):
+                with contextlib.suppress(FileNotFoundError):
+                    status = os.stat(f"{base}/{below}")  # noqa: PTH116 - many paths, which are text
+                    if S_ISREG(status.st_mode):
+                        path = f"{relative}/{below}".lstrip("/")
+                        modified = datetime.fromtimestamp(status.st_mtime, UTC)
+                        files[below] = StoredFile(path, status.st_size, modified)
+        return files
 
     def find_named(self, name: str) -> dict[str, Signature]:
-        """Find what has one name at any depth, regular files or not: whoever reads it decides whether to follow a link."""
+        """Find the files of one name at any depth, links among them: whoever reads one decides whether to follow it."""
         signatures = {}
-        for path, entry in _walk(self.base, skip=OSError):
-            if entry.name == name and not entry.is_dir(follow_symlinks=False):
+        for path in _files_below(self.base):
+            if path.rpartition("/")[2] == name:
                 with contextlib.suppress(FileNotFoundError):
-                    signatures[path] = _signature(entry.stat(follow_symlinks=False))
+                    signatures[path] = _signature(os.lstat(f"{self.base}/{path}"))
         return signatures
 
     def put(self, relative: str, content: bytes | Path) -> None:
@@ -256,36 +257,22 @@ def _signature(status: os.stat_result) -> Signature:
     return (status.st_mtime_ns, status.st_size, status.st_ino)
 
 
-def _regular_files(base: str) -> Iterator[tuple[str, os.stat_result]]:
-    for path, entry in _walk(base, skip=(FileNotFoundError, NotADirectoryError)):
-        with contextlib.suppress(FileNotFoundError):
-            status = entry.stat()
-            if S_ISREG(status.st_mode):
-                yield path, status
-
-
-def _walk(
-    base: str, *, skip: type[OSError] | tuple[type[OSError], ...]
-) -> Iterator[tuple[str, os.DirEntry[str]]]:
-    """Yield everything below a folder of this machine, at any depth; links to folders are not followed.
+def _files_below(base: str, on_error: Callable[[OSError], None] | None = None) -> Iterator[str]:
+    """Yield the path of everything below a folder that is no folder; links to folders are not followed.
 
     Parameters
     ----------
-    skip
-        Errors for which a folder is left out: what is removed meanwhile is as if already gone.
+    on_error
+        Called when a folder cannot be listed; None leaves it out.
     """
-    folders = [""]
-    while folders:
-        below = folders.pop()
-        try:
-            entries = list(os.scandir(f"{base}/{below}"))
-        except skip:
-            continue
-        for entry in entries:
-            path = f"{below}/{entry.name}".lstrip("/")
-            yield path, entry
-            if entry.is_dir(follow_symlinks=False):
-                folders.append(path)
+    for folder, _, names in os.walk(base, onerror=on_error):
+        for name in names:
+            yield f"{folder}/{name}".removeprefix(base).lstrip("/")
+
+
+def _raise_unless_gone(error: OSError) -> None:
+    if not isinstance(error, FileNotFoundError | NotADirectoryError):
+        raise error
 
 
 def _place(draft: Path, target: Path) -> None:
