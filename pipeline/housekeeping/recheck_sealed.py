@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 import polars as pl
 
-from datasets.integrity import Fault
 from pipeline.reconciliation.tables import Tables
-from pipeline.rule import Level
+from pipeline.rule import Coverage, Level, Rule, Violation
 from pipeline.rules.registry import RULES
-from pipeline.seal.declared_differences import read_declared
+from pipeline.rules.report import NotChecked, Report
+from pipeline.seal.declared_differences import DeclaredDifferences
+from pipeline.seal.records import METRICS
+from schemas.kinds import OPTIONAL_KINDS
 from schemas.tables import SEALED_TABLES
 from schemas.tables.books import book_order
+from schemas.tables.pnl import ADJUSTMENTS
 
 Frames = Mapping[tuple[str, str | None], pl.DataFrame]
 """(dataset, book) -> rows, of one snapshot."""
@@ -31,7 +34,7 @@ def sealed_tables(frames: Frames) -> dict[str, pl.DataFrame]:
         Kind -> its sealed columns that were published. Fills stand in the order the engine sealed them.
     """
     sealed = {}
-    for kind, table in SEALED_TABLES.items():
+    for kind, table in (SEALED_TABLES | {METRICS.name: METRICS}).items():
         if table.partition:
             books = sorted((book for dataset, book in frames if dataset == kind and book), key=book_order)
             parts = [frames[kind, book].with_columns(pl.lit(book).alias("book")) for book in books]
@@ -46,45 +49,54 @@ def sealed_tables(frames: Frames) -> dict[str, pl.DataFrame]:
     return sealed
 
 
-def broken_rules(
+def recheck(
     sealed: Mapping[str, pl.DataFrame],
     equity_basis: float,
-    known: Collection[str],
-    reconciliation: Mapping[str, Any],
-) -> Iterator[tuple[str, Fault]]:
+    declared: DeclaredDifferences,
+    known: Collection[str] = RULES,
+) -> Report:
     """Apply the rules on rows to what was published.
 
     Parameters
     ----------
-    sealed, equity_basis
+    sealed, equity_basis, declared
         As published.
     known
-        Ids of the rules that its builder applied; later rules are left out.
-    reconciliation
-        As the manifest has it: what the seal declared.
+        Ids of the rules to apply.
 
-    Yields
-    ------
-    tuple
-        The kind, and what is wrong, its file not named yet. Rules on several tables are left out when a table by
-        itself is broken already, for their answers would then mean little.
+    Returns
+    -------
+    Report
+        Its address is empty. Rules on several tables are left out when a table by itself is broken already, for their
+        answers would then mean little.
     """
-    tables = Tables(sealed, equity_basis, read_declared(reconciliation.get("declared", {}))[0])
-    broken = False
-    for rule in RULES.values():
-        if rule.level is not Level.TABLE or rule.id not in known:
+    tables = Tables(sealed, equity_basis, declared)
+    violations: list[Violation] = []
+    warnings: list[Violation] = []
+    skipped: list[NotChecked] = []
+    coverage: dict[str, Coverage] = {}
+
+    def apply(rule: Rule[Any], *arguments: Any) -> None:
+        violation, share = rule.apply(*arguments)
+        if violation is not None:
+            (warnings if rule.warns else violations).append(violation)
+        if share is not None:
+            coverage[rule.id] = share
+            skipped.extend([NotChecked(rule.id, share.reason)] if share.reason else [])
+
+    rules = [rule for rule in RULES.values() if rule.id in known]
+    for rule in rules:
+        for kind in sealed if rule.level is Level.TABLE else ():
+            apply(rule, kind, tables)
+    for rule in rules if not violations else ():
+        if rule.level is not Level.RUN:
             continue
-        for kind in sealed:
-            violation = rule(kind, tables)
-            if violation is not None and not rule.warns:
-                broken = True
-                yield kind, Fault("", rule.id, violation.message)
-    if broken:
-        return
-    for rule in RULES.values():
-        needed = all(tables.has(kind, *columns) for kind, columns in rule.needs.items())
-        across = rule.level is Level.RUN and not rule.warns and needed and rule.id in known
-        if across:
-            violation = rule(tables)
-            if violation is not None:
-                yield violation.kind, Fault("", rule.id, violation.message)
+        missing = [kind for kind, columns in rule.needs.items() if not tables.has(kind, *columns)]
+        if not missing:
+            apply(rule, tables)
+        elif not OPTIONAL_KINDS.intersection(missing):
+            skipped.append(NotChecked(rule.id, f"the run sealed no {', '.join(missing)}"))
+    adjusted = any(tables.has("pnl", name) for name in ADJUSTMENTS)
+    return Report(
+        "", None, tuple(violations), tuple(warnings), tuple(skipped), adjusted=adjusted, coverage=coverage
+    )

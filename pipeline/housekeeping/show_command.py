@@ -8,18 +8,17 @@ from typing import TYPE_CHECKING, Any
 import click
 from rich.table import Column
 
-from datasets.layout import MANIFEST, snapshot_path
+from datasets.integrity import read_manifests
 from datasets.manifest import NOTHING_SEALED, Manifest
 from datasets.sealed_weeks import describe
 from pipeline.housekeeping.command_line import json_option, opened, print_json, root_option, size_text
-from schemas.errors import AlphaNotPublished, SnapshotCorrupt
+from schemas.errors import AlphaNotPublished
 from schemas.screen import Screen, make_table
 from schemas.terminal import echo
 
 if TYPE_CHECKING:
     from datasets.pointer import Pointer
     from datasets.publication.retention import StoredSnapshot
-    from datasets.storage import Storage
 
 
 @click.command()
@@ -39,7 +38,8 @@ def show(alpha: str, root: str, as_json: bool) -> None:
     pointer, stored = served(storage, alpha), list_snapshots(storage, alpha)
     if pointer is None and not stored:
         raise AlphaNotPublished(f"{storage.address} publishes no alpha {alpha!r}")
-    manifests = _manifests(storage, alpha, stored)
+    # One that cannot be read is shown as unfinished; verify says what is wrong with a served one.
+    manifests = read_manifests(storage, alpha, [one.snapshot for one in stored])
     seals = earlier_seals(storage, alpha)
     rows = [_row(one, pointer, manifests.get(one.snapshot)) for one in stored]
     rows.sort(key=lambda row: (row["state"] == "served", row["until"] or row["written"]), reverse=True)
@@ -107,18 +107,6 @@ def _show_files(console: Screen, manifest: Manifest) -> None:
         echo(f"warning {warning['rule']}: {warning['message']}")
     for earlier in manifest.history:
         echo(f"{earlier['outcome']} {describe(earlier)}")
-
-
-def _manifests(storage: Storage, alpha: str, stored: tuple[StoredSnapshot, ...]) -> dict[str, Manifest]:
-    paths = {f"{snapshot_path(alpha, one.snapshot)}/{MANIFEST}": one.snapshot for one in stored}
-    manifests = {}
-    for path, data in storage.read_many(list(paths)).items():
-        try:
-            if data is not None:
-                manifests[paths[path]] = Manifest.decode(data, path)
-        except SnapshotCorrupt:
-            continue  # shown as unfinished; verify says what is wrong with a served one
-    return manifests
 
 
 def _row(one: StoredSnapshot, pointer: Pointer | None, manifest: Manifest | None) -> dict[str, Any]:

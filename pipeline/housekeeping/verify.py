@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import io
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
+from typing import Final
 
 import orjson
 import polars as pl
@@ -26,13 +27,16 @@ from datasets.pointer import Pointer
 from datasets.publication.past import earlier_seals
 from datasets.publication.pointers import served
 from datasets.storage import Storage
-from pipeline.housekeeping.published_tables import check_table
-from pipeline.housekeeping.recheck_sealed import broken_rules, sealed_tables
+from pipeline.housekeeping.recheck_sealed import recheck, sealed_tables
 from pipeline.housekeeping.recompute_derived import differences, recompute_derived, same_figures
 from pipeline.maths.weekly_digests import FillDigests, digest_decisions, seal_weeks
 from pipeline.reconciliation.of_a_seal import one_signal
+from pipeline.seal.casting import POLARS_TYPES
+from pipeline.seal.declared_differences import read_declared
 from pipeline.snapshot_builder import research
+from pipeline.snapshot_builder.write import find_span
 from schemas.errors import SnapshotCorrupt
+from schemas.table import Table
 from schemas.tables import PUBLISHED_TABLES
 from schemas.tables.books import book_order
 from schemas.version import schema_version
@@ -100,6 +104,10 @@ def verify(storage: Storage, alpha_id: str, *, quick: bool = False) -> Verdict:
     return verdict
 
 
+_OWN_ORDER: Final = "books"
+"""Books are in the order the API lists them; the table is recomputed anyway, order included."""
+
+
 class _Verification:
     """Verification of one snapshot; its tables stay in memory until the rules across them were applied."""
 
@@ -126,9 +134,9 @@ class _Verification:
             return
         sealed = sealed_tables(self._frames)
         basis = self._manifest.equity_basis
-        known, reconciliation = frozenset(self._manifest.rules), self._manifest.reconciliation
-        for kind, fault in broken_rules(sealed, basis, known, reconciliation):
-            faults.append(replace(fault, file=self._location(kind)))
+        declared = read_declared(self._manifest.reconciliation.get("declared", {}))[0]
+        report = recheck(sealed, basis, declared, self._manifest.rules)
+        faults += [Fault(self._location(x.kind), x.rule, x.message) for x in report.violations]
         if faults:
             return
         unsmoothed = one_signal(self._manifest.smoothing)
@@ -206,7 +214,7 @@ class _Verification:
             return
         self._frames[entry.dataset, entry.book] = rows
         columns = tuple(self._manifest.columns.get(entry.dataset, ()))
-        self._verdict.faults += check_table(path, entry, PUBLISHED_TABLES[entry.dataset], columns, rows)
+        self._verdict.faults += _check_table(path, entry, PUBLISHED_TABLES[entry.dataset], columns, rows)
 
     def _document(self, path: str, entry: FileEntry, data: bytes) -> None:
         faults = self._verdict.faults
@@ -233,3 +241,33 @@ class _Verification:
         return (
             f"{self._folder}/{kind}/" if table and table.partition else f"{self._folder}/{table_path(kind)}"
         )
+
+
+def _check_table(
+    path: str, entry: FileEntry, table: Table, columns: tuple[str, ...], rows: pl.DataFrame
+) -> Iterator[Fault]:
+    """Compare the columns, number, span and order of the rows of a file with declaration and manifest. Pure."""
+    expected = {
+        column.name: POLARS_TYPES[column.type] for column in table.stored_columns if column.name in columns
+    }
+    stored = dict(rows.schema)
+    if list(stored.items()) != list(expected.items()):
+        yield Fault(
+            path, "columns", f"holds the columns {_shown(stored)} where {_shown(expected)} are declared"
+        )
+        return
+    if rows.height != entry.rows:
+        yield Fault(path, "rows", f"has {rows.height} rows where its manifest says {entry.rows}")
+    if find_span(rows) != (entry.first, entry.last):
+        yield Fault(
+            path, "span", f"runs from {find_span(rows)} where its manifest says {(entry.first, entry.last)}"
+        )
+    order = [name for name in table.sort if name in rows.columns]
+    if entry.dataset != _OWN_ORDER and not rows.select(order).equals(
+        rows.select(order).sort(order, nulls_last=True, maintain_order=True)
+    ):
+        yield Fault(path, "order", f"is not in the order of {', '.join(order)}")
+
+
+def _shown(columns: dict[str, pl.DataType]) -> str:
+    return ", ".join(f"{name} {dtype}" for name, dtype in columns.items())

@@ -49,10 +49,7 @@ def weeks_of(seal: Seal) -> pl.DataFrame | None:
     """Measure the weeks of a seal that keeps every rule; None where it has no cross-sections or no index of them."""
     if not (seal.has("rebalances") and seal.has("decisions")):
         return None
-    decisions = seal.table("decisions")
-    if one_signal(seal.smoothing) and "unsmoothed_score" not in decisions.columns:
-        decisions = decisions.with_columns(unsmoothed_score="score")
-    return measured_weeks(seal.table("rebalances"), decisions)
+    return measured_weeks(seal.table("rebalances"), with_one_signal(seal.table("decisions"), seal.smoothing))
 
 
 def recompute_figures(seal: Seal, weeks: pl.DataFrame | None = None) -> tuple[Figure, ...]:
@@ -99,6 +96,13 @@ def figures_from(
 def one_signal(smoothing: Mapping[str, Any] | None) -> bool:
     """Return whether a run says that it was not smoothed: its score is then the signal before smoothing as well."""
     return smoothing is not None and smoothing.get("applied") is False
+
+
+def with_one_signal(decisions: pl.DataFrame, smoothing: Mapping[str, Any] | None) -> pl.DataFrame:
+    """Add the signal before smoothing to the decisions of a run that says it was not smoothed."""
+    if one_signal(smoothing) and "unsmoothed_score" not in decisions.columns:
+        return decisions.with_columns(unsmoothed_score="score")
+    return decisions
 
 
 def with_reconciliation(records: pl.DataFrame, figures: Iterable[Figure]) -> pl.DataFrame:

@@ -115,10 +115,10 @@ def _scaled(column: str) -> Change:
         ("rebalances/part-0.parquet", lambda rows: rows.with_columns(pl.col("n_symbols") + 1), "derived"),
         ("books/part-0.parquet", lambda rows: rows.with_columns(pl.col("rows") + 1), "derived"),
         ("decisions/part-0.parquet", lambda rows: rows.reverse(), "order"),
-        ("decisions/part-0.parquet", lambda rows: pl.concat([rows[:1], rows]), "key"),
+        ("decisions/part-0.parquet", lambda rows: pl.concat([rows[:1], rows]), "table.key"),
         ("rebalances/part-0.parquet", lambda rows: rows.drop("n_symbols"), "columns"),
         ("rebalances/part-0.parquet", lambda rows: rows[:-1], "span"),
-        ("equity_curve/book=long_only/part-0.parquet", lambda rows: rows.with_columns(drawdown=pl.lit(float("nan"))), "finite"),
+        ("equity_curve/book=long_only/part-0.parquet", lambda rows: rows.with_columns(drawdown=pl.lit(float("nan"))), "derived"),
     ],
 )  # fmt: skip
 def test_a_table_that_was_signed_again_still_has_to_follow_from_the_run(
