@@ -208,11 +208,10 @@ docs:
     written docs/data-dictionary.md python -m schemas dictionary
     written docs/openapi.json python -m schemas openapi
     python -m schemas parts docs/operations.md docs/batches.md docs/metrics.md
-    for module in declared.py methods.pyi; do
-      written clients/python/src/alpha_results_client/$module python -m schemas $module
+    for file in declared.json methods.pyi; do
+      written clients/python/src/alpha_results_client/$file python -m schemas $file
     done
-    written clients/seal-writer/src/alpha_results_seal/columns.py python -m schemas columns.py
-    {{ checked }} ruff format --quiet clients
+    written clients/seal-writer/src/alpha_results_seal/columns.json python -m schemas columns.json
 
 # Needs wrk; Debian's PostgreSQL is better than the packaged one: `apt-get install wrk postgresql`.
 # the service beside the alternatives, on the same data; `just bench --quick` for a short look

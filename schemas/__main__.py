@@ -8,21 +8,20 @@ from typing import Final
 
 import click
 
-from schemas.client_code import client_declarations, client_stub
+from schemas.client_code import client_declarations, client_stub, seal_columns
 from schemas.documents import data_dictionary, notices_markdown, with_parts
 from schemas.openapi import rendered
-from schemas.seal_columns import seal_columns
 from schemas.terminal import echo
 
 _PRINTED: Final[dict[str, Callable[[], str]]] = {
     "dictionary": data_dictionary,
     "notices": notices_markdown,
     "openapi": rendered,
-    "declared.py": client_declarations,
+    "declared.json": client_declarations,
     "methods.pyi": client_stub,
-    "columns.py": seal_columns,
+    "columns.json": seal_columns,
 }
-"""Name -> renderer. The modules of the Python client and of the seal writer are not formatted yet."""
+"""Name -> renderer."""
 
 
 @click.command()

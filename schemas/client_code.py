@@ -1,20 +1,21 @@
-"""What the Python client knows of the interface, written from the declarations: columns, endpoints, methods."""
+"""What the packages in `clients/` know of the interface and of the format, written from the declarations."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import json
+from collections.abc import Iterator
 from typing import Any, Final
 
 from schemas.endpoint import Endpoint, Shape
 from schemas.endpoints import ENDPOINTS
 from schemas.error_codes import ERROR_CODES
 from schemas.field import Field, FieldType
-from schemas.listing_parameters import BOUNDS
 from schemas.meta import META
-from schemas.metrics.headline import HEADLINE
-from schemas.parameters import ALPHA_PATH, LIMIT, OFFSET, SNAPSHOT, Parameter, ParameterKind
+from schemas.objects.rows import column_field
+from schemas.parameters import ALPHA_PATH, LIMIT, OFFSET, Parameter, ParameterKind
 from schemas.rows import ROWS
-from schemas.tables import PUBLISHED_TABLES
+from schemas.table import PATTERNS, Bound, Column
+from schemas.tables import PUBLISHED_TABLES, SEALED_TABLES
 
 _TYPES: Final = {
     FieldType.DATE: "date",
@@ -24,7 +25,7 @@ _TYPES: Final = {
     FieldType.BOOLEAN: "bool",
     FieldType.TEXT: "text",
 }
-_MOMENTS: Final = {FieldType.DATE: "date", FieldType.INSTANT: "instant"}
+_MOMENTS: Final = {FieldType.DATE, FieldType.INSTANT}
 _METHODS: Final = {
     "catalog.alphas.get": "description",
     "signals.rebalances.get": "rebalance",
@@ -36,97 +37,49 @@ _METHODS: Final = {
 """Registry id -> method, where the path would not give its name."""
 _ARGUMENTS: Final = {"from": "start", "to": "end", "symbol": "symbols"}
 """Parameter -> argument of a method, where they differ."""
-_HEAD: Final = (
-    "# Written by `just docs` from the declarations of the interface; a test fails when it is stale."
-)
 
 
 def client_declarations() -> str:
-    """Return the client's module of declarations: endpoints, columns with their types, permanent errors."""
-    keys = _argument_keys()
-    bounds = {parameter.name for parameter in BOUNDS}
-    lines = [
-        '"""What the interface declares: endpoints, rows, moments and permanent errors."""',
-        "",
-        _HEAD,
-        "# fmt: off",
-        "",
-        "from __future__ import annotations",
-        "",
-        "from typing import NamedTuple",
-        "",
-        "",
-        "class Column(NamedTuple):",
-        '    """One column: its type, what it counts, and whether a run or a key may lack it."""',
-        "",
-        "    name: str",
-        "    type: str",
-        '    unit: str = ""',
-        "    optional: bool = False",
-        "    nullable: bool = False",
-        "",
-        "class Endpoint(NamedTuple):",
-        '    """One endpoint: path and parameters, the row or object it answers with and how, its method, and the table its rows are of."""',
-        "",
-        "    path: str",
-        "    row: str",
-        "    full_row: str",
-        "    collection: bool",
-        "    enveloped: bool",
-        "    pinned: bool",
-        "    in_path: tuple[str, ...]",
-        "    query: tuple[str, ...]",
-        "    method: str",
-        "    summary: str",
-        "    arguments: tuple[str, ...]",
-        '    table: str = ""',
-        "",
-        "class Argument(NamedTuple):",
-        '    """One argument of a method: the parameter it sets, its annotation, meaning and default."""',
-        "",
-        "    name: str",
-        "    parameter: str",
-        "    kind: str",
-        "    meaning: str",
-        "    required: bool = False",
-        "    positional: bool = False",
-        "    default: object = None",
-        "",
-        "ARGUMENTS: dict[str, Argument] = {",
-        *(f"    {key!r}: {fact}," for fact, key in keys.items() if key not in bounds),
-        "}",
-        f"_BOUNDED = {tuple(HEADLINE)!r}",
-        *(
-            f'ARGUMENTS.update({{f"{end}_{{x}}": Argument(f"{end}_{{x}}", f"{end}_{{x}}", "float | None", f"{meaning}") for x in _BOUNDED}})'
-            for end, meaning in _bound_meanings()
-        ),
-        "",
-        "ENDPOINTS: dict[str, Endpoint] = {",
-    ]
-    lines += [f"    {entry.id!r}: Endpoint({_facts(entry, keys)})," for entry in ENDPOINTS.values()]
-    lines += ["}", "", "ROWS: dict[str, tuple[Column, ...]] = {"]
+    """Return the client's declarations as JSON: endpoints, columns with their types, moments, permanent errors."""
     collections = [entry for entry in ENDPOINTS.values() if entry.shape is Shape.COLLECTION]
-    for name, row in {row.name: row for entry in collections for row in entry.payloads}.items():
-        lines.append(f"    {name!r}: (")
-        lines += [f"        Column({_column(column, field)})," for column, field in _columns("", row)]
-        lines.append("    ),")
-    lines += ["}", "", "STORED_COLUMNS: dict[str, tuple[str, ...]] = {"]
-    for stored_table in dict.fromkeys(filter(None, map(_table, ENDPOINTS.values()))):
-        stored = tuple(column.name for column in PUBLISHED_TABLES[stored_table].stored_columns)
-        lines.append(f"    {stored_table!r}: {stored!r},")
-    lines += ["}", "", "MOMENTS: dict[str, dict[str, str]] = {"]
-    named = {entry.row: entry.payload for entry in ENDPOINTS.values()}
-    named |= {
-        entry.full_payload.name: entry.full_payload for entry in ENDPOINTS.values() if entry.full_payload
-    }
-    named |= {f"meta {entry.id}": META[entry.id] for entry in collections if entry.id in META}
-    for name, payload in named.items():
-        moments = {path: _MOMENTS[field.type] for path, field in payload.walk() if field.type in _MOMENTS}
-        if moments:
-            lines.append(f"    {name!r}: {moments!r},")
-    permanent = [code for code, entry in ERROR_CODES.items() if entry.permanent]
-    lines += ["}", "", f"PERMANENT_ERRORS = frozenset({permanent!r})"]
-    return _text(lines)
+    rows = {row.name: row for entry in collections for row in entry.payloads}
+    tables = dict.fromkeys(filter(None, map(_table, ENDPOINTS.values())))
+    payloads = {row.name: row for entry in ENDPOINTS.values() for row in entry.payloads}
+    payloads |= {f"meta {entry.id}": META[entry.id] for entry in collections if entry.id in META}
+    moments = {name: _moments(payload) for name, payload in payloads.items()}
+    return (
+        _json(
+            {
+                "endpoints": {entry.id: _endpoint(entry) for entry in ENDPOINTS.values()},
+                "rows": {name: [_column(*x) for x in _columns("", row)] for name, row in rows.items()},
+                "stored_columns": {
+                    name: [column.name for column in PUBLISHED_TABLES[name].stored_columns] for name in tables
+                },
+                "moments": {name: paths for name, paths in moments.items() if paths},
+                "permanent_errors": [code for code, entry in ERROR_CODES.items() if entry.permanent],
+            }
+        )
+        + "\n"
+    )
+
+
+def seal_columns() -> str:
+    """Return the tables of a seal as JSON: the columns that an engine may write, and the key of each table."""
+    return (
+        _json(
+            {
+                kind: {
+                    "columns": [_sealed_column(column) for column in table.sealed_columns],
+                    # Trades have no key: a fill is known by its place.
+                    "key": table.key
+                    if {*table.key} <= {column.name for column in table.sealed_columns}
+                    else (),
+                }
+                for kind, table in SEALED_TABLES.items()
+            }
+        )
+        + "\n"
+    )
 
 
 def client_stub() -> str:
@@ -134,7 +87,7 @@ def client_stub() -> str:
     lines = [
         '"""Signatures of the methods that are made of `declared.ENDPOINTS`."""',
         "",
-        _HEAD,
+        "# Written by `just docs` from the declarations of the interface; a test fails when it is stale.",
         "# fmt: off",
         "",
         "import datetime as dt",
@@ -155,7 +108,7 @@ def client_stub() -> str:
             for endpoint in ENDPOINTS.values():
                 if (ALPHA_PATH in endpoint.parameters) == of_a_run:
                     lines += _signature(endpoint, define)
-    return _text(lines)
+    return "\n".join([*lines, ""])
 
 
 def method_name(endpoint: Endpoint) -> str:
@@ -208,46 +161,38 @@ def _kind(parameter: Parameter) -> str:
     return kind if parameter.required or parameter.default is not None else f"{kind} | None"
 
 
-def _argument(name: str, parameter: Parameter) -> str:
-    """Return the facts of an argument, as its declaration in the client."""
-    facts: tuple[Any, ...] = (name, parameter.name, _kind(parameter), parameter.meaning)
-    facts += (parameter.required, _is_positional(parameter), parameter.default)
-    return f"Argument({', '.join(map(repr, facts))})"
+def _endpoint(endpoint: Endpoint) -> dict[str, Any]:
+    """Return the facts of an endpoint; the client has a default for those that are left out."""
+    facts = {
+        "path": endpoint.path,
+        "method": method_name(endpoint),
+        "summary": endpoint.summary,
+        "row": endpoint.row,
+        "collection": endpoint.shape is Shape.COLLECTION,
+        "enveloped": endpoint.shape is not Shape.BARE,
+        "arguments": [_argument(name, parameter) for name, parameter in arguments(endpoint).items()],
+    }
+    if endpoint.full_payload:
+        facts["full_row"] = endpoint.full_payload.name
+    if table := _table(endpoint):
+        facts["table"] = table
+    return facts
 
 
-def _argument_keys() -> dict[str, str]:
-    """Return the key of every distinct argument: its name, or endpoint and name where an earlier one of the name differs."""
-    keys: dict[str, str] = {}
-    for endpoint in ENDPOINTS.values():
-        for name, parameter in arguments(endpoint).items():
-            key = name if name not in keys.values() else f"{endpoint.id} {name}"
-            keys.setdefault(_argument(name, parameter), key)
-    return keys
+def _argument(name: str, parameter: Parameter) -> dict[str, Any]:
+    facts = {
+        "name": name,
+        "parameter": parameter.name,
+        "kind": _kind(parameter),
+        "meaning": parameter.meaning,
+        **_marks(required=parameter.required, positional=_is_positional(parameter)),
+    }
+    return facts if parameter.default is None else {**facts, "default": parameter.default}
 
 
-def _bound_meanings() -> Iterator[tuple[str, str]]:
-    """Yield the ends of the bounds on a figure `x` of the screener, with their meanings."""
-    for parameter in BOUNDS[:2]:
-        end, _, name = parameter.name.partition("_")
-        yield end, parameter.meaning.replace(f"`{name}`", "`{x}`")
-
-
-def _facts(endpoint: Endpoint, keys: Mapping[str, str]) -> str:
-    facts: tuple[Any, ...] = (
-        endpoint.path,
-        endpoint.row,
-        endpoint.full_payload.name if endpoint.full_payload else "",
-        endpoint.shape is Shape.COLLECTION,
-        endpoint.shape is not Shape.BARE,
-        SNAPSHOT in endpoint.parameters,
-        tuple(x.name for x in endpoint.parameters if x.in_path),
-        tuple(x.name for x in endpoint.query if x.kind is not ParameterKind.FORBIDDEN),
-        method_name(endpoint),
-        endpoint.summary,
-        tuple(keys[_argument(name, parameter)] for name, parameter in arguments(endpoint).items()),
-        *filter(None, (_table(endpoint),)),
-    )
-    return ", ".join(map(repr, facts))
+def _marks(**marks: bool) -> dict[str, bool]:
+    """Return the marks that are set."""
+    return {name: True for name, is_set in marks.items() if is_set}
 
 
 def _table(endpoint: Endpoint) -> str:
@@ -279,12 +224,35 @@ def _columns(prefix: str, field: Field) -> Iterator[tuple[str, Field]]:
             yield name, member
 
 
-def _column(name: str, field: Field) -> str:
+def _column(name: str, field: Field) -> dict[str, Any]:
     entries = field.items
     listed = "texts" if entries is not None and entries.type is FieldType.TEXT else "objects"
     kind = _TYPES[field.type] if entries is None else listed
-    return f"{name!r}, {kind!r}, {field.counts!r}, {field.optional or field.raw}, {field.nullable}"
+    marks = _marks(optional=field.optional or field.raw, nullable=field.nullable)
+    return {"name": name, "type": kind, **marks}
 
 
-def _text(lines: list[str]) -> str:
-    return "\n".join(lines).rstrip() + "\n"
+def _sealed_column(column: Column) -> dict[str, Any]:
+    field = column_field(column, optional=column.optional, nullable=column.nullable)
+    facts = _column(column.name, field)
+    if column.vocabulary:
+        facts["vocabulary"] = column.vocabulary
+    if column.bound not in {Bound.ANY, *PATTERNS}:
+        facts["bound"] = column.bound
+    return facts
+
+
+def _moments(payload: Field) -> dict[str, str]:
+    return {path: _TYPES[field.type] for path, field in payload.walk() if field.type in _MOMENTS}
+
+
+def _json(value: Any, indent: str = "") -> str:
+    """Return a value as JSON, with an object or a list on one line when it contains no other."""
+    parts = value.values() if isinstance(value, dict) else value if isinstance(value, (list, tuple)) else ()
+    if not any(isinstance(part, (dict, list, tuple)) for part in parts):
+        return json.dumps(value, ensure_ascii=False)
+    deeper = f"{indent} "
+    names = [f"{json.dumps(name)}: " for name in value] if isinstance(value, dict) else [""] * len(value)
+    lines = [f"{deeper}{name}{_json(part, deeper)}" for name, part in zip(names, parts, strict=True)]
+    opening, closing = "{}" if isinstance(value, dict) else "[]"
+    return ",\n".join([f"{opening}\n{lines[0]}", *lines[1:]]) + f"\n{indent}{closing}"

@@ -106,7 +106,7 @@ def _pages(settings: Settings, request: CollectionRequest, report: Reporter) -> 
         began = first is None
         if first is None:
             first, of_all = meta, total
-            if ENDPOINTS[endpoint].pinned and meta.get("snapshot"):
+            if "snapshot" in ENDPOINTS[endpoint].query and meta.get("snapshot"):
                 pinned["snapshot"] = meta["snapshot"]
         if total != of_all or (more and not data) or (not more and len(rows) != total):
             raise _Changed

@@ -1,37 +1,23 @@
-"""What the interface declares: endpoints, rows, moments and permanent errors."""
-
-# Written by `just docs` from the declarations of the interface; a test fails when it is stale.
-# fmt: off
+"""What the interface declares: endpoints with their arguments, rows, moments and permanent errors, from `declared.json`."""
 
 from __future__ import annotations
 
-from typing import NamedTuple
+import json
+import re
+from importlib.resources import files
+from typing import Any, NamedTuple
+
+_DECLARED: dict[str, Any] = json.loads(files(__package__).joinpath("declared.json").read_text("utf-8"))
 
 
 class Column(NamedTuple):
-    """One column: its type, what it counts, and whether a run or a key may lack it."""
+    """One column: its type, and whether a run or a key may lack it."""
 
     name: str
     type: str
-    unit: str = ""
     optional: bool = False
     nullable: bool = False
 
-class Endpoint(NamedTuple):
-    """One endpoint: path and parameters, the row or object it answers with and how, its method, and the table its rows are of."""
-
-    path: str
-    row: str
-    full_row: str
-    collection: bool
-    enveloped: bool
-    pinned: bool
-    in_path: tuple[str, ...]
-    query: tuple[str, ...]
-    method: str
-    summary: str
-    arguments: tuple[str, ...]
-    table: str = ""
 
 class Argument(NamedTuple):
     """One argument of a method: the parameter it sets, its annotation, meaning and default."""
@@ -44,484 +30,42 @@ class Argument(NamedTuple):
     positional: bool = False
     default: object = None
 
-ARGUMENTS: dict[str, Argument] = {
-    'search': Argument('search', 'search', 'str | None', 'Case-insensitive substring of `alpha_id`, `name` or `tldr`.', False, False, None),
-    'complete_only': Argument('complete_only', 'complete_only', 'bool', 'Leave out alphas whose run lacks a required kind.', False, False, False),
-    'snapshot': Argument('snapshot', 'snapshot', 'str | None', "Answer from this snapshot of the run, named by an earlier answer's `meta.snapshot`, although a newer one is served: pages that pass it on are all of one build. It is answered until the snapshot is removed, and then `snapshot_not_found`.", False, False, None),
-    'table': Argument('table', 'table', "Literal['rebalances', 'decisions', 'portfolio', 'positions', 'pnl', 'trades', 'trials', 'books', 'equity_curve', 'weekly_signal', 'weekly_deciles', 'sealed_metrics']", 'A published table; which of them the run has, and the key may read, `/v1/alphas/{alpha}/tables` lists.', True, True, None),
-    'book': Argument('book', 'book', 'str | None', 'The book whose file it is, `long_short` by default; only of tables that are stored by book.', False, True, None),
-    'start': Argument('start', 'from', 'Day | None', 'First day of the window, inclusive.', False, False, None),
-    'end': Argument('end', 'to', 'Day | None', 'Last day of the window, inclusive.', False, False, None),
-    'date': Argument('date', 'date', 'Day', 'A rebalance date of the index.', True, True, None),
-    'symbols': Argument('symbols', 'symbol', 'str | Sequence[str] | None', 'Keep only these tickers, letter case and all; one the run never had matches nothing, and a notice says so.', False, False, None),
-    'direction': Argument('direction', 'direction', "Literal['1', 'long', '-1', 'short', '0', 'flat', 'neutral'] | None", 'Keep one side of the cross-section.', False, False, None),
-    'min_abs_weight': Argument('min_abs_weight', 'min_abs_weight', 'float | None', 'Drop names whose absolute target weight, in the column chosen by `book`, is below this.', False, False, None),
-    'signals.rebalances.get book': Argument('book', 'book', "Literal['long_short', 'long_only']", 'Whose target-weight column `min_abs_weight` and `sort=weight` act on; both columns are returned.', False, False, 'long_short'),
-    'sort': Argument('sort', 'sort', "Literal['score', 'rank', 'weight', 'symbol']", 'Column the rows are ordered by; ties are ordered by ticker.', False, False, 'score'),
-    'order': Argument('order', 'order', "Literal['asc', 'desc'] | None", 'Direction of the order; by default descending for score and weight, ascending for rank and symbol.', False, False, None),
-    'fields': Argument('fields', 'fields', "Literal['core', 'all']", 'The columns of each row: the nine core ones, or the whole decision record.', False, False, 'core'),
-    'portfolio.ledger book': Argument('book', 'book', 'str', 'The book to read.', False, True, 'long_short'),
-    'portfolio.trades book': Argument('book', 'book', 'str', 'The book to read.', True, True, None),
-    'granularity': Argument('granularity', 'granularity', "Literal['overall', 'yearly', 'monthly']", 'Whether `periods` breaks the core statistics down by year or by month.', False, False, 'overall'),
-    'doc': Argument('doc', 'doc', 'bool', 'Embed the documentation block.', False, False, False),
-    'panel': Argument('panel', 'panel', 'bool', 'Add the weekly panel block.', False, False, False),
-    'symbol': Argument('symbol', 'symbol', 'str', 'A benchmark this deployment holds, in capitals; any other is a 400 that lists those it holds.', True, True, None),
-    'research.screen fields': Argument('fields', 'fields', 'str | Sequence[str] | None', "Figures to add to each row as `figures`, with the reason in `withheld` for each that has no value; those of the metrics of the whole run, digit for digit; `figures_checked` says what each rests on. A figure that a run sealed in another unit than the one here is withheld, for it does not compare. They are `ic`: Mean weekly information coefficient of the delivered (conditioned) score. (ratio, one rebalance period), `icir`: How steady the weekly information coefficient is: its mean over its deviation. (ratio, annualised), `information_ratio`: Return of the long_short book per unit of its own risk, before the risk-free rate. (ratio, annualised), `sharpe`: Deprecated name of information_ratio., `excess_sharpe`: Return of the long_short book above the risk-free rate, per unit of risk. (ratio, annualised), `pnl`: Profit of the long_short book. (ratio), `max_drawdown`: Deepest fall of the long_short book's equity below its running peak, in units of equity. (ratio), `max_drawdown_pct`: Deepest fall of the long_short book's equity as a percentage of its running peak. (percentage points), `turnover`: One-sided turnover of the long_short book. Its unit tells which of the sealed forms it is. (per year, annualised), `hit_rate`: Share of the measured weeks in which the information coefficient was above zero. (ratio), `dispersion`: How much the information coefficient varies from week to week. (ratio, one rebalance period), `coverage`: How much of a traded week's cross-section has both a score and a forward return. (ratio), `sessions`: Daily returns of the long_short book. (count), `tenure_years`: Length of the record. (years), `annualised_return`: Compounded return of the long_short book. (ratio, annualised), `volatility`: Deviation of the daily return of the long_short book. (ratio, annualised), `t_stat`: Mean daily return of the long_short book over its Newey-West error: nwt.ir of the metrics. (standard errors), `probabilistic_sharpe`: Probability that the Sharpe ratio of the long_short book is above 0, by /luck. (ratio), `cost_bp`: Execution cost of what the long_short book traded. (basis points), `q_value`: Share of false discoveries that an alpha with this t_stat or a better one stands for, among those the key may read. (ratio), `q_value_by`: The same whatever the dependence of the alphas. (ratio), `haircut_sharpe`: Information ratio less what its choice among so many makes of it. (ratio, annualised)", False, False, None),
-    'research.screen sort': Argument('sort', 'sort', "Literal['alpha_id', '-alpha_id', 'name', '-name', 'started_at', '-started_at', 'published_at', '-published_at', 'ic', '-ic', 'icir', '-icir', 'information_ratio', '-information_ratio', 'sharpe', '-sharpe', 'excess_sharpe', '-excess_sharpe', 'pnl', '-pnl', 'max_drawdown', '-max_drawdown', 'max_drawdown_pct', '-max_drawdown_pct', 'turnover', '-turnover', 'hit_rate', '-hit_rate', 'dispersion', '-dispersion', 'coverage', '-coverage', 'sessions', '-sessions', 'tenure_years', '-tenure_years', 'annualised_return', '-annualised_return', 'volatility', '-volatility', 't_stat', '-t_stat', 'probabilistic_sharpe', '-probabilistic_sharpe', 'cost_bp', '-cost_bp', 'q_value', '-q_value', 'q_value_by', '-q_value_by', 'haircut_sharpe', '-haircut_sharpe'] | None", 'What the list is ordered by, descending with `-` before it; what has no value comes last either way, and so does a figure that a run stated and no table supports; ties are ordered by address. Latest started first when left out.', False, False, None),
-    'checked_only': Argument('checked_only', 'checked_only', 'bool', 'Leave out alphas that sealed a figure which their tables contradict or do not support, and those whose run the key may not read.', False, False, False),
-    'tag': Argument('tag', 'tag', 'str | None', 'Keep alphas whose written description has this tag, letter case aside.', False, False, None),
-    'started_from': Argument('started_from', 'started_from', 'Day | None', 'First day (UTC) on which the run was started, inclusive.', False, False, None),
-    'started_to': Argument('started_to', 'started_to', 'Day | None', 'Last day of that, inclusive.', False, False, None),
-    'published_from': Argument('published_from', 'published_from', 'Day | None', 'First day (UTC) on which the snapshot became the served one for the first time, inclusive.', False, False, None),
-    'published_to': Argument('published_to', 'published_to', 'Day | None', 'Last day of that, inclusive.', False, False, None),
-    'since': Argument('since', 'since', 'str | None', 'Read on behind this place: `meta.next` of the page before, or the `cursor` of a row. From the oldest change that is remembered when left out.', False, False, None),
-    'from_snapshot': Argument('from_snapshot', 'from_snapshot', 'str | None', 'Id of the earlier snapshot; when left out, the one published before the later one, or that one itself where no other is there.', False, False, None),
-    'to_snapshot': Argument('to_snapshot', 'to_snapshot', 'str | None', 'Id of the later snapshot; the one served when left out.', False, False, None),
-    'by': Argument('by', 'by', "Literal['returns', 'scores', 'holdings']", 'What is compared: `returns`, the daily returns of the book; `scores`, week by week the ranks of the scores over the names that both score; `holdings`, session by session the names the book holds.', False, False, 'returns'),
-    'research.neighbours order': Argument('order', 'order', "Literal['nearest', 'farthest', 'strongest']", 'Whether the most alike come first, the least alike, or the largest figures whatever their sign, so that an inverse comes as early as a copy; ties are ordered by address.', False, False, 'nearest'),
-    'among': Argument('among', 'among', 'str | Sequence[str] | None', 'Compare with these alphas alone rather than with all that the key may read. With `by=scores` and `by=holdings`, which are read from the files of each, it is needed where the key may read more than 50 others.', False, False, None),
-    'alphas': Argument('alphas', 'alphas', 'str | Sequence[str]', 'The alphas to compare, in the order of rows and columns.', True, False, None),
-    'research.contribution alphas': Argument('alphas', 'alphas', 'str | Sequence[str]', 'The alphas of the book; a repeated one counts once, and the alpha asked about is left out.', True, False, None),
-    'weights': Argument('weights', 'weights', 'str', "How the money is spread: `equal`; `volatility`, in proportion to one over the deviation of each alpha's common returns, so that all weigh the same risk; or numbers of which each is the part of one alpha, this one first, then those of `alphas` in their order, not all of these 0.", False, False, 'equal'),
-    'trials': Argument('trials', 'trials', 'int | None', 'How many trials the run was picked from, itself counted; each counts as one, so leave out copies. By default what the run sealed of a search, else what the catalogue has.', False, False, None),
-    'trial_deviation': Argument('trial_deviation', 'trial_deviation', 'float | None', 'Standard deviation of the annualised Sharpe ratios of those trials; by default that of the trials whose returns were sealed, else of the runs counted in the catalogue.', False, False, None),
-    'benchmark': Argument('benchmark', 'benchmark', 'str | None', 'Symbol of `/v1/benchmarks` that makes the market. `SPY` when left out, or the first one where the market data have no SPY.', False, False, None),
-    'benchmarks': Argument('benchmarks', 'benchmarks', 'str | Sequence[str] | None', 'Symbols of `/v1/benchmarks`, at most 10, each regressed on by itself. `SPY` when left out, or the first one where the market data have no SPY.', False, False, None),
-    'rolling': Argument('rolling', 'rolling', 'int', 'Measured sessions of each rolling regression.', False, False, 252),
-    'key_id': Argument('key_id', 'key_id', 'str', 'The id of a key.', True, True, None),
-}
-_BOUNDED = ('ic', 'icir', 'information_ratio', 'sharpe', 'excess_sharpe', 'pnl', 'max_drawdown', 'max_drawdown_pct', 'turnover', 'hit_rate', 'dispersion', 'coverage', 'sessions', 'tenure_years', 'annualised_return', 'volatility', 't_stat', 'probabilistic_sharpe', 'cost_bp', 'q_value', 'q_value_by', 'haircut_sharpe')
-ARGUMENTS.update({f"min_{x}": Argument(f"min_{x}", f"min_{x}", "float | None", f"Keep alphas whose `{x}` is at least this; one without a value, or that no table supports, is left out.") for x in _BOUNDED})
-ARGUMENTS.update({f"max_{x}": Argument(f"max_{x}", f"max_{x}", "float | None", f"Keep alphas whose `{x}` is at most this; one without a value, or that no table supports, is left out.") for x in _BOUNDED})
 
-ENDPOINTS: dict[str, Endpoint] = {
-    'meta.health': Endpoint('/v1/health', 'health', '', False, False, False, (), (), 'health', 'Is the service up, and since which build.', ()),
-    'meta.me': Endpoint('/v1/me', 'me', '', False, True, False, (), (), 'me', 'Who the calling key is, what it may do and what it has used.', ()),
-    'meta.keys': Endpoint('/v1/me/keys', 'key', '', True, True, False, (), ('limit', 'offset'), 'keys', "The keys of the caller's account, newest first.", ()),
-    'catalog.alphas.list': Endpoint('/v1/alphas', 'alpha', '', True, True, False, (), ('search', 'complete_only', 'limit', 'offset'), 'alphas', 'The alphas this key may read, latest started first.', ('search', 'complete_only')),
-    'catalog.alphas.get': Endpoint('/v1/alphas/{alpha}', 'description', '', False, True, True, ('alpha',), ('snapshot',), 'description', 'The written description of one alpha.', ('snapshot',)),
-    'catalog.alphas.source.download': Endpoint('/v1/alphas/{alpha}/source/download', 'source_download', '', False, True, True, ('alpha',), ('snapshot',), 'source_download', "A freshly signed, short-lived address of the run's source archive.", ('snapshot',)),
-    'catalog.alphas.tables.list': Endpoint('/v1/alphas/{alpha}/tables', 'table_file', '', True, True, True, ('alpha',), ('snapshot', 'limit', 'offset'), 'tables', 'The published files this key may download: size, digest, span and columns of each; tables in the order of the dictionary, books in that of `/books`.', ('snapshot',)),
-    'catalog.alphas.tables.download': Endpoint('/v1/alphas/{alpha}/tables/{table}/download', 'table_download', '', False, True, True, ('alpha', 'table'), ('book', 'snapshot'), 'tables_download', 'A freshly signed, short-lived address of one whole table as Parquet.', ('table', 'book', 'snapshot')),
-    'signals.rebalances.list': Endpoint('/v1/alphas/{alpha}/rebalances', 'rebalance', '', True, True, True, ('alpha',), ('from', 'to', 'snapshot', 'limit', 'offset'), 'rebalances', 'The index of weekly rebalance dates.', ('start', 'end', 'snapshot'), 'rebalances'),
-    'signals.rebalances.get': Endpoint('/v1/alphas/{alpha}/rebalances/{date}', 'decision', '', True, True, True, ('alpha', 'date'), ('symbol', 'direction', 'min_abs_weight', 'book', 'sort', 'order', 'snapshot', 'limit', 'offset'), 'rebalance', 'The cross-section of one rebalance week.', ('date', 'symbols', 'direction', 'min_abs_weight', 'signals.rebalances.get book', 'sort', 'order', 'snapshot')),
-    'signals.scores': Endpoint('/v1/alphas/{alpha}/scores', 'score', 'score_all', True, True, True, ('alpha',), ('from', 'to', 'symbol', 'fields', 'snapshot', 'limit', 'offset'), 'scores', 'The score panel: one row per name per week.', ('start', 'end', 'symbols', 'fields', 'snapshot'), 'decisions'),
-    'portfolio.books': Endpoint('/v1/alphas/{alpha}/books', 'book', '', True, True, True, ('alpha',), ('snapshot', 'limit', 'offset'), 'books', 'The books the run wrote, with the span and size of each dataset.', ('snapshot',)),
-    'portfolio.ledger': Endpoint('/v1/alphas/{alpha}/portfolio', 'portfolio', '', True, True, True, ('alpha',), ('book', 'from', 'to', 'snapshot', 'limit', 'offset'), 'portfolio', 'The daily ledger of one book.', ('portfolio.ledger book', 'start', 'end', 'snapshot'), 'portfolio'),
-    'portfolio.positions': Endpoint('/v1/alphas/{alpha}/positions', 'position', '', True, True, True, ('alpha',), ('book', 'from', 'to', 'symbol', 'snapshot', 'limit', 'offset'), 'positions', 'The names one book held at each close.', ('portfolio.ledger book', 'start', 'end', 'symbols', 'snapshot'), 'positions'),
-    'portfolio.pnl': Endpoint('/v1/alphas/{alpha}/pnl', 'pnl', '', True, True, True, ('alpha',), ('book', 'from', 'to', 'symbol', 'snapshot', 'limit', 'offset'), 'pnl', 'The daily profit and loss of each name of one book.', ('portfolio.ledger book', 'start', 'end', 'symbols', 'snapshot'), 'pnl'),
-    'portfolio.trades': Endpoint('/v1/alphas/{alpha}/trades', 'trade', '', True, True, True, ('alpha',), ('book', 'from', 'to', 'symbol', 'snapshot', 'limit', 'offset'), 'trades', 'The fills of one book.', ('portfolio.trades book', 'start', 'end', 'symbols', 'snapshot'), 'trades'),
-    'portfolio.equity_curve': Endpoint('/v1/alphas/{alpha}/equity-curve', 'equity', '', True, True, True, ('alpha',), ('book', 'from', 'to', 'snapshot', 'limit', 'offset'), 'equity_curve', 'Equity, return and drawdown of one book, session by session.', ('portfolio.ledger book', 'start', 'end', 'snapshot')),
-    'performance.metrics': Endpoint('/v1/alphas/{alpha}/metrics', 'metrics', '', False, True, True, ('alpha',), ('from', 'to', 'granularity', 'doc', 'panel', 'snapshot'), 'metrics', 'Performance and signal-quality figures.', ('start', 'end', 'granularity', 'doc', 'panel', 'snapshot')),
-    'performance.metrics.doc': Endpoint('/v1/alphas/{alpha}/metrics/_doc', 'metrics_doc', '', False, True, True, ('alpha',), ('snapshot',), 'metrics_doc', 'What every figure of the metrics means and how it is computed.', ('snapshot',)),
-    'performance.audit': Endpoint('/v1/alphas/{alpha}/audit', 'audit', '', False, True, True, ('alpha',), ('snapshot',), 'audit', 'What was checked of a run and what came of it: notices, earlier seals, figures and rules, worst first.', ('snapshot',)),
-    'benchmarks.daily': Endpoint('/v1/benchmarks/{symbol}/daily', 'benchmark', '', True, True, False, ('symbol',), ('from', 'to', 'limit', 'offset'), 'benchmark', 'A market index to compare an equity curve with.', ('symbol', 'start', 'end')),
-    'research.screen': Endpoint('/v1/screen', 'screened_alpha', '', True, True, False, (), ('search', 'complete_only', 'limit', 'offset', 'fields', 'sort', 'checked_only', 'tag', 'started_from', 'started_to', 'published_from', 'published_to', 'min_ic', 'max_ic', 'min_icir', 'max_icir', 'min_information_ratio', 'max_information_ratio', 'min_sharpe', 'max_sharpe', 'min_excess_sharpe', 'max_excess_sharpe', 'min_pnl', 'max_pnl', 'min_max_drawdown', 'max_max_drawdown', 'min_max_drawdown_pct', 'max_max_drawdown_pct', 'min_turnover', 'max_turnover', 'min_hit_rate', 'max_hit_rate', 'min_dispersion', 'max_dispersion', 'min_coverage', 'max_coverage', 'min_sessions', 'max_sessions', 'min_tenure_years', 'max_tenure_years', 'min_annualised_return', 'max_annualised_return', 'min_volatility', 'max_volatility', 'min_t_stat', 'max_t_stat', 'min_probabilistic_sharpe', 'max_probabilistic_sharpe', 'min_cost_bp', 'max_cost_bp', 'min_q_value', 'max_q_value', 'min_q_value_by', 'max_q_value_by', 'min_haircut_sharpe', 'max_haircut_sharpe'), 'screen', 'The alphas this key may read, sorted and chosen by their figures, tags and days.', ('search', 'complete_only', 'research.screen fields', 'research.screen sort', 'checked_only', 'tag', 'started_from', 'started_to', 'published_from', 'published_to', 'min_ic', 'max_ic', 'min_icir', 'max_icir', 'min_information_ratio', 'max_information_ratio', 'min_sharpe', 'max_sharpe', 'min_excess_sharpe', 'max_excess_sharpe', 'min_pnl', 'max_pnl', 'min_max_drawdown', 'max_max_drawdown', 'min_max_drawdown_pct', 'max_max_drawdown_pct', 'min_turnover', 'max_turnover', 'min_hit_rate', 'max_hit_rate', 'min_dispersion', 'max_dispersion', 'min_coverage', 'max_coverage', 'min_sessions', 'max_sessions', 'min_tenure_years', 'max_tenure_years', 'min_annualised_return', 'max_annualised_return', 'min_volatility', 'max_volatility', 'min_t_stat', 'max_t_stat', 'min_probabilistic_sharpe', 'max_probabilistic_sharpe', 'min_cost_bp', 'max_cost_bp', 'min_q_value', 'max_q_value', 'min_q_value_by', 'max_q_value_by', 'min_haircut_sharpe', 'max_haircut_sharpe')),
-    'research.changes': Endpoint('/v1/changes', 'change', '', True, True, False, (), ('since', 'limit', 'offset'), 'changes', 'What was published, replaced, rolled back and withdrawn of the alphas this key may read, oldest first.', ('since',)),
-    'research.snapshots.list': Endpoint('/v1/alphas/{alpha}/snapshots', 'kept_snapshot', '', True, True, False, ('alpha',), ('limit', 'offset'), 'snapshots', 'The snapshots of one alpha that are still there, newest first.', ()),
-    'research.snapshots.compare': Endpoint('/v1/alphas/{alpha}/snapshots/compare', 'snapshot_comparison', '', False, True, False, ('alpha',), ('from_snapshot', 'to_snapshot'), 'compare_snapshots', 'Which figures, weeks, names and tables changed from one snapshot of an alpha to another.', ('from_snapshot', 'to_snapshot')),
-    'research.benchmarks': Endpoint('/v1/benchmarks', 'benchmark_listed', '', True, True, False, (), ('limit', 'offset'), 'benchmarks', 'The market indices that curves can be compared with; none where the deployment has no usable market data.', ()),
-    'research.neighbours': Endpoint('/v1/alphas/{alpha}/neighbours', 'neighbour', '', True, True, True, ('alpha',), ('by', 'book', 'from', 'to', 'order', 'among', 'snapshot', 'limit', 'offset'), 'neighbours', 'The other alphas, the most alike first, or the least alike.', ('portfolio.ledger book', 'by', 'start', 'end', 'research.neighbours order', 'among', 'snapshot')),
-    'research.correlations': Endpoint('/v1/correlations', 'correlations', '', False, True, False, (), ('alphas', 'by', 'book', 'from', 'to'), 'correlations', 'How alike each two of some alphas are.', ('portfolio.ledger book', 'alphas', 'by', 'start', 'end')),
-    'research.contribution': Endpoint('/v1/alphas/{alpha}/contribution', 'contribution', '', False, True, True, ('alpha',), ('alphas', 'weights', 'book', 'from', 'to', 'snapshot'), 'contribution', 'What the alpha adds to a book of others.', ('portfolio.ledger book', 'research.contribution alphas', 'weights', 'start', 'end', 'snapshot')),
-    'research.luck': Endpoint('/v1/alphas/{alpha}/luck', 'luck', '', False, True, True, ('alpha',), ('book', 'from', 'to', 'trials', 'trial_deviation', 'snapshot'), 'luck', "How much of a book's record may be luck: deflated Sharpe ratio, minimum track record, bands of every figure.", ('portfolio.ledger book', 'start', 'end', 'trials', 'trial_deviation', 'snapshot')),
-    'research.costs': Endpoint('/v1/alphas/{alpha}/costs', 'costs', '', False, True, True, ('alpha',), ('book', 'snapshot'), 'costs', 'What trading and borrowing cost one book, its break-even, and its Sharpe ratio at other costs.', ('portfolio.ledger book', 'snapshot')),
-    'research.concentration': Endpoint('/v1/alphas/{alpha}/concentration', 'concentration', '', False, True, True, ('alpha',), ('book', 'snapshot'), 'concentration', 'Legs of one book, and how much of its P&L comes from its best days, weeks and names.', ('portfolio.ledger book', 'snapshot')),
-    'research.risk': Endpoint('/v1/alphas/{alpha}/risk', 'risk', '', False, True, True, ('alpha',), ('book', 'snapshot'), 'risk', 'Drawdowns, tails, rolling figures and the Sharpe ratio under autocorrelation of one book.', ('portfolio.ledger book', 'snapshot')),
-    'research.signal': Endpoint('/v1/alphas/{alpha}/signal', 'signal', '', False, True, True, ('alpha',), ('snapshot',), 'signal', 'How fast the delivered score ages, its turnover-adjusted IC, its sides, and whether its deciles are in order.', ('snapshot',)),
-    'research.luck.catalogue': Endpoint('/v1/luck', 'catalogue_luck', '', False, True, False, (), (), 'luck', 'How many of the alphas this key may read count as discoveries, and how many independent ones they come to.', ()),
-    'research.regimes': Endpoint('/v1/alphas/{alpha}/regimes', 'regimes', '', False, True, True, ('alpha',), ('book', 'from', 'to', 'benchmark', 'snapshot'), 'regimes', 'A book in the halves of its record, in up and down markets, in calm and rough ones; and whether its record broke.', ('portfolio.ledger book', 'start', 'end', 'benchmark', 'snapshot')),
-    'research.exposures': Endpoint('/v1/alphas/{alpha}/exposures', 'exposures', '', False, True, True, ('alpha',), ('book', 'from', 'to', 'benchmarks', 'rolling', 'snapshot'), 'exposures', "What of a book's returns benchmarks and factors explain: coefficients, what is left, the profit of each.", ('portfolio.ledger book', 'start', 'end', 'benchmarks', 'rolling', 'snapshot')),
-    'admin.alphas.list': Endpoint('/v1/admin/alphas', 'admin_alpha', '', True, True, False, (), ('limit', 'offset'), 'admin_alphas', 'Every alpha with its snapshot and what its run lacks.', ()),
-    'admin.alphas.readiness': Endpoint('/v1/admin/alphas/{alpha}/readiness', 'readiness', '', False, True, True, ('alpha',), ('snapshot',), 'readiness', "Kind by kind, what one alpha's snapshot holds.", ('snapshot',)),
-    'admin.keys.usage': Endpoint('/v1/admin/keys/{key_id}/usage', 'key_usage', '', False, True, False, ('key_id',), (), 'key_usage', 'Owner, limits and use of one key.', ('key_id',)),
-}
+class Endpoint(NamedTuple):
+    """One endpoint: its path, the row or object it answers with and how, its method, and the table its rows are of."""
 
-ROWS: dict[str, tuple[Column, ...]] = {
-    'key': (
-        Column('key_id', 'text', '', False, False),
-        Column('display_prefix', 'text', '', False, False),
-        Column('name', 'text', '', False, False),
-        Column('status', 'text', '', False, False),
-        Column('allow.endpoints.mode', 'text', '', False, False),
-        Column('allow.endpoints.ids', 'texts', '', True, False),
-        Column('allow.endpoints.prefixes', 'texts', '', True, False),
-        Column('allow.alphas.mode', 'text', '', False, False),
-        Column('allow.alphas.ids', 'texts', '', True, False),
-        Column('allow.alphas.prefixes', 'texts', '', True, False),
-        Column('allow.runs.mode', 'text', '', False, False),
-        Column('allow.runs.ids', 'texts', '', True, False),
-        Column('allow.runs.prefixes', 'texts', '', True, False),
-        Column('field_policy.expose_raw_book', 'bool', '', False, False),
-        Column('rate_limit.per_second', 'int', 'calls', False, False),
-        Column('rate_limit.per_minute', 'int', 'calls', False, False),
-        Column('rate_limit.per_day', 'int', 'calls', False, False),
-        Column('rate_limit.monthly_requests', 'int', 'calls', False, True),
-        Column('usage.second', 'int', 'calls', False, False),
-        Column('usage.minute', 'int', 'calls', False, False),
-        Column('usage.day', 'int', 'calls', False, False),
-        Column('usage.month', 'int', 'calls', False, False),
-        Column('usage.remaining_second', 'int', 'calls', False, False),
-        Column('usage.remaining_minute', 'int', 'calls', False, False),
-        Column('usage.remaining_day', 'int', 'calls', False, False),
-        Column('usage.remaining_month', 'int', 'calls', False, True),
-        Column('expires_at', 'instant', 'utc instant', False, True),
-        Column('created_at', 'instant', 'utc instant', False, False),
-    ),
-    'alpha': (
-        Column('alpha_id', 'text', '', False, False),
-        Column('name', 'text', '', False, False),
-        Column('tldr', 'text', '', False, True),
-    ),
-    'table_file': (
-        Column('table', 'text', '', False, False),
-        Column('book', 'text', '', False, True),
-        Column('rows', 'int', 'count', False, False),
-        Column('size_bytes', 'int', 'bytes', False, False),
-        Column('sha256', 'text', '', False, False),
-        Column('from', 'date', 'date', False, True),
-        Column('to', 'date', 'date', False, True),
-        Column('columns', 'objects', '', False, False),
-    ),
-    'rebalance': (
-        Column('date', 'date', 'date', False, False),
-        Column('week_status', 'text', '', False, False),
-        Column('n_symbols', 'int', 'count', True, False),
-    ),
-    'decision': (
-        Column('symbol', 'text', '', False, False),
-        Column('direction', 'int', '', False, True),
-        Column('confidence', 'float', 'score units', False, True),
-        Column('score', 'float', 'score units', False, True),
-        Column('raw_score', 'float', 'score units', True, True),
-        Column('score_z', 'float', 'standard deviations', False, True),
-        Column('average_rank', 'float', 'rank', False, True),
-        Column('cohort_size', 'int', 'count', False, False),
-        Column('long_short_target_weight', 'float', 'ratio', False, False),
-        Column('long_only_target_weight', 'float', 'ratio', False, False),
-        Column('next_open_tradeable', 'bool', '', False, False),
-        Column('fill_at', 'instant', 'utc instant', False, True),
-        Column('entry_at', 'instant', 'utc instant', True, True),
-        Column('maturity_at', 'instant', 'utc instant', True, True),
-        Column('forward_return', 'float', 'ratio', True, True),
-        Column('unavailability_reason', 'text', '', False, True),
-        Column('decision_reason', 'text', '', True, True),
-        Column('raw_direction', 'int', '', True, True),
-        Column('raw_confidence', 'float', 'score units', True, True),
-        Column('raw_score_z', 'float', 'standard deviations', True, True),
-        Column('raw_average_rank', 'float', 'rank', True, True),
-        Column('raw_long_short_target_weight', 'float', 'ratio', True, False),
-        Column('raw_long_only_target_weight', 'float', 'ratio', True, False),
-        Column('raw_fill_at', 'instant', 'utc instant', True, True),
-        Column('raw_decision_reason', 'text', '', True, True),
-    ),
-    'score': (
-        Column('date', 'date', 'date', False, False),
-        Column('symbol', 'text', '', False, False),
-        Column('score', 'float', 'score units', False, True),
-        Column('score_z', 'float', 'standard deviations', False, True),
-        Column('average_rank', 'float', 'rank', False, True),
-        Column('direction', 'int', '', False, True),
-        Column('long_short_target_weight', 'float', 'ratio', False, False),
-        Column('long_only_target_weight', 'float', 'ratio', False, False),
-        Column('forward_return', 'float', 'ratio', False, True),
-        Column('raw_score', 'float', 'score units', True, True),
-    ),
-    'score_all': (
-        Column('date', 'date', 'date', False, False),
-        Column('symbol', 'text', '', False, False),
-        Column('direction', 'int', '', False, True),
-        Column('confidence', 'float', 'score units', False, True),
-        Column('score', 'float', 'score units', False, True),
-        Column('raw_score', 'float', 'score units', True, True),
-        Column('score_z', 'float', 'standard deviations', False, True),
-        Column('average_rank', 'float', 'rank', False, True),
-        Column('cohort_size', 'int', 'count', False, False),
-        Column('long_short_target_weight', 'float', 'ratio', False, False),
-        Column('long_only_target_weight', 'float', 'ratio', False, False),
-        Column('next_open_tradeable', 'bool', '', False, False),
-        Column('fill_at', 'instant', 'utc instant', False, True),
-        Column('entry_at', 'instant', 'utc instant', True, True),
-        Column('maturity_at', 'instant', 'utc instant', True, True),
-        Column('forward_return', 'float', 'ratio', False, True),
-        Column('unavailability_reason', 'text', '', False, True),
-        Column('decision_reason', 'text', '', True, True),
-        Column('raw_direction', 'int', '', True, True),
-        Column('raw_confidence', 'float', 'score units', True, True),
-        Column('raw_score_z', 'float', 'standard deviations', True, True),
-        Column('raw_average_rank', 'float', 'rank', True, True),
-        Column('raw_long_short_target_weight', 'float', 'ratio', True, False),
-        Column('raw_long_only_target_weight', 'float', 'ratio', True, False),
-        Column('raw_fill_at', 'instant', 'utc instant', True, True),
-        Column('raw_decision_reason', 'text', '', True, True),
-    ),
-    'book': (
-        Column('book', 'text', '', False, False),
-        Column('kind', 'text', '', False, False),
-        Column('raw', 'bool', '', False, False),
-        Column('sessions', 'int', 'count', False, False),
-        Column('rows', 'int', 'count', False, False),
-        Column('from', 'date', 'date', False, True),
-        Column('to', 'date', 'date', False, True),
-    ),
-    'portfolio': (
-        Column('book', 'text', '', False, False),
-        Column('date', 'date', 'date', False, False),
-        Column('timestamp', 'instant', 'utc instant', False, False),
-        Column('starting_equity', 'float', 'equity units', False, False),
-        Column('ending_equity', 'float', 'equity units', False, False),
-        Column('cash_start', 'float', 'equity units', False, False),
-        Column('cash_end', 'float', 'equity units', False, False),
-        Column('position_value_end', 'float', 'equity units', False, False),
-        Column('market_pnl', 'float', 'equity units', False, False),
-        Column('execution_cost', 'float', 'equity units', False, False),
-        Column('borrow_cashflow', 'float', 'equity units', False, False),
-        Column('cash_carry', 'float', 'equity units', False, False),
-        Column('risk_free_return', 'float', 'ratio', False, True),
-        Column('rounding_adjustment', 'float', 'equity units', False, False),
-        Column('equity_basis', 'float', 'base currency', False, False),
-        Column('gross_notional', 'float', 'equity units', False, False),
-        Column('net_notional', 'float', 'equity units', False, False),
-        Column('gross_exposure', 'float', 'ratio', False, False),
-        Column('net_exposure', 'float', 'ratio', False, False),
-        Column('largest_abs_weight', 'float', 'ratio', False, False),
-        Column('turnover_notional', 'float', 'equity units', False, False),
-        Column('turnover', 'float', 'ratio', False, False),
-    ),
-    'position': (
-        Column('book', 'text', '', False, False),
-        Column('date', 'date', 'date', False, False),
-        Column('symbol', 'text', '', False, False),
-        Column('quantity', 'float', 'shares', False, False),
-        Column('mark_price', 'float', 'base currency per share', False, False),
-        Column('signed_notional', 'float', 'base currency', False, False),
-        Column('weight', 'float', 'ratio', False, False),
-    ),
-    'pnl': (
-        Column('book', 'text', '', False, False),
-        Column('date', 'date', 'date', False, False),
-        Column('symbol', 'text', '', False, False),
-        Column('market_pnl', 'float', 'base currency', False, False),
-        Column('execution_cost', 'float', 'base currency', False, False),
-        Column('borrow_cashflow', 'float', 'base currency', False, False),
-        Column('quantity_adjustment', 'float', 'shares', True, False),
-        Column('cash_adjustment', 'float', 'base currency', True, False),
-        Column('net_pnl', 'float', 'base currency', False, False),
-    ),
-    'trade': (
-        Column('book', 'text', '', False, False),
-        Column('timestamp', 'instant', 'utc instant', False, False),
-        Column('decision_at', 'date', 'date', False, False),
-        Column('symbol', 'text', '', False, False),
-        Column('phase', 'text', '', False, False),
-        Column('quantity', 'float', 'shares', False, False),
-        Column('mid_price', 'float', 'base currency per share', False, False),
-        Column('fill_price', 'float', 'base currency per share', False, False),
-        Column('fee', 'float', 'base currency', False, False),
-        Column('execution_cost', 'float', 'base currency', False, False),
-        Column('rebalance_adjustment_reason', 'text', '', False, True),
-        Column('exit_reason', 'text', '', False, True),
-    ),
-    'equity': (
-        Column('date', 'date', 'date', False, False),
-        Column('timestamp', 'instant', 'utc instant', False, False),
-        Column('starting_equity', 'float', 'equity units', False, False),
-        Column('ending_equity', 'float', 'equity units', False, False),
-        Column('period_return', 'float', 'ratio', False, True),
-        Column('cumulative_return', 'float', 'ratio', False, True),
-        Column('peak_equity', 'float', 'equity units', False, False),
-        Column('drawdown', 'float', 'equity units', False, False),
-        Column('drawdown_pct', 'float', 'percentage points', False, True),
-        Column('gross_exposure', 'float', 'ratio', False, False),
-        Column('net_exposure', 'float', 'ratio', False, False),
-        Column('turnover', 'float', 'ratio', False, False),
-    ),
-    'benchmark': (
-        Column('date', 'date', 'date', False, False),
-        Column('close', 'float', 'base currency per share', False, False),
-        Column('period_return', 'float', 'ratio', False, True),
-        Column('cumulative_return', 'float', 'ratio', False, False),
-        Column('drawdown_pct', 'float', 'percentage points', False, False),
-    ),
-    'screened_alpha': (
-        Column('alpha_id', 'text', '', False, False),
-        Column('name', 'text', '', False, False),
-        Column('tldr', 'text', '', False, True),
-        Column('snapshot', 'text', '', False, False),
-        Column('published_at', 'instant', 'utc instant', False, False),
-        Column('complete', 'bool', '', False, False),
-        Column('checked.reproduced', 'int', 'count', True, False),
-        Column('checked.stated', 'int', 'count', True, False),
-        Column('checked.contradicted', 'int', 'count', True, False),
-        Column('checked.forward_returns_proven', 'float', 'ratio', True, True),
-        Column('checked.notices', 'int', 'count', True, False),
-        Column('figures.ic', 'float', 'ratio', True, True),
-        Column('figures.icir', 'float', 'ratio', True, True),
-        Column('figures.information_ratio', 'float', 'ratio', True, True),
-        Column('figures.sharpe', 'float', 'ratio', True, True),
-        Column('figures.excess_sharpe', 'float', 'ratio', True, True),
-        Column('figures.pnl', 'float', 'ratio', True, True),
-        Column('figures.max_drawdown', 'float', 'ratio', True, True),
-        Column('figures.max_drawdown_pct', 'float', 'percentage points', True, True),
-        Column('figures.turnover', 'float', 'per year', True, True),
-        Column('figures.hit_rate', 'float', 'ratio', True, True),
-        Column('figures.dispersion', 'float', 'ratio', True, True),
-        Column('figures.coverage', 'float', 'ratio', True, True),
-        Column('figures.sessions', 'float', 'count', True, True),
-        Column('figures.tenure_years', 'float', 'years', True, True),
-        Column('figures.annualised_return', 'float', 'ratio', True, True),
-        Column('figures.volatility', 'float', 'ratio', True, True),
-        Column('figures.t_stat', 'float', 'standard errors', True, True),
-        Column('figures.probabilistic_sharpe', 'float', 'ratio', True, True),
-        Column('figures.cost_bp', 'float', 'basis points', True, True),
-        Column('figures.q_value', 'float', 'ratio', True, True),
-        Column('figures.q_value_by', 'float', 'ratio', True, True),
-        Column('figures.haircut_sharpe', 'float', 'ratio', True, True),
-        Column('figures_checked.ic', 'text', '', True, False),
-        Column('figures_checked.icir', 'text', '', True, False),
-        Column('figures_checked.information_ratio', 'text', '', True, False),
-        Column('figures_checked.sharpe', 'text', '', True, False),
-        Column('figures_checked.excess_sharpe', 'text', '', True, False),
-        Column('figures_checked.pnl', 'text', '', True, False),
-        Column('figures_checked.max_drawdown', 'text', '', True, False),
-        Column('figures_checked.max_drawdown_pct', 'text', '', True, False),
-        Column('figures_checked.turnover', 'text', '', True, False),
-        Column('figures_checked.hit_rate', 'text', '', True, False),
-        Column('figures_checked.dispersion', 'text', '', True, False),
-        Column('figures_checked.coverage', 'text', '', True, False),
-        Column('figures_checked.sessions', 'text', '', True, False),
-        Column('figures_checked.tenure_years', 'text', '', True, False),
-        Column('figures_checked.annualised_return', 'text', '', True, False),
-        Column('figures_checked.volatility', 'text', '', True, False),
-        Column('figures_checked.t_stat', 'text', '', True, False),
-        Column('figures_checked.probabilistic_sharpe', 'text', '', True, False),
-        Column('figures_checked.cost_bp', 'text', '', True, False),
-        Column('figures_checked.q_value', 'text', '', True, False),
-        Column('figures_checked.q_value_by', 'text', '', True, False),
-        Column('figures_checked.haircut_sharpe', 'text', '', True, False),
-        Column('withheld.ic', 'text', '', True, False),
-        Column('withheld.icir', 'text', '', True, False),
-        Column('withheld.information_ratio', 'text', '', True, False),
-        Column('withheld.sharpe', 'text', '', True, False),
-        Column('withheld.excess_sharpe', 'text', '', True, False),
-        Column('withheld.pnl', 'text', '', True, False),
-        Column('withheld.max_drawdown', 'text', '', True, False),
-        Column('withheld.max_drawdown_pct', 'text', '', True, False),
-        Column('withheld.turnover', 'text', '', True, False),
-        Column('withheld.hit_rate', 'text', '', True, False),
-        Column('withheld.dispersion', 'text', '', True, False),
-        Column('withheld.coverage', 'text', '', True, False),
-        Column('withheld.sessions', 'text', '', True, False),
-        Column('withheld.tenure_years', 'text', '', True, False),
-        Column('withheld.annualised_return', 'text', '', True, False),
-        Column('withheld.volatility', 'text', '', True, False),
-        Column('withheld.t_stat', 'text', '', True, False),
-        Column('withheld.probabilistic_sharpe', 'text', '', True, False),
-        Column('withheld.cost_bp', 'text', '', True, False),
-        Column('withheld.q_value', 'text', '', True, False),
-        Column('withheld.q_value_by', 'text', '', True, False),
-        Column('withheld.haircut_sharpe', 'text', '', True, False),
-    ),
-    'change': (
-        Column('cursor', 'text', '', False, False),
-        Column('at', 'instant', 'utc instant', False, False),
-        Column('change', 'text', '', False, False),
-        Column('alpha_id', 'text', '', False, False),
-        Column('snapshot', 'text', '', False, True),
-        Column('previous_snapshot', 'text', '', False, True),
-    ),
-    'kept_snapshot': (
-        Column('snapshot', 'text', '', False, False),
-        Column('published_at', 'instant', 'utc instant', False, False),
-        Column('replaced_at', 'instant', 'utc instant', False, True),
-        Column('served', 'bool', '', False, False),
-        Column('rolled_back', 'bool', '', False, False),
-        Column('started_at', 'instant', 'utc instant', False, True),
-        Column('sealed_at', 'instant', 'utc instant', False, True),
-        Column('complete', 'bool', '', False, True),
-        Column('seal_digest', 'text', '', False, True),
-        Column('declarations', 'text', '', False, True),
-        Column('built_with', 'texts', '', False, False),
-    ),
-    'benchmark_listed': (
-        Column('symbol', 'text', '', False, False),
-        Column('name', 'text', '', False, False),
-        Column('simulated', 'bool', '', False, False),
-        Column('first_date', 'date', 'date', False, False),
-        Column('last_date', 'date', 'date', False, False),
-        Column('sessions', 'int', 'count', False, False),
-    ),
-    'neighbour': (
-        Column('alpha_id', 'text', '', False, False),
-        Column('name', 'text', '', False, True),
-        Column('correlation', 'float', 'correlation', True, False),
-        Column('overlap', 'float', 'ratio', True, False),
-        Column('observations', 'int', 'count', False, False),
-    ),
-    'admin_alpha': (
-        Column('alpha_id', 'text', '', False, False),
-        Column('complete', 'bool', '', False, False),
-        Column('missing_kinds', 'texts', '', False, False),
-        Column('snapshot', 'text', '', False, False),
-        Column('started_at', 'instant', 'utc instant', False, False),
-        Column('published_at', 'instant', 'utc instant', False, False),
-    ),
-}
+    path: str
+    method: str
+    summary: str
+    row: str
+    collection: bool
+    enveloped: bool
+    arguments: tuple[Argument, ...]
+    full_row: str = ""
+    table: str = ""
 
-STORED_COLUMNS: dict[str, tuple[str, ...]] = {
-    'rebalances': ('date', 'week_status', 'n_symbols'),
-    'decisions': ('date', 'symbol', 'direction', 'confidence', 'score', 'raw_score', 'score_z', 'average_rank', 'cohort_size', 'long_short_target_weight', 'long_only_target_weight', 'next_open_tradeable', 'fill_at', 'entry_at', 'maturity_at', 'forward_return', 'unavailability_reason', 'decision_reason', 'raw_direction', 'raw_confidence', 'raw_score_z', 'raw_average_rank', 'raw_long_short_target_weight', 'raw_long_only_target_weight', 'raw_fill_at', 'raw_decision_reason'),
-    'portfolio': ('date', 'timestamp', 'starting_equity', 'ending_equity', 'cash_start', 'cash_end', 'position_value_end', 'market_pnl', 'execution_cost', 'borrow_cashflow', 'cash_carry', 'risk_free_return', 'rounding_adjustment', 'equity_basis', 'gross_notional', 'net_notional', 'gross_exposure', 'net_exposure', 'largest_abs_weight', 'turnover_notional', 'turnover'),
-    'positions': ('date', 'symbol', 'quantity', 'mark_price', 'signed_notional', 'weight'),
-    'pnl': ('date', 'symbol', 'market_pnl', 'execution_cost', 'borrow_cashflow', 'quantity_adjustment', 'cash_adjustment', 'net_pnl'),
-    'trades': ('timestamp', 'decision_at', 'symbol', 'phase', 'quantity', 'mid_price', 'fill_price', 'fee', 'execution_cost', 'rebalance_adjustment_reason', 'exit_reason', 'fill_order'),
-}
+    @property
+    def in_path(self) -> list[str]:
+        """The parameters in its path."""
+        return re.findall(r"{(\w+)}", self.path)
 
-MOMENTS: dict[str, dict[str, str]] = {
-    'health': {'time': 'instant'},
-    'key': {'expires_at': 'instant', 'created_at': 'instant'},
-    'description': {'source_papers[].published_date': 'date'},
-    'table_file': {'from': 'date', 'to': 'date'},
-    'table_download': {'expires_at': 'instant'},
-    'rebalance': {'date': 'date'},
-    'decision': {'fill_at': 'instant', 'entry_at': 'instant', 'maturity_at': 'instant', 'raw_fill_at': 'instant'},
-    'score': {'date': 'date'},
-    'book': {'from': 'date', 'to': 'date'},
-    'portfolio': {'date': 'date', 'timestamp': 'instant'},
-    'position': {'date': 'date'},
-    'pnl': {'date': 'date'},
-    'trade': {'timestamp': 'instant', 'decision_at': 'date'},
-    'equity': {'date': 'date', 'timestamp': 'instant'},
-    'metrics': {'window.from': 'date', 'window.to': 'date', 'core.tenure.first_rebalance': 'date', 'core.tenure.last_rebalance': 'date', 'panel.ic_weekly[].date': 'date', 'panel.decile_spread_weekly[].date': 'date'},
-    'benchmark': {'date': 'date'},
-    'screened_alpha': {'published_at': 'instant'},
-    'change': {'at': 'instant'},
-    'kept_snapshot': {'published_at': 'instant', 'replaced_at': 'instant', 'started_at': 'instant', 'sealed_at': 'instant'},
-    'benchmark_listed': {'first_date': 'date', 'last_date': 'date'},
-    'contribution': {'first_date': 'date', 'last_date': 'date'},
-    'luck': {'first_date': 'date', 'last_date': 'date'},
-    'costs': {'first_date': 'date', 'last_date': 'date'},
-    'concentration': {'first_date': 'date', 'last_date': 'date'},
-    'risk': {'first_date': 'date', 'last_date': 'date', 'drawdowns[].start': 'date', 'drawdowns[].trough': 'date', 'drawdowns[].recovery': 'date', 'rolling[].date': 'date'},
-    'signal': {'first_date': 'date', 'last_date': 'date'},
-    'regimes': {'first_date': 'date', 'last_date': 'date', 'breaks.returns.date': 'date', 'breaks.ic.date': 'date'},
-    'exposures': {'first_date': 'date', 'last_date': 'date', 'models[].rolling[].date': 'date'},
-    'admin_alpha': {'started_at': 'instant', 'published_at': 'instant'},
-    'readiness': {'started_at': 'instant', 'published_at': 'instant', 'kinds[].first_date': 'date', 'kinds[].last_date': 'date'},
-    'key_usage': {'expires_at': 'instant', 'created_at': 'instant'},
-    'score_all': {'date': 'date', 'fill_at': 'instant', 'entry_at': 'instant', 'maturity_at': 'instant', 'raw_fill_at': 'instant'},
-    'meta catalog.alphas.tables.list': {'published_at': 'instant'},
-    'meta signals.rebalances.list': {'published_at': 'instant'},
-    'meta signals.rebalances.get': {'published_at': 'instant', 'date': 'date'},
-    'meta signals.scores': {'published_at': 'instant'},
-    'meta portfolio.books': {'published_at': 'instant'},
-    'meta portfolio.ledger': {'published_at': 'instant'},
-    'meta portfolio.positions': {'published_at': 'instant'},
-    'meta portfolio.pnl': {'published_at': 'instant'},
-    'meta portfolio.trades': {'published_at': 'instant'},
-    'meta portfolio.equity_curve': {'published_at': 'instant', 'summary.first_date': 'date', 'summary.last_date': 'date', 'summary.max_drawdown_date': 'date'},
-    'meta benchmarks.daily': {'summary.first_date': 'date', 'summary.last_date': 'date', 'summary.max_drawdown_date': 'date', 'summary.previous_date': 'date'},
-    'meta research.neighbours': {'published_at': 'instant', 'first_date': 'date', 'last_date': 'date'},
-}
+    @property
+    def query(self) -> list[str]:
+        """The parameters of its query string, without those of paging."""
+        return [x.parameter for x in self.arguments if x.parameter not in self.in_path]
 
-PERMANENT_ERRORS = frozenset(['benchmark_not_configured', 'source_download_not_configured'])
+
+def _endpoint(facts: dict[str, Any]) -> Endpoint:
+    return Endpoint(**{**facts, "arguments": tuple(Argument(**x) for x in facts["arguments"])})
+
+
+ENDPOINTS = {name: _endpoint(facts) for name, facts in _DECLARED["endpoints"].items()}
+"""Registry id -> endpoint."""
+ROWS = {name: tuple(Column(**x) for x in columns) for name, columns in _DECLARED["rows"].items()}
+"""Row of a collection -> its columns; the members of an object are columns named after both."""
+STORED_COLUMNS: dict[str, list[str]] = _DECLARED["stored_columns"]
+"""Published table -> the columns of its file."""
+MOMENTS: dict[str, dict[str, str]] = _DECLARED["moments"]
+"""Row, object or `meta` of a collection -> paths of its days and instants."""
+PERMANENT_ERRORS = frozenset(_DECLARED["permanent_errors"])
+"""Codes of failures that no further attempt mends."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 from typing import Any, Callable, Generic, TypeVar
 
-from alpha_results_client.declared import ARGUMENTS, ENDPOINTS, Endpoint
+from alpha_results_client.declared import ENDPOINTS, Endpoint
 from alpha_results_client.suggestions import did_you_mean
 from alpha_results_client.values import format_value
 
@@ -22,7 +22,6 @@ class RunMethods(Generic[F]):
 
 def make_method(name: str, endpoint: Endpoint) -> Callable[..., Any]:
     """Return the method of an endpoint; the value of an asynchronous client's is to be awaited."""
-    arguments = [ARGUMENTS[key] for key in endpoint.arguments]
     signature = inspect.Signature(
         [inspect.Parameter("self", inspect.Parameter.POSITIONAL_OR_KEYWORD)]
         + [
@@ -32,7 +31,7 @@ def make_method(name: str, endpoint: Endpoint) -> Callable[..., Any]:
                 default=inspect.Parameter.empty if x.required else x.default,
                 annotation=x.kind,
             )
-            for x in arguments
+            for x in endpoint.arguments
         ],
         return_annotation="F" if endpoint.collection else "dict[str, Any]",
     )
@@ -45,15 +44,15 @@ def make_method(name: str, endpoint: Endpoint) -> Callable[..., Any]:
         bound = signature.bind(*given, **named)
         bound.apply_defaults()
         client = bound.arguments["self"]
-        values = {x.parameter: bound.arguments[x.name] for x in arguments}
+        values = {x.parameter: bound.arguments[x.name] for x in endpoint.arguments}
         path = {key: format_value(values.pop(key)) for key in endpoint.in_path if key in values}
         ask = client._collection if endpoint.collection else client._object  # noqa: SLF001 - of the same package
         return ask(name, path, values)
 
     lines = [endpoint.summary]
-    if arguments:
+    if endpoint.arguments:
         lines += ["", "Parameters", "----------"]
-        for x in arguments:
+        for x in endpoint.arguments:
             lines += [x.name, f"    {x.meaning}"]
     method.__name__ = endpoint.method
     method.__doc__ = "\n".join(lines)
