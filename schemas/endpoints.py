@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Collection, Mapping
-from typing import Final
+from typing import Any, Final
 
 from schemas import parameters as p
 from schemas.endpoint import AllowListScope, Endpoint, Shape
-from schemas.field import day, integer, text
+from schemas.field import Field, day, integer, text
 from schemas.listing_parameters import LISTING_PARAMETERS
 from schemas.metrics.families import FAMILIES
 from schemas.metrics.payload import METRICS, METRICS_DOC
@@ -25,6 +25,7 @@ from schemas.objects.regimes import REGIMES
 from schemas.objects.research import CONTRIBUTION, CORRELATIONS, NEIGHBOUR, NEIGHBOURS_META
 from schemas.objects.rows import ROW_FIELDS
 from schemas.objects.summaries import BENCHMARK_SUMMARY, EQUITY_SUMMARY
+from schemas.parameters import Parameter
 from schemas.tables import TABLES
 from schemas.units import Unit
 
@@ -33,6 +34,26 @@ _WINDOW: Final = (p.FROM, p.TO)
 _RUN: Final = "/v1/alphas/{alpha}"
 _SOURCE_ALPHA_ID: Final = text("source_alpha_id", "The id the run had where it was researched.")
 _BOOK: Final = text("book", "The book served.")
+
+
+def _of_run(
+    id_: str,
+    path: str,
+    summary: str,
+    payload: Field,
+    shape: Shape = Shape.COLLECTION,
+    *,
+    parameters: tuple[Parameter, ...] = (),
+    page: tuple[Parameter, ...] = _PAGE,
+    **rest: Any,
+) -> Endpoint:
+    """Declare an endpoint of one alpha's run, by the allow-list of runs, which answers from the snapshot that a caller names."""
+    of_page = page if shape is Shape.COLLECTION else ()
+    accepted = (p.ALPHA_PATH, *parameters, p.SNAPSHOT, *of_page)
+    return Endpoint(
+        id_, _RUN + path, summary, payload, shape, accepted, allow_list=AllowListScope.RUNS, **rest
+    )
+
 
 _ALL: Final = (
     Endpoint(
@@ -75,71 +96,54 @@ _ALL: Final = (
         errors=("alpha_description_not_found",),
         allow_list=AllowListScope.ALPHAS,
     ),
-    Endpoint(
+    _of_run(
         "catalog.alphas.source.download",
-        _RUN + "/source/download",
+        "/source/download",
         "A freshly signed, short-lived address of the run's source archive.",
         SOURCE_DOWNLOAD,
         Shape.OBJECT,
-        parameters=(p.ALPHA_PATH, p.SNAPSHOT),
         errors=(
             "source_not_ready",
             "source_object_missing",
             "source_download_unavailable",
             "source_download_not_configured",
         ),
-        allow_list=AllowListScope.RUNS,
     ),
-    Endpoint(
+    _of_run(
         "catalog.alphas.tables.list",
-        _RUN + "/tables",
+        "/tables",
         "The published files this key may download: size, digest, span and columns of each; tables in the order of the "
         "dictionary, books in that of `/books`.",
         TABLE_FILE,
-        parameters=(p.ALPHA_PATH, p.SNAPSHOT, *_PAGE),
-        allow_list=AllowListScope.RUNS,
     ),
-    Endpoint(
+    _of_run(
         "catalog.alphas.tables.download",
-        _RUN + "/tables/{table}/download",
+        "/tables/{table}/download",
         "A freshly signed, short-lived address of one whole table as Parquet.",
         TABLE_DOWNLOAD,
         Shape.OBJECT,
-        parameters=(p.ALPHA_PATH, p.TABLE_PATH, p.TABLE_BOOK, p.SNAPSHOT),
+        parameters=(p.TABLE_PATH, p.TABLE_BOOK),
         errors=("table_not_found",),
-        allow_list=AllowListScope.RUNS,
     ),
-    Endpoint(
+    _of_run(
         "signals.rebalances.list",
-        _RUN + "/rebalances",
+        "/rebalances",
         "The index of weekly rebalance dates.",
         ROW_FIELDS["rebalance"],
-        parameters=(p.ALPHA_PATH, *_WINDOW, p.SNAPSHOT, *_PAGE),
+        parameters=_WINDOW,
         datasets=("rebalances",),
-        allow_list=AllowListScope.RUNS,
     ),
-    Endpoint(
+    _of_run(
         "signals.rebalances.get",
-        _RUN + "/rebalances/{date}",
+        "/rebalances/{date}",
         "The cross-section of one rebalance week.",
         ROW_FIELDS["decision"],
-        parameters=(
-            p.ALPHA_PATH,
-            p.DATE_PATH,
-            p.SYMBOL,
-            p.DIRECTION,
-            p.MIN_ABS_WEIGHT,
-            p.WEIGHT_BOOK,
-            p.SORT,
-            p.ORDER,
-            p.SNAPSHOT,
-            *_PAGE,
-        ),
+        parameters=(p.DATE_PATH, p.SYMBOL, p.DIRECTION, p.MIN_ABS_WEIGHT, p.WEIGHT_BOOK, p.SORT, p.ORDER),
         meta=(
             text(
                 "book",
                 "The book whose weights were filtered and sorted on.",
-                vocabulary=tuple(x for x, _ in p.WEIGHT_BOOK.choices),
+                vocabulary=p.WEIGHT_BOOK.choices,
             ),
             day("date", "The week served."),
             text(
@@ -152,111 +156,98 @@ _ALL: Final = (
         ),
         errors=("rebalance_not_found",),
         datasets=("rebalances", "decisions"),
-        allow_list=AllowListScope.RUNS,
     ),
-    Endpoint(
+    _of_run(
         "signals.scores",
-        _RUN + "/scores",
+        "/scores",
         "The score panel: one row per name per week.",
         ROW_FIELDS["score"],
-        parameters=(p.ALPHA_PATH, *_WINDOW, p.SYMBOL, p.FIELDS, p.SNAPSHOT, *_PAGE),
+        parameters=(*_WINDOW, p.SYMBOL, p.FIELDS),
         full_payload=ROW_FIELDS["score_all"],
-        meta=(
-            text("fields", "The set of columns served.", vocabulary=tuple(x for x, _ in p.FIELDS.choices)),
-        ),
+        meta=(text("fields", "The set of columns served.", vocabulary=p.FIELDS.choices),),
         datasets=("decisions",),
-        allow_list=AllowListScope.RUNS,
     ),
-    Endpoint(
+    _of_run(
         "portfolio.books",
-        _RUN + "/books",
+        "/books",
         "The books the run wrote, with the span and size of each dataset.",
         ROW_FIELDS["book"],
-        parameters=(p.ALPHA_PATH, p.SNAPSHOT, *_PAGE),
         meta=(_SOURCE_ALPHA_ID,),
         datasets=("books",),
-        allow_list=AllowListScope.RUNS,
     ),
-    Endpoint(
-        "portfolio.ledger",
-        _RUN + "/portfolio",
-        "The daily ledger of one book.",
-        ROW_FIELDS["portfolio"],
-        parameters=(p.ALPHA_PATH, p.BOOK, *_WINDOW, p.NO_SYMBOL, p.SNAPSHOT, *_PAGE),
-        meta=(_SOURCE_ALPHA_ID, _BOOK),
-        datasets=("portfolio",),
-        allow_list=AllowListScope.RUNS,
+    *(
+        _of_run(
+            id_,
+            f"/{table}",
+            summary,
+            ROW_FIELDS[row],
+            parameters=(book, *_WINDOW, symbol),
+            meta=(_SOURCE_ALPHA_ID, _BOOK),
+            datasets=(table,),
+        )
+        for id_, table, row, summary, book, symbol in (
+            (
+                "portfolio.ledger",
+                "portfolio",
+                "portfolio",
+                "The daily ledger of one book.",
+                p.BOOK,
+                p.NO_SYMBOL,
+            ),
+            (
+                "portfolio.positions",
+                "positions",
+                "position",
+                "The names one book held at each close.",
+                p.BOOK,
+                p.SYMBOL,
+            ),
+            (
+                "portfolio.pnl",
+                "pnl",
+                "pnl",
+                "The daily profit and loss of each name of one book.",
+                p.BOOK,
+                p.SYMBOL,
+            ),
+            ("portfolio.trades", "trades", "trade", "The fills of one book.", p.REQUIRED_BOOK, p.SYMBOL),
+        )
     ),
-    Endpoint(
-        "portfolio.positions",
-        _RUN + "/positions",
-        "The names one book held at each close.",
-        ROW_FIELDS["position"],
-        parameters=(p.ALPHA_PATH, p.BOOK, *_WINDOW, p.SYMBOL, p.SNAPSHOT, *_PAGE),
-        meta=(_SOURCE_ALPHA_ID, _BOOK),
-        datasets=("positions",),
-        allow_list=AllowListScope.RUNS,
-    ),
-    Endpoint(
-        "portfolio.pnl",
-        _RUN + "/pnl",
-        "The daily profit and loss of each name of one book.",
-        ROW_FIELDS["pnl"],
-        parameters=(p.ALPHA_PATH, p.BOOK, *_WINDOW, p.SYMBOL, p.SNAPSHOT, *_PAGE),
-        meta=(_SOURCE_ALPHA_ID, _BOOK),
-        datasets=("pnl",),
-        allow_list=AllowListScope.RUNS,
-    ),
-    Endpoint(
-        "portfolio.trades",
-        _RUN + "/trades",
-        "The fills of one book.",
-        ROW_FIELDS["trade"],
-        parameters=(p.ALPHA_PATH, p.REQUIRED_BOOK, *_WINDOW, p.SYMBOL, p.SNAPSHOT, *_PAGE),
-        meta=(_SOURCE_ALPHA_ID, _BOOK),
-        datasets=("trades",),
-        allow_list=AllowListScope.RUNS,
-    ),
-    Endpoint(
+    _of_run(
         "portfolio.equity_curve",
-        _RUN + "/equity-curve",
+        "/equity-curve",
         "Equity, return and drawdown of one book, session by session.",
         ROW_FIELDS["equity"],
-        parameters=(p.ALPHA_PATH, p.BOOK, *_WINDOW, p.SNAPSHOT, p.DAILY_LIMIT, p.OFFSET),
+        parameters=(p.BOOK, *_WINDOW),
+        page=(p.DAILY_LIMIT, p.OFFSET),
         meta=(_SOURCE_ALPHA_ID, _BOOK, EQUITY_SUMMARY),
         datasets=("portfolio",),
-        allow_list=AllowListScope.RUNS,
     ),
-    Endpoint(
+    _of_run(
         "performance.metrics",
-        _RUN + "/metrics",
+        "/metrics",
         "Performance and signal-quality figures.",
         METRICS,
         Shape.OBJECT,
-        parameters=(p.ALPHA_PATH, *_WINDOW, p.GRANULARITY, p.DOC, p.PANEL, p.SNAPSHOT),
+        parameters=(*_WINDOW, p.GRANULARITY, p.DOC, p.PANEL),
         meta=(_SOURCE_ALPHA_ID,),
         datasets=("sealed_metrics", "weekly_signal", "weekly_deciles", "portfolio", "rebalances"),
-        allow_list=AllowListScope.RUNS,
     ),
-    Endpoint(
+    _of_run(
         "performance.metrics.doc",
-        _RUN + "/metrics/_doc",
+        "/metrics/_doc",
         "What every figure of the metrics means and how it is computed.",
         METRICS_DOC,
         Shape.OBJECT,
-        parameters=(p.ALPHA_PATH, p.SNAPSHOT),
-        allow_list=AllowListScope.RUNS,
         shared=True,
     ),
-    Endpoint(
+    _of_run(
         "performance.audit",
-        _RUN + "/audit",
+        "/audit",
         "What was checked of a run and what came of it: notices, earlier seals, figures and rules, worst first.",
         AUDIT,
         Shape.OBJECT,
-        parameters=(p.ALPHA_PATH, p.SNAPSHOT),
         meta=(_SOURCE_ALPHA_ID,),
-        allow_list=AllowListScope.RUNS,
     ),
     Endpoint(
         "benchmarks.daily",
@@ -309,16 +300,15 @@ _ALL: Final = (
         parameters=_PAGE,
         errors=("benchmark_unavailable",),
     ),
-    Endpoint(
+    _of_run(
         "research.neighbours",
-        _RUN + "/neighbours",
+        "/neighbours",
         "The other alphas, the most alike first, or the least alike.",
         NEIGHBOUR,
-        parameters=(p.ALPHA_PATH, p.BY, p.BOOK, *_WINDOW, p.NEAREST, p.AMONG, p.SNAPSHOT, *_PAGE),
+        parameters=(p.BY, p.BOOK, *_WINDOW, p.NEAREST, p.AMONG),
         meta=NEIGHBOURS_META,
         errors=("neighbours_not_ready",),
         datasets=("portfolio", "decisions", "positions"),
-        allow_list=AllowListScope.RUNS,
     ),
     Endpoint(
         "research.correlations",
@@ -329,36 +319,33 @@ _ALL: Final = (
         parameters=(p.COMPARED, p.BY, p.BOOK, *_WINDOW),
         errors=("run_not_allowed", "run_not_found"),
     ),
-    Endpoint(
+    _of_run(
         "research.contribution",
-        _RUN + "/contribution",
+        "/contribution",
         "What the alpha adds to a book of others.",
         CONTRIBUTION,
         Shape.OBJECT,
-        parameters=(p.ALPHA_PATH, p.BOOK_OF, p.WEIGHTS, p.BOOK, *_WINDOW, p.SNAPSHOT),
-        allow_list=AllowListScope.RUNS,
+        parameters=(p.BOOK_OF, p.WEIGHTS, p.BOOK, *_WINDOW),
     ),
-    Endpoint(
+    _of_run(
         "research.luck",
-        _RUN + "/luck",
+        "/luck",
         "How much of a book's record may be luck: deflated Sharpe ratio, minimum track record, bands of every figure.",
         LUCK,
         Shape.OBJECT,
-        parameters=(p.ALPHA_PATH, p.BOOK, *_WINDOW, p.TRIALS, p.TRIAL_DEVIATION, p.SNAPSHOT),
+        parameters=(p.BOOK, *_WINDOW, p.TRIALS, p.TRIAL_DEVIATION),
         meta=(_SOURCE_ALPHA_ID,),
         datasets=("portfolio", "weekly_signal"),
-        allow_list=AllowListScope.RUNS,
     ),
     *(
-        Endpoint(
+        _of_run(
             family.endpoint,
-            f"{_RUN}/{family.name}",
+            f"/{family.name}",
             family.summary,
             family.payload,
             Shape.OBJECT,
-            parameters=(p.ALPHA_PATH, *((p.BOOK,) if family.by_book else ()), p.SNAPSHOT),
+            parameters=(p.BOOK,) if family.by_book else (),
             meta=(_SOURCE_ALPHA_ID,),
-            allow_list=AllowListScope.RUNS,
         )
         for family in FAMILIES.values()
     ),
@@ -370,29 +357,27 @@ _ALL: Final = (
         Shape.OBJECT,
         errors=("neighbours_not_ready",),
     ),
-    Endpoint(
+    _of_run(
         "research.regimes",
-        _RUN + "/regimes",
+        "/regimes",
         "A book in the halves of its record, in up and down markets, in calm and rough ones; and whether its record broke.",
         REGIMES,
         Shape.OBJECT,
-        parameters=(p.ALPHA_PATH, p.BOOK, *_WINDOW, p.BENCHMARK, p.SNAPSHOT),
+        parameters=(p.BOOK, *_WINDOW, p.BENCHMARK),
         meta=(_SOURCE_ALPHA_ID,),
         errors=("benchmark_unavailable",),
         datasets=("portfolio", "weekly_signal"),
-        allow_list=AllowListScope.RUNS,
     ),
-    Endpoint(
+    _of_run(
         "research.exposures",
-        _RUN + "/exposures",
+        "/exposures",
         "What of a book's returns benchmarks and factors explain: coefficients, what is left, the profit of each.",
         EXPOSURES,
         Shape.OBJECT,
-        parameters=(p.ALPHA_PATH, p.BOOK, *_WINDOW, p.BENCHMARKS, p.ROLLING, p.SNAPSHOT),
+        parameters=(p.BOOK, *_WINDOW, p.BENCHMARKS, p.ROLLING),
         meta=(_SOURCE_ALPHA_ID,),
         errors=("benchmark_unavailable",),
         datasets=("portfolio",),
-        allow_list=AllowListScope.RUNS,
     ),
     Endpoint(
         "admin.alphas.list",
