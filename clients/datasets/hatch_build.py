@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ast
 import shutil
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, TypeGuard
 
@@ -36,25 +37,30 @@ class Vendored(BuildHookInterface[Any]):
 
 
 def write_package(repository: Path, target: Path) -> None:
-    """Write the package's files into a folder."""
-    for path in needed(repository):
-        relative = path.relative_to(repository)
-        place = target / (relative.relative_to("datasets") if relative.parts[0] == "datasets" else relative)
+    """Write every file of `datasets`, and every module of `schemas` that one of them imports, by whatever way, into a folder."""
+    own = repository / "datasets"
+    modules_of_own = [path for path in files(own) if path.suffix == ".py"]
+    places = {path: path.relative_to(repository) for path in closure(repository, modules_of_own)}
+    places |= {path: path.relative_to(own) for path in files(own)}
+    write_files(repository, target, places)
+
+
+def files(folder: Path) -> list[Path]:
+    """Return the files below a folder that belong to a package."""
+    return [path for path in sorted(folder.rglob("*")) if path.is_file() and "__pycache__" not in path.parts]
+
+
+def write_files(
+    repository: Path, target: Path, places: Mapping[Path, Path], names: dict[str, str] = NAMES
+) -> None:
+    """Write files to their places in a folder, modules with their imports renamed."""
+    for path, relative in places.items():
+        place = target / relative
         place.parent.mkdir(parents=True, exist_ok=True)
         if path.suffix == ".py":
-            place.write_text(renamed(path.read_text("utf-8"), repository), "utf-8")
+            place.write_text(renamed(path.read_text("utf-8"), repository, names), "utf-8")
         else:
             shutil.copyfile(path, place)
-
-
-def needed(repository: Path) -> list[Path]:
-    """Return every file of `datasets`, and every module of `schemas` that one of them imports, by whatever way."""
-    own = [
-        path
-        for path in sorted((repository / "datasets").rglob("*"))
-        if path.is_file() and "__pycache__" not in path.parts
-    ]
-    return sorted({*own, *closure(repository, [path for path in own if path.suffix == ".py"])})
 
 
 def closure(repository: Path, start: list[Path], names: dict[str, str] = NAMES) -> list[Path]:

@@ -7,10 +7,11 @@ The imports are renamed where they stand, by what makes `alpha_results_datasets`
 
 from __future__ import annotations
 
-import importlib.util
+import runpy
 import shutil
 import tempfile
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, Final
 
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
@@ -46,36 +47,20 @@ class OnePackage(BuildHookInterface[Any]):
 
 def write_packages(repository: Path, target: Path) -> None:
     """Write the files of both packages into a folder."""
-    renaming = _renaming(repository)
+    vendoring = _vendoring(repository)
     own = repository / "clients" / "project" / PACKAGE
     writer = repository / WRITER_SOURCE
-    sources = [(path, PACKAGE / path.relative_to(own)) for path in files(own)]
-    sources += [(path, WRITER / path.relative_to(writer)) for path in files(writer)]
-    sources += [
-        (path, PACKAGE / path.relative_to(repository))
+    places = {path: PACKAGE / path.relative_to(own) for path in vendoring.files(own)}
+    places |= {path: WRITER / path.relative_to(writer) for path in vendoring.files(writer)}
+    places |= {
+        path: PACKAGE / path.relative_to(repository)
         for name in (*PACKAGES, ENGINE)
-        for path in files(repository / name)
-    ]
-    sources.append((repository / "examples/__init__.py", Path(PACKAGE, "examples/__init__.py")))
-    for path, relative in sources:
-        place = target / relative
-        place.parent.mkdir(parents=True, exist_ok=True)
-        if path.suffix == ".py":
-            place.write_text(renaming.renamed(path.read_text("utf-8"), repository, NAMES), "utf-8")
-        else:
-            shutil.copyfile(path, place)
+        for path in vendoring.files(repository / name)
+    }
+    places[repository / "examples/__init__.py"] = Path(PACKAGE, "examples/__init__.py")
+    vendoring.write_files(repository, target, places, NAMES)
 
 
-def files(folder: Path) -> list[Path]:
-    """Return the files below a folder that belong to a package."""
-    return [path for path in sorted(folder.rglob("*")) if path.is_file() and "__pycache__" not in path.parts]
-
-
-def _renaming(repository: Path) -> Any:
-    place = repository / "clients" / "datasets" / "hatch_build.py"
-    found = importlib.util.spec_from_file_location("alpha_results_renaming", place)
-    assert found is not None
-    assert found.loader is not None
-    module = importlib.util.module_from_spec(found)
-    found.loader.exec_module(module)
-    return module
+def _vendoring(repository: Path) -> SimpleNamespace:
+    """Return the functions of the hook of `alpha-results-datasets`: a hook is a script, which is in no package."""
+    return SimpleNamespace(**runpy.run_path(str(repository / "clients" / "datasets" / "hatch_build.py")))

@@ -5,9 +5,10 @@ One definition of the rules serves the pipeline and the checker. Imports are ren
 
 from __future__ import annotations
 
-import importlib.util
+import runpy
 import shutil
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, Final
 
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
@@ -45,26 +46,14 @@ class WithRules(BuildHookInterface[Any]):
 
 def write_package(repository: Path, target: Path) -> None:
     """Write the package's files, and the rules beside them, into a folder."""
-    made = _vendoring(repository)
+    vendoring = _vendoring(repository)
     own = repository / "clients" / "seal-writer" / "src" / PACKAGE
-    places = {path: path.relative_to(own) for path in own.rglob("*") if "__pycache__" not in path.parts}
-    needed = made.closure(repository, [repository / path for path in CHECKER], NAMES)
-    places |= {path: path.relative_to(repository) for path in needed}
-    for path, place in places.items():
-        if path.is_dir():
-            continue
-        (target / place).parent.mkdir(parents=True, exist_ok=True)
-        if path.suffix == ".py":
-            (target / place).write_text(made.renamed(path.read_text("utf-8"), repository, NAMES), "utf-8")
-        else:
-            shutil.copyfile(path, target / place)
+    places = {path: path.relative_to(own) for path in vendoring.files(own)}
+    rules = vendoring.closure(repository, [repository / path for path in CHECKER], NAMES)
+    places |= {path: path.relative_to(repository) for path in rules}
+    vendoring.write_files(repository, target, places, NAMES)
 
 
-def _vendoring(repository: Path) -> Any:
-    place = repository / "clients" / "datasets" / "hatch_build.py"
-    found = importlib.util.spec_from_file_location("alpha_results_vendoring", place)
-    assert found is not None
-    assert found.loader is not None
-    module = importlib.util.module_from_spec(found)
-    found.loader.exec_module(module)
-    return module
+def _vendoring(repository: Path) -> SimpleNamespace:
+    """Return the functions of the hook of `alpha-results-datasets`: a hook is a script, which is in no package."""
+    return SimpleNamespace(**runpy.run_path(str(repository / "clients" / "datasets" / "hatch_build.py")))
