@@ -18,14 +18,14 @@ LISTED_FIGURES: Final = Parameter(
     "Figures to add to each row as `figures`, with the reason in `withheld` for each that has no value; those of the metrics "
     "of the whole run, digit for digit; `figures_checked` says what each rests on. A figure that a run sealed in another unit than the one here is withheld, for it "
     f"does not compare. They are {_LIST}",
-    choices=tuple((name, name) for name in HEADLINE),
+    choices=tuple(HEADLINE),
 )
 LISTED_SORT: Final = Parameter(
     "sort",
     ParameterKind.CHOICE,
     "What the list is ordered by, descending with `-` before it; what has no value comes last either way, and so does a "
     "figure that a run stated and no table supports; ties are ordered by address. Latest started first when left out.",
-    choices=tuple((f"{sign}{name}", f"{sign}{name}") for name in _ORDERS for sign in ("", "-")),
+    choices=tuple(f"{sign}{name}" for name in _ORDERS for sign in ("", "-")),
 )
 CHECKED_ONLY: Final = Parameter(
     "checked_only",
@@ -48,19 +48,15 @@ PUBLISHED_FROM: Final = Parameter(
 PUBLISHED_TO: Final = Parameter("published_to", ParameterKind.DATE, "Last day of that, inclusive.")
 
 
-def _bounds() -> tuple[Parameter, ...]:
-    return tuple(
-        Parameter(
-            f"{end}_{name}",
-            ParameterKind.NUMBER,
-            f"Keep alphas whose `{name}` is {words} this; one without a value, or that no table supports, is left out.",
-        )
-        for name in HEADLINE
-        for end, words in (("min", "at least"), ("max", "at most"))
+BOUNDS: Final = tuple(
+    Parameter(
+        f"{end}_{name}",
+        ParameterKind.NUMBER,
+        f"Keep alphas whose `{name}` is {words} this; one without a value, or that no table supports, is left out.",
     )
-
-
-BOUNDS: Final = _bounds()
+    for name in HEADLINE
+    for end, words in (("min", "at least"), ("max", "at most"))
+)
 """`min_` and `max_` of every figure."""
 LISTING_PARAMETERS: Final = (
     LISTED_FIGURES,

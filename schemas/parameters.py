@@ -65,7 +65,9 @@ class Parameter:
     minimum, maximum
         Inclusive bounds of numbers.
     choices
-        Accepted text (lower case) and the value it stands for; several texts may share one value.
+        Accepted words, in lower case.
+    synonyms
+        Choice -> the choice that it is another word for.
     least, most
         How many alphas a list names.
     required
@@ -80,7 +82,8 @@ class Parameter:
     default: int | float | str | bool | None = None
     minimum: float | None = None
     maximum: float | None = None
-    choices: tuple[tuple[str, str], ...] = ()
+    choices: tuple[str, ...] = ()
+    synonyms: tuple[tuple[str, str], ...] = ()
     least: int = 1
     most: int = 1
     required: bool = False
@@ -96,7 +99,7 @@ class Parameter:
         if self.kind is ParameterKind.WEIGHTS:
             return WEIGHTS_TEXT
         if self.kind is ParameterKind.NAMES:
-            name = f"({'|'.join(text for text, _ in self.choices)})"
+            name = f"({'|'.join(self.choices)})"
             return f"{name}(,{name})*"
         more = f"{{{self.least - 1},{self.most - 1}}}"
         return rf"\s*{ADDRESS}\s*(,\s*{ADDRESS}\s*){more}"
@@ -112,7 +115,7 @@ class Parameter:
         if self.kind in (ParameterKind.CHOICE, ParameterKind.NAMES):
             several = self.kind is ParameterKind.NAMES
             which = "one or several, separated by commas, of " if several else "one of "
-            return which + ", ".join(text for text, _ in self.choices)
+            return which + ", ".join(self.choices)
         if self.kind is ParameterKind.ALPHAS:
             return (
                 f"from {self.least} to {self.most} addresses of alphas separated by commas, none of them empty or "
@@ -159,7 +162,7 @@ WEIGHT_BOOK: Final = Parameter(
     ParameterKind.CHOICE,
     "Whose target-weight column `min_abs_weight` and `sort=weight` act on; both columns are returned.",
     default="long_short",
-    choices=(("long_short", "long_short"), ("long_only", "long_only")),
+    choices=("long_short", "long_only"),
 )
 NO_SYMBOL: Final = Parameter("symbol", ParameterKind.FORBIDDEN, "The ledger has no symbol dimension.")
 SEARCH: Final = Parameter(
@@ -173,21 +176,14 @@ FIELDS: Final = Parameter(
     ParameterKind.CHOICE,
     "The columns of each row: the nine core ones, or the whole decision record.",
     default="core",
-    choices=(("core", "core"), ("all", "all")),
+    choices=("core", "all"),
 )
 DIRECTION: Final = Parameter(
     "direction",
     ParameterKind.CHOICE,
     "Keep one side of the cross-section.",
-    choices=(
-        ("1", "1"),
-        ("long", "1"),
-        ("-1", "-1"),
-        ("short", "-1"),
-        ("0", "0"),
-        ("flat", "0"),
-        ("neutral", "0"),
-    ),
+    choices=("1", "long", "-1", "short", "0", "flat", "neutral"),
+    synonyms=(("long", "1"), ("short", "-1"), ("flat", "0"), ("neutral", "0")),
 )
 MIN_ABS_WEIGHT: Final = Parameter(
     "min_abs_weight",
@@ -200,20 +196,20 @@ SORT: Final = Parameter(
     ParameterKind.CHOICE,
     "Column the rows are ordered by; ties are ordered by ticker.",
     default="score",
-    choices=(("score", "score"), ("rank", "rank"), ("weight", "weight"), ("symbol", "symbol")),
+    choices=("score", "rank", "weight", "symbol"),
 )
 ORDER: Final = Parameter(
     "order",
     ParameterKind.CHOICE,
     "Direction of the order; by default descending for score and weight, ascending for rank and symbol.",
-    choices=(("asc", "asc"), ("desc", "desc")),
+    choices=("asc", "desc"),
 )
 GRANULARITY: Final = Parameter(
     "granularity",
     ParameterKind.CHOICE,
     "Whether `periods` breaks the core statistics down by year or by month.",
     default="overall",
-    choices=(("overall", "overall"), ("yearly", "yearly"), ("monthly", "monthly")),
+    choices=("overall", "yearly", "monthly"),
 )
 DOC: Final = Parameter("doc", ParameterKind.BOOLEAN, "Embed the documentation block.", default=False)
 PANEL: Final = Parameter("panel", ParameterKind.BOOLEAN, "Add the weekly panel block.", default=False)
@@ -224,7 +220,7 @@ BY: Final = Parameter(
     "What is compared: `returns`, the daily returns of the book; `scores`, week by week the ranks of the scores over the names "
     "that both score; `holdings`, session by session the names the book holds.",
     default="returns",
-    choices=(("returns", "returns"), ("scores", "scores"), ("holdings", "holdings")),
+    choices=("returns", "scores", "holdings"),
 )
 NEAREST: Final = Parameter(
     "order",
@@ -232,7 +228,7 @@ NEAREST: Final = Parameter(
     "Whether the most alike come first, the least alike, or the largest figures whatever their sign, so that an inverse comes as early as a "
     "copy; ties are ordered by address.",
     default="nearest",
-    choices=(("nearest", "nearest"), ("farthest", "farthest"), ("strongest", "strongest")),
+    choices=("nearest", "farthest", "strongest"),
 )
 COMPARED: Final = Parameter(
     "alphas",
@@ -340,7 +336,7 @@ TABLE_PATH: Final = Parameter(
     "A published table; which of them the run has, and the key may read, `/v1/alphas/{alpha}/tables` lists.",
     required=True,
     in_path=True,
-    choices=tuple((name, name) for name in PUBLISHED_TABLES),
+    choices=tuple(PUBLISHED_TABLES),
 )
 SYMBOL_PATH: Final = Parameter(
     "symbol",

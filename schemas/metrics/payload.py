@@ -188,7 +188,7 @@ METRICS: Final = block(
     text(
         "granularity",
         "How far `periods` breaks the statistics down.",
-        *(value for _, value in GRANULARITY.choices),
+        *GRANULARITY.choices,
     ),
     CHECKED,
     block(

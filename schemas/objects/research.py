@@ -8,7 +8,7 @@ from schemas.field import Field, array, day, integer, mapping, number, record, t
 from schemas.parameters import BY
 from schemas.units import Unit
 
-MEASURES: Final = tuple(name for name, _ in BY.choices)
+MEASURES: Final = BY.choices
 _BY: Final = text("by", "What was compared.", vocabulary=MEASURES)
 _SNAPSHOTS: Final = mapping(
     "snapshots", "Alpha to the id of the snapshot its figures come from.", text("", "Id of a snapshot.")

@@ -108,7 +108,7 @@ def answer_examples(endpoint: Endpoint) -> dict[str, Any]:
         )
     rows = {"answer": payload}
     if endpoint.full_payload is not None:
-        rows = dict(zip([name for name, _ in FIELDS.choices], endpoint.payloads, strict=True))
+        rows = dict(zip(FIELDS.choices, endpoint.payloads, strict=True))
     examples: dict[str, Any] = {}
     for name, row in rows.items():
         page = {

@@ -71,7 +71,7 @@ def parameter_object(parameter: Parameter) -> Schema:
     if parameter.kind is ParameterKind.ALPHAS:
         example = f"{_ALPHA_EXAMPLE},Test_reversal"
     if parameter.kind is ParameterKind.NAMES:
-        example = ",".join(text for text, _ in parameter.choices[:2])
+        example = ",".join(parameter.choices[:2])
     if parameter.name == "symbol" and parameter.in_path:
         example = "SPY"
     if example is not None and parameter.kind is not ParameterKind.CHOICE:
@@ -101,7 +101,7 @@ def value_schema(parameter: Parameter) -> Schema:
         case ParameterKind.BOOLEAN:
             schema = {"type": "boolean"}
         case ParameterKind.CHOICE:
-            schema = {"type": "string", "enum": [text for text, _ in parameter.choices]}
+            schema = {"type": "string", "enum": list(parameter.choices)}
         case (
             ParameterKind.SYMBOLS
             | ParameterKind.ALPHAS

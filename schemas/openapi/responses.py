@@ -94,7 +94,7 @@ def page_schemas(endpoint: Endpoint) -> dict[str, Schema]:
     if endpoint.full_payload is None:
         return {}
     schemas = {}
-    for (_, fields), row in zip(FIELDS.choices, endpoint.payloads, strict=True):
+    for fields, row in zip(FIELDS.choices, endpoint.payloads, strict=True):
         meta = META[endpoint.id]
         shown = [replace(x, vocabulary=(fields,)) if x.name == FIELDS.name else x for x in meta.fields]
         schemas[f"{row.model}Page"] = _page(row, replace(meta, fields=tuple(shown)))

@@ -179,13 +179,12 @@ def _boolean(_: Parameter, text: str) -> bool | None:
 
 def _choice(parameter: Parameter, text: str) -> str | None:
     wanted = text.lower() if parameter.name in _CASELESS else text
-    return next((value for word, value in parameter.choices if word == wanted), None)
+    return dict(parameter.synonyms).get(wanted, wanted) if wanted in parameter.choices else None
 
 
 def _names(parameter: Parameter, text: str) -> tuple[str, ...] | None:
-    values = dict(parameter.choices)
-    names = dict.fromkeys(values.get(word, "") for word in text.split(","))
-    return None if "" in names else tuple(names)
+    names = tuple(dict.fromkeys(text.split(",")))
+    return names if {*names} <= {*parameter.choices} else None
 
 
 def _tickers(_: Parameter, text: str) -> tuple[str, ...] | None:

@@ -70,7 +70,7 @@ def lawful(parameter: Parameter) -> tuple[str, ...]:
         case ParameterKind.BOOLEAN:
             return ("1", "true", "0", "false")
         case ParameterKind.CHOICE | ParameterKind.NAMES:
-            words = tuple(text for text, _ in parameter.choices)
+            words = parameter.choices
             return (
                 words
                 if parameter.kind is ParameterKind.CHOICE
@@ -103,7 +103,7 @@ def unlawful(parameter: Parameter) -> tuple[str, ...]:
         case ParameterKind.BOOLEAN:
             return ("", "2", "yes", "TRUE", "none")
         case ParameterKind.CHOICE | ParameterKind.NAMES:
-            name = parameter.choices[0][0]
+            name = parameter.choices[0]
             return ("", "nonsense", f"{name}x", f"{name},", f"{name} {name}", f",{name}")
         case ParameterKind.SYMBOLS:
             return (
