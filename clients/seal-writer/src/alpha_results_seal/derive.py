@@ -30,13 +30,8 @@ def completed(tables: Mapping[str, pl.DataFrame], equity_basis: float) -> dict[s
     if "trades" in found:
         found["trades"] = _trades(found["trades"])
     if "positions" in found:
-        found["positions"] = _added(
-            found["positions"],
-            "signed_notional",
-            pl.col("quantity") * pl.col("mark_price"),
-            "quantity",
-            "mark_price",
-        )
+        notional = pl.col("quantity") * pl.col("mark_price")
+        found["positions"] = _added(found["positions"], signed_notional=notional)
     if "portfolio" in found:
         found["portfolio"] = _portfolio(found, equity_basis)
     if "positions" in found and "portfolio" in found:
@@ -46,12 +41,14 @@ def completed(tables: Mapping[str, pl.DataFrame], equity_basis: float) -> dict[s
 
 def _trades(trades: pl.DataFrame) -> pl.DataFrame:
     impact = pl.col("quantity") * (pl.col("fill_price") - pl.col("mid_price"))
-    prices = ("quantity", "fill_price", "mid_price")
-    trades = _added(trades, "execution_cost", pl.col("fee") + impact, "fee", *prices)
-    trades = _added(trades, "fee", pl.col("execution_cost") - impact, "execution_cost", *prices)
-    for name in ("rebalance_adjustment_reason", "exit_reason"):
-        trades = _added(trades, name, pl.lit(None, pl.String))  # a reason that was not recorded is null
-    return trades
+    return _added(
+        trades,
+        execution_cost=pl.col("fee") + impact,
+        fee=pl.col("execution_cost") - impact,
+        # A reason that was not recorded is null.
+        rebalance_adjustment_reason=pl.lit(None, pl.String),
+        exit_reason=pl.lit(None, pl.String),
+    )
 
 
 def _portfolio(tables: Mapping[str, pl.DataFrame], equity_basis: float) -> pl.DataFrame:
@@ -61,14 +58,15 @@ def _portfolio(tables: Mapping[str, pl.DataFrame], equity_basis: float) -> pl.Da
     ledger = ledger.sort(_SESSION)
     if "pnl" in tables:
         ledger = _summed(ledger, tables["pnl"], {name: pl.col(name).sum() for name in _FLOWS})
-    value = pl.col("signed_notional")
     if "positions" in tables:
+        notional = pl.col("signed_notional")
         sums = {
-            "position_value_end": value.sum(),
-            "net_notional": value.sum(),
-            "gross_notional": value.abs().sum(),
+            "position_value_end": notional.sum(),
+            "net_notional": notional.sum(),
+            "gross_notional": notional.abs().sum(),
+            "_largest": notional.abs().max(),
         }
-        ledger = _summed(ledger, tables["positions"], {**sums, "_largest": value.abs().max()})
+        ledger = _summed(ledger, tables["positions"], sums)
     if "trades" in tables and {"timestamp", "quantity", "mid_price"} <= set(tables["trades"].columns):
         fills = tables["trades"].with_columns(
             date=pl.col("timestamp").dt.date(),
@@ -76,39 +74,21 @@ def _portfolio(tables: Mapping[str, pl.DataFrame], equity_basis: float) -> pl.Da
         )
         traded = (pl.col("quantity") * pl.col("mid_price")).abs().sum()
         ledger = _summed(ledger, fills, {"turnover_notional": traded})
-    end, start = pl.col("ending_equity"), pl.col("starting_equity")
-    ledger = _added(
+    ending, value = pl.col("ending_equity"), pl.col("position_value_end")
+    before = {"starting_equity": ending, "cash_start": pl.col("cash_end")}
+    return _added(
         ledger,
-        "ending_equity",
-        pl.col("cash_end") + pl.col("position_value_end"),
-        "cash_end",
-        "position_value_end",
-    )
-    ledger = _added(
-        ledger, "cash_end", end - pl.col("position_value_end"), "ending_equity", "position_value_end"
-    )
-    for name, of in (("starting_equity", "ending_equity"), ("cash_start", "cash_end")):
-        ledger = _added(ledger, name, pl.col(of).shift(1).over("book").fill_null(equity_basis), of)
-    ledger = _added(
-        ledger, "risk_free_return", pl.lit(None, pl.Float64)
-    )  # a rate that is not stated is not 0
-    ledger = _added(
-        ledger,
-        "cash_carry",
-        (pl.col("cash_start") * pl.col("risk_free_return")).fill_null(0.0),
-        "cash_start",
-        "risk_free_return",
-    )
-    ledger = _added(ledger, "rounding_adjustment", pl.lit(0.0))
-    for name in ("gross", "net"):
-        ledger = _added(
-            ledger, f"{name}_exposure", pl.col(f"{name}_notional") / end, f"{name}_notional", "ending_equity"
-        )
-    ledger = _added(ledger, "largest_abs_weight", pl.col("_largest") / end, "_largest", "ending_equity")
-    ledger = _added(
-        ledger, "turnover", pl.col("turnover_notional") / start / 2, "turnover_notional", "starting_equity"
-    )
-    return ledger.drop("_largest", strict=False)
+        ending_equity=pl.col("cash_end") + value,
+        cash_end=ending - value,
+        **{name: x.shift(1).over("book").fill_null(equity_basis) for name, x in before.items()},
+        risk_free_return=pl.lit(None, pl.Float64),  # a rate that is not stated is not 0
+        cash_carry=(pl.col("cash_start") * pl.col("risk_free_return")).fill_null(0.0),
+        rounding_adjustment=pl.lit(0.0),
+        gross_exposure=pl.col("gross_notional") / ending,
+        net_exposure=pl.col("net_notional") / ending,
+        largest_abs_weight=pl.col("_largest") / ending,
+        turnover=pl.col("turnover_notional") / pl.col("starting_equity") / 2,
+    ).drop("_largest", strict=False)
 
 
 def _summed(ledger: pl.DataFrame, rows: pl.DataFrame, sums: Mapping[str, pl.Expr]) -> pl.DataFrame:
@@ -127,19 +107,18 @@ def _summed(ledger: pl.DataFrame, rows: pl.DataFrame, sums: Mapping[str, pl.Expr
 
 
 def _weights(positions: pl.DataFrame, ledger: pl.DataFrame) -> pl.DataFrame:
-    if "weight" in positions.columns or not {*_SESSION, "ending_equity"} <= set(ledger.columns):
+    if "weight" in positions.columns or not set(_SESSION) <= set(positions.columns):
         return positions
-    if not {*_SESSION, "signed_notional"} <= set(positions.columns):
+    if not {*_SESSION, "ending_equity"} <= set(ledger.columns):
         return positions
-    joined = positions.join(
-        ledger.select(*_SESSION, "ending_equity"), on=_SESSION, how="left", maintain_order="left"
-    )
-    return joined.with_columns(weight=pl.col("signed_notional") / pl.col("ending_equity")).drop(
-        "ending_equity"
-    )
+    equity = ledger.select(*_SESSION, "ending_equity")
+    joined = positions.join(equity, on=_SESSION, how="left", maintain_order="left")
+    return _added(joined, weight=pl.col("signed_notional") / pl.col("ending_equity")).drop("ending_equity")
 
 
-def _added(table: pl.DataFrame, name: str, value: pl.Expr, *needs: str) -> pl.DataFrame:
-    if name in table.columns or not set(needs) <= set(table.columns):
-        return table
-    return table.with_columns(value.alias(name))
+def _added(table: pl.DataFrame, **columns: pl.Expr) -> pl.DataFrame:
+    """Add the columns that a table lacks and that follow from those it has, one after the other."""
+    for name, value in columns.items():
+        if name not in table.columns and set(value.meta.root_names()) <= set(table.columns):
+            table = table.with_columns(value.alias(name))
+    return table
