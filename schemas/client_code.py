@@ -91,10 +91,8 @@ def client_stub() -> str:
         "# fmt: off",
         "",
         "import datetime as dt",
-        "from collections.abc import Mapping, Sequence",
+        "from collections.abc import Sequence",
         "from typing import Any, Generic, Literal, TypeVar, Union",
-        "",
-        "from alpha_results_client.values import Value",
         "",
         'F = TypeVar("F")',
         "Day = Union[str, dt.date]",
@@ -102,9 +100,6 @@ def client_stub() -> str:
     for define, prefix in (("def", ""), ("async def", "Async")):
         for owner, of_a_run in (("ClientMethods", False), ("RunMethods", True)):
             lines += ["", f"class {prefix}{owner}(Generic[F]):"]
-            for name, what in (("_collection", "F"), ("_object", "dict[str, Any]")):
-                parameters = "self, endpoint: str, path: Mapping[str, str], query: Mapping[str, Value]"
-                lines.append(f"    {define} {name}({parameters}) -> {what}: ...")
             for endpoint in ENDPOINTS.values():
                 if (ALPHA_PATH in endpoint.parameters) == of_a_run:
                     lines += _signature(endpoint, define)
@@ -157,7 +152,7 @@ def _kind(parameter: Parameter) -> str:
         ParameterKind.NAMES: "str | Sequence[str]",
     }.get(parameter.kind, "str")
     if parameter.kind is ParameterKind.CHOICE:
-        kind = f"Literal[{', '.join(repr(text) for text, _ in parameter.choices)}]"
+        kind = f"Literal[{', '.join(map(repr, parameter.choices))}]"
     return kind if parameter.required or parameter.default is not None else f"{kind} | None"
 
 

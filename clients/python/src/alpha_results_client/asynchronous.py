@@ -105,13 +105,8 @@ class AsyncClient(BaseClient[F, httpx.AsyncClient], AsyncClientMethods[F], Gener
         frame: F = await self._do(wide_returns(self._settings, alphas, book, start, end))
         return frame
 
-    async def _collection(self, endpoint: str, path: Mapping[str, str], query: Mapping[str, Value]) -> F:
-        return (await self._do(self._collection_plan(endpoint, path, query))).frame
-
-    async def _object(
-        self, endpoint: str, path: Mapping[str, str], query: Mapping[str, Value]
-    ) -> dict[str, Any]:
-        return await self._do(self._object_plan(endpoint, path, query))
+    async def _answer(self, endpoint: str, path: Mapping[str, str], query: Mapping[str, Value]) -> Any:
+        return await self._do(self._answer_plan(endpoint, path, query))
 
     async def _do(self, plan: Plan[T]) -> T:
         """Carry a plan out, giving way to others at each step."""
@@ -172,14 +167,9 @@ class AsyncRun(BaseRun[AsyncClient[F]], AsyncRunMethods[F], Generic[F]):
 
     async def metrics_frame(self, *, granularity: str = "overall", **parameters: Value) -> F:
         """Return the figures of :meth:`metrics` as a long table, as :meth:`alpha_results_client.Run.metrics_frame`."""
-        metrics = await self._object("performance.metrics", {}, {"granularity": granularity, **parameters})
+        metrics = await self._answer("performance.metrics", {}, {"granularity": granularity, **parameters})
         frame: F = make_frame(metrics_rows(metrics), "metrics_figure", self._client._settings.frames)  # noqa: SLF001 - of the same package
         return frame
 
-    async def _collection(self, endpoint: str, path: Mapping[str, str], query: Mapping[str, Value]) -> F:
-        return await self._client._collection(endpoint, {"alpha": self.alpha, **path}, self._pinned(query))  # noqa: SLF001 - as above
-
-    async def _object(
-        self, endpoint: str, path: Mapping[str, str], query: Mapping[str, Value]
-    ) -> dict[str, Any]:
-        return await self._client._object(endpoint, {"alpha": self.alpha, **path}, self._pinned(query))  # noqa: SLF001 - as above
+    async def _answer(self, endpoint: str, path: Mapping[str, str], query: Mapping[str, Value]) -> Any:
+        return await self._client._answer(endpoint, {"alpha": self.alpha, **path}, self._pinned(query))  # noqa: SLF001 - as above

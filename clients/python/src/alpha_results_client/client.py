@@ -108,16 +108,13 @@ class BaseClient(Generic[F, H]):
         query = {name: value for name, value in parameters.items() if name not in path}
         return suggesting(self._settings, path, query, collect(self._settings, endpoint, path, query))
 
-    def _collection_plan(
-        self, endpoint: str, path: Mapping[str, str], query: Mapping[str, Value]
-    ) -> Plan[Table[F]]:
-        plan = collect(self._settings, endpoint, path, query, with_meta=False)
-        return suggesting(self._settings, path, query, plan)
-
-    def _object_plan(
-        self, endpoint: str, path: Mapping[str, str], query: Mapping[str, Value]
-    ) -> Plan[dict[str, Any]]:
-        return suggesting(self._settings, path, query, fetch(self._settings, endpoint, path, query))
+    def _answer_plan(self, endpoint: str, path: Mapping[str, str], query: Mapping[str, Value]) -> Plan[Any]:
+        """Fetch the frame of a collection, or an object."""
+        if not ENDPOINTS[endpoint].collection:
+            plan = fetch(self._settings, endpoint, path, query)
+            return (yield from suggesting(self._settings, path, query, plan))
+        rows = collect(self._settings, endpoint, path, query, with_meta=False)
+        return (yield from suggesting(self._settings, path, query, rows)).frame
 
     def _headers(self, step: Send) -> Mapping[str, str]:
         if self._http.is_closed:
@@ -279,11 +276,8 @@ class Client(BaseClient[F, httpx.Client], ClientMethods[F], Generic[F]):
         frame: F = self._do(wide_returns(self._settings, alphas, book, start, end))
         return frame
 
-    def _collection(self, endpoint: str, path: Mapping[str, str], query: Mapping[str, Value]) -> F:
-        return self._do(self._collection_plan(endpoint, path, query)).frame
-
-    def _object(self, endpoint: str, path: Mapping[str, str], query: Mapping[str, Value]) -> dict[str, Any]:
-        return self._do(self._object_plan(endpoint, path, query))
+    def _answer(self, endpoint: str, path: Mapping[str, str], query: Mapping[str, Value]) -> Any:
+        return self._do(self._answer_plan(endpoint, path, query))
 
     def _do(self, plan: Plan[T]) -> T:
         """Carry a plan out, waiting for each step."""
@@ -347,15 +341,12 @@ class Run(BaseRun[Client[F]], RunMethods[F], Generic[F]):
         `period` is null for figures of no year or month; `name` is the path in the answer, such as ``core.ic`` of the whole run and
         ``within_window.core.ic`` of the window.
         """
-        metrics = self._object("performance.metrics", {}, {"granularity": granularity, **parameters})
+        metrics = self._answer("performance.metrics", {}, {"granularity": granularity, **parameters})
         frame: F = make_frame(metrics_rows(metrics), "metrics_figure", self._client._settings.frames)  # noqa: SLF001 - of the same package
         return frame
 
-    def _collection(self, endpoint: str, path: Mapping[str, str], query: Mapping[str, Value]) -> F:
-        return self._client._collection(endpoint, {"alpha": self.alpha, **path}, self._pinned(query))  # noqa: SLF001 - of the same package
-
-    def _object(self, endpoint: str, path: Mapping[str, str], query: Mapping[str, Value]) -> dict[str, Any]:
-        return self._client._object(endpoint, {"alpha": self.alpha, **path}, self._pinned(query))  # noqa: SLF001 - as above
+    def _answer(self, endpoint: str, path: Mapping[str, str], query: Mapping[str, Value]) -> Any:
+        return self._client._answer(endpoint, {"alpha": self.alpha, **path}, self._pinned(query))  # noqa: SLF001 - as above
 
 
 def _make_verify(base_url: str) -> ssl.SSLContext | bool:

@@ -5,10 +5,9 @@ from __future__ import annotations
 import inspect
 import warnings
 from collections.abc import Mapping
-from copy import copy
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from alpha_results_client.declared import ENDPOINTS
 from alpha_results_client.errors import ResultsWarning, SnapshotNotFound, UnexpectedAnswer
@@ -25,14 +24,6 @@ PAGE = 5000
 _PACKAGE = Path(__file__).parent
 _TURNS = 3
 """Times a collection is begun anew when it changed between two pages."""
-
-
-class _Rows(NamedTuple):
-    """Rows of a query as read from JSON, or all of them as a frame; the first page's `meta`; and where they came from."""
-
-    rows: list[Mapping[str, Any]]
-    meta: Mapping[str, Any]
-    frame: Any = None
 
 
 class _Changed(Exception):
@@ -75,20 +66,17 @@ def collect(
                 if frame is not None:
                     return Table(frame, {}, "link")
             try:
-                found = yield from _pages(settings, request, report)
+                table = yield from _pages(settings, request, report)
             except (_Changed, SnapshotNotFound) as error:
                 if isinstance(error, SnapshotNotFound) and (named is not None or turn == _TURNS - 1):
                     raise
                 continue
-        announce(found.meta)
-        if found.frame is not None:
-            return Table(found.frame, found.meta, "link")
-        frame = yield Work(partial(make_frame, found.rows, request.model, settings.frames))
-        return Table(frame, found.meta)
+        announce(table.meta)
+        return table
     raise UnexpectedAnswer(f"{endpoint} changed between two pages, {_TURNS} times in a row; try again")
 
 
-def _pages(settings: Settings, request: CollectionRequest, report: Reporter) -> Plan[_Rows]:
+def _pages(settings: Settings, request: CollectionRequest, report: Reporter) -> Plan[Table[Any]]:
     endpoint = request.endpoint
     rows: list[Mapping[str, Any]] = []
     first: Mapping[str, Any] | None = None
@@ -112,18 +100,17 @@ def _pages(settings: Settings, request: CollectionRequest, report: Reporter) -> 
             raise _Changed
         report(len(rows), total)
         if not more:
-            return _Rows(rows, with_moments(first, f"meta {endpoint}"))
+            frame = yield Work(partial(make_frame, rows, request.model, settings.frames))
+            return Table(frame, with_moments(first, f"meta {endpoint}"))
         if began and worth_a_link(total, PAGE) and not reason_to_page(settings, request):
             frame = yield from fetch_by_link(settings, request._replace(query=pinned), total, report)
             if frame is not None:
-                return _Rows([], with_moments(first, f"meta {endpoint}"), frame)
+                return Table(frame, with_moments(first, f"meta {endpoint}"), "link")
 
 
 def alpha_ids(settings: Settings) -> Plan[list[str]]:
     """Fetch the ids of the alphas that the key may read, latest started first."""
-    as_rows = copy(settings)
-    as_rows.frames = "rows"
-    table = yield from collect(as_rows, "catalog.alphas.list", {}, {}, with_meta=False)
+    table = yield from collect(settings.with_frames("rows"), "catalog.alphas.list", {}, {}, with_meta=False)
     return [str(row["alpha_id"]) for row in table.frame]
 
 

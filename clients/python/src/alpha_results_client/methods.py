@@ -46,8 +46,7 @@ def make_method(name: str, endpoint: Endpoint) -> Callable[..., Any]:
         client = bound.arguments["self"]
         values = {x.parameter: bound.arguments[x.name] for x in endpoint.arguments}
         path = {key: format_value(values.pop(key)) for key in endpoint.in_path if key in values}
-        ask = client._collection if endpoint.collection else client._object  # noqa: SLF001 - of the same package
-        return ask(name, path, values)
+        return client._answer(name, path, values)  # noqa: SLF001 - of the same package
 
     lines = [endpoint.summary]
     if endpoint.arguments:

@@ -4,17 +4,13 @@
 # fmt: off
 
 import datetime as dt
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, Generic, Literal, TypeVar, Union
-
-from alpha_results_client.values import Value
 
 F = TypeVar("F")
 Day = Union[str, dt.date]
 
 class ClientMethods(Generic[F]):
-    def _collection(self, endpoint: str, path: Mapping[str, str], query: Mapping[str, Value]) -> F: ...
-    def _object(self, endpoint: str, path: Mapping[str, str], query: Mapping[str, Value]) -> dict[str, Any]: ...
     def health(self) -> dict[str, Any]:
         """Is the service up, and since which build."""
     def me(self) -> dict[str, Any]:
@@ -41,8 +37,6 @@ class ClientMethods(Generic[F]):
         """Owner, limits and use of one key."""
 
 class RunMethods(Generic[F]):
-    def _collection(self, endpoint: str, path: Mapping[str, str], query: Mapping[str, Value]) -> F: ...
-    def _object(self, endpoint: str, path: Mapping[str, str], query: Mapping[str, Value]) -> dict[str, Any]: ...
     def description(self, *, snapshot: str | None = None) -> dict[str, Any]:
         """The written description of one alpha."""
     def source_download(self, *, snapshot: str | None = None) -> dict[str, Any]:
@@ -101,8 +95,6 @@ class RunMethods(Generic[F]):
         """Kind by kind, what one alpha's snapshot holds."""
 
 class AsyncClientMethods(Generic[F]):
-    async def _collection(self, endpoint: str, path: Mapping[str, str], query: Mapping[str, Value]) -> F: ...
-    async def _object(self, endpoint: str, path: Mapping[str, str], query: Mapping[str, Value]) -> dict[str, Any]: ...
     async def health(self) -> dict[str, Any]:
         """Is the service up, and since which build."""
     async def me(self) -> dict[str, Any]:
@@ -129,8 +121,6 @@ class AsyncClientMethods(Generic[F]):
         """Owner, limits and use of one key."""
 
 class AsyncRunMethods(Generic[F]):
-    async def _collection(self, endpoint: str, path: Mapping[str, str], query: Mapping[str, Value]) -> F: ...
-    async def _object(self, endpoint: str, path: Mapping[str, str], query: Mapping[str, Value]) -> dict[str, Any]: ...
     async def description(self, *, snapshot: str | None = None) -> dict[str, Any]:
         """The written description of one alpha."""
     async def source_download(self, *, snapshot: str | None = None) -> dict[str, Any]:

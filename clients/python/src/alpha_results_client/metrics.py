@@ -7,27 +7,13 @@ from typing import Any
 
 from alpha_results_client.declared import Column
 
+_TEXTS = "unit status checked withheld_reason source source_kind signal annualisation sealed_unit sealed_convention"
 FIGURE = (
     Column("period", "text", nullable=True),
     Column("name", "text"),
     Column("value", "float", nullable=True),
     Column("sealed_value", "float", nullable=True),
-    *(
-        Column(name, "text", nullable=True)
-        for name in (
-            *(
-                "unit",
-                "status",
-                "checked",
-                "withheld_reason",
-                "source",
-                "source_kind",
-                "signal",
-                "annualisation",
-            ),
-            *("sealed_unit", "sealed_convention"),
-        )
-    ),
+    *(Column(name, "text", nullable=True) for name in _TEXTS.split()),
 )
 """The columns of the figures as a table."""
 

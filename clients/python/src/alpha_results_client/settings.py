@@ -7,6 +7,7 @@ import logging
 import math
 import os
 import time
+from copy import copy
 from importlib.metadata import version
 from typing import Callable
 from urllib.parse import urlsplit
@@ -91,6 +92,12 @@ class Settings:
         self.authorization = _Authorization(key)
         # Two keys may see different things at one address.
         self.identity = hashlib.sha256(f"{self.base_url} {key}".encode()).hexdigest()
+
+    def with_frames(self, frames: str) -> Settings:
+        """Return the same settings, but for what tables are returned as."""
+        changed = copy(self)
+        changed.frames = frames
+        return changed
 
     def links_disabled_reason(self, endpoint: str) -> str | None:
         """Return why an endpoint's tables come by pages for now; None when links may be tried."""

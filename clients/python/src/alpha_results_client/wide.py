@@ -5,7 +5,6 @@ from __future__ import annotations
 import datetime as dt
 import warnings
 from collections.abc import Sequence
-from copy import copy
 from typing import Any
 
 from alpha_results_client.collect import alpha_ids, collect, levels_to_caller
@@ -25,8 +24,7 @@ def wide_returns(
     Of all alphas, one without such a book, or whose ledger the key may not read, is left out with a :class:`ResultsWarning`;
     of those that are named, it raises.
     """
-    as_rows = copy(settings)
-    as_rows.frames = "rows"
+    as_rows = settings.with_frames("rows")
     names = (yield from alpha_ids(settings)) if alphas is None else list(alphas)
     found: dict[str, dict[dt.date, float | None]] = {}
     for name in names:
