@@ -110,9 +110,11 @@ def unknown(endpoint: Endpoint, given: Iterable[str]) -> list[dict[str, str]]:
         ``name`` and ``constraint``, and ``nearest`` where an accepted name is like it. At most 16: the last
         then stands for the others too.
     """
-    in_query = [x for x in endpoint.parameters if not x.in_path]
-    accepted = [x.name for x in in_query if x.kind is not ParameterKind.FORBIDDEN]
-    strange = [name for name in given if name not in {x.name for x in in_query}]
+    declared = {x.name for x in endpoint.parameters if not x.in_path}
+    strange = [name for name in given if name not in declared]
+    accepted = [
+        x.name for x in endpoint.parameters if x.name in declared and x.kind is not ParameterKind.FORBIDDEN
+    ]
     entries = [_entry(name, accepted) for name in strange[:_MAX_NAMES]]
     if len(strange) > _MAX_NAMES:
         entries[-1]["constraint"] += f"; {len(strange) - _MAX_NAMES} more are not either"
