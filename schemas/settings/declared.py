@@ -200,8 +200,8 @@ GROUPS: Final = (
             Setting(
                 "api_docs",
                 make_choice("on", "off"),
-                "Serve the OpenAPI document (/openapi.json) and Swagger UI (/docs) to anyone, without a key; "
-                "off makes these paths 404.",
+                "Serve the OpenAPI document (/openapi.json), Swagger UI (/docs) and the widgets of OpenBB Workspace "
+                "(/widgets.json) to anyone, without a key; off makes these paths 404.",
                 default="on",
             ),
             Setting(

@@ -16,7 +16,7 @@ from schemas.endpoints import ENDPOINTS
 from serve.http.request import Application, Message, Scope
 
 _PASSED_ON: Final = frozenset(
-    {b"authorization", b"x-api-key", b"x-forwarded-for", b"forwarded", b"host", b"traceparent"}
+    {b"authorization", b"x-forwarded-for", b"x-forwarded-proto", b"host", b"traceparent"}
 )
 
 

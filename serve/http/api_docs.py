@@ -1,4 +1,4 @@
-"""The interface's own description, outside /v1: the OpenAPI document, and an interactive page of it.
+"""The interface's own description, outside /v1: the OpenAPI document, an interactive page of it, and widgets of OpenBB Workspace.
 
 Everything comes from this host: the page's files are those of Swagger UI as a package brings them, and the page may load
 nothing else and run no script that stands in it. Neither needs a key; the page sends the one that is typed into it, and
@@ -14,10 +14,12 @@ from typing import Final
 
 from litestar.handlers import HTTPRouteHandler
 
+from schemas import widgets
 from schemas.openapi import rendered
 from serve.http.page_files import PageFile, page_routes
 
 DOCUMENT_PATH: Final = "/openapi.json"
+WIDGETS_PATH: Final = "/widgets.json"
 PAGE_PATH: Final = "/docs"
 _PACKAGE: Final = "swagger-ui-py"
 POLICY: Final = (
@@ -59,6 +61,7 @@ window.ui = SwaggerUIBundle({
 
 PARTS: Final = (
     PageFile(DOCUMENT_PATH, "application/json", lambda: rendered().encode()),
+    PageFile(WIDGETS_PATH, "application/json", lambda: widgets.rendered().encode()),
     PageFile(PAGE_PATH, "text/html", _PAGE.encode),
     PageFile(f"{PAGE_PATH}/start.js", "text/javascript", _START.encode),
     PageFile(f"{PAGE_PATH}/swagger-ui.css", "text/css", lambda: _packaged("swagger-ui.css")),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -37,17 +38,17 @@ CALLS: dict[str, tuple[dict[str, Any], tuple[str, ...]]] = {
 @pytest.fixture(scope="module")
 def api(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ContractApp]:
     folder = tmp_path_factory.mktemp("agents")
-    access = contract_app.access_settings(folder)
+    access = replace(contract_app.access_settings(folder), trusted_hops=1)
     keys = asyncio.run(contract_app.issue_keys(access))
     program = contract_app.settings(contract_app.publish(folder), agents=True)
     with contract_app.opened(program, access, keys) as api:
         yield api
 
 
-def message(api: ContractApp, key: str | None, method: str, params: dict[str, Any]) -> Any:
-    """Send one message without a session, as a stateless client does."""
+def message(api: ContractApp, key: str | None, method: str, params: dict[str, Any], **more: str) -> Any:
+    """Send one message without a session, as a stateless client does behind a proxy."""
     body = {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
-    headers = {**api.headers(key), "accept": "application/json, text/event-stream"}
+    headers = {**api.headers(key), "accept": "application/json, text/event-stream", **more}
     return api.client.wait(api.client.client.post("/mcp", headers=headers, json=body))
 
 
@@ -117,3 +118,11 @@ def test_a_body_beyond_the_bound_is_refused(api: ContractApp) -> None:
     headers = {**api.headers("reader"), "content-type": "application/json", "accept": "application/json"}
     sent = api.client.client.post("/mcp", headers=headers, content=b" " * (2**16 + 1))
     assert api.client.wait(sent).status_code == 413
+
+
+def test_a_link_leads_to_the_address_of_the_proxy(api: ContractApp) -> None:
+    call = {"name": "table_link", "arguments": {"alpha": FULL, "table": "decisions"}}
+    named = {"host": "alphas.example.org", "x-forwarded-proto": "https"}
+    answer = message(api, "reader", "tools/call", call, **named)
+    url = json.loads(answer.json()["result"]["content"][0]["text"])["table"]["data"]["url"]
+    assert url.startswith("https://alphas.example.org/")

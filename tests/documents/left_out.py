@@ -33,6 +33,7 @@ class LeftOut(NamedTuple):
 
 SHARED: Final = "tests/readers/test_delta_sharing.py reads a run by the client, in an environment of its own"
 PROFILE: Final = "tests/sharing/test_profile.py issues a key with a profile"
+WIDGETS: Final = "tests/interface_tools/test_widgets.py puts nginx with both blocks in front of a server"
 SPARK: Final = "Spark's package for the protocol comes from Maven, which the tests do not reach"
 
 
@@ -48,6 +49,8 @@ LEFT_OUT: Final = (
     LeftOut("docs/delta-sharing.md", "alpha-results serve keys issue", PROFILE),
     LeftOut("docs/delta-sharing.md", "import delta_sharing", SHARED),
     LeftOut("docs/delta-sharing.md", "scores = spark", SPARK),
+    LeftOut("docs/delta-sharing.md", "map $http_origin", WIDGETS),
+    LeftOut("docs/delta-sharing.md", "add_header Vary", WIDGETS),
     LeftOut("docs/events.md", "alpha-results notify", "tests/events/ sends them to a receiver of its own"),
     LeftOut("docs/events.md", "{", NOTHING),
     LeftOut("docs/frozen-catalogue.md", "", "tests/export/ writes a catalogue and reads it"),

@@ -1,0 +1,96 @@
+"""``widgets.json`` of OpenBB Workspace: a table for each list of the interface whose rows are flat.
+
+Source: the reference of ``widgets.json`` in the documentation of OpenBB Workspace. A parameter's name in braces in ``endpoint``
+is filled from that parameter, as in the widgets that OpenBB's own ``openbb-platform-api`` makes of an OpenAPI document; a
+parameter without a value is not sent. The list stands under ``data`` of an answer, and the key in a header that the user enters.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any, Final
+
+from schemas.endpoint import Endpoint, Shape
+from schemas.endpoints import ENDPOINTS
+from schemas.field import Field, FieldType
+from schemas.parameters import LIMIT, Parameter, ParameterKind
+
+_CELLS: Final = {
+    FieldType.TEXT: "text",
+    FieldType.DATE: "dateString",
+    FieldType.INSTANT: "text",
+    FieldType.INTEGER: "number",
+    FieldType.NUMBER: "number",
+    FieldType.BOOLEAN: "boolean",
+}
+"""Type of a column -> type of its cells; rows with columns of other types are not flat."""
+_INPUTS: Final = {
+    ParameterKind.INTEGER: "number",
+    ParameterKind.NUMBER: "number",
+    ParameterKind.DATE: "date",
+    ParameterKind.BOOLEAN: "boolean",
+}
+"""Kind of a parameter -> type of its input; the others are text."""
+
+
+def widgets() -> dict[str, dict[str, Any]]:
+    """Return widget id -> widget: a pure function of the declarations."""
+    return {
+        endpoint.id.replace(".", "_"): _widget(endpoint)
+        for endpoint in ENDPOINTS.values()
+        if endpoint.shape is Shape.COLLECTION
+        and not endpoint.admin
+        and all(column.type in _CELLS for column in endpoint.payload.fields)
+    }
+
+
+def rendered() -> str:
+    """Return the document as JSON."""
+    return json.dumps(widgets(), ensure_ascii=False, indent=1) + "\n"
+
+
+def _widget(endpoint: Endpoint) -> dict[str, Any]:
+    return {
+        "name": endpoint.path.removeprefix("/v1/").replace("alphas/{alpha}/", ""),
+        "description": endpoint.summary,
+        "category": "Alpha results",
+        "subCategory": endpoint.id.partition(".")[0],
+        "type": "table",
+        "endpoint": endpoint.path.removeprefix("/"),
+        "gridData": {"w": 40, "h": 15},
+        "data": {
+            "dataKey": "data",
+            # Raw columns are left out: a key without raw access would see them empty.
+            "table": {"columnsDefs": [_column(x) for x in endpoint.payload.fields if not x.raw]},
+        },
+        "params": [_parameter(x) for x in endpoint.parameters if x.kind is not ParameterKind.FORBIDDEN],
+        "source": ["Alpha results"],
+    }
+
+
+def _column(column: Field) -> dict[str, Any]:
+    return {
+        "field": column.name,
+        "headerName": column.name,
+        "headerTooltip": f"{column.meaning} Unit: {column.counts}." if column.counts else column.meaning,
+        "cellDataType": _CELLS[column.type],
+        # As they are served: the default would shorten numbers, and write years with a separator.
+        "formatterFn": "none",
+    }
+
+
+def _parameter(parameter: Parameter) -> dict[str, Any]:
+    # The table is loaded at once, so a page is as long as it may be.
+    value = parameter.maximum if parameter.name == LIMIT.name else parameter.default
+    return {
+        "paramName": parameter.name,
+        "label": parameter.name,
+        "description": parameter.meaning,
+        "type": _INPUTS.get(parameter.kind, "text"),
+        "value": value,
+        **(
+            {"options": [{"label": text, "value": text} for text, _ in parameter.choices]}
+            if parameter.choices
+            else {}
+        ),
+    }
