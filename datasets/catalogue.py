@@ -27,8 +27,7 @@ _SAVE_SECONDS: Final = 30.0
 class Catalogue:
     """Resolves an alpha to the snapshot that is served, and follows new pointers.
 
-    Reading never blocks on a refresh: both views are replaced whole, so a request that resolved a snapshot keeps
-    it while another one is published.
+    Reading never blocks on a refresh, and a request that resolved a snapshot keeps it while another one is published.
 
     A refresh lists the pointers and reads those that changed, many at once; many new ones come from the index of the
     root (:mod:`datasets.pointer_index`). With a cache of a remote root the pointers are saved on this machine, so that a
@@ -47,6 +46,8 @@ class Catalogue:
         self._list_seconds = list_seconds
         self._signatures: dict[str, Signature] = {}
         self._snapshots: dict[str, Snapshot] = {}
+        self.resolve: Final = self._snapshots.get
+        """Return the snapshot served under an address, None when there is none."""
         self.listing = Listing(())
         """Every pointer, as of the last refresh."""
         self._lock = threading.Lock()
@@ -153,7 +154,9 @@ class Catalogue:
         # Latest started first, the address as tiebreak: two stable sorts.
         pointers = sorted((s.pointer for s in snapshots.values()), key=lambda x: x.alpha_id)
         pointers.sort(key=lambda x: datetime.fromisoformat(x.started_at), reverse=True)
-        self._snapshots = snapshots
+        for alpha in self._snapshots.keys() - snapshots.keys():
+            del self._snapshots[alpha]
+        self._snapshots.update(snapshots)
         self.listing = Listing(tuple(pointers), tuple(self._unserved.values()))
 
     def _load(self, file: Path) -> None:
@@ -190,10 +193,6 @@ class Catalogue:
     def withdrawn(self) -> Mapping[str, Pointer]:
         """Alpha id -> pointer of what operators withdrew: it is not served, but not lost either."""
         return {alpha: pointer for alpha, pointer in self._unserved.items() if pointer.withdrawn}
-
-    def resolve(self, alpha_id: str) -> Snapshot | None:
-        """Return the snapshot served under an address, None when there is none."""
-        return self._snapshots.get(alpha_id)
 
     def pointers(self) -> tuple[Pointer, ...]:
         """Return every pointer, latest started first, the address as tiebreak."""

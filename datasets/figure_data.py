@@ -34,28 +34,6 @@ from schemas.tables.weekly_signal import HORIZONS, LAGS
 Part = TypeVar("Part")
 
 
-class Run(Protocol):
-    """What a snapshot, or one that is about to be published, says of itself."""
-
-    @property
-    def alpha_id(self) -> str:
-        """The alpha's address."""
-        ...
-
-    @property
-    def manifest(self) -> Manifest:
-        """What it holds."""
-        ...
-
-    def has(self, dataset: str, book: str | None = None) -> bool:
-        """Whether the dataset, or its part of one book, is there."""
-        ...
-
-    def columns(self, dataset: str) -> tuple[str, ...]:
-        """Return the columns of a dataset that are there; empty for an absent one."""
-        ...
-
-
 class Frames(Protocol):
     """Reads every row of one published file, in the order it is stored in."""
 
@@ -85,7 +63,7 @@ def figures_of(snapshot: Snapshot) -> RunFigures:
     def unread(error: SnapshotCorrupt) -> None:
         raise error
 
-    return read(frames_of(snapshot), snapshot, unread)
+    return read(frames_of(snapshot), snapshot.manifest, unread)
 
 
 def frames_of(snapshot: Snapshot) -> Frames:
@@ -98,48 +76,55 @@ def frames_of(snapshot: Snapshot) -> Frames:
 
 
 def read(
-    frames: Frames, snapshot: Run, unread: Callable[[SnapshotCorrupt], None] = lambda _: None
+    frames: Frames, manifest: Manifest, unread: Callable[[SnapshotCorrupt], None] = lambda _: None
 ) -> RunFigures:
-    """Read the figures of a snapshot from its files: a few thousand small rows.
+    """Read the figures of a snapshot, or of one that is about to be published: a few thousand small rows.
 
     Parameters
     ----------
     frames
-        What reads the files.
+        Reads the files.
+    manifest
+        Of the snapshot.
     unread
         Called with each part that is Unavailable because its file is gone or cannot be read.
 
     Raises
     ------
     SnapshotCorrupt
-        When the manifest, or every single part, is gone or cannot be read.
+        When every single part is gone or cannot be read.
     """
-    manifest = snapshot.manifest
     errors: list[SnapshotCorrupt] = []
+    held = {(entry.dataset, entry.book) for entry in manifest.files}
 
-    def part(read_part: Callable[[Frames, Run], Part], kind: str) -> Part | Unavailable:
+    def part(
+        read_part: Callable[[Frames, Manifest], Part], kind: str, dataset: str, book: str | None = None
+    ) -> Part | Unavailable | None:
+        if (dataset, book) not in held:
+            return None
         try:
-            return read_part(frames, snapshot)
+            return read_part(frames, manifest)
         except SnapshotCorrupt as error:
             unread(error)
             errors.append(error)
             return unreadable(kind)
 
-    sections = part(_cross_sections, "decisions")
-    sealed = part(_sealed, "metrics")
+    sections = part(_cross_sections, "decisions", "weekly_signal")
+    sealed = part(_sealed, "metrics", "sealed_metrics")
     index: Index | Unavailable | None
     if isinstance(sections, CrossSections):
         # The weekly figures have a row for every rebalance date, so the index itself need not be read as well.
         index = Index(sections.date, sections.traded)
     else:
-        index = part(_index, "rebalances")
-    deciles, ledger = part(_deciles, "decisions"), part(read_ledger, "portfolio")
+        index = part(_index, "rebalances", "rebalances")
+    deciles = part(_deciles, "decisions", "weekly_deciles")
+    ledger = part(_ledger, "portfolio", "portfolio", BOOK)
     if errors and all(
         x is None or isinstance(x, Unavailable) for x in (sections, sealed, index, deciles, ledger)
     ):
         raise errors[0]
     return RunFigures(
-        alpha_id=snapshot.alpha_id,
+        alpha_id=manifest.alpha_id,
         source_alpha_id=manifest.source_alpha_id,
         equity_basis=manifest.equity_basis,
         smoothing=manifest.smoothing,
@@ -149,16 +134,14 @@ def read(
         cross_sections=sections,
         deciles=deciles,
         ledger=ledger,
-        score_field=SCORE_FIELD if SCORE_FIELD in snapshot.columns("decisions") else UNSMOOTHED_FIELD,
+        score_field=SCORE_FIELD if SCORE_FIELD in manifest.columns.get("decisions", ()) else UNSMOOTHED_FIELD,
         checked=None
         if isinstance(sealed, Unavailable)
         else check_summary(manifest.checks, manifest.notices, {} if sealed is None else sealed.of("overall")),
     )
 
 
-def _sealed(frames: Frames, snapshot: Run) -> SealedMetrics | None:
-    if not snapshot.has("sealed_metrics"):
-        return None
+def _sealed(frames: Frames, _: Manifest) -> SealedMetrics:
     spans: dict[tuple[str, str | None], dict[str, SealedRecord]] = {}
     for scope, period, *fields in frames("sealed_metrics", _RECORD).iter_rows():
         record = SealedRecord(*fields)
@@ -166,17 +149,13 @@ def _sealed(frames: Frames, snapshot: Run) -> SealedMetrics | None:
     return SealedMetrics(spans)
 
 
-def _index(frames: Frames, snapshot: Run) -> Index | None:
-    if not snapshot.has("rebalances"):
-        return None
+def _index(frames: Frames, _: Manifest) -> Index:
     weeks = frames("rebalances", ("date", "week_status"))
     return Index(_days(weeks), (weeks["week_status"] == TRADED).to_numpy())
 
 
-def _cross_sections(frames: Frames, snapshot: Run) -> CrossSections | None:
-    if not snapshot.has("weekly_signal"):
-        return None
-    weeks = frames("weekly_signal", snapshot.columns("weekly_signal"))
+def _cross_sections(frames: Frames, manifest: Manifest) -> CrossSections:
+    weeks = frames("weekly_signal", manifest.columns["weekly_signal"])
     raw = None
     if "raw_ic" in weeks.columns:
         raw = RawSignal(
@@ -199,10 +178,8 @@ def _cross_sections(frames: Frames, snapshot: Run) -> CrossSections | None:
     )
 
 
-def _deciles(frames: Frames, snapshot: Run) -> WeeklyDeciles | None:
-    if not snapshot.has("weekly_deciles"):
-        return None
-    rows = frames("weekly_deciles", snapshot.columns("weekly_deciles"))
+def _deciles(frames: Frames, manifest: Manifest) -> WeeklyDeciles:
+    rows = frames("weekly_deciles", manifest.columns["weekly_deciles"])
     bucket, n_symbols, n_return_obs = (
         rows[name].to_numpy() for name in ("bucket", "n_symbols", "n_return_obs")
     )
@@ -212,7 +189,12 @@ def _deciles(frames: Frames, snapshot: Run) -> WeeklyDeciles | None:
     )
 
 
-def read_ledger(frames: Frames, snapshot: Run, book: str = BOOK) -> Ledger | None:
+def _ledger(frames: Frames, _: Manifest, book: str = BOOK) -> Ledger:
+    rows = frames("portfolio", _LEDGER, book)
+    return Ledger(_days(rows), *(_floats(rows, name) for name in _LEDGER[1:]))
+
+
+def read_ledger(frames: Frames, snapshot: Snapshot, book: str) -> Ledger | None:
     """Read the daily ledger of a book.
 
     Returns
@@ -225,13 +207,10 @@ def read_ledger(frames: Frames, snapshot: Run, book: str = BOOK) -> Ledger | Non
     SnapshotCorrupt
         When the file is gone or cannot be read.
     """
-    if not snapshot.has("portfolio", book):
-        return None
-    rows = frames("portfolio", _LEDGER, book)
-    return Ledger(_days(rows), *(_floats(rows, name) for name in _LEDGER[1:]))
+    return _ledger(frames, snapshot.manifest, book) if snapshot.has("portfolio", book) else None
 
 
-def read_weekly_ic(frames: Frames, snapshot: Run) -> tuple[Dates, Floats] | None:
+def read_weekly_ic(frames: Frames, snapshot: Snapshot) -> tuple[Dates, Floats] | None:
     """Read the rebalance dates and the rank correlation of score and forward return of each.
 
     Returns

@@ -26,26 +26,14 @@ _log = logging.getLogger(__name__)
 Open = Callable[[str], "Path | IO[bytes]"]
 """Opens a file of the snapshot by its path below the snapshot's folder."""
 _COSTS: Final = ("execution_cost", "turnover_notional")
-_LEFT_OUT: Final = frozenset({"weekly_deciles"})
-"""Datasets of the metrics that no figure here is made from."""
 
 
 class _Run:
     """A snapshot that is not published yet, or no more than its manifest and the means to open its files."""
 
     def __init__(self, manifest: Manifest, open_file: Open) -> None:
-        self.alpha_id = manifest.alpha_id
-        self.manifest = manifest
         self._open = open_file
         self._entries = {(entry.dataset, entry.book): entry for entry in manifest.files}
-
-    def has(self, dataset: str, book: str | None = None) -> bool:
-        if dataset in _LEFT_OUT:
-            return False
-        return dataset in self.manifest.columns if book is None else (dataset, book) in self._entries
-
-    def columns(self, dataset: str) -> tuple[str, ...]:
-        return tuple(self.manifest.columns.get(dataset, ()))
 
     def frame(self, dataset: str, columns: Sequence[str], book: str | None = None) -> pl.DataFrame:
         entry: FileEntry = self._entries[dataset, book]
@@ -57,6 +45,18 @@ class _Run:
             return None
         opened = self._open(DESCRIPTION)
         return orjson.loads(opened.read_bytes() if isinstance(opened, Path) else opened.read())
+
+    def cost_bp(self) -> float | Unavailable:
+        if ("portfolio", BOOK) not in self._entries:
+            return Unavailable(MISSING_KIND, f"the run holds no portfolio of the book {BOOK}")
+        rows = self.frame("portfolio", _COSTS, BOOK)
+        cost, traded = (rows[name].cast(pl.Float64).fill_null(float("nan")).to_numpy() for name in _COSTS)
+        value = cost_bp(cost, traded)
+        if isinstance(value, float) and not math.isfinite(value):
+            return Unavailable(
+                "insufficient_data", "the ledger has sessions without a cost or a traded notional"
+            )
+        return value
 
 
 def make_headline(manifest: Manifest, open_file: Open) -> dict[str, Any]:
@@ -76,22 +76,11 @@ def make_headline(manifest: Manifest, open_file: Open) -> dict[str, Any]:
     """
     try:
         opened = _Run(manifest, open_file)
-        figures = read(opened.frame, opened, _raise)
-        return headline_of(figures, opened.description(), _cost_bp(opened)).document()
+        figures = read(opened.frame, manifest, _raise)
+        return headline_of(figures, opened.description(), opened.cost_bp()).document()
     except Exception:  # noqa: BLE001 - whatever it was, the snapshot is sound and is published
         _log.exception("the figures of %s could not be made; its list entry goes without", manifest.alpha_id)
         return without_figures().document()
-
-
-def _cost_bp(run: _Run) -> float | Unavailable:
-    if not run.has("portfolio", BOOK):
-        return Unavailable(MISSING_KIND, f"the run holds no portfolio of the book {BOOK}")
-    rows = run.frame("portfolio", _COSTS, BOOK)
-    cost, traded = (rows[name].cast(pl.Float64).fill_null(float("nan")).to_numpy() for name in _COSTS)
-    value = cost_bp(cost, traded)
-    if isinstance(value, float) and not math.isfinite(value):
-        return Unavailable("insufficient_data", "the ledger has sessions without a cost or a traded notional")
-    return value
 
 
 def stored_headline(storage: Storage, manifest: Manifest) -> dict[str, Any]:

@@ -42,12 +42,11 @@ NOTICE_CODES: Final[dict[str, str]] = {
 
 CODES: Final = {"warnings": WARNING_CODES, "notices": NOTICE_CODES}
 """Member of ``meta`` -> its codes. The response's message is written for the case; these are the definitions."""
+_MEMBERS: Final = {code: name for name, codes in CODES.items() for code in codes}
 
 
 def warning(code: str, message: str, *, kind: str | None = None, block: str | None = None) -> dict[str, str]:
-    """Return an entry of ``meta.warnings`` or ``meta.notices``; ValueError on a code of neither."""
-    if not any(code in codes for codes in CODES.values()):
-        raise ValueError(f"no warning or notice has the code {code}")
+    """Return an entry of ``meta.warnings`` or ``meta.notices``."""
     entry = {"code": code, "message": message}
     if kind is not None:
         entry["kind"] = kind
@@ -57,6 +56,14 @@ def warning(code: str, message: str, *, kind: str | None = None, block: str | No
 
 
 def by_member(entries: Iterable[Mapping[str, str]]) -> dict[str, list[Mapping[str, str]]]:
-    """Return the entries under the member of ``meta`` that their codes belong to; members without entries are left out."""
-    members = {name: [x for x in entries if x["code"] in codes] for name, codes in CODES.items()}
-    return {name: codes for name, codes in members.items() if codes}
+    """Return the entries under the member of ``meta`` that their codes belong to; members without entries are left out.
+
+    Raises
+    ------
+    KeyError
+        On a code that is not declared.
+    """
+    members: dict[str, list[Mapping[str, str]]] = {}
+    for entry in entries:
+        members.setdefault(_MEMBERS[entry["code"]], []).append(entry)
+    return {name: members[name] for name in CODES if name in members}

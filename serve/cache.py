@@ -198,7 +198,6 @@ _SHARES: Final = {
     "symbols": _Share(64, 16 * _MEBIBYTE),  # some 60 kB for the 500 names of a run
     "rebalances": _Share(64, 24 * _MEBIBYTE),  # 300 weeks take some 50 kB
     "run_figures": _Share(16, 64 * _MEBIBYTE),  # a run of six years takes some 600 kB
-    "metrics": _Share(16, 64 * _MEBIBYTE),  # the largest answer takes some 150 kB
     "luck": _Share(64, 16 * _MEBIBYTE),  # an answer takes some 12 kB
 }
 """Cache -> what of the memory it may take. The rest is for tables of rows."""

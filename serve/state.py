@@ -33,13 +33,13 @@ from serve.pages.equity import CurvePages
 from serve.pages.listing import AlphaPages
 from serve.pages.row_folder import RowFolder, open_folder
 from serve.pages.row_tables import RowTables
-from serve.pages.source import Pages, RebalanceIndexes, TablePages
+from serve.pages.source import Pages, TablePages
 from serve.pages.symbols import RunSymbols
 from serve.research.catalogue import EffectiveNumbers
 from serve.research.luck import LuckAnswers
 from serve.research.neighbours import ReturnsStores
 from serve.research.returns import Returns
-from serve.run_metrics.service import Metrics
+from serve.run_metrics import Metrics
 from serve.settings import Settings, compute_threads
 
 
@@ -76,17 +76,16 @@ class ServerState:
         self.engine = Engine()
         self.caches = caches = CacheRegistry(cache_bytes(settings.memory_bytes, settings.workers))
         self.bodies = Bodies(caches["bodies"])
-        indexes = RebalanceIndexes(self.engine, caches["rebalances"])
         folder = _row_folder(settings, storage)
         self.row_tables = RowTables(self.engine, caches[ROWS], self._is_read, folder)
         symbols = RunSymbols(self.engine, caches["symbols"])
-        tables = TablePages(self.engine, self.row_tables, indexes, symbols)
+        tables = TablePages(self.engine, self.row_tables, caches["rebalances"], symbols)
         self.pages = Pages(tables, CurvePages(self.engine, caches["ledgers"]), BookPages(self.engine))
         self.alphas = AlphaPages()
         self.change_logs = ChangeLogs()
         self.returns = Returns(caches["returns"])
         self.neighbours = ReturnsStores(self.snapshots, _returns_folder(settings), storage.identity)
-        self.metrics = Metrics(self.engine, caches["run_figures"], caches["metrics"], self.damage.note)
+        self.metrics = Metrics(self.engine, caches["run_figures"], self.damage.note)
         self.luck = LuckAnswers(self.engine, caches["luck"])
         self.effective_numbers = EffectiveNumbers()
         self.market_data = MarketData(settings.market_data)

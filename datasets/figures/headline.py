@@ -15,13 +15,12 @@ import numpy as np
 from datasets.figures.bands import LEDGER_FIGURES
 from datasets.figures.blocks import rank_ic, tenure
 from datasets.figures.checks import CheckSummary
-from datasets.figures.core import core_statistics
 from datasets.figures.equity import solvent_returns
 from datasets.figures.newey_west import newey_west
 from datasets.figures.run_figures import Ledger, RunFigures, SealedMetrics, Sources
 from datasets.figures.series import measured
 from datasets.figures.sharpe import probabilistic_sharpe, sharpe_moments
-from datasets.figures.statistics import Entry, Figure, Span
+from datasets.figures.statistics import Entry, Figure, Span, core_statistics
 from datasets.figures.unavailable import Unavailable, Warnings
 from schemas.metrics.headline import HEADLINE_VERSION, RECORDED, HeadlineFigure
 from schemas.metrics.statistic import DERIVED, INDEX, LEDGER, SOURCES, Checked

@@ -286,7 +286,6 @@ class Sources:
         self._run = run
         self._may_call = may_call
         self._window = window
-        self._keeps_all = window.whole
 
     def within(self, window: Window) -> Sources:
         """Keep the rows of another window as well; the same object when that one is open at both ends."""
@@ -318,7 +317,7 @@ class Sources:
         if isinstance(self.raw, Unavailable):
             return self.raw
         deciles = self._opened(self._run.deciles, CROSS_SECTIONS)
-        if isinstance(deciles, Unavailable) or self._keeps_all:
+        if isinstance(deciles, Unavailable) or self._window is WHOLE_RUN:
             return deciles
         return cut_deciles(deciles, self._window)
 
@@ -338,4 +337,6 @@ class Sources:
         return part
 
     def _cut(self, part: Dated | Unavailable) -> Dated | Unavailable:
-        return part if isinstance(part, Unavailable) or self._keeps_all else part.within(self._window)
+        return (
+            part if isinstance(part, Unavailable) or self._window is WHOLE_RUN else part.within(self._window)
+        )

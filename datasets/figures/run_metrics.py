@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, Final, ParamSpec, TypeVar
+from typing import Any, Final
 
 import numpy as np
 
@@ -19,18 +19,16 @@ from datasets.figures.blocks import (
     signal_processing,
     tenure,
 )
-from datasets.figures.core import computed_periods, core_statistics, periods, warn_of_unsealed
+from datasets.figures.periods import computed_periods, periods
 from datasets.figures.run_figures import RunFigures, SealedMetrics, Sources
-from datasets.figures.statistics import Span, guarded
-from datasets.figures.unavailable import MISSING_KIND, Unavailable, Warnings
+from datasets.figures.statistics import Span, core_statistics, warn_of_unsealed
+from datasets.figures.unavailable import MISSING_KIND, Unavailable, Warnings, guarded
 from datasets.figures.window import WHOLE_RUN, Window, sessions_per_year
 from schemas.endpoints import ENDPOINTS
 from schemas.metrics.core import ALIASES
 from schemas.metrics.statistic import Checked
 from schemas.tables.books import RAW_PREFIX
 
-P = ParamSpec("P")
-T = TypeVar("T")
 _DOC_PATH: Final = ENDPOINTS["performance.metrics.doc"].path
 
 
@@ -116,23 +114,23 @@ def assemble(run: RunFigures, query: MetricsQuery) -> Answer:
             "to": None if query.window.last is None else query.window.last.isoformat(),
         },
         "sessions_per_year": _sessions_per_year(sources),
-        "core": {**core, "tenure": _or_null("core.tenure", warnings, tenure, rows)},
-        "rank_ic": _or_null("rank_ic", warnings, rank_ic, span, warnings),
-        "signal_processing": _or_null("signal_processing", warnings, signal_processing, run, raw=query.raw),
+        "core": {**core, "tenure": warnings.computed("core.tenure", tenure, rows)},
+        "rank_ic": warnings.computed("rank_ic", rank_ic, span, warnings),
+        "signal_processing": warnings.computed("signal_processing", signal_processing, run, raw=query.raw),
         "periods": None
         if query.granularity == "overall"
-        else _or_null("periods", warnings, periods, run, sources, query.window, query.granularity, warnings),
-        "within_window": None if query.window.whole else _within_window(run, rows, query, warnings),
-        "ic_deciles": _null_if_unavailable("ic_deciles", warnings, deciles),
+        else warnings.computed("periods", periods, run, sources, query.window, query.granularity, warnings),
+        "within_window": None if rows is sources else _within_window(run, rows, query, warnings),
+        "ic_deciles": warnings.or_null("ic_deciles", deciles),
         "nwt": {
-            "ic": _or_null("nwt.ic", warnings, nwt_ic, span),
-            "ic_score_panel": _or_null("nwt.ic_score_panel", warnings, nwt_ic_score_panel, rows),
-            "ir": _or_null("nwt.ir", warnings, nwt_ir, rows),
+            "ic": warnings.computed("nwt.ic", nwt_ic, span),
+            "ic_score_panel": warnings.computed("nwt.ic_score_panel", nwt_ic_score_panel, rows),
+            "ir": warnings.computed("nwt.ir", nwt_ir, rows),
         },
     }
     if query.panel:
-        data["panel"] = _or_null("panel", warnings, panel, rows, deciles)
-    if not query.window.whole:
+        data["panel"] = warnings.computed("panel", panel, rows, deciles)
+    if rows is not sources:
         _warn_of_lifetime(data, warnings)
     _warn_of_checks(data, warnings)
     data["doc_url"] = _DOC_PATH.format(alpha=run.alpha_id)
@@ -154,30 +152,12 @@ def _within_window(run: RunFigures, rows: Sources, query: MetricsQuery, warnings
     span = Span({}, rows, rows, run.equity_basis, raw=query.raw, computed=True)
     return {
         "core": core_statistics(span, warnings, f"{name}.core"),
-        "rank_ic": _or_null(f"{name}.rank_ic", warnings, rank_ic, span, warnings, f"{name}.rank_ic"),
-        "nwt": {"ic": _or_null(f"{name}.nwt.ic", warnings, nwt_ic_computed, rows)},
+        "rank_ic": warnings.computed(f"{name}.rank_ic", rank_ic, span, warnings, f"{name}.rank_ic"),
+        "nwt": {"ic": warnings.computed(f"{name}.nwt.ic", nwt_ic_computed, rows)},
         "periods": None
         if query.granularity == "overall"
-        else _or_null(f"{name}.periods", warnings, computed_periods, run, rows, query.granularity, warnings),
+        else warnings.computed(f"{name}.periods", computed_periods, run, rows, query.granularity, warnings),
     }
-
-
-def _or_null(
-    block: str,
-    warnings: Warnings,
-    compute: Callable[P, T | Unavailable],
-    *args: P.args,
-    **kwargs: P.kwargs,
-) -> T | None:
-    """Compute a block; null with a warning where that fails or its data do not determine it."""
-    return _null_if_unavailable(block, warnings, guarded(block, compute, *args, **kwargs))
-
-
-def _null_if_unavailable(block: str, warnings: Warnings, result: T | Unavailable) -> T | None:
-    if isinstance(result, Unavailable):
-        warnings.null(block, result)
-        return None
-    return result
 
 
 def _warn_of_checks(data: Mapping[str, Any], warnings: Warnings) -> None:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import logging
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, ParamSpec, TypeVar
+from typing import Any, Final
 
 from datasets.figures import rank_ic, ratios
 from datasets.figures.checks import NOTICED, CheckSummary, forward_returns_proven, named_alphas
@@ -19,8 +18,9 @@ from datasets.figures.unavailable import (
     MISSING_KIND,
     Unavailable,
     Warnings,
+    failed,
 )
-from schemas.metrics.core import CORE, OWN_CONVENTIONS, RANK_IC, RANK_IC_RAW, RATE_OF, RISK_FREE_RATE
+from schemas.metrics.core import ALIASES, CORE, OWN_CONVENTIONS, RANK_IC, RANK_IC_RAW, RATE_OF, RISK_FREE_RATE
 from schemas.metrics.statistic import (
     DERIVED,
     LEDGER,
@@ -114,10 +114,6 @@ def annual_risk_free_rate(ledger: Ledger) -> float | None:
     return None if mean is None else mean * SESSIONS_PER_YEAR
 
 
-_log = logging.getLogger("serve.run_metrics")
-
-P = ParamSpec("P")
-T = TypeVar("T")
 Entry = dict[str, Any]
 """One statistic as it is served."""
 _SERVED_AS_SEALED: Final = (Checked.REPRODUCED, Checked.STATED)
@@ -265,26 +261,48 @@ def entry(statistic: Statistic, span: Span, warnings: Warnings, block: str) -> E
     return written
 
 
+def core_statistics(span: Span, warnings: Warnings, block: str) -> dict[str, Entry]:
+    """Write the entry of every core statistic of a span, deprecated names beside the ones they repeat."""
+    entries: dict[str, Entry] = {}
+    for statistic in CORE:
+        computed = entries[statistic.name] = entry(statistic, span, warnings, block)
+        for alias, name in ALIASES.items():
+            if name == statistic.name:
+                entries[alias] = {**computed, "deprecated": True, "superseded_by": name}
+    return entries
+
+
+def warn_of_unsealed(span: Span, entries: dict[str, Entry], warnings: Warnings) -> None:
+    """List the core statistics for which the run sealed no value."""
+    unsealed = [statistic.name for statistic in CORE if stated_value(statistic, span.records) is None]
+    if not unsealed:
+        return
+    with_value = [name for name in unsealed if entries[name]["value"] is not None]
+    withheld = [name for name in unsealed if entries[name]["value"] is None]
+    parts = [f"computed instead: {', '.join(with_value)}"] if with_value else []
+    parts += [f"withheld: {', '.join(withheld)}"] if withheld else []
+    warnings.add(
+        "core",
+        "missing_core_metrics",
+        f"The run sealed no value of some core statistics; {'; '.join(parts)}.",
+    )
+
+
 def _derived(statistic: Statistic, sources: Sources, warnings: Warnings, block: str) -> float | Unavailable:
-    figure = guarded(f"{block}.{statistic.name}", derive, statistic, sources)
+    name = f"{block}.{statistic.name}"
+    try:
+        figure = derive(statistic, sources)
+    except Exception:  # noqa: BLE001 - whatever it was, the other statistics are still served
+        figure = failed(name)
     if isinstance(figure, Unavailable):
         if figure is FAILED:
-            warnings.withheld(f"{block}.{statistic.name}", figure)
+            warnings.withheld(name, figure)
         elif figure.code in _OF_THE_DATA:
             warnings.withheld(block, figure)
         return figure
     if not math.isfinite(figure):
         return Unavailable("insufficient_data", "the figure is not a finite number")
     return figure
-
-
-def guarded(block: str, compute: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T | Unavailable:
-    """Compute one part of the answer so that a failure stays its own."""
-    try:
-        return compute(*args, **kwargs)
-    except Exception:  # noqa: BLE001 - whatever it was, the other blocks are still answered
-        _log.exception("metrics_block_failed", extra={"block": block})
-        return FAILED
 
 
 def _scaling(record: SealedRecord) -> Annualisation:
@@ -342,8 +360,8 @@ def _risk_free(span: Span, *, sealed: bool) -> tuple[float | None, str | None]:
     ledger = (span.whole if of_whole_run else span.rows).ledger
     if isinstance(ledger, Unavailable):
         return None, None
-    rate = guarded(RISK_FREE_RATE, annual_risk_free_rate, ledger)
-    return (None, None) if rate is None or isinstance(rate, Unavailable) else (rate, LEDGER.kind)
+    rate = annual_risk_free_rate(ledger)
+    return (None, None) if rate is None else (rate, LEDGER.kind)
 
 
 def check_summary(

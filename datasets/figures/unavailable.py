@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import logging
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, ParamSpec, TypeVar
 
-from schemas.warning_codes import warning
+P = ParamSpec("P")
+T = TypeVar("T")
+_log = logging.getLogger("serve.run_metrics")
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +100,20 @@ def unreadable(kind: str) -> Unavailable:
     )
 
 
+def guarded(block: str, compute: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T | Unavailable:
+    """Compute one part of the answer so that a failure stays its own."""
+    try:
+        return compute(*args, **kwargs)
+    except Exception:  # noqa: BLE001 - whatever it was, the other blocks are still answered
+        return failed(block)
+
+
+def failed(block: str) -> Unavailable:
+    """Log the exception that is being handled, and withhold what it concerns."""
+    _log.exception("metrics_block_failed", extra={"block": block})
+    return FAILED
+
+
 class Warnings:
     """The warnings of one answer, in the order given, each of a block, a code and a kind only once."""
 
@@ -108,9 +126,18 @@ class Warnings:
         """Warn of something about a block; where a block has several to be warned of, `of` tells them apart."""
         self._messages.setdefault((block, code, kind, of), message)
 
-    def null(self, block: str, reason: Unavailable) -> None:
-        """Warn that a block is null."""
-        self.add(block, reason.code, f"{block} is null: {reason.text}.", reason.kind)
+    def computed(
+        self, block: str, compute: Callable[P, T | Unavailable], *args: P.args, **kwargs: P.kwargs
+    ) -> T | None:
+        """Compute a block; null with a warning where that fails or its data do not determine it."""
+        return self.or_null(block, guarded(block, compute, *args, **kwargs))
+
+    def or_null(self, block: str, result: T | Unavailable) -> T | None:
+        """Return a block that was computed, or null with a warning."""
+        if not isinstance(result, Unavailable):
+            return result
+        self.add(block, result.code, f"{block} is null: {result.text}.", result.kind)
+        return None
 
     def withheld(self, block: str, reason: Unavailable) -> None:
         """Warn that statistics of a block could not be computed."""
@@ -125,6 +152,6 @@ class Warnings:
     def entries(self) -> tuple[dict[str, str], ...]:
         """What `meta.warnings` and `meta.notices` show."""
         return tuple(
-            warning(code, message, kind=kind, block=block)
+            {"code": code, "message": message, **({} if kind is None else {"kind": kind}), "block": block}
             for (block, code, kind, _), message in self._messages.items()
         )

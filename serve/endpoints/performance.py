@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import partial
-from typing import Any, Final
+from typing import Final
 
 from datasets.audit import Reader, audit
 from datasets.figures.checks import named_alphas
 from datasets.figures.run_metrics import MetricsQuery
 from datasets.figures.window import Window
 from schemas.metrics.statistic import SOURCES
+from schemas.metrics_documentation import documentation
 from serve.http.request import Request
-from serve.http.responses import Answer, EndpointFunction, Single, computed
-from serve.run_metrics.service import EncodedAnswer, encoded_documentation
+from serve.http.responses import EndpointFunction, Single, computed
 from serve.state import ServerState
 
 _MEASURED: Final = frozenset(source.endpoint for source in SOURCES)
@@ -30,23 +29,11 @@ DOC_CACHE_CONTROL: Final = "public, max-age=86400, immutable"
 """The documentation is the same for everybody until the build changes."""
 
 
-async def metrics(service: ServerState, request: Request) -> Answer:
+def metrics(service: ServerState, request: Request) -> Single:
     """Return the figures of a run, narrowed to a window where that makes sense."""
-    if request.snapshot.opened:
-        answer = service.metrics.cached(request.snapshot, _query(request))
-        if answer is not None:
-            return _single(request, answer)
-    return await service.compute(partial(_metrics, service, request))
-
-
-def _metrics(service: ServerState, request: Request) -> Single:
-    return _single(request, service.metrics.load(request.snapshot, _query(request)))
-
-
-def _query(request: Request) -> MetricsQuery:
-    values, caller = request.values, request.caller
-    named = {name for notice in request.snapshot.manifest.notices for name in named_alphas(notice)}
-    return MetricsQuery(
+    values, caller, snapshot = request.values, request.caller, request.snapshot
+    named = {name for notice in snapshot.manifest.notices for name in named_alphas(notice)}
+    query = MetricsQuery(
         may_call=_MEASURED & caller.callable_ids,
         window=Window(values["from"], values["to"]),
         granularity=values["granularity"],
@@ -54,13 +41,9 @@ def _query(request: Request) -> MetricsQuery:
         raw=request.raw,
         alphas=frozenset(filter(caller.may_read_run, named)),
     )
-
-
-def _single(request: Request, answer: EncodedAnswer) -> Single:
-    data: dict[str, Any] = dict(answer.data)
-    if request.values["doc"]:
-        data["doc"] = encoded_documentation()
-    return Single.of_run(request.snapshot, data, answer.warnings)
+    answer = service.metrics.answer(snapshot, query)
+    data = {**answer.data, "doc": documentation()} if values["doc"] else answer.data
+    return Single.of_run(snapshot, data, answer.warnings)
 
 
 def audited(service: ServerState, request: Request) -> Single:
@@ -71,17 +54,13 @@ def audited(service: ServerState, request: Request) -> Single:
     return Single.of_run(snapshot, audit(snapshot.manifest, service.metrics.checked(snapshot), reader))
 
 
-async def documentation(_: ServerState, __: Request) -> Single:
+async def described(_: ServerState, __: Request) -> Single:
     """Return the documentation block, which depends on neither the alpha nor the key."""
-    return Single(
-        encoded_documentation(),
-        source="declarations of the build",
-        cache_control=DOC_CACHE_CONTROL,
-    )
+    return Single(documentation(), source="declarations of the build", cache_control=DOC_CACHE_CONTROL)
 
 
 ROUTES: Final[Mapping[str, EndpointFunction]] = {
-    "performance.metrics": metrics,
-    "performance.metrics.doc": documentation,
+    "performance.metrics": computed(metrics),
+    "performance.metrics.doc": described,
     "performance.audit": computed(audited),
 }

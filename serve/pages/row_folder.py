@@ -104,10 +104,6 @@ class RowFolder:
         """How it did."""
         return FolderCounts(self._hits, self._misses, self._entries, self.bytes, self.limit, self._evictions)
 
-    def holds_any(self, owner: SnapshotKey) -> bool:
-        """Whether any process made a table of a snapshot."""
-        return (self._root / snapshot_path(*owner)).is_dir()
-
     def open(self, owner: SnapshotKey, digest: str) -> RowTable | None:
         """Return a table; None when there is none. One that is damaged is removed."""
         path = self._path(owner, digest)
@@ -126,12 +122,6 @@ class RowFolder:
             return table
         return None
 
-    def size(self, owner: SnapshotKey, digest: str) -> int:
-        """Return the bytes of a table's file; 0 when there is none."""
-        with contextlib.suppress(OSError):
-            return self._path(owner, digest).lstat().st_size
-        return 0
-
     def remove(self, owner: SnapshotKey, digest: str) -> None:
         """Remove a table's file."""
         with contextlib.suppress(OSError):
@@ -144,7 +134,7 @@ class RowFolder:
         size: int,
         make: Callable[[Callable[[], BinaryIO]], pa.RecordBatch],
     ) -> bool:
-        """Make a table and write it; False while another process makes one.
+        """Make a table and write it, unless it is there; False while another process makes one.
 
         Parameters
         ----------

@@ -22,7 +22,7 @@ from serve.cache import SizedLRUCache, SnapshotKey
 from serve.pages.duckdb import Engine
 from serve.pages.query import TableView
 from serve.pages.row_folder import MAX_SHARE, RowFolder
-from serve.pages.row_table import NotTabled, RowTable, make_batch, table_source
+from serve.pages.row_table import NotTabled, RowsDamaged, RowTable, make_batch, table_source
 
 _BYTES_A_VALUE: Final = 28
 """What a value takes as JSON with its name, by which a table's size is estimated before it is made."""
@@ -30,8 +30,6 @@ _MADE_BYTES_A_SECOND: Final = 150e6
 """What one core makes, by which the price of a table is estimated."""
 _SHARE_WHEN_FREE: Final = 0.02
 """Part of that price that direct answers must have cost before it is paid, while there is room."""
-_MAX_OPENED_AT_ONCE: Final = 256 << 20
-"""Bytes of a file that a request waits for, as all of it is compared with its digest; a larger one is opened beside the requests."""
 _MAX_SPENT: Final = 4096
 """Tables whose direct answers are added up."""
 _REFUSED_SECONDS: Final = 30.0
@@ -81,21 +79,8 @@ class RowTables:
         """Begin no table any more, and wait for the one at work."""
         self._maker.shutdown(cancel_futures=True)
 
-    def load(self, snapshot: Snapshot, view: TableView) -> RowTable | None:
-        """Return a table that is open, or whose file is there; None on a miss."""
-        table = self._cache.get(snapshot.key, view)
-        if table is not None or self.folder is None or not self.folder.holds_any(snapshot.key):
-            return table
-        source = table_source(view, snapshot)
-        if source is None or not (size := self.folder.size(snapshot.key, source.digest)):
-            return None
-        if size > _MAX_OPENED_AT_ONCE:
-            self._begin(snapshot, view)
-            return None
-        return self._open(self.folder, snapshot.key, view, source.digest)
-
     def record_miss(self, snapshot: Snapshot, view: TableView, n_rows: int, seconds: float) -> None:
-        """Note what a direct answer cost, and have the table made once that pays.
+        """Note what a direct answer cost, and have the table opened where its file is there, or made once that pays.
 
         Parameters
         ----------
@@ -111,20 +96,17 @@ class RowTables:
         free = self._bounded.bytes + size <= self._bounded.limit
         price = size / _MADE_BYTES_A_SECOND * (_SHARE_WHEN_FREE if free else 1.0)
         with self._lock:
-            spent = self._spent.pop(key, 0.0) + seconds
-            self._spent[key] = spent
+            is_first = key not in self._spent
+            self._spent[key] = spent = self._spent.pop(key, 0.0) + seconds
             while len(self._spent) > _MAX_SPENT:
                 self._spent.popitem(last=False)
-        if spent >= price:
-            self._begin(snapshot, view)
+        if spent >= price or (is_first and self.folder is not None):
+            self._begin(snapshot, view, make=spent >= price)
 
-    def discard(self, snapshot: Snapshot, view: TableView) -> None:
-        """Close a table whose file was shortened or removed, and remove what there is of it."""
+    def discard(self, snapshot: Snapshot, view: TableView, error: RowsDamaged) -> None:
+        """Close a table whose file was shortened or removed; what is left of the file is removed when it is opened again."""
+        _log.warning("rendered_rows_damaged", alpha=snapshot.alpha_id, reason=str(error))
         self._cache.remove(snapshot.key, view)
-        source = table_source(view, snapshot)
-        if self.folder is not None and source is not None and self.folder.size(snapshot.key, source.digest):
-            _log.warning("rendered_rows_damaged", alpha=snapshot.alpha_id, reason="a file was shortened")
-            self.folder.remove(snapshot.key, source.digest)
 
     def drop_unread(self) -> None:
         """Close the tables of snapshots that nobody reads any more, and remove their files."""
@@ -137,23 +119,26 @@ class RowTables:
         if self.folder is not None:
             self.folder.drop_unread(self._is_read)
 
-    def _begin(self, snapshot: Snapshot, view: TableView) -> None:
-        """Have a table opened or made, unless that was begun."""
+    def _begin(self, snapshot: Snapshot, view: TableView, *, make: bool) -> None:
+        """Have a table opened, or made where `make`, unless that was begun."""
         key = (snapshot.key, view)
         with self._lock:
             if key in self._begun or time.monotonic() < self._refused.get(key, 0.0):
                 return
             self._begun.add(key)
         try:
-            self._maker.submit(self._make, snapshot, view)
+            self._maker.submit(self._make, snapshot, view, make=make)
         except RuntimeError:  # the service is going down
             self._begun.discard(key)
 
-    def _make(self, snapshot: Snapshot, view: TableView) -> None:
+    def _make(self, snapshot: Snapshot, view: TableView, *, make: bool) -> None:
         owner = snapshot.key
         try:
             if self._is_read(owner):  # it may have been replaced while it waited for its turn
-                self._make_or_open(snapshot, view)
+                table = self._opened_or_made(snapshot, view, make=make)
+                if table is not None:
+                    self._spent.pop((owner, view), None)
+                    self._cache.put(owner, view, table, table.bytes)
         except NotTabled as error:
             _log.info("table_not_cached", alpha=owner[0], reason=str(error))
             self._refused[owner, view] = math.inf
@@ -170,34 +155,24 @@ class RowTables:
             with self._lock:
                 self._begun.discard((owner, view))
 
-    def _make_or_open(self, snapshot: Snapshot, view: TableView) -> None:
+    def _opened_or_made(self, snapshot: Snapshot, view: TableView, *, make: bool) -> RowTable | None:
         owner, source = snapshot.key, table_source(view, snapshot)
         if source is None:
             raise NotTabled("a column is missing")
         size = _estimated_bytes(view, snapshot.n_rows(view.table, view.book))
         if self.folder is not None:
             try:
-                if self.folder.write(
-                    owner, source.digest, size, lambda spool: make_batch(self._engine, source, spool)
-                ):
-                    self._spent.pop((owner, view), None)
-                    self._open(self.folder, owner, view, source.digest)
+                if make:
+                    self.folder.write(
+                        owner, source.digest, size, lambda spool: make_batch(self._engine, source, spool)
+                    )
+                return self.folder.open(owner, source.digest)
             except (OSError, DiskUnavailable) as error:
                 _log.warning("rendered_rows_in_memory", alpha=owner[0], reason=str(error))
-            else:
-                return
         if size > self._cache.limit * MAX_SHARE:
             raise NotTabled("it takes too much of the memory")
         self._cache.make_room(size)
-        table = RowTable(make_batch(self._engine, source, io.BytesIO))
-        self._spent.pop((owner, view), None)
-        self._cache.put(owner, view, table, table.bytes)
-
-    def _open(self, folder: RowFolder, owner: SnapshotKey, view: TableView, digest: str) -> RowTable | None:
-        table = folder.open(owner, digest)
-        if table is not None:
-            self._cache.put(owner, view, table, table.bytes)
-        return table
+        return RowTable(make_batch(self._engine, source, io.BytesIO))
 
 
 def _estimated_bytes(view: TableView, n_rows: int) -> int:

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import datetime as dt
 import time
-from bisect import bisect_left, bisect_right
+from bisect import bisect_left
 from collections.abc import Sequence
-from dataclasses import dataclass, field
-from itertools import accumulate
-from typing import Final, Protocol
+from typing import Final, NamedTuple, Protocol
 
 from datasets.snapshot import Snapshot
 from schemas.errors import ApiError
@@ -25,12 +23,12 @@ from serve.pages.symbols import RunSymbols
 
 _MAX_SCANNED: Final = 500_000
 """Most rows scanned on the event loop; more would keep other requests waiting."""
+_WEEK: Final = ("date", "week_status", "n_symbols")
 _WEEK_BYTES: Final = 170
 """Memory of a week, about."""
 
 
-@dataclass(frozen=True, slots=True)
-class RebalanceIndex:
+class RebalanceIndex(NamedTuple):
     """One run's rebalance weeks, ascending.
 
     Attributes
@@ -44,12 +42,6 @@ class RebalanceIndex:
     dates: Sequence[dt.date]
     statuses: Sequence[str]
     symbols: Sequence[int] | None
-    _ends: Sequence[int] | None = field(init=False, repr=False)
-
-    def __post_init__(self) -> None:
-        """Sum the rows once: entry n is the number of rows of the weeks before week n."""
-        ends = None if self.symbols is None else list(accumulate(self.symbols, initial=0))
-        object.__setattr__(self, "_ends", ends)
 
     def week(self, day: dt.date | None) -> Week:
         """Return the week of a rebalance day, which every query of a cross-section has.
@@ -63,83 +55,17 @@ class RebalanceIndex:
         place = bisect_left(self.dates, day)
         if place < len(self.dates) and self.dates[place] == day:
             return Week(self.statuses[place], None if self.symbols is None else self.symbols[place])
+        ends, before, after = (
+            self.dates[:1],
+            self.dates[max(0, place - 1) : place],
+            self.dates[place : place + 1],
+        )
+        around = {"first": ends, "last": self.dates[-1:], "previous": before, "next": after}
         raise ApiError(
             "rebalance_not_found",
             f"{day.isoformat()} is not a rebalance date of this run.",
-            self._around(day),
+            {name: days[0].isoformat() if days else None for name, days in around.items()},
         )
-
-    @property
-    def rows(self) -> int | None:
-        """Rows of all cross-sections together; None when the run sealed no decisions."""
-        return None if self._ends is None else self._ends[-1]
-
-    def rows_between(self, first: dt.date | None, last: dt.date | None, rows: int) -> tuple[int, int] | None:
-        """Return the place of the first row of a span of days among all rows by day, and how many it has.
-
-        Parameters
-        ----------
-        first, last
-            Inclusive; None leaves that end open.
-        rows
-            Of the file; where these are not those of the weeks, nothing is known of their places.
-        """
-        if self._ends is None or self.rows != rows:
-            return None
-        start = 0 if first is None else bisect_left(self.dates, first)
-        end = len(self.dates) if last is None else bisect_right(self.dates, last)
-        return self._ends[start], self._ends[end] - self._ends[start]
-
-    def _around(self, day: dt.date) -> dict[str, str | None]:
-        """Return the first and last rebalance days, and those before and after a day that is none."""
-        before = bisect_left(self.dates, day) - 1
-        after = bisect_right(self.dates, day)
-        return {
-            "first": self._written(0),
-            "last": self._written(len(self.dates) - 1),
-            "previous": self._written(before),
-            "next": self._written(after),
-        }
-
-    def _written(self, place: int) -> str | None:
-        return self.dates[place].isoformat() if 0 <= place < len(self.dates) else None
-
-
-class RebalanceIndexes:
-    """Rebalance indexes of snapshots, each read once.
-
-    Parameters
-    ----------
-    engine
-        Reads the files.
-    cache
-        Keeps the indexes.
-    """
-
-    def __init__(self, engine: Engine, cache: SizedLRUCache[RebalanceIndex]) -> None:
-        self._engine = engine
-        self._cache = cache
-        self.get: Final = cache.get
-        """Return the index of a snapshot when it was read before; its name there is None."""
-
-    def load(self, snapshot: Snapshot) -> RebalanceIndex:
-        """Return the index of a snapshot that has the table.
-
-        Raises
-        ------
-        SnapshotCorrupt
-            When the file cannot be read.
-        """
-
-        def read() -> RebalanceIndex:
-            columns = ["date", "week_status"]
-            if "n_symbols" in snapshot.columns("rebalances"):
-                columns.append("n_symbols")
-            frame = self._engine.frame(select_all(TABLES["rebalances"], snapshot.file("rebalances"), columns))
-            symbols = frame["n_symbols"].to_list() if "n_symbols" in columns else None
-            return RebalanceIndex(frame["date"].to_list(), frame["week_status"].to_list(), symbols)
-
-        return self._cache.get_or_load(snapshot.key, None, read, lambda x: _WEEK_BYTES * len(x.dates))
 
 
 class Source(Protocol):
@@ -204,16 +130,18 @@ class TablePages:
     ----------
     engine
         Reads the files.
-    tables, indexes, symbols
+    tables, symbols
         Caches of them.
+    weeks
+        Keeps rebalance indexes.
     """
 
     def __init__(
-        self, engine: Engine, tables: RowTables, indexes: RebalanceIndexes, symbols: RunSymbols
+        self, engine: Engine, tables: RowTables, weeks: SizedLRUCache[RebalanceIndex], symbols: RunSymbols
     ) -> None:
         self._engine = engine
         self._tables = tables
-        self._indexes = indexes
+        self._weeks = weeks
         self._symbols = symbols
 
     def cached(self, query: PageQuery, snapshot: Snapshot) -> PageResult | None:
@@ -223,7 +151,7 @@ class TablePages:
             return None
         week = None
         if query.row == DECISION:
-            index = self._indexes.get(query.snapshot, None)
+            index = self._weeks.get(query.snapshot, None)
             if index is None:
                 return None
             week = index.week(query.first)
@@ -238,39 +166,44 @@ class TablePages:
 
     def load(self, query: PageQuery, snapshot: Snapshot) -> PageResult:
         """Cut a page from a table, or run its SQL."""
-        view = _view(query)
-        n_rows = snapshot.n_rows(query.table, view.book)
-        has_any = (
-            n_rows > 0 if view.book is None else holds_book(snapshot, query.table, view.book, raw=query.raw)
-        )
-        n_weeks = snapshot.n_rows("rebalances") if query.table == "decisions" else 0
-        index = week = None
-        if n_weeks and (query.first is not None or query.last is not None):
-            index = self._indexes.load(snapshot)
+        view, week = _view(query), None
+        table, rows = self._tables.get(query.snapshot, view), None
         if query.row == DECISION:
-            if index is None:
+            index = self._index(snapshot)
+            if not index.dates:
                 return PageResult(NO_ROWS, missing=("rebalances",))
             week = index.week(query.first)
             if week.symbols is None:
                 return PageResult(NO_ROWS, missing=("decisions",), week=week)
-        if not has_any:
+        n_rows = snapshot.n_rows(query.table, view.book)
+        if not (n_rows if view.book is None else holds_book(snapshot, query.table, view.book, raw=query.raw)):
             return PageResult(NO_ROWS, missing=(query.table,), week=week)
         unknown: tuple[UnknownSymbol, ...] = ()
         if query.symbols is not None:
             unknown = self._symbols.unknown(snapshot, query.symbols, raw=query.raw)
-        table, rows = self._tables.load(snapshot, view), None
         if table is not None:
             try:
                 rows = table.cut(query)
-            except RowsDamaged:
-                self._tables.discard(snapshot, view)
+            except RowsDamaged as error:
+                self._tables.discard(snapshot, view, error)
         if rows is None:
-            span = None if index is None else index.rows_between(query.first, query.last, n_rows)
             started = time.perf_counter()
             file = PublishedFile(snapshot.file(query.table, view.book), snapshot.columns(query.table), n_rows)
-            rows = self._engine.page(compile_page(query, file, span))
+            rows = self._engine.page(compile_page(query, file))
             self._tables.record_miss(snapshot, view, n_rows, time.perf_counter() - started)
         return PageResult(rows, unknown=unknown, week=week)
+
+    def _index(self, snapshot: Snapshot) -> RebalanceIndex:
+        def read() -> RebalanceIndex:
+            held = snapshot.manifest.columns.get("rebalances", ())
+            if not held:
+                return RebalanceIndex((), (), None)
+            columns = [name for name in _WEEK if name in held]
+            weeks = self._engine.frame(select_all(TABLES["rebalances"], snapshot.file("rebalances"), columns))
+            symbols = weeks["n_symbols"].to_list() if "n_symbols" in columns else None
+            return RebalanceIndex(weeks["date"].to_list(), weeks["week_status"].to_list(), symbols)
+
+        return self._weeks.get_or_load(snapshot.key, None, read, lambda x: _WEEK_BYTES * len(x.dates))
 
 
 def _view(query: PageQuery) -> TableView:

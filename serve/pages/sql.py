@@ -130,49 +130,29 @@ def paged(
     *,
     limit: int,
     offset: int,
-    total: int | None = None,
     order_binds: tuple[object, ...] = (),
 ) -> PageStatements:
-    """Put the two queries of a filtered or sorted page together.
-
-    Parameters
-    ----------
-    total
-        How many rows meet the conditions, where that is known without asking.
-    order_binds
-        Values of the question marks in `order`.
-    """
+    """Put the two queries of a filtered or sorted page together; `order_binds` are the values of the question marks in `order`."""
     where = _where(conditions)
     rows = Statement(
         f"SELECT {columns.sql} FROM {table.sql}{where.sql} ORDER BY {order} LIMIT ? OFFSET ?",  # noqa: S608 - see module
         (*columns.binds, *table.binds, *where.binds, *order_binds, limit, offset),
     )
     counting = f"SELECT count(*) FROM {table.sql}{where.sql}"  # noqa: S608 - see module
-    counted = Statement(counting, (*table.binds, *where.binds))
-    return PageStatements(rows, counted if total is None else total, limit, offset)
+    return PageStatements(rows, Statement(counting, (*table.binds, *where.binds)), limit, offset)
 
 
 def row_range(
-    columns: Statement, table: Statement, order: str, *, first: int, total: int, limit: int, offset: int
+    columns: Statement, table: Statement, order: str, *, limit: int, offset: int, total: int
 ) -> PageStatements:
-    """Return the queries of a page of neighbouring rows of a file that is stored in this order.
+    """Return the queries of a page of a file that is stored in this order.
 
-    A page is found by the number of its rows rather than by skipping those before it: published files are
-    sorted, and the engine then reads the part of the file that holds the page and nothing else.
-
-    Parameters
-    ----------
-    first
-        Number of the range's first row in the file, from 0.
-    total
-        Rows of the range.
+    Its rows are selected by their numbers: the engine then reads only the part of the file that holds them.
     """
-    start = first + offset
-    end = first + min(offset + limit, total)
     rows = Statement(
         f"SELECT {columns.sql} FROM {table.sql}"  # noqa: S608 - see module
         f" WHERE file_row_number >= ? AND file_row_number < ? ORDER BY {order}",
-        (*columns.binds, *table.binds, start, end),
+        (*columns.binds, *table.binds, offset, min(offset + limit, total)),
     )
     return PageStatements(rows, total, limit, offset)
 
@@ -236,46 +216,26 @@ DAY_COLUMNS: Final = {
 """Table -> the column a window of days acts on: the day where there is one, else the instant."""
 
 
-def compile_page(
-    query: PageQuery, file: PublishedFile, span: tuple[int, int] | None = None
-) -> PageStatements:
+def compile_page(query: PageQuery, file: PublishedFile) -> PageStatements:
     """Return the SQL of a page of a stored table.
 
     Parameters
     ----------
     file
         Holds the rows of the table, of one book where it is partitioned by book.
-    span
-        Number of the first row of the query's days in the file, and how many they have, where that is known.
     """
     table = TABLES[query.table]
     constants = {"book": query.book or ""} if table.partition else None
     columns = projection(ROWS[query.row], file.columns, raw=query.raw, constants=constants)
-    stored = source(file.address)
-    filters = _filters(query)
-    if filters:
-        span = None
-    elif query.first is None and query.last is None:
-        span = (0, file.rows)
-    if query.sort is None:
-        order = stored_order(table)
-        if span is not None:
-            first, total = span
-            return row_range(
-                columns, stored, order, first=first, total=total, limit=query.limit, offset=query.offset
-            )
-    else:
+    stored, limit, offset = source(file.address), query.limit, query.offset
+    conditions = [*window(DAY_COLUMNS[query.table], query.first, query.last), *_filters(query)]
+    order = stored_order(table)
+    if query.sort is not None:
         terms = [(query.sort, query.descending), ("symbol", False)]
         order = make_order_by(*(terms[:1] if query.sort == "symbol" else terms))
-    return paged(
-        columns,
-        stored,
-        [*window(DAY_COLUMNS[query.table], query.first, query.last), *filters],
-        order,
-        limit=query.limit,
-        offset=query.offset,
-        total=None if span is None else span[1],
-    )
+    elif not conditions:
+        return row_range(columns, stored, order, limit=limit, offset=offset, total=file.rows)
+    return paged(columns, stored, conditions, order, limit=limit, offset=offset)
 
 
 def compile_books(query: PageQuery, snapshot: Snapshot, books: Sequence[str]) -> PageStatements:

@@ -6,7 +6,6 @@ import re
 from pathlib import Path
 from typing import Any
 
-import orjson
 import pytest
 
 from datasets.figures import series
@@ -27,7 +26,6 @@ from schemas.metrics.statistic import CROSS_SECTIONS, LEDGER, MONEY_UNIT, SOURCE
 from schemas.metrics_documentation import SCHEMA_VERSION, documentation
 from schemas.tables.sealed_metrics import METRIC_UNITS, NOT_REPRODUCED
 from schemas.warning_codes import WARNING_CODES
-from serve.run_metrics.service import encoded_documentation
 from tests.support import factories
 
 STATISTICS = [*CORE, *RANK_IC_CONDITIONED, *RANK_IC_RAW]
@@ -105,10 +103,6 @@ def test_the_documentation_block_has_its_parts() -> None:
         assert source.endpoint in block["endpoint"]["access"]
     for parameter in ENDPOINTS["performance.metrics"].query:
         assert f"{parameter.name}: " in block["endpoint"]["parameters"]
-
-
-def test_the_encoded_block_is_the_block() -> None:
-    assert orjson.loads(orjson.dumps(encoded_documentation())) == documentation()
 
 
 @pytest.mark.parametrize("statistic", STATISTICS, ids=lambda x: f"{x.source.kind}.{x.name}")

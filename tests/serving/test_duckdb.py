@@ -136,8 +136,6 @@ def test_queries_can_neither_load_code_nor_change_the_engines_settings() -> None
 def test_neighbours_of_a_day_in_an_index() -> None:
     days = [dt.date(2020, 1, 3), dt.date(2020, 1, 10)]
     weeks = RebalanceIndex(days, ["traded", "traded"], None)
-    assert weeks.rows is None
-    assert weeks.rows_between(None, None, 0) is None
     assert weeks.week(days[1]) == ("traded", None)
     with pytest.raises(ApiError, match="2020-01-04 is not a rebalance date") as caught:
         weeks.week(dt.date(2020, 1, 4))
@@ -147,31 +145,14 @@ def test_neighbours_of_a_day_in_an_index() -> None:
         "previous": "2020-01-03",
         "next": "2020-01-10",
     }
+    for day, around in ((1, (None, "2020-01-03")), (11, ("2020-01-10", None))):
+        with pytest.raises(ApiError) as outside:
+            weeks.week(dt.date(2020, 1, day))
+        details = outside.value.details or {}
+        assert (details["previous"], details["next"]) == around
     with pytest.raises(ApiError) as none:
         RebalanceIndex([], [], None).week(days[0])
     assert set((none.value.details or {}).values()) == {None}
-
-
-@pytest.mark.parametrize(
-    ("first", "last", "span"),
-    [
-        (None, None, (0, 60)),
-        (3, None, (0, 60)),
-        (4, None, (10, 50)),
-        (10, 10, (10, 0)),
-        (11, 16, (10, 0)),
-        (None, 17, (0, 30)),
-        (18, 30, (30, 30)),
-        (25, None, (60, 0)),
-        (None, 2, (0, 0)),
-    ],
-)
-def test_rows_of_a_span_of_days(first: int | None, last: int | None, span: tuple[int, int]) -> None:
-    days = [dt.date(2020, 1, n) for n in (3, 10, 17, 24)]
-    weeks = RebalanceIndex(days, ["traded"] * 4, [10, 0, 20, 30])
-    begin, end = (None if n is None else dt.date(2020, 1, n) for n in (first, last))
-    assert weeks.rows == 60
-    assert weeks.rows_between(begin, end, 60) == span
 
 
 @pytest.mark.parametrize("zone", ["UTC", "America/New_York", "Asia/Kolkata"])

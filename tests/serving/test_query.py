@@ -13,7 +13,6 @@ from serve.endpoints.signals import cross_section
 from serve.http.params import parse
 from serve.http.request import Request
 from serve.pages.query import DECISION, PageQuery
-from serve.pages.source import RebalanceIndex
 from serve.pages.sql import (
     PageStatements,
     PublishedFile,
@@ -34,10 +33,9 @@ WEEK = PageQuery(
 PANEL = PageQuery(("a", "s"), "", "decisions", "score", raw=False, limit=5)
 
 
-def compiled(query: PageQuery, index: RebalanceIndex | None = None, rows: int = 9) -> PageStatements:
+def compiled(query: PageQuery, rows: int = 9) -> PageStatements:
     columns = tuple(column.name for column in TABLES[query.table].published_columns)
-    span = None if index is None else index.rows_between(query.first, query.last, rows)
-    return compile_page(query, PublishedFile("f", columns, rows), span)
+    return compile_page(query, PublishedFile("f", columns, rows))
 
 
 def week(**values: Any) -> str:
@@ -99,29 +97,24 @@ def test_an_absent_column_is_left_out_unless_the_row_promises_null() -> None:
     assert "forward_return" not in projection(ROWS["decision"], present, raw=True).sql
 
 
-WEEKS = RebalanceIndex([DAY - dt.timedelta(7), DAY], ["traded", "traded"], [100, 12])
-
-
 def panel(**values: Any) -> PageStatements:
-    return compiled(PANEL._replace(first=DAY, **values), WEEKS, rows=112)
+    return compiled(PANEL._replace(**values), rows=112)
 
 
 def test_a_page_of_stored_order_is_found_by_row_number() -> None:
     found = panel(offset=3)
-    assert found.total == 12
+    assert found.total == 112
     assert "OFFSET" not in found.rows.sql
-    assert found.rows.binds[-2:] == (103, 108)
-    assert panel(offset=10).rows.binds[-2:] == (110, 112)
+    assert found.rows.binds[-2:] == (3, 8)
+    assert panel(offset=110).rows.binds[-2:] == (110, 112)
     first, after = panel(offset=10**9).rows.binds[-2:]
     assert first >= after  # type: ignore[operator]
 
 
 def test_the_total_needs_a_query_only_when_something_narrows_what_is_counted() -> None:
     assert isinstance(panel(symbols=("A",)).total, Statement)
-    assert isinstance(compiled(PANEL._replace(first=DAY)).total, Statement), "without an index"
-    assert isinstance(compiled(PANEL._replace(first=DAY), WEEKS).total, Statement), "an index of other rows"
-    assert compiled(WEEK, WEEKS, rows=112).total == 12
-    assert isinstance(compiled(WEEK._replace(direction=1), WEEKS, rows=112).total, Statement)
+    assert isinstance(panel(first=DAY).total, Statement)
+    assert isinstance(compiled(WEEK).total, Statement)
 
 
 def test_a_window_of_instants_covers_whole_days_in_utc() -> None:

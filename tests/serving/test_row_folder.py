@@ -71,16 +71,6 @@ def files(place: Path, suffix: str = ".rows") -> list[Path]:
     return sorted(place.rglob(f"*{suffix}"))
 
 
-def without_engine(parts: Parts, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let every query of Parquet by these parts fail."""
-
-    def fail(*_: object) -> None:
-        raise AssertionError("the engine was asked")
-
-    for name in ("frame", "parts", "page"):
-        monkeypatch.setattr(parts.engine, name, fail)
-
-
 def expected(root: Path, query: PageQuery) -> PageResult:
     parts = Parts(root, 1)
     try:
@@ -97,16 +87,20 @@ def test_two_processes_that_run_side_by_side_read_one_file(make: Callable[..., P
     assert len(files(place)) == 1
 
 
-def test_a_restart_answers_its_first_request_without_the_engine(
+def test_a_restart_opens_the_file_that_is_there_and_makes_none(
     make: Callable[..., Parts], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     before = make()
     query = ledger(before)
     answer = before.until_cached(query)
+    monkeypatch.setattr(
+        row_tables, "_SHARE_WHEN_FREE", 1e9
+    )  # nothing would be made for as little as this costs
     after = make()
-    without_engine(after, monkeypatch)
     assert after.found(query) == answer
-    assert after.cached(query) == answer, "and the next one at once"
+    assert after.until_cached(query) == answer
+    assert counts(after).hits
+    assert not counts(after).misses
 
 
 def test_a_table_larger_than_the_memory_is_served_from_its_file(

@@ -12,10 +12,10 @@ from tests.support.processes import REPOSITORY
 
 Journeys = dict[str, tuple[list[str], int]]
 BOUNDS = {
-    "finished body": (11, 28),
-    "cut from rows": (16, 40),
-    "from Parquet": (23, 72),
-    "metrics, cold": (34, 228),
+    "finished body": (10, 24),
+    "cut from rows": (15, 37),
+    "from Parquet": (21, 64),
+    "metrics, cold": (32, 162),
 }
 """Request -> files it may touch, and moves between them: as many files as were measured, and a few moves more."""
 

@@ -22,7 +22,7 @@ from serve.pages.json import Rows
 from serve.pages.query import PageQuery, PageResult
 from serve.pages.row_folder import RowFolder
 from serve.pages.row_tables import RowTables
-from serve.pages.source import Pages, RebalanceIndexes, TablePages
+from serve.pages.source import Pages, TablePages
 from serve.pages.symbols import RunSymbols
 from tests.support import published
 
@@ -51,10 +51,9 @@ class Parts:
         self.engine = Engine()
         self.caches = caches = CacheRegistry(limit)
         self.row_tables = RowTables(self.engine, caches["rows"], self.is_read, folder)
-        indexes = RebalanceIndexes(self.engine, caches["rebalances"])
         symbols = RunSymbols(self.engine, caches["symbols"])
         self.pages = Pages(
-            TablePages(self.engine, self.row_tables, indexes, symbols),
+            TablePages(self.engine, self.row_tables, caches["rebalances"], symbols),
             CurvePages(self.engine, caches["ledgers"]),
             BookPages(self.engine),
         )

@@ -1,4 +1,4 @@
-"""The core statistics of the run, and of each of its years or months."""
+"""The core statistics of each year or month of a run."""
 
 from __future__ import annotations
 
@@ -12,43 +12,16 @@ import numpy as np
 
 from datasets.figures.run_figures import RunFigures, SealedMetrics, Sources
 from datasets.figures.series import Dates
-from datasets.figures.statistics import Entry, Span, any_sealed, entry, stated_value
+from datasets.figures.statistics import Span, any_sealed, core_statistics
 from datasets.figures.unavailable import Unavailable, Warnings
 from datasets.figures.window import Window
-from schemas.metrics.core import ALIASES, CORE
+from schemas.metrics.core import CORE
 
 _PERIOD: Final = {
     "yearly": re.compile(r"[1-9]\d{3}\Z"),
     "monthly": re.compile(r"[1-9]\d{3}-(0[1-9]|1[0-2])\Z"),
 }
 _NUMPY_UNIT: Final = {"yearly": "datetime64[Y]", "monthly": "datetime64[M]"}
-
-
-def core_statistics(span: Span, warnings: Warnings, block: str) -> dict[str, Entry]:
-    """Write the entry of every core statistic of a span, deprecated names beside the ones they repeat."""
-    entries: dict[str, Entry] = {}
-    for statistic in CORE:
-        computed = entries[statistic.name] = entry(statistic, span, warnings, block)
-        for alias, name in ALIASES.items():
-            if name == statistic.name:
-                entries[alias] = {**computed, "deprecated": True, "superseded_by": name}
-    return entries
-
-
-def warn_of_unsealed(span: Span, entries: dict[str, Entry], warnings: Warnings) -> None:
-    """List the core statistics for which the run sealed no value."""
-    unsealed = [statistic.name for statistic in CORE if stated_value(statistic, span.records) is None]
-    if not unsealed:
-        return
-    with_value = [name for name in unsealed if entries[name]["value"] is not None]
-    withheld = [name for name in unsealed if entries[name]["value"] is None]
-    parts = [f"computed instead: {', '.join(with_value)}"] if with_value else []
-    parts += [f"withheld: {', '.join(withheld)}"] if withheld else []
-    warnings.add(
-        "core",
-        "missing_core_metrics",
-        f"The run sealed no value of some core statistics; {'; '.join(parts)}.",
-    )
 
 
 def periods(

@@ -1,0 +1,74 @@
+"""The metrics of runs: their inputs read once for each snapshot; what is made of them is in :mod:`datasets.figures`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+
+from datasets.figure_data import read
+from datasets.figures.checks import CheckSummary
+from datasets.figures.run_figures import RunFigures
+from datasets.figures.run_metrics import Answer, MetricsQuery, assemble
+from datasets.figures.unavailable import Unavailable
+from datasets.pointer import Pointer
+from datasets.snapshot import Snapshot
+from schemas.errors import SnapshotCorrupt
+from serve.cache import SizedLRUCache
+from serve.pages.duckdb import Engine
+
+
+class Metrics:
+    """Answers metrics queries about snapshots. Safe to share between threads.
+
+    Parameters
+    ----------
+    engine
+        Reads the files.
+    figures
+        Keeps the inputs of runs, unless a file could not be read: it may be readable the next time.
+    unread
+        Called with a snapshot of which a part could not be read, and why.
+    """
+
+    def __init__(
+        self,
+        engine: Engine,
+        figures: SizedLRUCache[RunFigures],
+        unread: Callable[[Pointer, SnapshotCorrupt], None] = lambda *_: None,
+    ) -> None:
+        self._engine = engine
+        self._figures = figures
+        self._unread = unread
+
+    def answer(self, snapshot: Snapshot, query: MetricsQuery) -> Answer:
+        """Answer a query about the run of a snapshot.
+
+        Raises
+        ------
+        SnapshotCorrupt
+            When the manifest is gone or cannot be read, or none of the files can; of any other file the blocks made
+            from it are null, with a warning.
+        """
+        return assemble(self._run(snapshot), query)
+
+    def checked(self, snapshot: Snapshot) -> CheckSummary | None:
+        """Return the summary of the checks of a run; None where its build recorded none.
+
+        Raises
+        ------
+        SnapshotCorrupt, StorageUnavailable
+            As :meth:`answer`, and when the sealed figures that it counts cannot be read.
+        """
+        run = self._run(snapshot)
+        if isinstance(run.sealed, Unavailable):
+            raise SnapshotCorrupt(f"{snapshot.alpha_id}: {run.sealed.text}")
+        return run.checked
+
+    def _run(self, snapshot: Snapshot) -> RunFigures:
+        def read_figures() -> RunFigures:
+            frames, unread = partial(self._engine.dataset, snapshot), partial(self._unread, snapshot.pointer)
+            return read(frames, snapshot.manifest, unread)
+
+        return self._figures.get_or_load(
+            snapshot.key, None, read_figures, lambda x: x.nbytes if x.whole else None
+        )
