@@ -61,12 +61,12 @@ class FileDigests:
         """
         with reading(path):
             version = _version(os.stat(path))  # noqa: PTH116 - most callers have text
-        if version[2] != size:
-            return False
-        entry = self._of(path, version, self._seconds)
-        if entry.sha256 != sha256:
-            entry = self._of(path, version, _DOUBTED_SECONDS)
-        return entry.sha256 == sha256
+            if version[2] != size:
+                return False
+            entry = self._of(path, version, self._seconds)
+            if entry.sha256 != sha256:
+                entry = self._of(path, version, _DOUBTED_SECONDS)
+            return entry.sha256 == sha256
 
     def _of(self, path: str | os.PathLike[str], version: FileVersion, seconds: float) -> _Digest:
         known = self._known.get(version)
@@ -80,7 +80,7 @@ class FileDigests:
 
     def _compute(self, path: str | os.PathLike[str], version: FileVersion) -> _Digest:
         started = time.monotonic()
-        with reading(path), open(path, "rb") as stream:  # noqa: PTH123 - as above
+        with open(path, "rb") as stream:  # noqa: PTH123 - as above
             sha256 = hashlib.file_digest(stream, "sha256").hexdigest()
             unchanged = _version(os.fstat(stream.fileno())) == version
         entry = _Digest(sha256, started)
