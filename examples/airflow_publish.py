@@ -37,7 +37,7 @@ def publish(seals: str, datasets: str) -> list[str]:
     except AlphaResultsError as error:  # it concerns all: the root is away, or an address makes no sense
         (again if error.retryable else to_mend).append(str(error))
     if again:
-        raise RuntimeError("; ".join(again))  # Airflow tries again: what is published by then costs nothing
+        raise RuntimeError("; ".join(again))  # Airflow retries: alphas published by then are skipped
     return to_mend
 
 

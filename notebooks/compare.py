@@ -156,8 +156,8 @@ def _(information_ratio, max_drawdown_pct, np, pl, returns, runs, together):
     def measured(series):
         ending = np.cumprod(1 + series)
         starting = np.concatenate([[1.0], ending[:-1]])
-        found = information_ratio(starting, ending), max_drawdown_pct(starting, ending)
-        return [x if isinstance(x, float) else None for x in found]
+        figures = information_ratio(starting, ending), max_drawdown_pct(starting, ending)
+        return [x if isinstance(x, float) else None for x in figures]
 
     combined_ratio, combined_drawdown = measured(together)
     _rows = []

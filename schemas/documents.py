@@ -202,7 +202,7 @@ Notices about the signal before smoothing are visible only with raw-book access;
 
 ## What notices cannot detect
 
-Some falsifications keep every figure in the range of honest runs, or change values that nothing in the seal contradicts:
+Some falsifications keep every figure in the range of honest runs, or change values that no other value in the seal contradicts:
 
 - **Slight look-ahead.** A score mixed with 2 to 5 % of future returns, or ordered by them within each side of the book,
   predicts no better than good signals do.

@@ -54,7 +54,7 @@ class Endpoint:
     datasets
         Published datasets it reads.
     allow_list
-        Which allow-list is asked about the alpha.
+        Which allow-list decides on the alpha.
     public, admin
         Whether it needs no key; whether it needs an administrator's.
     shared

@@ -119,7 +119,7 @@ _ALL: Final = (
     _of_run(
         "catalog.alphas.tables.download",
         "/tables/{table}/download",
-        "A freshly signed, short-lived address of one whole table as Parquet.",
+        "A freshly signed, short-lived address of the file of one table, as Parquet.",
         TABLE_DOWNLOAD,
         Shape.OBJECT,
         parameters=(p.TABLE_PATH, p.TABLE_BOOK),
@@ -152,7 +152,7 @@ _ALL: Final = (
                 + " Null only when the run holds no rebalances, and the page is empty.",
                 nullable=True,
             ),
-            integer("n_symbols", Unit.COUNT, "Rows of the whole cross-section, before any filter."),
+            integer("n_symbols", Unit.COUNT, "Rows of the full cross-section, before any filter."),
         ),
         errors=("rebalance_not_found",),
         datasets=("rebalances", "decisions"),
@@ -255,7 +255,7 @@ _ALL: Final = (
         "A market index to compare an equity curve with.",
         ROW_FIELDS["benchmark"],
         parameters=(p.SYMBOL_PATH, *_WINDOW, p.DAILY_LIMIT, p.OFFSET),
-        meta=(text("symbol", "The benchmark asked for."), SOURCE, BENCHMARK_SUMMARY),
+        meta=(text("symbol", "The requested benchmark."), SOURCE, BENCHMARK_SUMMARY),
         errors=("benchmark_unavailable", "benchmark_not_configured"),
     ),
     Endpoint(

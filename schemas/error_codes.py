@@ -40,7 +40,7 @@ _ALL: Final = (
     ),
     ErrorCode("missing_api_key", 401, "The request carries no bearer key; send one in `Authorization`."),
     ErrorCode(
-        "malformed_api_key", 401, "The bearer value does not have the shape of a key; nothing was looked up."
+        "malformed_api_key", 401, "The bearer value does not have the shape of a key; it was not looked up."
     ),
     ErrorCode("invalid_api_key", 401, "The key has the right shape but is not one this service issued."),
     ErrorCode("key_suspended", 401, "The key is suspended until an operator reactivates it."),
@@ -135,7 +135,7 @@ _ALL: Final = (
     ErrorCode(
         "overloaded",
         503,
-        "More is asked than the service can compute, and the call was not; it counts as a call. Retry after `Retry-After`, "
+        "The service has more calls than it can compute, and did not compute this one; it counts as a call. Retry after `Retry-After`, "
         "with fewer calls at a time.",
     ),
     ErrorCode(

@@ -5,7 +5,7 @@
     AlphaResultsError
     ├── SealError                    a seal cannot be used
     │   ├── SealUnreadable           there is no complete seal at that address
-    │   └── SealRefused              a rule is broken; carries the whole report
+    │   └── SealRefused              a rule is broken; carries the report
     ├── BuildCrashed                 the process of a build ended without an answer; trying again may work
     ├── BuildNotStarted              the batch was ended before that seal was built
     ├── ArchiveNotDelivered          the run is published, its source archive was not delivered; trying again may work
@@ -68,7 +68,7 @@ class SealUnreadable(SealError):
 
 
 class SealRefused(SealError):
-    """At least one rule is broken, so nothing of the seal was published.
+    """At least one rule is broken, so the seal was not published.
 
     Parameters
     ----------
@@ -213,7 +213,7 @@ class ApiError(AlphaResultsError):
     message
         One sentence for the reader of the response; never holds a secret or an internal path.
     details
-        The machine-readable part of the envelope; null when there is nothing to add.
+        The machine-readable part of the envelope; null when there is no more to say.
     headers
         Extra response headers, such as ``Retry-After``.
     """

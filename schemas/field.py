@@ -90,7 +90,7 @@ class Field:
 
     @property
     def counts(self) -> str:
-        """What a number counts, in words; empty where nothing is counted."""
+        """What a number counts, in words; empty where there is no count."""
         return self.unit_text or ("" if self.unit is Unit.NONE else self.unit.value)
 
     def __getitem__(self, name: str) -> Field:
@@ -107,7 +107,7 @@ class Field:
     def walk(self, path: str = "") -> Iterator[tuple[str, Field]]:
         """Yield this declaration and everything below it with its dotted path, in declared order.
 
-        Entries of an array add ``[]`` to the path, values of a map ``{}``; alternatives of a union add nothing.
+        Entries of an array add ``[]`` to the path, values of a map ``{}``; alternatives of a union leave it unchanged.
         """
         yield path, self
         for field in self.fields:

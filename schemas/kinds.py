@@ -52,4 +52,4 @@ SOURCE_ALPHA_ID: Final = re.compile(rf"{PATTERNS[Bound.NAME]}\Z")
 """What a research system calls the alpha."""
 
 ALPHA_ID: Final = re.compile(r"(?!.*\.\.)[A-Za-z0-9][A-Za-z0-9_.-]{0,127}\Z")
-"""An alpha's address: also the name of its folder, so nothing that could leave it."""
+"""An alpha's address: also the name of its folder, so it has no part that could lead out of it."""

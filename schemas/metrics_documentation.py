@@ -111,7 +111,7 @@ def _prose() -> dict[str, str]:
             f"core.icir where not sealed), those from {LEDGER.meaning} need {LEDGER.endpoint} (nwt.ir and the other core "
             f"statistics where not sealed), core.tenure needs {INDEX.endpoint}. Without it the block is null, or the "
             "statistic withheld, and an access_limited warning names what is closed. Sealed values need no more than "
-            f"{_ENDPOINT.id}. Raw-book access is not asked for: figures about the raw signal are figures of the run."
+            f"{_ENDPOINT.id}. Raw-book access is not needed: figures about the raw signal are figures of the run."
         ),
         "signal_families": (
             f"{Signal.CONDITIONED}: measured on the delivered, smoothed score (core.ic, core.icir, "
@@ -120,7 +120,7 @@ def _prose() -> dict[str, str]:
             "other series of panel). Neither stands in for the other."
         ),
         "missing_values": (
-            "A block that cannot be given is null and a warning names it; panel and doc are absent when not asked for."
+            "A block that cannot be given is null and a warning names it; panel and doc are absent when not requested."
         ),
         "notices": (
             "meta.notices has entries of the same shape as meta.warnings, with codes of their own. "

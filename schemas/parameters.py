@@ -61,7 +61,7 @@ class Parameter:
     meaning
         What it does, for the documents.
     default
-        Value when absent; None means "no restriction" or, with `required`, nothing.
+        Value when absent; None means "no restriction", or that there is no default with `required`.
     minimum, maximum
         Inclusive bounds of numbers.
     choices
@@ -148,7 +148,7 @@ TO: Final = Parameter("to", ParameterKind.DATE, "Last day of the window, inclusi
 SYMBOL: Final = Parameter(
     "symbol",
     ParameterKind.SYMBOLS,
-    "Keep only these tickers, letter case and all; one the run never had matches nothing, and a notice says so.",
+    "Keep only these tickers, letter case and all; one the run never had matches no row, and a notice says so.",
 )
 BOOK: Final = Parameter("book", ParameterKind.BOOK, "The book to read.", default="long_short")
 REQUIRED_BOOK: Final = replace(BOOK, default=None, required=True)
@@ -174,7 +174,7 @@ COMPLETE_ONLY: Final = Parameter(
 FIELDS: Final = Parameter(
     "fields",
     ParameterKind.CHOICE,
-    "The columns of each row: the nine core ones, or the whole decision record.",
+    "The columns of each row: the nine core ones, or the full decision record.",
     default="core",
     choices=("core", "all"),
 )
@@ -241,7 +241,7 @@ COMPARED: Final = Parameter(
 BOOK_OF: Final = Parameter(
     "alphas",
     ParameterKind.ALPHAS,
-    "The alphas of the book; a repeated one counts once, and the alpha asked about is left out.",
+    "The alphas of the book; a repeated one counts once, and the alpha of the path is left out.",
     most=MAX_COMPARED,
     required=True,
 )

@@ -19,7 +19,7 @@ _UNBOUNDED: Final = 10_000
 class Screen(Console):
     """A console that shows texts of others as they are; colours and layout are its own.
 
-    Off a terminal, in a pipe or a file, lines are as long as what they say: nothing is cut or folded.
+    Off a terminal, in a pipe or a file, lines are as long as their content: none is cut or folded.
     """
 
     def __init__(self, **options: Any) -> None:

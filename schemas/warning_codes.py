@@ -15,7 +15,7 @@ WARNING_CODES: Final[dict[str, str]] = {
     "insufficient_data": "The window holds too little for a block, which is null: a Newey-West test takes ten "
     "observations, `ic_deciles` and `panel` a week with enough scored names, `core.tenure` a date.",
     "nonpositive_variance": "The long-run variance of the series is not positive, so the Newey-West block is null.",
-    "window_lifetime_only": "The block describes the whole run, which the requested window does not narrow; `within_window` "
+    "window_lifetime_only": "The block describes the run as a whole, which the requested window does not narrow; `within_window` "
     "has its figures of the window. On `periods`: sealed statistics of a period that the window cuts describe all of it.",
     "block_error": "A block could not be computed; it is null and the rest of the answer is unaffected.",
     "ic_family_mismatch": "`nwt.ic` is null because the run has no cross-sections to rebuild the weekly IC from.",
@@ -27,7 +27,7 @@ WARNING_CODES: Final[dict[str, str]] = {
 NOTICE_CODES: Final[dict[str, str]] = {
     "nonpositive_equity": "The book opens sessions of the window with equity at or below 0. These have no return, so what is "
     "made of the returns of the window is withheld.",
-    "unknown_symbol": "The run never scored or traded a `symbol` asked for; the message names it, and the name that differs in "
+    "unknown_symbol": "The run never scored or traded a requested `symbol`; the message names it, and the name that differs in "
     "letter case alone where there is one. Symbols are compared as they stand.",
     "figure_not_reproduced": "A figure the run sealed follows from its tables under no documented convention. The "
     "message names the statistic and both values; the recomputed figure is served.",

@@ -1,6 +1,6 @@
 """Makes the package from the project's `datasets` and what it imports of `schemas`, under a name of its own.
 
-Imports are written anew where they stand, as installers do with what they vendor; nothing else of the source changes.
+Imports are renamed in place, as installers do with what they vendor; the rest of the source does not change.
 """
 
 from __future__ import annotations
@@ -65,16 +65,16 @@ def write_files(
 
 def closure(repository: Path, start: list[Path], names: dict[str, str] = NAMES) -> list[Path]:
     """Return modules and, by whatever way, every module of the project that one of them imports."""
-    found: dict[Path, None] = {}
+    reached: dict[Path, None] = {}
     waiting = [part for path in start for part in modules(repository, _dotted(path.relative_to(repository)))]
     while waiting:
         path = waiting.pop()
-        if path in found:
+        if path in reached:
             continue
-        found[path] = None
+        reached[path] = None
         for name in imported(ast.parse(path.read_text("utf-8")), names):
-            waiting += [module for module in modules(repository, name) if module not in found]
-    return sorted(found)
+            waiting += [module for module in modules(repository, name) if module not in reached]
+    return sorted(reached)
 
 
 def _dotted(path: Path) -> str:
@@ -83,25 +83,25 @@ def _dotted(path: Path) -> str:
 
 def imported(tree: ast.AST, names: dict[str, str] = NAMES) -> list[str]:
     """Return the dotted names that a module imports or names in full, those that may be modules among them."""
-    found = []
+    dotted = []
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
-            found += [alias.name for alias in node.names]
+            dotted += [alias.name for alias in node.names]
         elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
-            found += [node.module, *(f"{node.module}.{alias.name}" for alias in node.names)]
+            dotted += [node.module, *(f"{node.module}.{alias.name}" for alias in node.names)]
         elif isinstance(node, ast.Constant) and isinstance(node.value, str):
-            found += [node.value] if all(part.isidentifier() for part in node.value.split(".")) else []
-    return [name for name in found if name.partition(".")[0] in names]
+            dotted += [node.value] if all(part.isidentifier() for part in node.value.split(".")) else []
+    return [name for name in dotted if name.partition(".")[0] in names]
 
 
 def modules(repository: Path, name: str) -> list[Path]:
     """Return the files that importing a name runs: its packages, from the outermost, and itself."""
-    found = []
+    paths = []
     parts = name.split(".")
     for depth in range(1, len(parts) + 1):
         place = repository.joinpath(*parts[:depth])
-        found += [path for path in (place / "__init__.py", place.with_suffix(".py")) if path.is_file()]
-    return found
+        paths += [path for path in (place / "__init__.py", place.with_suffix(".py")) if path.is_file()]
+    return paths
 
 
 def renamed(text: str, repository: Path, names: dict[str, str] = NAMES) -> str:

@@ -60,5 +60,5 @@ def simulate(*, out: Path, seed: int, names: int, weeks: int, replace: bool, as_
             table.add_row(spec.alpha_id, spec.signal, str(seal))
         Screen().print(table)
     elif reused is not None:
-        # Off a terminal a finished command says nothing; that nothing was done is worth a line.
+        # Off a terminal a finished command is silent; that there was no work is worth a line.
         echo(f"reused {out}")

@@ -110,7 +110,7 @@ class _Books:
     def __init__(self, market: Market, books: int, equity_basis: float) -> None:
         self.market = market
         self.basis = equity_basis
-        # Before a name's first bar nothing is held of it; a finite mark keeps zero times it zero.
+        # A name is not held before its first bar; a finite mark keeps its product with zero shares zero.
         self.marks = np.nan_to_num(market.marks, nan=1.0)
         self.bars = market.has_bar
         shape = (books, len(market.symbols))

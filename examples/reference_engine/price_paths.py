@@ -59,7 +59,7 @@ def log_price_paths(rng: np.random.Generator, drift: Floats, calm: Floats) -> tu
     # An open still carries most of the error of the close before it.
     log_close = fair + calm * error
     log_open = overnight + calm * 0.87 * np.vstack([np.zeros(names), error[:-1]])
-    # Prices are quoted in cents: a floor keeps a long slide from rounding to nothing.
+    # Prices are quoted in cents: a floor keeps a long slide from rounding to zero.
     floor = np.log(0.5)
     return np.maximum(log_open, floor), np.maximum(log_close, floor), factor
 

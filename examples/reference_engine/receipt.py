@@ -1,4 +1,4 @@
-"""The receipt of a simulation: what it was asked for and the digest of every file, first of all begun, last of all finished."""
+"""The receipt of a simulation: its parameters and the digest of every file. It is begun before any other file, and finished after all."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ def writing(out: Path, parameters: Mapping[str, Any], *, replace: bool = False) 
     out
         Folder to write into; created.
     parameters
-        What the simulation is asked for; `alphas` has an `alpha_id` for each.
+        Parameters of the simulation; `alphas` has an `alpha_id` for each.
     replace
-        Remove a finished simulation too, whatever it was asked for, when nothing in it was changed since.
+        Also remove a finished simulation, whatever its parameters, if none of its files was changed since.
 
     Raises
     ------
     SettingsError
-        When the folder holds anything else, or another process writes into it.
+        When the folder holds other files, or another process writes into it.
     """
     other = SettingsError(f"{out} holds something else already: remove it, or name another folder.")
     if out.exists() and not out.is_dir():
@@ -56,11 +56,11 @@ def writing(out: Path, parameters: Mapping[str, Any], *, replace: bool = False) 
                 f"another process is simulating into {out}: wait for its end, or name another folder."
             ) from error
         if receipt.stat().st_size:
-            found = read(out)
-            ours = found is not None and (
-                found["files"] is None or (replace and found["files"] == digests(out))
+            earlier = read(out)
+            ours = earlier is not None and (
+                earlier["files"] is None or (replace and earlier["files"] == digests(out))
             )
-            if found is None or not ours or not _remove(out, found["parameters"]):
+            if earlier is None or not ours or not _remove(out, earlier["parameters"]):
                 raise other
         elif len(list(out.iterdir())) > 1:
             raise other
@@ -77,10 +77,10 @@ def writing(out: Path, parameters: Mapping[str, Any], *, replace: bool = False) 
 def read(out: Path) -> dict[str, Any] | None:
     """Return the receipt in a folder, its `files` null while it is unfinished; None where there is none to be read."""
     try:
-        found = json.loads((out / _RECEIPT).read_bytes())
+        receipt = json.loads((out / _RECEIPT).read_bytes())
     except (OSError, ValueError):
         return None
-    return found if isinstance(found, dict) and found.keys() == {"parameters", "files"} else None
+    return receipt if isinstance(receipt, dict) and receipt.keys() == {"parameters", "files"} else None
 
 
 def digests(out: Path) -> dict[str, str]:
@@ -90,7 +90,7 @@ def digests(out: Path) -> dict[str, str]:
 
 
 def _remove(out: Path, parameters: Any) -> bool:
-    """Remove what a simulation writes; False, and nothing removed, where anything else is there."""
+    """Remove what a simulation writes; False, with no file removed, if the folder holds other files."""
     alphas = parameters.get("alphas") if isinstance(parameters, dict) else None
     written = {MARKET, *(spec.get("alpha_id") for spec in alphas or () if isinstance(spec, dict))}
     folders = [path for path in out.iterdir() if not path.name.startswith(_RECEIPT)]

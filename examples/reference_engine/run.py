@@ -73,7 +73,7 @@ def run_alpha(market: Market, spec: AlphaSpec) -> RunRecord:
 
 
 def _trials(market: Market, spec: AlphaSpec, portfolio: pl.DataFrame) -> dict[str, pl.DataFrame]:
-    """Run every variant that was tried, and set their returns beside those of the run; nothing when none was."""
+    """Run every variant that was tried, and set their returns beside those of the run; does nothing if none was."""
     if not spec.tried:
         return {}
     ledgers = {spec.half_life_weeks: portfolio}
@@ -115,7 +115,7 @@ def simulate(
     alphas
         The runs, at least one, each with its own `alpha_id`.
     replace_unchanged
-        Write over a finished simulation of other arguments too, when nothing in it was changed since.
+        Also overwrite a finished simulation with other arguments, if none of its files was changed since.
 
     Returns
     -------
@@ -147,9 +147,9 @@ def already_simulated(
     list of pathlib.Path or None
         None when `out` is missing, empty, made otherwise, unfinished, or changed since.
     """
-    asked = json.loads(json_bytes(_parameters(seed, names, weeks, alphas)))
+    wanted = json.loads(json_bytes(_parameters(seed, names, weeks, alphas)))
     receipt = read(out)
-    if receipt is None or receipt != {"parameters": asked, "files": digests(out)}:
+    if receipt is None or receipt != {"parameters": wanted, "files": digests(out)}:
         return None
     return [out / spec.alpha_id for spec in alphas]
 

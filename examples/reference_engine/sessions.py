@@ -58,7 +58,7 @@ def week_ends(sessions: Days) -> Indices:
     Returns
     -------
     numpy.ndarray
-        Positions into `sessions`, ascending; empty when the array spans one week or nothing.
+        Positions into `sessions`, ascending; empty when the array spans at most one week.
     """
     # Day 0 of the epoch was a Thursday: shifting by three makes the integer division start on Mondays.
     week = (sessions.astype("datetime64[D]").astype(np.int64) + 3) // 7

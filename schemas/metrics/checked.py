@@ -28,7 +28,7 @@ CHECKED: Final = block(
         minimum=0,
         maximum=1,
     ),
-    count("notices", "Notices about the run that this key may be told of; its audit lists them."),
+    count("notices", "Notices about the run that this key may see; its audit lists them."),
     formula="counted",
     horizon="the whole run",
     granularity="one value for the whole run",

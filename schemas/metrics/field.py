@@ -14,7 +14,7 @@ from schemas.units import Unit
 class MetricField(Field):
     """One member of the metrics payload.
 
-    A trait left empty is that of the object the field stands in, so it is said once for a whole block.
+    A trait left empty is that of the object the field stands in, so it is stated once a block.
 
     Attributes
     ----------

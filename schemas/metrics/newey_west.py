@@ -79,7 +79,7 @@ NWT: Final = block(
     ),
     _test(
         "ic_score_panel",
-        f"Test of the weekly information coefficient of {SCORE_FIELD}; it says nothing of core.ic.",
+        f"Test of the weekly information coefficient of {SCORE_FIELD}; it is no test of core.ic.",
         *_REBUILT,
         text("signal", "The signal the series measures.", Signal.RAW),
         source=CROSS_SECTIONS.meaning,

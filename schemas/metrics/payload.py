@@ -121,7 +121,7 @@ def _rank_ic(*, computed: bool = False, **traits: str) -> MetricField:
 _RANK_IC: Final = _rank_ic(
     granularity=ONCE,
     source=_SEALED_FIRST,
-    availability=f"null when nothing of it was sealed and {CROSS_SECTIONS.meaning} are absent or closed to the key",
+    availability=f"null when none of it was sealed and {CROSS_SECTIONS.meaning} are absent or closed to the key",
 )
 
 _PROCESSING: Final = block(
@@ -141,7 +141,7 @@ _PROCESSING: Final = block(
     horizon="the whole run",
     granularity="one value for the whole run",
     source=_MANIFEST,
-    availability="null when the run stated nothing about smoothing",
+    availability="null when the run made no statement about smoothing",
     nullable=True,
 )
 
@@ -178,7 +178,7 @@ _WITHIN: Final = block(
     horizon=_EACH,
     granularity=WINDOW,
     source="computed from the data of the window",
-    availability="null when no window is asked for",
+    availability="null when no window is requested",
     nullable=True,
 )
 
@@ -193,7 +193,7 @@ METRICS: Final = block(
     CHECKED,
     block(
         "window",
-        "The days asked for; null at an end that was left open.",
+        "The days requested; null at an end that was left open.",
         day("from", "First day, inclusive.", nullable=True),
         day("to", "Last day, inclusive.", nullable=True),
     ),

@@ -14,7 +14,7 @@ class Annualisation(StrEnum):
     PER_PERIOD = "per_period"
     """Per week for what is measured weekly, per session for what is measured daily."""
     NOT_ANNUALISABLE = "not_annualisable"
-    """A total, an extreme or a share: scaling it to a year would mean nothing."""
+    """A total, an extreme or a share: it cannot be scaled to a year."""
 
 
 class Signal(StrEnum):
@@ -34,7 +34,7 @@ class Status(StrEnum):
 
 
 class Checked(StrEnum):
-    """What a served figure rests on, as the reconciliation at publication found it."""
+    """What a served figure rests on, by the reconciliation at publication."""
 
     REPRODUCED = "reproduced"
     """The run sealed it, and its tables give the same by the interface's definition."""

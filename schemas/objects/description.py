@@ -59,7 +59,7 @@ THESIS: Final = record(
     array(
         "falsification_criteria",
         "Conditions, fixed in advance, under which the alpha is given up; empty when the run sealed that there are none, "
-        "null when it sealed nothing of them.",
+        "null when it did not seal any statement on them.",
         record(
             "",
             "One condition.",
@@ -88,7 +88,7 @@ PARAMETER: Final = record(
     "One parameter of the alpha.",
     text("name", "Its name.", **_NULL),
     text("type", "Type of its values.", **_NULL),
-    anything("default", "Value when nothing chose another.", **_NULL),
+    anything("default", "Value unless another is chosen.", **_NULL),
     array("search_values", "Values that were tried.", anything("", "One value.", **_NULL), **_NULL),
     array(
         "range",

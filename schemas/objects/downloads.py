@@ -48,7 +48,7 @@ TABLE_FILE: Final = record(
 
 TABLE_DOWNLOAD: Final = record(
     "table_download",
-    "A signed address of one whole table, made for this call.",
+    "A signed address of the file of one table, made for this call.",
     _TABLE,
     _BOOK,
     text("url", "Where the file can be fetched without a key until it expires.", pattern="^https?://"),

@@ -97,10 +97,10 @@ ERROR_DETAILS: Final[dict[str, Field]] = {
         day("last", "Last rebalance date of the run."),
         day(
             "previous",
-            "Last rebalance date before the one asked for; null when there is none.",
+            "Last rebalance date before the requested one; null when there is none.",
             nullable=True,
         ),
-        day("next", "First rebalance date after the one asked for; null when there is none.", nullable=True),
+        day("next", "First rebalance date after the requested one; null when there is none.", nullable=True),
     ),
     **{
         window.code: _details(
@@ -115,7 +115,7 @@ ERROR_DETAILS: Final[dict[str, Field]] = {
 }
 """Error code -> its `details`. Every other code has null there."""
 
-NO_DETAILS: Final = Field("details", FieldType.NULL, "There is nothing to add.")
+NO_DETAILS: Final = Field("details", FieldType.NULL, "There are no details.")
 
 
 def error_object(code: str) -> Field:

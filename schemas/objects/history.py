@@ -22,8 +22,8 @@ CHANGE: Final = record(
     instant("at", "When it was, by the clock of whoever made it."),
     text(
         "change",
-        "`published` where nothing was served before, or nothing that is remembered; `replaced` and `rolled_back` where "
-        "another snapshot was; `withdrawn` where nothing is served any more.",
+        "`published` where no snapshot was served before, or none that is remembered; `replaced` and `rolled_back` where "
+        "another snapshot was; `withdrawn` where none is served any more.",
         vocabulary=CHANGES,
     ),
     text("alpha_id", "The alpha's address."),
@@ -70,7 +70,7 @@ SNAPSHOT_COMPARISON: Final = record(
     text("to_snapshot", "Id of the later one."),
     array(
         "figures",
-        "Every figure of the metrics of the whole run; empty to a key that may not read them.",
+        "Every figure of the metrics of the run; empty to a key that may not read them.",
         record(
             "",
             "One figure.",
@@ -134,6 +134,6 @@ SNAPSHOT_COMPARISON: Final = record(
             model="DatasetChange",
         ),
     ),
-    mapping("withheld", "What is null above, and why; empty when nothing is.", text("", "The reason.")),
+    mapping("withheld", "What is null above, and why; empty when all have values.", text("", "The reason.")),
     model="SnapshotComparison",
 )

@@ -33,7 +33,7 @@ ALLOW_LIST: Final = union(
         "",
         "The names that start with one of the prefixes.",
         text("mode", "Names starting with one of `prefixes` are allowed.", vocabulary=("prefix",)),
-        texts("prefixes", "The prefixes allowed; nothing is when empty."),
+        texts("prefixes", "The prefixes allowed; no name is when empty."),
     ),
     model="AllowList",
 )

@@ -104,7 +104,7 @@ def _ratios(of: str) -> tuple[Field, ...]:
             text(
                 "trials_from",
                 "Where their number comes from: `trials` of the request; what was sealed, which is the trials themselves or else the "
-                "search values of the description, every combination of which counts; or, where the run sealed nothing that shows a "
+                "search values of the description, every combination of which counts; or, where the run sealed no sign of a "
                 "search, the alphas of the catalogue whose runs this very key "
                 "may read, so that keys may differ. Null when it is not known.",
                 vocabulary=TRIALS_FROM,
@@ -129,7 +129,7 @@ def _ratios(of: str) -> tuple[Field, ...]:
                 "trial_deviation",
                 Unit.RATIO,
                 "Standard deviation of the annualised Sharpe ratios of the effective trials: `trial_deviation` of the request, else that "
-                "of the sealed trials over the window, or of the whole runs that were counted in the catalogue as far as the key may read "
+                "of the sealed trials over the window, or of the runs that were counted in the catalogue as far as the key may read "
                 "their `information_ratio` (under `excess`, `excess_sharpe`): runs are weighed by their sessions, their error is set to that of a record as long as "
                 "this one, and outliers are drawn in.",
                 minimum=0,
@@ -146,7 +146,7 @@ def _ratios(of: str) -> tuple[Field, ...]:
             "How long a record shows that the Sharpe ratio is above the benchmark, the returns staying as they are.",
             number("sessions", Unit.COUNT, "Sessions it takes, not rounded.", minimum=1, **_NULL),
             number("years", Unit.NONE, "The same in years of 252 sessions.", unit_text="years", **_NULL),
-            number("confidence", Unit.RATIO, "Confidence asked for.", minimum=0, maximum=1),
+            number("confidence", Unit.RATIO, "Confidence required.", minimum=0, maximum=1),
             number("benchmark_sharpe", Unit.RATIO, "The benchmark, annualised."),
         ),
     )
@@ -262,7 +262,7 @@ def _length(name: str, trials: str) -> Field:
 
 CATALOGUE_LUCK: Final = record(
     "catalogue_luck",
-    "What of the alphas that the key may read may be luck, of their long_short books over their whole runs.",
+    "What of the alphas that the key may read may be luck, of their long_short books over their runs.",
     integer("alphas", Unit.COUNT, "Alphas whose run the key may read."),
     integer("tested", Unit.COUNT, "Those with a `t_stat`, by which they are judged."),
     array(

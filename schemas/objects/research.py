@@ -23,7 +23,7 @@ _REASON: Final = text("", "Why it is not given.")
 
 
 def _withheld(keys: str) -> Field:
-    return mapping("withheld", f"{keys} to why it is null; empty when nothing is withheld.", _REASON)
+    return mapping("withheld", f"{keys} to why it is null; empty when none is withheld.", _REASON)
 
 
 NEIGHBOUR: Final = record(
@@ -84,7 +84,7 @@ NEIGHBOURS_META: Final = (
 CORRELATIONS: Final = record(
     "correlations",
     "Every pair of some alphas.",
-    texts("alphas", "The alphas in the order asked for, that of rows and columns."),
+    texts("alphas", "The alphas in the order of the request, which is that of rows and columns."),
     _SNAPSHOTS,
     _BY,
     _BOOK,
@@ -152,7 +152,7 @@ def _figures(name: str, meaning: str, *, change: bool = False) -> Field:
 _T_STAT: Final = number(
     "t_stat",
     Unit.NONE,
-    "Value over its Newey-West standard error; null when nothing is left to estimate one from.",
+    "Value over its Newey-West standard error; null without residuals to estimate one from.",
     nullable=True,
     unit_text="standard errors",
 )
@@ -196,7 +196,7 @@ CONTRIBUTION: Final = record(
     "another lacks is compounded into the next close that all have.",
     texts(
         "alphas",
-        "The alphas of the book in the order asked for, without the one asked about and without repeats.",
+        "The alphas of the book in the order of the request, without the alpha of the path and without repeats.",
     ),
     _SNAPSHOTS,
     text("book", "The book whose returns are combined."),
@@ -216,7 +216,7 @@ CONTRIBUTION: Final = record(
     _REGRESSION,
     mapping(
         "sessions",
-        "Address of each alpha to what became of its sessions; empty where nothing is combined.",
+        "Address of each alpha to what became of its sessions; empty where no book is combined.",
         record(
             "",
             "One alpha.",
@@ -242,7 +242,7 @@ CONTRIBUTION: Final = record(
     _withheld("A figure, such as `with.sharpe` or `regression`,"),
     mapping(
         "weights",
-        "Address of each alpha to its part of the book with this one; they add up to 1. Empty where nothing is combined.",
+        "Address of each alpha to its part of the book with this one; they add up to 1. Empty where no book is combined.",
         number("", Unit.RATIO, "Part of the money.", minimum=0, maximum=1),
     ),
     record(

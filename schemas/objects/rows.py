@@ -85,7 +85,7 @@ _CHECKED: Final = replace(
 )
 _FIGURES: Final = record(
     "figures",
-    "The figures asked for by `fields`, each null where it is withheld; only with `fields`.",
+    "The figures requested by `fields`, each null where it is withheld; only with `fields`.",
     *(
         number(
             x.name,
@@ -116,7 +116,7 @@ _RESTS_ON: Final = record(
 )
 _WITHHELD: Final = record(
     "withheld",
-    "Why a figure asked for has no value, for each that has none; empty when all have one; only with `fields`.",
+    "Why a requested figure has no value, for each that has none; empty when all have one; only with `fields`.",
     *(text(name, f"Why `{name}` is withheld.", optional=True) for name in HEADLINE),
     optional=True,
 )

@@ -1,4 +1,4 @@
-"""``meta.summary`` of the two daily series: the whole window, whatever page is served."""
+"""``meta.summary`` of the two daily series: the full window, whatever page is served."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def _figure(name: str, unit: Unit, meaning: str) -> Field:
 
 EQUITY_SUMMARY: Final = record(
     "summary",
-    "The whole window of the book, before paging.",
+    "The full window of the book, before paging.",
     text("book", "The book measured."),
     *_SPAN,
     _figure("starting_equity", Unit.EQUITY, "Equity before the first session."),
@@ -50,7 +50,7 @@ EQUITY_SUMMARY: Final = record(
 
 BENCHMARK_SUMMARY: Final = record(
     "summary",
-    "The whole window of the benchmark, before paging.",
+    "The full window of the benchmark, before paging.",
     text("symbol", "The benchmark."),
     text("name", "Its readable name."),
     text(

@@ -1,4 +1,4 @@
-"""The OpenAPI 3.1 document of the whole interface."""
+"""The OpenAPI 3.1 document of the interface."""
 
 from __future__ import annotations
 

@@ -102,7 +102,7 @@ def answer_examples(endpoint: Endpoint) -> dict[str, Any]:
     # Nothing is missing from an example.
     meta = replace(meta, fields=tuple(part for part in meta.fields if part.name not in CODES))
     if endpoint.shape is Shape.OBJECT:
-        bare = replace(payload, fields=tuple(part for part in payload.fields if not _is_asked_for(part)))
+        bare = replace(payload, fields=tuple(part for part in payload.fields if not _is_optional_block(part)))
         return _named(
             "answer", {"data": make_example(bare, complete=True), "meta": make_example(meta, complete=True)}
         )
@@ -120,7 +120,7 @@ def answer_examples(endpoint: Endpoint) -> dict[str, Any]:
     return examples
 
 
-def _is_asked_for(part: Field) -> bool:
+def _is_optional_block(part: Field) -> bool:
     """Whether a member only comes with a flag of its name: the documentation within the metrics, which is long."""
     return part.name == DOC.name and part.optional
 

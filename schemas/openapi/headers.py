@@ -80,7 +80,7 @@ def response_headers(endpoint: Endpoint, status: int) -> dict[str, Schema]:
     """Return the headers of one answer, each marked with whether it always comes.
 
     The headers of a window are left out for a key without a limit in it, and every rate header on answers given
-    before the key's calls are counted. What a shared cache may keep has nothing of the call.
+    before the key's calls are counted. An answer that a shared cache may keep has no headers of the call.
     """
     anonymous = endpoint.shared and status == 200
     names: dict[str, bool] = {} if anonymous else {"X-Request-Id": True}

@@ -22,7 +22,7 @@ _REASONS: Final[Mapping[int, str]] = {
     400: "A parameter is invalid, or names a book that is not there.",
     401: "The key does not authenticate.",
     403: "The key may not do this.",
-    404: "There is nothing at this address, or it is asked by another method than GET.",
+    404: "There is no such address, or the method is not GET.",
     410: "What the request continues is not known here.",
     429: "The key's envelope is used up.",
     500: "An unforeseen failure.",

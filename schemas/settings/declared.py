@@ -97,7 +97,7 @@ GROUPS: Final = (
             Setting(
                 "datasets_public_endpoint",
                 text("URL"),
-                "Where callers reach the object store of the datasets, for links to whole tables.",
+                "Where callers reach the object store of the datasets, for links to tables.",
                 otherwise="where this service reaches it",
             ),
             Setting(

@@ -103,9 +103,7 @@ def given(setting: Setting, environment: Mapping[str, str], flag: Any = None) ->
     )
     if not text:
         if setting.required:
-            raise SettingsError(
-                f"nothing says where {setting.name} is: give {setting.flag} or set {setting.variable}"
-            )
+            raise SettingsError(f"{setting.name} is not set: give {setting.flag} or set {setting.variable}")
         return setting.default
     try:
         return setting.kind.read(text)

@@ -1,4 +1,4 @@
-"""The equity curve of each book over the whole run."""
+"""The equity curve of each book over its run."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def _derived(name: str, unit: Unit, meaning: str, *, nullable: bool = False) -> 
 
 EQUITY_CURVE: Final = Table(
     name="equity_curve",
-    meaning="One row per book per session: equity, return and drawdown measured over the whole run.",
+    meaning="One row per book per session: equity, return and drawdown measured over the run.",
     key=("book", "date"),
     sort=("book", "date"),
     partition=("book",),

@@ -39,7 +39,7 @@ PORTFOLIO: Final = Table(
             "risk_free_return",
             Type.F64,
             Unit.RATIO,
-            "Rate of the session at which cash earns; null where none was stated, and then nothing is credited.",
+            "Rate of the session at which cash earns; null if none was stated, and then no interest is credited.",
             nullable=True,
         ),
         _money("rounding_adjustment", "Residual that closes the ledger's identity."),

@@ -73,7 +73,7 @@ TRADES: Final = Table(
             "exit_reason",
             Type.STR,
             Unit.NONE,
-            "Why a position was closed; null on fills that close nothing.",
+            "Why a position was closed; null on fills that do not close one.",
             nullable=True,
             vocabulary=EXIT_REASONS,
         ),

@@ -16,7 +16,7 @@ def main(arguments: list[str] | None = None) -> None:
     try:
         _run(sys.argv[1:] if arguments is None else arguments)
     except KeyboardInterrupt:  # it was still loading
-        from schemas.exit_codes import ExitCode  # noqa: PLC0415 - nothing may be loaded yet
+        from schemas.exit_codes import ExitCode  # noqa: PLC0415 - it may not be loaded yet
 
         sys.exit(ExitCode.INTERRUPTED)
 

@@ -138,7 +138,7 @@ SIGNAL: Final = Family(
         figure(
             "half_life_weeks",
             Unit.NONE,
-            "Delay at which half of the IC is left, where a fresh score's IC can be told from 0.",
+            "Delay at which half of the IC is left, where a fresh score's IC differs significantly from 0.",
             "first delay with mean_ic at half of that of delay 0, interpolated linearly",
             _QHS,
             unit_text="weeks",

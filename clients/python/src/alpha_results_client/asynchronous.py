@@ -82,7 +82,7 @@ class AsyncClient(BaseClient[F, httpx.AsyncClient], AsyncClientMethods[F], Gener
             yield alpha
 
     def __getitem__(self, alpha: str) -> AsyncRun[F]:
-        """Return a run by its alpha's address; nothing is asked before one of its methods is awaited."""
+        """Return a run by its alpha's address; the first request is made by its first awaited method."""
         return AsyncRun(self, alpha)
 
     def run(self, alpha: str, snapshot: str | None = None) -> AsyncRun[F]:

@@ -1,4 +1,4 @@
-"""Answers on disk, each with the entity tag it came with, and files of whole tables by their digest."""
+"""Answers on disk, each with the entity tag it came with, and files of tables by their digest."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class DiskCache:
     """A folder of answers that only its owner reads. Several processes may share it.
 
     An answer is used only while the service confirms its entity tag, and a file when the service names its digest, so
-    nothing stale is ever read; an entry that is damaged is none. Above `limit` bytes those longest unused are removed.
+    no stale entry is ever read; a damaged one is ignored. Above `limit` bytes those longest unused are removed.
 
     Parameters
     ----------
@@ -47,12 +47,12 @@ class DiskCache:
         return f"DiskCache({str(self._folder)!r})"
 
     def read(self, identity: str, target: str) -> Stored | None:
-        """Return what is stored for a target; None when nothing is, or nothing whole."""
+        """Return the answer stored for a target; None if there is none, or it is damaged."""
         path = self._path(identity, target)
         try:
             head, _, body = path.read_bytes().partition(b"\n")
-            told = json.loads(head)
-            etag, digest = str(told["etag"]), str(told["sha256"])
+            facts = json.loads(head)
+            etag, digest = str(facts["etag"]), str(facts["sha256"])
         except (OSError, ValueError, KeyError, TypeError):
             return None
         if hashlib.sha256(body).hexdigest() != digest:
@@ -62,12 +62,12 @@ class DiskCache:
         return Stored(etag, body)
 
     def write(self, identity: str, target: str, etag: str, body: bytes) -> None:
-        """Store an answer whole or not at all; a disk that is full or read-only costs the entry, not the call."""
+        """Store an answer atomically; on a full or read-only disk the entry is lost, and the call succeeds."""
         head = json.dumps({"etag": etag, "sha256": hashlib.sha256(body).hexdigest()}).encode()
         self._store(self._path(identity, target), head + b"\n", body)
 
     def read_file(self, sha256: str) -> bytes | None:
-        """Return the file of a digest; None when it is not stored, or not whole."""
+        """Return the file of a digest; None if it is not stored, or damaged."""
         path = self._file(sha256)
         try:
             data = path.read_bytes()
@@ -80,7 +80,7 @@ class DiskCache:
         return data
 
     def has_file(self, sha256: str) -> bool:
-        """Whether a file is stored, whole or not."""
+        """Whether a file is stored, damaged or not."""
         return self._file(sha256).exists()
 
     def write_file(self, sha256: str, data: bytes) -> None:
@@ -123,9 +123,9 @@ class DiskCache:
             self._bytes = total
 
     def _entries(self) -> list[tuple[Path, os.stat_result]]:
-        found = []
+        entries = []
         for path in self._folder.iterdir():
             if len(path.name.removesuffix(_PARQUET)) == hashlib.sha256().digest_size * 2:
                 with contextlib.suppress(OSError):
-                    found.append((path, path.stat()))
-        return found
+                    entries.append((path, path.stat()))
+        return entries

@@ -163,12 +163,12 @@ class Client(BaseClient[F, httpx.Client], ClientMethods[F], Generic[F]):
     frames
         ``"polars"``, ``"pandas"``, or ``"rows"`` for lists of dicts, which needs neither.
     cache
-        A folder for answers, used again while the service confirms their entity tag, and for files of whole tables; a call
-        is counted all the same.
+        A folder for answers, reused while the service confirms their entity tag, and for files of tables; a call
+        still counts.
     cache_bytes
         How much it may hold.
     progress
-        True shows a bar for what takes several pages (needs tqdm); a function is told
+        True shows a bar for what takes several pages (needs tqdm); a function is called with
         ``(what, rows so far, rows in all)`` after each page, or megabyte of a file.
     retries
         Further attempts where a failure may pass: no connection, 429, 502, 503, 504. ``Retry-After`` is obeyed.
@@ -236,14 +236,14 @@ class Client(BaseClient[F, httpx.Client], ClientMethods[F], Generic[F]):
         return alpha in self._do(alpha_ids(self._settings))
 
     def _ipython_key_completions_(self) -> list[str]:
-        """Return what a notebook offers between ``client["`` and the tab key; nothing where the service does not say."""
+        """Return the completions of ``client["`` in a notebook; none if the service does not answer."""
         try:
             return list(self)
         except AlphaResultsClientError:
             return []
 
     def __getitem__(self, alpha: str) -> Run[F]:
-        """Return a run by its alpha's address; nothing is asked before one of its methods is called."""
+        """Return a run by its alpha's address; the first request is made by its first method call."""
         return Run(self, alpha)
 
     def run(self, alpha: str, snapshot: str | None = None) -> Run[F]:
@@ -338,7 +338,7 @@ class Run(BaseRun[Client[F]], RunMethods[F], Generic[F]):
     def metrics_frame(self, *, granularity: str = "overall", **parameters: Value) -> F:
         """Return the figures of :meth:`metrics` as a long table: one row for each, with its unit, status and source.
 
-        `period` is null for figures of no year or month; `name` is the path in the answer, such as ``core.ic`` of the whole run and
+        `period` is null for figures of no year or month; `name` is the path in the answer, such as ``core.ic`` of the run and
         ``within_window.core.ic`` of the window.
         """
         metrics = self._answer("performance.metrics", {}, {"granularity": granularity, **parameters})

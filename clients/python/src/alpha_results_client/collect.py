@@ -1,4 +1,4 @@
-"""Whole answers: every row of a collection, by pages or by link, or one object with real dates in it."""
+"""Complete answers: every row of a collection, by pages or by link, or one object, with real dates."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ from alpha_results_client.table_links import CollectionRequest, fetch_by_link, r
 from alpha_results_client.values import Value
 
 PAGE = 5000
-"""Rows asked for at a time: the most the interface serves."""
+"""Rows requested at a time: the most the interface serves."""
 _PACKAGE = Path(__file__).parent
 _TURNS = 3
-"""Times a collection is begun anew when it changed between two pages."""
+"""Attempts to read a collection that changes between two pages."""
 
 
 class _Changed(Exception):
@@ -47,7 +47,7 @@ def collect(
     Parameters
     ----------
     with_meta
-        Whether the `meta` of a page is wanted, which a link does not bring: one more call for a whole table.
+        Whether the `meta` of a page is wanted, which a link does not bring: one more call for a table.
 
     Raises
     ------

@@ -30,7 +30,7 @@ class ApiError(AlphaResultsClientError):
     message
         One sentence for people.
     details
-        What a program can act on; None where there is nothing to add.
+        What a program can act on; None if there is no more to say.
     request_id
         Names the request: quote it to the operator.
     status
@@ -87,7 +87,7 @@ class NotAllowed(ApiError):
 
 
 class NotFound(ApiError):
-    """404: there is nothing at this address."""
+    """404: no resource has this address."""
 
 
 class SnapshotNotFound(NotFound):

@@ -29,11 +29,11 @@ class Receiver(Protocol):
     """Takes the body of a file piece by piece."""
 
     def begin(self, status: int, headers: Mapping[str, str]) -> bool:
-        """Tell whether the body is part of the file; else it is an error, and comes in the reply."""
+        """Return whether the body is part of the file; otherwise it is an error, and comes in the reply."""
         ...
 
     def take(self, piece: bytes) -> bool:
-        """Take the next bytes; False when nothing more is wanted."""
+        """Take the next bytes; False when no more are wanted."""
         ...
 
 
@@ -73,13 +73,13 @@ class Reply(NamedTuple):
 
 
 class Broken(NamedTuple):
-    """Nothing came back, and why; without the exception, whose traceback holds the headers that were sent."""
+    """Why no answer came; without the exception, whose traceback holds the headers that were sent."""
 
     reason: str
 
 
 Plan = Generator[Union[Send, Fetch, Work, Sleep], Any, T]
-"""Sent a :class:`Reply` or :class:`Broken` for a request, the result of work, nothing for a wait."""
+"""Sent a :class:`Reply` or :class:`Broken` for a request, the result of work, None for a wait."""
 
 
 class Link(httpx.URL):
@@ -122,11 +122,11 @@ def exchange(settings: Settings, target: str) -> Plan[Any]:
             if reply.status == httpx.codes.NOT_MODIFIED and stored is not None:
                 return _read(settings, stored.body)
             if reply.status == httpx.codes.OK:
-                found = _read(settings, reply.body)
+                document = _read(settings, reply.body)
                 etag = reply.headers.get("etag")
                 if settings.cache is not None and etag:
                     settings.cache.write(settings.identity, target, etag, reply.body)
-                return found
+                return document
             failure = parse_failure(settings, reply)
             wait = failure.retry_after
             if not failure.may_pass:
@@ -146,17 +146,17 @@ def exchange(settings: Settings, target: str) -> Plan[Any]:
 
 def _read(settings: Settings, body: bytes) -> Any:
     try:
-        found = json.loads(body)
+        document = json.loads(body)
     except ValueError as error:
         raise UnexpectedAnswer(f"{settings.base_url} answered something that is not JSON") from error
-    if not isinstance(found, dict):
+    if not isinstance(document, dict):
         raise UnexpectedAnswer(f"{settings.base_url} answered JSON that is not an object")
-    return found
+    return document
 
 
 def backoff_seconds(attempt: int) -> float:
     """Return the seconds before another attempt where the service names none."""
-    wait: float = _FIRST_BACKOFF * 2**attempt * (1 + random.random() / 2)  # noqa: S311 - spreads callers, guards nothing
+    wait: float = _FIRST_BACKOFF * 2**attempt * (1 + random.random() / 2)  # noqa: S311 - spreads callers, keeps no secret
     return wait
 
 
@@ -164,9 +164,9 @@ def parse_failure(settings: Settings, reply: Reply) -> ApiError:
     """Return what a refusal says."""
     retry_after = parse_retry_after(reply.headers.get("retry-after"))
     try:
-        told = json.loads(reply.body)["error"]
-        code, message = str(told["code"]), str(told["message"])
-        details, request_id = told.get("details"), told.get("request_id")
+        error = json.loads(reply.body)["error"]
+        code, message = str(error["code"]), str(error["message"])
+        details, request_id = error.get("details"), error.get("request_id")
     except (ValueError, KeyError, TypeError, AttributeError):
         # A proxy's own page: its status is all there is to go by.
         code, message = (

@@ -1,4 +1,4 @@
-"""Downloads the file of a whole table by signed link: without the key, in resumable pieces, checked against its digest."""
+"""Downloads the file of a table by signed link: without the key, in resumable pieces, checked against its digest."""
 
 from __future__ import annotations
 
@@ -105,16 +105,16 @@ def fetch_file(
     Parameters
     ----------
     renew
-        Asks for another link of the same snapshot.
+        Requests another link of the same snapshot.
     report
-        Told bytes so far and bytes in all.
+        Called with bytes so far and bytes in all.
 
     Raises
     ------
     LinkFailed
         When the file cannot be reached, is refused, or is not what the service says it is.
     ApiError, NoAnswer, UnexpectedAnswer
-        When another link is asked for in vain.
+        When a new link cannot be obtained.
     """
     stored = None if settings.cache is None else settings.cache.read_file(link.sha256)
     if stored is not None:
@@ -156,13 +156,13 @@ def _failure(
         return LinkFailed(f"the link gave no answer: {reply.reason}", permanent=not into.received), None
     if reply.status in {httpx.codes.OK, httpx.codes.PARTIAL_CONTENT}:
         return LinkFailed("the file fetched by link is not the one described"), None
-    told = parse_failure(settings, reply)
-    failure = LinkFailed(f"the link was refused with {told.code}")
+    refusal = parse_failure(settings, reply)
+    failure = LinkFailed(f"the link was refused with {refusal.code}")
     if reply.status == httpx.codes.REQUESTED_RANGE_NOT_SATISFIABLE:
         into.restart()
-    elif not told.may_pass:
+    elif not refusal.may_pass:
         raise failure
-    return failure, told.retry_after
+    return failure, refusal.retry_after
 
 
 class _PartialFile:
@@ -225,7 +225,7 @@ class _PartialFile:
 
 
 def is_permanent(error: ApiError) -> bool:
-    """Tell whether a key may ask for no link at all, or the service is of a release that has none."""
+    """Return whether the key may request no links at all, or the release of the service has none."""
     return error.code in {"endpoint_not_allowed", "not_found", "method_not_allowed"} or (
         error.status == httpx.codes.NOT_FOUND and error.code == f"http_{error.status}"
     )

@@ -44,7 +44,7 @@ class RunMethods(Generic[F]):
     def tables(self, *, snapshot: str | None = None) -> F:
         """The published files this key may download: size, digest, span and columns of each; tables in the order of the dictionary, books in that of `/books`."""
     def tables_download(self, table: Literal['rebalances', 'decisions', 'portfolio', 'positions', 'pnl', 'trades', 'trials', 'books', 'equity_curve', 'weekly_signal', 'weekly_deciles', 'sealed_metrics'], book: str | None = None, *, snapshot: str | None = None) -> dict[str, Any]:
-        """A freshly signed, short-lived address of one whole table as Parquet."""
+        """A freshly signed, short-lived address of the file of one table, as Parquet."""
     def rebalances(self, *, start: Day | None = None, end: Day | None = None, snapshot: str | None = None) -> F:
         """The index of weekly rebalance dates."""
     def rebalance(self, date: Day, *, symbols: str | Sequence[str] | None = None, direction: Literal['1', 'long', '-1', 'short', '0', 'flat', 'neutral'] | None = None, min_abs_weight: float | None = None, book: Literal['long_short', 'long_only'] = 'long_short', sort: Literal['score', 'rank', 'weight', 'symbol'] = 'score', order: Literal['asc', 'desc'] | None = None, snapshot: str | None = None) -> F:
@@ -128,7 +128,7 @@ class AsyncRunMethods(Generic[F]):
     async def tables(self, *, snapshot: str | None = None) -> F:
         """The published files this key may download: size, digest, span and columns of each; tables in the order of the dictionary, books in that of `/books`."""
     async def tables_download(self, table: Literal['rebalances', 'decisions', 'portfolio', 'positions', 'pnl', 'trades', 'trials', 'books', 'equity_curve', 'weekly_signal', 'weekly_deciles', 'sealed_metrics'], book: str | None = None, *, snapshot: str | None = None) -> dict[str, Any]:
-        """A freshly signed, short-lived address of one whole table as Parquet."""
+        """A freshly signed, short-lived address of the file of one table, as Parquet."""
     async def rebalances(self, *, start: Day | None = None, end: Day | None = None, snapshot: str | None = None) -> F:
         """The index of weekly rebalance dates."""
     async def rebalance(self, date: Day, *, symbols: str | Sequence[str] | None = None, direction: Literal['1', 'long', '-1', 'short', '0', 'flat', 'neutral'] | None = None, min_abs_weight: float | None = None, book: Literal['long_short', 'long_only'] = 'long_short', sort: Literal['score', 'rank', 'weight', 'symbol'] = 'score', order: Literal['asc', 'desc'] | None = None, snapshot: str | None = None) -> F:

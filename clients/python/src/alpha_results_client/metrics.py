@@ -19,9 +19,9 @@ FIGURE = (
 
 
 def metrics_rows(data: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    """Return one row for each figure of a metrics answer: of the whole run, of its window, then period by period.
+    """Return one row for each figure of a metrics answer: of the run, of its window, then period by period.
 
-    Figures of the window are named ``within_window.core.ic`` and so on, beside ``core.ic`` of the whole run.
+    Figures of the window are named ``within_window.core.ic`` and so on, beside ``core.ic`` of the run.
     """
     rows: list[Mapping[str, Any]] = []
     overall = {name: part for name, part in data.items() if name not in {"periods", "doc"}}

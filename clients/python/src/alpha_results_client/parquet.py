@@ -1,4 +1,4 @@
-"""The file of a whole table as the frame that its pages would give."""
+"""The file of a table as the frame that its pages would give."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class Selection(NamedTuple):
 
 
 def has_reader(frames: str) -> bool:
-    """Whether Parquet can be read here; that the library works is found out when it is used."""
+    """Whether a reader of Parquet is installed; whether it works shows when it is used."""
     return frames in READERS and importlib.util.find_spec(READERS[frames]) is not None
 
 
@@ -64,28 +64,28 @@ def read_frame(data: bytes, selection: Selection, frames: str) -> Any:
         return Unreadable(f"{READERS[frames]} cannot read the file: {type(error).__name__}: {error}")
     if isinstance(frame, Unreadable) or len(frame) == selection.rows:
         return frame
-    return Unreadable(f"the file has {len(frame)} of the rows asked for, not {selection.rows}")
+    return Unreadable(f"the file has {len(frame)} of the rows requested, not {selection.rows}")
 
 
 def _columns(present: Sequence[str], selection: Selection) -> list[tuple[Column, bool]] | Unreadable:
     """Return the columns of the row, each with whether the file has it, in their order.
 
-    A column that this release does not know may belong to the row or not: pages tell.
+    A column that this release does not know may belong to the row or not: only pages show it.
     """
     unknown = set(present) - set(STORED_COLUMNS[selection.table])
     if unknown:
         return Unreadable(
             f"the file has columns that this release does not know: {', '.join(sorted(unknown))}"
         )
-    found = []
+    columns = []
     for column in ROWS[selection.model]:
         stored = column.name in present
         if not stored and column.optional:
             continue
         if not stored and not column.nullable and column.name != "book":
             return Unreadable(f"the file lacks {column.name}")
-        found.append((column, stored))
-    return found
+        columns.append((column, stored))
+    return columns
 
 
 def _day_column(present: Sequence[str]) -> str:

@@ -9,18 +9,18 @@ from typing import Any, Callable
 from alpha_results_client.settings import Progress
 
 Reporter = Callable[[int, int], None]
-"""Told after each page, or each megabyte of a file: rows so far, rows in all."""
+"""Called after each page, or each megabyte of a file, with rows so far and rows in all."""
 
 
 @contextlib.contextmanager
 def reporter(progress: bool | Progress, what: str) -> Iterator[Reporter]:
-    """Yield whom to tell: the caller's own function, a bar of tqdm, or nobody.
+    """Yield a function for progress: the caller's own, one that draws a bar of tqdm, or one that does nothing.
 
     A bar appears only for what takes more than one page, or more than a megabyte of a file.
     """
     if callable(progress):
-        told = progress
-        yield lambda done, total: told(what, done, total)
+        call = progress
+        yield lambda done, total: call(what, done, total)
         return
     if not progress:
         yield lambda _done, _total: None

@@ -17,7 +17,7 @@ from alpha_results_client.errors import AlphaResultsClientError
 
 VERSION = version("alpha-results-client")
 Progress = Callable[[str, int, int], None]
-"""Told after each page or piece: what is fetched, rows so far, rows in all."""
+"""Called after each page or piece with what is fetched, rows so far and rows in all."""
 _DISABLED_SECONDS = 600.0
 """Seconds after which a link is tried again where none worked."""
 _WORTH_SAYING = 1.0
@@ -49,7 +49,7 @@ class Settings:
     progress
         Whether, or by whom, the progress of tables of several pages is shown.
     links
-        Whether whole tables may be fetched by signed link.
+        Whether tables may be fetched as files by signed link.
 
     Raises
     ------
@@ -123,10 +123,10 @@ class Settings:
 
 def _given(name: str, value: str | None, variable: str) -> str:
     """Return an argument, or what its variable holds; the variable is read now, and not when the package is imported."""
-    found = os.environ.get(variable) if value is None else value
-    if found is None:
+    given = os.environ.get(variable) if value is None else value
+    if given is None:
         raise AlphaResultsClientError(f"no {name} was given: pass it, or set {variable}")
-    return found
+    return given
 
 
 class _Authorization:

@@ -23,7 +23,7 @@ def near(given: str, known: Iterable[str]) -> tuple[str, ...]:
 
 
 def did_you_mean(given: str, known: Iterable[str]) -> str:
-    """Return the end of a message that names what is like the one given; empty where nothing is."""
+    """Return the end of a message that suggests similar names; empty if there are none."""
     names = near(given, known)
     return f"; did you mean {' or '.join(map(repr, names))}?" if names else ""
 

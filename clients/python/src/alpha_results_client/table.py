@@ -29,7 +29,7 @@ class Table(Generic[F]):
     meta
         The answer's `meta`: the run, the snapshot, a summary where there is one, warnings.
     fetched_by
-        ``"pages"``, or ``"link"`` when the rows come from the file of their whole table; they are the same either way.
+        ``"pages"``, or ``"link"`` when the rows come from the file of their table; they are the same either way.
     """
 
     frame: F
@@ -71,13 +71,13 @@ def make_wide_frame(columns: Mapping[str, Mapping[dt.date, float | None]], frame
 
 def _flat(row: Mapping[str, Any], declared: Mapping[str, Column], prefix: str = "") -> dict[str, Any]:
     """Return a row with the members of its objects as members of its own, named after both."""
-    found: dict[str, Any] = {}
+    flat: dict[str, Any] = {}
     for name, value in row.items():
         if isinstance(value, Mapping) and f"{prefix}{name}" not in declared:
-            found.update(_flat(value, declared, f"{prefix}{name}."))
+            flat.update(_flat(value, declared, f"{prefix}{name}."))
         else:
-            found[f"{prefix}{name}"] = value
-    return found
+            flat[f"{prefix}{name}"] = value
+    return flat
 
 
 def _polars(columns: dict[str, list[Any]], declared: Mapping[str, Column]) -> pl.DataFrame:
@@ -124,18 +124,18 @@ def _pandas(columns: dict[str, list[Any]], declared: Mapping[str, Column]) -> pd
         "texts": "object",
         "objects": "object",
     }
-    found: dict[str, Any] = {}
+    series: dict[str, Any] = {}
     for name, values in columns.items():
         kind = declared[name].type if name in declared else None
         if kind is None:
-            found[name] = pd.Series(values)
+            series[name] = pd.Series(values)
         elif kind == "date":
-            found[name] = pd.to_datetime(pd.Series(values, dtype="object"), format="%Y-%m-%d").astype(
+            series[name] = pd.to_datetime(pd.Series(values, dtype="object"), format="%Y-%m-%d").astype(
                 "datetime64[us]"
             )
         elif kind == "instant":
             read = pd.to_datetime(pd.Series(values, dtype="object"), format="ISO8601", utc=True)
-            found[name] = read.astype("datetime64[us, UTC]")
+            series[name] = read.astype("datetime64[us, UTC]")
         else:
-            found[name] = pd.Series(values, dtype=types[kind])
-    return pd.DataFrame(found)
+            series[name] = pd.Series(values, dtype=types[kind])
+    return pd.DataFrame(series)

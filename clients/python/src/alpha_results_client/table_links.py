@@ -1,4 +1,4 @@
-"""Chooses between pages and the file of the whole table, and reads the rows of a query from the file."""
+"""Chooses between pages and the file of the table, and reads the rows of a query from the file."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class CollectionRequest(NamedTuple):
 
     @property
     def is_unfiltered(self) -> bool:
-        """Whether every row of a table with a row for each name and day is asked for: never a few pages of a real run."""
+        """Whether the query is for all rows of a table by name and day, which are never just a few pages in a real run."""
         filtered = any(self.query.get(name) is not None for name in _FILTERS)
         return "symbol" in ENDPOINTS[self.endpoint].query and not filtered
 
@@ -59,7 +59,7 @@ def worth_a_link(total: int, page: int) -> bool:
 
 
 def reason_to_page(settings: Settings, request: CollectionRequest) -> str:
-    """Return why rows come by pages; empty when a link may be asked for."""
+    """Return why rows come by pages; empty when a link may be requested."""
     entry = ENDPOINTS[request.endpoint]
     given = {name for name, value in request.query.items() if value is not None}
     if not entry.table or not given <= {*_FILTERS, "book", "fields", "snapshot"}:
@@ -82,7 +82,7 @@ def fetch_by_link(
     Parameters
     ----------
     total
-        How many rows they are, as the first page says; None when every row of the file is asked for.
+        How many rows they are, as the first page says; None for all rows of the file.
     report
         Told of rows.
 
@@ -140,7 +140,7 @@ def _fetch_by_link(
         and link.size > rows * len(ROWS[request.model]) * _JSON_BYTES
         and not _is_cached(settings, link.sha256)
     ):
-        raise LinkFailed("the whole table is larger than the rows asked for")
+        raise LinkFailed("the table is much larger than the rows requested")
     renew = partial(ask_for_link, settings, path, {**options, "snapshot": link.meta.get("snapshot")})
     data = yield from fetch_file(settings, link, renew, lambda had, size: report(rows * had // size, rows))
     selection = Selection(

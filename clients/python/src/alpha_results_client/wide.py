@@ -26,7 +26,7 @@ def wide_returns(
     """
     as_rows = settings.with_frames("rows")
     names = (yield from alpha_ids(settings)) if alphas is None else list(alphas)
-    found: dict[str, dict[dt.date, float | None]] = {}
+    returns: dict[str, dict[dt.date, float | None]] = {}
     for name in names:
         path, query = {"alpha": name}, {"book": book, "from": start, "to": end}
         plan = collect(as_rows, "portfolio.equity_curve", path, query)
@@ -39,8 +39,8 @@ def wide_returns(
                 f"{name} is left out: {error.message}", ResultsWarning, stacklevel=levels_to_caller()
             )
             continue
-        found[name] = {row["date"]: row["period_return"] for row in table.frame}
-    return make_wide_frame(found, settings.frames)
+        returns[name] = {row["date"]: row["period_return"] for row in table.frame}
+    return make_wide_frame(returns, settings.frames)
 
 
 def _is_of_this_alpha(error: ApiError) -> bool:

@@ -140,15 +140,15 @@ def check_seals(options: argparse.Namespace) -> dict[str, Any]:
     """Check each seal; the exit code is that of the worst."""
     seals, lines, refused = [], [], False
     for folder in options.folders:
-        found = check_folder(folder)
-        broken = [*found["violations"], *(found["warnings"] if options.strict else ())]
+        report = check_folder(folder)
+        broken = [*report["violations"], *(report["warnings"] if options.strict else ())]
         refused |= bool(broken)
-        seals.append({"seal": str(folder), "refused": bool(broken), **found})
+        seals.append({"seal": str(folder), "refused": bool(broken), **report})
         lines.append(f"{folder}: {'refused' if broken else 'accepted'}")
         lines += [f"  {x['rule']} ({x['file']}): {x['message']}. {x['remedy']}" for x in broken]
         lines += [
             f"  notice {x['notice']}: {x['message']}"
-            for x in found["notices"]
+            for x in report["notices"]
             if x.get("outcome") == "notice"
         ]
     return {"seals": seals, "lines": lines, "exit_code": REFUSED if refused else 0}
@@ -178,13 +178,13 @@ def sign_seal(options: argparse.Namespace) -> dict[str, Any]:
 
 def verify_receipt(options: argparse.Namespace) -> dict[str, Any]:
     """Verify a receipt."""
-    found = verify(options.receipt, options.keys, options.seal)
-    line = f"{found.alpha_id}, sealed at {found.sealed_at}, signed by {found.team}; SHA-256 of seal.json {found.seal_digest}"
+    verified = verify(options.receipt, options.keys, options.seal)
+    line = f"{verified.alpha_id}, sealed at {verified.sealed_at}, signed by {verified.team}; SHA-256 of seal.json {verified.seal_digest}"
     return {
-        "team": found.team,
-        "alpha_id": found.alpha_id,
-        "sealed_at": found.sealed_at,
-        "seal_digest": found.seal_digest,
+        "team": verified.team,
+        "alpha_id": verified.alpha_id,
+        "sealed_at": verified.sealed_at,
+        "seal_digest": verified.seal_digest,
         "lines": [line],
     }
 

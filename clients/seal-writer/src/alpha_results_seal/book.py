@@ -12,7 +12,7 @@ from alpha_results_seal.errors import SealError
 from alpha_results_seal.frames import Floats
 
 DUST = 1e-10
-"""What is left of a holding, as a fraction of what was traded, that counts as nothing."""
+"""What is left of a holding, as a fraction of what was traded, that counts as zero."""
 
 
 class Book:
@@ -66,7 +66,7 @@ class Book:
         mid, price
             Reference price, and the one achieved: not better than the mid.
         fee
-            Commission of the whole trade, in money.
+            Commission of the trade, in money.
         instant, decision
             When it was filled, in UTC, and the day it was decided.
         """
@@ -121,12 +121,12 @@ class Book:
         marks
             Shape (N,): the prices of the close; read only where something is held.
         borrow, interest
-            Rates of the session; an interest of None is not stated, and nothing is credited.
+            Rates of the session; an interest of None is not stated, and none is credited.
 
         Raises
         ------
         SealError
-            When nothing is left of the book: nothing can be sized or weighed any more.
+            When the book has no equity left, so that weights are undefined.
         """
         held = self.shares != 0
         after = np.where(held, self.shares * np.where(held, marks, 0.0), 0.0)
@@ -141,7 +141,7 @@ class Book:
         equity = cash + value
         if not equity > 0:
             raise SealError(
-                f"{self.name} has lost all its equity on {day} ({equity:.6g} is left): there are no weights of nothing. "
+                f"{self.name} has lost all its equity on {day} ({equity:.6g} is left): weights are undefined from here. "
                 "End the run on the session before, or take smaller weights."
             )
         gross = float(np.abs(after).sum())

@@ -79,10 +79,10 @@ class Calendar:
 
 
 def _minutes(clock: str) -> int:
-    found = _CLOCK.fullmatch(clock)
-    if found is None or int(found[1]) * 60 + int(found[2]) > 24 * 60:
+    match = _CLOCK.fullmatch(clock)
+    if match is None or int(match[1]) * 60 + int(match[2]) > 24 * 60:
         raise SealError(f"{clock!r} is not a time of day: write HH:MM, such as 09:30.")
-    return int(found[1]) * 60 + int(found[2])
+    return int(match[1]) * 60 + int(match[2])
 
 
 NEW_YORK = Calendar("America/New_York", "09:30", "16:00")

@@ -37,8 +37,8 @@ def typed(kind: str, frame: pl.DataFrame) -> pl.DataFrame:
     for name in frame.columns:
         if name not in declared:
             near = difflib.get_close_matches(name.lower(), declared, n=1, cutoff=0.6)
-            asked = f": did you mean {near[0]}?" if near else f"; it has {', '.join(declared)}."
-            raise SealError(f"{kind} has no column {name!r}{asked}")
+            hint = f": did you mean {near[0]}?" if near else f"; it has {', '.join(declared)}."
+            raise SealError(f"{kind} has no column {name!r}{hint}")
     return frame.select(
         _typed(kind, frame[name], declared[name]) for name in declared if name in frame.columns
     )
@@ -80,32 +80,32 @@ def _typed(kind: str, series: pl.Series, column: Column) -> pl.Series:
 
 def cheap_problems(tables: Mapping[str, pl.DataFrame], equity_basis: float) -> list[str]:
     """Return what is wrong by the tables alone: columns, nulls, numbers, keys, codes and the sums of the ledger."""
-    found = []
+    problems = []
     for kind, frame in tables.items():
         for column in COLUMNS[kind]:
             if column.name not in frame.columns:
                 if not column.optional:
-                    found.append(
+                    problems.append(
                         f"{kind}: the column {column.name} is missing and does not follow from the others"
                     )
                 continue
-            found += [f"{kind}.{column.name} {said}" for said in _of_values(frame[column.name], column)]
+            problems += [f"{kind}.{column.name} {said}" for said in _of_values(frame[column.name], column)]
         key = KEYS[kind]
         if key and set(key) <= set(frame.columns) and frame.select(key).is_duplicated().any():
-            found.append(f"{kind}: rows share their ({', '.join(key)})")
-    if not found and "portfolio" in tables:
-        found += _of_the_ledger(tables["portfolio"], equity_basis)
-    return found
+            problems.append(f"{kind}: rows share their ({', '.join(key)})")
+    if not problems and "portfolio" in tables:
+        problems += _of_the_ledger(tables["portfolio"], equity_basis)
+    return problems
 
 
 def _of_values(series: pl.Series, column: Column) -> list[str]:
-    found = []
+    problems = []
     if not column.nullable and series.null_count():
-        found.append(f"is null in {series.null_count()} rows")
+        problems.append(f"is null in {series.null_count()} rows")
     if series.dtype == pl.Float64 and not series.is_finite().fill_null(value=True).all():
-        found.append("is NaN or infinite: write null where that is allowed")
+        problems.append("is NaN or infinite: write null where that is allowed")
     if column.vocabulary and not set(series.drop_nulls().unique()) <= set(column.vocabulary):
-        found.append(f"holds other codes than {', '.join(column.vocabulary)}")
+        problems.append(f"holds other codes than {', '.join(column.vocabulary)}")
     values = series.drop_nulls()
     signs = {"> 0": "<= 0", ">= 0": "< 0", "<= 0": "> 0", "not 0": "= 0"}
     if column.bound in signs and values.len():
@@ -113,8 +113,8 @@ def _of_values(series: pl.Series, column: Column) -> list[str]:
             column.bound
         ]
         if broken.any():
-            found.append(f"must be {column.bound} and is {signs[column.bound]} in {broken.sum()} rows")
-    return found
+            problems.append(f"must be {column.bound} and is {signs[column.bound]} in {broken.sum()} rows")
+    return problems
 
 
 def _of_the_ledger(ledger: pl.DataFrame, equity_basis: float) -> list[str]:
@@ -130,13 +130,13 @@ def _of_the_ledger(ledger: pl.DataFrame, equity_basis: float) -> list[str]:
         ),
         "starting_equity is not what the session before ended with": (before, pl.col("starting_equity")),
     }  # fmt: skip
-    found = []
+    problems = []
     for said, (one, other) in same.items():
         allowed = pl.max_horizontal(one.abs(), other.abs(), pl.lit(equity_basis)) * _TOLERANCE
         rows = ledger.filter((one - other).abs() > allowed).height
         if rows:
-            found.append(f"portfolio: {said} in {rows} sessions")
-    return found
+            problems.append(f"portfolio: {said} in {rows} sessions")
+    return problems
 
 
 def pipeline_problems(folder: Path, manifest: bytes, *, strict: bool) -> list[str] | None:
@@ -160,7 +160,7 @@ def pipeline_problems(folder: Path, manifest: bytes, *, strict: bool) -> list[st
     if parsed is None:
         return [f"seal.json: {x.key} must be {x.expected} and is {x.value!r}" for x in problems]
     report = check(Seal(SealStore(str(folder)), parsed, hashlib.sha256(manifest).hexdigest()))
-    return [told(violation) for violation in (*report.violations, *(report.warnings if strict else ()))]
+    return [describe(violation) for violation in (*report.violations, *(report.warnings if strict else ()))]
 
 
 def check_folder(folder: Path) -> dict[str, Any]:
@@ -188,15 +188,15 @@ def check_folder(folder: Path) -> dict[str, Any]:
             f"the rules of the format need {error.name}: pip install 'alpha-results-seal[check]'."
         ) from error
     try:
-        found: dict[str, Any] = check(Seal.open(str(folder))).to_dict()
+        report: dict[str, Any] = check(Seal.open(str(folder))).to_dict()
     except Refused as refusal:
         return {"violations": list(refusal.violations), "warnings": [], "notices": []}
     except AlphaResultsError as error:
         raise SealError(str(error)) from error
-    return {name: found[name] for name in ("violations", "warnings", "notices")}
+    return {name: report[name] for name in ("violations", "warnings", "notices")}
 
 
-def told(violation: Any) -> str:
+def describe(violation: Any) -> str:
     """Return a broken rule in one line: where, what and the fix."""
     first = f" First: {dict(violation.examples[0])}." if violation.examples else ""
     return f"{violation.rule} ({violation.file}): {violation.message}. {violation.remedy}{first}"

@@ -24,7 +24,7 @@ class Costs:
         Charge of a session on what is short at its close, as a fraction of its value.
     interest
         Return of a session on the cash of its morning, also where that is negative; one rate, or one by session. It is
-        sealed as ``risk_free_return``, null where it is not stated: then nothing is credited.
+        sealed as ``risk_free_return``, null where it is not stated: then none is credited.
 
     Raises
     ------
@@ -53,13 +53,13 @@ class Costs:
 
     def notes(self, *, traded: bool) -> list[str]:
         """Say which rates were not stated; those of trading only where a ledger has no fills of its own (`traded`)."""
-        found = []
+        notes = []
         if traded and not (self.fee or self.impact):
-            found.append("no cost of trading was stated: fills are at the price itself and without a fee")
+            notes.append("no cost of trading was stated: fills are at the price itself and without a fee")
         if not self.borrow:
-            found.append("no rate of borrowing was stated: what is short is charged nothing")
+            notes.append("no rate of borrowing was stated: what is short is charged nothing")
         if self.interest is None:
-            found.append(
+            notes.append(
                 "no rate of interest was stated: cash earns nothing, and figures above the risk-free rate are withheld"
             )
-        return found
+        return notes

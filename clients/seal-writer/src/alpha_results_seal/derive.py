@@ -26,17 +26,17 @@ def completed(tables: Mapping[str, pl.DataFrame], equity_basis: float) -> dict[s
     dict
         The tables in the same order. A column whose sources are missing stays missing.
     """
-    found = dict(tables)
-    if "trades" in found:
-        found["trades"] = _trades(found["trades"])
-    if "positions" in found:
+    complete = dict(tables)
+    if "trades" in complete:
+        complete["trades"] = _trades(complete["trades"])
+    if "positions" in complete:
         notional = pl.col("quantity") * pl.col("mark_price")
-        found["positions"] = _added(found["positions"], signed_notional=notional)
-    if "portfolio" in found:
-        found["portfolio"] = _portfolio(found, equity_basis)
-    if "positions" in found and "portfolio" in found:
-        found["positions"] = _weights(found["positions"], found["portfolio"])
-    return found
+        complete["positions"] = _added(complete["positions"], signed_notional=notional)
+    if "portfolio" in complete:
+        complete["portfolio"] = _portfolio(complete, equity_basis)
+    if "positions" in complete and "portfolio" in complete:
+        complete["positions"] = _weights(complete["positions"], complete["portfolio"])
+    return complete
 
 
 def _trades(trades: pl.DataFrame) -> pl.DataFrame:
@@ -100,8 +100,8 @@ def _summed(ledger: pl.DataFrame, rows: pl.DataFrame, sums: Mapping[str, pl.Expr
     }
     if not wanted or not set(_SESSION) <= set(rows.columns):
         return ledger
-    found = rows.group_by(_SESSION).agg(**wanted)
-    return ledger.join(found, on=_SESSION, how="left", maintain_order="left").with_columns(
+    totals = rows.group_by(_SESSION).agg(**wanted)
+    return ledger.join(totals, on=_SESSION, how="left", maintain_order="left").with_columns(
         pl.col(list(wanted)).fill_null(0.0)
     )
 

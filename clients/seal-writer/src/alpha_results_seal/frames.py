@@ -45,11 +45,11 @@ class Matrix:
 
     def on(self, days: Days, symbols: tuple[str, ...]) -> Floats:
         """Return the values of some days and names; NaN where there are none. All of its own must be among them."""
-        found = np.full((len(days), len(symbols)), np.nan)
+        values = np.full((len(days), len(symbols)), np.nan)
         place = {name: at for at, name in enumerate(symbols)}
         columns = np.array([place[name] for name in self.symbols], dtype=np.int64)
-        found[np.ix_(np.searchsorted(days, self.days), columns)] = self.values
-        return found
+        values[np.ix_(np.searchsorted(days, self.days), columns)] = self.values
+        return values
 
 
 @dataclass(frozen=True)
@@ -74,13 +74,13 @@ def table(frame: Any, what: str) -> pl.DataFrame:
         taken: pl.DataFrame = pl.from_pandas(flat)
         return taken
     try:
-        found = pl.from_arrow(frame) if hasattr(frame, "schema") else pl.DataFrame(frame)
+        converted = pl.from_arrow(frame) if hasattr(frame, "schema") else pl.DataFrame(frame)
     except (TypeError, ValueError, pl.exceptions.PolarsError) as error:
         raise SealError(
             f"{what} is not a table but {type(frame).__name__}: give a frame of Polars or pandas."
         ) from error
-    assert isinstance(found, pl.DataFrame)
-    return found
+    assert isinstance(converted, pl.DataFrame)
+    return converted
 
 
 def matrix(frame: Any, value: str, what: str) -> Matrix:
@@ -141,8 +141,8 @@ def prices(given: Any) -> Prices:
         )
     if "close" not in frames:
         raise SealError("prices have no close, at which positions are marked.")
-    found = {name: matrix(frame, value, f"prices ({name})") for name, (frame, value) in frames.items()}
-    for name, part in found.items():
+    parts = {name: matrix(frame, value, f"prices ({name})") for name, (frame, value) in frames.items()}
+    for name, part in parts.items():
         at = np.argwhere(part.values <= 0)
         if len(at):
             day, place = at[0]
@@ -150,7 +150,7 @@ def prices(given: Any) -> Prices:
                 f"the {name} of {part.symbols[place]} on {part.days[day]} is {part.values[day, place]}: prices are "
                 "above 0; leave out a bar that is missing."
             )
-    close, opened = found["close"], found.get("open")
+    close, opened = parts["close"], parts.get("open")
     if opened is not None and (
         opened.symbols != close.symbols or not np.array_equal(opened.days, close.days)
     ):
@@ -178,13 +178,13 @@ def _file(path: Path, what: str) -> pl.DataFrame:
 def _named(frame: pl.DataFrame, *values: str) -> pl.DataFrame:
     """Give the columns of a long frame their names here; a column of texts tells it from a wide one."""
     lower = {name.lower(): name for name in reversed(frame.columns)}
-    found = {
+    present = {
         name: next((lower[other] for other in (name, *ALIASES.get(name, ())) if other in lower), name)
         for name in ("date", "symbol", *values)
     }
     texts = (pl.String, pl.Categorical, pl.Enum)
-    long = "symbol" in frame.columns or isinstance(frame.schema.get(found["symbol"]), texts)
-    wanted = found if long else {"date": found["date"]}
+    long = "symbol" in frame.columns or isinstance(frame.schema.get(present["symbol"]), texts)
+    wanted = present if long else {"date": present["date"]}
     return frame.rename(
         {old: new for new, old in wanted.items() if old in frame.columns and new not in frame.columns}
     )

@@ -108,14 +108,14 @@ def _equity(result: Mapping[str, Any], path: Any, market: Market) -> dict[dt.dat
     points = [(x["x"], x["y"]) if isinstance(x, Mapping) else (x[0], x[-1]) for x in values]
     points.sort(key=lambda point: float(point[0]))
     moments = np.array([float(moment) for moment, _ in points])
-    found = {}
+    equity = {}
     for session in range(market.observed):
         ends = len(market.open_at) == session + 1
         until = np.inf if ends else market.open_at[session + 1].timestamp()
         place = int(np.searchsorted(moments, until, side="left")) - 1
         if place >= 0 and moments[place] >= market.close_at[session].timestamp():
-            found[market.sessions[session].item()] = float(points[place][1])
-    return found
+            equity[market.sessions[session].item()] = float(points[place][1])
+    return equity
 
 
 def _named(mapping: Any, name: str) -> Any:

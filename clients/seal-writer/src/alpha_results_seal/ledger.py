@@ -34,7 +34,7 @@ class Ledger:
     notes
         What could not be known and was left out, and what was assumed; one sentence each.
     smoothing, description
-        What the writer seals of the run beside the tables where it is given nothing else; None where nothing is known.
+        What the writer seals of the run beside the tables unless it is given something else; None where unknown.
     """
 
     tables: Mapping[str, pl.DataFrame]
@@ -126,7 +126,7 @@ class Ledger:
         tails
             Share of the names in each tail, at most 0.5; one name at least. Names that tie where a tail ends share its places.
         costs
-            What trading and holding cost; what is not stated costs nothing.
+            What trading and holding cost; costs that are not stated are 0.
         calendar
             Sessions and hours; New York's hours on the days with prices unless given.
         equity_basis
@@ -143,8 +143,8 @@ class Ledger:
             When something given makes no books; the message names it.
         """
         market = Market.of(prices, calendar or NEW_YORK)
-        found = tails_of(matrix(scores, "score", "scores"), market, tails)
-        ledger = cls._of_targets(found.weights, found.scores, market, costs or Costs(), equity_basis)
+        decided = tails_of(matrix(scores, "score", "scores"), market, tails)
+        ledger = cls._of_targets(decided.weights, decided.scores, market, costs or Costs(), equity_basis)
         steps = [
             "the last day of each week that has scores decides",
             f"the best {tails:.6g} of the names with a score and a close on that day are bought, the worst sold short, equally weighted",
@@ -157,7 +157,7 @@ class Ledger:
             )
         return replace(
             ledger,
-            notes=("; ".join(steps), *found.notes, *ledger.notes, *assumed),
+            notes=("; ".join(steps), *decided.notes, *ledger.notes, *assumed),
             smoothing={"applied": False, "detail": "the scores as given"},
             description={"signal": {"decision_timing": steps[0], "pseudocode": steps}},
         )
@@ -174,9 +174,7 @@ class Ledger:
         weeks = read_weeks(targets, scored, market.sessions, market.observed)
         first = min((week.fill for week in weeks if not week.pending), default=None)
         if first is None:
-            raise SealError(
-                "no decision is followed by a session with prices: there is nothing to keep books of."
-            )
+            raise SealError("no decision is followed by a session with prices: no books can be kept.")
         named = [*targets.values(), *([] if scored is None else [scored])]
         market = market.with_names({name for part in named for name in part.symbols})
         state = {name: Book(name, market.symbols, _basis(equity_basis)) for name in targets}
@@ -216,7 +214,7 @@ class Ledger:
         ----------
         fills
             Columns ``date`` (the session), ``symbol``, ``quantity`` (signed), ``fill_price``, ``fee`` (money, 0 where
-            absent), ``mid_price`` (the fill price where absent: then impact is not told from price), ``decision_at``
+            absent), ``mid_price`` (the fill price where absent: then impact is not separated from price), ``decision_at``
             (the session before the fill where absent), in the order they were filled. They are stamped with the close.
         closes
             Long (``date``, ``symbol``, ``close``) or wide; the first is that of the first session.
@@ -245,7 +243,7 @@ class Ledger:
         market = Market.of(closes, calendar)
         rows = read_fills(table(fills, "fills"), market)
         if not rows.height:
-            raise SealError("there are no fills: there is nothing to keep books of.")
+            raise SealError("there are no fills: no books can be kept.")
         if weights is None and scores is not None:
             raise SealError("scores without weights decide nothing: give weights= as well.")
         targets = {} if weights is None else {book: matrix(weights, "weight", "weights")}

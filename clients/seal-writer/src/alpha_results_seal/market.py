@@ -46,8 +46,8 @@ class Market:
     @classmethod
     def of(cls, given: Any, calendar: Calendar) -> Market:
         """Put prices as given on the sessions of a calendar; SealError where they do not fit."""
-        found: Prices = prices(given)
-        days = found.close.days
+        bars: Prices = prices(given)
+        days = bars.close.days
         if not len(days):
             raise SealError("there are no prices.")
         sessions = (
@@ -58,10 +58,10 @@ class Market:
             raise SealError(f"there are prices on {strange[0]}, which is not a session of the calendar.")
         observed = int(np.searchsorted(sessions, days[-1])) + 1
         seen = sessions[:observed]
-        symbols = found.close.symbols
-        opens = None if found.open is None else found.open.on(seen, symbols)
+        symbols = bars.close.symbols
+        opens = None if bars.open is None else bars.open.on(seen, symbols)
         return cls(
-            sessions, observed, symbols, found.close.on(seen, symbols), opens,
+            sessions, observed, symbols, bars.close.on(seen, symbols), opens,
             calendar.opens(sessions).to_list(), calendar.closes(sessions).to_list(),
         )  # fmt: skip
 
@@ -80,8 +80,8 @@ class Market:
     def marks(self) -> Floats:
         """Shape (observed, N): the last close of each name; NaN before its first."""
         place = np.where(np.isfinite(self.closes), np.arange(self.observed)[:, None], 0)
-        found: Floats = self.closes[np.maximum.accumulate(place, axis=0), np.arange(len(self.symbols))]
-        return found
+        marks: Floats = self.closes[np.maximum.accumulate(place, axis=0), np.arange(len(self.symbols))]
+        return marks
 
     @property
     def fill_prices(self) -> Floats:
@@ -95,8 +95,8 @@ class Market:
 
     def mids(self, session: int) -> Floats:
         """Return the prices that a session's decision is filled at."""
-        found: Floats = self.fill_prices[session]
-        return found
+        mids: Floats = self.fill_prices[session]
+        return mids
 
     def tradeable(self, session: int) -> Any:
         """Return which names have the prices that a fill and its mark need."""
@@ -110,15 +110,15 @@ class Market:
 
     def notes(self, books: Mapping[str, Book], *, scored: bool, decided: bool) -> list[str]:
         """Say what the tables do not know."""
-        found = [] if scored else ["no scores were given: every score is null"]
+        notes = [] if scored else ["no scores were given: every score is null"]
         if self.opens is None and decided:
-            found.append(
+            notes.append(
                 "prices have no open: fills are at closes, and forward_return is from close to close"
             )
         ended = ~np.isfinite(self.closes[-1])
-        found += [
+        notes += [
             f"{book.name} still holds {self.symbols[at]} at its last price: it has none on the last day"
             for book in books.values()
             for at in np.flatnonzero(ended & (book.shares != 0))
         ]
-        return found
+        return notes

@@ -92,7 +92,9 @@ def ledger_from_zipline(performance: Any, calendar: Calendar) -> Ledger:
                 fee = float(order["commission"]) - charged.get(order["id"], 0.0)
                 charged[order["id"]] = float(order["commission"])
             name = str(deal["sid"].symbol)
-            closes.setdefault((day, name), float(deal["price"]))  # marks nothing where the name was sold out
+            closes.setdefault(
+                (day, name), float(deal["price"])
+            )  # no mark is needed where the name was sold out
             fills.append(
                 (day, name, float(deal["amount"]), float(deal["price"]), fee, order["created"].date())
             )

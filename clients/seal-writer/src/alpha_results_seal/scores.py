@@ -84,7 +84,7 @@ def tail_weights(scores: Floats, tails: float) -> Floats:
     """Weigh the two tails of one cross-section equally: the long side sums to 1, the short side to -1.
 
     Each tail has ``floor(tails * N)`` places of the N scored names, one at least. Names that tie where a tail ends share
-    the places that are left, so that the order of names decides nothing; where all tie, every weight is 0.
+    the places that are left, so that the order of names does not matter; where all tie, every weight is 0.
 
     Parameters
     ----------

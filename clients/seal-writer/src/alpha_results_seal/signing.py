@@ -74,12 +74,12 @@ def verify(receipt: Path, key_file: Path, folder: Path | None) -> Any:
     from schemas.errors import SettingsError  # noqa: PLC0415 -- with the rules
 
     try:
-        found = signature.verify(receipt.read_bytes(), signature.read_keys(str(key_file)))
+        verified = signature.verify(receipt.read_bytes(), signature.read_keys(str(key_file)))
     except (OSError, signature.Unsigned, SettingsError) as error:
         raise SealError(f"{receipt}: {error}") from error
-    if folder is not None and hashlib.sha256(_manifest(folder)).hexdigest() != found.seal_digest:
+    if folder is not None and hashlib.sha256(_manifest(folder)).hexdigest() != verified.seal_digest:
         raise SealError(f"{receipt} is not of {folder}: its seal.json has another digest.")
-    return found
+    return verified
 
 
 def _manifest(folder: Path) -> bytes:

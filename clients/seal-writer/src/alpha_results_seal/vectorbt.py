@@ -37,7 +37,7 @@ def ledger_from_vectorbt(
         Wide pandas frame of the prices before slippage, which orders were given.
     weights
         Wide pandas frame of target percents, as ``from_orders`` was given them as ``size``, by the bar of their orders:
-        rows of NaN order nothing. One row a week at most.
+        rows of NaN place no orders. One row a week at most.
     scores
         Wide pandas frame of what the weights were made from, by the same bars.
 

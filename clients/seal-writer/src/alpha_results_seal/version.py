@@ -10,5 +10,7 @@ NAME = "alpha-results-seal"
 
 def version() -> str:
     """Return the release of the distribution that brought this package: its own, or the project's."""
-    installed = {found.metadata["Name"]: found.version for found in metadata.distributions()}
+    installed = {
+        distribution.metadata["Name"]: distribution.version for distribution in metadata.distributions()
+    }
     return installed.get(NAME) or installed.get("alpha-results") or "0"

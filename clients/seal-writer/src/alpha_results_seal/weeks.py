@@ -110,8 +110,8 @@ def read_weeks(
 def last_sessions(days: Days, sessions: Days) -> Days:
     """Return the last session on or before each day; the day itself before the first session."""
     place = np.searchsorted(sessions, days, side="right") - 1
-    found: Days = np.where(place < 0, days, sessions[place])
-    return found
+    last: Days = np.where(place < 0, days, sessions[place])
+    return last
 
 
 def moved_note(days: Days, dates: Days) -> list[str]:
@@ -197,17 +197,17 @@ def decisions_table(
 
 def _forward_returns(prices: Floats, entries: Sequence[int]) -> Floats:
     """From the price of a name's first bar after each decision to that after the next one; NaN where one is missing."""
-    found = np.full((len(entries), prices.shape[1]), np.nan)
+    at_entry = np.full((len(entries), prices.shape[1]), np.nan)
     for number, entry in enumerate(entries):
         until = entries[number + 1] if number + 1 < len(entries) else len(prices)
         window = prices[entry:until]
         if len(window):
             bars = np.isfinite(window)
-            found[number] = np.where(
+            at_entry[number] = np.where(
                 bars.any(axis=0), window[bars.argmax(axis=0), np.arange(prices.shape[1])], np.nan
             )
-    returns = np.full_like(found, np.nan)
-    returns[:-1] = found[1:] / found[:-1] - 1.0
+    returns = np.full_like(at_entry, np.nan)
+    returns[:-1] = at_entry[1:] / at_entry[:-1] - 1.0
     return returns
 
 

@@ -153,8 +153,8 @@ class SealWriter:
     def write(self, *, strict: bool = True) -> Path:
         """Derive, write and check; then make the seal complete.
 
-        The files are written beside the folder, checked there without a ``seal.json``, moved into place whole, and
-        made a seal by it. Whatever stops this leaves nothing that is taken for a seal.
+        The files are written beside the folder, checked there without a ``seal.json``, moved into place together, and
+        made a seal by it. An interruption leaves no folder that is taken for a seal.
 
         Parameters
         ----------
@@ -169,9 +169,9 @@ class SealWriter:
         Raises
         ------
         SealRefused
-            When a rule is broken: all of the pipeline's where it is installed, else those told from the tables alone.
+            When a rule is broken: all of the pipeline's where it is installed, else those that the tables alone show.
         SealError
-            When the folder holds something already, or there is nothing to seal.
+            When the folder is not empty, or no table was added.
         """
         folder = self._folder
         if folder.is_file() or (folder.is_dir() and any(folder.iterdir())):
@@ -181,7 +181,7 @@ class SealWriter:
         tables = completed(self._tables, self._equity_basis)
         tables = {kind: _sorted(kind, typed(kind, frame)) for kind, frame in tables.items()}
         if not tables:
-            raise SealError("there is nothing to seal: add a ledger or tables.")
+            raise SealError("the seal has no tables: add a ledger or tables.")
         problems = cheap_problems(tables, self._equity_basis)
         if problems:
             raise SealRefused(problems)
