@@ -62,7 +62,9 @@ def test_the_caller_is_counted_from_the_right(hops: int, forwarded: list[str], s
 
 
 @given(st.integers(1, 3), st.lists(st.text('0123456789abcdef.:, \t"[]', max_size=30), max_size=4))
-def test_nothing_a_caller_writes_changes_what_the_proxies_saw(hops: int, spoofed: list[str]) -> None:
+def test_no_header_of_a_caller_changes_the_address_that_the_proxies_saw(
+    hops: int, spoofed: list[str]
+) -> None:
     honest = ["203.0.113.7", *[f"10.0.0.{n}" for n in range(2, hops + 1)]]
     assert client_address(PEER, (*spoofed, ", ".join(honest)), hops) == V4
 

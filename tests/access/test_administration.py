@@ -16,7 +16,7 @@ pytestmark = pytest.mark.anyio
 Act = Callable[[Administration], Coroutine[Any, Any, Any]]
 
 
-async def test_a_key_of_an_account_for_which_nothing_was_opened_has_the_documented_defaults(
+async def test_a_key_of_an_account_without_grants_has_the_documented_defaults(
     administration: Administration,
 ) -> None:
     await administration.accounts.create("new@example.org")

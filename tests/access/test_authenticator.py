@@ -433,7 +433,7 @@ async def test_an_unknown_id_and_a_wrong_secret_cost_the_same_work_and_answer_th
     assert efforts == [[("query", 16), ("hmac", 60), ("compare", 64)]] * 4
 
 
-async def test_the_secret_is_checked_before_anything_is_told_of_a_key(
+async def test_the_secret_is_checked_before_an_answer_reveals_the_state_of_a_key(
     access: Authenticator, administration: Administration
 ) -> None:
     token = await issue(administration)

@@ -110,7 +110,9 @@ def test_on_a_read_only_disk_keys_are_listed_and_served_and_changes_are_refused(
         assert asked(base, token) == "key_revoked"
 
 
-def test_a_log_that_a_crash_left_on_a_read_only_disk_is_read_or_nothing_is(deployment: Deployment) -> None:
+def test_a_log_that_a_crash_left_is_read_on_a_read_only_disk_or_the_command_fails(
+    deployment: Deployment,
+) -> None:
     key, _ = deployment.issue()
     store = StoreLocation.parse(f"{deployment.root}.access.sqlite3").path
     assert store is not None

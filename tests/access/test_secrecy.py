@@ -30,7 +30,7 @@ def peppers_of(settings: AccessSettings) -> list[str]:
     return found
 
 
-async def test_nothing_that_is_emitted_holds_a_secret(
+async def test_no_output_holds_a_secret(
     settings: AccessSettings,
     access: Authenticator,
     administration: Administration,

@@ -37,7 +37,7 @@ def test_the_environment_is_read_and_flags_win() -> None:
     assert (found.trusted_hops, found.workers) == (2, 3)
 
 
-def test_nothing_secret_is_shown() -> None:
+def test_no_secret_is_shown() -> None:
     found = AccessSettings(
         "postgresql://someone:pa55word@db.example.org/access",
         redis="redis://:pa55word@cache",

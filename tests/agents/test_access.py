@@ -54,7 +54,7 @@ def message(api: ContractApp, key: str | None, method: str, params: dict[str, An
 
 @pytest.mark.parametrize("key", READING)
 @pytest.mark.parametrize("tool", CALLS)
-def test_a_tool_is_refused_what_v1_refuses_and_names_nothing_hidden(
+def test_a_tool_is_refused_what_v1_refuses_and_names_no_hidden_alpha(
     api: ContractApp, tool: str, key: str
 ) -> None:
     arguments, paths = CALLS[tool]

@@ -62,7 +62,7 @@ def call(running: tuple[str, str], tool: str, **arguments: Any) -> dict[str, Any
     return found
 
 
-def test_an_agent_is_told_what_there_is_and_that_it_changes_nothing(running: tuple[str, str]) -> None:
+def test_tools_and_prompts_are_listed_and_tools_marked_as_read_only(running: tuple[str, str]) -> None:
     async def work(client: Client) -> Any:
         return (
             await client.list_tools(),

@@ -114,7 +114,7 @@ def test_each_seal_of_an_alpha_keeps_its_own_archive(
     assert len({delivered(state).sha256 for state in states}) == 2
 
 
-def test_nothing_is_recorded_of_a_run_without_source(tmp_path: Path, storage: Storage) -> None:
+def test_a_run_without_source_records_no_archive(tmp_path: Path, storage: Storage) -> None:
     seal = opened(make_seal(tmp_path / "seals", weeks=14, raw=False, source=False))
     assert package(seal, storage, str(tmp_path / "archives")) is None
     assert package(seal, storage, None) is None

@@ -23,7 +23,7 @@ def test_the_archive_holds_the_files_and_nothing_else() -> None:
         assert {name: archive.read(name) for name in archive.namelist()} == FILES
 
 
-def test_nothing_of_the_machine_or_the_moment_is_in_it() -> None:
+def test_it_does_not_depend_on_the_machine_or_the_time() -> None:
     with zipfile.ZipFile(io.BytesIO(zip_files(FILES))) as archive:
         for entry in archive.infolist():
             assert entry.date_time == (1980, 1, 1, 0, 0, 0)
@@ -58,6 +58,6 @@ def test_another_process_at_another_time_makes_the_same_bytes() -> None:
     assert other.stdout.strip() == hashlib.sha256(zip_files(FILES)).hexdigest()
 
 
-def test_an_archive_of_nothing_is_an_empty_archive() -> None:
+def test_an_archive_of_no_files_is_an_empty_archive() -> None:
     with zipfile.ZipFile(io.BytesIO(zip_files({}))) as archive:
         assert archive.namelist() == []

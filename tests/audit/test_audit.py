@@ -110,7 +110,7 @@ def test_a_notice_names_no_alpha_that_the_key_may_not_read(api: ApiClient) -> No
     assert [x["summary"]["checked"]["notices"] for x in (everything, limited, alone)] == [3, 2, 1]
 
 
-def test_a_key_without_the_data_is_told_outcomes_and_no_figure(api: ApiClient) -> None:
+def test_a_key_without_the_data_gets_outcomes_and_no_figure(api: ApiClient) -> None:
     full = audited(api)
     closed = audited(api, endpoints="performance.audit,performance.metrics")
     outcomes = [[(x["kind"], x["id"], x["status"]) for x in data["entries"]] for data in (full, closed)]
@@ -137,7 +137,7 @@ def test_list_metrics_and_audit_say_the_same_of_what_was_checked(
     )
 
 
-def test_a_window_changes_nothing_of_what_was_checked(api: ApiClient) -> None:
+def test_a_window_does_not_change_the_checks(api: ApiClient) -> None:
     key = api.key()
     whole, window = (
         api.json(f"/v1/alphas/{AUDITED}/metrics{query}", key)["data"]["checked"]
@@ -146,7 +146,7 @@ def test_a_window_changes_nothing_of_what_was_checked(api: ApiClient) -> None:
     assert whole == window
 
 
-def test_a_row_of_a_run_that_the_key_may_not_read_says_nothing_of_its_checks(api: ApiClient) -> None:
+def test_a_row_of_a_run_that_the_key_may_not_read_has_no_checks(api: ApiClient) -> None:
     rows = api.json("/v1/screen?fields=ic", api.key(alphas="all", runs=f"list:{OTHER}"))["data"]
     checked = {row["alpha_id"]: row["checked"] for row in rows}
     assert checked[AUDITED] is None
@@ -154,7 +154,7 @@ def test_a_row_of_a_run_that_the_key_may_not_read_says_nothing_of_its_checks(api
     assert "checked" not in api.json("/v1/alphas", api.key())["data"][0]
 
 
-def test_the_audit_of_an_earlier_snapshot_is_asked_for_by_its_id(api: ApiClient, root: Path) -> None:
+def test_the_audit_of_an_earlier_snapshot_is_requested_by_its_id(api: ApiClient, root: Path) -> None:
     snapshot = datasets.open(root)[AUDITED].id
     key = api.key()
     assert api.json(f"{PATH}?snapshot={snapshot}", key)["data"] == api.json(PATH, key)["data"]
@@ -228,5 +228,5 @@ def test_what_a_pointer_records_comes_back_and_counts_what_may_see(
     assert seen == expected
 
 
-def test_the_rule_whose_share_is_told_is_one_of_the_check() -> None:
+def test_the_rule_whose_share_is_reported_is_one_of_the_check() -> None:
     assert FORWARD_RETURN_RULE in RULES

@@ -170,7 +170,7 @@ def test_ctrl_c_ends_the_builds_at_work_and_reports_every_seal(
     assert complaints == ""
 
 
-def test_a_signal_lets_what_is_at_work_finish_and_begins_nothing(
+def test_after_a_signal_running_builds_finish_and_no_other_begins(
     tmp_path: Path, seal: Seal, program: Program
 ) -> None:
     for number in range(4):
@@ -218,7 +218,7 @@ class _Counting:
         self.at_work.clear()
 
 
-def test_as_many_are_at_work_as_asked_for_and_every_one_is_reported_once() -> None:
+def test_as_many_builds_run_as_requested_and_each_is_reported_once() -> None:
     executor = _Counting(3)
     requests = [Request(str(number), "") for number in range(40)]
     found = dict(run(iter(requests), executor, stopping=threading.Event()))
@@ -227,7 +227,7 @@ def test_as_many_are_at_work_as_asked_for_and_every_one_is_reported_once() -> No
     }
 
 
-def test_a_stop_begins_nothing_more() -> None:
+def test_after_a_stop_no_further_build_begins() -> None:
     stopping = threading.Event()
     executor = _Counting(1)
     found = []

@@ -48,7 +48,7 @@ def test_each_result_comes_as_soon_as_it_is_known(
     assert capfd.readouterr() == ("", "")
 
 
-def test_what_may_pass_by_itself_is_told_from_what_will_not(
+def test_failures_that_a_retry_may_mend_are_marked(
     tmp_path: Path, seal: Seal, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     refused, nowhere = rewrite(seal("Test_refused"), "pnl", lambda rows: rows[1:]), tmp_path / "nowhere"

@@ -190,7 +190,7 @@ def test_a_file_in_place_of_a_seal_is_said_to_be_one(tmp_path: Path, seal: Seal,
     assert "this is a file; a seal is the folder that holds a seal.json" in " ".join(result.output.split())
 
 
-def test_an_empty_folder_is_told_and_is_no_failure(tmp_path: Path) -> None:
+def test_an_empty_folder_is_reported_and_is_no_failure(tmp_path: Path) -> None:
     (tmp_path / "seals").mkdir()
     result = build(tmp_path / "root", "--from", str(tmp_path / "seals"))
     assert result.exit_code == 0

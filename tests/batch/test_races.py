@@ -69,7 +69,7 @@ def whole(root: Path, alpha: str) -> str:
 
 
 @pytest.mark.parametrize("later_first", [False, True])
-def test_the_later_seal_is_served_whole(tmp_path: Path, seal: Seal, later_first: bool) -> None:
+def test_the_later_seal_is_served_completely(tmp_path: Path, seal: Seal, later_first: bool) -> None:
     older, later = (
         seal("Test_a", "one", seed=1, sealed_at=FIRST),
         seal("Test_a", "two", seed=2, sealed_at=SECOND),

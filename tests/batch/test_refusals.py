@@ -52,7 +52,7 @@ def test_a_broken_later_seal_does_not_hide_a_good_earlier_one(tmp_path: Path, se
 
 
 @pytest.mark.parametrize("spoil", ["refused", "unreadable"])
-def test_what_cannot_be_read_hides_nothing_either(tmp_path: Path, seal: Seal, spoil: str) -> None:
+def test_an_unreadable_seal_hides_no_other_either(tmp_path: Path, seal: Seal, spoil: str) -> None:
     seal("Test_a", "v1", sealed_at="2026-01-01T00:00:00Z")
     later = seal("Test_a", "v2", seed=2, sealed_at="2026-01-02T00:00:00Z")
     (later / "pnl.parquet").unlink() if spoil == "refused" else (later / "seal.json").write_text("{")

@@ -35,7 +35,7 @@ def piped(*arguments: str) -> str:
     return done.stdout
 
 
-def test_a_batch_on_a_terminal_leaves_each_result_whole_and_nothing_of_its_progress(
+def test_a_batch_on_a_terminal_leaves_each_result_and_removes_its_progress(
     seals: Path, tmp_path: Path
 ) -> None:
     code, shown = in_a_terminal(
@@ -71,14 +71,14 @@ def test_results_go_to_the_file_that_was_named_while_progress_is_on_the_terminal
     assert "\x1b" not in results.read_text()
 
 
-def test_check_on_a_terminal_shows_each_report_whole(seals: Path) -> None:
+def test_check_on_a_terminal_shows_each_report_in_full(seals: Path) -> None:
     names = ("Test_one", "Test_two")
     _, shown = in_a_terminal([*PROGRAM, "check", *(str(seals / name) for name in names)], REPOSITORY)
     for name in names:
         assert re.search(rf"^{name}  accepted  ", shown, re.MULTILINE), shown
 
 
-def test_nothing_is_cut_in_a_pipe(seals: Path, tmp_path: Path) -> None:
+def test_no_line_is_cut_in_a_pipe(seals: Path, tmp_path: Path) -> None:
     root = str(tmp_path / "root")
     text = piped("build", "--from", str(seals), "--datasets", root)
     assert str(seals / "Test_broken") in text, "one line, not folded"

@@ -40,7 +40,7 @@ def test_clones_pass_every_rule_and_share_no_row(data: Path) -> None:
         assert one.join(other, on=["date", "ending_equity"]).is_empty()
 
 
-def test_the_larger_root_lists_as_many_alphas_as_asked_for_and_peers_know_them_all(data: Path) -> None:
+def test_the_larger_root_lists_as_many_alphas_as_requested_and_peers_know_them_all(data: Path) -> None:
     listed = pl.read_parquet(data / "peers" / "catalogue.parquet")
     assert listed.height == len(datasets.open(data / "root")) == 10
     assert len(datasets.open(data / "few")) == ALPHAS

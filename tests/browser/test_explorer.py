@@ -217,14 +217,14 @@ def test_an_alpha_that_is_not_there_is_refused_once(visit: Visit) -> None:
     expect(page.locator("tr[data-alpha]").first).to_be_visible()
 
 
-def test_an_empty_catalogue_says_that_nothing_is_published(visit: Visit) -> None:
+def test_an_empty_catalogue_says_that_no_alpha_is_published(visit: Visit) -> None:
     nobody = {"data": [], "pagination": {"offset": 0, "total": 0}, "meta": {}}
     visit.page.route("**/v1/screen?*", lambda route: route.fulfill(json=nobody))
     page = visit.begin("/")
     expect(page.locator("#results")).to_contain_text("nothing is published yet")
 
 
-def test_an_alpha_of_which_nothing_was_sealed_says_so(visit: Visit) -> None:
+def test_the_page_of_an_empty_run_says_that_its_data_are_missing(visit: Visit) -> None:
     page = visit.open(f"/alphas/{EMPTY}")
     expect(page.locator("#equity .refused")).to_be_visible()
     expect(page.locator("#week .refused")).to_be_visible()
@@ -349,7 +349,7 @@ def test_a_row_of_the_catalogue_says_what_was_checked(visit: Visit) -> None:
             )
 
 
-def test_a_key_that_may_not_read_the_audit_is_told_so(visit: Visit) -> None:
+def test_the_page_says_that_a_key_may_not_read_the_audit(visit: Visit) -> None:
     others = ",".join(
         name for name in visit.site.ask("me")["data"]["callable_endpoints"] if name != "performance.audit"
     )
@@ -418,7 +418,7 @@ def test_the_theme_follows_the_system_and_the_switch(visit: Visit) -> None:
 
 
 @pytest.mark.parametrize("width", [360, 820, 1400])
-def test_nothing_is_wider_than_the_screen(visit: Visit, width: int) -> None:
+def test_no_element_is_wider_than_the_screen(visit: Visit, width: int) -> None:
     visit.page.set_viewport_size({"width": width, "height": 800})
     for view in ("/", f"/alphas/{FULL}", f"/compare?alphas={FULL},{HIDDEN}"):
         page = visit.open(view)
@@ -484,7 +484,7 @@ def test_decimals_of_a_column_line_up_and_columns_sort(visit: Visit) -> None:
     assert names.all_inner_texts() == sorted(names.all_inner_texts(), reverse=True)
 
 
-def test_a_service_that_is_away_is_said_once_and_asked_again_at_once(visit: Visit) -> None:
+def test_a_service_that_is_away_is_reported_once_and_called_again_at_once(visit: Visit) -> None:
     visit.refusals = (503,)
     away = {"error": {"code": "not_ready", "message": "The service is starting.", "request_id": "r1"}}
     visit.page.route(f"**/alphas/{FULL}/*", lambda route: route.fulfill(status=503, json=away))
@@ -515,7 +515,7 @@ def test_a_page_without_charts_loads_no_library_of_charts(visit: Visit) -> None:
     assert not any(request.url.endswith("/chart.js") for request in visit.requests)
 
 
-def test_the_first_screen_takes_few_calls_and_what_was_read_is_asked_once(visit: Visit) -> None:
+def test_the_first_screen_takes_few_calls_and_repeats_none(visit: Visit) -> None:
     page = visit.begin(f"/alphas/{FULL}")
     assert len(visit.calls) <= 10, visit.calls
     visit.read()

@@ -74,7 +74,7 @@ def test_a_sheet_opens_from_a_folder_with_no_error_and_no_request(
         assert chart["label"]
 
 
-def test_every_chart_of_a_whole_run_is_drawn(context: BrowserContext, folder: Path) -> None:
+def test_every_chart_of_a_complete_run_is_drawn(context: BrowserContext, folder: Path) -> None:
     page, _, _ = opened(context, folder / f"{FULL}.html")
     kinds = [chart["kind"] for chart in drawn(page)]
     assert kinds == [

@@ -204,7 +204,7 @@ def test_what_the_root_damaged_is_not_cached_and_named(remote: Remote, cache: Ca
     assert Path(remote.snapshot(cache).file("decisions")).read_bytes() == data
 
 
-def test_two_roots_share_a_folder_and_nothing_else(remote: Remote, cache: Cache) -> None:
+def test_two_roots_share_a_folder_and_no_files(remote: Remote, cache: Cache) -> None:
     other = Remote(remote.folder)
     other.start()
     try:

@@ -256,7 +256,7 @@ def test_the_stored_answers_stay_within_their_bound(service: Service, tmp_path: 
     assert sum(sizes) <= max(bound, *sizes)
 
 
-def test_progress_is_told_page_by_page(
+def test_progress_is_reported_page_by_page(
     service: Service, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(collect, "PAGE", 200)

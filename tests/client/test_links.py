@@ -148,7 +148,7 @@ def test_every_column_and_table_of_a_run_that_can_be_large_comes_by_link() -> No
     ]  # fmt: skip
 
 
-def test_a_whole_table_is_one_call_and_a_file_that_is_fetched_without_the_key(
+def test_all_rows_of_a_table_take_one_call_and_a_file_that_is_fetched_without_the_key(
     service: Service, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.DEBUG)
@@ -222,7 +222,7 @@ def test_a_download_goes_on_where_its_connection_broke(service: Service, *, etag
     assert len(meddler.calls) == 1
 
 
-def test_a_link_that_ended_is_asked_for_again_of_the_same_snapshot(service: Service) -> None:
+def test_an_expired_link_is_replaced_by_one_of_the_same_snapshot(service: Service) -> None:
     ended = [refusal(403, "link_expired")]
     meddler = Meddler(lambda x, _: ended.pop() if x.url.path.startswith("/files") and ended else None)
     with Client(service.address, service.keys["raw"], transport=meddler) as client:
@@ -273,7 +273,7 @@ def test_a_damaged_file_is_fetched_again_and_never_read(
 @pytest.mark.parametrize(
     ("status", "code"), [(403, "endpoint_not_allowed"), (404, "not_found"), (404, "method_not_allowed")]
 )
-def test_a_key_that_may_not_download_and_a_service_without_links_are_paged_and_asked_once(
+def test_after_a_refused_link_a_client_pages_without_requesting_another(
     service: Service, caplog: pytest.LogCaptureFixture, status: int, code: str
 ) -> None:
     caplog.set_level(logging.INFO, "alpha_results_client")
@@ -346,7 +346,7 @@ def test_a_few_rows_are_a_page_and_no_link(service: Service) -> None:
     assert not [x for x in meddler.calls if "download" in x]
 
 
-def test_a_table_larger_than_the_rows_asked_for_is_left_to_pages(
+def test_rows_that_are_a_small_part_of_their_table_come_by_pages(
     service: Service, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(collect, "PAGE", 7)
@@ -426,7 +426,7 @@ def test_a_link_that_is_less_protected_than_the_service_is_not_followed(service:
     assert not [x for x in asked if "/files" in x]
 
 
-def test_progress_of_a_file_is_told_in_rows(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_progress_of_a_file_is_reported_in_rows(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(links, "_REPORT_EVERY", 1)
     told: list[tuple[str, int, int]] = []
     with Client(service.address, service.keys["raw"], progress=lambda *x: told.append(x)) as client:

@@ -52,7 +52,9 @@ def test_a_worker_killed_mid_build_is_made_up_for_and_the_run_is_published_once(
     assert (result.exit_code, result.outcomes()) == (1, {"Test_a": "unchanged", "Test_b": "refused"})
 
 
-def test_no_scheduler_is_told_in_a_line(tmp_path: Path, seal: Seal, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_scheduler_is_reported_in_one_line(
+    tmp_path: Path, seal: Seal, monkeypatch: pytest.MonkeyPatch
+) -> None:
     from pipeline.batch import cluster  # noqa: PLC0415 - imports nothing optional by itself
 
     monkeypatch.setattr(cluster, "CONNECT_SECONDS", "1s")

@@ -31,7 +31,9 @@ def outwardly(response: httpx.Response) -> dict[str, str]:
 
 
 @every(OF_AN_ALPHA)
-def test_a_forbidden_alpha_cannot_be_told_from_a_missing_one(api: ContractApp, endpoint: Endpoint) -> None:
+def test_a_forbidden_alpha_is_indistinguishable_from_a_missing_one(
+    api: ContractApp, endpoint: Endpoint
+) -> None:
     own_id = {"x-request-id": "the-same"}
     arguments = {**asked(api, endpoint), "key": "testing"}
     answers = [
@@ -87,7 +89,7 @@ def test_an_address_that_is_none_is_not_found(api: ContractApp, alpha: str) -> N
         ("nothing", "endpoint_not_allowed"),
     ],
 )
-def test_a_key_that_does_not_open_the_endpoint_is_told_why(
+def test_a_key_that_does_not_open_the_endpoint_gets_the_reason(
     api: ContractApp, endpoint: Endpoint, key: str | None, code: str
 ) -> None:
     arguments = {**asked(api, endpoint), "key": key}
@@ -103,7 +105,7 @@ def test_a_key_that_does_not_open_the_endpoint_is_told_why(
         assert response.headers["www-authenticate"].startswith("Bearer")
 
 
-def test_an_unknown_key_cannot_be_told_from_a_wrong_secret(api: ContractApp) -> None:
+def test_an_unknown_key_is_indistinguishable_from_a_wrong_secret(api: ContractApp) -> None:
     own_id = {"x-request-id": "the-same"}
     unknown = api.get("meta.me", key="unknown", headers=own_id)
     wrong = api.get("meta.me", key="wrong_secret", headers=own_id)

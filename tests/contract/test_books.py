@@ -44,7 +44,9 @@ def test_an_unknown_book_is_refused_with_those_there_are(api: ContractApp, endpo
 
 
 @every(TAKING_A_BOOK)
-def test_a_book_the_key_may_not_see_cannot_be_told_from_none(api: ContractApp, endpoint: Endpoint) -> None:
+def test_a_book_the_key_may_not_see_is_indistinguishable_from_a_missing_one(
+    api: ContractApp, endpoint: Endpoint
+) -> None:
     own_id = {"x-request-id": "the-same"}
     arguments = {**asked(api, endpoint), "key": "reader", "headers": own_id}
     query = CASES[endpoint.id].query
@@ -60,7 +62,7 @@ def test_a_book_the_key_may_not_see_cannot_be_told_from_none(api: ContractApp, e
 
 
 @every(BY_BOOK)
-def test_a_trade_only_book_has_nothing_but_trades(api: ContractApp, endpoint: Endpoint) -> None:
+def test_a_trade_only_book_has_only_trades(api: ContractApp, endpoint: Endpoint) -> None:
     book = PLAIN_BOOKS[-1]
     body = api.ok(endpoint, {"book": book}, **asked(api, endpoint))
     if endpoint.id == "portfolio.trades":
@@ -129,7 +131,7 @@ def test_trades_without_a_book_list_the_books_of_the_key(api: ContractApp) -> No
 
 
 @pytest.mark.parametrize("alpha", ["Prod_hidden", "Prod_absent"])
-def test_trades_without_a_book_list_nothing_of_a_forbidden_alpha(api: ContractApp, alpha: str) -> None:
+def test_trades_without_a_book_list_no_book_of_a_forbidden_alpha(api: ContractApp, alpha: str) -> None:
     error = api.refused("portfolio.trades", key="testing", alpha=alpha)
     assert (error["code"], error["details"]) == ("run_not_allowed", None)
 

@@ -294,7 +294,7 @@ def test_no_endpoint_declares_an_error_that_this_suite_cannot_provoke() -> None:
         assert f'"{code}"' in (REPOSITORY / suite).read_text()
 
 
-def test_an_unforeseen_failure_tells_nothing_of_itself(failing: ContractApp) -> None:
+def test_an_unforeseen_failure_reveals_no_details(failing: ContractApp) -> None:
     for endpoint in ENDPOINTS.values():
         path: dict[str, Any] = {
             name: {"alpha": FULL, "table": "trades"}.get(name, "2020-01-03")

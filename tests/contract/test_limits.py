@@ -57,7 +57,7 @@ def test_every_call_of_a_recognised_key_counts_once(api: ContractApp) -> None:
     assert left == [before - n for n in range(1, 6)]
 
 
-def test_health_and_unknown_paths_count_nothing(api: ContractApp) -> None:
+def test_health_and_unknown_paths_are_not_counted(api: ContractApp) -> None:
     before = remaining_day(api)
     for path in ("/v1/health", "/v1/nothing"):
         response = api.client.ask("GET", path, api.headers("counted"))
@@ -83,9 +83,7 @@ def test_usage_is_what_the_headers_say(api: ContractApp) -> None:
 @pytest.mark.parametrize(
     ("key", "code"), [("minute", "rate_limit_minute"), ("day", "rate_limit_day"), ("month", "quota_exceeded")]
 )
-def test_a_call_beyond_the_envelope_is_refused_and_charged_nothing(
-    api: ContractApp, key: str, code: str
-) -> None:
+def test_a_call_beyond_the_envelope_is_refused_and_not_counted(api: ContractApp, key: str, code: str) -> None:
     for _ in range(2):  # one call is in the envelope, whoever made it
         response = api.get("meta.me", key=key)
     for _ in range(3):

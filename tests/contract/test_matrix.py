@@ -240,7 +240,7 @@ def test_the_tag_of_a_page_opens_no_forbidden_alpha(deployment: Deployment, endp
 
 
 @every(ADMIN_ONLY)
-def test_to_anyone_else_an_administrative_route_tells_nothing_of_what_it_would_find(
+def test_to_anyone_else_an_administrative_route_does_not_reveal_what_exists(
     deployment: Deployment, endpoint: Endpoint
 ) -> None:
     line = endpoint.path

@@ -101,7 +101,7 @@ def test_keys_come_newest_first(api: ContractApp) -> None:
 @pytest.mark.parametrize("sort", ["score", "rank", "weight", "symbol"])
 @pytest.mark.parametrize("order", ["asc", "desc", None])
 @pytest.mark.parametrize("book", ["long_short", "long_only"])
-def test_a_cross_section_is_sorted_as_asked(
+def test_a_cross_section_is_sorted_as_requested(
     api: ContractApp, sort: str, order: str | None, book: str
 ) -> None:
     arguments = asked(api, ENDPOINTS["signals.rebalances.get"])

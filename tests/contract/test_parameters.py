@@ -216,7 +216,7 @@ def test_the_name_nearest_to_a_misspelt_one_is_reported(api: ContractApp, endpoi
                 assert f"`{parameter.name}`" in entry["constraint"]
 
 
-def test_a_misspelt_window_or_symbol_does_not_answer_the_whole_panel(api: ContractApp) -> None:
+def test_a_misspelt_window_or_symbol_does_not_answer_the_full_panel(api: ContractApp) -> None:
     error = api.refused(
         "signals.scores", [("form", "2020-01-01"), ("symbols", "A"), ("limit", "0")], alpha=FULL
     )
@@ -224,7 +224,7 @@ def test_a_misspelt_window_or_symbol_does_not_answer_the_whole_panel(api: Contra
     assert result == [("limit", None), ("form", "from"), ("symbols", "symbol")]
 
 
-def test_what_is_told_of_unknown_parameters_is_bounded(api: ContractApp) -> None:
+def test_the_report_of_unknown_parameters_is_bounded(api: ContractApp) -> None:
     token = api.keys["reader"]
     error = api.refused("signals.scores", {token: "1"}, alpha=FULL)
     assert token.partition(".")[2][:8] not in str(error), (
@@ -235,7 +235,7 @@ def test_what_is_told_of_unknown_parameters_is_bounded(api: ContractApp) -> None
     assert "484 more" in error["details"]["parameters"][-1]["constraint"]
 
 
-def test_white_space_around_symbols_means_nothing(api: ContractApp) -> None:
+def test_white_space_around_symbols_is_ignored(api: ContractApp) -> None:
     plain = api.get("signals.scores", {"symbol": "SIM001,SIM002"}, alpha=FULL)
     spaced = api.get("signals.scores", {"symbol": " SIM002 , SIM001"}, alpha=FULL)
     assert spaced.content == plain.content

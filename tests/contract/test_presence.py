@@ -165,7 +165,7 @@ def variants(endpoint: Endpoint) -> Iterator[dict[str, Any]]:
 
 
 @every(e for e in ENDPOINTS.values() if not e.public and not e.admin)
-def test_nothing_raw_reaches_a_key_without_raw_access(api: ContractApp, endpoint: Endpoint) -> None:
+def test_no_raw_field_reaches_a_key_without_raw_access(api: ContractApp, endpoint: Endpoint) -> None:
     for query in variants(endpoint):
         response = api.get(endpoint, query, **{**asked(api, endpoint), "key": "reader"})
         body = response.json()

@@ -153,7 +153,7 @@ def test_raw_rules_hold_for_old_snapshots(moved: Moved, endpoint: Endpoint) -> N
 
 
 @every(e for e in PINNED if not e.admin)
-def test_a_snapshot_opens_nothing_that_is_forbidden_or_not_there(moved: Moved, endpoint: Endpoint) -> None:
+def test_a_snapshot_opens_no_alpha_that_is_forbidden_or_missing(moved: Moved, endpoint: Endpoint) -> None:
     arguments = asked(moved.api, endpoint)
     for snapshot in (moved.first, "0" * 20):
         query = {**CASES[endpoint.id].query, "snapshot": snapshot}

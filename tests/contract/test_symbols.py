@@ -24,7 +24,7 @@ def notices(api: ContractApp, endpoint: Endpoint, symbol: str, **changes: str) -
 
 
 @every(BY_SYMBOL)
-def test_a_name_in_another_case_is_told_with_the_name_the_run_has(
+def test_the_notice_of_a_name_in_another_case_gives_the_name_the_run_has(
     api: ContractApp, endpoint: Endpoint
 ) -> None:
     (notice,) = notices(api, endpoint, "sim001,SIM002,NOBODY")
@@ -54,14 +54,14 @@ def test_all_pages_say_so_alike_and_answers_from_memory_like_those_from_the_file
     assert b"unknown_symbol" in bodies.pop()
 
 
-def test_what_is_told_is_bounded(api: ContractApp) -> None:
+def test_the_notice_is_bounded(api: ContractApp) -> None:
     many = ",".join(f"X{n}" for n in range(300))
     (notice,) = notices(api, ENDPOINTS["signals.scores"], many)
     assert "290 more" in notice["message"]
 
 
 @pytest.mark.parametrize("name", ["portfolio.positions", "portfolio.pnl", "portfolio.trades"])
-def test_a_run_without_cross_sections_is_asked_for_what_it_traded(api: ContractApp, name: str) -> None:
+def test_the_names_of_a_run_without_cross_sections_are_those_it_traded(api: ContractApp, name: str) -> None:
     endpoint = ENDPOINTS[name]
     assert [x["code"] for x in notices(api, endpoint, "NOBODY", alpha=UNDECIDED)] == ["unknown_symbol"]
     traded = api.rows("portfolio.positions", alpha=UNDECIDED)[0]["symbol"]
@@ -69,7 +69,7 @@ def test_a_run_without_cross_sections_is_asked_for_what_it_traded(api: ContractA
 
 
 @every(BY_SYMBOL)
-def test_a_run_without_the_kind_says_that_and_nothing_of_symbols(
+def test_a_run_without_the_kind_says_that_and_not_that_symbols_are_unknown(
     api: ContractApp, endpoint: Endpoint
 ) -> None:
     for alpha in (EMPTY, BARE):
@@ -81,7 +81,7 @@ def test_a_run_without_the_kind_says_that_and_nothing_of_symbols(
             assert "kind_missing" in codes or codes == ["unknown_symbol"]
 
 
-def test_names_of_books_out_of_sight_are_not_told_apart(api: ContractApp) -> None:
+def test_names_in_hidden_books_count_as_unknown(api: ContractApp) -> None:
     for key in ("reader", "raw"):
         body = api.ok("signals.scores", {"symbol": "NOBODY"}, alpha=PLAIN, key=key)
         assert [x["code"] for x in body["meta"]["notices"]] == ["unknown_symbol"]

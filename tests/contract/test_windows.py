@@ -158,7 +158,7 @@ def test_metrics_echo_their_window(api: ContractApp) -> None:
         assert data["window"] == {"from": None, "to": None, **window}
 
 
-def test_the_cross_section_is_filtered_as_asked(api: ContractApp) -> None:
+def test_the_cross_section_is_filtered_as_requested(api: ContractApp) -> None:
     arguments = asked(api, ENDPOINTS["signals.rebalances.get"])
     body = api.ok("signals.rebalances.get", {"limit": 5000}, **arguments)
     everything, counted = body["data"], body["meta"]["n_symbols"]

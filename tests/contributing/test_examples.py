@@ -93,6 +93,6 @@ def test_an_example_touches_no_more_files_than_promised_and_what_it_adds_works(n
 
 
 @pytest.mark.parametrize("name", EXAMPLES)
-def test_without_the_example_there_is_nothing_of_it(name: str, tmp_path: Path) -> None:
+def test_without_the_example_the_product_does_not_have_it(name: str, tmp_path: Path) -> None:
     with pytest.raises((AssertionError, AlphaResultsError, KeyError)):
         PROOFS[name](tmp_path)

@@ -53,7 +53,7 @@ def crowd(stack: ExitStack, server: Server, number: int) -> list[Connection]:
     return found
 
 
-def test_a_caller_who_reads_nothing_is_cut_off_and_the_others_are_answered(here: Path, token: str) -> None:
+def test_a_caller_who_does_not_read_is_cut_off_and_the_others_are_answered(here: Path, token: str) -> None:
     limits = {"ALPHA_RESULTS_WRITE_TIMEOUT_SECONDS": "0.5"}
     with served(here, variables=limits) as (_, base):
         server = talk_to(base, token, here)

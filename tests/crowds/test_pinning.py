@@ -61,7 +61,7 @@ async def walk(api: ApiClient, token: str, *, pin: bool, pages: int | None = Non
 
 
 @pytest.mark.parametrize("memory", [0, 1], ids=["in memory", "from the files"])
-def test_sixteen_walkers_over_a_run_that_is_republished_every_second_mix_nothing(
+def test_sixteen_walkers_over_a_run_that_is_republished_every_second_mix_no_snapshots(
     tmp_path: Path, memory: int
 ) -> None:
     publish(tmp_path, 0)
@@ -174,7 +174,7 @@ def service(monkeypatch: pytest.MonkeyPatch) -> list[ServerState]:
     return made
 
 
-def test_what_is_in_memory_of_an_old_snapshot_stays_while_it_is_asked_for_and_no_longer(
+def test_an_old_snapshot_stays_in_memory_as_long_as_it_is_requested(
     tmp_path: Path, service: list[ServerState], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     first = publish(tmp_path, 0)

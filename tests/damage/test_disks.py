@@ -219,7 +219,7 @@ def test_a_disk_that_turned_read_only_is_named_and_goes_on_being_read(
     assert history.run("show", ALPHA).exit_code == 0
 
 
-def test_a_disk_that_is_taken_away_is_told_from_an_empty_one(disk: Disk, history: History) -> None:
+def test_a_disk_that_is_removed_is_distinguished_from_an_empty_one(disk: Disk, history: History) -> None:
     catalogue = datasets.open(history.root).catalogue
     subprocess.run(["umount", "--lazy", str(disk.folder)], check=True)
     result = history.run("list")
@@ -256,7 +256,7 @@ def test_a_cache_whose_disk_is_full_keeps_answering_what_it_has(disk: Disk, remo
     )
 
 
-def test_a_cache_whose_disk_is_full_is_told_by_health_until_there_is_room(disk: Disk, remote: Remote) -> None:
+def test_health_reports_a_cache_whose_disk_is_full_until_there_is_room(disk: Disk, remote: Remote) -> None:
     store = f"sqlite:///{remote.folder.parent}/access.db"
     with running(
         remote.url, store=store, cache=str(disk.folder / "cache"), memory_bytes=1, rows_bytes=0
@@ -329,7 +329,7 @@ def test_a_file_its_disk_cannot_read_is_named(built: History, tmp_path: Path) ->
     ("number", "said"),
     [(errno.ENODEV, "is gone"), (errno.ESTALE, "on the server"), (errno.ENOTCONN, "no longer connected")],
 )
-def test_a_disk_that_was_lost_is_told_how_to_get_back(number: int, said: str) -> None:
+def test_the_message_of_a_lost_disk_says_how_to_recover(number: int, said: str) -> None:
     for guard in (reading, writing):
         with (
             pytest.raises(StorageUnavailable, match=f"^/mnt/a/b cannot be .*{said}.*mount it again"),

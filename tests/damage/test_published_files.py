@@ -259,7 +259,7 @@ def test_an_unreadable_part_of_the_metrics_costs_its_blocks_alone(
         assert api.json(ask, token)["data"] == whole, "a part that was withheld is not remembered as such"
 
 
-def test_metrics_of_which_nothing_can_be_read_are_503(root: Path) -> None:
+def test_unreadable_metrics_are_503(root: Path) -> None:
     for path in snapshot_folder(root).rglob("part-0.parquet"):
         flip(path, 40, 3)
     with running(root) as api:
@@ -361,7 +361,7 @@ def test_a_bit_flipped_in_a_pointer_costs_no_other_alpha_and_no_server(tmp_path:
         ("missing", ["nothing"]),
     ],
 )
-def test_a_pointer_with_a_field_of_another_form_is_told_by_its_field_and_costs_no_other_alpha(
+def test_a_pointer_with_an_invalid_field_is_reported_by_its_field_and_costs_no_other_alpha(
     tmp_path: Path, field: str, value: object
 ) -> None:
     published.publish(tmp_path, {"rebalances": published.rebalances()}, alpha_id="Test_other")
@@ -398,7 +398,7 @@ def test_a_panic_is_503_in_the_envelope_and_leaves_the_service_answering(
         assert api.get(f"{RUN}/scores", token).status_code == 200
 
 
-def test_a_file_that_is_what_was_published_but_cannot_be_decoded_is_told_from_a_wrong_statement(
+def test_a_published_file_that_cannot_be_decoded_is_distinguished_from_a_wrong_statement(
     tmp_path: Path,
 ) -> None:
     engine = Engine()

@@ -76,7 +76,7 @@ def test_the_figures_of_a_run_are_those_that_the_interface_answers(root: Path, a
     assert json.loads(json.dumps(found)) == answer["data"]
 
 
-def test_figures_are_asked_for_by_words_and_days_that_make_sense(root: Path) -> None:
+def test_words_and_days_of_figures_are_validated(root: Path) -> None:
     run = datasets.open(root)[ONE]
     with pytest.raises(SettingsError, match="no granularity 'weekly'; there are overall, yearly, monthly"):
         run.metrics(granularity="weekly")
@@ -277,7 +277,7 @@ def test_a_command_on_a_root_that_is_not_there_leaves_with_two(arguments: list[s
     assert (as_json.exit_code, result["error"]) == (2, "SettingsError")
 
 
-def test_a_file_that_is_in_use_or_is_no_database_costs_nothing(root: Path, tmp_path: Path) -> None:
+def test_a_file_that_is_in_use_or_is_no_database_is_left_as_it_is(root: Path, tmp_path: Path) -> None:
     other = tmp_path / "notes.txt"
     other.write_text("mine" * 2000)
     done = command("sql", str(root), "--into", str(other))

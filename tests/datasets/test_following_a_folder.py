@@ -56,7 +56,7 @@ def publish(root: Path, pointer: Pointer) -> None:
     compare_and_swap(open_storage(root), pointer.alpha_id, lambda _: pointer)
 
 
-def test_a_look_that_finds_nothing_lists_nothing(folder: Path, listings: list[str]) -> None:
+def test_a_look_without_changes_lists_no_pointers(folder: Path, listings: list[str]) -> None:
     catalogue = Catalogue(open_storage(folder), HOUR)
     assert catalogue.refresh()
     assert listings == [CATALOG]

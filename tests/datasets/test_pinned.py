@@ -78,7 +78,7 @@ def test_what_gc_announced_or_removed_is_not_opened_though_it_was_before(history
         pins.open(ALPHA, history.snapshots[0])
 
 
-def test_nothing_of_a_withdrawn_alpha_is_opened(history: History) -> None:
+def test_no_snapshot_of_a_withdrawn_alpha_is_opened(history: History) -> None:
     catalogue, pins = _pins(history)
     pins.open(ALPHA, history.snapshots[1])
     withdraw(open_storage(history.root), ALPHA, Author("somebody"))

@@ -97,7 +97,7 @@ def test_a_reader_keeps_its_snapshot_while_a_newer_one_is_published(root: Path, 
     assert not opened.catalogue.refresh()
 
 
-def test_an_abandoned_build_shows_nothing_and_is_swept(root: Path, publish: Publish) -> None:
+def test_an_abandoned_build_is_invisible_and_is_swept(root: Path, publish: Publish) -> None:
     with Publication(open_storage(root), "Test_tiny") as publication:
         (publication.folder / "half").write_text("half")
     assert not list((root / STAGING).glob("build-*"))

@@ -61,7 +61,7 @@ def test_comparing_agrees_with_looking_at_every_week(
 
 
 @given(RUN)
-def test_a_run_restates_nothing_of_itself(run: dict[str, SealedWeek]) -> None:
+def test_a_run_does_not_restate_itself(run: dict[str, SealedWeek]) -> None:
     found = compare(run, run)
     assert found["outcome"] == "extended"
     assert found["mean_ic_before"] == found["mean_ic_after"]

@@ -77,7 +77,7 @@ def test_the_settings_are_declared_make_sense_and_hold_no_secret() -> None:
     assert not set(wanted) & set(settings())
 
 
-def test_the_containers_may_do_nothing_they_need_not() -> None:
+def test_the_containers_have_only_the_rights_they_need() -> None:
     for name, pod in pods():
         assert pod["automountServiceAccountToken"] is False, name
         assert pod["securityContext"]["runAsNonRoot"] is True, name

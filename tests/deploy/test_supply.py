@@ -15,7 +15,7 @@ DOCKERFILE = (REPOSITORY / "deploy" / "Dockerfile").read_text("utf-8")
 HASH = re.compile(r"--hash=sha256:[0-9a-f]{64}")
 
 
-def test_the_image_runs_as_nobody_and_takes_nothing_without_its_hash() -> None:
+def test_the_image_runs_as_nobody_and_installs_every_package_by_its_hash() -> None:
     last = DOCKERFILE[DOCKERFILE.rindex("\nFROM ") :]
     assert re.search(r"^USER 10001:10001$", last, re.MULTILINE)
     after = last[last.index("\nUSER ") :]

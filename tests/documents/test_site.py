@@ -95,7 +95,7 @@ def test_every_link_inside_the_site_leads_to_a_page_and_an_anchor(pages: dict[Pa
     assert not broken
 
 
-def test_nothing_is_fetched_from_another_host(site: Path, pages: dict[Path, Page]) -> None:
+def test_no_resource_is_fetched_from_another_host(site: Path, pages: dict[Path, Page]) -> None:
     elsewhere = [
         (at.name, address)
         for at, page in pages.items()

@@ -113,7 +113,7 @@ def test_a_folder_of_archives_that_is_away_is_said_by_every_download_and_by_heal
     assert api.get("/v1/health").json()["status"] == "ok"
 
 
-def test_a_folder_without_an_https_host_offers_nothing(tmp_path: Path) -> None:
+def test_a_folder_without_an_https_host_offers_no_downloads(tmp_path: Path) -> None:
     root, archives = tmp_path / "published", tmp_path / "archives"
     seal = make_seal(tmp_path / "seals", alpha_id=FULL)
     build_seal(str(seal), root)

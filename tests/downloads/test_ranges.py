@@ -26,7 +26,7 @@ WHOLE = [
 
 
 @pytest.mark.parametrize("header", WHOLE)
-def test_what_is_no_single_range_of_bytes_asks_for_the_whole_file(header: str | None) -> None:
+def test_a_header_that_is_no_single_range_of_bytes_gets_the_full_file(header: str | None) -> None:
     assert wanted_range(header, 10) is None
 
 
@@ -36,7 +36,7 @@ def test_a_range_beyond_the_end_cannot_be_satisfied(header: str) -> None:
         wanted_range(header, 10)
 
 
-def test_nothing_of_an_empty_file_can_be_asked_for() -> None:
+def test_no_range_of_an_empty_file_is_satisfiable() -> None:
     for header in ("bytes=0-", "bytes=-5"):
         with pytest.raises(UnsatisfiableRange):
             wanted_range(header, 0)

@@ -135,9 +135,7 @@ def test_a_view_without_raw_has_the_rows_of_the_published_table(
         assert pq.read_schema(io.BytesIO(content)).field(0).metadata[b"unit"]
 
 
-def test_a_key_without_raw_access_is_told_nothing_of_raw_books_and_tables(
-    api: ApiClient, reader: str, raw: str
-) -> None:
+def test_a_key_without_raw_access_sees_no_raw_books_and_tables(api: ApiClient, reader: str, raw: str) -> None:
     listed = {x["table"] for x in api.json(LIST, reader)["data"]}
     all_of_them = {x["table"] for x in api.json(LIST, raw)["data"]}
     assert all_of_them - listed == {"weekly_deciles", "sealed_metrics"}
@@ -156,7 +154,7 @@ def test_what_is_not_there_is_refused_like_everywhere(api: ApiClient, raw: str) 
     assert api.json(f"/v1/alphas/{EMPTY}/tables", raw)["data"] == []
 
 
-def test_a_link_opens_nothing_but_its_own_file(api: ApiClient, reader: str, raw: str) -> None:
+def test_a_link_opens_only_its_own_file(api: ApiClient, reader: str, raw: str) -> None:
     link = target(signed(api, reader, "decisions")["url"])
     path, _, query = link.partition("?")
     fields = dict(x.split("=") for x in query.split("&"))
@@ -264,7 +262,7 @@ def test_a_published_file_with_raw_columns_is_sent_to_nobody_who_lost_raw_access
     assert api.get(plain).status_code == 200
 
 
-def test_parts_of_a_file_are_sent_as_asked_for(api: ApiClient, reader: str) -> None:
+def test_parts_of_a_file_are_sent_as_requested(api: ApiClient, reader: str) -> None:
     link = signed(api, reader, "decisions")
     url, size = link["url"], link["size_bytes"]
     whole = fetched(api, url)

@@ -127,5 +127,5 @@ def test_a_store_or_disk_that_fails_costs_what_needs_it(there: Deployment, parts
     endured(there, name, Fault(inject, may, seen, calls), asks(there, parts))
 
 
-def test_nothing_unforeseen_is_in_the_log(there: Deployment) -> None:
+def test_the_log_has_no_unforeseen_failure(there: Deployment) -> None:
     require_nothing_unforeseen(there)

@@ -210,5 +210,5 @@ def test_a_fault_costs_what_it_must_and_is_over_when_it_is_over(there: Deploymen
     endured(there, name, FAULTS[name], asks(there))
 
 
-def test_nothing_unforeseen_is_in_the_log(there: Deployment) -> None:
+def test_the_log_has_no_unforeseen_failure(there: Deployment) -> None:
     require_nothing_unforeseen(there)

@@ -84,7 +84,7 @@ def test_leases_of_readers_long_gone_are_swept(history: History) -> None:
     assert not (history.root / "leases" / "old.json").exists()
 
 
-def test_a_broken_pointer_loses_nothing(history: History) -> None:
+def test_a_broken_pointer_keeps_every_snapshot(history: History) -> None:
     (history.root / "catalog" / f"{ALPHA}.json").write_text("{")
     assert history.run("gc", *ALL).exit_code == 4
     assert history.there() == set(history.snapshots)

@@ -196,7 +196,9 @@ def _redeclared(monkeypatch: pytest.MonkeyPatch, table: str, column: str, **chan
     schema_version.cache_clear()
 
 
-def test_wording_is_no_schema_and_rebuilds_nothing(history: History, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_wording_is_no_schema_and_causes_no_rebuild(
+    history: History, monkeypatch: pytest.MonkeyPatch
+) -> None:
     before = schema_version()
     _redeclared(monkeypatch, "decisions", "score", meaning="The same, in other words.")
     assert schema_version() == before

@@ -81,7 +81,7 @@ def test_a_batch_over_all_seals_rebuilds_the_root(other_pointer: History) -> Non
     assert other_pointer.run("build", *seals).exit_code == 0
 
 
-def test_a_node_answers_503_for_it_and_tells_callers_nothing_of_the_files(other_pointer: History) -> None:
+def test_a_node_answers_503_for_it_and_does_not_name_files_to_callers(other_pointer: History) -> None:
     with running(other_pointer.root) as api:
         error = api.json(f"/v1/alphas/{ALPHA}/portfolio", api.key(), 503)["error"]
     assert "format" not in error["message"]

@@ -102,7 +102,7 @@ def test_show_tells_who_decided_when_and_why(history: History) -> None:
     assert history.run("withdraw", ALPHA, "--reason", "x" * 501).exit_code == 2
 
 
-def test_what_is_asked_twice_or_of_nothing_is_said(history: History) -> None:
+def test_a_repeated_withdrawal_and_one_of_a_missing_alpha_are_reported(history: History) -> None:
     assert "not withdrawn" in history.run("restore", ALPHA).output
     history.run("withdraw", ALPHA)
     result = history.run("withdraw", ALPHA)
@@ -135,7 +135,7 @@ def test_the_first_release_neither_serves_it_nor_publishes_over_it(history: Hist
     assert (history.place("manifest.json")).exists()
 
 
-def test_what_stood_for_it_while_it_was_withdrawn_is_nothing_to_keep_or_to_go_back_to(
+def test_the_empty_snapshot_of_a_withdrawal_is_neither_kept_nor_rolled_back_to(
     history: History,
 ) -> None:
     history.run("withdraw", ALPHA)
@@ -151,7 +151,7 @@ def test_what_stood_for_it_while_it_was_withdrawn_is_nothing_to_keep_or_to_go_ba
     assert history.run("rollback", ALPHA).exit_code == 0
 
 
-def test_one_that_was_withdrawn_when_nothing_was_served_is_restored_to_that(history: History) -> None:
+def test_one_that_was_withdrawn_when_no_snapshot_was_served_is_restored_to_that(history: History) -> None:
     history.run("withdraw", ALPHA)
     history.run("gc", "--grace", "0s")
     for _ in range(2):

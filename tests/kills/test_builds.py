@@ -45,7 +45,7 @@ def _visible(root: Path) -> dict[str, str]:
     }
 
 
-def test_kills_leave_whole_snapshots(seals: tuple[Path, Path], tmp_path: Path) -> None:
+def test_kills_leave_complete_snapshots(seals: tuple[Path, Path], tmp_path: Path) -> None:
     first, second = seals
     crew = Crew(tmp_path / "complaints")  # its interpreter starts meanwhile
     reference = tmp_path / "reference"

@@ -41,7 +41,7 @@ while True:
 """
 
 
-def test_kills_leave_only_whole_copies_within_the_bound(remote: Remote, tmp_path: Path) -> None:
+def test_kills_leave_only_complete_copies_within_the_bound(remote: Remote, tmp_path: Path) -> None:
     snapshot = remote.snapshot(None)
     entries = {entry.path: entry for entry in snapshot.manifest.files}
     bound = sum(entry.bytes for entry in entries.values()) // 2

@@ -27,7 +27,7 @@ cli(["gc", "--keep", "1", "--grace", "0s", "--datasets", sys.argv[1]])
 """
 
 
-def test_kills_leave_what_is_served_whole(history: History) -> None:
+def test_kills_leave_served_snapshots_complete(history: History) -> None:
     """Kill gc at random moments; readers see the served snapshot whole, and the next run finishes."""
     generator = random.Random(5)
     whole = {entry.path: entry.sha256 for entry in datasets.open(history.root)[ALPHA].manifest.files}

@@ -152,7 +152,7 @@ async def test_a_call_over_a_connection_that_hangs_is_not_waited_for_twice(
 
 
 @pytest.mark.anyio
-async def test_what_an_act_refuses_is_told_though_the_server_dies_meanwhile(
+async def test_the_refusal_of_a_command_is_reported_though_the_server_dies_meanwhile(
     own_postgres: PostgresServer,
 ) -> None:
     store = await open_store(AccessSettings(own_postgres.url()), writable=True)

@@ -96,7 +96,7 @@ def test_a_row_of_the_screen_names_its_snapshot(api: ApiClient, token: str) -> N
         assert list(row) == ["alpha_id", "name", "tldr", "snapshot", "published_at", "complete"]
 
 
-def test_only_the_figures_asked_for_are_shown_in_the_order_asked(api: ApiClient, token: str) -> None:
+def test_only_the_requested_figures_are_shown_in_the_order_requested(api: ApiClient, token: str) -> None:
     row = listed(api, token, "fields=sharpe,icir&search=Test_full")[0]
     assert list(row["figures"]) == ["sharpe", "icir"]
     assert row["withheld"] == {}
@@ -186,7 +186,7 @@ def test_figures_of_a_run_the_key_may_not_read_show_nowhere(api: ApiClient) -> N
     assert "Prod_twin" not in names(listed(api, hidden, "sort=-icir&fields=icir"))
 
 
-def test_two_keys_with_other_rights_ask_the_same_and_are_told_different_things(api: ApiClient) -> None:
+def test_keys_with_different_rights_get_different_answers_to_the_same_request(api: ApiClient) -> None:
     """The same request is parsed once; what the key may see is no part of that."""
     wide, narrow = api.key(), api.key(runs="prefix:Prod_")
     ledger_only = api.key(endpoints="research.screen,performance.metrics")

@@ -39,7 +39,7 @@ def read_on(seen: ChangeLog, cursor: Cursor | None, limit: int) -> tuple[list[Ch
     limit=st.integers(1, 7),
 )
 @settings(max_examples=150, deadline=None)
-def test_no_change_is_lost_that_comes_late_whichever_node_is_asked(
+def test_no_late_change_is_lost_whichever_node_answers(
     moments: list[int], lateness: list[int], lag: int, limit: int
 ) -> None:
     """Each change becomes known up to an hour after its time, on a second node a few changes later still."""
@@ -57,7 +57,7 @@ def test_no_change_is_lost_that_comes_late_whichever_node_is_asked(
 
 @given(moments=st.lists(st.integers(0, 9000), min_size=1, max_size=25), limit=st.integers(1, 5))
 @settings(max_examples=60, deadline=None)
-def test_what_comes_in_order_is_told_once(moments: list[int], limit: int) -> None:
+def test_changes_that_come_in_order_are_listed_once(moments: list[int], limit: int) -> None:
     entries = [change(second, f"Test_{n}") for n, second in enumerate(sorted(moments))]
     entries.sort(key=lambda entry: entry[:2])
     told: list[Change] = []
@@ -68,7 +68,7 @@ def test_what_comes_in_order_is_told_once(moments: list[int], limit: int) -> Non
     assert told == [entry.change for entry in entries]
 
 
-def test_only_the_stretch_is_told_again_in_which_something_came_late() -> None:
+def test_only_the_changes_around_a_late_one_are_listed_again() -> None:
     old, recent = (
         [change(n, f"Test_{n}") for n in range(100)],
         [change(3000 + n, f"Test_n{n}") for n in range(5)],
@@ -95,7 +95,7 @@ def test_a_change_of_the_future_waits_for_its_time() -> None:
     assert [x.alpha_id for x in later.after(None, 9, 0).changes] == ["Test_a", "Test_fast"]
 
 
-def test_a_text_that_is_no_cursor_is_told_apart() -> None:
+def test_a_text_that_is_no_cursor_is_recognised() -> None:
     good = START.encode()
     assert len(good) == 48
     for text in ("", "a", "a" * 48, good[:-1], good[::-1], f"B{good[1:]}", "é" * 48):

@@ -70,7 +70,7 @@ def test_what_is_built_after_a_rollback_is_no_rollback(tmp_path: Path) -> None:
     assert remembered(tmp_path)[-1] == (ALPHA, "replaced", third, first)
 
 
-def test_an_alpha_that_was_withdrawn_twice_is_told_as_published_once_it_is_back(tmp_path: Path) -> None:
+def test_an_alpha_that_was_withdrawn_twice_is_listed_as_published_once_it_is_back(tmp_path: Path) -> None:
     first = publish(tmp_path)
     for _ in range(2):
         assert run_pipeline("withdraw", tmp_path, ALPHA).exit_code == 0
@@ -79,7 +79,7 @@ def test_an_alpha_that_was_withdrawn_twice_is_told_as_published_once_it_is_back(
         assert remembered(tmp_path)[-1] == (ALPHA, "published", first, None)
 
 
-def test_a_build_is_told_when_gc_forgot_that_the_alpha_was_withdrawn(tmp_path: Path) -> None:
+def test_a_build_is_listed_when_gc_forgot_that_the_alpha_was_withdrawn(tmp_path: Path) -> None:
     first = publish(tmp_path)
     for command in (["withdraw", ALPHA], ["restore", ALPHA], ["gc", "--keep", "1", "--grace", "0s"]):
         assert run_pipeline(command[0], tmp_path, *command[1:]).exit_code == 0
@@ -100,7 +100,7 @@ def api(root: Path) -> Iterator[ApiClient]:
         yield api
 
 
-def test_a_reader_is_told_of_each_change_once_and_reads_on_at_any_node(root: Path, api: ApiClient) -> None:
+def test_a_reader_gets_each_change_once_and_reads_on_at_any_node(root: Path, api: ApiClient) -> None:
     token = api.key()
     body = api.json("/v1/changes", token)
     assert [row["alpha_id"] for row in body["data"]] == [ALPHA, "Test_b", "prod_c"]
@@ -142,7 +142,7 @@ def test_pages_by_cursor_cover_every_change_once(api: ApiClient) -> None:
     assert gathered == whole
 
 
-def test_a_caller_is_told_of_no_alpha_that_its_key_may_not_read(api: ApiClient) -> None:
+def test_a_caller_sees_no_changes_of_alphas_that_its_key_may_not_read(api: ApiClient) -> None:
     for token in (api.key(alphas="prefix:Test_"), api.key(runs="prefix:Test_")):
         body = api.json("/v1/changes", token)
         assert {row["alpha_id"] for row in body["data"]} == {ALPHA, "Test_b"}

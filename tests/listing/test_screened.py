@@ -74,7 +74,7 @@ def test_alphas_are_judged_among_those_the_key_may_read(api: ApiClient, runs: st
         assert {"q_value", "q_value_by", "haircut_sharpe"} <= set(rows[alpha]["withheld"])
 
 
-def test_a_key_without_the_ledger_is_told_why(api: ApiClient) -> None:
+def test_a_key_without_the_ledger_gets_the_reason(api: ApiClient) -> None:
     token = api.key(endpoints="research.screen,performance.metrics")
     row = screened(api, token)["Test_computed"]
     for name in ("t_stat", "q_value", "haircut_sharpe", "cost_bp"):

@@ -134,7 +134,7 @@ def test_the_figures_follow_from_the_published_returns(
 
 
 @pytest.mark.parametrize("part", [slice(None), slice(20, 110)])
-def test_figures_with_bands_are_those_of_the_metrics_where_nothing_was_sealed(
+def test_figures_with_bands_are_those_of_the_metrics_of_a_run_without_sealed_figures(
     api: ApiClient, key: str, root: Path, part: slice
 ) -> None:
     days = datasets.open(root)[UNSEALED].returns()["date"][part]
@@ -153,7 +153,7 @@ def test_figures_with_bands_are_those_of_the_metrics_where_nothing_was_sealed(
         assert bands[name]["level"] == 0.95
 
 
-def test_a_window_is_measured_as_if_there_were_nothing_else(api: ApiClient, key: str, root: Path) -> None:
+def test_a_window_is_measured_like_a_run_of_its_own(api: ApiClient, key: str, root: Path) -> None:
     curve = datasets.open(root)[ALPHA].returns()
     first, last = curve["date"][30], curve["date"][99]
     data = asked(api, key, **{"from": first, "to": last})

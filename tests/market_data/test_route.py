@@ -123,7 +123,7 @@ def test_health_is_degraded_while_the_market_data_cannot_be_read(tmp_path: Path,
         eventually_is(health, "ok")
 
 
-def test_a_broken_file_is_told_to_the_operator_and_not_to_callers(
+def test_a_broken_file_is_reported_to_the_operator_and_not_to_callers(
     tmp_path: Path,
     market_file: File,
     capfd: pytest.CaptureFixture[str],

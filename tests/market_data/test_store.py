@@ -62,7 +62,7 @@ def test_a_file_and_a_folder_of_files_are_served(tmp_path: Path, market_file: Fi
     asyncio.run(scenario())
 
 
-def test_without_an_address_nothing_is_configured() -> None:
+def test_without_an_address_benchmarks_are_not_configured() -> None:
     async def scenario() -> None:
         async with market(None) as market_data:
             error = await refused(market_data)

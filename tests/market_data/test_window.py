@@ -90,7 +90,7 @@ def test_window_after_window_the_market_made_what_it_made_over_both(
     assert growth == pytest.approx(np.array(prices[cut:]) / prices[cut - 1], rel=1e-9)
 
 
-def test_one_unadjusted_row_puts_the_whole_window_on_the_close(market_file: File) -> None:
+def test_one_unadjusted_row_puts_the_full_window_on_the_close(market_file: File) -> None:
     series = read_benchmarks({"m": market_file(adj_close=[50.0, None, 49.5, 50.0, 61.0])})["ABC"]
     whole = measure(series, None, None)
     assert whole.summary["return_basis"] == "close"

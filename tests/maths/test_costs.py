@@ -130,7 +130,7 @@ def test_figures_are_those_of_empyrical_on_the_returns_before_and_after_costs(se
 
 
 @given(st.integers(0, 10_000))
-def test_at_the_break_even_multiple_trading_earns_nothing(seed: int) -> None:
+def test_at_the_break_even_multiple_trading_earns_zero(seed: int) -> None:
     flows = ledger(seed, 50)
     multiple = break_even_multiple(flows)
     if isinstance(multiple, Unavailable):

@@ -76,7 +76,7 @@ def test_one_trial_with_an_edge_is_seen_among_noise() -> None:
     assert p_value(returns).spa < 0.01
 
 
-def test_trials_that_are_bad_hide_nothing_from_the_consistent_test() -> None:
+def test_bad_trials_do_not_weaken_the_consistent_test() -> None:
     returns = trials(2, 500, 4, 0.0)
     returns -= returns.mean(axis=0)
     returns[:, 0] += 0.0009
@@ -94,7 +94,7 @@ def test_trials_that_are_bad_hide_nothing_from_the_consistent_test() -> None:
         (np.column_stack([np.zeros(50), np.arange(50.0)]), "nonpositive_variance"),
     ],
 )
-def test_what_tells_nothing_is_withheld(returns: Matrix, code: str) -> None:
+def test_returns_without_information_are_withheld(returns: Matrix, code: str) -> None:
     places = np.tile(np.arange(len(returns)), (3, 1))
     found = data_snooping(returns, places, 1.0)
     assert isinstance(found, Unavailable)

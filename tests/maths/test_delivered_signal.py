@@ -214,7 +214,7 @@ def test_its_p_value_is_that_of_the_stationary_bootstrap_of_arch(rise: float) ->
     assert found["p_value"] == pytest.approx(theirs, abs=0.05)
 
 
-def test_returns_that_rise_are_told_from_returns_that_do_not() -> None:
+def test_returns_that_rise_are_distinguished_from_returns_that_do_not() -> None:
     flat = [monotonicity(returns(seed, 0.0))["p_value"] for seed in range(200)]
     rising = [monotonicity(returns(seed, 0.004))["p_value"] for seed in range(20)]
     assert np.mean([value < 0.05 for value in flat if isinstance(value, float)]) <= 0.09

@@ -52,7 +52,7 @@ def test_a_book_of_one_alpha_is_that_alpha() -> None:
         ([0.01, -1.0, 0.02], {"annualised_return"}),
     ],
 )
-def test_what_cannot_be_told_is_withheld_with_a_reason(book: list[float], withheld: set[str]) -> None:
+def test_what_cannot_be_determined_is_withheld_with_a_reason(book: list[float], withheld: set[str]) -> None:
     found = book_figures(np.array(book))
     reasons = {name: getattr(found, name) for name in FIGURES}
     assert {name for name, x in reasons.items() if isinstance(x, Unavailable)} == withheld

@@ -196,7 +196,7 @@ def test_the_summary_of_a_window_written_out() -> None:
     )
 
 
-def test_a_window_of_nothing_has_a_summary_of_nothing() -> None:
+def test_an_empty_window_has_an_empty_summary() -> None:
     none = series()
     assert summarise(days(0), none, none) == EquitySummary(
         None, None, 0, None, None, None, None, None, None, None, None
@@ -245,5 +245,5 @@ def test_a_drawdown_date_is_a_day_even_from_instants() -> None:
 
 
 @pytest.mark.parametrize("opening", [0.0, NULL])
-def test_a_return_on_nothing_is_null(opening: float) -> None:
+def test_a_return_on_zero_equity_is_null(opening: float) -> None:
     assert np.isnan(period_returns(series(opening), series(1.0))).all()

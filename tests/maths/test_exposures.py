@@ -108,7 +108,7 @@ def test_a_book_that_is_the_market_has_beta_one_and_no_alpha() -> None:
 
 
 @pytest.mark.parametrize("spoil", ["constant", "twice", "absent"])
-def test_factors_that_tell_nothing_are_withheld(spoil: str) -> None:
+def test_factors_without_information_are_withheld(spoil: str) -> None:
     book, factors = drawn(3, 100, 2)
     factors[:, 1] = {
         "constant": np.full(100, 0.001),
@@ -122,7 +122,7 @@ def test_factors_that_tell_nothing_are_withheld(spoil: str) -> None:
         assert np.isnan(found.rolling.slopes).all()
 
 
-def test_a_book_in_debt_is_explained_by_nothing() -> None:
+def test_a_book_in_debt_is_not_explained() -> None:
     book, factors = drawn(4, 100, 1)
     book.starting[50] = -1.0
     found = exposures(book, factors, 50, less_risk_free=False)
@@ -131,7 +131,7 @@ def test_a_book_in_debt_is_explained_by_nothing() -> None:
     }
 
 
-def test_a_book_without_a_stated_rate_is_explained_by_nothing() -> None:
+def test_a_book_without_a_stated_rate_is_not_explained() -> None:
     book, factors = drawn(4, 100, 1)
     book.risk_free[:] = np.nan
     found = exposures(book, factors, 50, less_risk_free=False)

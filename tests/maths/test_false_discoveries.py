@@ -86,7 +86,7 @@ def test_a_haircut_is_the_ratio_of_two_quantiles(t: float, n: int, tests: float)
     assert abs(found) <= abs(sharpe)
 
 
-def test_a_ratio_that_is_beyond_doubt_loses_nothing() -> None:
+def test_a_ratio_that_is_beyond_doubt_has_no_haircut() -> None:
     found = haircut_sharpe(
         np.array([3.0, 3.0, math.nan]),
         np.array([90.0, 2.0, 1.0]),

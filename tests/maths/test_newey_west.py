@@ -69,13 +69,13 @@ def test_the_long_run_variance_equals_the_weighted_sum_of_autocovariances(
     ("n", "lag"),
     [(1, 1), (10, 2), (99, 3), (100, 4), (101, 4), (297, 5), (1425, 7), (51_199, 15), (51_200, 16)],
 )
-def test_the_lag_follows_the_rule_at_its_whole_values_too(n: int, lag: int) -> None:
+def test_the_lag_follows_the_rule_at_its_integer_values_too(n: int, lag: int) -> None:
     assert bandwidth(n) == lag
 
 
 @check
 @given(st.integers(1, 10**6))
-def test_the_lag_is_the_whole_part_of_the_rule(n: int) -> None:
+def test_the_lag_is_the_integer_part_of_the_rule(n: int) -> None:
     rule = 4 * (n / 100) ** (2 / 9)
     assert bandwidth(n) == int(rule) or abs(rule - round(rule)) < 1e-9
 

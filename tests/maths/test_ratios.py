@@ -112,7 +112,7 @@ def test_steady_growth_has_no_ratio_though_its_returns_differ_in_the_last_digit(
     assert reason(ratios.excess_sharpe(starting, ending, np.full(500, 0.00004))) == "nonpositive_variance"
 
 
-def test_nothing_measures_nothing() -> None:
+def test_without_returns_there_are_no_ratios() -> None:
     none = np.array([])
     ledger_figures: list[Callable[[Floats, Floats], float | Unavailable]] = [
         ratios.pnl,
@@ -159,7 +159,7 @@ def test_weeks_without_an_ic_are_no_evidence() -> None:
     assert rank_ic.hit_rate(one) == 1.0
 
 
-def test_an_ic_that_never_changes_disperses_by_nothing_and_has_no_ratio() -> None:
+def test_a_constant_ic_has_no_dispersion_and_no_ratio() -> None:
     steady = np.full(10, 0.1)
     assert rank_ic.dispersion(steady) == 0.0
     assert reason(rank_ic.icir(steady)) == "nonpositive_variance"

@@ -61,7 +61,7 @@ def test_units_move_the_coefficients_and_not_the_test() -> None:
     assert other.slopes[1].value == pytest.approx(one.slopes[1].value * 1e5, rel=1e-9)
 
 
-def test_regressors_that_determine_one_another_are_not_told_apart() -> None:
+def test_collinear_regressors_are_withheld() -> None:
     outcome, regressors = drawn(6, 300, 2)
     double = np.column_stack([regressors, regressors[:, 0] * 2 - regressors[:, 1]])
     found = regress(outcome, double)

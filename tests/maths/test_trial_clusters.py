@@ -72,9 +72,7 @@ def test_the_blocks_of_a_correlation_are_its_clusters(sizes: list[int], correlat
 
 @check
 @given(seeds, st.integers(2, 30), st.integers(200, 600))
-def test_trials_that_have_nothing_in_common_count_one_each_as_they_are(
-    seed: int, trials: int, days: int
-) -> None:
+def test_uncorrelated_trials_count_one_each(seed: int, trials: int, days: int) -> None:
     returns = blocks(seed, [1] * trials, 0.5, days)
     effective = counted(returns)
     assert effective.count == trials

@@ -73,7 +73,7 @@ def test_without_forward_returns_only_what_needs_none_is_measured(run: Run) -> N
     assert weeks["n_return_obs"].sum() == weeks["n_return_obs_raw"].sum() == 0
 
 
-def test_a_skipped_week_without_a_cross_section_counts_nothing_and_measures_nothing() -> None:
+def test_a_skipped_week_without_a_cross_section_is_neither_counted_nor_measured() -> None:
     index = pl.DataFrame({"date": [week(0)], "week_status": ["insufficient_scored_tradeable_names"]})
     row = weekly_signal(index, pl.DataFrame(schema=SCHEMA)).row(0, named=True)
     assert {row[name] for name in ALL_COLUMNS if name.startswith(("n_", "cohort"))} == {0}

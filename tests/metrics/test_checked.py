@@ -45,7 +45,7 @@ def test_a_figure_that_its_tables_give_is_reproduced(statistic: Statistic) -> No
 
 
 @pytest.mark.parametrize("statistic", CORE, ids=lambda x: x.name)
-def test_a_figure_that_was_not_sealed_is_computed_and_one_that_is_withheld_has_nothing_to_check(
+def test_a_figure_that_was_not_sealed_is_computed_and_a_withheld_one_is_not_checked(
     statistic: Statistic,
 ) -> None:
     assert core(factories.run(sealed=None))[statistic.name]["checked"] == "computed"

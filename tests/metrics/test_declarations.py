@@ -118,7 +118,7 @@ def test_every_statistic_can_be_computed_and_says_how(statistic: Statistic) -> N
         assert statistic.name in (FROM_RAW if statistic.signal == "raw" else FROM_CROSS_SECTIONS)
 
 
-def test_nothing_is_computed_that_is_not_declared() -> None:
+def test_only_declared_figures_are_computed() -> None:
     assert FROM_LEDGER.keys() == {x.name for x in CORE if x.source is LEDGER}
     conditioned = {x.name for x in (*CORE, *RANK_IC_CONDITIONED) if x.source is CROSS_SECTIONS}
     assert FROM_CROSS_SECTIONS.keys() == conditioned

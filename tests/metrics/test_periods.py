@@ -29,7 +29,7 @@ def test_every_period_with_a_row_is_there_once_ascending(granularity: str, lengt
     assert set(found) == days
 
 
-def test_a_period_has_the_names_of_the_whole_but_no_tenure() -> None:
+def test_a_period_has_the_names_of_the_run_but_no_tenure() -> None:
     answer = ask(factories.run(sealed=None), granularity="monthly")
     names = answer.data["core"].keys() - {"tenure"}
     assert all(x["core"].keys() == names for x in answer.data["periods"])

@@ -89,7 +89,7 @@ def test_the_order_of_asking_does_not_matter(figures: Any, question: dict[str, A
 
 
 @given(scale=st.floats(1e-3, 1e6), question=QUESTIONS)
-def test_scaling_the_ledger_scales_money_and_nothing_else(scale: float, question: dict[str, Any]) -> None:
+def test_scaling_the_ledger_scales_only_money(scale: float, question: dict[str, Any]) -> None:
     figures = factories.run(sealed=None)
     assert figures.ledger is not None
     book = replace(

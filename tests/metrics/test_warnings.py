@@ -171,7 +171,7 @@ def test_sealed_values_need_no_access_to_the_data() -> None:
     assert codes(answer) == {"access_limited"}
 
 
-def test_a_closed_source_tells_nothing_of_whether_the_run_has_it() -> None:
+def test_a_closed_source_does_not_reveal_whether_the_run_has_it() -> None:
     with_ledger = ask(factories.run(sealed=None), may_call=frozenset())
     without = ask(factories.run(sealed=None, **NO_LEDGER), may_call=frozenset())
     assert with_ledger == without

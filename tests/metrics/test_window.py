@@ -181,7 +181,7 @@ def test_an_end_is_inclusive() -> None:
     assert tenure["calendar_days"] == 14
 
 
-def test_an_empty_window_measures_nothing_and_fails_nowhere() -> None:
+def test_an_empty_window_has_no_figures_and_no_failure() -> None:
     for granularity in ("overall", "yearly"):
         answer = ask(RUN, first="1999-01-01", last="1999-12-31", granularity=granularity)
         core, within = answer.data["core"], answer.data["within_window"]
@@ -218,7 +218,7 @@ def test_the_whole_run_test_of_the_mean_ic_ignores_the_window() -> None:
     assert ask(figures, first="2020-03-01").data["nwt"]["ic_score_panel"]["n"] < whole["n"]
 
 
-def test_the_panel_comes_only_when_asked_for() -> None:
+def test_the_panel_comes_only_when_requested() -> None:
     assert "panel" not in ask(RUN, panel=False).data
     panel = ask(RUN).data["panel"]
     assert [x["horizon_weeks"] for x in panel["ic_term_structure"]] == list(HORIZONS)

@@ -90,20 +90,20 @@ def test_prices_of_another_market_are_contradicted_and_another_level_is_not(
     assert found[PRICES]["outcome"] == "notice"
 
 
-def test_a_run_of_another_universe_shares_nothing(tmp_path: Path, root: Path) -> None:
+def test_a_run_of_another_universe_shares_no_names(tmp_path: Path, root: Path) -> None:
     strange = simulate_market(9, 30, 40)
     strange = replace(strange, symbols=tuple(f"X{name}" for name in strange.symbols))
     found = noticed(seal_of(strange, tmp_path, "strange", 3.0), root)
     assert {entry["outcome"] for entry in found.values()} == {"not_checked"}
 
 
-def test_two_other_runs_say_nothing(market: Market, tmp_path: Path) -> None:
+def test_two_other_runs_are_too_few(market: Market, tmp_path: Path) -> None:
     for name in ("a", "b", "c"):
         found = noticed(seal_of(market, tmp_path / "seals", name, 2.0), tmp_path / "root")
         assert {entry["outcome"] for entry in found.values()} == {"not_checked"}
 
 
-def test_a_damaged_probe_is_left_out_and_told_of_by_verify(market: Market, tmp_path: Path) -> None:
+def test_a_damaged_probe_is_left_out_and_reported_by_verify(market: Market, tmp_path: Path) -> None:
     root = tmp_path / "root"
     for number in range(4):
         build_seal(str(seal_of(market, tmp_path / "seals", f"run_{number}", 2.0 + number)), root)

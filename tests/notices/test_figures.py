@@ -194,7 +194,7 @@ def test_weekly_returns_run_from_decision_to_decision() -> None:
 
 
 @pytest.mark.parametrize("weeks", [24, 60, 200])
-def test_an_ic_that_has_nothing_to_do_with_the_book_is_noticed(weeks: int) -> None:
+def test_an_ic_that_is_unrelated_to_the_book_is_noticed(weeks: int) -> None:
     dates = MONDAY + 4 + 7 * np.arange(weeks)
     sessions = np.busday_offset(MONDAY, np.arange(5 * weeks + 5))
     returns = np.random.default_rng(2).normal(0, 0.01, sessions.size)

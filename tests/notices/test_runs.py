@@ -289,7 +289,7 @@ def test_the_document_of_the_notices_is_up_to_date() -> None:
     assert written == notices_markdown(), "run: just docs"
 
 
-def test_every_notice_is_declared_whole() -> None:
+def test_every_notice_is_declared_completely() -> None:
     for id_, notice in NOTICES.items():
         assert id_ == notice.id
         assert notice.meaning.endswith(".")

@@ -118,7 +118,7 @@ def test_whatever_the_run_sealed_its_parts_give_the_same_bytes(
 
 
 @pytest.mark.usefixtures("never_whole")
-def test_no_large_table_is_ever_in_memory_whole(seal: Path, tmp_path: Path, cut: Cut) -> None:
+def test_no_large_table_is_ever_completely_in_memory(seal: Path, tmp_path: Path, cut: Cut) -> None:
     cut(500)
     assert build_seal(str(seal), tmp_path / "root").changed
 
@@ -213,7 +213,7 @@ def test_a_warning_does_not_bring_a_large_table_into_memory(tmp_path: Path, cut:
     assert warned["decisions.rank_order"]["rows"] > decisions.height // 2
 
 
-def test_every_rule_on_large_tables_is_told_by_which_part_it_is_applied() -> None:
+def test_every_rule_on_large_tables_is_applied_by_session_week_or_day() -> None:
     def reads_large(kinds: tuple[str, ...]) -> bool:
         return bool({*kinds} & {*LARGE_KINDS})
 

@@ -105,7 +105,9 @@ def test_a_restated_past_is_dated_and_measured(
     assert f"weeks restated since {weeks[10]}: forward returns 6" in shown.replace("\n", " ")
 
 
-def test_each_part_of_a_week_is_told_apart(tmp_path: Path, runs: dict[tuple[int, bool], RunRecord]) -> None:
+def test_each_part_of_a_week_is_distinguished(
+    tmp_path: Path, runs: dict[tuple[int, bool], RunRecord]
+) -> None:
     root, run = tmp_path / "root", runs[WEEKS, False]
     build_seal(str(seal(tmp_path, run, 1)), root)
 
@@ -231,7 +233,7 @@ def test_what_was_remembered_is_verified_and_never_written_over_when_damaged(
     assert path.read_bytes() == sound[:-20]
 
 
-def test_nothing_raw_takes_part(tmp_path: Path, runs: dict[tuple[int, bool], RunRecord]) -> None:
+def test_no_raw_column_takes_part(tmp_path: Path, runs: dict[tuple[int, bool], RunRecord]) -> None:
     run = runs[WEEKS, False]
     raw = [c for c in run.tables["decisions"].columns if c.startswith("raw_") or c == "unsmoothed_score"]
     of_raw_books = ~pl.col("book").str.starts_with("raw_")

@@ -127,7 +127,7 @@ def test_help_says_every_flag_with_its_variable(capsys: pytest.CaptureFixture[st
         assert setting.variable in shown
 
 
-def test_every_command_can_be_asked_for_help(capsys: pytest.CaptureFixture[str]) -> None:
+def test_every_command_has_help(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
         main(["--help"])
     _, commands = capsys.readouterr().out.split("\nCommands:\n")

@@ -47,7 +47,7 @@ def test_a_host_of_another_machine_is_one_line_and_exit_code_2(root: Path) -> No
     assert done.stderr.splitlines()[-1].startswith("error: --host 203.0.113.1 --port")
 
 
-def test_a_free_port_is_taken_and_told(root: Path) -> None:
+def test_a_free_port_is_taken_and_printed(root: Path) -> None:
     log = root.parent / "server.log"
     with log.open("w") as stream:
         process = subprocess.Popen(

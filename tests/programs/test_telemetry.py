@@ -66,7 +66,7 @@ def bearer(token: str) -> dict[str, str]:
     return {"authorization": f"Bearer {token}"}
 
 
-def test_calls_are_counted_by_endpoint_outcome_and_window_and_nothing_names_anybody(
+def test_calls_are_counted_by_endpoint_outcome_and_window_and_no_label_names_a_caller(
     here: Path, token: str
 ) -> None:
     narrow = token_for(here, "per_second=2,per_minute=2")
@@ -197,7 +197,7 @@ def test_a_port_that_is_taken_is_refused_before_anything_is_served(here: Path) -
     assert len(refused.stderr.splitlines()) == 1
 
 
-def test_a_stuck_process_can_be_told_from_one_that_lives() -> None:
+def test_a_stuck_process_is_distinguishable_from_a_live_one() -> None:
     from serve.observability.metrics import Instruments  # noqa: PLC0415 - loads the library
     from serve.observability.port import SILENCE_SECONDS, MetricsPort  # noqa: PLC0415 - as above
 

@@ -293,7 +293,7 @@ def test_a_falsified_month_is_recomputed_and_named(api: ApiClient) -> None:
     assert [w for w in found["meta"]["notices"] if w["block"] == "periods" and "55.5" in w["message"]]
 
 
-def test_the_manifest_and_the_parquet_hold_the_whole_table(root: Path) -> None:
+def test_the_manifest_and_the_parquet_hold_the_full_table(root: Path) -> None:
     (path,) = (root / "alphas" / f"alpha_id={ALPHA}").rglob("manifest.json")
     table = json.loads(path.read_text())["reconciliation"]["figures"]
     stated = datasets.open(root)[ALPHA].scan("sealed_metrics").collect()

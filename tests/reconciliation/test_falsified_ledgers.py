@@ -104,7 +104,7 @@ def test_books_that_do_not_follow_their_targets_can_say_so(seal: Path) -> None:
     assert checked(declare(seal, targets="advisory")).violations == ()
 
 
-def test_fills_told_as_memoranda_are_left_out_of_the_books(seal: Path) -> None:
+def test_fills_declared_as_memoranda_are_left_out_of_the_books(seal: Path) -> None:
     booked = pl.col("book").str.replace("_settlements", "_adjustments")
     rewrite(seal, "trades", lambda frame: frame.with_columns(book=booked))
     fills = table(seal, "trades")
@@ -126,7 +126,7 @@ def test_only_what_the_seal_declares_is_excused(seal: Path) -> None:
     [{"target": "advisory"}, {"targets": "none"}, {"rounding": 1.0}, {"rounding": True}, {"outside_ledger": "settlements"}, {"outside_turnover": ["long_short"]}],
     ids=str,
 )  # fmt: skip
-def test_a_declaration_that_means_nothing_is_refused(seal: Path, reconciliation: dict[str, object]) -> None:
+def test_a_declaration_without_meaning_is_refused(seal: Path, reconciliation: dict[str, object]) -> None:
     declare(seal, **reconciliation)
     with pytest.raises(SealRefused) as refused:
         Seal.open(str(seal))

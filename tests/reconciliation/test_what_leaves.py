@@ -132,7 +132,7 @@ JSON: Any = st.recursive(
 
 
 @given(content=JSON, raw=st.booleans())
-def test_nothing_hidden_is_left_in_any_content(content: Any, raw: bool) -> None:
+def test_no_hidden_content_is_left(content: Any, raw: bool) -> None:
     text = json.dumps(visible(content, raw=raw))
     assert "unsmoothed_score" not in text
     if not raw:

@@ -47,7 +47,7 @@ def test_weights_depend_on_the_order_of_scores_alone(scores: Floats, factor: flo
 
 
 @given(distinct_scores)
-def test_weights_are_neutral_whole_and_mirrored_by_the_sign_of_the_scores(scores: Floats) -> None:
+def test_weights_are_neutral_fully_invested_and_mirrored_by_the_sign_of_the_scores(scores: Floats) -> None:
     weights = tail_weights(scores)
     assert weights[weights > 0].sum() == pytest.approx(1)
     assert weights.sum() == pytest.approx(0, abs=1e-12)

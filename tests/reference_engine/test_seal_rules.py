@@ -151,7 +151,7 @@ def test_a_pending_week_has_neither_fills_nor_returns(seal: Any) -> None:
         assert week[column].null_count() == week.height
 
 
-def test_long_only_weights_are_a_whole_book(seal: Any) -> None:
+def test_long_only_weights_are_fully_invested(seal: Any) -> None:
     active = seal["rebalances"].filter(pl.col("week_status").is_in(["traded", "pending"]))
     for column in [c for c in targets(seal["decisions"]) if "long_only" in c]:
         assert (seal["decisions"][column] >= 0).all()
@@ -160,7 +160,7 @@ def test_long_only_weights_are_a_whole_book(seal: Any) -> None:
         assert ((sums[column] - 1).abs() < 1e-9).all()
 
 
-def test_dollar_neutral_weights_sum_to_nothing_and_two_in_size(seal: Any) -> None:
+def test_dollar_neutral_weights_sum_to_zero_and_their_sizes_to_two(seal: Any) -> None:
     active = seal["rebalances"].filter(pl.col("week_status").is_in(["traded", "pending"]))
     weight = pl.col("long_short_target_weight")
     weeks = (
@@ -363,7 +363,7 @@ def test_trade_only_variants_hold_forced_fills(seal: Any) -> None:
     assert "risk_exit" not in weekly["exit_reason"]
 
 
-def test_metric_records_are_whole_and_unique(seal: Any) -> None:
+def test_metric_records_are_complete_and_unique(seal: Any) -> None:
     keys = [(r["name"], r["scope"], r["period"]) for r in seal.metrics]
     assert len(set(keys)) == len(keys)
     for record in seal.metrics:

@@ -259,7 +259,7 @@ def test_two_do_not_simulate_into_one_folder(tmp_path: Path) -> None:
         simulate(tmp_path, **SIZE)
 
 
-def test_a_finished_simulation_is_replaced_when_asked_and_unchanged(tmp_path: Path) -> None:
+def test_a_finished_simulation_is_replaced_on_request_if_unchanged(tmp_path: Path) -> None:
     target = tmp_path / "demo"
     other = ["--seed", "4", "--names", "24", "--weeks", "16"]
     assert run("--out", str(target), *other).exit_code == 0

@@ -173,7 +173,7 @@ def test_sealed_ranks_average_ties_from_the_strongest(tmp_path: Path) -> None:
         pd.testing.assert_series_equal(frame[rank], oracle, check_names=False)
 
 
-def test_ranks_are_left_to_the_reader_unless_asked_for(default_seal: Any) -> None:
+def test_ranks_are_left_to_the_reader_unless_requested(default_seal: Any) -> None:
     assert not {"average_rank", "raw_average_rank"} & set(default_seal["decisions"].columns)
 
 

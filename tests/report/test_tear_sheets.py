@@ -313,7 +313,7 @@ def test_what_cannot_be_shown_is_withheld_with_its_reason(root: Path, alpha: str
     assert "nan" not in page.text.lower().split()
 
 
-def test_a_sheet_loads_nothing_and_forbids_itself_to(root: Path, tmp_path: Path) -> None:
+def test_a_sheet_loads_no_resources_and_forbids_itself_to(root: Path, tmp_path: Path) -> None:
     page = written_page(root, tmp_path, FULL)
     assert page.loads == ["data:,"]
     text = (tmp_path / "sheet.html").read_text()
@@ -322,13 +322,13 @@ def test_a_sheet_loads_nothing_and_forbids_itself_to(root: Path, tmp_path: Path)
     assert "unsafe" not in policy
 
 
-def test_nothing_of_the_raw_books_stands_in_a_sheet_that_is_mailed(root: Path, tmp_path: Path) -> None:
+def test_a_sheet_for_mailing_has_no_figure_of_the_raw_books(root: Path, tmp_path: Path) -> None:
     written_page(root, tmp_path, FULL, HIDDEN)
     text = (tmp_path / "sheet.html").read_text()
     assert set(re.findall(r"raw_\w+", text)) == set()
 
 
-def test_names_and_texts_of_an_alpha_do_nothing_in_the_page(root: Path, market: Path) -> None:
+def test_names_and_texts_of_an_alpha_are_escaped_in_the_page(root: Path, market: Path) -> None:
     sheet = content(datasets.open(root)[FULL], "long_short", str(market), None)
     hostile = "</script><script>alert(1)</script><b>"
     page = Page(render([{**sheet, "name": hostile, "tldr": hostile, "alpha_id": hostile}]))
@@ -362,7 +362,7 @@ def test_the_same_snapshots_give_the_same_bytes(root: Path, market: Path, tmp_pa
         ([FULL, "--out", "no/such/folder/sheet.html"], 2, "cannot be written: No such file or directory"),
     ],
 )
-def test_what_makes_no_sense_is_told_in_one_line_and_nothing_is_written(
+def test_invalid_arguments_are_reported_in_one_line_and_no_sheet_is_written(
     arguments: list[str], code: int, says: str, root: Path, tmp_path: Path
 ) -> None:
     done = report("--datasets", root, "--out", "sheet.html", *arguments, folder=tmp_path)
@@ -375,7 +375,7 @@ def test_what_makes_no_sense_is_told_in_one_line_and_nothing_is_written(
     assert says in json.loads(told.stdout)["message"]
 
 
-def test_without_a_browser_nothing_is_printed_or_written(root: Path, tmp_path: Path) -> None:
+def test_without_a_browser_no_file_is_written(root: Path, tmp_path: Path) -> None:
     empty = tmp_path / "path"
     empty.mkdir()
     done = report(FULL, "--datasets", root, "--out", "sheet.html", "--pdf", folder=tmp_path, PATH=str(empty))
@@ -398,7 +398,7 @@ def test_a_browser_that_fails_leaves_what_was_there(root: Path, tmp_path: Path) 
     assert sorted(path.name for path in tmp_path.iterdir()) == ["path", "sheet.html"]
 
 
-def test_a_damaged_file_is_told_and_no_sheet_is_made_of_it(tmp_path: Path, root: Path) -> None:
+def test_a_damaged_file_is_reported_and_no_sheet_is_made_of_it(tmp_path: Path, root: Path) -> None:
     copy = tmp_path / "published"
     shutil.copytree(root, copy)
     (ledger,) = copy.glob(f"alphas/alpha_id={FULL}/*/pnl/book=long_short/part-0.parquet")
@@ -408,7 +408,7 @@ def test_a_damaged_file_is_told_and_no_sheet_is_made_of_it(tmp_path: Path, root:
     assert not (tmp_path / "sheet.html").exists()
 
 
-def test_the_root_may_be_given_by_its_variable_and_what_was_written_is_told_to_programs(
+def test_the_root_may_be_given_by_its_variable_and_programs_get_the_written_files(
     root: Path, tmp_path: Path
 ) -> None:
     done = report(FULL, "--out", "sheet.html", "--json", folder=tmp_path, ALPHA_RESULTS_DATASETS=str(root))

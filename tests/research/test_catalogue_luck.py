@@ -93,7 +93,7 @@ def test_alphas_of_one_calendar_and_others_are_counted_alike(monkeypatch: pytest
     assert found.number == pytest.approx(adjusted_number(frame, 99), rel=1e-4)
 
 
-def test_a_key_that_may_read_no_run_is_told_nothing(api: ApiClient) -> None:
+def test_a_key_that_may_read_no_run_gets_no_counts(api: ApiClient) -> None:
     found = asked(api, api.key(runs="list:Test_absent"))
     assert (found["alphas"], found["tested"], found["effective_number"]) == (0, 0, None)
     assert set(found["withheld"]) == {

@@ -114,7 +114,7 @@ def test_a_short_run_that_cuts_the_comparison_is_named(api: ApiClient, token: st
     assert "notices" not in api.json(f"{path.partition(',')[0]}", token)["meta"]
 
 
-def test_a_book_in_debt_is_combined_with_nothing() -> None:
+def test_a_book_in_debt_is_not_combined() -> None:
     days = np.arange(30, dtype=np.int32)
     sound = DailyReturns(days, np.linspace(-0.01, 0.01, 30))
     broke = DailyReturns(days[:20], np.linspace(-0.01, 0.01, 20), days[20:])
@@ -138,7 +138,7 @@ def test_a_repeated_alpha_counts_once_and_the_alpha_itself_is_left_out(api: ApiC
         (("Test_few",), "regression"),
     ],
 )
-def test_what_cannot_be_told_is_null_with_a_reason(
+def test_what_cannot_be_determined_is_null_with_a_reason(
     api: ApiClient, token: str, others: tuple[str, ...], withheld: str
 ) -> None:
     found = added(api, token, "Test_like_0", others)
@@ -178,7 +178,7 @@ def aligned(market: Published, alphas: tuple[str, ...]) -> Any:
 
 
 @pytest.mark.parametrize("weights", ["volatility", "1,2,0,1.5"])
-def test_weights_are_those_asked_for(api: ApiClient, token: str, market: Published, weights: str) -> None:
+def test_weights_are_those_requested(api: ApiClient, token: str, market: Published, weights: str) -> None:
     found = added(api, token, "Test_like_0", OTHERS, f"&weights={weights}")
     table = aligned(market, ("Test_like_0", *OTHERS))
     parts = 1 / table.std(axis=1, ddof=1) if weights == "volatility" else np.array([1, 2, 0, 1.5])

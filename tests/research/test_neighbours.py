@@ -100,7 +100,7 @@ def test_pages_cover_them_once_in_order(api: ApiClient, token: str, market: Publ
     assert shown(pages) == rows
 
 
-def test_a_window_shorter_than_ten_sessions_compares_nothing_and_says_so(api: ApiClient, token: str) -> None:
+def test_a_window_shorter_than_ten_sessions_compares_no_alpha_and_says_so(api: ApiClient, token: str) -> None:
     found = body(api, token, "Test_like_0", "from=2021-03-01&to=2021-03-11")
     assert found["data"] == []
     assert found["meta"]["compared"] == 0
@@ -137,7 +137,7 @@ def test_without_a_list_all_are_compared_where_they_are_few(api: ApiClient, toke
     assert found["meta"]["excluded"]["no_data"] == 10
 
 
-def test_with_more_than_fifty_others_a_list_is_asked_for(tmp_path: Path) -> None:
+def test_with_more_than_fifty_others_a_list_is_required(tmp_path: Path) -> None:
     published.publish(tmp_path, published.full(), alpha_id="Test_one")
     for n in range(51):
         published.publish(tmp_path, {}, alpha_id=f"Test_{n}")

@@ -84,7 +84,7 @@ def asked(api: ApiClient, family: Family, alpha: str, key: str, **query: str) ->
 
 
 @every_family
-def test_a_whole_run_has_its_figures(api: ApiClient, family: Family) -> None:
+def test_a_complete_run_has_its_figures(api: ApiClient, family: Family) -> None:
     data = asked(api, family, ALPHA, api.key(raw=True))
     assert data["observations"] > 60
     assert data["first_date"] < data["last_date"]

@@ -984,13 +984,13 @@ def test_any_part_of_a_description_may_be_null_or_left_out(seal: Path, field: Fi
         assert [entry["rule"] for entry in report["warnings"]] == (["description.extra"] if extra else [])
 
 
-def test_a_description_with_nothing_in_it_is_lawful(seal: Path) -> None:
+def test_an_empty_description_is_valid(seal: Path) -> None:
     rewrite(seal, "description", lambda _: {})
     report = outcome(seal)[1]
     assert report["violations"] == report["warnings"] == report["not_checked"] == []
 
 
-def test_every_fault_of_a_description_is_counted_and_the_rules_on_the_whole_wait(seal: Path) -> None:
+def test_every_fault_of_a_description_is_counted_and_rules_across_fields_wait(seal: Path) -> None:
     rewrite(seal, "description", at("tldr", 7))
     rewrite(seal, "description", at("source_papers.0.role", 7))
     report = outcome(seal)[1]

@@ -194,7 +194,9 @@ def test_the_share_that_was_compared_is_printed_and_in_the_document(tmp_path: Pa
     }
 
 
-def test_where_no_name_is_filled_at_both_ends_the_rule_says_that_it_compared_nothing(tmp_path: Path) -> None:
+def test_where_no_name_is_filled_at_both_ends_the_rule_says_that_it_compared_no_return(
+    tmp_path: Path,
+) -> None:
     seal = make_seal(tmp_path)
     later = pl.col("entry_at", "maturity_at") + timedelta(minutes=1)
     rewrite(seal, "decisions", lambda frame: frame.with_columns(later))

@@ -85,7 +85,7 @@ def test_every_writer_is_read(sealed: pl.DataFrame, tmp_path: Path, writer: str,
 
 @pytest.mark.parametrize("writer", ["pyarrow snappy", "pyarrow pages 2.0", "polars zstd"])
 @pytest.mark.parametrize("field", [5, 6])
-def test_a_number_that_the_footer_contradicts_is_told(
+def test_a_number_that_the_footer_contradicts_is_reported(
     sealed: pl.DataFrame, tmp_path: Path, writer: str, field: int
 ) -> None:
     WRITERS[writer](sealed, tmp_path / "file")

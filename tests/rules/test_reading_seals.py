@@ -95,7 +95,7 @@ def test_a_table_outlives_its_file_until_it_is_dropped(folder: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["metrics.json", "description.json", "trades.parquet"])
-def test_nothing_is_handed_out_that_does_not_match_its_digest(folder: Path, name: str) -> None:
+def test_no_file_is_handed_out_that_does_not_match_its_digest(folder: Path, name: str) -> None:
     with (folder / name).open("ab") as file:
         file.write(b" ")
     kind = name.split(".", maxsplit=1)[0]

@@ -124,7 +124,7 @@ def test_a_product_that_overflows_is_no_match() -> None:
     assert positions_notional(Tables({"positions": rows})) is not None
 
 
-def test_a_day_without_positions_is_worth_nothing() -> None:
+def test_a_day_without_positions_has_a_value_of_zero() -> None:
     tables = {"positions": positions(), "portfolio": ledger({})}
     assert positions_total(Tables(tables)) is None
     violation = positions_total(Tables(tables | {"portfolio": ledger({"position_value_end": 0.5})}))

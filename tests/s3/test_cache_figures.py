@@ -36,7 +36,7 @@ def on_disk(cache: Path) -> int:
     )
 
 
-def test_reads_copies_and_evictions_are_told_as_they_are(
+def test_reads_copies_and_evictions_are_counted(
     bucket: Bucket, small_seal: Callable[..., Path], tmp_path: Path
 ) -> None:
     root, cache = bucket.url("root"), tmp_path / "cache"

@@ -50,7 +50,7 @@ def run_command(*arguments: str) -> Any:
     return CommandResult(done.exit_code, done.stdout).json
 
 
-def test_a_store_that_honours_conditions_is_published_to_and_nothing_is_left_of_the_trial(
+def test_a_store_that_honours_conditions_is_published_to_and_the_trial_is_removed(
     bucket: Bucket, small_seal: Seals
 ) -> None:
     open_storage(bucket.url("root")).require_safe_writers()
@@ -113,7 +113,7 @@ def test_a_single_writer_still_notices_that_it_was_not_alone(
     assert storage.read("x") == b"one"
 
 
-def test_what_was_found_out_is_remembered(bucket: Bucket, through: Callable[[Fault], Proxy]) -> None:
+def test_the_result_of_the_trial_is_remembered(bucket: Bucket, through: Callable[[Fault], Proxy]) -> None:
     proxy = through(Fault.IGNORES_BOTH)
     for _ in range(3):
         with pytest.raises(SettingsError, match="If-None-Match"):

@@ -93,7 +93,7 @@ def test_a_catalogue_follows_pointers_in_a_bucket(bucket: Bucket, small_seal: Se
     assert catalogue.resolve("Test_b") is None
 
 
-def test_a_store_that_is_away_is_told_from_a_file_that_is_not_there(bucket: Bucket) -> None:
+def test_a_store_that_is_away_is_distinguished_from_a_missing_file(bucket: Bucket) -> None:
     storage = open_storage(bucket.url("root"))
     storage.put("catalog/x.json", b"one")
     catalogue = Catalogue(storage)
@@ -128,7 +128,7 @@ def test_signatures_change_when_and_only_when_a_file_does(bucket: Bucket) -> Non
     assert storage.entries("a")["x"] != listed
 
 
-def test_large_files_arrive_whole(bucket: Bucket, tmp_path: Path) -> None:
+def test_large_files_arrive_complete(bucket: Bucket, tmp_path: Path) -> None:
     storage = open_storage(bucket.url())
     content = bytes(range(256)) * 500_000
     source = tmp_path / "large"

@@ -73,7 +73,7 @@ def test_changes_from_many_writers_are_all_kept(bucket: Bucket, small_seal: Seal
 
 
 @pytest.mark.parametrize("later_first", [False, True])
-def test_two_builds_at_once_end_with_the_later_seal_whole(
+def test_two_builds_at_once_end_with_the_later_seal_complete(
     bucket: Bucket, small_seal: Seals, tmp_path: Path, later_first: bool
 ) -> None:
     later = _moved(small_seal(seed=2, sealed_at="2026-01-02T00:00:00Z"), tmp_path / "later")

@@ -31,7 +31,7 @@ def test_a_mistyped_prefix_or_bucket_is_a_mistake(bucket: Bucket, more: tuple[st
         assert wrong in result
 
 
-def test_a_prefix_that_was_made_and_a_whole_bucket_may_be_empty(bucket: Bucket) -> None:
+def test_a_prefix_that_was_made_and_a_bucket_may_be_empty(bucket: Bucket) -> None:
     assert search(bucket, bucket.url())[0] == 0
     bucket.client.put_object(Bucket=bucket.name, Key="seals/", Body=b"")
     code, _, result = search(bucket, bucket.url("seals"))

@@ -177,7 +177,7 @@ def test_an_object_that_is_gone_or_another_is_not_signed(run: Run) -> None:
         assert api.get(PATH, api.key()).status_code == 200, "packaging again restores it"
 
 
-def test_a_store_that_is_away_is_told_and_found_again_without_a_restart(run: Run) -> None:
+def test_a_store_that_is_away_is_reported_and_used_again_without_a_restart(run: Run) -> None:
     run.deliver()
     with running(run.root, archives=run.archives) as api:
         assert api.get(PATH, api.key()).status_code == 200
@@ -189,7 +189,7 @@ def test_a_store_that_is_away_is_told_and_found_again_without_a_restart(run: Run
         assert api.get(PATH, api.key()).status_code == 200
 
 
-def test_wrong_credentials_hand_out_nothing(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_wrong_credentials_hand_out_no_link(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     run.deliver()
     for name, wrong in (("AWS_SECRET_ACCESS_KEY", "not-the-secret"), ("AWS_ACCESS_KEY_ID", "NOBODYSKEY")):
         with monkeypatch.context() as changed:

@@ -62,7 +62,7 @@ def test_uploads_go_together_and_the_pointer_goes_last(bucket: Bucket, publish: 
     assert storage.finished[4:6] == [f"{folder}/{MANIFEST}", pointer_path("Test_tiny")]
 
 
-def test_an_upload_that_fails_among_others_publishes_nothing(bucket: Bucket, publish: Publish) -> None:
+def test_an_upload_that_fails_among_others_prevents_publication(bucket: Bucket, publish: Publish) -> None:
     address = bucket.url()
     publish(n_symbols=1, address=address)
     later = {"n_symbols": 2, "sealed_at": "2026-03-01T00:00:00Z"}

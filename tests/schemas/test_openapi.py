@@ -151,7 +151,7 @@ def test_an_operation_has_an_example_answer_that_keeps_its_schema(
             assert list(example["value"]["data"][0]) == [part.name for part in row.fields if not part.raw]
 
 
-def test_what_fields_asks_for_is_told_by_the_answer_alone(described: dict[str, Any]) -> None:
+def test_the_answer_alone_shows_which_fields_were_requested(described: dict[str, Any]) -> None:
     body = described["paths"]["/v1/alphas/{alpha}/scores"]["get"]["responses"]["200"]["content"][
         "application/json"
     ]

@@ -56,7 +56,7 @@ def test_the_suite_runs_every_folder_that_has_no_recipe_of_its_own() -> None:
 
 
 @pytest.mark.parametrize("folder", apart())
-def test_a_folder_that_the_suite_leaves_out_has_one_recipe_which_ci_runs_and_contributors_are_told_of(
+def test_a_folder_that_the_suite_leaves_out_has_one_recipe_which_ci_runs_and_contributing_lists(
     folder: str,
 ) -> None:
     assert folder in folders_of_tests()

@@ -20,7 +20,7 @@ ODD = "a\x1b]0;title\x07\x9b2J\r\x7f\u202eb"
 
 @given(st.text())
 @example(ODD)
-def test_nothing_that_steers_a_terminal_is_left(text: str) -> None:
+def test_no_control_sequence_of_a_terminal_is_left(text: str) -> None:
     left = {letter for letter in visible(text) if unicodedata.category(letter) in {"Cc", "Cs"}}
     assert left <= {"\n", "\t"}
     assert visible(visible(text)) == visible(text)

@@ -185,7 +185,7 @@ def test_any_fills_give_a_seal_that_the_strict_check_accepts(seed: int, mids: bo
         ({"quantity": "many"}, "fills: quantity is not a number but String"),
     ],
 )
-def test_a_fill_that_no_book_can_keep_is_told_by_name_and_day(fill: dict[str, Any], said: str) -> None:
+def test_a_fill_that_no_book_can_keep_is_reported_by_name_and_day(fill: dict[str, Any], said: str) -> None:
     made = {"date": date(2024, 1, 8), "symbol": "AAA", "quantity": 1.0, "fill_price": 11.0} | fill
     with pytest.raises(SealError, match=said):
         Ledger.from_fills(pl.DataFrame([made]), CLOSE, NYSE)
@@ -296,11 +296,11 @@ CLOSE = pl.DataFrame(
         (WEEK.with_columns(AAA=-3.0), CLOSE.with_columns(AAA=pl.Series([1.0, 1.0, 9.0])), "lost all its equity on 2024-01-09"),
     ],
 )  # fmt: skip
-def test_what_makes_no_books_is_told_by_name(weights: Any, close: Any, said: str) -> None:
+def test_input_that_makes_no_books_is_reported_by_name(weights: Any, close: Any, said: str) -> None:
     with pytest.raises(SealError, match=re.escape(said)):
         Ledger.from_weights(weights, close, Costs(), NYSE)
 
 
-def test_an_exchange_that_opens_on_another_utc_day_is_told() -> None:
+def test_an_exchange_that_opens_on_another_utc_day_is_reported() -> None:
     with pytest.raises(SealError, match="is on another day in UTC"):
         Ledger.from_weights(WEEK, CLOSE, Costs(), Calendar("Australia/Sydney", "10:00", "16:00"))

@@ -99,7 +99,7 @@ def test_a_seal_lists_every_file_with_its_digest_and_its_code(
     assert check(Seal.open(str(folder))).violations == ()
 
 
-def test_a_seal_that_would_be_refused_is_explained_and_leaves_nothing(
+def test_a_seal_that_would_be_refused_is_explained_and_leaves_no_files(
     tables: dict[str, pl.DataFrame], tmp_path: Path
 ) -> None:
     wrong = tables | {"trades": tables["trades"].slice(1)}
@@ -183,7 +183,7 @@ def test_without_the_pipeline_what_the_tables_tell_is_checked(
         ),
     ],
 )
-def test_a_table_that_is_not_of_the_format_is_told_when_it_is_added(
+def test_a_table_that_is_not_of_the_format_is_refused_when_it_is_added(
     kind: str, change: Any, said: str, tables: dict[str, pl.DataFrame], tmp_path: Path
 ) -> None:
     with pytest.raises(SealError, match=said):

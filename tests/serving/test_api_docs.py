@@ -30,7 +30,7 @@ def test_the_document_is_the_published_one_and_needs_no_key(api: ApiClient) -> N
     assert (again.status_code, again.content) == (304, b"")
 
 
-def test_the_page_loads_nothing_of_another_host_and_runs_no_script_of_its_own(api: ApiClient) -> None:
+def test_the_page_loads_no_resource_of_another_host_and_runs_no_script_of_its_own(api: ApiClient) -> None:
     page = api.ask("GET", "/docs", {})
     assert (page.status_code, page.headers["content-type"]) == (200, "text/html; charset=utf-8")
     policy = dict(part.strip().split(" ", 1) for part in page.headers["content-security-policy"].split(";"))
@@ -60,7 +60,7 @@ def test_the_library_reads_documents_of_this_version(api: ApiClient) -> None:
 
 
 @pytest.mark.parametrize("path", PATHS)
-def test_a_file_comes_in_the_coding_that_is_asked_for(api: ApiClient, path: str) -> None:
+def test_a_file_comes_in_the_coding_that_is_requested(api: ApiClient, path: str) -> None:
     plain = api.undecoded("GET", path, {"accept-encoding": "identity"})
     coded = api.undecoded("GET", path, {"accept-encoding": "gzip"})
     assert plain.headers["vary"] == coded.headers["vary"] == "Accept-Encoding"

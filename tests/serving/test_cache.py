@@ -66,7 +66,7 @@ def test_what_comes_without_evicting_takes_only_room_that_is_free() -> None:
     assert cache.get(OWNER, "asked again") is None
 
 
-def test_what_is_not_whole_is_handed_out_but_not_cached() -> None:
+def test_a_value_without_a_size_is_handed_out_but_not_cached() -> None:
     cache: SizedLRUCache[bytes] = SizedLRUCache(5)
     assert cache.get_or_load(OWNER, "a", lambda: b"x", lambda _: None) == b"x"
     assert cache.get(OWNER, "a") is None

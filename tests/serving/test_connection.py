@@ -90,7 +90,7 @@ def test_a_request_that_comes_in_pieces_is_one_request(wire: socket.socket, toke
 @pytest.mark.parametrize(
     "more", ["Content-Length: 3\r\n\r\nabc", "Transfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n"]
 )
-def test_a_body_nobody_asked_for_is_passed_over(wire: socket.socket, token: str, more: str) -> None:
+def test_an_unexpected_body_is_ignored(wire: socket.socket, token: str, more: str) -> None:
     end = b"" if "chunked" not in more else b"\r\n"
     with_body = request(WEEK, token, more).removesuffix(b"\r\n\r\n") + end
     wire.sendall(with_body + request(f"{WEEK}?limit=1", token))

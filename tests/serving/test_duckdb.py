@@ -51,7 +51,7 @@ def test_a_failed_query_leaves_the_thread_able_to_ask_again(numbered: list[Path]
     engine.close()
 
 
-def test_the_engine_keeps_nothing_of_the_files_it_has_read(numbered: list[Path]) -> None:
+def test_the_engine_keeps_no_data_of_the_files_it_has_read(numbered: list[Path]) -> None:
     engine = Engine()
     for path in numbered * 2:
         table = source(str(path))
@@ -85,7 +85,9 @@ def test_parts_that_are_left_alone_leave_the_thread_able_to_ask_again(numbered: 
     engine.close()
 
 
-def test_a_file_that_breaks_off_is_told_whole_and_in_parts(numbered: list[Path], tmp_path: Path) -> None:
+def test_a_truncated_file_is_reported_when_read_completely_and_in_parts(
+    numbered: list[Path], tmp_path: Path
+) -> None:
     engine = Engine()
     good = source(str(numbered[0]))
     broken = tmp_path / "broken.parquet"

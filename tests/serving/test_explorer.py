@@ -59,7 +59,7 @@ def test_whatever_the_page_loads_is_there(on: ApiClient) -> None:
 
 
 @pytest.mark.parametrize("path", PATHS)
-def test_a_file_is_asked_for_again_and_answered_by_its_tag(on: ApiClient, path: str) -> None:
+def test_a_file_that_is_requested_again_is_answered_by_its_tag(on: ApiClient, path: str) -> None:
     answer = on.ask("GET", path, {})
     assert (answer.status_code, answer.headers["cache-control"]) == (200, "no-cache")
     assert answer.headers["x-content-type-options"] == "nosniff"

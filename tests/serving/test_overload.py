@@ -151,7 +151,7 @@ def test_a_call_that_waited_long_enough_is_refused_also_when_every_thread_hangs(
     asyncio.run(scenario())
 
 
-def test_nothing_is_computed_for_callers_who_left() -> None:
+def test_no_answer_is_computed_for_callers_who_left() -> None:
     async def scenario() -> None:
         with queued(1, 4, PATIENCE) as (queue, gate):
             tasks = [call(queue, "a", gate.work("a")), call(queue, "b", gate.work("b"))]
@@ -182,7 +182,7 @@ def noted(n: int, seconds: float, computed: list[int]) -> Callable[[], int]:
 
 
 @pytest.mark.parametrize("seed", range(6))
-def test_every_call_is_computed_or_refused_and_nothing_is_left_behind(seed: int) -> None:
+def test_every_call_is_computed_or_refused_and_none_is_left_waiting(seed: int) -> None:
     draw = random.Random(seed)
 
     async def scenario() -> None:
@@ -232,7 +232,7 @@ def bearer(token: str) -> dict[str, str]:
     return {"authorization": f"Bearer {token}", "accept-encoding": "identity"}
 
 
-def test_a_call_too_many_is_told_when_to_come_back_and_others_are_answered(root: Path, hanging: Gate) -> None:
+def test_a_call_too_many_gets_a_time_to_retry_and_others_are_answered(root: Path, hanging: Gate) -> None:
     with running(root, threads=1, max_waiting_answers=6) as api:
         heavy, light = bearer(api.key()), bearer(api.key())
         api.wait(_overload(api, hanging, heavy, light))

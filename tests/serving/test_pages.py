@@ -238,7 +238,7 @@ def test_the_bound_holds_and_the_least_used_goes_first(acts: list[tuple[str, int
     assert cache.bytes == sum(size for (owner, _), size in sizes.items() if owner != "a")
 
 
-def test_only_bodies_asked_again_push_others_out() -> None:
+def test_only_bodies_requested_again_evict_others() -> None:
     body = Body((b"x" * 1000,), "identity")
     cache: SizedLRUCache[Body] = SizedLRUCache(3 * body.bytes)
     bodies, owner = Bodies(cache, remembered=10), ("a", "s")
@@ -257,7 +257,7 @@ def test_only_bodies_asked_again_push_others_out() -> None:
     assert cache.get(owner, ("costly", "identity")) is None, "three that were asked again take all the room"
 
 
-def test_a_page_asked_again_and_again_has_the_same_bytes(api: ApiClient, plain: str) -> None:
+def test_a_page_requested_again_and_again_has_the_same_bytes(api: ApiClient, plain: str) -> None:
     week = f"/v1/alphas/{published.ALPHA}/rebalances/{next(iter(published.WEEKS))}?limit=5&sort=symbol"
     bodies = {api.get(week, plain).content for _ in range(8)}
     assert len(bodies) == 1

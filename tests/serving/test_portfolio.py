@@ -107,7 +107,7 @@ def test_a_book_out_of_sight_is_a_book_that_does_not_exist(
 
 
 @pytest.mark.parametrize("kind", ["portfolio", "positions", "pnl", "equity-curve"])
-def test_a_trade_only_variant_has_nothing_but_trades(api: ApiClient, plain: str, kind: str) -> None:
+def test_a_trade_only_variant_has_only_trades(api: ApiClient, plain: str, kind: str) -> None:
     body = api.json(f"{RUN}/{kind}?book=long_only_settlements", plain)
     assert body["data"] == []
     assert body["pagination"]["total"] == 0
@@ -240,7 +240,7 @@ def test_an_empty_window_invents_no_numbers(api: ApiClient, plain: str) -> None:
     assert "warnings" not in body["meta"]
 
 
-def test_a_session_that_opens_with_nothing_has_no_return(tmp_path: Path) -> None:
+def test_a_session_that_opens_with_zero_equity_has_no_return(tmp_path: Path) -> None:
     ledger = published.ledger("long_short").with_columns(
         starting_equity=pl.when(pl.int_range(pl.len()) == 4).then(0.0).otherwise("starting_equity")
     )

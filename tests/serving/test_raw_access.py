@@ -37,7 +37,7 @@ def words(value: Any) -> Iterator[str]:
 
 
 @pytest.mark.parametrize("path", PATHS)
-def test_nothing_raw_anywhere_without_raw_access(api: ApiClient, plain: str, path: str) -> None:
+def test_no_answer_has_a_raw_field_without_raw_access(api: ApiClient, plain: str, path: str) -> None:
     assert not [word for word in words(api.get(path, plain).json()) if word.startswith("raw_")]
 
 

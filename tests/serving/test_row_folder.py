@@ -189,7 +189,7 @@ def batch(_: Callable[[], BinaryIO]) -> pa.RecordBatch:
     return pa.RecordBatch.from_arrays([days, pa.array(text, pa.large_binary())], schema=schema)
 
 
-def test_a_process_killed_while_it_writes_leaves_nothing_to_be_seen(place: Path) -> None:
+def test_a_process_killed_while_it_writes_leaves_no_visible_file(place: Path) -> None:
     process = subprocess.Popen(
         [sys.executable, "-c", KILLED, str(place)],
         cwd=REPOSITORY,

@@ -70,7 +70,7 @@ def test_a_window_of_the_index_includes_both_its_ends(
     assert "warnings" not in body["meta"]
 
 
-def test_a_week_is_served_whole_strongest_first(api: ApiClient, raw: str) -> None:
+def test_a_week_is_served_completely_strongest_first(api: ApiClient, raw: str) -> None:
     body = api.json(WEEK, raw)
     expected = week_of("2020-01-03")
     assert [row["symbol"] for row in body["data"]] == in_order(expected, "score", falling=True)
@@ -163,14 +163,14 @@ def test_filters_narrow_the_rows_and_the_total_but_not_the_names_of_the_week(
     assert codes == (["unknown_symbol"] if "nobody" in query or query == "symbol=a" else [])
 
 
-def test_a_ticker_no_seal_may_hold_is_refused_and_bytes_that_are_no_text_match_nothing(
+def test_a_ticker_no_seal_may_hold_is_refused_and_bytes_that_are_no_text_match_no_row(
     api: ApiClient, plain: str
 ) -> None:
     assert api.json(f"{WEEK}?symbol=A%00", plain, 400)["error"]["code"] == "bad_request"
     assert api.json(f"{RUN}/scores?symbol=%ff", plain)["data"] == []
 
 
-def test_a_skipped_week_is_an_address_with_nothing_in_it(api: ApiClient, plain: str) -> None:
+def test_a_skipped_week_is_an_address_without_rows(api: ApiClient, plain: str) -> None:
     body = api.json(f"{RUN}/rebalances/2020-01-10", plain)
     assert body["data"] == []
     assert body["pagination"]["total"] == 0
@@ -228,7 +228,7 @@ def test_the_core_panel_has_its_columns_in_order(api: ApiClient, plain: str, raw
     assert [(r["date"], r["symbol"]) for r in body["data"]] == [(r["date"], r["symbol"]) for r in ALL]
 
 
-def test_the_whole_panel_is_the_decision_record_with_its_date(api: ApiClient, plain: str, raw: str) -> None:
+def test_the_full_panel_is_the_decision_record_with_its_date(api: ApiClient, plain: str, raw: str) -> None:
     body = api.json(f"{RUN}/scores?fields=all", raw)
     assert body["meta"]["fields"] == "all"
     assert body["data"] == ALL

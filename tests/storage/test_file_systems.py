@@ -64,7 +64,7 @@ def test_no_path_leaves_the_root(storage: Storage, path: str) -> None:
         storage.read(path)
 
 
-def test_many_files_are_read_found_and_removed_at_once(storage: Storage, tmp_path: Path) -> None:
+def test_many_files_are_read_listed_and_removed_at_once(storage: Storage, tmp_path: Path) -> None:
     paths = [f"runs/{number}/seal.json" for number in range(3)]
     for path in paths:
         storage.put(path, path.encode())

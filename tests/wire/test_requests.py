@@ -149,7 +149,7 @@ def test_bytes_are_answered_as_the_table_says(server: Server, name: str) -> None
 
 
 @pytest.mark.parametrize("name", [name for name in CASES if name not in AS_A_WHOLE])
-def test_a_request_that_comes_in_pieces_is_answered_like_a_whole_one(server: Server, name: str) -> None:
+def test_a_request_that_comes_in_pieces_is_answered_like_any_other(server: Server, name: str) -> None:
     case = CASES[name]
     with server.connect() as whole, server.connect() as parts:
         whole.send(case.sent)

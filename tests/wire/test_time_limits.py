@@ -20,7 +20,7 @@ def test_requests_sent_together_and_read_late_are_all_answered(server: Server) -
         assert [wire.answer().status for _ in range(MANY)] == [200] * MANY
 
 
-def test_a_caller_who_stops_sending_still_gets_what_was_asked(server: Server) -> None:
+def test_a_caller_who_stops_sending_still_gets_the_answer(server: Server) -> None:
     with server.connect() as wire:
         wire.send(head(SCORES) + head("/v1/%6de") + head(SCORES))
         wire.socket.shutdown(1)
