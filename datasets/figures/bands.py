@@ -90,10 +90,12 @@ def resampled_places(draw: np.random.Generator, samples: int, n: int, mean_block
     begins = draw.random((samples, n)) < 1.0 / mean_block
     begins[:, 0] = True
     flat = np.flatnonzero(begins)
-    lengths = np.diff(flat, append=begins.size)
-    # A place is the one its block begins at, plus the steps since.
-    shift = (draw.random(flat.size) * n).astype(np.intp) - flat
-    places: Places = np.arange(begins.size) + np.repeat(shift, lengths)
+    first = (draw.random(flat.size) * n).astype(np.intp)
+    # The step from one place to the next is 1 within a block.
+    steps = np.ones(begins.size, np.intp)
+    steps[flat] = np.diff(first, prepend=0) - np.diff(flat, prepend=0) + 1
+    steps[0] = first[0]
+    places: Places = np.cumsum(steps, out=steps)
     # No block is longer than the series, so one turn is enough, at a fifth of a division's time.
     np.subtract(places, n, out=places, where=places >= n)
     return places.reshape(samples, n)
