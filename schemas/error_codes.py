@@ -141,8 +141,8 @@ _ALL: Final = (
     ErrorCode(
         "neighbours_not_ready",
         503,
-        "The returns of all alphas are being read for the first time; `details` says how many are. Come back after `Retry-After`, "
-        "or name a few alphas with `among`.",
+        "The returns of all alphas are being read for the first time, or their correlations computed; `details` says how many were "
+        "read. Come back after `Retry-After`, or name a few neighbours with `among`.",
     ),
     ErrorCode(
         "benchmark_unavailable", 503, "The market data is away for now; only benchmark routes are affected."

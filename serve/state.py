@@ -35,7 +35,6 @@ from serve.pages.row_folder import RowFolder, open_folder
 from serve.pages.row_tables import RowTables
 from serve.pages.source import Pages, TablePages
 from serve.pages.symbols import RunSymbols
-from serve.research.catalogue import EffectiveNumbers
 from serve.research.luck import LuckAnswers
 from serve.research.neighbours import ReturnsStores
 from serve.research.returns import Returns
@@ -87,7 +86,6 @@ class ServerState:
         self.neighbours = ReturnsStores(self.snapshots, _returns_folder(settings), storage.identity)
         self.metrics = Metrics(self.engine, caches["run_figures"], self.damage.note)
         self.luck = LuckAnswers(self.engine, caches["luck"])
-        self.effective_numbers = EffectiveNumbers()
         self.market_data = MarketData(settings.market_data)
         self.factors = FactorFile(settings.factors)
         self.source_downloads = SourceArchives(storage, settings.archives, settings.archives_public_endpoint)

@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
-from typing import Final, TypeAlias
+from typing import Final, NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
 from datasets.figures.correlation import MIN_SESSIONS
 from datasets.figures.newey_west import bandwidth
+from datasets.figures.rank_correlation import Integers
 from datasets.figures.series import SESSIONS_PER_YEAR, Floats
 from datasets.figures.sharpe import expected_maximum_sharpe
 
 Singles: TypeAlias = npt.NDArray[np.float32]
 """Two-dimensional float32 array."""
-Matrix: TypeAlias = npt.NDArray[np.float64]
-_LEAST_VARIANCE: Final = 1e-10
-"""Product of the variances of two scaled series below which one of them may not vary but for rounding."""
+_LEAST_VARIANCE: Final = np.float32(1e-5)
+"""Share of the squares about the mean in all squares of a series below which it may not vary but for rounding."""
 
 
 def hac_degrees(observations: Floats) -> Floats:
@@ -202,107 +201,71 @@ def effective_number(alphas: int, squared_correlations: float) -> float:
     return min(float(alphas), max(1.0, alphas * alphas / (alphas + max(0.0, squared_correlations))))
 
 
-def squared_correlations(
-    series: Singles, others: Singles, sessions: Singles, other_sessions: Singles
-) -> tuple[float, int]:
-    """Add the squared correlations of each of some series with each of others, over the sessions that both have.
+class Block(NamedTuple):
+    """Returns of some alphas.
+
+    Attributes
+    ----------
+    series : float32, shape (n_series, n_days)
+        Centred and scaled to about 1; 0 where a series has no session.
+    calendars : float32, shape (n_calendars, n_days)
+        1 on the sessions of a calendar, else 0.
+    calendar : int64, shape (n_series,) or (1,)
+        Calendar of each series, or the one of all.
+    """
+
+    series: Singles
+    calendars: Singles
+    calendar: Integers
+
+
+def squared_correlations(rows: Block, columns: Block) -> Singles:
+    """Return the squared correlation of each of some series with each of others, over the sessions that both have.
 
     The square of an estimated correlation is 1 / (n - 1) on average where there is none, which over many pairs looks like a
     common factor. Each square is therefore adjusted as the R² of a regression with one regressor.
 
     Parameters
     ----------
-    series, others : float32, shapes (n_series, n_days) and (n_others, n_days)
-        Centred and scaled to about 1; 0 where a series has no session.
-    sessions, other_sessions : float32, the same shapes
-        1 where it has one, else 0.
+    rows, columns : Block
+        Returns on the same days.
 
     Returns
     -------
-    tuple of float and int
-        The sum of ``1 - (1 - r²) (n - 1) / (n - 2)``, and the pairs it is over: those with at least ten common sessions on which
-        both vary.
+    Singles, shape (n_rows, n_columns)
+        ``1 - (1 - r²) (n - 1) / (n - 2)`` over n common sessions; NaN with fewer than ten, or where one of the two does not
+        vary on them.
 
     References
     ----------
     Ezekiel (1930), "Methods of Correlation Analysis": the adjusted R².
     """
-    common = sessions.any(axis=0) & other_sessions.any(axis=0)
-    if not common.all():
-        series, others, sessions, other_sessions = (
-            x[:, common] for x in (series, others, sessions, other_sessions)
-        )
-    spans, other_spans = _spans(sessions), _spans(other_sessions)
-    n = _sums_over(sessions, other_sessions, other_spans)
-    total = _sums_over(series, other_sessions, other_spans)
-    square = _sums_over(np.square(series), other_sessions, other_spans)
-    totals = _sums_over(others, sessions, spans).T
-    squares = _sums_over(np.square(others), sessions, spans).T
+    n = rows.calendars @ columns.calendars.T
     with np.errstate(divide="ignore", invalid="ignore"):
-        covariance = series @ others.T - total * totals / n
-        variances = (square - total**2 / n) * (squares - totals**2 / n)
-        adjusted = 1.0 - (1.0 - np.minimum(covariance**2 / variances, 1.0)) * (n - 1.0) / (n - 2.0)
-    measured = (n >= MIN_SESSIONS) & (variances > _LEAST_VARIANCE * n**2) & np.isfinite(adjusted)
-    return float(adjusted[measured].sum()), int(np.count_nonzero(measured))
+        excess = np.where(n >= MIN_SESSIONS, 1.0 / (n - 2.0), np.nan).astype(np.float32)
+        scale, mean = _over_sessions(rows, columns, n)
+        other_scale, other_mean = _over_sessions(columns, rows, n.T)
+        squares: Singles = rows.series @ columns.series.T
+        squares *= scale
+        squares *= other_scale.T
+        squares -= mean * other_mean.T
+        np.minimum(np.square(squares, out=squares), 1.0, out=squares)
+        # (1 - r²) (n - 1) / (n - 2) is 1 - r² and a small part of it, which single precision holds apart only.
+        squares -= (1.0 - squares) * excess.take(rows.calendar, 0).take(columns.calendar, 1)
+    return squares
 
 
-_Spans: TypeAlias = tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]
-"""Column of the first session of each row, and the one after its last."""
+def _over_sessions(rows: Block, columns: Block, n: Singles) -> tuple[Singles, Singles]:
+    """Return, over the sessions of each column, 1 / the root of each row's sum of squares about its mean, and its mean x sqrt(n) x that.
 
-
-def _spans(sessions: Singles) -> _Spans | None:
-    """Return the spans of rows that have all their sessions in one run; None when one has not."""
-    days = sessions.shape[1]
-    count = sessions.sum(axis=1).astype(np.intp)
-    if not days:
-        return count, count
-    held = sessions > 0
-    first, end = held.argmax(axis=1), days - held[:, ::-1].argmax(axis=1)
-    empty = count == 0
-    first[empty] = end[empty] = 0
-    return (first, end) if np.array_equal(end - first, count) else None
-
-
-def _sums_over(values: Singles, sessions: Singles, spans: _Spans | None) -> Matrix:
-    """Return the sum of each row of `values` over the sessions of each row of `sessions`.
-
-    Where alphas differ in their first and last day alone, differences of cumulative sums take a tenth of the time of a product.
+    NaN where the row does not vary there but for rounding.
     """
-    if spans is None:
-        return (values @ sessions.T).astype(np.float64)
-    cumulative = np.zeros((len(values), values.shape[1] + 1))
-    np.cumsum(values, axis=1, dtype=np.float64, out=cumulative[:, 1:])
-    first, end = spans
-    return cumulative.take(end, axis=1) - cumulative.take(first, axis=1)
-
-
-def squared_correlations_within(blocks: Iterable[Singles]) -> tuple[float, int]:
-    """Add the squared correlations of all pairs of series that have the same sessions, each pair once.
-
-    The squares of all entries of ``Z Z'`` add up to those of ``Z' Z``, which for more series than sessions is the smaller.
-
-    Parameters
-    ----------
-    blocks : iterable of float32, shape (n_series, n_days)
-        Series on their sessions, scaled to about 1; some at a time.
-
-    Returns
-    -------
-    tuple of float and int
-        As of :func:`squared_correlations`.
-    """
-    gram, series, n = np.zeros((0, 0), np.float32), 0, 0
-    for block in blocks:
-        centred = block - block.mean(axis=1, keepdims=True)
-        n = centred.shape[1]
-        variance = np.vecdot(centred, centred)
-        varies = variance > math.sqrt(_LEAST_VARIANCE) * n
-        units = centred[varies] / np.sqrt(variance[varies])[:, None]
-        product = units.T @ units
-        gram = product if not series else np.add(gram, product, out=gram)
-        series += len(units)
-    if n < MIN_SESSIONS:
-        return 0.0, 0
-    pairs = series * (series - 1) // 2
-    total = (float(np.vdot(gram, gram)) - series) / 2.0
-    return pairs - (pairs - total) * (n - 1) / (n - 2), pairs
+    total = rows.series @ columns.calendars.T
+    square = np.square(rows.series) @ columns.calendars.T
+    n = n.take(rows.calendar, 0)
+    squares = square - total * total / n
+    squares[~(squares > _LEAST_VARIANCE * square)] = np.nan
+    scale = 1 / np.sqrt(squares)
+    pair = (scale, total * scale / np.sqrt(n))
+    scales, means = (x.take(columns.calendar, 1).astype(np.float32, copy=False) for x in pair)
+    return scales, means

@@ -20,11 +20,10 @@ from schemas.errors import ApiError
 from schemas.metrics.statistic import CROSS_SECTIONS, LEDGER
 from schemas.objects.luck import LEVELS
 from serve.auth.caller import Caller
-from serve.endpoints.research import once_read
+from serve.endpoints.research import Waiting, once_ready
 from serve.http.request import Request
 from serve.http.responses import Answer, EndpointFunction, Single
 from serve.pages.books import holds_book
-from serve.research.store import ReturnsStore
 from serve.state import ServerState
 
 
@@ -78,6 +77,11 @@ SHARPE: Final = "information_ratio"
 EXCESS_SHARPE: Final = "excess_sharpe"
 
 
+_COMPUTED: Final = (
+    "The correlations of {alphas} alphas are being computed, the returns of {read} were read; come back."
+)
+
+
 async def catalogue(service: ServerState, request: Request) -> Answer:
     """Return what of the alphas that a key may read may be luck."""
     caller = request.caller
@@ -85,20 +89,19 @@ async def catalogue(service: ServerState, request: Request) -> Answer:
         if not caller.may_call(endpoint):
             message = f"This key may not call {endpoint}, and so may not judge alphas by their returns."
             raise ApiError("endpoint_not_allowed", message, {"endpoint": endpoint}, caller.headers)
-    return await once_read(service, request, partial(_catalogue, service, request))
+    return await once_ready(service, request, partial(_catalogue, service, request))
 
 
-def _catalogue(service: ServerState, request: Request) -> Answer | ReturnsStore:
+def _catalogue(service: ServerState, request: Request) -> Answer | Waiting:
     runs = request.caller.runs
     columns = service.snapshots.listing.columns
     store = service.neighbours.of(BOOK)
-    if not store.was_ready:
-        return store
+    number = store.effective_number(runs)
+    if number is None:
+        return Waiting(store, lambda: store.effective_number(runs) is not None, _COMPUTED)
     judged = columns.judged(runs, ())
     tested = int(np.count_nonzero(~np.isnan(judged.p_value)))
-    effective = service.effective_numbers.of(store.searchable, runs)
     withheld = {}
-    number = effective.number
     if isinstance(number, Unavailable):
         withheld["effective_number"] = withheld["effective_backtest_length"] = number.text
     alphas = int(np.count_nonzero(columns.allowed(runs)))

@@ -5,11 +5,13 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final
 
 import orjson
 
+from datasets.alpha_columns import Allowed
 from datasets.figures.contribution import Weighting, contribution, empty_contribution, shortened
 from datasets.figures.luck import LuckQuery, make_seed
 from datasets.figures.unavailable import Unavailable
@@ -88,36 +90,46 @@ async def neighbours(service: ServerState, request: Request) -> Answer:
     if values["among"] is not None:
         names = [name for name in dict.fromkeys(values["among"]) if name != own]
         named = chosen_runs(service.snapshots, request.caller, names)
-    return await once_read(service, request, partial(_compared, service, request, named))
+    return await once_ready(service, request, partial(_compared, service, request, named))
 
 
-async def once_read(
-    service: ServerState, request: Request, make: Callable[[], Answer | ReturnsStore]
-) -> Answer:
-    """Make an answer of the returns of all alphas, once those are read.
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """An answer of the returns of all alphas that cannot be made yet.
 
-    Parameters
+    Attributes
     ----------
-    make
-        Returns the answer, or the store that has not read the returns of all yet.
+    store
+        Reads the returns.
+    is_ready
+        Whether the answer can be made.
+    what
+        What is being done, with places for the numbers of `alphas` and of those `read`.
     """
+
+    store: ReturnsStore
+    is_ready: Callable[[], object]
+    what: str = (
+        "The returns of {alphas} alphas are being read, {read} so far; come back, or name a few with `among`."
+    )
+
+
+async def once_ready(service: ServerState, request: Request, make: Callable[[], Answer | Waiting]) -> Answer:
+    """Make an answer of the returns of all alphas, once it can be made."""
     # One turn of a compute thread: what is quick for it would else wait for several.
     answer = await service.compute(make)
-    if not isinstance(answer, ReturnsStore):
-        return answer
     patience = time.monotonic() + service.neighbours.patience_seconds
-    while not answer.was_ready and time.monotonic() < patience:  # noqa: ASYNC110 - what it waits for is a thread
-        await asyncio.sleep(_LOOK_SECONDS)
-    again = await service.compute(make) if answer.was_ready else answer
-    if isinstance(again, ReturnsStore):
-        raise _not_ready(*again.progress(request.caller.runs))
-    return again
+    while isinstance(answer, Waiting) and time.monotonic() < patience:
+        if answer.is_ready():
+            answer = await service.compute(make)
+        else:
+            await asyncio.sleep(_LOOK_SECONDS)
+    if isinstance(answer, Waiting):
+        raise _not_ready(answer, request.caller.runs)
+    return answer
 
 
-def _compared(
-    service: ServerState, request: Request, named: tuple[Snapshot, ...] | None
-) -> Answer | ReturnsStore:
-    """Return the answer, or the store that has not read the returns of all yet."""
+def _compared(service: ServerState, request: Request, named: tuple[Snapshot, ...] | None) -> Answer | Waiting:
     question, snapshot, values = question_of(request, request.values["by"]), request.snapshot, request.values
     order = Order(values["order"], values["limit"], values["offset"])
     if not _holds_data(snapshot, question):
@@ -125,7 +137,7 @@ def _compared(
     if named is None and question.by == "returns":
         store = service.neighbours.of(question.book)
         if not store.was_ready:
-            return store
+            return Waiting(store, lambda: store.was_ready)
         result = among_all(
             store, service.returns, snapshot, question, allowed=request.caller.runs, order=order
         )
@@ -141,10 +153,11 @@ def _holds_data(snapshot: Snapshot, question: Question) -> bool:
     return question.has_rows(snapshot)
 
 
-def _not_ready(read: int, alphas: int) -> ApiError:
+def _not_ready(waiting: Waiting, runs: Allowed) -> ApiError:
+    read, alphas = waiting.store.progress(runs)
     return ApiError(
         "neighbours_not_ready",
-        f"The returns of {alphas} alphas are being read, {read} so far; come back, or name a few with `among`.",
+        waiting.what.format(alphas=alphas, read=read),
         {"read": read, "alphas": alphas},
         {"Retry-After": str(min(_MAX_RETRY_SECONDS, 1 + (alphas - read) // _READ_A_SECOND))},
     )

@@ -1,157 +1,156 @@
-"""How many independent alphas a catalogue comes to, by the correlations of all pairs."""
+"""How many independent alphas a catalogue comes to, by the correlations of all pairs.
+
+The squares of all pairs are added up once for each allow-list of runs, in the thread that reads the returns. When the catalogue
+changes, those of the alphas that changed are taken off and added.
+"""
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from typing import Final, NamedTuple
 
 import numpy as np
 
 from datasets.alpha_columns import Allowed
-from datasets.figures.correlation import MIN_SESSIONS
 from datasets.figures.daily_returns import Days
-from datasets.figures.false_discoveries import (
-    Singles,
-    effective_number,
-    squared_correlations,
-    squared_correlations_within,
-)
+from datasets.figures.false_discoveries import Block, effective_number, squared_correlations
 from datasets.figures.rank_correlation import Integers
 from datasets.figures.unavailable import Unavailable, too_few
-from serve.research.returns_matrix import ReturnsMatrix
-from serve.research.store import Searchable
+from serve.auth.allow_list import ALL
+from serve.research.returns_matrix import Key, Searchable
 
-_ROWS_AT_ONCE: Final = 1024
-_MIXED: Final = -1
-"""Stands for the calendars that too few rows have to be measured apart."""
+_ROWS_AT_ONCE: Final = 512
+"""Rows of a block: the products of two stay in a core's own cache."""
 _MOST: Final = 16
-"""Allow-lists of which the number is remembered, for one catalogue."""
+"""Allow-lists whose sums are kept."""
 
 
-class Effective(NamedTuple):
-    """Alphas with returns, and how many uncorrelated ones vary in as many directions."""
+class Pairs(NamedTuple):
+    """Sum of the squared correlations of some pairs, and how many of them are measured."""
 
-    alphas: int
-    number: float | Unavailable
+    total: float = 0.0
+    measured: int = 0
+
+    def plus(self, other: Pairs, sign: int = 1) -> Pairs:
+        """Add other pairs, or take them off."""
+        return Pairs(self.total + sign * other.total, self.measured + sign * other.measured)
+
+
+class _Sum(NamedTuple):
+    """All pairs of some rows of the matrices."""
+
+    searchable: Searchable
+    rows: Mapping[Key, int]
+    pairs: Pairs
+
+    @property
+    def number(self) -> float | Unavailable:
+        """How many uncorrelated alphas vary in as many directions; a pair that is not measured counts as the mean."""
+        if not self.pairs.measured:
+            return too_few(0, 1, "pairs of alphas with common sessions")
+        n = len(self.rows)
+        return effective_number(n, max(0.0, self.pairs.total / self.pairs.measured) * n * (n - 1))
 
 
 class EffectiveNumbers:
-    """Counts the independent alphas of a reader once for each catalogue. Safe to share between threads."""
+    """The effective numbers of the alphas that readers may read. One thread updates them; any may read."""
 
     def __init__(self) -> None:
-        self._searchable: Searchable | None = None
-        self._known: dict[Allowed, Effective] = {}
-        self._lock = threading.Lock()
+        self._sums: dict[Allowed, _Sum | None] = {ALL: None}
 
-    def of(self, searchable: Searchable, allowed: Allowed) -> Effective:
-        """Return the number of the alphas that may be read."""
-        with self._lock:
-            if self._searchable is not searchable or len(self._known) >= _MOST:
-                self._searchable, self._known = searchable, {}
-            effective = self._known.get(allowed)
-            if effective is None:
-                effective = self._known[allowed] = _count(searchable, allowed)
-            return effective
+    def of(self, allowed: Allowed) -> float | Unavailable | None:
+        """Return the number as of the last update; None when the next one computes it."""
+        if allowed not in self._sums and len(self._sums) >= _MOST:
+            self._sums.pop(next(iter(self._sums)), None)
+        known = self._sums.setdefault(allowed, None)
+        return None if known is None else known.number
 
-
-def _count(searchable: Searchable, allowed: Allowed) -> Effective:
-    numbers = searchable.row[searchable.listing.columns.allowed(allowed)]
-    numbers = np.sort(numbers[numbers >= 0])
-    rows = _Rows(searchable.matrices, numbers)
-    total, pairs = 0.0, 0
-    for calendar in rows.large:
-        squares, compared = squared_correlations_within(rows.series_of(calendar))
-        total, pairs = total + squares, pairs + compared
-    for place, (calendar, block) in enumerate(rows.blocks):
-        series, sessions = rows.arrays(block)
-        for other_calendar, other in rows.blocks[place:]:
-            if calendar == other_calendar != _MIXED:
-                continue  # added above
-            others, other_sessions = (series, sessions) if other is block else rows.arrays(other)
-            squares, compared = squared_correlations(series, others, sessions, other_sessions)
-            if other is block:  # each pair twice, and each alpha that varies with itself, whose square is 1
-                varies = int(np.count_nonzero(sessions.sum(axis=1)[series.any(axis=1)] >= MIN_SESSIONS))
-                squares, compared = (squares - varies) / 2.0, (compared - varies) // 2
-            total, pairs = total + squares, pairs + compared
-    if not pairs:
-        return Effective(numbers.size, too_few(0, 1, "pairs of alphas with common sessions"))
-    mean = max(0.0, total / pairs)
-    return Effective(numbers.size, effective_number(numbers.size, mean * numbers.size * (numbers.size - 1)))
+    def update(self, searchable: Searchable, stopped: Callable[[], bool]) -> None:
+        """Bring all numbers to the returns that can be searched, unless the service ends."""
+        keys = [key for matrix in searchable.matrices for key in matrix.keys]
+        for allowed, known in list(self._sums.items()):
+            numbers = searchable.row[searchable.listing.columns.allowed(allowed)]
+            rows = {keys[row]: row for row in numbers[numbers >= 0].tolist()}
+            if known is None or known.rows.keys() != rows.keys():
+                pairs = _changed_pairs(known, searchable, rows, stopped)
+                if stopped():
+                    return
+                if allowed in self._sums:
+                    self._sums[allowed] = _Sum(searchable, rows, pairs)
 
 
-class _Rows:
-    """Some rows of some matrices, in blocks of rows with the same sessions and blocks of all others.
+def _changed_pairs(
+    known: _Sum | None, searchable: Searchable, rows: Mapping[Key, int], stopped: Callable[[], bool]
+) -> Pairs:
+    """Add up the pairs of some rows, from those of an earlier sum where most are the same."""
+    kept = known.rows.keys() & rows.keys() if known is not None else set()
+    if known is None or len(kept) < max(len(known.rows), len(rows)) / 2:
+        return _pairs(searchable, list(rows.values()), [], stopped)
+    removed, added = ([x[key] for key in x if key not in kept] for x in (known.rows, rows))
+    old, new = ([x[key] for key in kept] for x in (known.rows, rows))
+    pairs = known.pairs.plus(_pairs(known.searchable, removed, old, stopped), -1)
+    return pairs.plus(_pairs(searchable, added, new, stopped))
+
+
+def _pairs(searchable: Searchable, rows: list[int], others: list[int], stopped: Callable[[], bool]) -> Pairs:
+    """Add up the pairs of some rows with each other and with others."""
+    if not rows:
+        return Pairs()
+    pairs, returns = Pairs(), _Returns(searchable)
+    own = list(returns.parts(rows))
+    for place, part in enumerate(own):
+        block = returns.block(part)
+        for other in (*own[place:], *returns.parts(others)):
+            if stopped():
+                return pairs
+            squares = squared_correlations(block, block if other is part else returns.block(other))
+            if other is part:
+                squares[np.triu_indices(len(squares))] = np.nan
+            measured = ~np.isnan(squares)
+            total = float(squares.sum(where=measured, dtype=np.float64))
+            pairs = pairs.plus(Pairs(total, int(np.count_nonzero(measured))))
+    return pairs
+
+
+class _Returns:
+    """The rows of all matrices on the days of all.
 
     Parameters
     ----------
-    matrices
-        Their rows are numbered one after the other.
-    numbers
-        The rows, ascending.
-
-    Attributes
-    ----------
-    blocks : list of (int, int64 array)
-        A calendar, or `_MIXED`, and at most `_ROWS_AT_ONCE` rows.
-    large : int64 array
-        Calendars that more rows have than there are days.
+    searchable
+        At least one row.
     """
 
-    def __init__(self, matrices: Sequence[ReturnsMatrix], numbers: Integers) -> None:
+    def __init__(self, searchable: Searchable) -> None:
+        matrices = searchable.matrices
         self._matrices = matrices
-        parts = list(_parts(matrices, numbers))
-        days = [matrix.days for matrix, _ in parts]
-        self._days: Days = np.unique(np.concatenate(days)) if days else np.empty(0, np.int32)
-        calendars = self._calendars(parts)
-        known, counts = np.unique(calendars, return_counts=True)
-        self.large = known[counts > max(self._days.size, _ROWS_AT_ONCE)]
-        is_large = np.isin(calendars, self.large)
-        groups = [(int(x), numbers[calendars == x]) for x in self.large]
-        order = np.argsort(calendars[~is_large], kind="stable")
-        groups.append((_MIXED, numbers[~is_large][order]))
-        self.blocks = [
-            (calendar, rows[first : first + _ROWS_AT_ONCE])
-            for calendar, rows in groups
-            for first in range(0, rows.size, _ROWS_AT_ONCE)
-        ]
-
-    def _calendars(self, parts: Sequence[tuple[ReturnsMatrix, Integers]]) -> Integers:
-        """Number the calendars of the rows: the same number, the same sessions."""
+        self._days: Days = np.unique(np.concatenate([x.days for x in matrices]))
+        self._begins = np.cumsum([0, *(len(x.keys) for x in matrices)])
         known: dict[bytes, int] = {}
-        calendars = [np.empty(0, np.int64)]
-        for matrix, rows in parts:
-            flags = np.zeros((len(matrix.calendars), self._days.size), np.bool_)
-            flags[:, np.searchsorted(self._days, matrix.days)] = matrix.calendars
-            packed = np.packbits(flags, axis=1)
+        calendar = []
+        for matrix in matrices:
+            sessions = np.zeros((len(matrix.calendars), self._days.size), np.bool_)
+            sessions[:, np.searchsorted(self._days, matrix.days)] = matrix.calendars
+            packed = np.packbits(sessions, axis=1)
             numbers = np.array([known.setdefault(x.tobytes(), len(known)) for x in packed])
-            calendars.append(numbers[matrix.rows["calendar"][rows]])
-        return np.concatenate(calendars)
+            calendar.append(numbers[matrix.rows["calendar"]])
+        self._calendar: Integers = np.concatenate(calendar)
+        self._sessions = np.array([np.frombuffer(x, np.uint8) for x in known])
 
-    def arrays(self, block: Integers) -> tuple[Singles, Singles]:
-        """Return the scaled returns of some rows on all days, and 1 where a row has a session, else 0."""
-        series, sessions = (np.zeros((block.size, self._days.size), np.float32) for _ in range(2))
-        begin = 0
-        for matrix, rows in _parts(self._matrices, np.sort(block)):
-            end, columns = begin + rows.size, np.searchsorted(self._days, matrix.days)
-            series[begin:end, columns] = matrix.scaled[rows]
-            sessions[begin:end, columns] = matrix.calendars[matrix.rows["calendar"][rows]]
-            begin = end
-        return series, sessions
+    def parts(self, rows: list[int]) -> Iterator[Integers]:
+        """Cut rows into parts with few calendars each."""
+        numbers = np.array(rows, np.int64)
+        numbers = numbers[np.lexsort((numbers, self._calendar[numbers]))]
+        yield from (numbers[at : at + _ROWS_AT_ONCE] for at in range(0, numbers.size, _ROWS_AT_ONCE))
 
-    def series_of(self, calendar: int) -> Iterator[Singles]:
-        """Yield the scaled returns of a large calendar on its sessions, a block at a time."""
-        for of, block in self.blocks:
-            if of == calendar:
-                series, sessions = self.arrays(block)
-                yield series[:, sessions[0] > 0]
-
-
-def _parts(matrices: Sequence[ReturnsMatrix], numbers: Integers) -> Iterator[tuple[ReturnsMatrix, Integers]]:
-    """Return the rows wanted of each matrix that has any."""
-    begin = 0
-    for matrix in matrices:
-        rows = numbers[(numbers >= begin) & (numbers < begin + len(matrix.keys))] - begin
-        begin += len(matrix.keys)
-        if rows.size:
-            yield matrix, rows
+    def block(self, rows: Integers) -> Block:
+        """Return the scaled returns and the calendars of some rows."""
+        series = np.zeros((rows.size, self._days.size), np.float32)
+        which = np.searchsorted(self._begins, rows, side="right") - 1
+        for number in np.unique(which):
+            matrix, places = self._matrices[number], np.flatnonzero(which == number)
+            columns = np.searchsorted(self._days, matrix.days)
+            series[np.ix_(places, columns)] = matrix.scaled[rows[places] - self._begins[number]]
+        calendars, calendar = np.unique(self._calendar[rows], return_inverse=True)
+        sessions = np.unpackbits(self._sessions[calendars], axis=1, count=self._days.size)
+        return Block(series, sessions.astype(np.float32), calendar if calendars.size > 1 else calendar[:1])

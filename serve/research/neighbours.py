@@ -23,7 +23,8 @@ from serve.research.correlation import OF_CROSS_SECTIONS, Question
 from serve.research.cross_sections import compare
 from serve.research.nearest import NO_VARIATION, TOO_FEW, Neighbour, search
 from serve.research.returns import Returns, read_returns
-from serve.research.store import LACKING, NO_DATA, NOT_READ, UNREADABLE, ReturnsStore
+from serve.research.returns_matrix import LACKING, NO_DATA, NOT_READ, UNREADABLE
+from serve.research.store import ReturnsStore
 
 PATIENCE_SECONDS: Final = 10.0
 """How long a request waits for the first reading to end: ten thousand ledgers are read within that."""

@@ -31,6 +31,8 @@ import orjson
 from datasets.figures.daily_returns import DailyReturns, Days
 from datasets.figures.rank_correlation import Integers
 from datasets.figures.series import Flags, Floats
+from datasets.listing import Listing
+from datasets.snapshot import Snapshot
 
 Singles = npt.NDArray[np.float32]
 Key = tuple[str, str]
@@ -38,6 +40,11 @@ Key = tuple[str, str]
 _INDEX: Final = "index.json"
 _ARRAYS: Final = ("days", "values", "scaled", "calendars", "rows")
 _ROW: Final = np.dtype([("calendar", np.int32), ("deviation", np.float64), ("largest", np.float64)])
+NOT_READ: Final = "not_read"
+UNREADABLE: Final = "unreadable"
+NO_DATA: Final = "no_data"
+LACKING: Final = {NOT_READ: -1, UNREADABLE: -2, NO_DATA: -3}
+"""Why an alpha has no row, and what stands in place of its number."""
 UNFINISHED: Final = ".part"
 """Ends the name of a folder that is being written."""
 
@@ -136,6 +143,40 @@ class ReturnsMatrix:
                 file.seek(begin + (number * width + first) * array.itemsize)
                 file.write(row[first : last + 1].tobytes())
             file.truncate(begin + array.size * array.itemsize)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Searchable:
+    """What can be searched at one moment, by the order of the catalogue.
+
+    Attributes
+    ----------
+    listing
+        The catalogue.
+    matrices
+        Returns of the runs, their rows numbered one after the other.
+    row : int64, shape (n_alphas,)
+        Row of each alpha of the listing; where it has none, a value of `LACKING`.
+    rows
+        How many rows there are.
+    """
+
+    listing: Listing
+    matrices: Sequence[ReturnsMatrix]
+    row: Integers
+    rows: int
+
+    def returns(self, snapshot: Snapshot) -> DailyReturns | None:
+        """Return the returns of a run; None where there are none of this snapshot."""
+        place = self.listing.places.get(snapshot.alpha_id)
+        row = -1 if place is None else int(self.row[place])
+        for matrix in self.matrices:
+            if 0 <= row < len(matrix.keys):
+                return matrix.returns(row) if matrix.keys[row] == snapshot.key else None
+            row -= len(matrix.keys)
+            if row < 0:
+                break
+        return None
 
 
 def load(folder: Path) -> ReturnsMatrix:

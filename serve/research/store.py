@@ -17,7 +17,6 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
@@ -27,18 +26,25 @@ from polars.exceptions import PanicException
 
 from datasets.alpha_columns import Allowed
 from datasets.figures.daily_returns import DailyReturns
-from datasets.figures.rank_correlation import Integers
+from datasets.figures.unavailable import Unavailable
 from datasets.listing import Listing
 from datasets.pointer import Pointer
 from datasets.snapshot import Snapshot
 from schemas.errors import StorageUnavailable
-from serve.research.returns_matrix import UNFINISHED, Key, MatrixDamaged, ReturnsMatrix, load
+from serve.research.catalogue import EffectiveNumbers
+from serve.research.returns_matrix import (
+    LACKING,
+    NO_DATA,
+    NOT_READ,
+    UNFINISHED,
+    UNREADABLE,
+    Key,
+    MatrixDamaged,
+    ReturnsMatrix,
+    Searchable,
+    load,
+)
 
-NOT_READ: Final = "not_read"
-UNREADABLE: Final = "unreadable"
-NO_DATA: Final = "no_data"
-LACKING: Final = {NOT_READ: -1, UNREADABLE: -2, NO_DATA: -3}
-"""Why an alpha has no row, and what stands in place of its number."""
 _log = structlog.get_logger("serve.research")
 MATRIX_ROWS: Final = 1024
 """Runs in a matrix: 18 MB for 1,500 sessions each."""
@@ -51,40 +57,6 @@ _RETRY_SECONDS: Final = 10.0
 _READERS: Final = 2
 _REMOTE_READERS: Final = 8
 """Ledgers that are read at once; the latter where each read waits for a store."""
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Searchable:
-    """What can be searched at one moment, by the order of the catalogue.
-
-    Attributes
-    ----------
-    listing
-        The catalogue.
-    matrices
-        Returns of the runs, their rows numbered one after the other.
-    row : int64, shape (n_alphas,)
-        Row of each alpha of the listing; where it has none, a value of `LACKING`.
-    rows
-        How many rows there are.
-    """
-
-    listing: Listing
-    matrices: Sequence[ReturnsMatrix]
-    row: Integers
-    rows: int
-
-    def returns(self, snapshot: Snapshot) -> DailyReturns | None:
-        """Return the returns of a run; None where there are none of this snapshot."""
-        place = self.listing.places.get(snapshot.alpha_id)
-        row = -1 if place is None else int(self.row[place])
-        for matrix in self.matrices:
-            if 0 <= row < len(matrix.keys):
-                return matrix.returns(row) if matrix.keys[row] == snapshot.key else None
-            row -= len(matrix.keys)
-            if row < 0:
-                break
-        return None
 
 
 class ReturnsStore:
@@ -131,6 +103,7 @@ class ReturnsStore:
         self._stopped = False
         self.was_ready = False
         """Whether all that was published at some moment had been read."""
+        self._effective = EffectiveNumbers()
         self._thread = threading.Thread(target=self._run, name="daily returns", daemon=True)
         self._thread.start()
 
@@ -149,6 +122,13 @@ class ReturnsStore:
         if searchable is None or searchable.listing is not self._listing():
             searchable = self._refresh()
         return searchable
+
+    def effective_number(self, allowed: Allowed) -> float | Unavailable | None:
+        """Return how many independent alphas those that a key may read come to; None while that is computed."""
+        number = self._effective.of(allowed)
+        if number is None:
+            self._wake.set()
+        return number if self.was_ready else None
 
     def catalogue_changed(self) -> None:
         """Read what was published since."""
@@ -193,8 +173,9 @@ class ReturnsStore:
                 self._failed = {key: at for key, at in self._failed.items() if key in served}
                 if writes:
                     self._merge(served)
-                self._refresh()
+                searchable = self._refresh()
                 self.was_ready = True
+                self._effective.update(searchable, lambda: self._stopped)
                 return _RETRY_SECONDS if self._failed else None
             if not writes and len(missing) > PENDING_ROWS:
                 return _LOOK_SECONDS  # the process that writes reads them

@@ -12,7 +12,9 @@ from hypothesis import strategies as st
 from scipy import stats
 from statsmodels.stats.multitest import multipletests
 
+from datasets.figures.bands import Matrix
 from datasets.figures.false_discoveries import (
+    Block,
     benjamini_hochberg,
     benjamini_yekutieli,
     effective_number,
@@ -21,7 +23,6 @@ from datasets.figures.false_discoveries import (
     mean_p_values,
     minimum_backtest_length,
     squared_correlations,
-    squared_correlations_within,
 )
 from datasets.figures.newey_west import NeweyWest, newey_west
 from datasets.figures.series import Floats
@@ -118,36 +119,39 @@ def test_squares_of_correlations_are_those_of_pandas(calendars: str) -> None:
     n = (~gone).astype(int) @ (~gone).astype(int).T
     n = n[:5, 5:]
     adjusted = 1 - (1 - r**2) * (n - 1) / (n - 2)
-    arrays = [np.where(np.isnan(x), 0.0, x).T.astype(np.float32) for x in (left.to_numpy(), right.to_numpy())]
-    masks = [(~np.isnan(x)).T.astype(np.float32) for x in (left.to_numpy(), right.to_numpy())]
-    total, pairs = squared_correlations(*arrays, *masks)
-    assert pairs == np.count_nonzero(~np.isnan(adjusted)) == 3 * 7
-    assert total == pytest.approx(np.nansum(adjusted), rel=1e-4)
+    blocks = [block_of(x.to_numpy().T) for x in (left, right)]
+    squares = squared_correlations(*blocks)
+    assert np.isnan(squares).tolist() == np.isnan(adjusted).tolist()
+    assert squares == pytest.approx(adjusted, rel=1e-3, abs=1e-5, nan_ok=True)
 
 
-def test_series_of_one_calendar_are_added_as_pair_by_pair() -> None:
+def block_of(values: Matrix) -> Block:
+    """Return series whose NaN are days without a session."""
+    known = ~np.isnan(values)
+    calendars, calendar = np.unique(known, axis=0, return_inverse=True)
+    series = np.where(known, values, 0.0).astype(np.float32)
+    return Block(series, calendars.astype(np.float32), calendar if len(calendars) > 1 else calendar[:1])
+
+
+def test_series_that_do_not_vary_or_are_short_have_no_correlation() -> None:
     draw = np.random.default_rng(5)
-    values = (draw.normal(size=(60, 40)) + draw.normal(size=40)).astype(np.float32)
-    values[7] = 0.0
-    ones = np.ones_like(values)
-    total, pairs = squared_correlations(values, values, ones, ones)
-    within, within_pairs = squared_correlations_within([values[:25], values[25:]])
-    assert within_pairs == (pairs - 59) / 2 == 59 * 58 / 2
-    assert within == pytest.approx((total - 59) / 2, rel=1e-4)
-    assert squared_correlations_within([values[:, :9]]) == (0.0, 0)
+    values = draw.normal(size=(60, 40)) + draw.normal(size=40)
+    values[7], values[8, :20] = 0.3, -0.05
+    squares = squared_correlations(block_of(values), block_of(values))
+    assert np.isnan(squares[7]).all()
+    assert np.count_nonzero(~np.isnan(squares)) == 59 * 59
+    values[8, 20:] = np.nan
+    assert np.isnan(squared_correlations(block_of(values), block_of(values))[8]).all()
+    assert np.isnan(squared_correlations(block_of(values[:, :9]), block_of(values[:, :9]))).all()
 
 
 @pytest.mark.parametrize(("common", "wanted"), [(0.0, 200.0), (1.0, 200**2 / (200 + 200 * 199 * 0.25))])
 def test_the_effective_number_knows_noise_from_a_common_factor(common: float, wanted: float) -> None:
     draw = np.random.default_rng(6)
     values = common * draw.normal(size=1000) + draw.normal(size=(200, 1000))
-    values = ((values - values.mean(axis=1, keepdims=True)) / values.std(axis=1, keepdims=True)).astype(
-        np.float32
-    )
-    ones = np.ones_like(values)
-    total, pairs = squared_correlations(values, values, ones, ones)
-    assert pairs == 200 * 200
-    assert effective_number(200, total - 200) == pytest.approx(wanted, rel=0.05)
+    values = (values - values.mean(axis=1, keepdims=True)) / values.std(axis=1, keepdims=True)
+    squares = squared_correlations(block_of(values), block_of(values))
+    assert effective_number(200, float(squares.sum()) - 200) == pytest.approx(wanted, rel=0.05)
 
 
 @pytest.mark.parametrize("level", [0.05, 0.1, 0.2])

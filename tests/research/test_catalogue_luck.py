@@ -12,12 +12,13 @@ from statsmodels.stats.multitest import multipletests
 
 from datasets.figures.daily_returns import DailyReturns
 from datasets.figures.false_discoveries import minimum_backtest_length
+from datasets.figures.unavailable import Unavailable
 from datasets.listing import Listing
 from schemas.endpoints import ENDPOINTS
-from serve.auth.allow_list import ALL
+from serve.auth.allow_list import ALL, AllowList, Mode
 from serve.research import catalogue
-from serve.research.returns_matrix import ReturnsMatrix
-from serve.research.store import Searchable
+from serve.research.catalogue import EffectiveNumbers
+from serve.research.returns_matrix import ReturnsMatrix, Searchable
 from tests.research.conftest import Published
 from tests.support import conformance
 from tests.support.client import ApiClient
@@ -82,15 +83,27 @@ def test_alphas_of_one_calendar_and_others_are_counted_alike(monkeypatch: pytest
         if number % 9 == 0:
             kept[draw.integers(20, 40)] = False
         series[f"Test_{number}", "snapshot"] = DailyReturns(days[kept], values[kept])
+    numbers = EffectiveNumbers()
     items = list(series.items())
-    matrices = [ReturnsMatrix.of(dict(items[:55])), ReturnsMatrix.of(dict(items[55:]))]
     allowed = np.arange(100) != 7
-    listing = SimpleNamespace(columns=SimpleNamespace(allowed=lambda _: allowed))
-    searchable = Searchable(cast("Listing", listing), matrices, np.arange(100), 100)
-    found = catalogue.EffectiveNumbers().of(searchable, ALL)
-    frame = pd.DataFrame({key[0]: pd.Series(x.values, x.days) for key, x in items}).drop(columns="Test_7")
-    assert found.alphas == 99
-    assert found.number == pytest.approx(adjusted_number(frame, 99), rel=1e-4)
+    for part in (items[:90], items[:60] + items[63:], items):  # the later ones by what changed
+        matrices = [ReturnsMatrix.of(dict(part[:55])), ReturnsMatrix.of(dict(part[55:]))]
+        chosen = allowed[: len(part)]
+        listing = cast("Listing", SimpleNamespace(columns=SimpleNamespace(allowed=lambda _, x=chosen: x)))
+        numbers.update(Searchable(listing, matrices, np.arange(len(part)), len(part)), lambda: False)
+        frame = pd.DataFrame({key[0]: pd.Series(x.values, x.days) for key, x in part}).drop(columns="Test_7")
+        assert numbers.of(ALL) == pytest.approx(adjusted_number(frame, len(part) - 1), rel=1e-4)
+
+
+def test_a_number_is_kept_for_each_of_a_few_allow_lists() -> None:
+    numbers = EffectiveNumbers()
+    lists = [AllowList(Mode.LIST, (f"Test_{n}",)) for n in range(20)]
+    assert [numbers.of(x) for x in lists] == [None] * 20
+    listing = cast(
+        "Listing", SimpleNamespace(columns=SimpleNamespace(allowed=lambda _: np.zeros(0, np.bool_)))
+    )
+    numbers.update(Searchable(listing, [], np.zeros(0, np.int64), 0), lambda: False)
+    assert [isinstance(numbers.of(x), Unavailable) for x in lists[4:]] == [True] * 16
 
 
 def test_a_key_that_may_read_no_run_gets_no_counts(api: ApiClient) -> None:
