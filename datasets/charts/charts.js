@@ -4,6 +4,7 @@
 
 const PERCENT = 100;
 const DASH = [5, 4];
+const HALF_WEEK = 3.5 * 24 * 3600 * 1000;
 
 // ---- values ----
 
@@ -30,6 +31,13 @@ export function months() {
 export function dayText(text) {
   const [year, month, number] = text.slice(0, 10).split("-");
   return `${Number(number)} ${MONTHS[Number(month) - 1]} ${year}`;
+}
+
+const ISO_DAY = /\b\d{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12]\d|3[01])(?:T(\d\d:\d\d)[\d:.]*(?:Z|\+00:00))?\b/g;
+
+/** A message of the interface for people: its days, and the minutes of its instants, are written as everywhere on the page. */
+export function dated(message) {
+  return message.replace(ISO_DAY, (text, minutes) => `${dayText(text)}${minutes ? `, ${minutes} UTC` : ""}`);
 }
 
 /** A number with as many digits as say something; a dash for null. */
@@ -289,7 +297,8 @@ export function weeklyIc({ weekly, span, test = null, over = "Mean of the whole 
       : []),
   ];
   config.options.scales = {
-    x: timeAxis(theme, "week"),
+    // Without an offset of its own: the library would leave room for half a tick at each end, which is half a year on a small screen.
+    x: { ...timeAxis(theme, "week"), offset: false, min: x[0] - HALF_WEEK, max: x.at(-1) + HALF_WEEK },
     y: axis(theme, "rank IC", { ticks: { callback: tick, maxTicksLimit: 7 } }),
   };
   hideFromReader(config, (dataset) => Boolean(dataset.edge));

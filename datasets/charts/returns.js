@@ -110,10 +110,10 @@ const returnsOf = (points) => new Map(points.map(({ date, growth }, i) => [date,
 
 /**
  * What an alpha comes to, a sentence each; what is not there, or withheld, has none.
- * test: nwt.ic; why: the reason where it is null; rows: as /equity-curve; benchmark: {symbol, points: [{date, growth}]}; deciles: ic_deciles;
- * names: [{symbol, net_pnl}]; costs: as research.costs; all of them may be null.
+ * test: nwt.ic; why: the reason where it is null; rows: as /equity-curve; benchmark: {symbol, points: [{date, growth}]};
+ * delivered: signal.delivered; deciles: ic_deciles, of the signal before smoothing, where the other is not there; names: [{symbol, net_pnl}]; costs: as research.costs; all of them may be null.
  */
-export function conclusions({ book, test, why, rows, benchmark, deciles, names, costs }) {
+export function conclusions({ book, test, why, rows, benchmark, delivered, deciles, names, costs }) {
   const sentences = [];
   if (test) {
     const reach = tQuantile(test.n - 1) * test.standard_error;
@@ -132,9 +132,11 @@ export function conclusions({ book, test, why, rows, benchmark, deciles, names, 
       sentences.push(["benchmark", `${benchmark.symbol} returned ${asPercent(benchmark.points.at(-1).growth - 1)} meanwhile; daily returns of the two correlate at ${rho.toFixed(2)}: the book is ${Math.abs(rho) > NEUTRAL ? "not" : "close to"} neutral to it.`]);
     }
   }
-  const spread = deciles?.monotonicity.top_minus_bottom;
+  const ofScore = delivered?.spread ?? null;
+  const spread = ofScore ?? deciles?.monotonicity.top_minus_bottom;
   if (spread !== null && spread !== undefined) {
-    sentences.push(["deciles", `Of the signal before smoothing, the top decile earned ${Math.abs(spread * 1e4).toFixed(1)} basis points a week ${spread < 0 ? "less" : "more"} than the bottom one; deciles and their mean returns rank-correlate at ${(deciles.monotonicity.spearman_bucket_vs_mean_forward_return ?? 0).toFixed(2)}.`]);
+    const earned = `the top decile earned ${Math.abs(spread * 1e4).toFixed(1)} basis points a week ${spread < 0 ? "less" : "more"} than the bottom one`;
+    sentences.push(["deciles", ofScore !== null ? `By the delivered score, ${earned} (HAC t ${shown(delivered.spread_t_stat)}).` : `Of the signal before smoothing, ${earned}; deciles and their mean returns rank-correlate at ${(deciles.monotonicity.spearman_bucket_vs_mean_forward_return ?? 0).toFixed(2)}.`]);
   }
   if (costs && costs.execution_cost !== null && costs.borrow_cost !== null) {
     const sharpes = costs.gross && costs.net && costs.gross.sharpe !== null && costs.net.sharpe !== null;

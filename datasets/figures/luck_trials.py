@@ -242,7 +242,7 @@ def _deflated(returns: Returns, counted: Counted) -> tuple[float | Unavailable, 
             return returns.moments, None
         return Unavailable(
             "insufficient_data",
-            "how far the Sharpe ratios of the trials lie apart is not known; `trial_deviation` states it",
+            "the spread of the Sharpe ratios of the trials is unknown: the run sealed no returns of them, and no trial_deviation was given",
         ), None
     deviation = counted.deviation or 0.0
     expected = expected_maximum_sharpe(counted.count, deviation)

@@ -103,6 +103,7 @@ def content(
         "metrics": metrics,
         "luck": luck(run, book, window),
         "weekly": weekly(run, metrics["nwt"]["ic"], window),
+        "delivered": delivered(run, window),
         "equity": equity(run, book, window),
         "risk": risk(run, book, window),
         "costs": costs(run, book, window),
@@ -220,6 +221,12 @@ def weekly(run: Snapshot, test: Content | None, window: Window) -> Content:
         "span": ROLLING_WEEKS,
         "interval": None if test is None else interval(test),
     }
+
+
+def delivered(run: Alpha, window: Window) -> Content | None:
+    """Return how the delivered score orders names, as the interface answers it; None of a window or without deciles."""
+    block = run.signal()["delivered"] if window.whole else None
+    return block if block and block["deciles"] else None
 
 
 def interval(test: Content) -> Content:

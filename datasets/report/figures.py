@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import math
+import re
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
@@ -49,6 +50,7 @@ _UNITS: Final = {
     "base_currency_units": "",
 }
 """What is written behind a value; a ratio is written as it is."""
+_ISO_DAY: Final = re.compile(r"\b\d{4}-\d\d-\d\d(?:T(\d\d:\d\d)[\d:.]*(?:Z|\+00:00))?\b")
 _TWO_DECIMALS: Final = frozenset({"percentage_points", "per_year", "period_sum"})
 
 
@@ -104,6 +106,17 @@ def entry(statistic: Mapping[str, Any], name: str = "", *, unit: bool = True) ->
     return Markup('<data value="{}">{}</data>{}{}').format(repr(value), shown, behind if unit else "", mark)
 
 
+def of_equity(sheets: Iterable[Mapping[str, Any]], name: str) -> list[Mapping[str, Any]]:
+    """Return a figure of several sheets, amounts of money as parts of the equity that each run began with."""
+    found = [(sheet["metrics"]["core"][name], sheet["equity_basis"]) for sheet in sheets]
+    return [
+        {**one, "value": one["value"] / basis, "unit": "ratio"}
+        if one["unit"] == "base_currency_units" and one["value"] is not None
+        else one
+        for one, basis in found
+    ]
+
+
 def unit(statistics: Iterable[Mapping[str, Any] | None], name: str) -> str:
     """Return the unit that all of some statistics are in, as it stands at the head of their row or column; "" where they differ."""
     units = {_unit(one, name) for one in statistics if one and one["value"] is not None}
@@ -131,6 +144,24 @@ def day(text: str) -> str:
     """
     date = dt.date.fromisoformat(text[:10])
     return f"{date.day} {date:%b %Y}"
+
+
+def dated(message: str) -> str:
+    """Return a message with its days, and the minutes of its instants, as people write them.
+
+    Examples
+    --------
+    >>> dated("no close before 2023-01-31; seen at 2026-11-04T21:02:54Z")
+    'no close before 31 Jan 2023; seen at 4 Nov 2026, 21:02 UTC'
+    """
+
+    def for_people(found: re.Match[str]) -> str:
+        try:
+            return day(found[0]) + (f", {found[1]} UTC" if found[1] else "")
+        except ValueError:  # no day of any calendar: the words of a seal
+            return found[0]
+
+    return _ISO_DAY.sub(for_people, message)
 
 
 def standing(statistic: Mapping[str, Any]) -> str:
@@ -171,7 +202,7 @@ def span(window: Mapping[str, str | None] | None) -> str:
 
 def withheld(reason: str | None) -> Markup:
     """Return what stands in place of a figure: that it is withheld, and why."""
-    return Markup('<span class="withheld">withheld: {}</span>').format(reason or "no reason was given")
+    return Markup('<span class="withheld">withheld: {}</span>').format(dated(reason or "no reason was given"))
 
 
 def written(value: float, digits: int = 4) -> str:

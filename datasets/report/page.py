@@ -108,6 +108,8 @@ def _templates() -> Environment:
         "unit": figures.unit,
         "basis": figures.basis,
         "day": figures.day,
+        "dated": figures.dated,
+        "of_equity": figures.of_equity,
         "measured": figures.measured,
         "span": figures.span,
         "standing": figures.standing,

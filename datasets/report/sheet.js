@@ -25,7 +25,8 @@
       ),
     weeklyIc: (sheet, theme) =>
       charts.weeklyIc({ weekly: rows(sheet.weekly.columns), span: sheet.weekly.span, test: sheet.metrics.nwt.ic, over: sheet.window ? "Mean of the window" : undefined }, theme),
-    deciles: (sheet, theme) => charts.deciles({ buckets: sheet.metrics.ic_deciles.buckets }, theme),
+    deciles: (sheet, theme) =>
+      sheet.delivered ? charts.deliveredDeciles({ buckets: sheet.delivered.deciles }, theme) : charts.deciles({ buckets: sheet.metrics.ic_deciles.buckets }, theme),
     termStructure: (sheet, theme) => charts.termStructure({ points: sheet.metrics.panel.ic_term_structure }, theme),
     rankAutocorrelation: (sheet, theme) => charts.rankAutocorrelation({ points: sheet.metrics.panel.rank_autocorrelation }, theme),
     turnover: (sheet, theme) => charts.turnover({ rows: rows(sheet.equity.columns) }, theme),
@@ -97,6 +98,7 @@
       test: sheet.metrics.nwt.ic,
       rows: sheet.equity.columns ? rows(sheet.equity.columns) : null,
       benchmark: sheet.benchmark.columns ? { symbol: sheet.benchmark.symbol, points: growth(sheet.benchmark.columns) } : null,
+      delivered: sheet.delivered,
       deciles: sheet.metrics.ic_deciles,
       names: sheet.names.columns ? rows(sheet.names.columns) : null,
       costs: sheet.costs,

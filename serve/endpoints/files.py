@@ -182,7 +182,7 @@ class Files:
             message = "This run has no such snapshot, or it was removed."
             raise ApiError("snapshot_not_found", message, {"current": error.current}) from None
         except AlphaNotPublished:
-            raise ApiError("run_not_found", "There is no alpha at this address.") from None
+            raise ApiError("run_not_found", f"There is no alpha {link.alpha}.") from None
 
     async def _send(
         self, method: str, request: Request, file: OpenFile, receive: Receive, send: Send

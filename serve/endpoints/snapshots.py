@@ -33,7 +33,7 @@ def _served(service: ServerState, request: Request) -> Snapshot:
     snapshot = service.snapshots.resolve(alpha)
     if snapshot is None:
         service.snapshots.require_known(alpha)
-        raise ApiError("run_not_found", "There is no alpha at this address.")
+        raise ApiError("run_not_found", f"There is no alpha {alpha}.")
     request.snapshot = snapshot
     return snapshot
 
@@ -127,7 +127,7 @@ def _opened(service: ServerState, served: Snapshot, wanted: str) -> Snapshot:
     except SnapshotNotKept:
         pass
     except AlphaNotPublished:
-        raise ApiError("run_not_found", "There is no alpha at this address.") from None
+        raise ApiError("run_not_found", f"There is no alpha {served.alpha_id}.") from None
     try:  # another node may have seen it already, and told the caller of it
         return service.snapshots.look_for(served.alpha_id, wanted)
     except SnapshotNotKept as error:
@@ -135,7 +135,7 @@ def _opened(service: ServerState, served: Snapshot, wanted: str) -> Snapshot:
         message = f"This run has no snapshot {named}, or it is no longer kept."
         raise ApiError("snapshot_not_found", message, {"current": error.current}) from None
     except AlphaNotPublished:
-        raise ApiError("run_not_found", "There is no alpha at this address.") from None
+        raise ApiError("run_not_found", f"There is no alpha {served.alpha_id}.") from None
 
 
 ROUTES: Final[Mapping[str, EndpointFunction]] = {

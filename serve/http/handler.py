@@ -168,7 +168,7 @@ class EndpointHandler:
             snapshot = snapshots.resolve(request.path["alpha"])
             if snapshot is None:
                 snapshots.require_known(request.path["alpha"])
-                raise self._no_alpha()
+                raise self._no_alpha(request.path["alpha"])
             request.snapshot = snapshot
             wanted = request.values[SNAPSHOT.name]
             if wanted is not None:
@@ -178,9 +178,9 @@ class EndpointHandler:
             if not request.listing.pointers:
                 snapshots.require_known()
 
-    def _no_alpha(self) -> ApiError:
+    def _no_alpha(self, alpha: str) -> ApiError:
         code = "run_not_found" if self.endpoint.allow_list is AllowListScope.RUNS else "alpha_not_found"
-        return ApiError(code, "There is no alpha at this address.")
+        return ApiError(code, f"There is no alpha {alpha}.")
 
     async def _pin(self, request: Request, wanted: str) -> None:
         """Take the snapshot that the request names, in place of the one served."""
@@ -194,7 +194,7 @@ class EndpointHandler:
             # Another worker may have seen a newer one already, and named it to the caller.
             await self._look_for(request)
         except AlphaNotPublished:  # withdrawn this very moment
-            raise self._no_alpha() from None
+            raise self._no_alpha(request.path["alpha"]) from None
         request.pinned = request.snapshot is not served
 
     async def _look_for(self, request: Request) -> None:
@@ -207,7 +207,7 @@ class EndpointHandler:
             message = "This run has no such snapshot, or it was removed."
             raise ApiError("snapshot_not_found", message, {"current": error.current}) from None
         except AlphaNotPublished:
-            raise self._no_alpha() from None
+            raise self._no_alpha(request.path["alpha"]) from None
 
     # The answer
 

@@ -22,14 +22,17 @@ def chosen_runs(catalog: Catalog, caller: Caller, names: Iterable[str]) -> tuple
         not.
     """
     wanted = tuple(names)
-    if not all(caller.may_read_run(name) for name in wanted):
-        raise ApiError("run_not_allowed", "This key may not read that alpha's data.", headers=caller.headers)
     snapshots = []
+    for name in wanted:
+        if not caller.may_read_run(name):
+            raise ApiError(
+                "run_not_allowed", f"This key may not read the data of {name}.", headers=caller.headers
+            )
     for name in wanted:
         snapshot = catalog.resolve(name)
         if snapshot is None:
             catalog.require_known(name)
-            raise ApiError("run_not_found", "There is no alpha at this address.")
+            raise ApiError("run_not_found", f"There is no alpha {name}.")
         snapshots.append(snapshot)
     return tuple(snapshots)
 

@@ -57,7 +57,7 @@ def test_the_catalogue_lists_what_the_key_may_read_and_searches_it(visit: Visit)
     expect(listed).to_have_count(1)
     assert page.url.endswith("#/?q=hidden")
     page.get_by_label("Search").fill("no such alpha")
-    expect(page.locator("#results")).to_contain_text("No alpha of this key matches")
+    expect(page.locator("#results")).to_contain_text("No alpha matches")
 
 
 def test_the_catalogue_is_sorted_and_bounded_by_figures(visit: Visit) -> None:
@@ -212,7 +212,7 @@ def test_an_alpha_that_is_not_there_is_refused_once(visit: Visit) -> None:
     visit.refusals = (404,)
     page = visit.begin("/alphas/nowhere")
     expect(page.locator(".refused")).to_have_count(1)
-    expect(page.locator(".refused")).to_contain_text("There is no alpha at this address.")
+    expect(page.locator(".refused")).to_contain_text("There is no alpha nowhere.")
     page.get_by_role("link", name="To the catalogue").click()
     expect(page.locator("tr[data-alpha]").first).to_be_visible()
 
@@ -238,6 +238,28 @@ def test_two_alphas_are_compared_on_the_sessions_that_both_have(visit: Visit, tm
     for alpha, curve in zip((FULL, HIDDEN), curves, strict=True):
         growth = [float(row[f"{alpha} growth of 1 (ratio)"]) for row in rows]
         assert growth == pytest.approx([row["ending_equity"] / curve[0]["starting_equity"] for row in curve])
+
+
+def test_profits_are_compared_in_one_unit_whatever_the_currency_of_a_ledger(visit: Visit) -> None:
+    profit = visit.site.ask(f"alphas/{FULL}/metrics")["data"]["core"]["pnl"]["value"]
+
+    def in_dollars(route: Route) -> None:
+        answer = route.fetch().json()
+        answer["data"]["core"]["pnl"] |= {"value": 2e6 * profit, "unit": "base_currency_units"}
+        route.fulfill(json=answer)
+
+    def of_two_million(route: Route) -> None:
+        answer = route.fetch().json()
+        answer["data"][0]["equity_basis"] = 2e6
+        route.fulfill(json=answer)
+
+    visit.page.route(f"**/alphas/{FULL}/metrics*", in_dollars)
+    visit.page.route(f"**/alphas/{FULL}/portfolio?*", of_two_million)
+    page = visit.open(f"/compare?alphas={FULL},{HIDDEN}")
+    figures = page.locator("#compared-figures")
+    expect(figures.locator("th", has_text="Profit")).to_contain_text("% of initial equity")
+    shown = figures.locator("tbody tr").first.locator("td").nth(5).inner_text()
+    assert float(shown) == pytest.approx(100 * profit, rel=1e-2)
 
 
 @pytest.mark.parametrize("by", ["returns", "scores", "holdings"])
@@ -377,16 +399,82 @@ def test_a_key_without_rights_sees_the_refusals_of_the_interface(context: Browse
     page.goto(f"{site.base}/explorer#key={key}&/alphas/{FULL}")
     read(page)
     page.evaluate(UNFOLD)
-    for section, path in {
-        "equity": "equity-curve",
-        "deciles": "metrics",
-        "week": "rebalances",
-        "names": "equity-curve",
+    for section, endpoint in {
+        "equity": "portfolio.equity_curve",
+        "deciles": "performance.metrics",
+        "week": "signals.rebalances.list",
     }.items():
-        refused = site.ask(f"alphas/{FULL}/{path}", key)["error"]
-        expect(page.locator(f"#{section} .refused")).to_contain_text(refused["code"])
-        expect(page.locator(f"#{section} .refused")).to_contain_text(refused["message"])
+        refused = page.locator(f"#{section} .refused")
+        expect(refused).to_contain_text("endpoint_not_allowed")
+        expect(refused).to_contain_text(endpoint)
     expect(page.locator("h1")).not_to_have_text(FULL)  # its description may be read
+
+
+def test_a_run_that_the_key_may_not_read_is_refused_once_and_not_asked_for_again(visit: Visit) -> None:
+    visit.refusals = (403,)
+    page = visit.open(f"/alphas/{FULL}", issued(visit.site.root, runs=f"list:{PLAIN}"))
+    expect(page.locator("#banner")).to_contain_text(
+        "run_not_allowed This key may not read that alpha's data."
+    )
+    expect(page.locator("#banner button")).to_have_count(0)  # trying again does not help
+    assert page.locator(".refused").count() == 0
+    expect(page.locator("#equity")).to_contain_text("Not loaded: run_not_allowed")
+    assert len([call for call in visit.calls if call.startswith(f"alphas/{FULL}/")]) <= 6, visit.calls
+
+
+def test_a_parameter_that_is_refused_is_named_with_its_rule(visit: Visit) -> None:
+    visit.refusals = (400,)
+    page = visit.begin(f"/alphas/{FULL}?from=2022-06-31")
+    (broken,) = visit.site.ask(f"alphas/{FULL}/equity-curve?from=2022-06-31")["error"]["details"][
+        "parameters"
+    ]
+    expect(page.locator("#equity .refused")).to_contain_text(f"from ({broken['constraint']})")
+
+
+def test_a_limit_that_lasts_says_from_when_calls_work_again(visit: Visit) -> None:
+    visit.refusals = (429,)
+    limited = {
+        "error": {"code": "rate_limit_day", "message": "The key's limit is used up.", "request_id": "r1"}
+    }
+    visit.page.route(
+        f"**/alphas/{FULL}/metrics?*",
+        lambda route: route.fulfill(status=429, json=limited, headers={"retry-after": "86000"}),
+    )
+    page = visit.begin(f"/alphas/{FULL}")
+    expect(page.locator("#banner")).to_contain_text(
+        re.compile(r"Calls work again from \d{1,2} [A-Z][a-z]{2} \d{4}, \d\d:\d\d")
+    )
+
+
+@pytest.mark.parametrize(
+    "view", [f"/alphas/{FULL}", f"/alphas/{FULL}?from=2021-01-08", f"/compare?alphas={FULL},{HIDDEN}"]
+)
+def test_days_are_written_for_people_in_messages_too(visit: Visit, view: str) -> None:
+    warned = {
+        "code": "comparison_cut", "message": "Sessions from 2021-03-04 to 2021-05-31, seen at 2022-01-02T03:04:05.6Z."
+    }  # fmt: skip
+
+    def warn(route: Route) -> None:
+        answer = route.fetch().json()
+        answer["meta"]["warnings"] = [warned]
+        route.fulfill(json=answer)
+
+    visit.page.route("**/metrics?*", warn)
+    visit.page.route("**/contribution?*", warn)
+    page = visit.open(view)
+    assert "4 Mar 2021 to 31 May 2021, seen at 2 Jan 2022, 03:04 UTC" in page.inner_text("main")
+    assert re.findall(r"\d{4}-\d\d-\d\d", page.inner_text("main")) == []
+
+
+def test_the_weekly_ic_fills_its_chart_on_a_small_screen(visit: Visit) -> None:
+    visit.page.set_viewport_size({"width": 390, "height": 844})
+    page = visit.open(f"/alphas/{FULL}")
+    left, right, first, last = page.evaluate("""() => {
+      const chart = Chart.getChart(document.querySelector('#ic canvas'));
+      const bars = chart.getDatasetMeta(chart.data.datasets.findIndex(one => one.type === 'bar')).data;
+      return [chart.chartArea.left, chart.chartArea.right, bars[0].x, bars.at(-1).x];
+    }""")
+    assert (first - left) + (right - last) < 0.1 * (right - left)
 
 
 def test_the_key_stays_in_the_tab_and_goes_when_the_visitor_signs_out(
@@ -591,6 +679,11 @@ def test_what_an_alpha_comes_to_is_said_in_sentences(visit: Visit) -> None:
     assert ("cannot be told" in said["skill"]) == (test["p_value"] >= 0.05)
     total = float(re.findall(r"returned (\S+) %", said["return"])[0])
     assert total == pytest.approx(100 * curve[-1]["cumulative_return"], rel=1e-2)
+    delivered = visit.site.ask(f"alphas/{FULL}/signal")["data"]["delivered"]
+    earned = float(
+        re.findall(r"By the delivered score, the top decile earned (\S+) basis points", said["deciles"])[0]
+    )
+    assert earned == pytest.approx(1e4 * abs(delivered["spread"]), abs=0.06)
     alike = float(re.findall(r"correlate at (-?\d\.\d\d):", said["benchmark"])[0])
     ours = np.array([row["period_return"] for row in curve])[1:]
     assert alike == pytest.approx(np.corrcoef(ours, growth[1:] / growth[:-1] - 1)[0, 1], abs=0.006)

@@ -19,7 +19,7 @@ from click.testing import CliRunner, Result
 import datasets
 from datasets.__main__ import cli
 from datasets.report.content import content
-from datasets.report.figures import _LABELS, day, written
+from datasets.report.figures import _LABELS, dated, day, of_equity, written
 from datasets.report.page import render
 from tests.support import contract_app
 from tests.support.application import running
@@ -467,9 +467,44 @@ def test_regimes_and_exposures_in_a_sheet_are_those_of_the_interface(
 
 def test_days_are_written_for_people_and_no_instant_is_shown(root: Path, tmp_path: Path) -> None:
     page = written_page(root, tmp_path, FULL)
+    assert not re.search(r"\d{4}-\d\d-\d\d", page.text)
     shown = page.text.partition("Audit and warnings")[0]
-    assert not re.search(r"\d{4}-\d\d-\d\dT", shown)
     assert f"published {dt.datetime.now(dt.UTC).day} " in shown
+
+
+@pytest.mark.parametrize(
+    ("message", "text"),
+    [
+        ("no close before 2023-01-31; seen at 2026-11-04T21:02:54.5Z", "no close before 31 Jan 2023; seen at 4 Nov 2026, 21:02 UTC"),
+        ("a seal says 2023-02-31 and 2023-13-01", "a seal says 2023-02-31 and 2023-13-01"),
+        ("icir.2021-09 of run 12021-09-03", "icir.2021-09 of run 12021-09-03"),
+    ],
+)  # fmt: skip
+def test_days_in_a_message_are_written_for_people(message: str, text: str) -> None:
+    assert dated(message) == text
+
+
+def test_deciles_are_those_of_the_delivered_score_unless_a_window_is_picked(
+    root: Path, api: ApiClient, tmp_path: Path
+) -> None:
+    (sheet,) = json.loads(written_page(root, tmp_path, FULL).data)["sheets"]
+    assert sheet["delivered"] == api.json(f"/v1/alphas/{FULL}/signal", api.key())["data"]["delivered"]
+    (sheet,) = json.loads(written_page(root, tmp_path, FULL, more=["--from", "2021-11-01"]).data)["sheets"]
+    assert sheet["delivered"] is None
+
+
+def test_amounts_of_several_sheets_are_parts_of_the_equity_that_each_began_with() -> None:
+    def sheet(value: float | None, unit: str, basis: float) -> dict[str, Any]:
+        return {"metrics": {"core": {"pnl": {"value": value, "unit": unit}}}, "equity_basis": basis}
+
+    sheets = [
+        sheet(0.125, "ratio", 1.0),
+        sheet(250_000.0, "base_currency_units", 1e6),
+        sheet(None, "base_currency_units", 1e6),
+    ]
+    assert [(one["value"], one["unit"]) for one in of_equity(sheets, "pnl")] == [
+        (0.125, "ratio"), (0.25, "ratio"), (None, "base_currency_units")
+    ]  # fmt: skip
 
 
 def test_a_comparison_has_a_unit_for_each_figure(root: Path, tmp_path: Path) -> None:

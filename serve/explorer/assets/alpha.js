@@ -46,6 +46,7 @@ export function alpha({ caller, parameters, remember, main, crumbs }, id) {
   const metrics = () => get(`${path}/metrics`, { panel: "1", granularity: "yearly", ...window() });
   const curve = () => all(`${path}/equity-curve`, { book: state.book, ...window() });
   const [riskServed, costsServed, legsServed] = ["risk", "costs", "concentration"].map((name) => family({ caller, path, state }, name));
+  const signalServed = caller.callable_endpoints.includes("research.signal") ? () => get(`${path}/signal`) : null;
   const sections = {};
   for (const name of (parameters.open ?? "").split(",").filter(Boolean)) opened.add(name);
   const rememberOpened = () => remember({ open: [...opened].join(",") });
@@ -67,7 +68,7 @@ export function alpha({ caller, parameters, remember, main, crumbs }, id) {
   }
 
   const some = (list) => {
-    if (list.length === 0) throw new Unavailable("the window holds no data of it; widen it.");
+    if (list.length === 0) throw new Unavailable("there are no data in this window; widen it.");
     return list;
   };
 
@@ -176,7 +177,7 @@ export function alpha({ caller, parameters, remember, main, crumbs }, id) {
   if (legsServed) Object.assign(sections, legs({ id, fold, load: legsServed }));
   const checked = verdict(context);
   const figures = headlines({ state, metrics, risk: riskServed });
-  const findings = conclusions({ state, metrics, curve, benchmark: besideCurve, costs: costsServed });
+  const findings = conclusions({ state, metrics, curve, benchmark: besideCurve, signal: signalServed, costs: costsServed });
   const top = { load: () => Promise.all([figures.load(), findings.load()]) };
   const shownSections = ORDER.filter(([name]) => sections[name]);
   const bar = el("div", { class: "section-bar" },

@@ -53,11 +53,12 @@ export function book({ path, id, state, pick, fold, curve, some }) {
       const column = `${side}_target_weight`;
       const { rows, meta } = await all(`${path}/rebalances/${date}`, { book: side, sort: state.side === "all" ? "score" : "weight", ...FILTERS[state.side] });
       const to = (step) => pick({ week: index[at + step].date }, "week");
-      const chooser = el("div", { class: "controls" },
+      const steps = el("div", { class: "steps" },
         el("button", { type: "button", class: "quiet", disabled: at === 0, "aria-label": "The week before", onclick: () => to(-1) }, "‹"),
-        choice("Week", index.map((one) => [one.date, `${charts.dayText(one.date)}${one.week_status === "traded" ? "" : ` · ${one.week_status}`}`]).reverse(), date, (picked) => pick({ week: picked }, "week")),
-        el("button", { type: "button", class: "quiet", disabled: at === index.length - 1, "aria-label": "The week after", onclick: () => to(1) }, "›"),
-        el("span", { class: "fine" }, `${rows.length} of ${meta.n_symbols} names · weights of ${side} · week ${meta.week_status}`));
+        choice("Week", index.map((one) => [one.date, `${charts.dayText(one.date)}${one.week_status === "traded" ? "" : ` · ${one.week_status.replaceAll("_", " ")}`}`]).reverse(), date, (picked) => pick({ week: picked }, "week")),
+        el("button", { type: "button", class: "quiet", disabled: at === index.length - 1, "aria-label": "The week after", onclick: () => to(1) }, "›"));
+      const chooser = el("div", { class: "controls" }, steps,
+        el("span", { class: "fine" }, `${rows.length} of ${meta.n_symbols} names · weights of ${side} · week ${meta.week_status.replaceAll("_", " ")}`));
       const columns = [
         { title: "Name", make: (row) => row.symbol, by: (row) => row.symbol },
         percentages("Target weight", "% of equity", rows, (row) => row[column]),

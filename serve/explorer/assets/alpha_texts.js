@@ -106,10 +106,10 @@ export function luck({ caller, path, id, state, window, metrics }) {
             fact("Sharpe ratio", data.sharpe, `annualised, ${data.observations} sessions`, "sharpe", ""),
             fact("Probabilistic Sharpe ratio", probable.probability, "probability that Sharpe > 0", "probabilistic_sharpe", "probability"),
             fact("Deflated Sharpe ratio", deflated.probability, `probability that Sharpe > 0, given ${TRIALS[deflated.counted_by]?.(deflated)} (${deflated.trials_from})`, "deflated_sharpe", "probability"),
-            fact("Minimum track record", least.years, `years, at ${shown(least.confidence * 100)} % confidence`, "minimum_track_record", "years"),
+            fact("Minimum track record", least.years, `years, at ${Math.round(least.confidence * 100)} % confidence`, "minimum_track_record", "years"),
             fact("Probabilistic excess Sharpe", excess.probabilistic_sharpe.probability, `probability that excess Sharpe > 0; it is ${shown(excess.sharpe)}`, "excess.probabilistic_sharpe", "probability"),
             fact("Deflated excess Sharpe", excess.deflated_sharpe.probability, `probability, given ${TRIALS[excess.deflated_sharpe.counted_by]?.(excess.deflated_sharpe)}`, "excess.deflated_sharpe", "probability"),
-            fact("Minimum track record, excess", excess.minimum_track_record.years, `years, at ${shown(least.confidence * 100)} % confidence`, "excess.minimum_track_record", "years"),
+            fact("Minimum track record, excess", excess.minimum_track_record.years, `years, at ${Math.round(least.confidence * 100)} % confidence`, "excess.minimum_track_record", "years"),
             fact("Probability of overfitting", overfitting?.probability ?? null, `probability, ${overfitting?.trials} trials in ${overfitting?.splits} splits`, "overfitting", "probability")),
           table("Bootstrap bands", [
             { title: "Figure", make: (row) => known[row.figure]?.[0] ?? words(row.figure) },
@@ -168,7 +168,7 @@ export function neighbours({ caller, path, id, state, pick, fold, window }) {
         notes: [
           place ? el("p", { class: "fine", id: "among-all" }, place) : "",
           el("p", { class: "fine" }, [`${meta.compared} compared${meta.first_date ? `, ${dayText(meta.first_date)} to ${dayText(meta.last_date)}` : ""}`, ...left, among ? `of the ${MOST_AMONG} that daily returns bring first` : ""].filter(Boolean).join("; ") + "."),
-          data.length ? el("a", { href: `#/compare?alphas=${picks.map(encodeURIComponent).join(",")}` }, "Compare with the first three") : "",
+          data.length ? el("a", { href: `#/compare?alphas=${picks.map(encodeURIComponent).join(",")}` }, data.length < 3 ? "Compare with these" : "Compare with the first three") : "",
         ],
         data: { columns: ["alpha_id", "name", value, "observations"], rows: data.map((row) => [row.alpha_id, row.name, row[value], row.observations]) },
       };

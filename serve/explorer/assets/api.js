@@ -2,6 +2,7 @@
 // no address. Answers are remembered in memory alone, until the page is closed or the visitor signs out.
 
 import { waiting as showWait } from "./banner.js";
+import { dated, dayText, isoDay } from "./charts.js";
 
 const BASE = new URL("../v1/", import.meta.url);
 const STORED = "alpha-results-key";
@@ -13,17 +14,36 @@ export const NOT_READY = "neighbours_not_ready";
 const MOST_REMEMBERED = 200;
 const PAGE = 5000;
 
+const PROSE = new Set(["message", "reason", "withheld_reason", "withheld"]);
+const FORBIDDEN = 403;
+const NO_RUN = "run_not_allowed";
+
 /** What the interface answered instead of data, in its own words. */
 export class Refusal extends Error {
-  constructor(status, error) {
-    super(error.message);
+  constructor(status, error, wait = 0) {
+    super(explained(error, wait));
     this.status = status;
     this.code = error.code;
     this.requestId = error.request_id ?? null;
   }
 }
 
+/** A message, with the right that is missing, the rules that parameters break, or when a limit that lasts is over. */
+function explained({ message, details }, wait) {
+  if (details?.endpoint) return `${message.replace(/\.$/, "")} (${details.endpoint}).`;
+  if (details?.parameters) return `${message.split(":")[0]}: ${details.parameters.map(({ name, constraint }) => `${name} (${constraint})`).join("; ")}.`;
+  return wait > LONGEST_WAIT ? `${message} Calls work again from ${clock(wait)}.` : message;
+}
+
+/** So many seconds from now, by the clock of the reader. */
+function clock(seconds) {
+  const end = new Date(Date.now() + seconds * 1000);
+  return `${dayText(isoDay(end.getTime()))}, ${end.toTimeString().slice(0, 5)}`;
+}
+
 const remembered = new Map();
+/** Alphas whose data the key may not read: no second call finds that out. */
+const forbidden = new Map();
 const queue = [];
 let running = 0;
 let limit = null;
@@ -40,13 +60,18 @@ export const remarks = (meta) => [...(meta.warnings ?? []), ...(meta.notices ?? 
 
 export function signOut() {
   sessionStorage.removeItem(STORED);
-  remembered.clear();
+  forget();
   onSignedOut();
+}
+
+function forget() {
+  remembered.clear();
+  forbidden.clear();
 }
 
 /** Try a key, and keep it for this tab when the interface knows it; return what it may do. */
 export async function signIn(token) {
-  remembered.clear();
+  forget();
   const { data } = await request("me", {}, token);
   sessionStorage.setItem(STORED, token);
   return data;
@@ -68,11 +93,15 @@ export function takeKeyFromAddress() {
 /** The whole answer, {data, meta, …}, of one path below /v1. */
 export function get(path, parameters = {}) {
   const address = addressOf(path, parameters);
+  const run = /^alphas\/[^/]+(?=\/)/.exec(path)?.[0];
   let answer = remembered.get(address);
   if (answer === undefined) {
-    answer = request(path, parameters, key());
+    answer = request(path, parameters, key(), run);
     remembered.set(address, answer);
-    answer.catch(() => remembered.delete(address));
+    answer.catch((refusal) => {
+      if (refusal.code === NO_RUN) forbidden.set(run, refusal);
+      if (refusal.status !== FORBIDDEN) remembered.delete(address);
+    });
     if (remembered.size > MOST_REMEMBERED) remembered.delete(remembered.keys().next().value);
   }
   return answer;
@@ -101,9 +130,10 @@ function addressOf(path, parameters) {
   return address.href;
 }
 
-async function request(path, parameters, token) {
+async function request(path, parameters, token, run) {
   await turn();
   try {
+    if (forbidden.has(run)) throw forbidden.get(run);
     return await answerOf(addressOf(path, parameters), token);
   } finally {
     running -= 1;
@@ -115,7 +145,7 @@ async function answerOf(address, token) {
   for (let attempt = 1; ; attempt += 1) {
     await limit;
     const answer = await send(address, token);
-    const body = await answer.json().catch(() => null);
+    const body = forPeople(await answer.json().catch(() => null));
     if (answer.ok && body !== null) return body;
     const pause = Number(answer.headers.get("retry-after") ?? "1");
     if (answer.status === 429 && attempt < TRIES && pause <= LONGEST_WAIT) {
@@ -126,10 +156,19 @@ async function answerOf(address, token) {
       await new Promise((resume) => setTimeout(resume, Math.min(5, Math.max(1, pause)) * 1000));
       continue;
     }
-    const refusal = new Refusal(answer.status, body?.error ?? { code: `http_${answer.status}`, message: "The answer is not one of the interface." });
+    const refusal = new Refusal(answer.status, body?.error ?? { code: `http_${answer.status}`, message: "The answer is not one of the interface." }, pause);
     if (answer.status === 401 && token === key() && token !== null) signOut();
     throw refusal;
   }
+}
+
+/** An answer with the days in its sentences written as everywhere on the page: the interface writes them for programs. */
+function forPeople(answer, prose = false) {
+  for (const [name, value] of Object.entries(answer ?? {})) {
+    if (typeof value === "string" && (prose || PROSE.has(name))) answer[name] = dated(value);
+    else if (value !== null && typeof value === "object") forPeople(value, name === "withheld");
+  }
+  return answer;
 }
 
 /** Resolve when a limit is over; until then the page says how long it waits, and no call is made. */

@@ -66,7 +66,7 @@ export function audit({ caller, path, metrics, id }) {
       const counted = [...WEIGHTY, "not_checked", "pass"].map((status) => `${summary[status]} ${words(status)}`).join(", ");
       const columns = [
         { title: "Status", by: (row) => row.status, make: (row) => el("span", { class: `status ${row.status}` }, words(row.status)) },
-        { title: "Check", by: (row) => row.id, make: (row) => [el("code", {}, row.id), el("small", {}, ` ${row.kind}`)] },
+        { title: "Check", kind: "check", by: (row) => row.id, make: (row) => [el("code", {}, row.id), el("small", {}, ` ${row.kind}`)] },
         { title: "Value", number: true, make: (row) => measured(row.value, row.unit) },
         { title: "Threshold", number: true, make: (row) => measured(row.threshold, row.unit) },
         { title: "Note", make: (row) => row.reason ?? row.details.convention ?? "" },

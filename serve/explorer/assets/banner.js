@@ -10,7 +10,10 @@ let until = 0;
 let timer = 0;
 
 /** Whether a failure would be said by every section alike. */
-export const isPageWide = (error) => error.status === 0 || error.status === 429 || (error.status >= 500 && error.code !== "neighbours_not_ready");
+export const isPageWide = (error) => passes(error) || error.code === "run_not_allowed";
+
+/** Whether trying again may help. */
+const passes = (error) => error.status === 0 || error.status === 429 || (error.status >= 500 && error.code !== "neighbours_not_ready");
 
 /** Say a failure once, however many sections meet it; one button tries all of them again. */
 export function report(error, again) {
@@ -54,7 +57,7 @@ function show() {
     banner.replaceChildren(
       el("p", {}, el("code", {}, failure.code), " ", failure.message),
       failure.requestId ? el("small", {}, `request ${failure.requestId}`) : "",
-      el("button", { type: "button", class: "quiet", onclick: retry }, "Try again"));
+      passes(failure) ? el("button", { type: "button", class: "quiet", onclick: retry }, "Try again") : "");
   } else if (waits > 0) {
     const left = Math.max(1, Math.ceil((until - Date.now()) / 1000));
     banner.replaceChildren(el("p", {}, `The key is at its limit of calls: going on in ${left} ${left === 1 ? "second" : "seconds"}.`));

@@ -11,7 +11,7 @@ const PAUSE = 250;
 const MOST_PICKED = 6;
 const FALSE_DISCOVERY_RATE = 0.05;
 /** Figures of the screen that the metrics do not have. */
-const SCREENED = [["t_stat", "t-stat", "mean return"], ["q_value", "q-value", "FDR"], ["haircut_sharpe", "Haircut Sharpe", "annualised"]];
+const SCREENED = [["t_stat", "t\u2011stat", "mean return"], ["q_value", "q\u2011value", "FDR"], ["haircut_sharpe", "Haircut Sharpe", "annualised"]];
 const SHOWN = ["icir", "information_ratio", "excess_sharpe", "max_drawdown_pct", "turnover", ...SCREENED.map(([name]) => name)];
 
 /** What was checked of an alpha: it stands before every figure of the row. */
@@ -92,7 +92,7 @@ export function catalogue({ caller, parameters, remember, main, crumbs }) {
   function list({ data, pagination }) {
     if (data.length === 0) {
       const filtered = state.q || state.tag || state.complete || Object.keys(state.bounds).length > 0;
-      return [el("p", { class: "empty" }, filtered ? "No alpha of this key matches. Loosen the search or the bounds." : "No alphas: nothing is published yet that this key may read.")];
+      return [el("p", { class: "empty" }, filtered ? "No alpha matches. Loosen the search or the filters." : "No alphas: nothing is published yet that this key may read.")];
     }
     const first = pagination.offset + 1;
     const last = pagination.offset + data.length;

@@ -58,7 +58,7 @@ export function compare({ caller, parameters, remember, main, crumbs }) {
     id: "compared-figures", room: 0, file: "comparison-figures", wide: true,
     about: "Headline figures of the long_short books, over the selected window.",
     load: async () => {
-      const answers = await Promise.all(ids.map((id) => get(`${path(id)}/metrics`, window()).then(({ data }) => ({ id, core: ofWindow(data).core }), (error) => ({ id, error }))));
+      const answers = await Promise.all(ids.map((id) => get(`${path(id)}/metrics`, window()).then(async ({ data }) => ({ id, core: await inEquity(path(id), ofWindow(data).core) }), (error) => ({ id, error }))));
       const columns = [
         { title: "Alpha", by: (row) => row.id, make: (row) => (row.error ? el("span", {}, link(row.id), " ", reasoned(row.error.code ?? "failed", row.error.message)) : link(row.id)) },
         ...headlineColumns(answers, (row, name) => row.core?.[name]),
@@ -142,6 +142,14 @@ export function compare({ caller, parameters, remember, main, crumbs }) {
       el("button", { type: "button", class: "quiet", onclick: () => { from.value = to.value = ""; windowChanged(); } }, "Whole run")),
     el("div", { class: "panels" }, names.map((name) => sections[name].node)));
   return Promise.all(names.map((name) => sections[name].reload()));
+}
+
+/** Figures with the profit as a part of the equity that the book opened with, whatever the currency of its ledger. */
+async function inEquity(path, core) {
+  if (core.pnl.unit === "ratio" || core.pnl.value === null) return core;
+  const ledger = await get(`${path}/portfolio`, { limit: 1 }).catch(() => null); // without that right it stays in base currency
+  const basis = ledger?.data[0]?.equity_basis;
+  return basis ? { ...core, pnl: { ...core.pnl, value: core.pnl.value / basis, unit: "ratio" } } : core;
 }
 
 function cell(value, observations) {

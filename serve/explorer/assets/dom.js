@@ -49,7 +49,7 @@ export function segments(label, options, value, change) {
   return el("div", { class: "segments", role: "group", "aria-label": label }, made);
 }
 
-/** columns: [{title, unit, number, make: row -> text or element, by: row -> number or text, for columns that sort}] */
+/** columns: [{title, unit, number, kind: class of its cells, make: row -> text or element, by: row -> number or text, for columns that sort}] */
 export function table(caption, columns, rows, more = {}) {
   const body = el("tbody");
   const heads = columns.map((column, i) => el("th", { scope: "col", class: column.number ? "number" : null, "aria-sort": column.by ? "none" : null },
@@ -60,7 +60,7 @@ export function table(caption, columns, rows, more = {}) {
 
   function fill(sorted) {
     body.replaceChildren(...sorted.map((row) => el("tr", {}, columns.map((column) =>
-      el("td", { class: column.number ? "number" : null }, column.make(row) ?? "")))));
+      el("td", { class: column.number ? "number" : column.kind }, column.make(row) ?? "")))));
   }
 
   /** Sort by a column, numbers from the highest first; rows without a value stay last. */

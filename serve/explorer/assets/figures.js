@@ -125,7 +125,7 @@ export function reasoned(word, reason) {
 export const percentages = (title, unit, rows, of) => numbers(title, unit, rows, (row) => (of(row) === null || of(row) === undefined ? null : of(row) * 100));
 
 /** A column of days, which sorts. */
-export const days = (title, of, missing = "–") => ({ title, make: (row) => (of(row) ? dayText(of(row)) : missing), by: of });
+export const days = (title, of, missing = "–") => ({ title, kind: "day", make: (row) => (of(row) ? dayText(of(row)) : missing), by: of });
 
 /** Sessions of an answer, and from which day to which. */
 export const range = ({ observations, first_date: first, last_date: last }) => `${observations} sessions${first ? `, ${dayText(first)} to ${dayText(last)}` : ""}`;

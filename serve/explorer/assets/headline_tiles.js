@@ -78,14 +78,15 @@ function riskTiles(data) {
 
 const reasonOf = (data, warnings) => warnings.find((one) => one.block === (data.within_window ? "within_window.nwt.ic" : "nwt.ic"))?.message.replace(/^[\w.]+ is null: /, "");
 
-/** What the alpha comes to, in sentences; curve, metrics, benchmark and costs: () -> what is loaded, costs null where they are not served. */
-export function conclusions({ state, metrics, curve, benchmark, costs }) {
+/** What the alpha comes to, in sentences; curve, metrics, benchmark, signal and costs: () -> what is loaded, the last two null where they are not served. */
+export function conclusions({ state, metrics, curve, benchmark, signal, costs }) {
   const list = el("ul", { class: "conclusions", id: "conclusions", "aria-busy": "true", "aria-label": "Conclusions" });
 
   async function load() {
     list.setAttribute("aria-busy", "true");
     const given = (promise) => promise.catch(() => null); // the sections below say what is refused
-    const [answer, equity, paid] = await Promise.all([given(metrics()), given(curve()), costs === null ? null : given(costs())]);
+    const [answer, equity, score, paid] = await Promise.all([metrics, curve, signal, costs].map((asked) => (asked === null ? null : given(asked()))));
+    const whole = answer?.data.within_window === null;
     const beside = equity?.rows.length ? await given(benchmark(equity.rows)) : null;
     const sentences = sentencesOf({
       book: state.book,
@@ -93,8 +94,9 @@ export function conclusions({ state, metrics, curve, benchmark, costs }) {
       why: answer ? reasonOf(answer.data, remarks(answer.meta)) : null,
       rows: equity?.rows,
       benchmark: beside,
+      delivered: whole ? score?.data.delivered : null,
       deciles: answer?.data.ic_deciles,
-      costs: answer?.data.within_window ? null : paid?.data,
+      costs: whole ? paid?.data : null,
     });
     list.replaceChildren(...sentences.map(({ about, text }) => el("li", { "data-about": about }, text)));
     list.setAttribute("aria-busy", "false");
