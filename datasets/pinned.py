@@ -72,10 +72,7 @@ class PinnedSnapshots:
             When its manifest cannot be read.
         """
         current = self._kept(alpha_id, snapshot)
-        if snapshot == current.id:
-            return current
-        known = self._known(current.pointer, snapshot)
-        return self._remembered(self._open(current.pointer, snapshot)) if known is None else known
+        return current if snapshot == current.id else self._named_by(current.pointer, snapshot)
 
     def open_fresh(self, alpha_id: str, snapshot: str) -> Snapshot:
         """Do as :meth:`open`, by the pointer as it lies in the root rather than by the one in memory.
@@ -94,16 +91,19 @@ class PinnedSnapshots:
         if pointer.is_withdrawn:
             raise _not_published(self._storage, alpha_id)
         _require_kept(pointer, snapshot)
-        if snapshot == pointer.snapshot:
-            return self._known(pointer, snapshot) or self._remembered(Snapshot(self._storage, pointer))
-        return self._known(pointer, snapshot) or self._remembered(self._open(pointer, snapshot))
+        return self._named_by(pointer, snapshot)
 
-    def _remembered(self, snapshot: Snapshot) -> Snapshot:
+    def _named_by(self, pointer: Pointer, snapshot: str) -> Snapshot:
+        """Return a snapshot that a pointer serves or remembers, opened once."""
+        if (known := self._known(pointer, snapshot)) is not None:
+            return known
+        current = snapshot == pointer.snapshot
+        opened = Snapshot(self._storage, pointer) if current else self._open(pointer, snapshot)
         with self._lock:
-            self._opened[snapshot.alpha_id, snapshot.id] = snapshot
+            self._opened[pointer.alpha_id, snapshot] = opened
             while len(self._opened) > OPENED:
                 self._opened.popitem(last=False)
-        return snapshot
+        return opened
 
     def _kept(self, alpha_id: str, snapshot: str) -> Snapshot:
         """Return what is served of an alpha, if the snapshot named is that or is still kept; nothing is read."""

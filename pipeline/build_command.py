@@ -2,17 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-from typing import TYPE_CHECKING
-
 import click
 from click.core import ParameterSource
 
 from schemas.settings.options import option, switch_option
-
-if TYPE_CHECKING:
-    from pipeline.batch.metrics_file import MetricsFile
-    from pipeline.batch.request import Request
 
 
 @click.command()
@@ -107,8 +100,6 @@ def build(
             strict=strict,
             seal_keys=seal_keys,
         )
-        if len(seals) == 1 and jobs in {None, 1} and cluster is None:
-            context.exit(_build_one(replace(common, seal=seals[0]), metrics, as_json=as_json))
         batch = Batch(
             common,
             seals,
@@ -127,27 +118,3 @@ def build(
         metrics.scanned(worked=not isinstance(error, StorageUnavailable))
         metrics.ended(error.exit_code)
         raise
-
-
-def _build_one(request: Request, metrics: MetricsFile, *, as_json: bool) -> int:
-    """Build one seal and show its stages on a terminal."""
-    from pipeline.batch.process import LocalExecutor
-    from pipeline.batch.report import Tally, print_line, print_result, print_summary
-    from pipeline.progress import seal_progress
-    from schemas.screen import Screen
-
-    screen = Screen(stderr=True)
-    with seal_progress(screen, as_json=as_json) as progress, LocalExecutor(1) as executor:
-        task = progress.add_task(request.shown)
-        result = executor.submit(
-            request, lambda stage: progress.update(task, description=f"{request.shown}: {stage}")
-        ).result()
-    metrics.add(result)
-    if as_json:
-        tally = Tally()
-        tally.add(0, result)
-        print_line(result)
-        print_summary(tally, result.exit_code)
-    else:
-        print_result(screen, result)
-    return metrics.ended(result.exit_code)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import math
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final
 
 from markupsafe import Markup
@@ -60,35 +60,30 @@ def label(name: str) -> str:
 
 
 def number(value: float | None, digits: int = 4) -> Markup:
-    """Return a number to so many digits that say something, with the exact one behind it; a dash for null."""
-    if value is None:
-        return Markup(DASH)  # noqa: S704 - a constant
-    return Markup('<data value="{}">{}</data>').format(repr(value), written(value, digits))
+    """Return a number to so many digits that say something."""
+    return _exact(value, lambda x: written(x, digits))
 
 
 def percent(value: float | None, digits: int = 2) -> Markup:
-    """Return a ratio as per cent, with the exact ratio behind it."""
-    if value is None:
-        return Markup(DASH)  # noqa: S704 - a constant
-    return Markup('<data value="{}">{} %</data>').format(repr(value), f"{100 * value:,.{digits}f}")
+    """Return a ratio as per cent."""
+    return _exact(value, lambda x: f"{100 * x:,.{digits}f} %")
 
 
 def points(value: float | None) -> Markup:
-    """Return percentage points as per cent, with the exact number behind it."""
-    return (
-        percent(None)
-        if value is None
-        else Markup('<data value="{}">{} %</data>').format(repr(value), f"{value:,.2f}")
-    )
+    """Return percentage points as per cent."""
+    return _exact(value, lambda x: f"{x:,.2f} %")
 
 
 def fixed(value: float | None) -> Markup:
-    """Return a number with two decimals, with the exact one behind it; a dash for null."""
-    return (
-        number(None)
-        if value is None
-        else Markup('<data value="{}">{}</data>').format(repr(value), f"{value:.2f}")
-    )
+    """Return a number with two decimals."""
+    return _exact(value, lambda x: f"{x:.2f}")
+
+
+def _exact(value: float | None, write: Callable[[float], str]) -> Markup:
+    """Return a number as it is written, with the exact one behind it; a dash for null."""
+    if value is None:
+        return Markup(DASH)  # noqa: S704 - a constant
+    return Markup('<data value="{}">{}</data>').format(repr(value), write(value))
 
 
 def entry(statistic: Mapping[str, Any], name: str = "", *, unit: bool = True) -> Markup:

@@ -15,7 +15,7 @@ import threading
 import time
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any, Final, Self
 
 from pipeline.batch.process import LocalExecutor
@@ -116,7 +116,7 @@ class ClusterExecutor:
             build.remote = self._client.submit(
                 lambda module, *arguments: importlib.import_module(module).build_on_worker(*arguments),
                 __name__,
-                request.to_dict(),
+                asdict(request),
                 release(),
                 pure=False,
             )
@@ -221,7 +221,7 @@ def build_on_worker(request: dict[str, Any], wanted: dict[str, str]) -> dict[str
 
         return {"worker": get_worker().address, "release": here}
     with LocalExecutor(1, threads=1) as executor:
-        result = executor.submit(Request.from_dict(request)).result()
+        result = executor.submit(Request(**request)).result()
     return {"entry": result.entry, "exit_code": result.exit_code}
 
 

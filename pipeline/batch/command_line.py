@@ -35,7 +35,7 @@ def build_once(batch: Batch) -> int:
     exit_code = run.lost.exit_code if run.lost else tally.exit_code
     if batch.as_json:
         print_summary(tally, exit_code)
-    else:
+    elif len(batch.seals) != 1:
         tally.print_table()
     return batch.metrics.ended(exit_code)
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass
 
 from pipeline.seal.store import without_secrets
 
@@ -28,15 +27,6 @@ class Request:
     single_writer: bool = False
     strict: bool = False
     seal_keys: str | None = None
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the request as a JSON-ready mapping."""
-        return asdict(self)
-
-    @classmethod
-    def from_dict(cls, values: dict[str, Any]) -> Request:
-        """Read a request back."""
-        return cls(**{**values, "exclude": tuple(values["exclude"])})
 
     @property
     def shown(self) -> str:

@@ -8,6 +8,9 @@ from contextlib import AbstractContextManager, ExitStack
 from dataclasses import replace
 from typing import Final, NamedTuple, Self
 
+from datasets.layout import CATALOG
+from datasets.pointer_index import rebuild
+from datasets.storage import open_storage
 from pipeline.batch.batch import Batch
 from pipeline.batch.cancellation import Cancellation
 from pipeline.batch.discover import DiscoveredSeal
@@ -16,7 +19,7 @@ from pipeline.batch.process import LocalExecutor
 from pipeline.batch.refusals import file_digests_at
 from pipeline.batch.report import Display
 from pipeline.batch.request import Request
-from pipeline.batch.result import SealResult, failed, not_started
+from pipeline.batch.result import NOT_STARTED, SealResult, failed, not_started
 from pipeline.batch.search import Search
 from schemas.errors import AlphaResultsError, InternalFailure, SealUnreadable, StorageUnavailable
 
@@ -72,7 +75,8 @@ class Run:
         self._batch = batch
         self._cancellation = cancellation
         self._on_stage = on_stage
-        self._search = Search(batch)
+        self._storage = open_storage(batch.common.root, single_writer=batch.common.single_writer)
+        self._search = None if batch.searched is None else Search(batch, batch.searched, self._storage)
         self._display: Display | None = None
         self._stack = ExitStack()
         self._executor: Executor
@@ -99,13 +103,24 @@ class Run:
         return contextlib.nullcontext() if self._display is None else self._display.set_aside()
 
     def scan(self) -> list[DiscoveredSeal]:
-        """Find every finished seal, as :meth:`~pipeline.batch.search.Search.scan` does, and count the scan."""
+        """Find every finished seal, as :meth:`~pipeline.batch.search.Search.scan` does, or take those that were named.
+
+        Raises
+        ------
+        SettingsError
+            At the first scan, when nothing lies below the prefix that is searched.
+        StorageUnavailable
+            When a store does not answer.
+        """
+        if self._search is None:
+            self._storage.exists(CATALOG)
+            return [DiscoveredSeal(address, "") for address in self._batch.seals]
         seen = self._search.scan()
         self._batch.metrics.scanned()
         return seen
 
     def steps(self, given_up: Mapping[str, str] | None = None) -> Iterator[Step]:
-        """Build what the last scan found to be due; yield every seal it saw as its result is known.
+        """Build the seals that were named, or what the last scan found to be due; yield every seal as its result is known.
 
         Parameters
         ----------
@@ -117,58 +132,47 @@ class Run:
         StorageUnavailable
             When the root does not answer before anything is built.
         """
+        if self._search is None:
+            yield from self._build(self.scan(), 0)
+            return
         failures, tried = set(given_up or ()), set[str]()
+        lost = set[str | None]()
         skipped: list[tuple[DiscoveredSeal, SealResult]] = []
-        while not tried or self._batch.searched is not None:
+        ended = False
+        while not ended:
             try:
                 plan = self._search.choose(failures)
             except StorageUnavailable as error:
                 if not tried:
                     raise
-                # Which seal may replace a failed one is unknown; the others are reported.
-                yield from self._store_away(skipped, failures, len(tried), error)
+                # Which seal may replace a failed one is unknown: those that waited for one of their alpha fail.
+                for place, (one, known) in enumerate(skipped, start=len(tried)):
+                    waited = known.outcome == "superseded" and one.alpha_id in lost
+                    result = failed(Request(one.address, "").shown, error) if waited else known
+                    yield Step(place, one, result, attempted=waited)
                 return
             due = [one for one in plan.due if one.address not in tried]
             skipped = plan.skipped
             if not due:
                 break
-            waiting = set(range(len(due)))
-            for place, result, files in self._results(due):
-                waiting.discard(place)
-                self._search.record(due[place], result, files)
-                if _unpublishable(result):
-                    failures.add(due[place].address)
-                yield Step(len(tried) + place, due[place], result, attempted=True)
-            for place in sorted(waiting):
-                result = not_started(Request(due[place].address, "").shown)
-                yield Step(len(tried) + place, due[place], result, attempted=True)
+            for step in self._build(due, len(tried)):
+                if _unpublishable(step.result):
+                    failures.add(step.seal.address)
+                    lost.add(step.seal.alpha_id)
+                ended = ended or step.result.outcome == NOT_STARTED
+                yield step
             tried |= {one.address for one in due}
-            if waiting:
-                break
         for place, (one, result) in enumerate(skipped, start=len(tried)):
             yield Step(place, one, result, attempted=False)
 
-    def _store_away(
-        self,
-        skipped: list[tuple[DiscoveredSeal, SealResult]],
-        failures: set[str],
-        begin: int,
-        error: StorageUnavailable,
-    ) -> Iterator[Step]:
-        """Report seals that needed no build, and those that waited for one of their alpha that failed."""
-        lost = {one.alpha_id for one in self._search.seen if one.address in failures}
-        for place, (one, known) in enumerate(skipped, start=begin):
-            waited = known.outcome == "superseded" and one.alpha_id in lost
-            result = failed(Request(one.address, "").shown, error) if waited else known
-            yield Step(place, one, result, attempted=waited)
-
-    def _results(self, due: list[DiscoveredSeal]) -> Iterator[tuple[int, SealResult, str]]:
-        """Yield the place and result of every seal that was built, and the listing of its files before."""
+    def _build(self, due: list[DiscoveredSeal], begin: int) -> Iterator[Step]:
+        """Build seals, whose places count from `begin`; yield each as its result is known, those that had no turn last."""
+        waiting = dict(enumerate(due))
         files: dict[str, str] = {}
 
         def requests() -> Iterator[Request]:
             for one in due:
-                if self._batch.searched is not None:
+                if self._search is not None:
                     # Before it is read: a file that arrives during the check is a change.
                     files[one.address] = file_digests_at(one.address)
                 yield replace(self._batch.common, seal=one.address)
@@ -184,9 +188,15 @@ class Run:
             stopping = self._cancellation.stopping
             for place, result in run(requests(), self._executor, stopping=stopping, on_stage=stage):
                 display.done()
-                yield place, result, files.get(due[place].address, "")
+                one = waiting.pop(place)
+                if self._search is not None:
+                    self._search.record(one, result, files[one.address])
+                yield Step(begin + place, one, result, attempted=True)
             self._display = None
-        self._search.rebuild_index()
+        rebuild(self._storage)
+        for place, one in waiting.items():
+            result = not_started(Request(one.address, "").shown)
+            yield Step(begin + place, one, result, attempted=True)
 
 
 def _executor(batch: Batch, cancellation: Cancellation) -> AbstractContextManager[Executor]:

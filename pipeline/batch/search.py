@@ -9,11 +9,10 @@ from datetime import datetime
 from datasets.archives import DELIVERED, ArchiveState, archive_state_path
 from datasets.catalogue import Catalogue
 from datasets.pointer import Pointer
-from datasets.pointer_index import rebuild
 from datasets.publication.pointers import is_current
-from datasets.storage import Storage, open_storage
+from datasets.storage import Storage
 from pipeline.batch.batch import Batch
-from pipeline.batch.discover import DiscoveredSeal, Seals, named
+from pipeline.batch.discover import DiscoveredSeal, Seals
 from pipeline.batch.refusals import Refusals
 from pipeline.batch.request import Request
 from pipeline.batch.result import SealResult, skipped
@@ -44,11 +43,10 @@ class Search:
     ----------
     batch
         The options of the batch.
-
-    Attributes
-    ----------
-    seen
-        The finished seals of the last scan.
+    searched
+        Folder or prefix in which seals are looked for.
+    storage
+        The datasets root.
 
     Raises
     ------
@@ -56,23 +54,20 @@ class Search:
         When an address makes no sense.
     """
 
-    def __init__(self, batch: Batch) -> None:
-        self._batch = batch
-        self._storage = storage = open_storage(batch.common.root, single_writer=batch.common.single_writer)
+    def __init__(self, batch: Batch, searched: str, storage: Storage) -> None:
+        self._storage = storage
+        self._force = batch.common.force
         self._catalogue = Catalogue(storage)
         self._delivered = _Delivered(storage) if batch.common.archives is not None else None
-        self._seals: Seals | None = None
-        self._refusals: Refusals | None = None
-        self.seen: list[DiscoveredSeal] = []
-        if batch.searched is not None:
-            self._seals = Seals(batch.searched)
-            self._refusals = Refusals(
-                storage,
-                batch.searched,
-                pause=batch.interval,
-                late_seconds=batch.late_seconds,
-                recheck=batch.recheck or batch.common.force,
-            )
+        self._seals = Seals(searched)
+        self._refusals = Refusals(
+            storage,
+            searched,
+            pause=batch.interval,
+            late_seconds=batch.late_seconds,
+            recheck=batch.recheck or batch.common.force,
+        )
+        self._seen: list[DiscoveredSeal] = []
 
     def scan(self) -> list[DiscoveredSeal]:
         """Find every finished seal, and read what is served.
@@ -84,19 +79,18 @@ class Search:
         StorageUnavailable
             When a store does not answer.
         """
-        self.seen = named(self._batch.seals) if self._seals is None else self._seals.scan()
+        self._seen = self._seals.scan()
         self._catalogue.refresh()
         if self._delivered is not None:
-            self._delivered.refresh(self.seen)
-        if self._refusals is not None:
-            self._refusals.refresh(self.seen)
-        return self.seen
+            self._delivered.refresh(self._seen)
+        self._refusals.refresh(self._seen)
+        return self._seen
 
     def choose(self, failed: Collection[str] = ()) -> WorkPlan:
         """Separate the seals of the last scan that are due from those that need no build.
 
-        Of seals that were found rather than named, only the latest of an alpha is built, and neither one older than what
-        is served nor one that was rolled back is a failure. A named seal is only left out when it is served already.
+        Only the latest seal of an alpha is built, and neither one older than what is served nor one that was rolled back
+        is a failure.
 
         Parameters
         ----------
@@ -105,18 +99,17 @@ class Search:
             built in their place.
         """
         plan = WorkPlan()
-        searched = self._seals is not None
         candidates: list[tuple[DiscoveredSeal, str | None, str]] = []
-        for one in self.seen:
+        for one in self._seen:
             if one.address in failed:
                 continue
             pointer = self._pointer(one)
             reason = None
-            if searched and one.alpha_id in self._catalogue.withdrawn:
+            if one.alpha_id in self._catalogue.withdrawn:
                 reason = "withdrawn"
-            elif one.alpha_id is not None and not self._batch.common.force:
-                reason = _skip_reason(one, pointer, searched=searched)
-            refusal = self._refusals.known(one) if self._refusals is not None and reason is None else None
+            elif pointer is not None and not self._force:
+                reason = _skip_reason(one, pointer)
+            refusal = self._refusals.known(one) if reason is None else None
             if refusal is None:
                 candidates.append((one, reason, pointer.snapshot if pointer else ""))
             else:
@@ -124,7 +117,7 @@ class Search:
         latest = _latest(one for one, *_ in candidates)
         for one, state, snapshot in candidates:
             reason = state
-            if reason is None and searched and one.alpha_id is not None and latest[one.alpha_id] is not one:
+            if reason is None and one.alpha_id is not None and latest[one.alpha_id] is not one:
                 reason = "superseded"
             undelivered = self._delivered is not None and not self._delivered(one)
             if reason is None or (reason == "unchanged" and undelivered):
@@ -136,14 +129,9 @@ class Search:
             self._storage.require_safe_writers()  # before a process is started for any of them
         return plan
 
-    def rebuild_index(self) -> None:
-        """Rewrite the index of a bucket's pointers, once builds have moved many."""
-        rebuild(self._storage)
-
     def record(self, one: DiscoveredSeal, result: SealResult, files: str) -> None:
         """Remember a refusal of a seal, whose listing was `files` before its build."""
-        if self._refusals is not None:
-            self._refusals.record(one, result, files)
+        self._refusals.record(one, result, files)
 
     def _pointer(self, one: DiscoveredSeal) -> Pointer | None:
         if one.alpha_id is None or one.alpha_id in self._catalogue.broken:
@@ -163,13 +151,9 @@ def _latest(seen: Iterable[DiscoveredSeal]) -> dict[str, DiscoveredSeal]:
     return latest
 
 
-def _skip_reason(one: DiscoveredSeal, pointer: Pointer | None, *, searched: bool) -> str | None:
-    if pointer is None:
-        return None
+def _skip_reason(one: DiscoveredSeal, pointer: Pointer) -> str | None:
     if is_current(pointer, one.digest):
         return "unchanged"
-    if not searched:
-        return None
     if pointer.was_rolled_back(one.digest, schema_version()):
         return "rolled back"
     later = one.sealed_at is not None and datetime.fromisoformat(pointer.sealed_at) > one.sealed_at

@@ -97,12 +97,8 @@ def gc(
             decisions, broken = _run(storage, alphas or there, policy, lock)
             lock.renew()
             rebuild(storage)
-    gone = [
-        (alpha, decision)
-        for alpha, each in decisions.items()
-        for decision in each
-        if decision.kept_because is None
-    ]
+    rows = [(alpha, decision) for alpha, each in decisions.items() for decision in each]
+    gone = [row for row in rows if row[1].kept_because is None]
     freed = sum(decision.stored.bytes for _, decision in gone)
     if as_json:
         print_json(
@@ -115,18 +111,11 @@ def gc(
             }
         )
     else:
-        shown = (
-            [(alpha, decision) for alpha, each in decisions.items() for decision in each]
-            if alphas or dry_run
-            else gone
-        )
-        if shown:
-            _show(shown, "would go" if dry_run else "removed")
         verb = "would go" if dry_run else "removed"
+        if shown := rows if alphas or dry_run else gone:
+            _show(shown, verb)
         echo(f"{len(gone)} snapshots {verb}, {size_text(freed)}; {len(decisions)} alphas looked at")
-        stays = Counter(
-            decision.kept_because for each in decisions.values() for decision in each if decision.kept_because
-        )
+        stays = Counter(decision.kept_because for _, decision in rows if decision.kept_because)
         for reason, count in sorted(stays.items()):
             echo(f"stay: {count} ({_explained(reason, policy)})")
         for reason in broken.values():

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import itertools
 import os
-from collections.abc import Iterable, Iterator
+import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 from typing import IO
 
-from datasets.regular_file import TooLarge, parts_of_regular, read_regular
+from datasets.disk import writing
+from datasets.regular_file import TooLarge, parts_of_regular
 from datasets.storage import open_storage
 from datasets.storage import without_secrets as _without_secrets
 from schemas.errors import SealUnreadable, SettingsError, StorageUnavailable
@@ -99,45 +102,49 @@ class SealStore:
         StorageUnavailable
             When the store did not answer.
         """
-        return (
-            self._read_file(path, limit)
-            if self._storage.folder is not None
-            else self._read_object(path, limit)
-        )
+        parts = self._parts(path, limit)
+        return None if parts is None else b"".join(parts)
 
     def copy(self, path: str, limit: int, target: IO[bytes]) -> tuple[str, int] | None:
-        """Copy one file without ever having all of it in memory, where it is on this machine.
+        """Copy one file, part by part where it is on this machine; raise what :meth:`read` raises.
 
         Returns
         -------
         tuple or None
-            SHA-256 (hex) and size of what was copied; None when there is no such file. Raised is what :meth:`read` raises.
+            SHA-256 (hex) and size of what was copied; None when there is no such file.
         """
-        if self._storage.folder is None:
-            raw = self._read_object(path, limit)
-            parts: Iterable[bytes] = () if raw is None else (raw,)
-            if raw is None:
-                return None
-        else:
-            parts = parts_of_regular(self._storage.full(path), limit)
+        parts = self._parts(path, limit)
+        if parts is None:
+            return None
         digest, size = hashlib.sha256(), 0
-        with self._naming(path):
-            try:
-                for part in parts:
-                    digest.update(part)
-                    size += len(part)
-                    target.write(part)
-            except _GONE:
-                return None
-        target.flush()
+        for part in parts:
+            digest.update(part)
+            size += len(part)
+            with writing(tempfile.gettempdir()):
+                target.write(part)
+                target.flush()
         return digest.hexdigest(), size
 
-    def _read_file(self, path: str, limit: int) -> bytes | None:
-        with self._naming(path):
-            try:
-                return read_regular(self._storage.full(path), limit)
-            except _GONE:
-                return None
+    def _parts(self, path: str, limit: int) -> Iterator[bytes] | None:
+        """Return the content of a file in parts, of an object as one; None when there is none."""
+        parts = self._read(path, limit)
+        try:
+            first = next(parts, b"")
+        except _GONE:
+            return None
+        return itertools.chain((first,), parts)
+
+    def _read(self, path: str, limit: int) -> Iterator[bytes]:
+        if self._storage.folder is not None:
+            with self._naming(path):
+                yield from parts_of_regular(self._storage.full(path), limit)
+            return
+        size = self._storage.size(path)
+        if size is None:
+            raise FileNotFoundError(path)
+        if size > limit:
+            raise TooLarge(size)
+        yield self._storage.read(path, limit)
 
     @contextlib.contextmanager
     def _naming(self, path: str) -> Iterator[None]:
@@ -148,33 +155,14 @@ class SealStore:
             if isinstance(error.__cause__, PermissionError):
                 raise SealUnreadable(f"{self.name}: reading {path} is not permitted") from error
             raise
+        except _GONE:
+            raise
         except (OSError, ValueError) as error:
             # The path is too long for the disk, or nothing that a disk could have.
             reason = error.strerror if isinstance(error, OSError) else str(error)
             raise SealUnreadable(
                 f"{self.name}: {path} cannot be read: {reason}; correct the address"
             ) from error
-
-    def _read_object(self, path: str, limit: int) -> bytes | None:
-        try:
-            return self._bounded(path, limit)
-        except _GONE:
-            return None
-        except (TooLarge, StorageUnavailable, MemoryError):
-            raise
-        except Exception as error:
-            # Every file system raises its own client's exceptions here; none of them says the seal is wrong.
-            raise StorageUnavailable(
-                f"{self.name}: {path} could not be read ({type(error).__name__}); try again later"
-            ) from error
-
-    def _bounded(self, path: str, limit: int) -> bytes | None:
-        signature = self._storage.signature(path)
-        if signature is None:
-            return None
-        if signature[1] > limit:
-            raise TooLarge(signature[1])
-        return self._storage.read(path, limit)
 
 
 def lexical_fault(path: str, *, folder: bool = False) -> str | None:
