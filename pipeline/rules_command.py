@@ -24,7 +24,7 @@ def rules(markdown: bool, as_json: bool, manifest_schema: bool, into: Path | Non
     """List every rule a seal is checked against: its id, what it demands, and the fix."""
     from pipeline.rules import RULES
     from pipeline.rules.document import rules_markdown, with_format
-    from pipeline.seal.json_schema import manifest_schema as schema_of_manifest
+    from pipeline.seal.manifest import manifest_schema as schema_of_manifest
 
     if into is not None:
         into.write_text(with_format(into.read_text("utf-8")), "utf-8")

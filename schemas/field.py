@@ -48,13 +48,14 @@ class Field:
     fields
         Members of an object.
     items
-        Entry of an array, or value of a map; None on a map or array of anything.
+        Entry of an array, value of a map, or member of an object that `fields` does not name; None on a map or array of
+        anything, and on an object without other members.
     variants
         Alternatives of a union; exactly one holds.
     vocabulary
         The values it may take, texts or integers; empty when any may stand there.
     minimum, maximum
-        Inclusive bounds of a number, of the number of entries, or of the length of a text.
+        Inclusive bounds of a number, of the number of entries or members, or of the length of a text.
     above
         Exclusive lower bound of a number.
     pattern
@@ -67,6 +68,8 @@ class Field:
         Name under which documents define the object once; empty to define it in place.
     unit_text
         The unit in words, where the vocabulary of columns does not have it.
+    expected
+        What may stand there, in words for a message; empty where type and rules say it.
     """
 
     name: str
@@ -87,6 +90,7 @@ class Field:
     deprecated: bool = False
     model: str = ""
     unit_text: str = ""
+    expected: str = ""
 
     @property
     def counts(self) -> str:

@@ -1,9 +1,9 @@
-"""Finished seals below a folder or prefix, or at the addresses named, read from their manifests alone."""
+"""Finished seals below a folder or prefix, read from their manifests alone."""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
@@ -11,10 +11,10 @@ from typing import Any
 from datasets.regular_file import NotRegular, TooLarge, read_regular
 from datasets.storage import Signature, open_storage
 from pipeline.folder import require_folder
-from pipeline.seal.manifest import FOLDER_KIND, MANIFEST_FILE, parse_manifest
-from pipeline.seal.store import SealStore
-from schemas.errors import AlphaResultsError, SettingsError, StorageUnavailable
+from pipeline.seal.manifest import MANIFEST_FILE, parse_manifest
+from schemas.errors import SettingsError, StorageUnavailable
 from schemas.kinds import MAX_BYTES
+from schemas.objects.seal import FOLDER_KIND
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +80,7 @@ class Seals:
         Raises
         ------
         SettingsError
-            At the first look, when its bucket is not there, or nothing lies below its prefix.
+            At the first look, when its bucket is not there, or no object lies below its prefix.
         StorageUnavailable
             When the store does not answer.
         """
@@ -153,15 +153,3 @@ def read_manifest(address: str, raw: bytes) -> DiscoveredSeal:
             if name.rsplit("/", 1)[-1] == MANIFEST_FILE
         }
     return DiscoveredSeal(address, digest, manifest.alpha_id, manifest.sealed_at, source is not None, nested)
-
-
-def named(addresses: Iterable[str]) -> list[DiscoveredSeal]:
-    """Describe the seals at some addresses; one that cannot be read is due all the same: its build says why."""
-    seals = []
-    for address in addresses:
-        try:
-            raw = SealStore(address).read(MANIFEST_FILE, MAX_BYTES["seal"])
-        except (AlphaResultsError, NotRegular, TooLarge):
-            raw = None
-        seals.append(DiscoveredSeal(address, "") if raw is None else read_manifest(address, raw))
-    return seals

@@ -8,24 +8,45 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future
 from functools import partial
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import Final, Protocol
 
-from pipeline.batch.process import LocalExecutor
 from pipeline.batch.request import Request
 from pipeline.batch.result import SealResult, failed
 from pipeline.internal import contained
 from schemas.errors import AlphaResultsError
 
-if TYPE_CHECKING:
-    from pipeline.batch.cluster import ClusterExecutor
-
-Executor: TypeAlias = "LocalExecutor | ClusterExecutor"
-"""Runs builds, `jobs` at a time: processes of this machine, or a cluster; `lost` says why none can run there any more."""
 POLL_SECONDS: Final = 0.5
 """Between two polls of an idle executor."""
 
 OnStage = Callable[[Request, str | None], None]
 """Called with a request and its stage as it begins, and with None when the request is done."""
+
+
+class Executor(Protocol):
+    """Runs builds: processes of this machine, or a cluster.
+
+    Attributes
+    ----------
+    jobs
+        Builds at a time.
+    lost
+        Why no build can run there any more; None while all is well.
+    """
+
+    jobs: int
+    lost: AlphaResultsError | None
+
+    def submit(self, request: Request, on_stage: Callable[[str], None] | None = None) -> Future[SealResult]:
+        """Begin a build."""
+        ...
+
+    def poll(self) -> None:
+        """Check that builds are still alive; polled while waiting for them."""
+        ...
+
+    def end(self) -> None:
+        """End the builds at work at once, and report them as interrupted."""
+        ...
 
 
 def run(

@@ -20,7 +20,7 @@ from pipeline.reconciliation.of_a_seal import (
     with_one_signal,
 )
 from pipeline.rules.report import Report
-from pipeline.seal.declared_differences import read_declared
+from pipeline.seal.declared_differences import DeclaredDifferences
 from pipeline.seal.records import METRICS
 from schemas.kinds import ALPHA_ID
 from schemas.tables import SEALED_TABLES
@@ -62,7 +62,7 @@ def report_of_snapshot(root: str, alpha_id: str) -> Report | None:
             if entry.dataset in wanted
         }
     )
-    declared = read_declared(manifest.reconciliation.get("declared", {}))[0]
+    declared = DeclaredDifferences.read(manifest.reconciliation.get("declared", {}))
     report = recheck(sealed, manifest.equity_basis, declared)
     figures = _figures(manifest, sealed)
     warning = metrics_reproduced(figures)

@@ -32,7 +32,7 @@ from pipeline.housekeeping.recompute_derived import differences, recompute_deriv
 from pipeline.maths.weekly_digests import FillDigests, digest_decisions, seal_weeks
 from pipeline.reconciliation.of_a_seal import one_signal
 from pipeline.seal.casting import POLARS_TYPES
-from pipeline.seal.declared_differences import read_declared
+from pipeline.seal.declared_differences import DeclaredDifferences
 from pipeline.snapshot_builder import research
 from pipeline.snapshot_builder.write import find_span
 from schemas.errors import SnapshotCorrupt
@@ -134,7 +134,7 @@ class _Verification:
             return
         sealed = sealed_tables(self._frames)
         basis = self._manifest.equity_basis
-        declared = read_declared(self._manifest.reconciliation.get("declared", {}))[0]
+        declared = DeclaredDifferences.read(self._manifest.reconciliation.get("declared", {}))
         report = recheck(sealed, basis, declared, self._manifest.rules)
         faults += [Fault(self._location(x.kind), x.rule, x.message) for x in report.violations]
         if faults:

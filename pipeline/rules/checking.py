@@ -26,12 +26,12 @@ from pipeline.rules.report import NotChecked, Report
 from pipeline.rules.return_rules import decisions_forward_return
 from pipeline.rules.threads import on_threads
 from pipeline.seal import Seal
-from pipeline.seal.description_shape import compare
 from pipeline.seal.document_rules import (
     DESCRIPTION_AS_A_WHOLE,
     description_extra,
     description_object,
     description_shape,
+    shape_of,
 )
 from pipeline.seal.file_rules import (
     FileFact,
@@ -353,7 +353,7 @@ def _check_description(state: _Check) -> None:
         for rule in (description_shape, description_extra, *DESCRIPTION_AS_A_WHOLE):
             state.skip(rule, "description failed description.object")
         return
-    shape = compare(document)
+    shape = shape_of(document)
     state.note(description_extra(shape))
     if state.note(description_shape(shape)):
         for rule in DESCRIPTION_AS_A_WHOLE:

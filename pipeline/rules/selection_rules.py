@@ -14,7 +14,7 @@ from pipeline.reconciliation.tables import Tables
 from pipeline.rule import Finding, rule
 from pipeline.rules.findings import joined_findings, pick_examples
 from pipeline.rules.tolerance import RELATIVE
-from pipeline.seal.declared_differences import BINDING
+from schemas.objects.seal import BINDING
 
 SELECTED: Final = "entered_selection"
 """The one note that does not explain a selection against the score: it says that the score made it."""

@@ -19,7 +19,7 @@ from pipeline.reconciliation.targets import (
 )
 from pipeline.rule import Finding, rule
 from pipeline.rules.findings import joined_findings, pick_examples
-from pipeline.seal.declared_differences import BINDING
+from schemas.objects.seal import BINDING
 from schemas.tables.books import CONDITIONED_BOOKS, RAW_PREFIX, base_book
 
 _CELL: Final = (*SESSION, "symbol")

@@ -58,7 +58,7 @@ class CastProblem:
 
 
 def beyond_calendar(series: pl.Series) -> CastProblem | None:
-    """Report days before the year 1 or after 9999, which nothing that writes ``YYYY-MM-DD`` can serve.
+    """Report days before the year 1 or after 9999, which have no form ``YYYY-MM-DD``.
 
     Parameters
     ----------
@@ -131,7 +131,7 @@ def cast_losslessly(series: pl.Series, type_: Type) -> pl.Series | CastProblem:
 
 
 def _outside(series: pl.Series, low: int, high: int) -> pl.Series:
-    """Return which whole numbers lie outside bounds that the column's own type may not be able to hold."""
+    """Return which integers lie outside bounds that the column's own type may not be able to hold."""
     wide = series.cast(pl.Int128, strict=False)
     return wide.is_between(low, high).not_() | (wide.is_null() & series.is_not_null())
 

@@ -3,13 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, Final
 
 from pipeline.rule import Finding, Level, limited, rule
-from pipeline.seal.description_shape import DescriptionShape
 from pipeline.seal.records import shown_value
+from pipeline.seal.shape import Shape, compare, may_lack_any_key
 from pipeline.seal.strict_json import NotJson
 from schemas.kinds import MAX_DEPTH, MAX_KEYS
+from schemas.objects.description import ADDRESS_KEYS, DESCRIPTION
+
+_DESCRIPTION: Final = may_lack_any_key(
+    replace(DESCRIPTION, fields=tuple(x for x in DESCRIPTION.fields if x.name not in ADDRESS_KEYS))
+)
+
+
+def shape_of(description: Mapping[str, Any]) -> Shape:
+    """Compare a description with its declaration, which names the alpha beside what may be sealed."""
+    return compare(_DESCRIPTION, description)
 
 
 @rule(
@@ -36,16 +47,16 @@ def description_object(problem: NotJson | None) -> Finding | None:
     level=Level.FILE,
     needs={"description": ()},
 )
-def description_shape(shape: DescriptionShape) -> Finding | None:
+def description_shape(shape: Shape) -> Finding | None:
     """Report parts of a description that could not be served as documented."""
     if not shape.problems:
         return None
     examples = tuple(
-        {"field": problem.path, "found": shown_value(problem.value), "expected": problem.expected}
+        {"field": problem.key, "found": shown_value(problem.value), "expected": problem.expected}
         for problem in limited(shape.problems)
     )
     first = shape.problems[0]
-    return Finding("description", len(shape.problems), examples, f"{first.path} must be {first.expected}")
+    return Finding("description", len(shape.problems), examples, f"{first.key} must be {first.expected}")
 
 
 @rule(
@@ -56,7 +67,7 @@ def description_shape(shape: DescriptionShape) -> Finding | None:
     needs={"description": ()},
     warns=True,
 )
-def description_extra(shape: DescriptionShape) -> Finding | None:
+def description_extra(shape: Shape) -> Finding | None:
     """Report the keys of a description that will not be served."""
     if not shape.extra:
         return None

@@ -10,7 +10,7 @@ from typing import Any, Final
 from pipeline.rule import MAX_EXAMPLES, Finding, Level, limited, rule
 from pipeline.seal.casting import CastProblem
 from pipeline.seal.engine_words import nearest
-from pipeline.seal.manifest import KeyProblem
+from pipeline.seal.shape import ShapeProblem
 from schemas.kinds import (
     CLOCK_SKEW,
     EARLIEST,
@@ -80,7 +80,7 @@ class FileFact:
     "Let the engine write seal.json again, last of all files, with the keys and types of seal format 1.",
     level=Level.FILE,
 )
-def seal_manifest(problems: Sequence[KeyProblem]) -> Finding | None:
+def seal_manifest(problems: Sequence[ShapeProblem]) -> Finding | None:
     """Report the invalid keys of a manifest; one row is one key."""
     if not problems:
         return None

@@ -16,8 +16,7 @@ import polars as pl
 from datasets.regular_file import NotRegular, TooLarge
 from pipeline.rule import Violation
 from pipeline.seal.declared_differences import DeclaredDifferences
-from pipeline.seal.description_shape import compare
-from pipeline.seal.document_rules import description_object, description_shape
+from pipeline.seal.document_rules import description_object, description_shape, shape_of
 from pipeline.seal.file_rules import (
     OTHER_BYTES,
     FileFact,
@@ -28,7 +27,7 @@ from pipeline.seal.file_rules import (
     seal_size,
     table_columns,
 )
-from pipeline.seal.manifest import FOLDER_KIND, MANIFEST_FILE, KindEntry, Manifest, parse_manifest
+from pipeline.seal.manifest import MANIFEST_FILE, KindEntry, Manifest, parse_manifest
 from pipeline.seal.records import SealedRecords, decode_description, decode_metrics, metrics_record
 from pipeline.seal.signature import MOST_BYTES, SIGNATURE_FILE, TeamKeys, Unsigned, signer
 from pipeline.seal.store import SealStore, lexical_fault
@@ -36,6 +35,7 @@ from pipeline.seal.strict_json import NotJson
 from pipeline.seal.tables import DecodedTable, decode_table
 from schemas.errors import SealRefused, SealUnreadable
 from schemas.kinds import MAX_BYTES, MAX_ROWS
+from schemas.objects.seal import FOLDER_KIND
 from schemas.tables import SEALED_TABLES
 
 LARGE_KINDS: Final = ("decisions", "positions", "pnl", "trades")
@@ -63,7 +63,7 @@ class Seal:
     in_parts
         Whether it is so large that its tables are copied to a temporary file and decoded in parts.
     digest
-        SHA-256 (hex) of the bytes of ``seal.json``; since it holds every other digest, of the whole seal.
+        SHA-256 (hex) of the bytes of ``seal.json``; since it holds every other digest, it stands for the seal.
     """
 
     def __init__(self, store: SealStore, manifest: Manifest, digest: str) -> None:
@@ -191,7 +191,7 @@ class Seal:
         return self._tables[kind]
 
     def part(self, kind: str, rows: range, columns: Collection[str] | None = None) -> DecodedTable:
-        """Decode a range of rows of a table of a seal that is read in parts; nothing is cached."""
+        """Decode a range of rows of a table of a seal that is read in parts, without caching it."""
         self._verify(kind)
         return decode_table(SEALED_TABLES[kind], _path(self._copies[kind]), rows, columns)
 
@@ -252,11 +252,10 @@ class Seal:
         """
         if not self.has("description"):
             return None
-        try:
-            document = decode_description(self.read("description"))
-        except NotJson as error:
-            raise _refused(self.address, description_object(error)) from error
-        self._require(description_shape(compare(document)))
+        document = self.described()
+        if isinstance(document, NotJson):
+            raise _refused(self.address, description_object(document)) from document
+        self._require(description_shape(shape_of(document)))
         return document
 
     def source_files(self) -> Mapping[str, str]:

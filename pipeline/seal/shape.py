@@ -1,16 +1,15 @@
-"""Compare the written description of a run with its declaration: wrong shapes, undeclared keys."""
+"""Compare a JSON document of a seal with its declaration: wrong shapes, missing and undeclared keys."""
 
 from __future__ import annotations
 
 import datetime as dt
+import math
 import re
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from pipeline.seal.manifest import is_finite_number
 from schemas.field import Field, FieldType
-from schemas.objects.description import ADDRESS_KEYS, DESCRIPTION
 
 _EXACT: Final = 2**53
 """Beyond it not every reader of JSON reads the same integer."""
@@ -19,11 +18,11 @@ _DAY: Final = re.compile(r"\d{4}-\d{2}-\d{2}", re.ASCII)
 
 @dataclass(frozen=True, slots=True)
 class ShapeProblem:
-    """One part of a description that cannot be served as documented.
+    """One part of a document that is not as declared.
 
     Attributes
     ----------
-    path
+    key
         Dotted, with the place in a list, such as ``source_papers[1].role``.
     value
         What stands there.
@@ -31,51 +30,47 @@ class ShapeProblem:
         What may stand there.
     """
 
-    path: str
+    key: str
     value: Any
     expected: str
 
 
 @dataclass(frozen=True, slots=True)
-class DescriptionShape:
-    """How a description compares with its declaration.
+class Shape:
+    """How a document compares with its declaration.
 
     Attributes
     ----------
     problems
-        Values of the wrong shape, in the order of the file.
+        Values of the wrong shape, in the order of the file, and of each object the members that are missing.
     extra
-        Dotted paths of keys that are not declared, and therefore not served.
+        Dotted paths of keys that are not declared.
     """
 
     problems: tuple[ShapeProblem, ...]
     extra: tuple[str, ...]
 
 
-def compare(document: Mapping[str, Any]) -> DescriptionShape:
-    """Compare a description with :data:`schemas.objects.description.DESCRIPTION`.
-
-    Every key may be left out or null, at any depth: that says it was not sealed. Entries of lists, and values
-    of maps, may be null only where the declaration says so.
-
-    Parameters
-    ----------
-    document
-        The description, as parsed.
-
-    Returns
-    -------
-    DescriptionShape
-        All problems; nothing is raised.
-    """
+def compare(declared: Field, document: Mapping[str, Any]) -> Shape:
+    """Compare a document with the declaration of an object."""
     problems: list[ShapeProblem] = []
     extra: list[str] = []
-    for entry in _object(DESCRIPTION, document, ""):
+    for entry in _object(declared, document, ""):
         if isinstance(entry, ShapeProblem):
             problems.append(entry)
         else:
             extra.append(entry)
-    return DescriptionShape(tuple(problems), tuple(extra))
+    return Shape(tuple(problems), tuple(extra))
+
+
+def may_lack_any_key(field: Field) -> Field:
+    """Return a declaration of which every member may be left out or null, at any depth.
+
+    Entries of lists, and values of maps, may be null only where the declaration says so.
+    """
+    members = tuple(replace(may_lack_any_key(x), optional=True, nullable=True) for x in field.fields)
+    items = None if field.items is None else may_lack_any_key(field.items)
+    return replace(field, fields=members, items=items)
 
 
 _Shape = Iterator[ShapeProblem | str]
@@ -84,7 +79,7 @@ _Shape = Iterator[ShapeProblem | str]
 def _walk(field: Field, value: Any, path: str) -> _Shape:
     """Yield the problems below one value, and as text the paths of undeclared keys."""
     listed = not field.vocabulary or value in field.vocabulary
-    if not (listed and _TESTS[field.type](value) and _bounded(field, value)):
+    if not (_TESTS[field.type](value) and listed and _bounded(field, value)):
         yield ShapeProblem(path, value, expectation(field))
     elif field.type is FieldType.OBJECT:
         yield from _object(field, value, path)
@@ -99,10 +94,15 @@ def _object(field: Field, value: Mapping[str, Any], path: str) -> _Shape:
     declared = {member.name: member for member in field.fields}
     for name, entry in value.items():
         below = f"{path}.{name}" if path else name
-        if name not in declared or (not path and name in ADDRESS_KEYS):
+        if name in declared:
+            yield from _entry(declared[name], entry, below)
+        elif field.items is None:
             yield below
-        elif entry is not None:
-            yield from _walk(declared[name], entry, below)
+        elif field.items.type is not FieldType.ANY:
+            yield from _entry(field.items, entry, below)
+    for name, member in declared.items():
+        if name not in value and not member.optional:
+            yield ShapeProblem(f"{path}.{name}" if path else name, "(absent)", expectation(member))
 
 
 def _map(field: Field, value: Mapping[str, Any], path: str) -> _Shape:
@@ -122,6 +122,8 @@ def _entry(field: Field, value: Any, path: str) -> _Shape:
 
 def expectation(field: Field) -> str:
     """Say in words what may stand where a field is declared."""
+    if field.expected:
+        return field.expected
     if field.vocabulary:
         return "one of " + ", ".join(str(word) for word in field.vocabulary)
     if field.type is FieldType.ARRAY and field.minimum is not None and field.minimum == field.maximum:
@@ -135,12 +137,25 @@ def expectation(field: Field) -> str:
 
 
 def _bounded(field: Field, value: Any) -> bool:
-    if field.type in (FieldType.ARRAY, FieldType.TEXT):
+    if field.pattern is not None and field.type is FieldType.TEXT:
+        return re.fullmatch(field.pattern, value, re.ASCII) is not None
+    if field.type in (FieldType.ARRAY, FieldType.TEXT, FieldType.OBJECT):
         value = len(value)
     elif field.type not in (FieldType.INTEGER, FieldType.NUMBER):
         return True
     low = field.minimum is None or value >= field.minimum
+    low = low and (field.above is None or value > field.above)
     return low and (field.maximum is None or value <= field.maximum)
+
+
+def is_finite_number(value: Any) -> bool:
+    """Return whether a JSON value is a number a double can hold; true and false are none."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return False
+    try:
+        return math.isfinite(float(value))
+    except OverflowError:
+        return False
 
 
 def _is_day(value: Any) -> bool:

@@ -158,7 +158,7 @@ class SealStore:
         except _GONE:
             raise
         except (OSError, ValueError) as error:
-            # The path is too long for the disk, or nothing that a disk could have.
+            # The path is too long for the disk, or no path at all.
             reason = error.strerror if isinstance(error, OSError) else str(error)
             raise SealUnreadable(
                 f"{self.name}: {path} cannot be read: {reason}; correct the address"

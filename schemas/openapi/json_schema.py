@@ -31,6 +31,7 @@ _BOUNDS: Final[Mapping[FieldType, tuple[str, str]]] = {
     FieldType.TEXT: ("minLength", "maxLength"),
     FieldType.ARRAY: ("minItems", "maxItems"),
     FieldType.MAP: ("minProperties", "maxProperties"),
+    FieldType.OBJECT: ("minProperties", "maxProperties"),
     FieldType.INTEGER: ("minimum", "maximum"),
     FieldType.NUMBER: ("minimum", "maximum"),
 }
@@ -112,7 +113,7 @@ def _add_members(schema: Schema, field: Field) -> None:
         required = [part.name for part in field.fields if not part.optional]
         if required:
             schema["required"] = required
-        schema["additionalProperties"] = False
+        schema["additionalProperties"] = False if field.items is None else make_schema(field.items)
     if field.type is FieldType.ARRAY:
         schema["items"] = make_schema(field.items) if field.items is not None else {}
     if field.type is FieldType.MAP and field.items is not None:

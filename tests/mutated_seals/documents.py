@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from pipeline.seal.manifest import KEYS
+from schemas.objects.seal import SEAL
 from tests.mutated_seals.mutation import HONEST, NO_SEAL, Mutation, Mutations, bytes_of, refused
 from tests.support.seals import rewrite
 
@@ -68,7 +68,7 @@ def mutations() -> Mutations:
             expected = HONEST if lenient else refused(rule, shows="(file)" if kind != "description" else "")
             yield Mutation(f"{kind}.json: {what}", _bytes(kind, change), expected)
     yield Mutation("seal.json: nothing in its place", lambda seal: (seal / "seal.json").unlink(), NO_SEAL)
-    for key in KEYS:
+    for key in [member.name for member in SEAL.fields]:
         yield from _values("seal", (key,), "seal.json")
     for key in ("path", "sha256", "bytes", "rows"):
         yield from _values("seal", ("kinds", "pnl", key), "seal.json")

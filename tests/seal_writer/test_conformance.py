@@ -15,8 +15,7 @@ from jsonschema import Draft202012Validator
 
 from pipeline.check_command import check_seal
 from pipeline.rules.document import with_format
-from pipeline.seal.json_schema import manifest_schema
-from pipeline.seal.manifest import parse_manifest
+from pipeline.seal.manifest import manifest_schema, parse_manifest
 from tests.support.processes import REPOSITORY
 
 PAGE = (REPOSITORY / "docs/seal/specification.md").read_text("utf-8")
