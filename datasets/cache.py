@@ -176,7 +176,7 @@ class Cache:
             storage.require_answering(relative)
             with self._one_maker(path, size) as draft:
                 if not self._usable(path, size, sha256):  # another may have made the copy meanwhile
-                    storage.require_answering(relative)  # or found that the store hangs
+                    storage.require_answering(relative)  # or have seen that the store hangs
                     path.unlink(missing_ok=True)
                     self._download(storage, relative, draft, size, sha256)
                     self._name(draft, path)

@@ -62,7 +62,7 @@ def reading(path: str | os.PathLike[str]) -> Iterator[None]:
     Raises
     ------
     DiskUnavailable
-        In place of the OSError. That a file is not there stays a FileNotFoundError: it says nothing of the disk.
+        In place of the OSError. That a file is not there stays a FileNotFoundError: it is no fault of the disk.
     """
     try:
         yield

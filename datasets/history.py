@@ -35,7 +35,7 @@ class Change:
     snapshot
         What is served from then on; None after a withdrawal.
     previous
-        What was served until then; None where nothing was, or it is not remembered any more.
+        What was served until then; None where there was none, or it is not remembered any more.
     """
 
     at: datetime
@@ -84,7 +84,7 @@ def _kind(pointer: Pointer, snapshot: str | None, previous: str | None, decided:
 def _decided(
     pointer: Pointer, since: datetime | None, at: datetime, snapshot: str, previous: str | None
 ) -> str:
-    """Return what an operator decided for the move at a moment, empty where he decided nothing.
+    """Return what an operator decided for the move at a moment, empty where there was no decision.
 
     The last decision after the move before it; of a move that is not remembered any more, it was taken for another
     snapshot than the one this move left or went to.

@@ -82,7 +82,7 @@ def check_files(
     Parameters
     ----------
     alpha_id, snapshot
-        Where the manifest was found, which it must name itself.
+        Where the manifest lies, which it must name itself.
     on_intact
         Called with each file that is as it was published, and its bytes.
 

@@ -15,7 +15,7 @@ from schemas.errors import OtherFormat, SnapshotCorrupt
 FORMAT: Final = 1
 """Version of the fields of manifests and pointers. Raised when one goes, means something else, or must not be overlooked;
 columns and formulas have a version of their own, :func:`schemas.version.schema_version`."""
-NOTHING_SEALED: Final = "nothing"
+NO_SEAL: Final = "nothing"
 """In place of a seal's digest: the snapshot is the empty one that stands for a withdrawn alpha."""
 Document = TypeVar("Document")
 

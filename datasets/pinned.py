@@ -65,7 +65,7 @@ class PinnedSnapshots:
         Raises
         ------
         AlphaNotPublished
-            When nothing is served under that address: not published, or withdrawn.
+            When no snapshot is served under that address: not published, or withdrawn.
         SnapshotNotKept
             When the text is not an id, or names a snapshot that the alpha does not have any more; it says which one is served.
         SnapshotCorrupt, StorageUnavailable
@@ -106,7 +106,7 @@ class PinnedSnapshots:
         return opened
 
     def _kept(self, alpha_id: str, snapshot: str) -> Snapshot:
-        """Return what is served of an alpha, if the snapshot named is that or is still kept; nothing is read."""
+        """Return what is served of an alpha, if the snapshot named is that or is still kept, without reading."""
         current = self._catalogue.resolve(alpha_id)
         if current is None:
             raise _not_published(self._storage, alpha_id)

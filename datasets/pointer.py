@@ -11,7 +11,7 @@ from msgspec import Meta
 from datasets.layout import SNAPSHOT_ID
 from datasets.manifest import (
     FORMAT,
-    NOTHING_SEALED,
+    NO_SEAL,
     Manifest,
     decode,
     encode,
@@ -109,7 +109,7 @@ class Pointer:
     seal_digest, schema_version
         What the snapshot was built from: the seal, and the version of the declarations.
     first_published_at
-        When it became the served one for the first time: a rollback to it changes nothing of that.
+        When it became the served one for the first time: a rollback to it does not change that.
     earlier
         Snapshots that were served before, the last :data:`MAX_EARLIER_SNAPSHOTS`.
     rolled_back
@@ -147,8 +147,8 @@ class Pointer:
 
     @property
     def is_withdrawn(self) -> bool:
-        """Whether nothing of the alpha is served: an operator withdrew it, and no build came since it was restored."""
-        return self.withdrawn is not None or self.seal_digest == NOTHING_SEALED
+        """Whether no snapshot of the alpha is served: an operator withdrew it, and no build came since it was restored."""
+        return self.withdrawn is not None or self.seal_digest == NO_SEAL
 
     def was_rolled_back(self, seal_digest: str, schema_version: str) -> bool:
         """Whether an operator rolled back from what a version of the declarations makes of a seal."""

@@ -116,7 +116,7 @@ def read_index(storage: Storage) -> Texts:
 def rebuild(storage: Storage) -> None:
     """Rewrite the index of an object store from a listing, unless it misses only few pointers.
 
-    One that cannot be written, or that somebody else rewrote meanwhile, costs first looks some reads and nothing else.
+    One that cannot be written, or that somebody else rewrote meanwhile, costs first looks some reads.
     """
     if storage.folder is not None:
         return

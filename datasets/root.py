@@ -207,7 +207,7 @@ def open_root(
 ) -> Root:
     """Open a datasets root for reading.
 
-    A folder in which nothing was published yet is a root without alphas.
+    A folder that was not published to yet is a root without alphas.
 
     Parameters
     ----------

@@ -91,7 +91,7 @@ def compare(earlier: Mapping[str, SealedWeek], later: Mapping[str, SealedWeek]) 
     Returns
     -------
     dict
-        ``outcome``, ``common_weeks``, ``restated_weeks`` by what was restated, ``restated_since`` (None when nothing
+        ``outcome``, ``common_weeks``, ``restated_weeks`` by what was restated, ``restated_since`` (None when no week
         was), ``mean_ic_before`` and ``mean_ic_after``: the mean IC of the compared weeks in each of the two, None
         where no week has one.
     """

@@ -55,7 +55,7 @@ class Snapshot:
         self.key: Final = (pointer.alpha_id, pointer.snapshot)
         """Names the snapshot among those of all alphas."""
         self.published_at: Final = pointer.first_published_at
-        """When it became the served one for the first time, ISO-8601 UTC; a rollback to it changes nothing of that."""
+        """When it became the served one for the first time, ISO-8601 UTC; a rollback to it does not change that."""
 
     @cached_property
     def _folder(self) -> str:
@@ -229,7 +229,7 @@ class Snapshot:
     def _open(self, dataset: str, book: str | None) -> pl.LazyFrame:
         if self._storage.folder is not None or self._storage.cache is not None:
             return pl.scan_parquet(self.file(dataset, book), hive_partitioning=False)
-        # One whole, digest-checked read: Polars' own object-store client would need its own credentials.
+        # One digest-checked read: Polars' own object-store client would need its own credentials.
         entry = self.entry(dataset, book)
         data = self._storage.read(f"{self._folder}/{entry.path}", entry.bytes)
         if digest(data) != entry.sha256:

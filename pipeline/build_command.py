@@ -71,9 +71,11 @@ def build(
     ended before every seal had its turn and none failed, and 8 when nothing is wrong but seals that an earlier command
     refused already.
     """
-    from pipeline.batch.batch import Batch, common_request
+    from pipeline.archive.exclusions import exclusions
+    from pipeline.batch.batch import Batch, checked
     from pipeline.batch.command_line import build_once, follow
     from pipeline.batch.metrics_file import MetricsFile
+    from pipeline.batch.request import Request
     from schemas.errors import AlphaResultsError, StorageUnavailable
 
     context = click.get_current_context()
@@ -90,18 +92,10 @@ def build(
     metrics = MetricsFile(metrics_file)
     try:
         # Before anything is read or a process started: no seal could be published there.
-        common = common_request(
-            root,
-            "--datasets",
-            force=force,
-            archives=archives,
-            exclude=exclude,
-            single_writer=single_writer,
-            strict=strict,
-            seal_keys=seal_keys,
-        )
+        patterns = exclusions(exclude)
+        common = Request("", root, force, archives, patterns, single_writer, strict, seal_keys)
         batch = Batch(
-            common,
+            checked(common, "--datasets"),
             seals,
             searched,
             jobs,

@@ -1,4 +1,4 @@
-"""``alpha-results check``: every rule on one or more seals, nothing published."""
+"""``alpha-results check``: every rule on one or more seals, without publishing them."""
 
 from __future__ import annotations
 
@@ -118,7 +118,7 @@ def check(
 def check_seal(
     address: str, all_rows: bool, seal_keys: str | None, on_step: Callable[[str], None]
 ) -> Checked:
-    """Check one seal in this process; nothing is raised for what is wrong with it.
+    """Check one seal in this process; what is wrong with it is in the result.
 
     Parameters
     ----------

@@ -1,1 +1,1 @@
-"""Moving what is served: snapshots written whole, pointers compared and swapped, old snapshots removed."""
+"""Moving what is served: snapshots written, pointers compared and swapped, old snapshots removed."""

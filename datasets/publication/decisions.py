@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from datasets.layout import MANIFEST, snapshot_path
-from datasets.manifest import NOTHING_SEALED, Manifest, digest
+from datasets.manifest import NO_SEAL, Manifest, digest
 from datasets.pointer import Decision, Pointer, make_pointer
 from datasets.publication.pointers import (
     Published,
@@ -126,7 +126,7 @@ def _left(current: Pointer, following: Pointer, decision: Decision) -> Pointer:
 
 
 def withdraw(storage: Storage, alpha_id: str, by: Author) -> Published:
-    """Serve nothing of an alpha any more, whatever is built or sealed, until it is restored.
+    """Stop serving an alpha, whatever is built or sealed, until it is restored.
 
     Returns
     -------
@@ -145,7 +145,7 @@ def withdraw(storage: Storage, alpha_id: str, by: Author) -> Published:
         raise AlphaNotPublished(f"{storage.address} publishes no alpha {alpha_id!r}")
     if current.withdrawn:
         return Published(alpha_id, current.withdrawn, changed=False)
-    manifest = _nothing(alpha_id, _END_OF_TIME)
+    manifest = _empty_manifest(alpha_id, _END_OF_TIME)
     # Its one file goes first, as those of every snapshot.
     storage.put(f"{snapshot_path(alpha_id, manifest.snapshot)}/{MANIFEST}", manifest.encode())
     left: list[str] = []
@@ -186,7 +186,7 @@ def restore(
     SnapshotCorrupt, StorageUnavailable
         As in :func:`roll_back`.
     """
-    empty = _nothing(alpha_id, _BEGINNING)
+    empty = _empty_manifest(alpha_id, _BEGINNING)
     if pointer is None or manifest is None:
         storage.put(f"{snapshot_path(alpha_id, empty.snapshot)}/{MANIFEST}", empty.encode())
         following = _pointer(empty)
@@ -212,17 +212,19 @@ def restore(
 
 def empty_snapshots(alpha_id: str) -> frozenset[str]:
     """Return the ids of the snapshots that stand for an alpha nobody may read."""
-    return frozenset(_nothing(alpha_id, sealed_at).snapshot for sealed_at in (_END_OF_TIME, _BEGINNING))
+    return frozenset(
+        _empty_manifest(alpha_id, sealed_at).snapshot for sealed_at in (_END_OF_TIME, _BEGINNING)
+    )
 
 
-def _nothing(alpha_id: str, sealed_at: str) -> Manifest:
+def _empty_manifest(alpha_id: str, sealed_at: str) -> Manifest:
     """Return the manifest of an empty snapshot; how late it was sealed says what may be published over it."""
     return Manifest(
         schema_version="none",
         alpha_id=alpha_id,
         source_alpha_id=alpha_id,
         snapshot="",
-        seal_digest=NOTHING_SEALED,
+        seal_digest=NO_SEAL,
         started_at=_BEGINNING,
         sealed_at=sealed_at,
         equity_basis=1.0,

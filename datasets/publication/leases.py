@@ -4,7 +4,7 @@
 
     <root>/leases/<reader>.json
 
-A reader that follows the catalogue holds one instant in it: nothing that was replaced before then is read by it
+A reader that follows the catalogue holds one instant in it: what was replaced before then it does not read
 any more. That is one small file however many alphas there are, and it moves on by itself. It is honoured until it
 has not been refreshed for the time it names; a reader that may not write to the root has none, and then the grace
 period alone stands between it and gc.

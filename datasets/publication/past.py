@@ -44,7 +44,7 @@ def with_history(
     """Record the weekly digests of a seal, and in its manifest how it compares with every seal built before it.
 
     Called before anything of the snapshot is visible. A seal that is on record already is compared with those before
-    it, as at its first build, and nothing is written.
+    it, as at its first build, without writing.
 
     Parameters
     ----------

@@ -44,7 +44,7 @@ class Published:
 
 
 def served(storage: Storage, alpha_id: str) -> Pointer | None:
-    """Return the pointer of an alpha, None when nothing of it is published."""
+    """Return the pointer of an alpha, None when it is not published."""
     path = pointer_path(alpha_id)
     try:
         return Pointer.decode(storage.read(path), path)
@@ -114,7 +114,7 @@ def compare_and_swap(
     Returns
     -------
     Pointer or None
-        What was written, None when nothing was.
+        What was written, None when the pointer was left.
 
     Raises
     ------

@@ -3,7 +3,7 @@
 A snapshot's id is a digest of its manifest, and thereby of every file: other bytes are another snapshot. Whatever lies
 under an id already is therefore either those very bytes or damaged, and only those very bytes take its place.
 
-A reader starts from the pointer, so nothing is visible before the last step, and that step replaces one small
+A reader starts from the pointer, so a snapshot is not visible before the last step, and that step replaces one small
 file in one operation. A build killed at any instant leaves what was published untouched; what it left behind in
 the staging folder is swept by the next build.
 """
@@ -131,7 +131,7 @@ class Publication:
         PublicationRefused
             When what is served was sealed later and `force` is not given.
         StorageUnavailable
-            When the store went away or the disk takes no more; nothing of the new snapshot is visible.
+            When the store went away or the disk takes no more; no part of the new snapshot is visible.
         """
         manifest = manifest.named()
         pointer = replace(

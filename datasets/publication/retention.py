@@ -74,7 +74,7 @@ class GcDecision:
 
 
 def list_snapshots(storage: Storage, alpha_id: str) -> tuple[StoredSnapshot, ...]:
-    """List the snapshots of an alpha, whole or not, served or not, by id; one listing.
+    """List the snapshots of an alpha, complete or not, served or not, by id; one listing.
 
     Raises
     ------
@@ -126,7 +126,7 @@ def decide(
         reverse=True,
     )
     # A withdrawn alpha keeps no snapshot for its own sake: they go once nobody can be reading them.
-    # Empty snapshots, which mark a withdrawal, do not count among those kept: there is nothing to go back to.
+    # Empty snapshots, which mark a withdrawal, do not count among those kept: they have no figures to go back to.
     empty = empty_snapshots(pointer.alpha_id)
     figures = [snapshot for snapshot in others if snapshot not in empty]
     numbered = set() if pointer.is_withdrawn else set(figures[: max(0, policy.keep - 1)])

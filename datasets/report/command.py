@@ -72,7 +72,7 @@ def make_command(opened: Callable[[str], Root]) -> click.Command:
     ) -> None:
         """Write the tear sheet of ALPHA, or of up to six alphas beside each other, as one file.
 
-        The file asks no host for anything: it may be mailed, archived and opened from a folder. Its figures are those that the
+        The file loads no other file: it may be mailed, archived and opened from a folder. Its figures are those that the
         interface answers to a key without raw-book access. The same snapshots give the same bytes.
         """
         from datasets.figures.window import Window  # noqa: PLC0415 - it loads Polars, and --help does without

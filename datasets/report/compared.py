@@ -22,6 +22,12 @@ from datasets.report.content import Content, withheld
 COMBINED: Final = "Equal-weight book"
 """What the book of all alphas together is called."""
 
+_TITLES: Final = {
+    "returns": "Correlation of daily returns",
+    "scores": "Rank correlation of scores, mean of the common weeks",
+    "holdings": "Overlap of holdings, mean of the common sessions",
+}
+
 
 def compared(runs: Sequence[Alpha], book: str, window: Window = WHOLE_RUN) -> Content:
     """Compare alphas.
@@ -44,15 +50,7 @@ def compared(runs: Sequence[Alpha], book: str, window: Window = WHOLE_RUN) -> Co
         "alphas": [run.alpha_id for run in runs],
         "book": book,
         "matrices": [
-            {"title": "Correlation of daily returns", **_ready(correlate(runs, "returns", book, window))},
-            {
-                "title": "Rank correlation of scores, mean of the common weeks",
-                **_ready(correlate(runs, "scores", book, window)),
-            },
-            {
-                "title": "Overlap of holdings, mean of the common sessions",
-                **_ready(correlate(runs, "holdings", book, window)),
-            },
+            {"title": title, **_ready(correlate(runs, by, book, window))} for by, title in _TITLES.items()
         ],
         "together": together(runs, book, window),
     }

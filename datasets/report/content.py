@@ -32,7 +32,7 @@ NAMES: Final = 10
 MEASURED_BOOK: Final = CONDITIONED_BOOKS[0]
 """The book that the headline figures describe, whichever book is drawn."""
 _READER: Final = Reader(raw=False, may_read=lambda _: True)
-"""Who a sheet is written for: it names other alphas, which lie in the same root, and nothing of the raw columns."""
+"""Who a sheet is written for: it names other alphas, which lie in the same root, but no raw columns."""
 NO_SESSION: Final = "no session of the run lies in the window"
 _OF_THE_WHOLE_RUN: Final = frozenset(
     {"core", "rank_ic", "rank_ic.conditioned", "rank_ic.raw", "nwt.ic", "periods"}
@@ -75,7 +75,7 @@ def content(
     Raises
     ------
     SettingsError
-        When the run has books, and none of that name; when a benchmark was asked for and cannot be read; when the window
+        When the run has books, and none of that name; when the benchmark that was named cannot be read; when the window
         ends before it begins.
     SnapshotCorrupt
         When a file is gone or damaged.
@@ -194,7 +194,7 @@ def exposures(run: Alpha, book: str, market_data: str | None, symbol: str | None
 
 
 def _with_reasons(figures: Content) -> Content:
-    """Return figures with their reasons under another name: `withheld` stands for a whole part that a sheet does not show."""
+    """Return figures with their reasons under another name: `withheld` stands for a part that a sheet does not show."""
     return {
         **{name: value for name, value in figures.items() if name != "withheld"},
         "reasons": figures["withheld"],

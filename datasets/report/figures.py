@@ -125,7 +125,7 @@ def _unit(statistic: Mapping[str, Any], name: str) -> str:
 
 
 def basis(statistic: Mapping[str, Any]) -> str:
-    """Return over what a figure is stated: a year, a period; nothing where neither makes sense."""
+    """Return over what a figure is stated: a year, a period; empty where neither makes sense."""
     return {"annualised": "annualised", "per_period": "per period"}.get(statistic["annualisation"], "")
 
 
@@ -170,7 +170,7 @@ def standing(statistic: Mapping[str, Any]) -> str:
 
 
 def measured(check: Mapping[str, Any], name: str) -> Markup:
-    """Return the value of an entry of the audit, or what it is held against, with its unit; nothing for null."""
+    """Return the value of an entry of the audit, or what it is held against, with its unit; empty for null."""
     value, unit = check[name], check["unit"]
     if value is None:
         return Markup("")

@@ -1,4 +1,4 @@
-"""The page of a tear sheet: one HTML document that loads nothing."""
+"""The page of a tear sheet: one HTML document that loads no other file."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def render(sheets: Sequence[Content], compared: Content | None = None) -> str:
     Returns
     -------
     str
-        HTML that runs the scripts standing in it and asks for nothing: its own policy forbids both to any other. The same
+        HTML that runs the scripts standing in it and loads no file: its own policy forbids any other. The same
         content gives the same text.
     """
     styles = _asset("sheet.css")
@@ -77,7 +77,7 @@ def _makers() -> str:
 
 
 def _script(text: str) -> str:
-    """Return a script that may stand in a page: nothing in it ends the element."""
+    """Return a script that may stand in a page: no part of it ends the element."""
     return _END_OF_SCRIPT.sub(r"\\x3c", text)
 
 

@@ -61,7 +61,7 @@ def print_page(browser: str, page: Path, target: Path) -> None:
     Parameters
     ----------
     browser
-        As found by :func:`find_browser`.
+        As of :func:`find_browser`.
     page
         The HTML file.
     target
@@ -78,7 +78,7 @@ def print_page(browser: str, page: Path, target: Path) -> None:
             command.append("--no-sandbox")  # Chromium runs as root in no other way
         command += [f"--print-to-pdf={target.resolve()}", f"{page.resolve().as_uri()}#print"]
         try:
-            done = subprocess.run(  # noqa: S603 - the machine's own browser, and a page that asks for nothing
+            done = subprocess.run(  # noqa: S603 - the machine's own browser, and a page that loads no other file
                 command, capture_output=True, text=True, errors="replace", check=False, timeout=_SECONDS
             )
         except (OSError, subprocess.TimeoutExpired) as error:

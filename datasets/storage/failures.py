@@ -21,7 +21,7 @@ def is_refusal(error: BaseException | None) -> bool:
 
 
 def names_missing_bucket(error: BaseException | None) -> bool:
-    """Whether a "not found" is about the whole bucket rather than one object."""
+    """Whether a "not found" is about the bucket rather than one object."""
     return any(_code(link) == "NoSuchBucket" for link in _chain(error))
 
 

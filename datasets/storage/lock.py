@@ -9,9 +9,11 @@ from __future__ import annotations
 import contextlib
 import time
 from collections.abc import Iterator
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import Any, Final
+from typing import Final
 
+import msgspec
 import orjson
 
 from datasets.layout import STAGING
@@ -57,25 +59,22 @@ class ObjectLock:
 
     def release(self) -> None:
         """Release the lock; where the store does not answer it runs out by itself."""
-        if self._renewed == float("-inf"):
-            return
         with contextlib.suppress(StorageUnavailable):
             version = self._storage.read_version(self._path)
-            if _decoded(version).get("holder") == self._holder:
+            held = _decoded(version)
+            if held is not None and held.holder == self._holder:
                 self._write(datetime.now(UTC), version)
 
     def _require_free(self, version: Version) -> None:
-        content = _decoded(version)
-        if content.get("holder") in {None, self._holder}:
-            return
-        if datetime.fromisoformat(content["until"]) > datetime.now(UTC):
+        held = _decoded(version)
+        if held is not None and held.holder != self._holder and held.until > datetime.now(UTC):
             raise StorageUnavailable(
-                f"another {self._name} ({content['holder']}) is at work on {self._storage.address}; one that was killed "
-                f"is passed over after {content['until']}"
+                f"another {self._name} ({held.holder}) is at work on {self._storage.address}; one that was killed "
+                f"is passed over after {_instant(held.until)}"
             )
 
     def _write(self, until: datetime, version: Version) -> None:
-        content = {"holder": self._holder, "until": until.strftime("%Y-%m-%dT%H:%M:%SZ")}
+        content = {"holder": self._holder, "until": _instant(until)}
         if not self._storage.put_if(self._path, orjson.dumps(content), version.tag):
             raise StorageUnavailable(f"another {self._name} began on {self._storage.address} at this moment")
 
@@ -91,11 +90,19 @@ def acquire_object_lock(storage: Storage, name: str, holder: str) -> Iterator[Lo
         lock.release()
 
 
-def _decoded(version: Version) -> dict[str, Any]:
-    """Return holder and end of a lock; empty when there is no such object, or it was never finished."""
+@dataclass(frozen=True, slots=True)
+class _Held:
+    holder: str
+    until: datetime
+
+
+def _decoded(version: Version) -> _Held | None:
+    """Return holder and end of a lock; None when there is no such object, or it was never finished."""
     try:
-        content = orjson.loads(version.data or b"{}")
-        datetime.fromisoformat(content["until"])
-        return dict(content)
-    except (orjson.JSONDecodeError, KeyError, TypeError, ValueError):
-        return {}
+        return msgspec.json.decode(version.data or b"", type=_Held)
+    except ValueError:
+        return None
+
+
+def _instant(moment: datetime) -> str:
+    return moment.strftime("%Y-%m-%dT%H:%M:%SZ")

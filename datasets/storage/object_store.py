@@ -41,7 +41,7 @@ READ_SECONDS: Final = 6.0
 ATTEMPTS: Final = 2
 """Tries of one request, by its client: enough for a dropped connection, and a store that hangs is refused within 15 seconds."""
 ANSWER_SECONDS: Final = 14.0
-"""How long the whole of a small answer may take, tries and all: a store that sends a few bytes a second keeps within the
+"""How long a small answer may take, tries included: a store that sends a few bytes a second keeps within the
 limits of its client, which are for a connection and between two pieces of an answer."""
 LONG_ANSWER_SECONDS: Final = 120.0
 """The same for a listing, and for many small objects together."""
@@ -86,7 +86,7 @@ class ObjectStorage(Storage):
 
     concurrent_writes = 8  # enough to hide the waiting, few enough that their buffers stay small
     read_options: ClassVar[Mapping[str, Any]] = {}
-    """Arguments of every read of a whole file."""
+    """Arguments of every read of a file."""
 
     def __init__(
         self, address: str, fs: Any, endpoint: str | None, *, cache: Cache | None, single_writer: bool
@@ -279,8 +279,8 @@ class ObjectStorage(Storage):
 
         A store that ignores ``If-Match`` and ``If-None-Match`` answers 200 to both of two writers that race, and one of them
         is lost. What a store says of itself does not tell, so a throw-away object is written three times, and two of the
-        writes must be refused. That a store compares and writes in one step cannot be found out this way; it is promised by
-        those that document conditional writes.
+        writes must be refused. That a store compares and writes in one step cannot be tested this way; stores that document
+        conditional writes promise it.
         """
         if self.identity not in _FAULTS:
             path = f"{STAGING}/probe-{uuid.uuid4().hex}{DRAFT_SUFFIX}"
@@ -313,7 +313,7 @@ class ObjectStorage(Storage):
         return None
 
     def copy(self, source: str, target: str) -> bool:
-        """Have the store copy a file to another name: nothing passes through this machine. False when it is gone."""
+        """Have the store copy a file to another name, without a transfer. False when it is gone."""
         with self.translate_errors(target):
             try:
                 self.fs.cp_file(self.full(source), self.full(target), **self._within(LONG_ANSWER_SECONDS))
@@ -332,7 +332,7 @@ class ObjectStorage(Storage):
                 self.fs.rm(paths, **self._within(LONG_ANSWER_SECONDS))
 
     def remove_folder(self, relative: str) -> None:
-        """Remove the files of a folder, which nothing may name any more."""
+        """Remove the files of a folder, which no pointer may name any more."""
         self.remove_files(entry.path for entry in self.files_below(relative).values())
         # The store answers a removal of many for all at once, and leaves out what it refused.
         remaining = self.files_below(relative)

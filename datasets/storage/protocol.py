@@ -152,7 +152,7 @@ class Storage(ABC):
         Raises
         ------
         SnapshotCorrupt
-            When it has more bytes than the limit, or is a pipe or a device: nothing of it is read.
+            When it has more bytes than the limit, or is a pipe or a device; it is not read.
         """
 
     def read_many(self, relatives: Sequence[str]) -> dict[str, bytes | None]:
@@ -242,7 +242,7 @@ class Storage(ABC):
         Returns
         -------
         bool
-            False when somebody did, and nothing was written.
+            False when somebody did, and it was not written.
 
         Raises
         ------
@@ -265,7 +265,7 @@ class Storage(ABC):
         """Remove a folder so that no reader ever sees a part of it.
 
         A folder of this machine is first renamed, which makes it vanish in one step; on an object store its files go one
-        by one, so nothing may name it any more.
+        by one, so no pointer may name it any more.
         """
 
     def require_safe_writers(self) -> None:  # noqa: B027 - locks keep writers of a folder apart

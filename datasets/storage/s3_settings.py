@@ -38,7 +38,7 @@ class S3Settings:
 
     @property
     def client(self) -> dict[str, Any]:
-        """Keyword arguments of a botocore client; empty when nothing is set."""
+        """Keyword arguments of a botocore client; empty without settings."""
         arguments = {"endpoint_url": self.endpoint, "region_name": self.region}
         return {name: value for name, value in arguments.items() if value is not None}
 

@@ -54,7 +54,7 @@ def exclusions(text: str | None) -> tuple[str, ...]:
     ----------
     text
         Patterns separated by commas, which take the place of :data:`DEFAULT_EXCLUDE`; beginning with ``+``, they
-        are added to it. None or nothing: the default.
+        are added to it. None or empty: the default.
 
     Returns
     -------

@@ -34,7 +34,7 @@ def package(
 ) -> ArchiveState | None:
     """Package the source of a checked seal, upload the archive and record its state.
 
-    A failure raises nothing: the data of the run is published without its archive, and the state that is returned, and
+    A failure raises no error: the data of the run is published without its archive, and the state that is returned, and
     recorded, says why. Another call tries again; once the archive is delivered, it only checks that the object is there.
 
     Parameters
@@ -51,7 +51,7 @@ def package(
     Returns
     -------
     ArchiveState or None
-        None, and nothing recorded, when the run sealed no source or there is no place for archives.
+        None, without a record, when the run sealed no source or there is no place for archives.
     """
     if archives_url is None or not seal.has("source"):
         return None
@@ -73,8 +73,8 @@ def package(
 def zip_files(files: Mapping[str, bytes]) -> bytes:
     """Pack files into a ZIP archive.
 
-    Names are sorted, and time and mode are the same for every file, so the bytes depend on nothing but the names and
-    contents. Files are stored as they are: what a compressor writes differs between builds of zlib, and an archive
+    Names are sorted, and time and mode are the same for every file, so the bytes depend on names and contents
+    alone. Files are stored as they are: what a compressor writes differs between builds of zlib, and an archive
     is known by its digest.
 
     Parameters
@@ -118,7 +118,7 @@ class _Archive:
 def _deliver(seal: Seal, archives: Storage, exclude: Sequence[str]) -> ArchiveState:
     archive = _pack(seal, exclude)
     sha256 = digest(archive.content)
-    # Named by its content: an upload replaces nothing, and a signed address always means the same bytes.
+    # Named by its content: an upload replaces no other object, and a signed address always means the same bytes.
     key = f"{seal.alpha_id}/{sha256}.zip"
     if archives.size(key) != len(archive.content):
         archives.put(key, archive.content)

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from datasets.storage import open_storage, require_supported
-from pipeline.archive.exclusions import exclusions
 from pipeline.batch.metrics_file import MetricsFile
 from pipeline.batch.request import Request
 from pipeline.folder import require_folder
@@ -62,40 +61,24 @@ class Batch:
         return without_secrets(self.searched or "")
 
 
-def common_request(
-    root: str,
-    option: str,
-    *,
-    force: bool,
-    archives: str | None,
-    exclude: str | None,
-    single_writer: bool,
-    strict: bool,
-    seal_keys: str | None,
-) -> Request:
-    """Check the options that all seals share, and return them as a request without a seal.
+def checked(request: Request, option: str) -> Request:
+    """Check what the requests of all seals share, before any of them is read; return it with an absolute path of the keys.
 
     Parameters
     ----------
-    root, option
-        The datasets root, and the option it came from, which messages begin with.
-    exclude
-        Patterns separated by commas.
-    seal_keys
-        File of the teams' keys.
+    option
+        Where the datasets root came from, which messages begin with.
 
     Raises
     ------
     SettingsError
-        When the root is no folder, a store is not supported, or a pattern or the file of keys cannot be used.
+        When the root is no folder, a store is not supported, or the file of keys cannot be used.
     """
-    patterns = exclusions(exclude)
-    keys = None if seal_keys is None else str(Path(seal_keys).absolute())
+    keys = None if request.seal_keys is None else str(Path(request.seal_keys).absolute())
     if keys is not None:
         read_keys(keys)
-    require_folder(
-        open_storage(root), option, "give the folder to publish to, which is made if need be", made=True
-    )
-    if archives is not None:
-        require_supported(archives)
-    return Request("", root, force, archives, patterns, single_writer, strict, keys)
+    fix = "give the folder to publish to, which is made if need be"
+    require_folder(open_storage(request.root), option, fix, made=True)
+    if request.archives is not None:
+        require_supported(request.archives)
+    return replace(request, seal_keys=keys)

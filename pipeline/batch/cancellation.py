@@ -34,7 +34,7 @@ class Cancellation:
         self.stopping.set()
 
     def abort(self) -> None:
-        """Kill the builds at work as well. What was served still is, and nothing half-written is visible."""
+        """Kill the builds at work as well. What was served still is, and no part of a snapshot is visible."""
         self.stopping.set()
         with self._lock:
             self._aborted = True

@@ -52,7 +52,7 @@ class ClusterExecutor:
     patience
         Seconds the scheduler may be silent, or without workers, before everything ends.
     stopping
-        Set when that happens, so that nothing more is begun; when it is set by others, builds are not waited for
+        Set when that happens, so that no further build is begun; when it is set by others, builds are not waited for
         that no worker can take up.
 
     Attributes
@@ -63,7 +63,7 @@ class ClusterExecutor:
     Raises
     ------
     SettingsError
-        When Dask is not installed, or a worker is of another release.
+        When Dask is not installed.
     StorageUnavailable
         When no scheduler answers.
     """
@@ -88,7 +88,6 @@ class ClusterExecutor:
             raise StorageUnavailable(f"--cluster: no Dask scheduler answers at {address}") from error
         try:
             self.jobs = jobs or max(1, sum(self._client.nthreads().values()))
-            self._require_one_release()
         except BaseException:
             self._close()
             raise
@@ -183,31 +182,11 @@ class ClusterExecutor:
         """End the batch: begin no further build, and report those at work as unknown."""
         if self.lost is None:
             self.lost = error
-            echo(f"--cluster: {error}; the batch ends", err=True)
+            echo(f"{error}; the batch ends", err=True)
         self._stopping.set()
         unknown = type(error)(f"{error}; nothing is known of this build")
         for future, build in list(self._at_work.items()):
             self._resolve(future, failed(build.request.shown, unknown))
-
-    def _require_one_release(self) -> None:
-        """Refuse workers of another release; one that does not answer now is checked by its first build."""
-        answers: dict[str, Any] = {}
-
-        def ask() -> None:
-            answers.update(
-                self._client.run(
-                    lambda module: importlib.import_module(module).current(),
-                    current.__module__,
-                    on_error="return",
-                )
-            )
-
-        _within(self._patience, ask)
-        for worker, answer in answers.items():
-            if isinstance(answer, ImportError):
-                raise _without_project(f"the worker {worker}", answer)
-            if isinstance(answer, dict) and answer != release():
-                raise _another_release(worker, answer)
 
     def _close(self) -> None:
         _within(_CLOSE_SECONDS, lambda: self._client.close(timeout=_CLOSE_SECONDS))

@@ -10,8 +10,10 @@ import os
 from collections.abc import Generator, Iterable
 from typing import TypeAlias, TypedDict, Unpack
 
-from pipeline.batch.batch import Batch, common_request
+from pipeline.archive.exclusions import exclusions
+from pipeline.batch.batch import Batch, checked
 from pipeline.batch.cancellation import Cancellation
+from pipeline.batch.request import Request
 from pipeline.batch.result import SealResult
 from pipeline.batch.run import OnStage, Run
 from schemas.errors import SettingsError
@@ -139,19 +141,26 @@ def _results(
     if single_writer and (cluster is not None or jobs not in {None, 1}):
         raise SettingsError("single_writer builds one seal at a time: leave out jobs and cluster")
     archives, keys = options.get("archives"), options.get("seal_keys")
-    common = common_request(
+    common = Request(
+        "",
         os.fspath(root),
-        "root",
-        force=options.get("force", False),
-        archives=None if archives is None else os.fspath(archives),
-        exclude=options.get("exclude"),
-        single_writer=single_writer,
-        strict=options.get("strict", False),
-        seal_keys=None if keys is None else os.fspath(keys),
+        options.get("force", False),
+        None if archives is None else os.fspath(archives),
+        exclusions(options.get("exclude")),
+        single_writer,
+        options.get("strict", False),
+        None if keys is None else os.fspath(keys),
     )
     seconds = options.get("cluster_seconds", 60.0)
     batch = Batch(
-        common, seals, folder, jobs, cluster, as_json=True, recheck=recheck, cluster_seconds=seconds
+        checked(common, "root"),
+        seals,
+        folder,
+        jobs,
+        cluster,
+        as_json=True,
+        recheck=recheck,
+        cluster_seconds=seconds,
     )
     return _run(batch, options.get("cancellation") or Cancellation(), options.get("on_stage"))
 

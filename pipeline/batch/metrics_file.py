@@ -5,6 +5,15 @@ from __future__ import annotations
 import time
 from typing import Any, Final
 
+from prometheus_client import (
+    CollectorRegistry,
+    Counter,
+    Gauge,
+    Histogram,
+    disable_created_metrics,
+    write_to_textfile,
+)
+
 from pipeline.batch.result import NOT_STARTED, SealResult
 from schemas.errors import ArchiveNotDelivered, SettingsError
 from schemas.terminal import echo
@@ -34,7 +43,7 @@ class MetricsFile:
     Parameters
     ----------
     path
-        The file; None counts and writes nothing.
+        The file; None for none.
 
     Raises
     ------
@@ -44,60 +53,9 @@ class MetricsFile:
 
     def __init__(self, path: str | None) -> None:
         self._path = path
-        if path is None:
-            return
-        self._make()
-        try:
-            self._write()
-        except OSError as error:
-            raise SettingsError(
-                f"--metrics-file: {path} cannot be written ({error.strerror}): name a file in a folder that is there"
-            ) from error
         self._warned = False
-
-    def add(self, result: SealResult) -> None:
-        """Count what became of one seal."""
-        if self._path is None:
-            return
-        self._builds.labels(result.outcome).inc()
-        entry = result.entry
-        if result.outcome == "built":
-            self._seconds.observe(sum(entry["seconds"].values()))
-            for stage, spent in entry["seconds"].items():
-                self._stages.labels(stage).inc(spent)
-            self._bytes.inc(entry["bytes"])
-        if result.exit_code == ArchiveNotDelivered.exit_code:
-            self._undelivered.inc()
-        self._save()
-
-    def scanned(self, *, worked: bool = True) -> None:
-        """Note a look for seals, and whether the stores answered."""
-        if self._path is None:
-            return
-        self._reachable.set(worked)
-        if worked:
-            self._scanned.set(time.time())
-        self._save()
-
-    def ended(self, exit_code: int) -> int:
-        """Note the end of the command, and return its exit code."""
-        if self._path is not None:
-            self._exit_code.set(exit_code)
-            self._finished.set(time.time())
-            self._save()
-        return exit_code
-
-    def _make(self) -> None:
-        # Most builds write no such file, and the library takes a while to load.
-        from prometheus_client import (  # noqa: PLC0415
-            CollectorRegistry,
-            Counter,
-            Gauge,
-            Histogram,
-            disable_created_metrics,
-        )
-
-        disable_created_metrics()
+        if path is not None:
+            disable_created_metrics()
         self._registry = CollectorRegistry()
         into: dict[str, Any] = {"registry": self._registry, "namespace": "alpha_results"}
         self._builds = Counter(
@@ -124,17 +82,48 @@ class MetricsFile:
         )
         self._exit_code = Gauge("build_exit_code", "Exit code of the command; -1 while it runs.", **into)
         self._exit_code.set(-1)
+        if path is None:
+            return
+        try:
+            write_to_textfile(path, self._registry)
+        except OSError as error:
+            raise SettingsError(
+                f"--metrics-file: {path} cannot be written ({error.strerror}): name a file in a folder that is there"
+            ) from error
 
-    def _write(self) -> None:
-        from prometheus_client import write_to_textfile  # noqa: PLC0415 - as above
+    def add(self, result: SealResult) -> None:
+        """Count what became of one seal."""
+        self._builds.labels(result.outcome).inc()
+        entry = result.entry
+        if result.outcome == "built":
+            self._seconds.observe(sum(entry["seconds"].values()))
+            for stage, spent in entry["seconds"].items():
+                self._stages.labels(stage).inc(spent)
+            self._bytes.inc(entry["bytes"])
+        if result.exit_code == ArchiveNotDelivered.exit_code:
+            self._undelivered.inc()
+        self._save()
 
-        assert self._path is not None
-        # Written beside it and renamed: whoever reads it never sees half of it.
-        write_to_textfile(self._path, self._registry)
+    def scanned(self, *, worked: bool = True) -> None:
+        """Note a look for seals, and whether the stores answered."""
+        self._reachable.set(worked)
+        if worked:
+            self._scanned.set(time.time())
+        self._save()
+
+    def ended(self, exit_code: int) -> int:
+        """Note the end of the command, and return its exit code."""
+        self._exit_code.set(exit_code)
+        self._finished.set(time.time())
+        self._save()
+        return exit_code
 
     def _save(self) -> None:
+        if self._path is None:
+            return
         try:
-            self._write()
+            # Written beside it and renamed: whoever reads it never sees half of it.
+            write_to_textfile(self._path, self._registry)
         except OSError as error:
             if not self._warned:
                 echo(f"--metrics-file: {self._path} cannot be written: {error.strerror}", err=True)

@@ -29,7 +29,7 @@ class ProcessDied(Exception):
 
 
 class WorkerProcess:
-    """One interpreter with the libraries loaded, as a context manager that ends it.
+    """One interpreter with the libraries loaded.
 
     It is a program of its own rather than one of :mod:`multiprocessing`, which would import the caller's main module:
     that may be a script that builds seals on import.
@@ -63,12 +63,6 @@ class WorkerProcess:
                 start_new_session=True,  # Ctrl-C is for the parent
             )
         self.retired = False
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
     def call(
         self, function: Callable[..., Any], *arguments: Any, on_step: Callable[[str], None] | None = None
@@ -150,7 +144,7 @@ class LocalExecutor:
         return self._pool.submit(self._build, request, on_stage)
 
     def poll(self) -> None:
-        """Do nothing: a dead process fails its own build."""
+        """Return at once: a dead process fails its own build."""
 
     def end(self) -> None:
         """Kill running builds; published snapshots stay intact."""

@@ -68,7 +68,7 @@ def read_refusals(root: Storage) -> dict[str, Refusal]:
     refusals: dict[str, Refusal] = {}
     try:
         names = root.entries(REFUSED)
-    except OSError:  # something else is in the folder's place: nothing is remembered there
+    except OSError:  # something else is in the folder's place
         return refusals
     marks = {
         _path(mark): mark for mark in (name.removesuffix(".json") for name in names if name.endswith(".json"))

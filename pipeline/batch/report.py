@@ -44,13 +44,13 @@ class Rate(ProgressColumn):
     """Builds a minute."""
 
     def render(self, task: Task) -> Text:
-        """Return the rate as text; nothing before the first build is done."""
+        """Return the rate as text; empty before the first build is done."""
         speed = task.finished_speed or task.speed
         return Text(f"{speed * 60:.1f}/min" if speed else "", style="cyan")
 
 
 class Display:
-    """Progress on a terminal, nothing elsewhere; use as a context manager.
+    """Progress on a terminal, silent elsewhere; use as a context manager.
 
     Parameters
     ----------
@@ -59,7 +59,7 @@ class Display:
     total
         Builds to come.
     hidden
-        Show nothing, as when a program reads the output.
+        Do not show it, as when a program reads the output.
     """
 
     def __init__(self, screen: Screen, total: int, *, hidden: bool) -> None:
@@ -134,7 +134,7 @@ class Tally:
 
     @property
     def exit_code(self) -> int:
-        """0, or that of the first failure in the order of the seals; earlier refusals count when nothing else failed.
+        """0, or that of the first failure in the order of the seals; earlier refusals count when no other seal failed.
 
         A batch that was ended before every seal had its turn is interrupted unless a seal failed.
         """

@@ -34,7 +34,7 @@ class SealResult:
         Everything the report says of it, ready for JSON: ``seal``, ``outcome`` and, depending on that, violations,
         warnings, files, bytes and seconds of each stage.
     exit_code
-        Of a command that did only this; 0 when nothing went wrong.
+        Of a command that did only this; 0 after a success.
     at
         When that was known, in UTC.
     """
@@ -65,7 +65,7 @@ class SealResult:
 
     @property
     def error(self) -> AlphaResultsError | None:
-        """What went wrong, an error of the project's tree; None when nothing did.
+        """What went wrong, an error of the project's tree; None after a success.
 
         Of a seal that is published but whose source archive was not delivered it is
         :class:`~schemas.errors.ArchiveNotDelivered`.
@@ -81,7 +81,7 @@ class SealResult:
         if self.outcome in {"refused", "still refused"}:
             return SealRefused(entry["message"], entry["violations"])
         for kind in _tree(AlphaResultsError):
-            # Only those that take a message and nothing else; no build raises another.
+            # Only those that take a message alone; no build raises another.
             if kind.__name__ == entry.get("error") and kind.__init__ is AlphaResultsError.__init__:
                 return kind(entry["message"])
         return AlphaResultsError(entry["message"])
@@ -93,7 +93,7 @@ class SealResult:
         return error is not None and error.retryable
 
     def raise_for_failure(self) -> None:
-        """Raise what went wrong; return when nothing did.
+        """Raise what went wrong; return after a success.
 
         Raises
         ------

@@ -108,7 +108,7 @@ class Run:
         Raises
         ------
         SettingsError
-            At the first scan, when nothing lies below the prefix that is searched.
+            At the first scan, when no object lies below the prefix that is searched.
         StorageUnavailable
             When a store does not answer.
         """
@@ -120,7 +120,7 @@ class Run:
         return seen
 
     def steps(self, given_up: Mapping[str, str] | None = None) -> Iterator[Step]:
-        """Build the seals that were named, or what the last scan found to be due; yield every seal as its result is known.
+        """Build the seals that were named, or those that are due by the last scan; yield each as its result is known.
 
         Parameters
         ----------

@@ -75,7 +75,7 @@ class Search:
         Raises
         ------
         SettingsError
-            At the first scan, when nothing lies below the prefix that is searched.
+            At the first scan, when no object lies below the prefix that is searched.
         StorageUnavailable
             When a store does not answer.
         """

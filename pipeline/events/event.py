@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 REFUSED: Final = "refused"
 _TYPE: Final = "alpha_results.alpha"
 _PRODUCER: Final = "https://alpha-results.invalid/pipeline"
-"""OpenLineage asks for a URI of the producer; the project has no page of its own."""
+"""OpenLineage requires a URI of the producer; the project has no page of its own."""
 _RUN_SCHEMA: Final = "https://openlineage.io/spec/2-0-2/OpenLineage.json#/$defs/RunEvent"
 _ASSERTIONS_SCHEMA: Final = "https://openlineage.io/spec/facets/1-0-1/DataQualityAssertionsDatasetFacet.json"
 _NAMESPACE: Final = uuid.UUID("0b9df6f2-6a1d-5a0e-8a39-5d6f0f6f0c7e")

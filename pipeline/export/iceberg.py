@@ -1,7 +1,7 @@
 """Tables of Apache Iceberg over published files: none is copied or rewritten.
 
 ``alpha_id`` and ``book`` are identity partitions. The files do not hold them; readers fill them from the manifests (Iceberg
-specification, "Column Projection"). Columns are found by name (``schema.name-mapping.default``), since the files have no
+specification, "Column Projection"). Columns are matched by name (``schema.name-mapping.default``), since the files have no
 field ids; a column that a run did not seal is null.
 """
 

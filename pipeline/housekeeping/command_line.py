@@ -32,7 +32,7 @@ def opened(root: str, *, single_writer: bool = False) -> Storage:
     Raises
     ------
     SettingsError
-        When it is a file, a folder that does not exist, or holds nothing that was ever published: more likely a typing
+        When it is a file, a folder that does not exist, or was never published to: more likely a typing
         error, or a disk that is not mounted, than an empty root.
     """
     from datasets.root import is_root

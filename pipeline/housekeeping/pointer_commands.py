@@ -130,7 +130,7 @@ def restore_command(*, alpha: str, reason: str | None, root: str, single_writer:
     except (AlphaNotPublished, SnapshotCorrupt) as error:
         echo(f"note: {error}", err=True)
     if left is not None and left[0].is_withdrawn:
-        left = None  # it was withdrawn when nothing of it was served
+        left = None  # it was withdrawn when no snapshot of it was served
     published = restore(storage, alpha, by, *(left or (None, None)))
     if as_json:
         print_json(asdict(published) | {"served": left is not None})

@@ -9,7 +9,7 @@ import click
 from rich.table import Column
 
 from datasets.integrity import read_manifests
-from datasets.manifest import NOTHING_SEALED, Manifest
+from datasets.manifest import NO_SEAL, Manifest
 from datasets.sealed_weeks import describe
 from pipeline.housekeeping.command_line import json_option, opened, print_json, root_option, size_text
 from schemas.errors import AlphaNotPublished
@@ -135,6 +135,6 @@ def _state(one: StoredSnapshot, pointer: Pointer | None, manifest: Manifest | No
                 return state
     if manifest is None:
         return "unfinished"
-    if manifest.seal_digest == NOTHING_SEALED:
+    if manifest.seal_digest == NO_SEAL:
         return "empty"
     return "replaced" if pointer is not None and one.snapshot in pointer.earlier else "never served"

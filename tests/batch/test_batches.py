@@ -9,6 +9,7 @@ import subprocess
 import threading
 from collections.abc import Callable
 from concurrent.futures import Future
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -129,7 +130,7 @@ def test_builds_end_with_a_batch_that_is_killed(tmp_path: Path, seal: Seal, prog
 
 
 def test_a_process_that_needed_much_memory_is_replaced(tmp_path: Path, seal: Seal) -> None:
-    with WorkerProcess() as process:
+    with closing(WorkerProcess()) as process:
         assert (
             process.call(worker.build, Request(str(seal("Test_a")), str(tmp_path / "root"))).outcome
             == "built"

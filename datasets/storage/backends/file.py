@@ -121,7 +121,7 @@ class LocalStorage(Storage):
                 try:
                     status = entry.stat()
                 except FileNotFoundError:
-                    continue  # one that is removed at this moment must not make the whole folder look empty
+                    continue  # one that is removed at this moment must not make the folder look empty
                 if not S_ISDIR(status.st_mode):  # a pipe is listed: whoever reads it says that it is one
                     signatures[entry.name] = _signature(status)
         return signatures
@@ -250,7 +250,7 @@ class _FileLock:
     """A lock of this machine needs no renewal."""
 
     def renew(self) -> None:
-        """Do nothing."""
+        """Return at once."""
 
 
 def _signature(status: os.stat_result) -> Signature:

@@ -36,7 +36,7 @@ _NOT_MODIFIED: Final = "304"
 class S3Storage(ObjectStorage):
     """A root in a bucket. Endpoint, region and credentials come from the usual AWS settings.
 
-    A conditional write is a PUT with ``If-Match`` (the entity tag last seen) or ``If-None-Match: *`` (nothing there
+    A conditional write is a PUT with ``If-Match`` (the entity tag last seen) or ``If-None-Match: *`` (no object
     yet).
 
     Raises
@@ -56,8 +56,6 @@ class S3Storage(ObjectStorage):
         settings = S3Settings.from_environment(os.environ)
         fs = s3fs.S3FileSystem(**_options(settings))
         super().__init__(address, fs, settings.endpoint, cache=cache, single_writer=single_writer)
-        self._bare_tags = False
-        """Whether the store took a tag without its quotes last: that form is tried first then."""
         self.fs.retries = 1  # botocore repeats
         if not self.base:
             raise SettingsError(
@@ -79,13 +77,11 @@ class S3Storage(ObjectStorage):
         return tagged
 
     def _put_if(self, relative: str, data: bytes, tag: str | None) -> bool:
-        forms = [None] if tag is None else [tag.strip('"'), tag] if self._bare_tags else [tag, tag.strip('"')]
-        for form in forms:
+        # Older gateways of Ceph compare the tag with its quotes, which never matches: they take it without. That is
+        # distinguished from a lost race by the version still being the one that was seen.
+        for form in [None] if tag is None else [tag, tag.strip('"')]:
             if self._put_by_tag(relative, data, form):
-                self._bare_tags = self._bare_tags if tag is None else form != tag
                 return True
-            # Older gateways of Ceph compare the tag with its quotes, which never matches: they take it without. That
-            # is distinguished from a lost race by the version still being the one that was seen.
             if self.read_version(relative).tag != tag:
                 return False
         return False
