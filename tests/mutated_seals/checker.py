@@ -105,7 +105,7 @@ def _build(seal: str, root: str, archives: str) -> dict[str, Any]:
         "alpha_id": built.alpha_id,
         "snapshot": built.snapshot,
         "archive": None if built.archive is None else built.archive.status,
-        "check": checked.exit_code,
+        "check": checked.exit_code if isinstance(checked, AlphaResultsError) else int(checked.refused),
         "faults": [str(fault) for fault in verdict.faults],
     }
 

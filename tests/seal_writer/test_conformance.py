@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
 from pipeline.check_command import check_seal
+from pipeline.rules import Report
 from pipeline.rules.document import with_format
 from pipeline.seal.manifest import manifest_schema, parse_manifest
 from tests.support.processes import REPOSITORY
@@ -26,8 +27,8 @@ def test_the_twelve_seals_are_accepted_or_refused_by_the_rules_that_are_expected
     assert json.loads((tmp_path / "seals" / "expected.json").read_text()) == expected
     assert len(expected) == 12
     for name, rules in expected.items():
-        report = check_seal(str(tmp_path / "seals" / name), False, None, lambda _: None).report
-        assert report is not None, name
+        report = check_seal(str(tmp_path / "seals" / name), False, None, lambda _: None)
+        assert isinstance(report, Report), name
         assert {violation.rule for violation in report.violations} == set(rules), name
         assert {violation.rule for violation in report.warnings} <= {"seal.unknown", "table.extra"}, name
         (row,) = re.findall(rf"^\| `{name}` \|.*\| (.*) ?\|$", PAGE, re.MULTILINE)
