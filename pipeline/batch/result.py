@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from typing import Any, Final
 
 from datasets.archives import FAILED
 from pipeline.seal.store import printable
+from schemas import errors
 from schemas.errors import (
     AlphaResultsError,
     ArchiveNotDelivered,
@@ -80,11 +81,9 @@ class SealResult:
             )
         if self.outcome in {"refused", "still refused"}:
             return SealRefused(entry["message"], entry["violations"])
-        for kind in _tree(AlphaResultsError):
-            # Only those that take a message alone; no build raises another.
-            if kind.__name__ == entry.get("error") and kind.__init__ is AlphaResultsError.__init__:
-                return kind(entry["message"])
-        return AlphaResultsError(entry["message"])
+        kind = getattr(errors, str(entry.get("error")), AlphaResultsError)
+        # Only those that take a message alone; no build raises another.
+        return (kind if kind.__init__ is AlphaResultsError.__init__ else AlphaResultsError)(entry["message"])
 
     @property
     def retryable(self) -> bool:
@@ -165,9 +164,3 @@ def skipped(shown: str, outcome: str, alpha_id: str, snapshot: str) -> SealResul
     return SealResult(
         {"seal": shown, "outcome": outcome, "alpha_id": alpha_id, "snapshot": snapshot, "changed": False}
     )
-
-
-def _tree(kind: type[AlphaResultsError]) -> Iterator[type[AlphaResultsError]]:
-    yield kind
-    for below in kind.__subclasses__():
-        yield from _tree(below)
