@@ -76,6 +76,7 @@ class Run:
         self._cancellation = cancellation
         self._on_stage = on_stage
         self._storage = open_storage(batch.common.root, single_writer=batch.common.single_writer)
+        self._named = [DiscoveredSeal(address, "") for address in batch.seals]
         self._search = None if batch.searched is None else Search(batch, batch.searched, self._storage)
         self._display: Display | None = None
         self._stack = ExitStack()
@@ -114,8 +115,7 @@ class Run:
         """
         if self._search is None:
             self._storage.exists(CATALOG)
-            return [DiscoveredSeal(address, "") for address in self._batch.seals]
-        seen = self._search.scan()
+        seen = self._named if self._search is None else self._search.scan()
         self._batch.metrics.scanned()
         return seen
 
@@ -133,7 +133,7 @@ class Run:
             When the root does not answer before anything is built.
         """
         if self._search is None:
-            yield from self._build(self.scan(), 0)
+            yield from self._build(self._named, 0)
             return
         failures, tried = set(given_up or ()), set[str]()
         lost = set[str | None]()

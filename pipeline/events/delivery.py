@@ -47,7 +47,7 @@ class Delivered:
 
     def __init__(self, path: Path) -> None:
         try:
-            self._file = sqlite3.connect(path, timeout=0, isolation_level=None)
+            self._file = sqlite3.connect(path, timeout=0)
             self._file.execute("PRAGMA locking_mode = EXCLUSIVE")
             self._file.execute("CREATE TABLE IF NOT EXISTS delivered (id TEXT PRIMARY KEY) WITHOUT ROWID")
             self._file.execute("BEGIN EXCLUSIVE")
@@ -78,16 +78,14 @@ class Delivered:
         """Return the ids that were not delivered, and forget those that the root does not remember any more."""
         known = {row[0] for row in self._file.execute("SELECT id FROM delivered")}
         gone = known - {*ids, _BEGUN}
-        self._file.execute("BEGIN")
-        self._file.executemany("DELETE FROM delivered WHERE id = ?", ((one,) for one in gone))
-        self._file.execute("COMMIT")
+        with self._file:
+            self._file.executemany("DELETE FROM delivered WHERE id = ?", ((one,) for one in gone))
         return set(ids) - known
 
     def add(self, ids: Iterable[str]) -> None:
         """Record events as delivered."""
-        self._file.execute("BEGIN")
-        self._file.executemany("INSERT OR IGNORE INTO delivered VALUES (?)", ((one,) for one in ids))
-        self._file.execute("COMMIT")
+        with self._file:
+            self._file.executemany("INSERT OR IGNORE INTO delivered VALUES (?)", ((one,) for one in ids))
 
 
 def require_url(option: str, url: str) -> str:
