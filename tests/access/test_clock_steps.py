@@ -204,8 +204,8 @@ class Server:
 
     def take(self, rate: RateLimit = RATE) -> LimitStatus:
         clock = self.now + self.set_ahead
-        asked = (clock // SECOND_US, clock % SECOND_US, question(rate, 1))
-        return parse_status(self._client.eval(TOLD_THE_TIME, 4, "calls", "months", *asked))
+        requested = (clock // SECOND_US, clock % SECOND_US, question(rate, 1))
+        return parse_status(self._client.eval(TOLD_THE_TIME, 4, "calls", "months", *requested))
 
     def times(self, calls: int, rate: RateLimit = RATE) -> int:
         return sum(self.take(rate).refused is None for _ in range(calls))
@@ -260,11 +260,11 @@ def test_redis_set_back_again_and_again_never_lets_a_call_more_through(redis_cli
         server.now += chance.choice((0, 1000, SECOND_US, 20 * SECOND_US, HOUR_US))
         if chance.random() < 0.1:
             server.set_ahead -= chance.choice((1000, 900_000, HOUR_US, DAY_US))
-        found = server.take(rate)
-        if found.refused is None:
+        result = server.take(rate)
+        if result.refused is None:
             admitted.append(server.now)
             for length, limit in limits.items():
                 assert sum(server.now - at < length for at in admitted) <= limit  # type: ignore[operator]
         else:
-            assert found.retry_us <= DAY_US
+            assert result.retry_us <= DAY_US
     assert len(admitted) > 200

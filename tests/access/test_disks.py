@@ -47,9 +47,9 @@ def deployment(tmp_path: Path) -> Iterator[Deployment]:
             yield Deployment(disk, run)
 
 
-def asked(base: str, token: str) -> str:
-    found = plain_http.get(f"{base}/v1/me", headers={"authorization": f"Bearer {token}"}, timeout=60)
-    return "admitted" if found.status_code == 200 else str(found.json()["error"]["code"])
+def outcome_of(base: str, token: str) -> str:
+    result = plain_http.get(f"{base}/v1/me", headers={"authorization": f"Bearer {token}"}, timeout=60)
+    return "admitted" if result.status_code == 200 else str(result.json()["error"]["code"])
 
 
 def test_on_a_full_disk_keys_are_listed_and_changes_are_refused_until_there_is_room(
@@ -73,15 +73,15 @@ def test_on_a_full_disk_a_server_starts_and_a_key_ends_once_there_is_room(
 ) -> None:
     (key, token), (_, other) = deployment.issue(), deployment.issue()
     with served(deployment.root, log=tmp_path / "log") as (_, base):
-        assert asked(base, token) == "admitted"
+        assert outcome_of(base, token) == "admitted"
     with deployment.full(), served(deployment.root, log=tmp_path / "log") as (_, base):
-        assert asked(base, token) == "admitted"
+        assert outcome_of(base, token) == "admitted"
         deployment.run("keys", "revoke", key, code=5)
-        assert asked(base, token) == "admitted"
+        assert outcome_of(base, token) == "admitted"
     with served(deployment.root, log=tmp_path / "log") as (_, base):
         deployment.run("keys", "revoke", key)
-        assert asked(base, token) == "key_revoked"
-        assert asked(base, other) == "admitted"
+        assert outcome_of(base, token) == "key_revoked"
+        assert outcome_of(base, other) == "admitted"
 
 
 def test_on_a_read_only_disk_keys_are_listed_and_served_and_changes_are_refused(
@@ -99,15 +99,15 @@ def test_on_a_read_only_disk_keys_are_listed_and_served_and_changes_are_refused(
         _,
         base,
     ):
-        assert asked(base, token) == "admitted"
+        assert outcome_of(base, token) == "admitted"
         # Mounted writable again, the next call sees what was done.
         deployment.mount("rw")
         deployment.run("keys", "suspend", key)
-        assert asked(base, token) == "key_suspended"
+        assert outcome_of(base, token) == "key_suspended"
         deployment.run("keys", "reactivate", key)
-        assert asked(base, token) == "admitted"
+        assert outcome_of(base, token) == "admitted"
         deployment.run("keys", "revoke", key)
-        assert asked(base, token) == "key_revoked"
+        assert outcome_of(base, token) == "key_revoked"
 
 
 def test_a_log_that_a_crash_left_is_read_on_a_read_only_disk_or_the_command_fails(

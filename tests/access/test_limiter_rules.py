@@ -79,8 +79,8 @@ def test_the_script_agrees_with_the_oracle_on_random_operations(
         pipeline.evalsha(sha, 4, *names, question(rate, int(charge)))
         if number % 1000 == 0:
             answers += [parse_status(answer) for answer in pipeline.execute()]
-    for number, (found, wanted) in enumerate(zip(answers, expected, strict=True)):
-        assert found == wanted, number
+    for number, (actual, wanted) in enumerate(zip(answers, expected, strict=True)):
+        assert actual == wanted, number
 
 
 steps = (
@@ -116,8 +116,10 @@ def test_the_script_agrees_with_the_oracle_on_any_history(
     oracle, clock = OfOneClock(), START
     for step, rate, charge in history:
         clock = max(0, clock + step)
-        asked = question(rate, int(charge))
-        answer = redis_client.eval(TOLD_THE_TIME, 4, "c", "m", clock // 1_000_000, clock % 1_000_000, asked)
+        requested = question(rate, int(charge))
+        answer = redis_client.eval(
+            TOLD_THE_TIME, 4, "c", "m", clock // 1_000_000, clock % 1_000_000, requested
+        )
         assert parse_status(answer) == oracle.ask_at(clock, rate, charge=charge)
 
 

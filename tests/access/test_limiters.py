@@ -97,13 +97,13 @@ async def test_64_tasks_in_one_process_get_the_limit_exactly_ten_times_in_a_row(
     for attempt in range(10):
 
         async def caller(key: str = f"key {attempt}") -> list[LimitStatus]:
-            found = []
+            results = []
             for _ in range(3):
-                found.append(await limiter.hit(key, rate))
+                results.append(await limiter.hit(key, rate))
                 await asyncio.sleep(0)
-            return found
+            return results
 
-        statuses = [x for found in await asyncio.gather(*[caller() for _ in range(64)]) for x in found]
+        statuses = [x for results in await asyncio.gather(*[caller() for _ in range(64)]) for x in results]
         assert sum(status.refused is None for status in statuses) == LIMIT
         assert {status.refused for status in statuses} == {None, window}
     await limiter.close()
@@ -326,11 +326,11 @@ async def test_calls_that_come_together_are_counted_each_by_itself(own_redis: Re
     takes = [asyncio.create_task(limiter.hit(key, three)) for key in keys]
     await asyncio.sleep(0)
     takes[0].cancel()  # a caller who leaves: the others hear of their calls all the same
-    found = await asyncio.gather(*takes, return_exceptions=True)
-    assert isinstance(found[0], asyncio.CancelledError)
+    result = await asyncio.gather(*takes, return_exceptions=True)
+    assert isinstance(result[0], asyncio.CancelledError)
     refused = [
         (key, one.refused)
-        for key, one in zip(keys[1:], found[1:], strict=True)
+        for key, one in zip(keys[1:], result[1:], strict=True)
         if isinstance(one, LimitStatus)
     ]
     assert [window for key, window in refused if key == "b"] == [None, None, None, WINDOW["minute"]]

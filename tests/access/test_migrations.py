@@ -82,11 +82,11 @@ async def test_both_databases_get_the_same_columns(store_url: str) -> None:
         for column in table.columns
     }
     if location.path is not None:
-        found = set()
+        results = set()
         with sqlite3.connect(location.path) as connection:
             for name in ALL_TABLES:
                 for _, column, _, not_null, _, primary in connection.execute(f"PRAGMA table_info({name})"):
-                    found.add((name, column, not not_null and not primary))
+                    results.add((name, column, not not_null and not primary))
     else:
         connection = await asyncpg.connect(location.dsn)
         rows = await connection.fetch(
@@ -95,8 +95,8 @@ async def test_both_databases_get_the_same_columns(store_url: str) -> None:
             VERSION_TABLE,
         )
         await connection.close()
-        found = {tuple(row) for row in rows}
-    assert found == expected
+        results = {tuple(row) for row in rows}
+    assert results == expected
 
 
 async def test_an_empty_store_is_set_up_by_whoever_comes_first(store_url: str) -> None:

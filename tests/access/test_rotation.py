@@ -77,8 +77,8 @@ async def test_without_a_grace_the_old_token_works_until_it_is_revoked_and_with_
     assert left.expires_at is None
     third, ended = await administration.keys.rotate(second.record.id, grace_seconds=0)
     assert ended.status == "revoked"
-    told = [await answer(access, token) for token in (first.token, second.token, third.token)]
-    assert told == ["admitted", "key_revoked", "admitted"]
+    reported = [await answer(access, token) for token in (first.token, second.token, third.token)]
+    assert reported == ["admitted", "key_revoked", "admitted"]
 
 
 async def test_a_grace_never_lengthens_a_key(administration: Administration, expire: Expire) -> None:
@@ -137,10 +137,10 @@ async def test_last_use_and_the_months_calls_are_known_of_either_limiter(
             assert await answer(access, used.token) == "admitted"
     finally:
         await access.close()
-    found = await last_uses(settings, ids, now)
-    assert list(found) == [used.record.id]
-    assert found[used.record.id].calls == 3
-    at = found[used.record.id].used_us
+    result = await last_uses(settings, ids, now)
+    assert list(result) == [used.record.id]
+    assert result[used.record.id].calls == 3
+    at = result[used.record.id].used_us
     assert at is not None
     assert abs(at - now) < 60_000_000
     next_year = now + 366 * 86_400 * 1_000_000
@@ -156,9 +156,9 @@ async def test_last_use_is_read_while_the_server_counts(
     try:
         await answer(access, key.token)
         now = int(datetime.now(UTC).timestamp() * 1e6)
-        while not (found := await last_uses(local, [key.record.id], now)):  # noqa: ASYNC110 - written by another task, twice a second
+        while not (result := await last_uses(local, [key.record.id], now)):  # noqa: ASYNC110 - written by another task, twice a second
             await asyncio.sleep(0.05)
-        assert found[key.record.id].calls == 1
+        assert result[key.record.id].calls == 1
     finally:
         await access.close()
 
@@ -181,10 +181,10 @@ def test_a_list_names_published_alphas_unless_they_are_to_come(typed: Operators,
         (*issue, "--runs", "list:momentum,momentun"),
         ("accounts", "set", "a@example.org", "--ceiling-runs", "list:momentun"),
     ):
-        told = typed(*words, code=2)
-        assert "'momentun' is not published" in told
-        assert "did you mean 'momentum'?" in told
-        assert "--unpublished" in told
+        reported = typed(*words, code=2)
+        assert "'momentun' is not published" in reported
+        assert "did you mean 'momentum'?" in reported
+        assert "--unpublished" in reported
         typed(*words, "--unpublished")
     assert "note" not in typed(*issue, "--alphas", "list:momentum,Test_reversal", "--runs", "all")
     assert "note: runs: no published alpha starts with 'Tset_'" in typed(*issue, "--runs", "prefix:Tset_")
@@ -211,7 +211,7 @@ def test_a_last_use_that_cannot_be_known_is_null_and_not_none_at_all(tmp_path: P
     with operators(tmp_path / "published", ALPHA_RESULTS_REDIS="redis://127.0.0.1:1/0") as run:
         run("accounts", "create", "--email", "a@example.org")
         run("keys", "issue", "--account", "a@example.org", "--name", "k")
-        told = run("keys", "list", "--json")
-    assert "warning: last use is not known: ALPHA_RESULTS_REDIS: redis on 127.0.0.1:1" in told
-    (row,) = json.loads(told[told.index("[\n") :])
+        output = run("keys", "list", "--json")
+    assert "warning: last use is not known: ALPHA_RESULTS_REDIS: redis on 127.0.0.1:1" in output
+    (row,) = json.loads(output[output.index("[\n") :])
     assert (row["last_used_at"], row["calls_this_month"]) == (None, None)

@@ -23,11 +23,11 @@ ME = ENDPOINTS["meta.me"]
 
 def peppers_of(settings: AccessSettings) -> list[str]:
     """Return the peppers from where a deployment keeps them: its settings, and the file beside its store."""
-    found = [pepper.decode() for pepper in settings.peppers]
+    results = [pepper.decode() for pepper in settings.peppers]
     store = settings.location.path
     if store is not None:
-        found.append(store.with_name(f"{store.name}.pepper").read_text().strip())
-    return found
+        results.append(store.with_name(f"{store.name}.pepper").read_text().strip())
+    return results
 
 
 async def test_no_output_holds_a_secret(

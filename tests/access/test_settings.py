@@ -11,11 +11,11 @@ ROOT = Path("/srv/published")
 
 
 def test_the_defaults_lie_beside_the_root_and_not_in_it() -> None:
-    found = AccessSettings.from_environment({}, ROOT)
-    assert found.location.path == Path("/srv/published.access.sqlite3")
-    assert found.state == Path("/srv/published.limits.sqlite3")
-    assert (found.redis, found.token_prefix, found.environment) == (None, "ar", "live")
-    assert (found.peppers, found.trusted_hops, found.workers) == ((), 0, 1)
+    result = AccessSettings.from_environment({}, ROOT)
+    assert result.location.path == Path("/srv/published.access.sqlite3")
+    assert result.state == Path("/srv/published.limits.sqlite3")
+    assert (result.redis, result.token_prefix, result.environment) == (None, "ar", "live")
+    assert (result.peppers, result.trusted_hops, result.workers) == ((), 0, 1)
 
 
 def test_the_environment_is_read_and_flags_win() -> None:
@@ -29,24 +29,24 @@ def test_the_environment_is_read_and_flags_win() -> None:
         "ALPHA_RESULTS_TRUSTED_HOPS": "2",
         "ALPHA_RESULTS_WORKERS": "4",
     }
-    found = AccessSettings.from_environment(env, ROOT, {"workers": 3, "redis": None})
-    assert found.location.dsn == "postgresql://someone:word@db.example.org/access"
-    assert (found.state, found.redis) == (Path("/var/limits"), "redis://cache")
-    assert (found.token_prefix, found.environment) == ("zz", "test")
-    assert found.peppers == (b"the newer pepper", b"the older pepper")
-    assert (found.trusted_hops, found.workers) == (2, 3)
+    result = AccessSettings.from_environment(env, ROOT, {"workers": 3, "redis": None})
+    assert result.location.dsn == "postgresql://someone:word@db.example.org/access"
+    assert (result.state, result.redis) == (Path("/var/limits"), "redis://cache")
+    assert (result.token_prefix, result.environment) == ("zz", "test")
+    assert result.peppers == (b"the newer pepper", b"the older pepper")
+    assert (result.trusted_hops, result.workers) == (2, 3)
 
 
 def test_no_secret_is_shown() -> None:
-    found = AccessSettings(
+    result = AccessSettings(
         "postgresql://someone:pa55word@db.example.org/access",
         redis="redis://:pa55word@cache",
         peppers=(b"pa55word pa55word",),
     )
-    assert "pa55word" not in repr(found)
-    assert "pa55word" not in found.location.shown
-    assert "pa55word" not in repr(found.location)
-    assert found.location.shown == "postgresql on db.example.org:5432, database access"
+    assert "pa55word" not in repr(result)
+    assert "pa55word" not in result.location.shown
+    assert "pa55word" not in repr(result.location)
+    assert result.location.shown == "postgresql on db.example.org:5432, database access"
 
 
 @pytest.mark.parametrize(

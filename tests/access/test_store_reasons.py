@@ -33,12 +33,12 @@ async def refusal(url: str, *, create: bool = True) -> AlphaResultsError:
 @pytest.mark.parametrize("create", [True, False])
 async def test_postgresql_that_does_not_listen_is_named_with_its_host(create: bool) -> None:
     port = free_port()
-    found = await refusal(f"postgresql://someone:{SECRET}@127.0.0.1:{port}/access", create=create)
-    assert isinstance(found, StorageUnavailable)
-    assert f"127.0.0.1:{port}, database access: the connection was refused" in str(found)
-    found = await refusal(f"postgresql://someone:{SECRET}@no-such-host.invalid/access", create=create)
-    assert isinstance(found, StorageUnavailable)
-    assert "no-such-host.invalid:5432, database access: the name of the host is not known" in str(found)
+    result = await refusal(f"postgresql://someone:{SECRET}@127.0.0.1:{port}/access", create=create)
+    assert isinstance(result, StorageUnavailable)
+    assert f"127.0.0.1:{port}, database access: the connection was refused" in str(result)
+    result = await refusal(f"postgresql://someone:{SECRET}@no-such-host.invalid/access", create=create)
+    assert isinstance(result, StorageUnavailable)
+    assert "no-such-host.invalid:5432, database access: the name of the host is not known" in str(result)
 
 
 async def test_what_postgresql_refuses_is_a_wrong_setting(postgres: PostgresServer) -> None:
@@ -66,12 +66,12 @@ async def limiter_refusal(url: str) -> AlphaResultsError:
 
 async def test_redis_says_why_it_cannot_count(redis_server: RedisServer) -> None:
     port = free_port()
-    found = await limiter_refusal(f"redis://:{SECRET}@127.0.0.1:{port}/3")
-    assert isinstance(found, StorageUnavailable)
-    assert f"127.0.0.1:{port}, database 3: the connection was refused" in str(found)
-    found = await limiter_refusal(redis_server.url.replace("db=0", "db=99"))
-    assert isinstance(found, SettingsError)
-    assert "database 99: it has no such database" in str(found)
+    result = await limiter_refusal(f"redis://:{SECRET}@127.0.0.1:{port}/3")
+    assert isinstance(result, StorageUnavailable)
+    assert f"127.0.0.1:{port}, database 3: the connection was refused" in str(result)
+    result = await limiter_refusal(redis_server.url.replace("db=0", "db=99"))
+    assert isinstance(result, SettingsError)
+    assert "database 99: it has no such database" in str(result)
     with redis.Redis.from_url(redis_server.url) as client:
         client.config_set("requirepass", SECRET + "!")
         try:

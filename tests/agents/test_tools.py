@@ -33,7 +33,7 @@ def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, str
         yield base, token_for(root)
 
 
-def asked(running: tuple[str, str], work: Callable[[Client], Awaitable[Any]]) -> Any:
+def run_as_agent(running: tuple[str, str], work: Callable[[Client], Awaitable[Any]]) -> Any:
     """Connect as an agent does, and do some work."""
     base, token = running
 
@@ -54,12 +54,12 @@ def call(running: tuple[str, str], tool: str, **arguments: Any) -> dict[str, Any
     async def work(client: Client) -> Any:
         return await client.call_tool(tool, arguments)
 
-    result = asked(running, work)
+    result = run_as_agent(running, work)
     text = result.content[0].text
     assert not result.is_error, text
     assert len(text.encode()) <= MAX_BYTES
-    found: dict[str, Any] = json.loads(text)
-    return found
+    actual: dict[str, Any] = json.loads(text)
+    return actual
 
 
 def test_tools_and_prompts_are_listed_and_tools_marked_as_read_only(running: tuple[str, str]) -> None:
@@ -70,7 +70,7 @@ def test_tools_and_prompts_are_listed_and_tools_marked_as_read_only(running: tup
             await client.get_prompt("due_diligence", {"alpha": FULL}),
         )
 
-    tools, prompts, diligence = asked(running, work)
+    tools, prompts, diligence = run_as_agent(running, work)
     assert {"find", "describe", "compare", "judge", "explain_week", "positions", "luck", "changes"} <= {
         tool.name for tool in tools.tools
     }
@@ -89,49 +89,49 @@ def test_which_alphas_are_worth_a_look(running: tuple[str, str]) -> None:
 
 
 def test_what_is_it_and_what_was_checked(running: tuple[str, str]) -> None:
-    found = call(running, "describe", alpha=FULL)
-    assert found["description"]["data"]["alpha_id"] == FULL
-    assert found["audit"]["data"]["summary"]["checked"]["reproduced"] > 0
-    assert found["audit"]["snapshot"] == found["snapshots"]["data"][0]["snapshot"]
+    result = call(running, "describe", alpha=FULL)
+    assert result["description"]["data"]["alpha_id"] == FULL
+    assert result["audit"]["data"]["summary"]["checked"]["reproduced"] > 0
+    assert result["audit"]["snapshot"] == result["snapshots"]["data"][0]["snapshot"]
 
 
 def test_is_it_any_good(running: tuple[str, str]) -> None:
     base, token = running
-    found = call(running, "judge", alpha=FULL)
+    result = call(running, "judge", alpha=FULL)
     served_ = plain_http.get(
         f"{base}/v1/alphas/{FULL}/metrics", headers={"authorization": f"Bearer {token}"}
     ).json()
-    for name, figure in found["metrics"]["data"]["core"].items():
-        whole = served_["data"]["core"][name]
-        value = whole.get("value")
+    for name, figure in result["metrics"]["data"]["core"].items():
+        full = served_["data"]["core"][name]
+        value = full.get("value")
         assert figure.get("value") == (pytest.approx(value, rel=1e-5) if isinstance(value, float) else value)
-        assert figure.get("unit") == whole.get("unit")
-    assert found["luck"]["data"]["deflated_sharpe"]
+        assert figure.get("unit") == full.get("unit")
+    assert result["luck"]["data"]["deflated_sharpe"]
 
 
 def test_is_it_the_same_signal_and_what_would_it_add(running: tuple[str, str]) -> None:
-    found = call(running, "compare", alphas=[FULL, PLAIN])
-    assert found["correlations"]["data"]["matrix"][0][1] == pytest.approx(1.0)
-    assert found["contribution_of_the_first"]["data"]["observations"] > 0
+    result = call(running, "compare", alphas=[FULL, PLAIN])
+    assert result["correlations"]["data"]["matrix"][0][1] == pytest.approx(1.0)
+    assert result["contribution_of_the_first"]["data"]["observations"] > 0
 
 
 def test_why_did_this_week_go_as_it_did(running: tuple[str, str]) -> None:
-    found = call(running, "explain_week", alpha=FULL, date="2022-01-14")
-    assert found["week"]["data"][0]["date"] == "2022-01-14"
-    assert {"symbol", "score", "forward_return"} <= found["cross_section"]["data"][0].keys()
-    assert "cut" not in found or found["cut"]
+    result = call(running, "explain_week", alpha=FULL, date="2022-01-14")
+    assert result["week"]["data"][0]["date"] == "2022-01-14"
+    assert {"symbol", "score", "forward_return"} <= result["cross_section"]["data"][0].keys()
+    assert "cut" not in result or result["cut"]
 
 
 def test_what_did_it_own_on_a_day(running: tuple[str, str]) -> None:
-    found = call(running, "positions", alpha=FULL, date="2022-01-14", book="long_only")
-    assert found["ledger"]["data"][0]["date"] == "2022-01-14"
-    assert found["positions"]["total"] == len(found["positions"]["data"]) > 0
-    assert found["positions"]["units"]["weight"] == "ratio"
+    result = call(running, "positions", alpha=FULL, date="2022-01-14", book="long_only")
+    assert result["ledger"]["data"][0]["date"] == "2022-01-14"
+    assert result["positions"]["total"] == len(result["positions"]["data"]) > 0
+    assert result["positions"]["units"]["weight"] == "ratio"
 
 
 def test_how_did_it_do_in_a_window(running: tuple[str, str]) -> None:
-    found = call(running, "performance", alpha=FULL, start="2022-01-01")
-    assert found["equity"]["summary"]["first_date"] >= "2022-01-01"
+    result = call(running, "performance", alpha=FULL, start="2022-01-01")
+    assert result["equity"]["summary"]["first_date"] >= "2022-01-01"
 
 
 def test_was_it_luck(running: tuple[str, str]) -> None:
@@ -165,7 +165,7 @@ def test_a_refusal_is_an_error_in_the_words_of_the_interface(running: tuple[str,
             "judge", {"alpha": "a/b?c"}
         )
 
-    hidden, odd = asked(running, work)
+    hidden, odd = run_as_agent(running, work)
     assert hidden.is_error
     assert "run_not_allowed" in hidden.content[0].text
     assert odd.is_error

@@ -62,12 +62,12 @@ def test_an_archive_is_delivered_and_recorded(seal_folder: Path, storage: Storag
     content = (tmp_path / "archives" / state.key).read_bytes()
     assert (len(content), hashlib.sha256(content).hexdigest()) == (state.size_bytes, state.sha256)
     assert (state.filename, state.left_out, state.exclude) == ("Test_small.zip", len(LITTER), DEFAULT_EXCLUDE)
-    with zipfile.ZipFile(io.BytesIO(content)) as found:
-        names = set(found.namelist())
+    with zipfile.ZipFile(io.BytesIO(content)) as result:
+        names = set(result.namelist())
         assert names == set(seal.source_files()) - LITTER
         assert len(names) == state.files
         for name in names:
-            assert found.read(name) == (seal_folder / "source" / name).read_bytes()
+            assert result.read(name) == (seal_folder / "source" / name).read_bytes()
 
 
 def test_packaging_again_changes_nothing(seal_folder: Path, storage: Storage, tmp_path: Path) -> None:

@@ -113,5 +113,5 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def api(root: Path) -> Iterator[ApiClient]:
-    with running(root) as found:
-        yield found
+    with running(root) as result:
+        yield result

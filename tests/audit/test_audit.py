@@ -139,11 +139,11 @@ def test_list_metrics_and_audit_say_the_same_of_what_was_checked(
 
 def test_a_window_does_not_change_the_checks(api: ApiClient) -> None:
     key = api.key()
-    whole, window = (
+    full, window = (
         api.json(f"/v1/alphas/{AUDITED}/metrics{query}", key)["data"]["checked"]
         for query in ("", "?from=2020-03-01&to=2020-04-01")
     )
-    assert whole == window
+    assert full == window
 
 
 def test_a_row_of_a_run_that_the_key_may_not_read_has_no_checks(api: ApiClient) -> None:
@@ -191,8 +191,8 @@ def test_the_verdict_is_one_line_of_plain_words(api: ApiClient) -> None:
         verdict(counts)
         == "7 notices · 62 % of forward returns proven · 10 of 11 figures reproduced, 1 stated"
     )
-    nothing = {"reproduced": 0, "stated": 0, "contradicted": 0, "forward_returns_proven": None, "notices": 1}
-    assert verdict(nothing) == "1 notice · no forward return could be checked · no figure sealed"
+    empty = {"reproduced": 0, "stated": 0, "contradicted": 0, "forward_returns_proven": None, "notices": 1}
+    assert verdict(empty) == "1 notice · no forward return could be checked · no figure sealed"
     assert "99 %" in verdict({**counts, "forward_returns_proven": 0.9999})
     assert "build its seal again" in verdict(None)
 

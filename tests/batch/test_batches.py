@@ -222,8 +222,8 @@ class _Counting:
 def test_as_many_builds_run_as_requested_and_each_is_reported_once() -> None:
     executor = _Counting(3)
     requests = [Request(str(number), "") for number in range(40)]
-    found = dict(run(iter(requests), executor, stopping=threading.Event()))
-    assert {place: outcome.entry["seal"] for place, outcome in found.items()} == {
+    result = dict(run(iter(requests), executor, stopping=threading.Event()))
+    assert {place: outcome.entry["seal"] for place, outcome in result.items()} == {
         n: str(n) for n in range(40)
     }
 
@@ -231,19 +231,19 @@ def test_as_many_builds_run_as_requested_and_each_is_reported_once() -> None:
 def test_after_a_stop_no_further_build_begins() -> None:
     stopping = threading.Event()
     executor = _Counting(1)
-    found = []
+    results = []
     for place, _ in run((Request(str(n), "") for n in range(3, 10_000)), executor, stopping=stopping):
-        found.append(place)
+        results.append(place)
         stopping.set()
-    assert len(found) == executor.begun < 10_000 - 3
+    assert len(results) == executor.begun < 10_000 - 3
 
 
 def test_a_mistake_of_the_program_costs_its_own_seal_and_is_reported() -> None:
     requests = [Request(str(n), "") for n in range(9)]
-    found = dict(run(requests, _Counting(2, fails_at=5), stopping=threading.Event()))
-    assert {place: outcome.outcome for place, outcome in found.items()} == {
+    result = dict(run(requests, _Counting(2, fails_at=5), stopping=threading.Event()))
+    assert {place: outcome.outcome for place, outcome in result.items()} == {
         place: "failed" if place == 5 else "built" for place in range(9)
     }
-    entry = found[5].entry
-    assert (entry["failure"], found[5].exit_code) == ("internal", 7)
+    entry = result[5].entry
+    assert (entry["failure"], result[5].exit_code) == ("internal", 7)
     assert "a mistake of the program" in entry["message"]

@@ -133,10 +133,10 @@ def test_an_abort_kills_the_builds_and_every_seal_is_reported_as_worth_another_t
     tmp_path: Path, seal: Seal
 ) -> None:
     seals, cancellation = [seal("Test_a", weeks=120, names=200), seal("Test_b")], Cancellation()
-    told: list[str | None] = []
+    reported: list[str | None] = []
 
     def on_stage(address: str, stage: str | None) -> None:
-        told.append(stage)
+        reported.append(stage)
         if address == str(seals[0]) and stage is not None:
             threading.Thread(target=cancellation.abort).start()
 
@@ -145,7 +145,7 @@ def test_an_abort_kills_the_builds_and_every_seal_is_reported_as_worth_another_t
         ("not started", True),
         ("not started", True),
     ]
-    assert told[-1] is None
+    assert reported[-1] is None
     assert [each.outcome for each in build_many(seals, tmp_path / "root")] == ["built", "built"]
 
 

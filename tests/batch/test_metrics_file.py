@@ -35,14 +35,14 @@ def test_what_became_of_the_seals_is_counted_and_none_of_them_is_named(
     which = ("--from", str(tmp_path / "seals"), "--jobs", "2") if apart else made
     result = build(tmp_path / "root", *which, "--metrics-file", str(file))
     assert result.exit_code == 1
-    found = values(file)
-    assert {outcome: found[f"builds_total {outcome}"] for outcome in OUTCOMES} == {
+    actual = values(file)
+    assert {outcome: actual[f"builds_total {outcome}"] for outcome in OUTCOMES} == {
         **dict.fromkeys(OUTCOMES, 0), "built": 1, "refused": 1,
     }  # fmt: skip
-    assert found["build_exit_code"] == 1
-    assert found["build_seconds_count"] == 1
-    assert found["build_published_bytes_total"] > 0
-    assert found["build_finished_timestamp_seconds"] >= found["build_started_timestamp_seconds"] > 0
+    assert actual["build_exit_code"] == 1
+    assert actual["build_seconds_count"] == 1
+    assert actual["build_published_bytes_total"] > 0
+    assert actual["build_finished_timestamp_seconds"] >= actual["build_started_timestamp_seconds"] > 0
     assert "Test_" not in file.read_text()
     assert [path.name for path in tmp_path.glob("build.prom*")] == ["build.prom"]
     document = OPERATIONS.read_text()
@@ -65,10 +65,10 @@ def test_a_store_that_is_away_is_reported(
     file = tmp_path / "build.prom"
     result = build("s3://bucket/root", "--from", str(tmp_path / "seals"), "--metrics-file", str(file))
     assert result.exit_code == 5, result.output
-    found = values(file)
-    assert found["build_exit_code"] == 5
-    assert found["build_stores_reachable"] == 0
-    assert found["build_looked_timestamp_seconds"] == 0
+    actual = values(file)
+    assert actual["build_exit_code"] == 5
+    assert actual["build_stores_reachable"] == 0
+    assert actual["build_looked_timestamp_seconds"] == 0
 
 
 @pytest.mark.parametrize(

@@ -59,7 +59,7 @@ def at_once(root: Path, seals: list[Path]) -> list[str]:
     return refused
 
 
-def whole(root: Path, alpha: str) -> str:
+def require_intact(root: Path, alpha: str) -> str:
     """Assert that every byte served is as published; return the snapshot."""
     storage = open_storage(root)
     pointer = served(storage, alpha)
@@ -76,13 +76,13 @@ def test_the_later_seal_is_served_completely(tmp_path: Path, seal: Seal, later_f
     )
     for result in at_once(tmp_path / "root", [later, older, later] if later_first else [older, later, older]):
         assert "--force" in result
-    whole(tmp_path / "root", "Test_a")
+    require_intact(tmp_path / "root", "Test_a")
     assert datasets.open(tmp_path / "root")["Test_a"].manifest.sealed_at == SECOND
 
 
 def test_one_seal_built_several_times_at_once_is_one_snapshot(tmp_path: Path, seal: Seal) -> None:
     assert at_once(tmp_path / "root", [seal("Test_a")] * 3) == []
-    snapshot = whole(tmp_path / "root", "Test_a")
+    snapshot = require_intact(tmp_path / "root", "Test_a")
     folder = tmp_path / "root/alphas/alpha_id=Test_a"
     assert {path.name for path in folder.iterdir()} == {f"snapshot={snapshot}", "sealed_weeks.json"}
     assert not list((tmp_path / "root/.staging").glob("build-*"))
@@ -95,12 +95,12 @@ def test_an_older_seal_replaces_a_newer_one_only_when_forced(tmp_path: Path, sea
     )
     root = tmp_path / "root"
     assert build(root, str(later), "--json").exit_code == 0
-    before = whole(root, "Test_a")
+    before = require_intact(root, "Test_a")
     for jobs in ("1", "2"):
         result = build(root, str(older), "--jobs", jobs, "--json")
         assert result.exit_code == PublicationRefused.exit_code
         assert "--force" in json.dumps(result.json)
-        assert whole(root, "Test_a") == before
+        assert require_intact(root, "Test_a") == before
     assert build(root, str(older), "--force", "--json").exit_code == 0
-    assert whole(root, "Test_a") != before
+    assert require_intact(root, "Test_a") != before
     assert datasets.open(root)["Test_a"].manifest.sealed_at == FIRST

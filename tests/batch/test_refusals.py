@@ -100,12 +100,12 @@ def test_a_refusal_is_remembered_and_cron_hears_of_it_once(
 
 def test_what_is_sealed_anew_is_checked_and_what_is_gone_is_forgotten(tmp_path: Path, seal: Seal) -> None:
     made = seal("Test_a", "v1")
-    whole = {path.name: path.read_bytes() for path in made.iterdir() if path.is_file()}
+    content = {path.name: path.read_bytes() for path in made.iterdir() if path.is_file()}
     broken(made)
     assert outcomes(cron(tmp_path)) == {"v1": "refused"}
     assert len(list((tmp_path / "root/refused").iterdir())) == 1
-    for name in sorted(whole, key=lambda name: name == "seal.json"):
-        (made / name).write_bytes(whole[name])
+    for name in sorted(content, key=lambda name: name == "seal.json"):
+        (made / name).write_bytes(content[name])
     result = cron(tmp_path)
     assert (result.exit_code, outcomes(result)) == (0, {"v1": "built"})
     assert list((tmp_path / "root/refused").iterdir()) == []

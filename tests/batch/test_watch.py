@@ -50,13 +50,13 @@ def test_a_refused_seal_is_tried_again_when_it_is_sealed_anew(
     tmp_path: Path, seal: Seal, program: Program
 ) -> None:
     made = seal("Test_a")
-    whole = {path.name: path.read_bytes() for path in made.iterdir() if path.is_file()}
+    content = {path.name: path.read_bytes() for path in made.iterdir() if path.is_file()}
     rewrite(made, "pnl", lambda rows: rows[1:])
     watch = program("--from", str(tmp_path / "seals"), "--watch", "--interval", "0.2", "--json")
     assert watch.stdout is not None
     assert json.loads(watch.stdout.readline())["outcome"] == "refused"
-    for name in sorted(whole, key=lambda name: name == "seal.json"):
-        (made / name).write_bytes(whole[name])
+    for name in sorted(content, key=lambda name: name == "seal.json"):
+        (made / name).write_bytes(content[name])
     assert json.loads(watch.stdout.readline())["outcome"] == "built"
     watch.send_signal(signal.SIGINT)
     watch.communicate(timeout=60)

@@ -73,9 +73,9 @@ class Batch:
 
     def of_seals(self) -> dict[str, Line]:
         """Return the line of each seal; two of one seal are a fault."""
-        found = [line for line in self.lines() if "seal" in line]
-        by_name = {Path(line["seal"]).name: line for line in found}
-        assert len(by_name) == len(found), "a seal is reported twice"
+        results = [line for line in self.lines() if "seal" in line]
+        by_name = {Path(line["seal"]).name: line for line in results}
+        assert len(by_name) == len(results), "a seal is reported twice"
         return by_name
 
     def count(self, *outcomes: str) -> int:
@@ -163,8 +163,8 @@ class Campaign:
         assert batch.process.poll() is None
         for at_work in builds(batch.process.pid):
             self._limit(at_work, resource.RLIM_INFINITY)
-        told = batch.count("built")
-        batch.until(lambda: batch.count("built") >= told + min(5, self._part))
+        reported = batch.count("built")
+        batch.until(lambda: batch.count("built") >= reported + min(5, self._part))
         batch.process.send_signal(signal.SIGTERM)
         code = batch.end()
         lines = self._require_all(batch, code)
@@ -220,9 +220,9 @@ class Campaign:
         catalogue.refresh()
         left = 0
         for name, snapshot in after.items():
-            found = catalogue.resolve(name)
-            assert found is not None
-            assert check_files(storage, found.manifest, name, snapshot) == []
+            result = catalogue.resolve(name)
+            assert result is not None
+            assert check_files(storage, result.manifest, name, snapshot) == []
             folders = storage.folders(f"{ALPHAS}/alpha_id={name}")
             assert f"snapshot={snapshot}" in folders
             left += len(folders) - 1

@@ -100,11 +100,11 @@ def test_figures_are_compared_one_by_one() -> None:
 
 
 def test_every_reader_of_a_whole_table_gets_the_same_values(data: Path) -> None:
-    found = whole_tables(data / "few", alpha_id(0), 1, lambda _: None)
+    actual = whole_tables(data / "few", alpha_id(0), 1, lambda _: None)
     expected = datasets.open(data / "few")[alpha_id(0)].scan("decisions").collect().height
-    assert found["rows"] == expected
-    assert set(found["readers"]) == {"client, by link", "client, by pages", "Arrow Flight"}
-    assert len(list(ratios_of(found))) == 2
+    assert actual["rows"] == expected
+    assert set(actual["readers"]) == {"client, by link", "client, by pages", "Arrow Flight"}
+    assert len(list(ratios_of(actual))) == 2
 
 
 def test_processor_time_per_answer_is_compared_by_medians_of_alternating_requests() -> None:

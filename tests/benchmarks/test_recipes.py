@@ -26,11 +26,11 @@ def test_a_benchmark_tells_its_options_without_the_peers(module: str) -> None:
         f"sys.argv = ['{module}', '--help']\n"
         f"runpy.run_module('benchmarks.{module}', run_name='__main__')"
     )
-    told = subprocess.run(
+    output = subprocess.run(
         [sys.executable, "-c", code], cwd=REPOSITORY, capture_output=True, text=True, check=False
     )
-    assert told.returncode == 0, told.stderr
-    assert told.stdout.startswith("Usage:")
+    assert output.returncode == 0, output.stderr
+    assert output.stdout.startswith("Usage:")
 
 
 def test_the_recipes_are_found() -> None:

@@ -49,9 +49,9 @@ def browser() -> Iterator[Browser]:
             pytest.fail("TEST_READERS=required, and chromium is not on the path")
         pytest.skip("chromium is not installed here (.ci/nightly installs it)")
     with sync_playwright() as playwright:
-        found = playwright.chromium.launch(executable_path=program, args=FLAGS)
-        yield found
-        found.close()
+        result = playwright.chromium.launch(executable_path=program, args=FLAGS)
+        yield result
+        result.close()
 
 
 @pytest.fixture
@@ -64,15 +64,15 @@ def context(browser: Browser) -> Iterator[BrowserContext]:
 @pytest.fixture
 def visit(context: BrowserContext, site: Site) -> Iterator[Visit]:
     """Open a page, and check at the end that it asked no other host and said no error."""
-    found = Visit(context.new_page(), site)
-    found.page.on(
+    result = Visit(context.new_page(), site)
+    result.page.on(
         "console",
-        lambda message: found.said.append(message.text) if message.type in {"error", "warning"} else None,
+        lambda message: result.said.append(message.text) if message.type in {"error", "warning"} else None,
     )
-    found.page.on("pageerror", lambda error: found.said.append(str(error)))
-    found.page.on("request", lambda request: found.requests.append(request))  # noqa: PLW0108 - no builtin is taken
-    yield found
-    assert [line for line in found.said if not found.is_expected(line)] == []
-    asked = {request.url for request in found.requests}
-    assert all(url.startswith((f"{site.base}/", "blob:")) for url in asked), asked
-    assert not any(site.key in url for url in asked)
+    result.page.on("pageerror", lambda error: result.said.append(str(error)))
+    result.page.on("request", lambda request: result.requests.append(request))  # noqa: PLW0108 - no builtin is taken
+    yield result
+    assert [line for line in result.said if not result.is_expected(line)] == []
+    requested = {request.url for request in result.requests}
+    assert all(url.startswith((f"{site.base}/", "blob:")) for url in requested), requested
+    assert not any(site.key in url for url in requested)

@@ -204,8 +204,8 @@ def test_what_is_withheld_gives_its_reason(visit: Visit) -> None:
     }
     for name, entry in withheld.items():
         expect(page.locator(f"#headlines [data-figure={name}]")).to_contain_text(entry["withheld_reason"])
-    nothing = [one for one in metrics["meta"]["warnings"] if one.get("block") == "ic_deciles"]
-    expect(page.locator("#deciles .refused")).to_contain_text(nothing[0]["message"])
+    empty = [one for one in metrics["meta"]["warnings"] if one.get("block") == "ic_deciles"]
+    expect(page.locator("#deciles .refused")).to_contain_text(empty[0]["message"])
 
 
 def test_an_alpha_that_is_not_there_is_refused_once(visit: Visit) -> None:
@@ -317,10 +317,10 @@ def test_whether_it_was_luck_is_what_the_interface_answers(visit: Visit, tmp_pat
 @pytest.mark.parametrize("by", ["returns", "scores", "holdings"])
 def test_neighbours_are_those_of_the_interface(visit: Visit, by: str, tmp_path: Path) -> None:
     page = visit.open(f"/alphas/{FULL}?near={by}")
-    found = visit.site.ask(f"alphas/{FULL}/neighbours?by={by}&limit=10")["data"]
+    result = visit.site.ask(f"alphas/{FULL}/neighbours?by={by}&limit=10")["data"]
     value = "overlap" if by == "holdings" else "correlation"
     assert [(row["alpha_id"], float(row[value])) for row in table_of(page, "near", tmp_path)] == [
-        (row["alpha_id"], row[value]) for row in found
+        (row["alpha_id"], row[value]) for row in result
     ]
 
 

@@ -37,18 +37,18 @@ def folder(site: Site, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def opened(context: BrowserContext, file: Path) -> tuple[Page, list[str], list[str]]:
     """Open a sheet from its folder, and return the page, what was said and who was asked."""
-    page, said, asked = context.new_page(), list[str](), list[str]()
+    page, said, requested = context.new_page(), list[str](), list[str]()
     page.on("console", lambda message: said.append(message.text))
     page.on("pageerror", lambda error: said.append(str(error)))
-    page.on("request", lambda request: asked.append(request.url))
+    page.on("request", lambda request: requested.append(request.url))
     page.goto(file.as_uri())
     page.wait_for_selector("html[data-drawn]")
-    return page, said, asked
+    return page, said, requested
 
 
 def drawn(page: Page) -> list[dict[str, Any]]:
     """Return kind, size and number of colours of each chart."""
-    found: list[dict[str, Any]] = page.eval_on_selector_all(
+    result: list[dict[str, Any]] = page.eval_on_selector_all(
         "[data-chart]",
         """figures => figures.map(figure => {
           const canvas = figure.querySelector(".canvas canvas");
@@ -59,16 +59,16 @@ def drawn(page: Page) -> list[dict[str, Any]]:
           return { kind: figure.dataset.chart, width, height, colours: colours.size, label: canvas.ariaLabel };
         })""",
     )
-    return found
+    return result
 
 
 @pytest.mark.parametrize("name", [FULL, PLAIN, UNDECIDED, EMPTY, BARE, "all"])
 def test_a_sheet_opens_from_a_folder_with_no_error_and_no_request(
     context: BrowserContext, folder: Path, name: str
 ) -> None:
-    page, said, asked = opened(context, folder / f"{name}.html")
+    page, said, requested = opened(context, folder / f"{name}.html")
     assert said == []
-    assert asked == [(folder / f"{name}.html").as_uri()]
+    assert requested == [(folder / f"{name}.html").as_uri()]
     for chart in drawn(page):
         assert chart["colours"] > 10, chart
         assert chart["label"]

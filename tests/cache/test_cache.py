@@ -31,10 +31,10 @@ def test_a_file_is_copied_once_and_read_from_here(remote: Remote, cache: Cache) 
     original = remote.place("positions/book=long_only/part-0.parquet")
     assert Path(path).read_bytes() == original.read_bytes()
     assert Path(path).is_relative_to(cache.folder)
-    before = remote.asked.copy()
+    before = remote.requests.copy()
     assert snapshot.file("positions", "long_only") == path
     assert remote.snapshot(cache).file("positions", "long_only") == path
-    assert remote.asked == before
+    assert remote.requests == before
 
 
 def test_every_reader_reads_the_same_through_it(remote: Remote, cache: Cache) -> None:
@@ -107,22 +107,22 @@ def test_a_saved_catalogue_that_cannot_be_used_is_read_again(
 def test_a_copy_cut_short_is_made_again(remote: Remote, cache: Cache, length: int) -> None:
     snapshot = remote.snapshot(cache)
     path = Path(snapshot.file("decisions"))
-    whole = path.read_bytes()
-    path.write_bytes(whole[:length])
-    assert Path(snapshot.file("decisions")).read_bytes() == whole
+    content = path.read_bytes()
+    path.write_bytes(content[:length])
+    assert Path(snapshot.file("decisions")).read_bytes() == content
 
 
 def test_a_copy_with_another_content_is_found_by_verifying(remote: Remote, cache: Cache) -> None:
     snapshot = remote.snapshot(cache)
     path = Path(snapshot.file("decisions"))
-    whole = path.read_bytes()
-    path.write_bytes(whole[:99] + bytes([whole[99] ^ 1]) + whole[100:])
+    content = path.read_bytes()
+    path.write_bytes(content[:99] + bytes([content[99] ^ 1]) + content[100:])
     entry = snapshot.entry("decisions")
     storage = open_storage(remote.url, cache=cache)
     relative = path.relative_to(cache.folder / storage.identity).as_posix()
     assert not cache.verify(storage, relative, entry.sha256)
     assert cache.verify(storage, relative, entry.sha256), "it is gone, and what is not there is not damaged"
-    assert Path(snapshot.file("decisions")).read_bytes() == whole
+    assert Path(snapshot.file("decisions")).read_bytes() == content
 
 
 def damage(path: Path) -> None:
@@ -141,12 +141,12 @@ def test_a_copy_with_another_content_is_fetched_anew_by_the_next_process(
 ) -> None:
     snapshot = remote.snapshot(cache)
     path = Path(snapshot.file("decisions"))
-    whole = path.read_bytes()
+    content = path.read_bytes()
     damage(path)
-    assert path.read_bytes() != whole
+    assert path.read_bytes() != content
     before = cache.counts.misses
     monkeypatch.setattr("datasets.cache.DIGESTS", FileDigests(3600))  # knows nothing, as a new process
-    assert Path(snapshot.file("decisions")).read_bytes() == whole
+    assert Path(snapshot.file("decisions")).read_bytes() == content
     assert cache.counts.misses == before + 1
     damage(path)
     remote.stop()
@@ -159,9 +159,9 @@ def test_a_copy_with_another_content_is_fetched_anew_by_the_next_process(
 def test_a_copy_that_is_written_to_is_fetched_anew_at_once(remote: Remote, cache: Cache) -> None:
     snapshot = remote.snapshot(cache)
     path = Path(snapshot.file("decisions"))
-    whole = path.read_bytes()
-    path.write_bytes(whole[:99] + bytes([whole[99] ^ 1]) + whole[100:])
-    assert Path(snapshot.file("decisions")).read_bytes() == whole
+    content = path.read_bytes()
+    path.write_bytes(content[:99] + bytes([content[99] ^ 1]) + content[100:])
+    assert Path(snapshot.file("decisions")).read_bytes() == content
 
 
 def test_a_copy_is_read_once_however_often_it_is_used(
@@ -220,17 +220,19 @@ def test_a_root_on_this_machine_is_not_copied(remote: Remote, cache: Cache) -> N
 
 
 def test_many_threads_that_want_one_file_cause_one_copy(remote: Remote, cache: Cache) -> None:
-    found: list[str] = []
+    results: list[str] = []
     snapshot = remote.snapshot(cache)
     assert snapshot.manifest
-    threads = [threading.Thread(target=lambda: found.append(snapshot.file("decisions"))) for _ in range(12)]
+    threads = [threading.Thread(target=lambda: results.append(snapshot.file("decisions"))) for _ in range(12)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    assert len(found) == 12
-    assert len(set(found)) == 1
-    assert remote.asked[remote.place("decisions/part-0.parquet").relative_to(remote.folder).as_posix()] == 1
+    assert len(results) == 12
+    assert len(set(results)) == 1
+    assert (
+        remote.requests[remote.place("decisions/part-0.parquet").relative_to(remote.folder).as_posix()] == 1
+    )
 
 
 def test_it_stays_within_its_bound_and_drops_what_was_used_longest_ago(

@@ -100,9 +100,9 @@ def test_threads_wait_for_one_reading_and_all_learn_of_its_failure(path: Path, r
     digests = FileDigests(3600)
     readings.going_on.clear()
     with ThreadPoolExecutor(8) as pool:
-        asked = [pool.submit(digests.intact, path, 7, CONTENT) for _ in range(8)]
+        requested = [pool.submit(digests.intact, path, 7, CONTENT) for _ in range(8)]
         readings.going_on.set()
-        assert all(future.result() for future in asked)
+        assert all(future.result() for future in requested)
     assert readings.count == 1
     path.unlink()
     with pytest.raises(FileNotFoundError):

@@ -63,19 +63,19 @@ class Recorder(httpx.BaseTransport):
 
 @pytest.fixture
 def waits(monkeypatch: pytest.MonkeyPatch) -> list[float]:
-    found: list[float] = []
-    monkeypatch.setattr(time, "sleep", found.append)
-    return found
+    results: list[float] = []
+    monkeypatch.setattr(time, "sleep", results.append)
+    return results
 
 
 def answering(*answers: httpx.Response | Exception) -> httpx.MockTransport:
     remaining = list(answers)
 
     def answer(_: httpx.Request) -> httpx.Response:
-        found = remaining.pop(0)
-        if isinstance(found, Exception):
-            raise found
-        return found
+        result = remaining.pop(0)
+        if isinstance(result, Exception):
+            raise result
+        return result
 
     return httpx.MockTransport(answer)
 
@@ -207,9 +207,9 @@ def test_pages_are_of_one_snapshot_although_another_is_published_between_them(
         before = client[name].scores()
     recorder = Recorder(republish)
     with Client(service.address, service.keys["raw"], transport=recorder, links=False) as client:
-        found = client.table("signals.scores", alpha=name)
-    assert found.meta["snapshot"] == first
-    assert found.frame.equals(before)
+        result = client.table("signals.scores", alpha=name)
+    assert result.meta["snapshot"] == first
+    assert result.frame.equals(before)
     assert [request.url.params.get("snapshot") for request in recorder.requests] == [None] + [first] * (
         len(recorder.requests) - 1
     )
@@ -220,14 +220,14 @@ def test_pages_are_of_one_snapshot_although_another_is_published_between_them(
 
 def test_a_stored_answer_is_used_while_its_entity_tag_is_confirmed(service: Service, tmp_path: Path) -> None:
     folder = tmp_path / "answers"
-    for asked in range(3):
+    for requested in range(3):
         recorder = Recorder()
         with Client(
             service.address, service.keys["raw"], cache=folder, transport=recorder, links=False
         ) as client:
-            found = client[FULL].scores()
-        assert set(recorder.statuses) == {304 if asked else 200}
-        assert found.height > 100
+            result = client[FULL].scores()
+        assert set(recorder.statuses) == {304 if requested else 200}
+        assert result.height > 100
     other = Recorder()
     with Client(
         service.address, service.keys["reader"], cache=folder, transport=other, links=False
@@ -240,7 +240,7 @@ def test_a_stored_answer_is_used_while_its_entity_tag_is_confirmed(service: Serv
         path.write_bytes(path.read_bytes()[:-5])
     damaged = Recorder()
     with Client(service.address, service.keys["raw"], cache=folder, transport=damaged, links=False) as client:
-        assert client[FULL].scores().equals(found)
+        assert client[FULL].scores().equals(result)
     assert set(damaged.statuses) == {200}
 
 

@@ -114,8 +114,8 @@ def test_returns_are_the_same_in_every_sort_of_frame_and_client(service: Service
     assert frame.dtypes["date"] == "datetime64[us]"
     assert frame[FULL].notna().sum() == sum(row[FULL] is not None for row in rows)
 
-    async def asked() -> Any:
+    async def scenario() -> Any:
         async with AsyncClient(service.address, key, frames="rows") as awaited:
             return await awaited.returns(names)
 
-    assert asyncio.run(asked()) == rows
+    assert asyncio.run(scenario()) == rows

@@ -55,7 +55,11 @@ def methods_of(kind: type) -> dict[str, tuple[str, inspect.Signature]]:
     methods = {
         names.get(name, ""): (name, method) for name, method in inspect.getmembers(kind, inspect.isfunction)
     }
-    return {asked: (name, inspect.signature(method)) for asked, (name, method) in methods.items() if asked}
+    return {
+        requested: (name, inspect.signature(method))
+        for requested, (name, method) in methods.items()
+        if requested
+    }
 
 
 def stubs() -> dict[str, dict[str, ast.FunctionDef | ast.AsyncFunctionDef]]:
@@ -124,20 +128,20 @@ def resolved(schema: dict[str, Any]) -> dict[str, Any]:
 
 def columns_of(prefix: str, schema: dict[str, Any]) -> dict[str, str]:
     """Column -> type of a row, the members of its objects named after both."""
-    found: dict[str, str] = {}
+    results: dict[str, str] = {}
     for name, part in schema["properties"].items():
         member = resolved(part)
         if "oneOf" in member:
             for variant in member["oneOf"]:
-                found |= columns_of(f"{prefix}{name}.", variant)
+                results |= columns_of(f"{prefix}{name}.", variant)
         elif "properties" in member:
-            found |= columns_of(f"{prefix}{name}.", member)
+            results |= columns_of(f"{prefix}{name}.", member)
         else:
             kind = member["type"]
             kind = next(x for x in kind if x != "null") if isinstance(kind, list) else kind
             listed = kind == "array" and "properties" in resolved(member["items"])
-            found[f"{prefix}{name}"] = "objects" if listed else TYPES[kind, member.get("format")]
-    return found
+            results[f"{prefix}{name}"] = "objects" if listed else TYPES[kind, member.get("format")]
+    return results
 
 
 @pytest.mark.parametrize("name", [name for name, entry in ENDPOINTS.items() if entry.collection])

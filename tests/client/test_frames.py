@@ -37,14 +37,14 @@ def small_pages(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def parameters(service: Service, endpoint: str) -> dict[str, Any]:
     entry = ENDPOINTS[endpoint]
-    found = dict(QUERIES.get(endpoint, {}))
+    result = dict(QUERIES.get(endpoint, {}))
     if "alpha" in entry.in_path:
-        found["alpha"] = FULL
+        result["alpha"] = FULL
     if "date" in entry.in_path:
-        found["date"] = served_rows(service, "signals.rebalances.list", {"alpha": FULL})[20]["date"]
+        result["date"] = served_rows(service, "signals.rebalances.list", {"alpha": FULL})[20]["date"]
     if endpoint == "signals.scores":
-        found["fields"] = "all"
-    return found
+        result["fields"] = "all"
+    return result
 
 
 def served_rows(service: Service, endpoint: str, given: dict[str, Any]) -> list[dict[str, Any]]:
@@ -72,10 +72,10 @@ def as_sent(value: Any, kind: str) -> Any:
 
 
 def at(row: dict[str, Any], name: str) -> Any:
-    found: Any = row
+    result: Any = row
     for part in name.split("."):
-        found = found.get(part) if isinstance(found, dict) else None
-    return found
+        result = result.get(part) if isinstance(result, dict) else None
+    return result
 
 
 @pytest.mark.usefixtures("small_pages")
@@ -103,30 +103,30 @@ def test_a_pandas_frame_holds_what_the_polars_one_does(service: Service, endpoin
     given = parameters(service, endpoint)
     key = service.keys["administrator"]
     with Client(service.address, key) as one, Client(service.address, key, frames="pandas") as other:
-        expected, found = one.table(endpoint, **given).frame, other.table(endpoint, **given).frame
-    assert isinstance(found, pd.DataFrame)
-    assert list(found.columns) == expected.columns
+        expected, actual = one.table(endpoint, **given).frame, other.table(endpoint, **given).frame
+    assert isinstance(actual, pd.DataFrame)
+    assert list(actual.columns) == expected.columns
     entry = ENDPOINTS[endpoint]
     declared = {x.name: x.type for x in ROWS[entry.full_row if given.get("fields") == "all" else entry.row]}
-    assert {name: str(kind) for name, kind in found.dtypes.items()} == {
-        x: PANDAS[declared[x]] for x in found.columns
+    assert {name: str(kind) for name, kind in actual.dtypes.items()} == {
+        x: PANDAS[declared[x]] for x in actual.columns
     }
-    for name in found.columns:
+    for name in actual.columns:
         if name.startswith("usage."):
             continue  # the calls of this test are counted meanwhile
-        values = [None if not isinstance(x, list) and pd.isna(x) else x for x in found[name]]
+        values = [None if not isinstance(x, list) and pd.isna(x) else x for x in actual[name]]
         values = [x.date() if declared[name] == "date" and x is not None else x for x in values]
         assert values == expected[name].to_list(), name
 
 
 def test_a_run_that_lacks_columns_and_a_key_without_raw_access_have_fewer(service: Service) -> None:
     with Client(service.address, service.keys["raw"]) as client:
-        whole, plain = client[FULL].scores(fields="all"), client[PLAIN].scores(fields="all")
+        full, plain = client[FULL].scores(fields="all"), client[PLAIN].scores(fields="all")
     with Client(service.address, service.keys["reader"]) as client:
         seen = client[FULL].scores(fields="all")
-    assert {"entry_at", "raw_score"} <= set(whole.columns)
+    assert {"entry_at", "raw_score"} <= set(full.columns)
     assert "entry_at" not in plain.columns
-    assert seen.columns == [name for name in whole.columns if not name.startswith("raw_")]
+    assert seen.columns == [name for name in full.columns if not name.startswith("raw_")]
 
 
 def test_an_empty_table_has_its_columns_and_a_missing_one_warns(service: Service) -> None:

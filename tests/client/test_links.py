@@ -130,11 +130,11 @@ def test_a_table_by_link_is_the_table_that_pages_give(service: Service, endpoint
             for given in queries(endpoint):
                 for fields in ({"fields": "core"}, {"fields": "all"}) if "scores" in endpoint else ({},):
                     query: dict[str, Any] = {"alpha": alpha, **given, **fields}
-                    found, expected = client.table(endpoint, **query), paging.table(endpoint, **query)
+                    actual, expected = client.table(endpoint, **query), paging.table(endpoint, **query)
                     assert expected.fetched_by == "pages"
-                    assert_frame_equal(found.frame, expected.frame)
-                    assert found.meta == expected.meta
-                    by_link += found.fetched_by == "link"
+                    assert_frame_equal(actual.frame, expected.frame)
+                    assert actual.meta == expected.meta
+                    by_link += actual.fetched_by == "link"
                     pd.testing.assert_frame_equal(
                         pandas.table(endpoint, **query).frame, paging_pandas.table(endpoint, **query).frame
                     )
@@ -228,9 +228,9 @@ def test_an_expired_link_is_replaced_by_one_of_the_same_snapshot(service: Servic
     with Client(service.address, service.keys["raw"], transport=meddler) as client:
         frame = client[FULL].scores()
     assert len(meddler.calls) == len(meddler.files) == 2
-    asked = [x.url.params.get("snapshot") for x in meddler.requests if x.url.path.startswith("/v1")]
-    assert asked[0] is None
-    assert asked[1] in meddler.files[0].url.path
+    requested = [x.url.params.get("snapshot") for x in meddler.requests if x.url.path.startswith("/v1")]
+    assert requested[0] is None
+    assert requested[1] in meddler.files[0].url.path
     assert frame.height > 100
 
 
@@ -414,26 +414,26 @@ def test_a_table_is_stored_once_by_its_digest(service: Service, tmp_path: Path) 
 
 def test_a_link_that_is_less_protected_than_the_service_is_not_followed(service: Service) -> None:
     def pretending(request: httpx.Request) -> httpx.Response:
-        asked.append(str(request.url))
+        requested.append(str(request.url))
         with httpx.Client() as plain:
             return plain.get(f"{service.address}{request.url.raw_path.decode()}", headers=request.headers)
 
-    asked: list[str] = []
+    requested: list[str] = []
     with Client(
         "https://service.invalid", service.keys["raw"], transport=httpx.MockTransport(pretending)
     ) as client:
         assert client[FULL].scores().height > 100
-    assert not [x for x in asked if "/files" in x]
+    assert not [x for x in requested if "/files" in x]
 
 
 def test_progress_of_a_file_is_reported_in_rows(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(links, "_REPORT_EVERY", 1)
-    told: list[tuple[str, int, int]] = []
-    with Client(service.address, service.keys["raw"], progress=lambda *x: told.append(x)) as client:
+    reported: list[tuple[str, int, int]] = []
+    with Client(service.address, service.keys["raw"], progress=lambda *x: reported.append(x)) as client:
         rows = client[FULL].scores().height
-    assert {(what, total) for what, _, total in told} == {(f"signals.scores {FULL}", rows)}
-    assert [done for _, done, _ in told] == sorted(done for _, done, _ in told)
-    assert told[-1][1] == rows
+    assert {(what, total) for what, _, total in reported} == {(f"signals.scores {FULL}", rows)}
+    assert [done for _, done, _ in reported] == sorted(done for _, done, _ in reported)
+    assert reported[-1][1] == rows
 
 
 @pytest.mark.filterwarnings("ignore::alpha_results_client.ResultsWarning")

@@ -36,8 +36,8 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     subprocess.run(
         ["uv", "build", "--quiet", "--out-dir", str(folder), str(source)], check=True
     )  # sdist, then wheel
-    (found,) = folder.glob("*.whl")
-    return found
+    (actual,) = folder.glob("*.whl")
+    return actual
 
 
 def interpreter(version: str) -> str:
@@ -46,15 +46,15 @@ def interpreter(version: str) -> str:
     of_pyenv = sorted(versions.glob(f"{version}.*/bin/python"))
     if of_pyenv:
         return str(of_pyenv[-1])
-    found = subprocess.run(
+    done = subprocess.run(
         ["uv", "python", "find", "--no-python-downloads", "--no-project", version],
         capture_output=True,
         text=True,
         check=False,
     )
-    if found.returncode:
+    if done.returncode:
         pytest.skip(f"no Python {version} is installed here")
-    return found.stdout.strip()
+    return done.stdout.strip()
 
 
 @pytest.mark.parametrize(
@@ -76,8 +76,8 @@ def test_an_installed_wheel_reads_a_frame(
         cwd=tmp_path, input=service.keys["reader"], capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert (done.returncode, done.stderr) == (0, "")
-    found, rows, kinds = json.loads(done.stdout)
-    assert ".".join(map(str, found)) == version
+    actual, rows, kinds = json.loads(done.stdout)
+    assert ".".join(map(str, actual)) == version
     assert rows > 100
     instant = "Datetime(time_unit='us', time_zone='UTC')" if frames == "polars" else "datetime64[us, UTC]"
     assert kinds == ["Date" if frames == "polars" else "datetime64[us]", instant]

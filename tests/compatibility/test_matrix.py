@@ -119,11 +119,11 @@ class Mixed:
         """Verify and read by one worker; compare every file that was ever named."""
         result = self._workers[by].run("verify", "--datasets", str(self.root))
         assert result["exit_code"] == 0, result["output"]
-        found = self._workers[by].serve(self.root)[ALPHA]
-        assert found["seal"] == digest((self._seals[self.model.serves - 1] / "seal.json").read_bytes())
+        actual = self._workers[by].serve(self.root)[ALPHA]
+        assert actual["seal"] == digest((self._seals[self.model.serves - 1] / "seal.json").read_bytes())
         pointer = served(open_storage(self.root), ALPHA)
         assert pointer is not None
-        assert pointer.snapshot == found["snapshot"]
+        assert pointer.snapshot == actual["snapshot"]
         self._named.setdefault(pointer.snapshot, self._files(pointer.snapshot))
         for snapshot, files in list(self._named.items()):
             now = self._files(snapshot)

@@ -22,12 +22,12 @@ def _run(arguments: list[str]) -> dict[str, Any]:
 
 
 def _serve(root: str) -> dict[str, Any]:
-    found = {}
+    results = {}
     for alpha in (opened := datasets.open(root)):
         snapshot = opened[alpha]
         rows = {name: snapshot.scan(name).collect().height for name in snapshot.datasets()}
-        found[alpha] = {"snapshot": snapshot.id, "seal": snapshot.manifest.seal_digest, "rows": rows}
-    return found
+        results[alpha] = {"snapshot": snapshot.id, "seal": snapshot.manifest.seal_digest, "rows": rows}
+    return results
 
 
 def main() -> None:
@@ -38,8 +38,8 @@ def main() -> None:
     out.write(json.dumps(versions) + "\n")
     out.flush()
     for line in sys.stdin:
-        asked = json.loads(line)
-        answer = _serve(asked["root"]) if "root" in asked else _run(asked["arguments"])
+        requested = json.loads(line)
+        answer = _serve(requested["root"]) if "root" in requested else _run(requested["arguments"])
         out.write(json.dumps(answer) + "\n")
         out.flush()
 

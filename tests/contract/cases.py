@@ -101,7 +101,7 @@ def key_for(endpoint: Endpoint) -> str | None:
     return "administrator" if endpoint.admin else "raw"
 
 
-def asked(api: ContractApp, endpoint: Endpoint, **changes: str) -> dict[str, Any]:
+def arguments_of(api: ContractApp, endpoint: Endpoint, **changes: str) -> dict[str, Any]:
     """Return the keyword arguments that ask an endpoint for something that is there, with changes to its path."""
     filled = {"week": traded_week(api), "key": api.keys.ids["reader"]}
     path = {name: value.format(**filled) for name, value in CASES[endpoint.id].path.items()}

@@ -9,7 +9,7 @@ import pytest
 
 from schemas.endpoint import AllowListScope, Endpoint
 from schemas.endpoints import ADMIN_IDS, ENDPOINTS, META_IDS
-from tests.contract.cases import CASES, OF_AN_ALPHA, asked, every
+from tests.contract.cases import CASES, OF_AN_ALPHA, arguments_of, every
 from tests.support.contract_app import (
     ABSENT,
     BARE,
@@ -35,7 +35,7 @@ def test_a_forbidden_alpha_is_indistinguishable_from_a_missing_one(
     api: ContractApp, endpoint: Endpoint
 ) -> None:
     own_id = {"x-request-id": "the-same"}
-    arguments = {**asked(api, endpoint), "key": "testing"}
+    arguments = {**arguments_of(api, endpoint), "key": "testing"}
     answers = [
         api.get(endpoint, CASES[endpoint.id].query, **{**arguments, "alpha": alpha}, headers=own_id)
         for alpha in (HIDDEN, ABSENT, "Prod.with.dots", "é", "a" * 300)
@@ -54,7 +54,9 @@ def test_a_missing_alpha_is_not_found_by_a_key_that_could_read_it(
 ) -> None:
     for key in ("testing", "raw", "administrator"):
         error = api.refused(
-            endpoint, CASES[endpoint.id].query, **{**asked(api, endpoint), "alpha": NOWHERE, "key": key}
+            endpoint,
+            CASES[endpoint.id].query,
+            **{**arguments_of(api, endpoint), "alpha": NOWHERE, "key": key},
         )
         assert error["code"] == (
             "alpha_not_found" if endpoint.allow_list is AllowListScope.ALPHAS else "run_not_found"
@@ -68,7 +70,7 @@ def test_an_address_that_is_none_is_not_found(api: ContractApp, alpha: str) -> N
     for endpoint in OF_AN_ALPHA:
         if alpha not in (".", ".."):  # a client folds those two away before it sends them
             error = api.refused(
-                endpoint, CASES[endpoint.id].query, **{**asked(api, endpoint), "alpha": alpha}
+                endpoint, CASES[endpoint.id].query, **{**arguments_of(api, endpoint), "alpha": alpha}
             )
             assert error["code"] in ("alpha_not_found", "run_not_found")
 
@@ -92,7 +94,7 @@ def test_an_address_that_is_none_is_not_found(api: ContractApp, alpha: str) -> N
 def test_a_key_that_does_not_open_the_endpoint_gets_the_reason(
     api: ContractApp, endpoint: Endpoint, key: str | None, code: str
 ) -> None:
-    arguments = {**asked(api, endpoint), "key": key}
+    arguments = {**arguments_of(api, endpoint), "key": key}
     response = api.get(endpoint, {**CASES[endpoint.id].query, "limit": "0"}, **arguments)
     error = response.json()["error"]
     assert error["code"] == code, "the key is judged before the parameters"
@@ -116,7 +118,7 @@ def test_an_unknown_key_is_indistinguishable_from_a_wrong_secret(api: ContractAp
 @every(e for e in ENDPOINTS.values() if e.admin)
 def test_administrative_routes_are_closed_to_everyone_else(api: ContractApp, endpoint: Endpoint) -> None:
     for key in ("raw", "reader"):
-        error = api.refused(endpoint, **{**asked(api, endpoint), "key": key})
+        error = api.refused(endpoint, **{**arguments_of(api, endpoint), "key": key})
         assert error["code"] == "endpoint_not_allowed"
         assert error["details"] == {"endpoint": endpoint.id}
 
@@ -133,7 +135,7 @@ def test_callable_endpoints_are_those_that_answer(api: ContractApp, key: str, ex
     me = api.ok("meta.me", key=key)["data"]
     assert me["callable_endpoints"] == expected
     for endpoint in PRIVATE:
-        response = api.get(endpoint, CASES[endpoint.id].query, **{**asked(api, endpoint), "key": key})
+        response = api.get(endpoint, CASES[endpoint.id].query, **{**arguments_of(api, endpoint), "key": key})
         refused = response.status_code == 403 and response.json()["error"]["code"] == "endpoint_not_allowed"
         assert refused == (endpoint.id not in expected)
 
@@ -147,7 +149,7 @@ def test_a_key_may_be_sent_only_in_the_header(api: ContractApp) -> None:
 def test_secrets_are_in_no_answer(api: ContractApp) -> None:
     secret = api.keys["raw"].partition(".")[2]
     for endpoint in PRIVATE:
-        response = api.get(endpoint, CASES[endpoint.id].query, **asked(api, endpoint))
+        response = api.get(endpoint, CASES[endpoint.id].query, **arguments_of(api, endpoint))
         assert secret not in response.text
         assert secret not in str(response.headers)
 

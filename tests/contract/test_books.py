@@ -8,7 +8,7 @@ from schemas.endpoint import Endpoint, Shape
 from schemas.endpoints import ENDPOINTS
 from schemas.parameters import ParameterKind
 from schemas.tables.books import BOOK_KINDS, CONDITIONED_BOOKS, TRADE_ONLY_SUFFIXES
-from tests.contract.cases import CASES, asked, every
+from tests.contract.cases import CASES, arguments_of, every
 from tests.support.contract_app import EMPTY, FULL, PLAIN, ContractApp
 
 TAKING_A_BOOK = tuple(e for e in ENDPOINTS.values() if any(p.kind is ParameterKind.BOOK for p in e.query))
@@ -36,10 +36,10 @@ NO_BOOKS = (
 def test_an_unknown_book_is_refused_with_those_there_are(api: ContractApp, endpoint: Endpoint) -> None:
     for book in NO_BOOKS:
         query = {**CASES[endpoint.id].query, "book": book}
-        error = api.refused(endpoint, query, **{**asked(api, endpoint), "key": "reader"})
+        error = api.refused(endpoint, query, **{**arguments_of(api, endpoint), "key": "reader"})
         assert error["code"] == "unknown_book", book
         assert error["details"] == {"available": PLAIN_BOOKS}
-        error = api.refused(endpoint, query, **asked(api, endpoint))
+        error = api.refused(endpoint, query, **arguments_of(api, endpoint))
         assert error["details"] == {"available": PLAIN_BOOKS + RAW_BOOKS}
 
 
@@ -48,7 +48,7 @@ def test_a_book_the_key_may_not_see_is_indistinguishable_from_a_missing_one(
     api: ContractApp, endpoint: Endpoint
 ) -> None:
     own_id = {"x-request-id": "the-same"}
-    arguments = {**asked(api, endpoint), "key": "reader", "headers": own_id}
+    arguments = {**arguments_of(api, endpoint), "key": "reader", "headers": own_id}
     query = CASES[endpoint.id].query
     none = api.get(endpoint, {**query, "book": "raw_nothing"}, **arguments)
     assert none.status_code == 400
@@ -57,14 +57,14 @@ def test_a_book_the_key_may_not_see_is_indistinguishable_from_a_missing_one(
         assert hidden.content == none.content
         assert set(hidden.headers) == set(none.headers)
         # The same book answers a key with raw-book access, so it is there to be hidden.
-        shown = api.get(endpoint, {**query, "book": book}, **asked(api, endpoint))
+        shown = api.get(endpoint, {**query, "book": book}, **arguments_of(api, endpoint))
         assert shown.status_code == 200
 
 
 @every(BY_BOOK)
 def test_a_trade_only_book_has_only_trades(api: ContractApp, endpoint: Endpoint) -> None:
     book = PLAIN_BOOKS[-1]
-    body = api.ok(endpoint, {"book": book}, **asked(api, endpoint))
+    body = api.ok(endpoint, {"book": book}, **arguments_of(api, endpoint))
     if endpoint.id == "portfolio.trades":
         assert "warnings" not in body["meta"]
         assert {row["book"] for row in body["data"]} <= {book}
@@ -77,7 +77,7 @@ def test_a_trade_only_book_has_only_trades(api: ContractApp, endpoint: Endpoint)
 @every(BY_BOOK)
 def test_every_book_is_served_on_its_own(api: ContractApp, endpoint: Endpoint) -> None:
     for book in (*CONDITIONED_BOOKS, *(f"raw_{book}" for book in CONDITIONED_BOOKS)):
-        body = api.ok(endpoint, {"book": book}, **asked(api, endpoint))
+        body = api.ok(endpoint, {"book": book}, **arguments_of(api, endpoint))
         assert body["meta"]["book"] == book
         assert body["data"]
         assert {row.get("book", book) for row in body["data"]} == {book}
@@ -138,8 +138,8 @@ def test_trades_without_a_book_list_no_book_of_a_forbidden_alpha(api: ContractAp
 
 @every(tuple(e for e in TAKING_A_BOOK if e.shape is Shape.OBJECT and e.id.startswith("research.")))
 def test_of_a_trade_only_book_figures_are_withheld_with_reasons(api: ContractApp, endpoint: Endpoint) -> None:
-    data = api.ok(endpoint, {**CASES[endpoint.id].query, "book": PLAIN_BOOKS[-1]}, **asked(api, endpoint))[
-        "data"
-    ]
+    data = api.ok(
+        endpoint, {**CASES[endpoint.id].query, "book": PLAIN_BOOKS[-1]}, **arguments_of(api, endpoint)
+    )["data"]
     assert data["withheld"]
     assert all("portfolio" in reason for reason in data["withheld"].values())

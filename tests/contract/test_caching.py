@@ -11,7 +11,7 @@ import zstandard
 from schemas.endpoint import Endpoint, Shape
 from schemas.endpoints import ENDPOINTS
 from schemas.openapi.headers import cache_control
-from tests.contract.cases import CASES, COLLECTIONS, asked, every
+from tests.contract.cases import CASES, COLLECTIONS, arguments_of, every
 from tests.support.contract_app import FULL, HIDDEN, ContractApp
 
 STABLE = tuple(e for e in COLLECTIONS if e.id != "meta.keys")
@@ -24,7 +24,7 @@ DECODERS: dict[str, Callable[[bytes], bytes]] = {
 
 @every(STABLE)
 def test_a_page_one_holds_already_is_not_sent_again(api: ContractApp, endpoint: Endpoint) -> None:
-    arguments, query = asked(api, endpoint), CASES[endpoint.id].query
+    arguments, query = arguments_of(api, endpoint), CASES[endpoint.id].query
     first = api.get(endpoint, query, **arguments)
     tag = first.headers["etag"]
     assert tag.startswith('"'), "a strong tag: equal tags are equal bytes"
@@ -42,7 +42,7 @@ def test_a_page_one_holds_already_is_not_sent_again(api: ContractApp, endpoint: 
 
 @every(STABLE)
 def test_different_pages_have_different_tags(api: ContractApp, endpoint: Endpoint) -> None:
-    arguments, query = asked(api, endpoint), CASES[endpoint.id].query
+    arguments, query = arguments_of(api, endpoint), CASES[endpoint.id].query
     tags: dict[str, bytes] = {}
     for paging in ({}, {"limit": 1}, {"limit": 1, "offset": 1}, {"limit": 2}):
         response = api.get(endpoint, {**query, **paging}, **arguments)
@@ -74,7 +74,7 @@ def test_equal_questions_share_a_tag(api: ContractApp) -> None:
 
 @every(e for e in ENDPOINTS.values() if e.id != "catalog.alphas.source.download")
 def test_the_cache_rule_is_the_documented_one(api: ContractApp, endpoint: Endpoint) -> None:
-    response = api.get(endpoint, CASES[endpoint.id].query, **asked(api, endpoint))
+    response = api.get(endpoint, CASES[endpoint.id].query, **arguments_of(api, endpoint))
     assert response.headers["cache-control"] == cache_control(endpoint)
     assert ("etag" in response.headers) == (endpoint.shape is Shape.COLLECTION)
     assert "accept-encoding" in response.headers["vary"].lower()

@@ -23,7 +23,7 @@ from serve.http.request import Request
 from serve.research.neighbours import ReturnsStores
 from serve.research.store import ReturnsStore
 from serve.state import ServerState
-from tests.contract.cases import CASES, asked
+from tests.contract.cases import CASES, arguments_of
 from tests.support import contract_app
 from tests.support.conformance import strict
 from tests.support.contract_app import ABSENT, FULL, HIDDEN, NOWHERE, PLAIN, UNDECIDED, ContractApp, Keys
@@ -134,7 +134,7 @@ Provocation = Callable[[pytest.FixtureRequest, ContractApp, Endpoint], httpx.Res
 
 def with_key(key: str | None) -> Provocation:
     def provoke(_: pytest.FixtureRequest, api: ContractApp, endpoint: Endpoint) -> httpx.Response:
-        return api.get(endpoint, CASES[endpoint.id].query, **{**asked(api, endpoint), "key": key})
+        return api.get(endpoint, CASES[endpoint.id].query, **{**arguments_of(api, endpoint), "key": key})
 
     return provoke
 
@@ -153,7 +153,7 @@ def exhausted(key: str) -> Provocation:
 
 def at_once(_: pytest.FixtureRequest, api: ContractApp, endpoint: Endpoint) -> httpx.Response:
     """Send calls at once until one of them is a second one within a second."""
-    arguments = asked(api, endpoint)
+    arguments = arguments_of(api, endpoint)
     path = {name: value for name, value in arguments.items() if name != "key"}
     line = contract_app.target(endpoint, CASES[endpoint.id].query, path)
     for _attempt in range(20):
@@ -166,19 +166,19 @@ def at_once(_: pytest.FixtureRequest, api: ContractApp, endpoint: Endpoint) -> h
 def in_another(fixture: str, **path: str) -> Provocation:
     def provoke(request: pytest.FixtureRequest, api: ContractApp, endpoint: Endpoint) -> httpx.Response:
         other: ContractApp = request.getfixturevalue(fixture)
-        arguments = {**asked(api, endpoint), **path}
+        arguments = {**arguments_of(api, endpoint), **path}
         return other.get(endpoint, CASES[endpoint.id].query, **arguments)
 
     return provoke
 
 
 def posted(_: pytest.FixtureRequest, api: ContractApp, endpoint: Endpoint) -> httpx.Response:
-    path = {name: value for name, value in asked(api, endpoint).items() if name != "key"}
+    path = {name: value for name, value in arguments_of(api, endpoint).items() if name != "key"}
     return api.client.ask("POST", contract_app.target(endpoint, CASES[endpoint.id].query, path), {})
 
 
 def misasked(_: pytest.FixtureRequest, api: ContractApp, endpoint: Endpoint) -> httpx.Response:
-    arguments = asked(api, endpoint)
+    arguments = arguments_of(api, endpoint)
     twice = [(p.name, "1") for p in endpoint.query[:1]] * 2
     for name in BAD_VALUE.keys() & CASES[endpoint.id].path.keys():
         arguments[name] = BAD_VALUE[name]
@@ -188,7 +188,7 @@ def misasked(_: pytest.FixtureRequest, api: ContractApp, endpoint: Endpoint) -> 
 
 def elsewhere(alpha: str, key: str | None = None, **query: str) -> Provocation:
     def provoke(_: pytest.FixtureRequest, api: ContractApp, endpoint: Endpoint) -> httpx.Response:
-        arguments = {**asked(api, endpoint), "alpha": alpha}
+        arguments = {**arguments_of(api, endpoint), "alpha": alpha}
         if key is not None:
             arguments["key"] = key
         listed = {} if "alpha" in CASES[endpoint.id].path else {"alphas": f"{FULL},{alpha}"}
@@ -199,14 +199,14 @@ def elsewhere(alpha: str, key: str | None = None, **query: str) -> Provocation:
 
 def another(**path: str) -> Provocation:
     def provoke(_: pytest.FixtureRequest, api: ContractApp, endpoint: Endpoint) -> httpx.Response:
-        return api.get(endpoint, CASES[endpoint.id].query, **{**asked(api, endpoint), **path})
+        return api.get(endpoint, CASES[endpoint.id].query, **{**arguments_of(api, endpoint), **path})
 
     return provoke
 
 
 def with_query(**query: str) -> Provocation:
     def provoke(_: pytest.FixtureRequest, api: ContractApp, endpoint: Endpoint) -> httpx.Response:
-        return api.get(endpoint, {**CASES[endpoint.id].query, **query}, **asked(api, endpoint))
+        return api.get(endpoint, {**CASES[endpoint.id].query, **query}, **arguments_of(api, endpoint))
 
     return provoke
 
@@ -335,7 +335,7 @@ def test_the_returns_still_to_be_read_are_counted_of_what_the_key_may_read(unrea
     endpoint = ENDPOINTS["research.neighbours"]
     counts = {}
     for key in ("reader", "testing"):
-        response = unread.get(endpoint, **{**asked(unread, endpoint), "key": key})
+        response = unread.get(endpoint, **{**arguments_of(unread, endpoint), "key": key})
         assert response.status_code == 503
         counts[key] = response.json()["error"]["details"]["alphas"]
         assert counts[key] == len(unread.rows("catalog.alphas.list", {"limit": 5000}, key=key))

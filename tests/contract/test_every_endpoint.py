@@ -7,7 +7,7 @@ import pytest
 from schemas.endpoint import Endpoint, Shape
 from schemas.endpoints import ENDPOINTS
 from serve.app import ROUTES
-from tests.contract.cases import CASES, COLLECTIONS, OF_AN_ALPHA, asked, every
+from tests.contract.cases import CASES, COLLECTIONS, OF_AN_ALPHA, arguments_of, every
 from tests.support.contract_app import FULL, ContractApp
 
 
@@ -28,7 +28,7 @@ def test_every_endpoint_is_served_and_has_a_case() -> None:
 @every(e for e in ENDPOINTS.values() if e.id != "catalog.alphas.source.download")
 def test_an_endpoint_answers_with_its_payload(api: ContractApp, endpoint: Endpoint) -> None:
     case = CASES[endpoint.id]
-    body = api.ok(endpoint, case.query, **asked(api, endpoint))
+    body = api.ok(endpoint, case.query, **arguments_of(api, endpoint))
     if endpoint.shape is Shape.COLLECTION:
         assert list(body) == ["data", "pagination", "meta"]
         assert body["data"], "the case asks for rows that are there"
@@ -48,7 +48,7 @@ def test_an_endpoint_answers_with_its_payload(api: ContractApp, endpoint: Endpoi
 
 @every(e for e in OF_AN_ALPHA if not e.shared)
 def test_an_answer_about_an_alpha_names_it(api: ContractApp, endpoint: Endpoint) -> None:
-    response = api.get(endpoint, CASES[endpoint.id].query, **asked(api, endpoint))
+    response = api.get(endpoint, CASES[endpoint.id].query, **arguments_of(api, endpoint))
     if response.status_code == 200:
         assert response.json()["meta"]["run"] == FULL
     else:
@@ -57,7 +57,7 @@ def test_an_answer_about_an_alpha_names_it(api: ContractApp, endpoint: Endpoint)
 
 @every(COLLECTIONS)
 def test_a_page_carries_neither_clock_nor_request_id(api: ContractApp, endpoint: Endpoint) -> None:
-    arguments = asked(api, endpoint)
+    arguments = arguments_of(api, endpoint)
     query = CASES[endpoint.id].query
     first = api.get(endpoint, query, **arguments)
     again = api.get(endpoint, query, **arguments)
@@ -69,7 +69,7 @@ def test_a_page_carries_neither_clock_nor_request_id(api: ContractApp, endpoint:
 
 @every(e for e in ENDPOINTS.values() if e.shape is Shape.OBJECT and not e.shared)
 def test_a_single_object_names_the_request(api: ContractApp, endpoint: Endpoint) -> None:
-    response = api.get(endpoint, **asked(api, endpoint), headers={"x-request-id": "my-own.id_1"})
+    response = api.get(endpoint, **arguments_of(api, endpoint), headers={"x-request-id": "my-own.id_1"})
     assert response.headers["x-request-id"] == "my-own.id_1"
     if response.status_code == 200:
         assert response.json()["meta"]["request_id"] == "my-own.id_1"

@@ -6,7 +6,7 @@ import pytest
 
 from schemas.endpoint import Endpoint
 from schemas.endpoints import ENDPOINTS
-from tests.contract.cases import CASES, asked, every
+from tests.contract.cases import CASES, arguments_of, every
 from tests.support.contract_app import FULL, ContractApp
 
 WINDOWS = ("Second", "Minute", "Day", "Month")
@@ -21,7 +21,7 @@ def remaining_day(api: ContractApp, *, path: str = "/v1/me") -> int:
 
 @every(e for e in ENDPOINTS.values() if not e.public and not e.admin)
 def test_every_counted_answer_tells_the_state_of_the_envelope(api: ContractApp, endpoint: Endpoint) -> None:
-    arguments = {**asked(api, endpoint), "key": "counted"}
+    arguments = {**arguments_of(api, endpoint), "key": "counted"}
     query = CASES[endpoint.id].query
     # What a shared cache may keep tells nothing of the call; a refusal of it does.
     answered = [] if endpoint.shared else [query]

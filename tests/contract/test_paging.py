@@ -10,7 +10,7 @@ import pytest
 from schemas.endpoint import Endpoint
 from schemas.endpoints import ENDPOINTS
 from schemas.tables.books import BOOK_KINDS, book_order
-from tests.contract.cases import CASES, COLLECTIONS, asked, every
+from tests.contract.cases import CASES, COLLECTIONS, arguments_of, every
 from tests.support.contract_app import FULL, ContractApp
 
 COUNTING = {"meta.keys"}
@@ -23,7 +23,7 @@ def still(endpoint: Endpoint, rows: list[dict[str, Any]]) -> list[dict[str, Any]
 
 @every(COLLECTIONS)
 def test_pages_cover_every_row_once_in_order(api: ContractApp, endpoint: Endpoint) -> None:
-    arguments, query = asked(api, endpoint), CASES[endpoint.id].query
+    arguments, query = arguments_of(api, endpoint), CASES[endpoint.id].query
     everything = still(endpoint, api.rows(endpoint, query, **arguments))
     total = len(everything)
     for limit in sorted({1, 7, total - 1, total, total + 1, 97} - {0}):
@@ -48,7 +48,7 @@ def test_pages_cover_every_row_once_in_order(api: ContractApp, endpoint: Endpoin
 
 @every(COLLECTIONS)
 def test_a_page_past_the_end_is_empty_and_knows_the_total(api: ContractApp, endpoint: Endpoint) -> None:
-    arguments, query = asked(api, endpoint), CASES[endpoint.id].query
+    arguments, query = arguments_of(api, endpoint), CASES[endpoint.id].query
     total = api.ok(endpoint, query, **arguments)["pagination"]["total"]
     for offset in (total, total + 1, 2**53 - 1):
         page = api.ok(endpoint, {**query, "offset": offset}, **arguments)
@@ -66,7 +66,7 @@ def test_a_page_past_the_end_is_empty_and_knows_the_total(api: ContractApp, endp
 # The meta of changes says where the page ends.
 @every(e for e in COLLECTIONS if e.id != "research.changes")
 def test_meta_is_the_same_on_every_page(api: ContractApp, endpoint: Endpoint) -> None:
-    arguments, query = asked(api, endpoint), CASES[endpoint.id].query
+    arguments, query = arguments_of(api, endpoint), CASES[endpoint.id].query
     first = api.ok(endpoint, {**query, "limit": 1}, **arguments)
     second = api.ok(endpoint, {**query, "limit": 2, "offset": 1}, **arguments)
     assert first["meta"] == second["meta"]
@@ -74,7 +74,7 @@ def test_meta_is_the_same_on_every_page(api: ContractApp, endpoint: Endpoint) ->
 
 @every(e for e in COLLECTIONS if CASES[e.id].order)
 def test_rows_come_in_the_documented_order(api: ContractApp, endpoint: Endpoint) -> None:
-    rows = api.rows(endpoint, CASES[endpoint.id].query, **asked(api, endpoint))
+    rows = api.rows(endpoint, CASES[endpoint.id].query, **arguments_of(api, endpoint))
     keys = [tuple(row[name] for name in CASES[endpoint.id].order) for row in rows]
     assert keys == sorted(keys)
     assert len(set(keys)) > 1
@@ -104,7 +104,7 @@ def test_keys_come_newest_first(api: ContractApp) -> None:
 def test_a_cross_section_is_sorted_as_requested(
     api: ContractApp, sort: str, order: str | None, book: str
 ) -> None:
-    arguments = asked(api, ENDPOINTS["signals.rebalances.get"])
+    arguments = arguments_of(api, ENDPOINTS["signals.rebalances.get"])
     query = {"sort": sort, "book": book} | ({} if order is None else {"order": order})
     rows = api.rows("signals.rebalances.get", query, **arguments)
     column = {"rank": "average_rank", "weight": f"{book}_target_weight"}.get(sort, sort)

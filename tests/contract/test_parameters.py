@@ -18,7 +18,7 @@ from schemas.parameters import (
     ParameterKind,
 )
 from serve.pages.changes import START, Cursor
-from tests.contract.cases import CASES, OF_AN_ALPHA, WINDOWED, asked, every
+from tests.contract.cases import CASES, OF_AN_ALPHA, WINDOWED, arguments_of, every
 from tests.support.contract_app import FULL, HIDDEN, ContractApp
 
 NO_DAYS = (
@@ -141,7 +141,7 @@ def with_required(endpoint: Endpoint, **query: str) -> dict[str, Any]:
 def test_values_at_the_edge_are_taken(api: ContractApp, endpoint: Endpoint, parameter: Parameter) -> None:
     for text in lawful(parameter):
         query = with_required(endpoint, **{parameter.name: text})
-        response = api.get(endpoint, query, **asked(api, endpoint))
+        response = api.get(endpoint, query, **arguments_of(api, endpoint))
         assert response.status_code == 200, (text, response.text)
         body = response.json()
         if parameter.name in ("limit", "offset"):
@@ -157,7 +157,7 @@ def test_a_value_beyond_is_a_400_that_names_the_parameter_and_its_rule(
 ) -> None:
     for text in unlawful(parameter):
         query = with_required(endpoint, **{parameter.name: text})
-        error = api.refused(endpoint, query, **asked(api, endpoint))
+        error = api.refused(endpoint, query, **arguments_of(api, endpoint))
         assert error["code"] == "bad_request", text
         named = [{"name": parameter.name, "constraint": parameter.constraint}]
         assert error["details"]["parameters"] == named, text
@@ -167,7 +167,7 @@ def test_a_value_beyond_is_a_400_that_names_the_parameter_and_its_rule(
 @every(e for e in TAKING_PARAMETERS if any(unlawful(p) for p in e.query))
 def test_every_broken_parameter_is_reported_at_once(api: ContractApp, endpoint: Endpoint) -> None:
     broken = {p.name: unlawful(p)[0] for p in endpoint.query if unlawful(p)}
-    arguments = asked(api, endpoint)
+    arguments = arguments_of(api, endpoint)
     if "date" in CASES[endpoint.id].path:
         arguments["date"] = "no-day"
     error = api.refused(endpoint, with_required(endpoint, **broken), **arguments)
@@ -181,7 +181,7 @@ def test_a_parameter_given_twice_is_refused(api: ContractApp, endpoint: Endpoint
     for parameter in endpoint.query:
         text = lawful(parameter)[0] if lawful(parameter) else "SIM001"
         query = [*CASES[endpoint.id].query.items(), (parameter.name, text), (parameter.name, text)]
-        error = api.refused(endpoint, query, **asked(api, endpoint))
+        error = api.refused(endpoint, query, **arguments_of(api, endpoint))
         assert error["code"] == "bad_request"
         assert [entry["name"] for entry in error["details"]["parameters"]] == [parameter.name]
 
@@ -190,7 +190,7 @@ def test_a_parameter_given_twice_is_refused(api: ContractApp, endpoint: Endpoint
 def test_a_parameter_the_endpoint_does_not_take_is_refused_by_its_name(
     api: ContractApp, endpoint: Endpoint
 ) -> None:
-    query, arguments = CASES[endpoint.id].query, asked(api, endpoint)
+    query, arguments = CASES[endpoint.id].query, arguments_of(api, endpoint)
     for strange in ("nonsense", "Limit", "limit ", "", "é", "fields[]"):
         error = api.refused(endpoint, {**query, strange: "1"}, **arguments)
         assert error["code"] == "bad_request"
@@ -201,7 +201,7 @@ def test_a_parameter_the_endpoint_does_not_take_is_refused_by_its_name(
 
 @every(TAKING_PARAMETERS)
 def test_the_name_nearest_to_a_misspelt_one_is_reported(api: ContractApp, endpoint: Endpoint) -> None:
-    arguments = asked(api, endpoint)
+    arguments = arguments_of(api, endpoint)
     for parameter in endpoint.query:
         if parameter.kind is ParameterKind.FORBIDDEN:
             continue
@@ -246,7 +246,7 @@ def test_white_space_around_symbols_is_ignored(api: ContractApp) -> None:
 @every(WINDOWED)
 def test_a_window_that_ends_before_it_begins_is_refused(api: ContractApp, endpoint: Endpoint) -> None:
     query = with_required(endpoint, **{"from": "2020-05-02", "to": "2020-05-01"})
-    error = api.refused(endpoint, query, **asked(api, endpoint))
+    error = api.refused(endpoint, query, **arguments_of(api, endpoint))
     assert error["code"] == "bad_request"
     assert {entry["name"] for entry in error["details"]["parameters"]} <= {"from", "to"}
     assert error["details"]["parameters"]
@@ -286,14 +286,16 @@ def test_what_a_key_may_not_read_is_403_whatever_else_is_wrong_with_the_request(
     api: ContractApp, endpoint: Endpoint
 ) -> None:
     code = "alpha_not_allowed" if endpoint.allow_list is AllowListScope.ALPHAS else "run_not_allowed"
-    path = asked(api, endpoint, alpha=HIDDEN, **({"date": "no-day"} if "date" in endpoint.path else {}))
+    path = arguments_of(
+        api, endpoint, alpha=HIDDEN, **({"date": "no-day"} if "date" in endpoint.path else {})
+    )
     for query in ({"limit": "0"}, {"form": "x"}, {"from": "x"}, {"symbol": ""}, {"book": "nope"}, {}):
         error = api.refused(endpoint, query, **{**path, "key": "testing"})
         assert (error["code"], error["details"]) == (code, None)
 
 
 def test_letter_case_of_a_direction_does_not_count(api: ContractApp) -> None:
-    date = asked(api, ENDPOINTS["signals.rebalances.get"])["date"]
+    date = arguments_of(api, ENDPOINTS["signals.rebalances.get"])["date"]
     of = [
         api.rows("signals.rebalances.get", {"direction": text}, alpha=FULL, date=date)
         for text in ("long", "LONG", "1")

@@ -10,7 +10,7 @@ import pytest
 from schemas.endpoint import Endpoint, Shape
 from schemas.endpoints import ENDPOINTS
 from schemas.tables.books import BOOK_KINDS
-from tests.contract.cases import CASES, OF_A_RUN, asked, every, pending_week, traded_week
+from tests.contract.cases import CASES, OF_A_RUN, arguments_of, every, pending_week, traded_week
 from tests.support.contract_app import BARE, EMPTY, FULL, LEFT_OUT, NOWHERE, PLAIN, UNDECIDED, ContractApp
 
 
@@ -40,7 +40,7 @@ def test_a_kind_the_run_lacks_is_an_empty_page_with_a_warning(
     api: ContractApp, endpoint: Endpoint, alpha: str
 ) -> None:
     body = api.ok(
-        endpoint, {**CASES[endpoint.id].query, **_book(endpoint)}, **asked(api, endpoint, alpha=alpha)
+        endpoint, {**CASES[endpoint.id].query, **_book(endpoint)}, **arguments_of(api, endpoint, alpha=alpha)
     )
     assert body["data"] == []
     assert body["pagination"]["total"] == 0
@@ -167,7 +167,7 @@ def variants(endpoint: Endpoint) -> Iterator[dict[str, Any]]:
 @every(e for e in ENDPOINTS.values() if not e.public and not e.admin)
 def test_no_raw_field_reaches_a_key_without_raw_access(api: ContractApp, endpoint: Endpoint) -> None:
     for query in variants(endpoint):
-        response = api.get(endpoint, query, **{**asked(api, endpoint), "key": "reader"})
+        response = api.get(endpoint, query, **{**arguments_of(api, endpoint), "key": "reader"})
         body = response.json()
         assert not [key for key in keys_of(body) if key.startswith("raw_")], query
         if endpoint.id not in ("performance.metrics", "performance.metrics.doc"):
@@ -190,8 +190,8 @@ def test_a_key_with_raw_access_sees_what_the_other_does_not(
     api: ContractApp, name: str, query: dict[str, str], expected: set[str]
 ) -> None:
     endpoint = ENDPOINTS[name]
-    with_raw = api.rows(endpoint, query, **asked(api, endpoint))
-    without = api.rows(endpoint, query, **{**asked(api, endpoint), "key": "reader"})
+    with_raw = api.rows(endpoint, query, **arguments_of(api, endpoint))
+    without = api.rows(endpoint, query, **{**arguments_of(api, endpoint), "key": "reader"})
     assert expected <= set(with_raw[0])
     hidden = {key for key in with_raw[0] if key.startswith("raw_")}
     assert without == [{k: v for k, v in row.items() if k not in hidden} for row in with_raw]
@@ -201,7 +201,7 @@ def test_the_name_before_smoothing_is_published_nowhere(api: ContractApp) -> Non
     for endpoint in ENDPOINTS.values():
         if endpoint.id != "catalog.alphas.source.download":
             for query in variants(endpoint):
-                response = api.get(endpoint, query, **asked(api, endpoint))
+                response = api.get(endpoint, query, **arguments_of(api, endpoint))
                 assert "unsmoothed_score" not in response.text
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from schemas.endpoint import Endpoint
 from schemas.endpoints import ENDPOINTS
-from tests.contract.cases import CASES, asked, every
+from tests.contract.cases import CASES, arguments_of, every
 from tests.support.conformance import strict
 from tests.support.contract_app import FULL, ContractApp, target
 
@@ -62,7 +62,7 @@ def calls_made(api: ContractApp, key: str) -> int:
 def test_another_method_is_not_found_before_a_key_is_read(
     api: ContractApp, endpoint: Endpoint, method: str
 ) -> None:
-    arguments = asked(api, endpoint)
+    arguments = arguments_of(api, endpoint)
     path = {name: value for name, value in arguments.items() if name != "key"}
     line = target(endpoint, CASES[endpoint.id].query, path)
     for bearer in BEARERS:

@@ -18,7 +18,7 @@ from pipeline.snapshot_builder import build_seal
 from schemas.endpoint import Endpoint, Shape
 from schemas.endpoints import ENDPOINTS
 from schemas.parameters import SNAPSHOT
-from tests.contract.cases import CASES, asked, every
+from tests.contract.cases import CASES, arguments_of, every
 from tests.support import contract_app
 from tests.support.contract_app import FULL, HIDDEN, NOWHERE, PLAIN, UNDECIDED, ContractApp, Keys
 from tests.support.seals import make_seal
@@ -40,7 +40,7 @@ class Moved:
 
 
 def ask(api: ContractApp, endpoint: Endpoint, *, key: str | None = None, **query: str) -> httpx.Response:
-    arguments = asked(api, endpoint)
+    arguments = arguments_of(api, endpoint)
     return api.get(
         endpoint, {**CASES[endpoint.id].query, **query}, **{**arguments, "key": key or arguments["key"]}
     )
@@ -127,7 +127,7 @@ def test_a_page_of_an_old_snapshot_that_one_holds_is_not_sent_again(moved: Moved
     tag = moved.before[endpoint.id].headers.get("etag")
     if tag is None:
         return
-    arguments = asked(moved.api, endpoint)
+    arguments = arguments_of(moved.api, endpoint)
     query = {**CASES[endpoint.id].query, "snapshot": moved.first}
     again = moved.api.get(endpoint, query, **arguments, headers={"if-none-match": tag})
     assert again.status_code == 304
@@ -154,7 +154,7 @@ def test_raw_rules_hold_for_old_snapshots(moved: Moved, endpoint: Endpoint) -> N
 
 @every(e for e in PINNED if not e.admin)
 def test_a_snapshot_opens_no_alpha_that_is_forbidden_or_missing(moved: Moved, endpoint: Endpoint) -> None:
-    arguments = asked(moved.api, endpoint)
+    arguments = arguments_of(moved.api, endpoint)
     for snapshot in (moved.first, "0" * 20):
         query = {**CASES[endpoint.id].query, "snapshot": snapshot}
         forbidden = moved.api.refused(endpoint, query, **{**arguments, "key": "testing", "alpha": HIDDEN})

@@ -9,7 +9,7 @@ import pytest
 from schemas.endpoint import Endpoint
 from schemas.endpoints import ENDPOINTS
 from schemas.parameters import SYMBOL
-from tests.contract.cases import CASES, asked, every
+from tests.contract.cases import CASES, arguments_of, every
 from tests.support.contract_app import BARE, EMPTY, FULL, PLAIN, UNDECIDED, ContractApp
 
 BY_SYMBOL = tuple(e for e in ENDPOINTS.values() if SYMBOL in e.parameters)
@@ -17,10 +17,10 @@ BY_SYMBOL = tuple(e for e in ENDPOINTS.values() if SYMBOL in e.parameters)
 
 def notices(api: ContractApp, endpoint: Endpoint, symbol: str, **changes: str) -> list[dict[str, Any]]:
     query = {**CASES[endpoint.id].query, "symbol": symbol}
-    found: list[dict[str, Any]] = api.ok(endpoint, query, **asked(api, endpoint, **changes))["meta"].get(
-        "notices", []
-    )
-    return found
+    result: list[dict[str, Any]] = api.ok(endpoint, query, **arguments_of(api, endpoint, **changes))[
+        "meta"
+    ].get("notices", [])
+    return result
 
 
 @every(BY_SYMBOL)
@@ -41,7 +41,7 @@ def test_a_name_the_run_has_is_no_notice_whether_or_not_it_has_rows_here(
     names = {row["symbol"] for row in api.rows("signals.scores", alpha=FULL)}
     assert notices(api, endpoint, ",".join(sorted(names))) == []
     page = {**CASES[endpoint.id].query, "symbol": "SIM001", "offset": 100000}
-    assert "notices" not in api.ok(endpoint, page, **asked(api, endpoint))["meta"]
+    assert "notices" not in api.ok(endpoint, page, **arguments_of(api, endpoint))["meta"]
 
 
 @every(BY_SYMBOL)
@@ -49,7 +49,7 @@ def test_all_pages_say_so_alike_and_answers_from_memory_like_those_from_the_file
     api: ContractApp, endpoint: Endpoint
 ) -> None:
     query = {**CASES[endpoint.id].query, "symbol": "SIM001,sim001", "limit": 3}
-    bodies = {api.get(endpoint, query, **asked(api, endpoint)).content for _ in range(40)}
+    bodies = {api.get(endpoint, query, **arguments_of(api, endpoint)).content for _ in range(40)}
     assert len(bodies) == 1
     assert b"unknown_symbol" in bodies.pop()
 
@@ -74,7 +74,7 @@ def test_a_run_without_the_kind_says_that_and_not_that_symbols_are_unknown(
 ) -> None:
     for alpha in (EMPTY, BARE):
         query = {**CASES[endpoint.id].query, "symbol": "NOBODY"}
-        response = api.get(endpoint, query, **asked(api, endpoint, alpha=alpha))
+        response = api.get(endpoint, query, **arguments_of(api, endpoint, alpha=alpha))
         if response.status_code == 200:
             meta = response.json()["meta"]
             codes = [x["code"] for name in ("warnings", "notices") for x in meta.get(name, [])]

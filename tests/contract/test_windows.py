@@ -10,7 +10,7 @@ import pytest
 from schemas.endpoint import Endpoint
 from schemas.endpoints import ENDPOINTS
 from schemas.meta import META
-from tests.contract.cases import CASES, WINDOWED, asked, every
+from tests.contract.cases import CASES, WINDOWED, arguments_of, every
 from tests.support.contract_app import FULL, ContractApp
 
 PAGED = tuple(e for e in WINDOWED if CASES[e.id].window)
@@ -30,7 +30,7 @@ def close(one: Any, two: Any) -> bool:
 
 @every(PAGED)
 def test_a_window_holds_the_rows_of_its_days_and_no_others(api: ContractApp, endpoint: Endpoint) -> None:
-    arguments, query = asked(api, endpoint), CASES[endpoint.id].query
+    arguments, query = arguments_of(api, endpoint), CASES[endpoint.id].query
     everything = api.rows(endpoint, query, **arguments)
     days = sorted({day_of(endpoint, row) for row in everything})
     first, last = days[len(days) // 3], days[2 * len(days) // 3]
@@ -56,7 +56,7 @@ def test_a_window_holds_the_rows_of_its_days_and_no_others(api: ContractApp, end
 @every(PAGED)
 def test_a_window_without_rows_is_empty_without_a_warning(api: ContractApp, endpoint: Endpoint) -> None:
     for window in ({"to": "1900-01-01"}, {"from": "2999-01-01"}):
-        page = api.ok(endpoint, {**CASES[endpoint.id].query, **window}, **asked(api, endpoint))
+        page = api.ok(endpoint, {**CASES[endpoint.id].query, **window}, **arguments_of(api, endpoint))
         assert page["data"] == []
         assert page["pagination"]["total"] == 0
         assert "warnings" not in page["meta"], "the run has the data, only not in this window"
@@ -65,7 +65,7 @@ def test_a_window_without_rows_is_empty_without_a_warning(api: ContractApp, endp
 @pytest.mark.parametrize("name", ["portfolio.equity_curve", "benchmarks.daily"])
 def test_a_series_is_measured_over_its_window_and_not_over_its_page(api: ContractApp, name: str) -> None:
     endpoint = ENDPOINTS[name]
-    arguments = asked(api, endpoint)
+    arguments = arguments_of(api, endpoint)
     days = [row["date"] for row in api.rows(endpoint, **arguments)]
     window = {"from": days[10], "to": days[90]}
     rows = api.rows(endpoint, window, **arguments)
@@ -159,7 +159,7 @@ def test_metrics_echo_their_window(api: ContractApp) -> None:
 
 
 def test_the_cross_section_is_filtered_as_requested(api: ContractApp) -> None:
-    arguments = asked(api, ENDPOINTS["signals.rebalances.get"])
+    arguments = arguments_of(api, ENDPOINTS["signals.rebalances.get"])
     body = api.ok("signals.rebalances.get", {"limit": 5000}, **arguments)
     everything, counted = body["data"], body["meta"]["n_symbols"]
     assert counted == len(everything) == body["pagination"]["total"]
@@ -190,7 +190,7 @@ def test_the_cross_section_is_filtered_as_requested(api: ContractApp) -> None:
 )
 def test_rows_are_filtered_by_ticker(api: ContractApp, name: str) -> None:
     endpoint = ENDPOINTS[name]
-    arguments, query = asked(api, endpoint), CASES[name].query
+    arguments, query = arguments_of(api, endpoint), CASES[name].query
     everything = api.rows(endpoint, query, **arguments)
     names = sorted({row["symbol"] for row in everything})[:2]
     for chosen in (names[:1], names, [*names, "NOBODY"], [names[1], names[0], names[1]]):
@@ -200,7 +200,7 @@ def test_rows_are_filtered_by_ticker(api: ContractApp, name: str) -> None:
 
 
 def test_the_panel_and_the_cross_section_agree(api: ContractApp) -> None:
-    arguments = asked(api, ENDPOINTS["signals.rebalances.get"])
+    arguments = arguments_of(api, ENDPOINTS["signals.rebalances.get"])
     week = arguments["date"]
     record = api.rows("signals.rebalances.get", {"sort": "symbol"}, **arguments)
     window = {"from": week, "to": week}

@@ -40,9 +40,9 @@ EXAMPLES = {
 def printed(section: str) -> str:
     """Return the patches of a section, as they are printed there."""
     guide = (REPOSITORY / "CONTRIBUTING.md").read_text()
-    found = re.search(rf"^### {re.escape(section)}$(.*?)(?=^##|\Z)", guide, re.MULTILINE | re.DOTALL)
-    assert found, section
-    patches = re.findall(r"^```diff\n(.*?)^```$", found[1], re.MULTILINE | re.DOTALL)
+    match = re.search(rf"^### {re.escape(section)}$(.*?)(?=^##|\Z)", guide, re.MULTILINE | re.DOTALL)
+    assert match, section
+    patches = re.findall(r"^```diff\n(.*?)^```$", match[1], re.MULTILINE | re.DOTALL)
     assert patches, f"{section} has no example"
     return "".join(patches)
 

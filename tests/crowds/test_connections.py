@@ -29,7 +29,7 @@ def ask(wire: Connection, path: str = HEALTH) -> int:
     return wire.answer().status
 
 
-def asked(wire: Connection, path: str = HEALTH) -> int:
+def status_of(wire: Connection, path: str = HEALTH) -> int:
     """Ask on a connection that may be refused; 0 when it was closed without an answer."""
     try:
         return ask(wire, path)
@@ -39,18 +39,18 @@ def asked(wire: Connection, path: str = HEALTH) -> int:
 
 def crowd(stack: ExitStack, server: Server, number: int) -> list[Connection]:
     """Take so many places; the caller that waited for the server to begin may still hold one for a moment."""
-    found: list[Connection] = []
+    results: list[Connection] = []
 
     def taken() -> bool:
         with ExitStack() as tried:
-            found[:] = [tried.enter_context(server.connect()) for _ in range(number)]
-            if [asked(wire) for wire in found] != [200] * number:
+            results[:] = [tried.enter_context(server.connect()) for _ in range(number)]
+            if [status_of(wire) for wire in results] != [200] * number:
                 return False
             stack.push(tried.pop_all())
         return True
 
     eventually(taken)
-    return found
+    return results
 
 
 def test_a_caller_who_does_not_read_is_cut_off_and_the_others_are_answered(here: Path, token: str) -> None:
@@ -84,7 +84,7 @@ def test_one_connection_too_many_is_closed_and_the_others_work_on(here: Path, to
 
         def taken() -> bool:
             with server.connect() as late:
-                return asked(late) == 200
+                return status_of(late) == 200
 
         eventually(taken)
 
@@ -100,14 +100,14 @@ def test_one_address_leaves_room_for_others_unless_it_is_a_proxy_of_ours(
         server = talk_to(base, token, here)
         crowd(stack, server, 3)
         with server.connect() as late:
-            assert (asked(late) == 200) is admitted
+            assert (status_of(late) == 200) is admitted
         address = urlsplit(base)
         elsewhere = socket.create_connection(
             (address.hostname or "", address.port or 0), PATIENCE, source_address=("127.0.0.2", 0)
         )
-        found = Connection(elsewhere, token)
-        with closing(elsewhere), found.stream:
-            assert ask(found) == 200
+        result = Connection(elsewhere, token)
+        with closing(elsewhere), result.stream:
+            assert ask(result) == 200
 
 
 def test_few_file_descriptors_are_shared_between_callers_and_files(here: Path, token: str) -> None:
@@ -125,7 +125,7 @@ def test_few_file_descriptors_are_shared_between_callers_and_files(here: Path, t
 
         def taken() -> bool:
             with server.connect() as late:
-                return asked(late) == 200
+                return status_of(late) == 200
 
         eventually(taken)
         assert not [line for line in server.log.read_text().splitlines() if '"status":500' in line]

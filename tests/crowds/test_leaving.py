@@ -37,8 +37,10 @@ def test_callers_who_leave_are_no_errors(here: Path, token: str) -> None:
         port = urlsplit(base).port or 0
         for n in range(400):
             paths = (f"{METRICS}?from=2020-01-{1 + n % 28:02}", "/v1/%6de", "/v1/alphas")
-            asked = b"".join(head(path) for path in paths[: 1 + n % 3]).replace(b"{token}", token.encode())
-            reset(port, asked[: len(asked) - n % 2])
+            requested = b"".join(head(path) for path in paths[: 1 + n % 3]).replace(
+                b"{token}", token.encode()
+            )
+            reset(port, requested[: len(requested) - n % 2])
             reset(metrics_port, b"" if n % 2 else b"GET /metr")
         with socket.create_connection(("127.0.0.1", metrics_port), PATIENCE) as idle:
             assert idle.recv(1) == b""  # closed without a word after a while

@@ -39,14 +39,14 @@ def charged(there: Deployment, key: Key) -> int:
     """Return how many calls of a key were charged in its day, by a call that is allowed, and counts."""
     left: list[int] = []
 
-    def asked() -> bool:
+    def is_admitted() -> bool:
         headers = {"authorization": f"Bearer {key.token}"}
-        found = plain_http.get(f"{there.base}/v1/me", headers=headers, timeout=PATIENCE)
-        if found.status_code == 200:
-            left.append(int(found.headers["x-ratelimit-remaining-day"]))
+        result = plain_http.get(f"{there.base}/v1/me", headers=headers, timeout=PATIENCE)
+        if result.status_code == 200:
+            left.append(int(result.headers["x-ratelimit-remaining-day"]))
         return bool(left)
 
-    eventually(asked, "a call that is allowed")
+    eventually(is_admitted, "a call that is allowed")
     return A_DAY - left[0]
 
 
@@ -89,8 +89,8 @@ def test_no_call_beyond_a_limit_is_allowed_and_none_charged_that_was_refused(tmp
 
 
 def how_calls_ended(tally: Tally, kind: str) -> Counter[str]:
-    found: Counter[str] = Counter()
+    counts: Counter[str] = Counter()
     for (_, what, how), number in tally.ended.items():
         if what == kind:
-            found[how] += number
-    return found
+            counts[how] += number
+    return counts

@@ -101,6 +101,6 @@ def test_a_connection_takes_bounded_memory(server: tuple[int, str, bytes], name:
     with hoarding(base, sent, CONNECTIONS):
         grown = resident(pid) - before
         headers = {"authorization": f"Bearer {token.decode()}"}
-        found = plain_http.get(f"{base}/v1/me", headers=headers, timeout=PATIENCE)
-        assert found.status_code == 200, "others are answered meanwhile"
+        result = plain_http.get(f"{base}/v1/me", headers=headers, timeout=PATIENCE)
+        assert result.status_code == 200, "others are answered meanwhile"
     assert grown < CONNECTIONS * BOUND, f"{grown / CONNECTIONS / 1024:.0f} KB for each connection"

@@ -22,8 +22,8 @@ COMMANDS = 200
 
 @pytest.fixture
 def operate(here: Path) -> Iterator[Operators]:
-    with operators(here) as found:
-        yield found
+    with operators(here) as result:
+        yield result
 
 
 def test_operators_change_keys_and_copy_the_store_beneath_sixteen_callers(
@@ -42,10 +42,10 @@ def test_operators_change_keys_and_copy_the_store_beneath_sixteen_callers(
     ):
 
         def answer(key: str) -> tuple[int, str, str]:
-            found = client.get("/v1/me", headers={"authorization": f"Bearer {keys[key]}"})
-            body = found.json()
+            result = client.get("/v1/me", headers={"authorization": f"Bearer {keys[key]}"})
+            body = result.json()
             return (
-                found.status_code,
+                result.status_code,
                 body.get("error", {}).get("code", ""),
                 body.get("data", {}).get("key_name", ""),
             )

@@ -88,10 +88,10 @@ def test_sixteen_walkers_over_a_run_that_is_republished_every_second_mix_no_snap
 
         async def all_of_them() -> list[type_walk]:
             try:
-                found = await asyncio.gather(*(walker(number) for number in range(WALKERS)))
+                result = await asyncio.gather(*(walker(number) for number in range(WALKERS)))
             finally:
                 over.set()
-            return [pages for walks in found for pages in walks]
+            return [pages for walks in result for pages in walks]
 
         publisher = threading.Thread(target=republish)
         publisher.start()

@@ -233,7 +233,7 @@ def test_a_cache_whose_disk_is_full_keeps_answering_what_it_has(disk: Disk, remo
     cache = Cache(disk.folder / "cache", 100_000_000)
     snapshot = remote.snapshot(cache)
     copied = Path(snapshot.file("decisions"))
-    whole = copied.read_bytes()
+    content = copied.read_bytes()
     disk.leave(0)
     for table in ("rebalances", "weekly_signal"):
         with pytest.raises(
@@ -243,12 +243,12 @@ def test_a_cache_whose_disk_is_full_keeps_answering_what_it_has(disk: Disk, remo
     # A document that could be read is answered with, though it cannot be cached.
     assert remote.snapshot(cache).description() is not None
     os.utime(copied, (0, 0))  # used long ago, so that its use is to be written down
-    assert Path(snapshot.file("decisions")).read_bytes() == whole
+    assert Path(snapshot.file("decisions")).read_bytes() == content
     assert not list((cache.folder / ".filling").iterdir())
     restarted = Cache(cache.folder, cache.max_bytes)
     restarted.look()
     assert restarted.refusal is not None
-    assert Path(remote.snapshot(restarted).file("decisions")).read_bytes() == whole
+    assert Path(remote.snapshot(restarted).file("decisions")).read_bytes() == content
     disk.make_room()
     again = remote.snapshot(Cache(cache.folder, cache.max_bytes))
     assert (

@@ -85,9 +85,9 @@ def test_a_table_larger_than_its_manifest_says_is_not_read(
     part = os.read
 
     def counted(descriptor: int, size: int) -> bytes:
-        found = part(descriptor, size)
-        read.append(len(found))
-        return found
+        result = part(descriptor, size)
+        read.append(len(result))
+        return result
 
     monkeypatch.setattr(os, "read", counted)
     done = history.run("verify")

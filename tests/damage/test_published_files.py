@@ -73,7 +73,7 @@ def questions(root: Path) -> list[str]:
     """Return every endpoint that answers from published files, of every book it answers from."""
     weeks = pl.read_parquet(snapshot_folder(root) / "rebalances" / "part-0.parquet")
     week = weeks.filter(pl.col("week_status") == "traded")["date"][8]
-    found = ["/v1/alphas"]
+    result = ["/v1/alphas"]
     for endpoint in ENDPOINTS.values():
         if endpoint.allow_list is AllowListScope.NONE or endpoint.id in NO_FILES:
             continue
@@ -84,8 +84,8 @@ def questions(root: Path) -> list[str]:
             query = [f"book={book}"] if book else []
             query += ["limit=5000"] if "limit" in names else []
             query += [f"alphas={BESIDE}"] if "alphas" in names else []
-            found.append(f"{path}?{'&'.join(query)}")
-    return [*found, f"{RUN}/metrics?panel=1&granularity=yearly"]
+            result.append(f"{path}?{'&'.join(query)}")
+    return [*result, f"{RUN}/metrics?panel=1&granularity=yearly"]
 
 
 def flip(path: Path, place: int, bit: int) -> None:
@@ -98,8 +98,8 @@ def flip(path: Path, place: int, bit: int) -> None:
 
 
 def answers(api: ApiClient, token: str, paths: list[str]) -> dict[str, tuple[int, bytes]]:
-    found = {path: api.get(path, token, headers=SAME_ID) for path in paths}
-    return {path: (answer.status_code, MOMENT.sub(b"", answer.content)) for path, answer in found.items()}
+    results = {path: api.get(path, token, headers=SAME_ID) for path in paths}
+    return {path: (answer.status_code, MOMENT.sub(b"", answer.content)) for path, answer in results.items()}
 
 
 def health(api: ApiClient) -> tuple[str, int]:
@@ -109,12 +109,12 @@ def health(api: ApiClient) -> tuple[str, int]:
 
 def differing(whole: Mapping[str, Any], now: Mapping[str, Any]) -> set[str]:
     """Return the members of two metrics that differ, nested ones by their path."""
-    found = set()
+    results = set()
     for name in whole.keys() | now.keys():
         if whole.get(name) != now.get(name):
             nested = isinstance(whole.get(name), dict) and isinstance(now.get(name), dict)
-            found |= {f"{name}.{x}" for x in differing(whole[name], now[name])} if nested else {name}
-    return found
+            results |= {f"{name}.{x}" for x in differing(whole[name], now[name])} if nested else {name}
+    return results
 
 
 def figures(document: Any) -> Iterator[tuple[str, float]]:
@@ -157,8 +157,8 @@ def test_a_flipped_bit_costs_answers_and_never_changes_one(
     paths = questions(root)
     with running(root, memory_bytes=1, rows_bytes=0) as api:
         token = api.key()
-        whole = answers(api, token, paths)
-        assert {status for status, _ in whole.values()} == {200}
+        full = answers(api, token, paths)
+        assert {status for status, _ in full.values()} == {200}
         refused = 0
         for path in files:
             size = path.stat().st_size
@@ -168,15 +168,15 @@ def test_a_flipped_bit_costs_answers_and_never_changes_one(
                 flip(path, place, bit)
                 now = answers(api, token, concerned)
                 flip(path, place, bit)
-                for asked, answer in now.items():
-                    require_right_or_withheld(asked, whole[asked], answer)
-                spoilt = [asked for asked in concerned if now[asked] != whole[asked]]
+                for requested, answer in now.items():
+                    require_right_or_withheld(requested, full[requested], answer)
+                spoilt = [requested for requested in concerned if now[requested] != full[requested]]
                 refused += bool(spoilt)
                 if place == 0:
                     # No file can be read that begins otherwise: what was answered all the same is not read from it.
                     concerned = spoilt
         assert refused > len(files) / 2, "most files are of some use"
-        assert answers(api, token, paths) == whole, "what was mended is answered again"
+        assert answers(api, token, paths) == full, "what was mended is answered again"
         eventually(lambda: health(api) == ("ok", 0))
     log = "".join(capfd.readouterr())
     assert "Traceback" not in log
@@ -189,7 +189,7 @@ def test_a_bit_that_was_flipped_before_the_start_is_noticed_although_the_file_lo
     draw = random.Random(6)
     paths = questions(sound)
     with running(sound, memory_bytes=1, rows_bytes=0) as api:
-        whole = answers(api, api.key(), paths)
+        full = answers(api, api.key(), paths)
     for number, name in enumerate(("decisions", "sealed_metrics", "portfolio/book=long_short", "rebalances")):
         root = tmp_path / str(number)
         shutil.copytree(sound, root)
@@ -197,9 +197,9 @@ def test_a_bit_that_was_flipped_before_the_start_is_noticed_although_the_file_lo
         flip(path, draw.randrange(4, path.stat().st_size // 2), draw.randrange(8))
         with running(root, memory_bytes=1, rows_bytes=0) as api:
             now = answers(api, api.key(), paths)
-            for asked, answer in now.items():
-                require_right_or_withheld(asked, whole[asked], answer)
-            assert now != whole
+            for requested, answer in now.items():
+                require_right_or_withheld(requested, full[requested], answer)
+            assert now != full
             assert health(api) == ("degraded", 1)
 
 
@@ -246,17 +246,17 @@ def test_an_unreadable_part_of_the_metrics_costs_its_blocks_alone(
     ask = f"{RUN}/metrics?panel=1&granularity=yearly"
     with running(root, memory_bytes=1, rows_bytes=0) as api:
         token = api.key(raw=True)
-        whole = api.json(ask, token)["data"]
+        full = api.json(ask, token)["data"]
         flip(path, 40, 3)
         answer = api.json(ask, token)
         warned = [x for x in answer["meta"]["warnings"] if x["code"] == "block_error"]
-        changed = {".".join(name.split(".")[:2]) for name in differing(whole, answer["data"])}
+        changed = {".".join(name.split(".")[:2]) for name in differing(full, answer["data"])}
         assert {x if x.startswith("nwt") else x.split(".")[0] for x in changed} <= blocks | {"periods"}
         assert {x["block"].split(".")[0] for x in warned} <= {x.split(".")[0] for x in blocks | {"periods"}}
         assert warned
-        assert dict(figures(answer["data"])).items() <= dict(figures(whole)).items()
+        assert dict(figures(answer["data"])).items() <= dict(figures(full)).items()
         flip(path, 40, 3)
-        assert api.json(ask, token)["data"] == whole, "a part that was withheld is not remembered as such"
+        assert api.json(ask, token)["data"] == full, "a part that was withheld is not remembered as such"
 
 
 def test_unreadable_metrics_are_503(root: Path) -> None:
@@ -273,7 +273,7 @@ def test_health_counts_an_alpha_whose_publication_is_damaged_once_it_is_read_unt
     published.publish(root, {"rebalances": published.rebalances()}, alpha_id="Test_other")
     folder = snapshot_folder(root)
     manifest = folder / "manifest.json"
-    whole = manifest.read_bytes()
+    content = manifest.read_bytes()
     table = folder / "decisions" / "part-0.parquet"
     rows = table.read_bytes()
     if damage == "gone":
@@ -287,7 +287,7 @@ def test_health_counts_an_alpha_whose_publication_is_damaged_once_it_is_read_unt
     with running(root) as api:
         assert api.get(f"{RUN}/scores", api.key()).status_code == 503
         assert health(api) == ("degraded", 1)
-        manifest.write_bytes(whole)
+        manifest.write_bytes(content)
         table.write_bytes(rows)
         eventually(lambda: health(api) == ("ok", 0))
 
@@ -295,15 +295,15 @@ def test_health_counts_an_alpha_whose_publication_is_damaged_once_it_is_read_unt
 def test_health_counts_a_pointer_that_cannot_be_read_and_the_alpha_is_503(root: Path) -> None:
     published.publish(root, {"rebalances": published.rebalances()}, alpha_id="Test_other")
     pointer = root / "catalog" / f"{ALPHA}.json"
-    whole = pointer.read_bytes()
-    pointer.write_bytes(whole[:-20])
+    content = pointer.read_bytes()
+    pointer.write_bytes(content[:-20])
     with running(root) as api:
         token = api.key()
         assert health(api) == ("degraded", 1)
         assert api.get(f"{RUN}/scores", token).status_code == 503, "it may well be there"
         assert api.get("/v1/alphas/Test_absent/scores", token).status_code == 404
         assert api.get("/v1/alphas/Test_other/rebalances", token).status_code == 200
-        pointer.write_bytes(whole)
+        pointer.write_bytes(content)
         eventually(lambda: health(api) == ("ok", 0))
 
 
@@ -331,19 +331,19 @@ def test_a_bit_flipped_in_a_pointer_costs_no_other_alpha_and_no_server(tmp_path:
     storage = open_storage(str(tmp_path))
     served = Catalogue(storage)
     served.refresh()
-    whole = served.resolve("Test_hand")
-    assert whole is not None
-    columns = whole.columns("decisions")
+    full = served.resolve("Test_hand")
+    assert full is not None
+    columns = full.columns("decisions")
     for place in range(pointer.stat().st_size):
         bit = draw.randrange(8)
         flip(pointer, place, bit)
         catalogue = Catalogue(storage)
         catalogue.refresh()
         assert catalogue.resolve("Test_other") is not None
-        found = catalogue.resolve("Test_hand")
-        if found is not None:
+        result = catalogue.resolve("Test_hand")
+        if result is not None:
             with contextlib.suppress(SnapshotError):
-                assert found.columns("decisions") == columns
+                assert result.columns("decisions") == columns
         flip(pointer, place, bit)
 
 
@@ -390,10 +390,10 @@ def test_a_panic_is_503_in_the_envelope_and_leaves_the_service_answering(
     with running(root, memory_bytes=1, rows_bytes=0) as api:
         token = api.key()
         with failing_with(PanicException("index out of bounds"), monkeypatch):
-            found = api.get(f"{RUN}/scores", token)
-            assert found.status_code == 503
-            assert found.json()["error"]["code"] == "upstream_unavailable"
-            assert "bounds" not in found.text
+            result = api.get(f"{RUN}/scores", token)
+            assert result.status_code == 503
+            assert result.json()["error"]["code"] == "upstream_unavailable"
+            assert "bounds" not in result.text
         assert health(api) == ("degraded", 1)
         assert api.get(f"{RUN}/scores", token).status_code == 200
 
@@ -500,8 +500,8 @@ def test_the_tag_of_a_list_of_alphas_depends_on_what_the_caller_sees_alone(tmp_p
         everything, mine = api.key(), api.key(alphas="list:Test_mine")
 
         def tags(query: str = "") -> tuple[str, str]:
-            found = [api.get(f"/v1/alphas{query}", token) for token in (everything, mine)]
-            return found[0].headers["etag"], found[1].headers["etag"]
+            results = [api.get(f"/v1/alphas{query}", token) for token in (everything, mine)]
+            return results[0].headers["etag"], results[1].headers["etag"]
 
         for _ in range(3):  # made, remembered, and sent as it is
             before = tags(), tags("?limit=1")

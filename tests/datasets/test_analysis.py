@@ -70,10 +70,10 @@ def test_the_figures_of_a_run_are_those_that_the_interface_answers(root: Path, a
         names = {"first": "from", "last": "to"}
         query = "&".join(f"{names.get(name, name)}={value}" for name, value in asked.items())
         answer = api.json(f"/v1/alphas/{ONE}/metrics?{query.replace('True', '1')}", api.key())
-    found = datasets.open(root)[ONE].metrics(**(asked | days))
+    result = datasets.open(root)[ONE].metrics(**(asked | days))
     for member in ("warnings", "notices"):
-        assert found.pop(member) == answer["meta"].get(member, [])
-    assert json.loads(json.dumps(found)) == answer["data"]
+        assert result.pop(member) == answer["meta"].get(member, [])
+    assert json.loads(json.dumps(result)) == answer["data"]
 
 
 def test_words_and_days_of_figures_are_validated(root: Path) -> None:
@@ -142,22 +142,22 @@ def test_a_benchmark_is_the_one_that_is_served_from_the_close_before(
     served = measure(
         read_benchmarks({"spy": (tmp_path / "spy.parquet").read_bytes()})["SPY"], sessions[0], sessions[-1]
     )
-    found = run.benchmark(tmp_path / "spy.parquet")
-    assert found.columns == served.rows.columns
+    result = run.benchmark(tmp_path / "spy.parquet")
+    assert result.columns == served.rows.columns
     for name in ("date", "close"):
-        assert found[name].equals(served.rows[name])
-    assert found["period_return"][1:].equals(served.rows["period_return"][1:])
-    assert found["period_return"][0] == served.summary["first_return"]
-    assert found["cumulative_return"][-1] == pytest.approx(served.summary["total_return_from_previous"])
+        assert result[name].equals(served.rows[name])
+    assert result["period_return"][1:].equals(served.rows["period_return"][1:])
+    assert result["period_return"][0] == served.summary["first_return"]
+    assert result["cumulative_return"][-1] == pytest.approx(served.summary["total_return_from_previous"])
     price = frame["adj_close" if adjusted else "close"].to_numpy()[
         days.is_between(sessions[0] - dt.timedelta(1), sessions[-1])
     ]
-    assert found["drawdown_pct"].to_numpy() == pytest.approx(
+    assert result["drawdown_pct"].to_numpy() == pytest.approx(
         (1 - price / np.maximum.accumulate(price))[1:] * 100, abs=1e-9
     )
-    assert run.benchmark(tmp_path, symbol="spy").equals(found)
+    assert run.benchmark(tmp_path, symbol="spy").equals(result)
     monkeypatch.setenv("ALPHA_RESULTS_MARKET_DATA", str(tmp_path))
-    assert run.benchmark().equals(found)
+    assert run.benchmark().equals(result)
     frame.filter(pl.col("date") >= sessions[0]).write_parquet(tmp_path / "spy.parquet")
     assert run.benchmark().equals(served.rows), "without a close before, as the rows that are served"
 
@@ -216,9 +216,9 @@ def test_the_views_hold_every_alpha_of_the_root(root: Path, tmp_path: Path) -> N
                 columns = ", ".join(f'"{name}"' for name in expected.columns)
                 order = ", ".join(PUBLISHED_TABLES[table].key)
                 query = f"SELECT {columns} FROM {table} WHERE alpha_id = ? ORDER BY {order}"
-                found = pl.DataFrame(connection.sql(query, params=[alpha]).to_arrow_table())
-                found = found.with_columns(pl.selectors.datetime().dt.convert_time_zone("UTC"))
-                assert_frame_equal(found, expected.sort(PUBLISHED_TABLES[table].key))
+                actual = pl.DataFrame(connection.sql(query, params=[alpha]).to_arrow_table())
+                actual = actual.with_columns(pl.selectors.datetime().dt.convert_time_zone("UTC"))
+                assert_frame_equal(actual, expected.sort(PUBLISHED_TABLES[table].key))
         lacking = connection.execute(
             "SELECT count(entry_at), count(raw_score), count(score) FROM decisions WHERE alpha_id = ?",
             [OTHER],

@@ -35,15 +35,15 @@ def folder(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def listings(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    found: list[str] = []
+    results: list[str] = []
     entries = LocalStorage.entries
 
     def counted(self: LocalStorage, relative: str) -> dict[str, Signature]:
-        found.append(relative)
+        results.append(relative)
         return entries(self, relative)
 
     monkeypatch.setattr(LocalStorage, "entries", counted)
-    return found
+    return results
 
 
 def age(root: Path) -> None:

@@ -32,15 +32,15 @@ def _pins(history: History) -> tuple[Catalogue, PinnedSnapshots]:
 
 def test_every_snapshot_that_was_served_opens_with_its_own_tables_and_moment(history: History) -> None:
     catalogue, pins = _pins(history)
-    found = [pins.open(ALPHA, snapshot) for snapshot in history.snapshots]
-    assert tuple(one.id for one in found) == history.snapshots
-    assert [one.manifest.sealed_at[:10] for one in found] == ["2026-01-01", "2026-01-02", "2026-01-03"]
-    moments = [one.published_at for one in found]
+    results = [pins.open(ALPHA, snapshot) for snapshot in history.snapshots]
+    assert tuple(one.id for one in results) == history.snapshots
+    assert [one.manifest.sealed_at[:10] for one in results] == ["2026-01-01", "2026-01-02", "2026-01-03"]
+    moments = [one.published_at for one in results]
     assert moments == sorted(set(moments))
-    assert found[2] is catalogue.resolve(ALPHA)
-    assert pins.open(ALPHA, history.snapshots[0]) is found[0], "opened once"
-    assert found[0].scan("decisions").collect().height
-    assert found[0].description() is not None
+    assert results[2] is catalogue.resolve(ALPHA)
+    assert pins.open(ALPHA, history.snapshots[0]) is results[0], "opened once"
+    assert results[0].scan("decisions").collect().height
+    assert results[0].description() is not None
 
 
 def test_a_rollback_changes_no_moment_of_publication(history: History) -> None:

@@ -52,19 +52,19 @@ def test_a_seal_that_extends_another_takes_little_room() -> None:
 def test_comparing_agrees_with_looking_at_every_week(
     earlier: dict[str, SealedWeek], later: dict[str, SealedWeek]
 ) -> None:
-    found = compare(earlier, later)
+    result = compare(earlier, later)
     counts = {part: len(_restated(earlier, later, part)) for part in UNSETTLED_WEEKS}
-    assert found["restated_weeks"] == counts
-    assert found["outcome"] == ("restated" if any(counts.values()) else "extended")
-    assert (found["restated_since"] is None) == (found["outcome"] == "extended")
-    assert found["common_weeks"] == len([day for day in DAYS if day in earlier and day in later])
+    assert result["restated_weeks"] == counts
+    assert result["outcome"] == ("restated" if any(counts.values()) else "extended")
+    assert (result["restated_since"] is None) == (result["outcome"] == "extended")
+    assert result["common_weeks"] == len([day for day in DAYS if day in earlier and day in later])
 
 
 @given(RUN)
 def test_a_run_does_not_restate_itself(run: dict[str, SealedWeek]) -> None:
-    found = compare(run, run)
-    assert found["outcome"] == "extended"
-    assert found["mean_ic_before"] == found["mean_ic_after"]
+    result = compare(run, run)
+    assert result["outcome"] == "extended"
+    assert result["mean_ic_before"] == result["mean_ic_after"]
 
 
 @pytest.mark.parametrize(
@@ -95,7 +95,7 @@ def _restated(earlier: Mapping[str, SealedWeek], later: Mapping[str, SealedWeek]
     """Look at every week, slowly."""
     end = UNSETTLED_WEEKS[part]
     settled = [sorted(run)[: max(0, len(run) - end)] for run in (earlier, later)]
-    found = []
+    results = []
     for day in DAYS:
         before = getattr(earlier[day].digests, part) if day in earlier else None
         after = getattr(later[day].digests, part) if day in later else None
@@ -106,5 +106,5 @@ def _restated(earlier: Mapping[str, SealedWeek], later: Mapping[str, SealedWeek]
         else:
             wrong = False
         if wrong:
-            found.append(day)
-    return found
+            results.append(day)
+    return results

@@ -133,14 +133,14 @@ class Stage:
             if origin is not None:  # moved: nothing asks for it there any more
                 (others[origin].root / source.removeprefix("/")).rename(into)
                 continue
-            found = REPOSITORY / source
-            files = [path for path in found.rglob("*") if path.is_file()] if found.is_dir() else [found]
+            result = REPOSITORY / source
+            files = [path for path in result.rglob("*") if path.is_file()] if result.is_dir() else [result]
             for path in files:
                 relative = path.relative_to(REPOSITORY).as_posix()
                 if in_context(relative):
                     place = (
-                        into / path.relative_to(found)
-                        if found.is_dir()
+                        into / path.relative_to(result)
+                        if result.is_dir()
                         else (into / path.name if target.endswith("/") else into)
                     )
                     place.parent.mkdir(parents=True, exist_ok=True)

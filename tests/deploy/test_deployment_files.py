@@ -33,8 +33,8 @@ UNITS = sorted((DEPLOY / "systemd").glob("*.service"))
 
 
 def compose() -> dict[str, Any]:
-    found: dict[str, Any] = yaml.safe_load((DEPLOY / "compose.yaml").read_text())
-    return found
+    result: dict[str, Any] = yaml.safe_load((DEPLOY / "compose.yaml").read_text())
+    return result
 
 
 def ours() -> dict[str, dict[str, Any]]:
@@ -117,8 +117,8 @@ def test_the_commands_take_every_setting_that_their_table_lists(command: list[st
 def test_the_compose_file_is_valid_by_the_schema_of_its_specification() -> None:
     checker = Path(sys.executable).with_name("check-jsonschema")
     command = [str(checker), "--builtin-schema", "vendor.compose-spec", str(DEPLOY / "compose.yaml")]
-    found = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert found.returncode == 0, found.stdout
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout
 
 
 def test_the_services_run_commands_there_are_with_values_that_make_sense() -> None:
@@ -137,24 +137,24 @@ def test_the_services_run_commands_there_are_with_values_that_make_sense() -> No
 
 
 def test_the_services_are_hardened_and_none_is_open_to_the_world_or_has_a_default_password() -> None:
-    whole = compose()
+    full = compose()
     for name, entry in ours().items():
         assert entry["read_only"] is True, name
         assert entry["cap_drop"] == ["ALL"], name
         assert "/tmp" in entry["tmpfs"], name
-    for name, entry in whole["services"].items():
+    for name, entry in full["services"].items():
         for port in entry.get("ports", ()):
             assert port.startswith("127.0.0.1:"), (name, port)
         for variable, value in entry.get("environment", {}).items():
             if re.search("PASSWORD|PEPPER|SECRET|ACCESS$", variable):
                 assert ":?" in value, (name, variable)
         for other in entry.get("depends_on", ()):
-            assert other in whole["services"]
+            assert other in full["services"]
         for volume in entry.get("volumes", ()):
-            assert volume.partition(":")[0] in whole["volumes"]
+            assert volume.partition(":")[0] in full["volumes"]
     example = (DEPLOY / "example.env").read_text()
-    asked = set(re.findall(r"\$\{(\w+):\?", (DEPLOY / "compose.yaml").read_text()))
-    assert set(re.findall(r"^(\w+)=$", example, re.MULTILINE)) == asked
+    requested = set(re.findall(r"\$\{(\w+):\?", (DEPLOY / "compose.yaml").read_text()))
+    assert set(re.findall(r"^(\w+)=$", example, re.MULTILINE)) == requested
 
 
 def test_an_ending_container_has_time_for_its_drain() -> None:
@@ -224,8 +224,8 @@ def test_the_service_manager_accepts_the_units(unit: Path, tmp_path: Path) -> No
     copy.write_text(text)
     timer = unit.with_suffix(".timer")
     timers = [shutil.copy(timer, tmp_path)] if timer.exists() else []
-    found = subprocess.run(
+    done = subprocess.run(
         [checker, "verify", str(copy), *timers], capture_output=True, text=True, check=False
     )
-    assert found.returncode == 0, found.stderr
-    assert unit.stem not in found.stderr
+    assert done.returncode == 0, done.stderr
+    assert unit.stem not in done.stderr

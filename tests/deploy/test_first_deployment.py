@@ -108,16 +108,16 @@ def nginx(machine: Machine) -> Iterator[None]:
     if program is None:
         pytest.skip("nginx, of Debian's package nginx-light, is not installed (.ci/nightly installs it)")
     site = machine.folder / "etc/nginx/sites-enabled/alpha-results"
-    whole = machine.folder / "nginx.conf"
+    full = machine.folder / "nginx.conf"
     temporary = "".join(
         f"{name}_temp_path {machine.folder}/{name};\n"
         for name in ("client_body", "proxy", "fastcgi", "uwsgi", "scgi")
     )
-    whole.write_text(
+    full.write_text(
         f"pid {machine.folder}/nginx.pid;\ndaemon off;\nerror_log stderr;\nevents {{}}\n"
         f"http {{\naccess_log off;\n{temporary}{machine.here(site.read_text())}\n}}\n"
     )
-    process = subprocess.Popen([program, "-c", str(whole), "-e", "stderr"], stderr=subprocess.PIPE)
+    process = subprocess.Popen([program, "-c", str(full), "-e", "stderr"], stderr=subprocess.PIPE)
     try:
         yield
     finally:

@@ -32,20 +32,20 @@ def manifests() -> Iterator[dict[str, Any]]:
 
 
 def of_kind(*kinds: str) -> dict[str, dict[str, Any]]:
-    return {found["metadata"]["name"]: found for found in manifests() if found["kind"] in kinds}
+    return {result["metadata"]["name"]: result for result in manifests() if result["kind"] in kinds}
 
 
 def pods() -> Iterator[tuple[str, dict[str, Any]]]:
     """Yield the name and the pod of everything that runs."""
-    for name, found in of_kind("Deployment", "Job").items():
-        yield name, found["spec"]["template"]["spec"]
-    for name, found in of_kind("CronJob").items():
-        yield name, found["spec"]["jobTemplate"]["spec"]["template"]["spec"]
+    for name, actual in of_kind("Deployment", "Job").items():
+        yield name, actual["spec"]["template"]["spec"]
+    for name, actual in of_kind("CronJob").items():
+        yield name, actual["spec"]["jobTemplate"]["spec"]["template"]["spec"]
 
 
 def settings() -> dict[str, str]:
-    (found,) = of_kind("ConfigMap").values()
-    values: dict[str, str] = found["data"]
+    (actual,) = of_kind("ConfigMap").values()
+    values: dict[str, str] = actual["data"]
     return values
 
 
@@ -56,8 +56,8 @@ def test_every_manifest_is_valid(release: str) -> None:
 
 
 def test_the_kustomization_names_every_manifest() -> None:
-    whole = yaml.safe_load((FOLDER / "kustomization.yaml").read_text())
-    assert sorted(whole["resources"]) == [path.name for path in FILES]
+    full = yaml.safe_load((FOLDER / "kustomization.yaml").read_text())
+    assert sorted(full["resources"]) == [path.name for path in FILES]
 
 
 def test_the_containers_run_commands_there_are() -> None:
@@ -114,11 +114,11 @@ def test_a_node_leaves_the_load_balancer_before_its_port_closes_and_is_given_tim
 def test_the_probes_ask_what_is_answered() -> None:
     pod = of_kind("Deployment")["alpha-results-serve"]["spec"]["template"]["spec"]
     (container,) = pod["containers"]
-    asked = {
+    requested = {
         (container[f"{name}Probe"]["httpGet"]["port"], container[f"{name}Probe"]["httpGet"]["path"])
         for name in ("startup", "readiness", "liveness")
     }
-    assert asked == {("http", "/v1/health"), ("metrics", "/ready"), ("metrics", "/live")}
+    assert requested == {("http", "/v1/health"), ("metrics", "/ready"), ("metrics", "/live")}
     ports = {port["name"]: port["containerPort"] for port in container["ports"]}
     assert ports == {"http": 8000, "metrics": int(settings()["ALPHA_RESULTS_METRICS_PORT"])}
 

@@ -41,15 +41,15 @@ COPY, ROOT, FILE, DUMP, LOAD = blocks()
 @pytest.fixture
 def machine(tmp_path: Path) -> Machine:
     """A machine with the program, the folders and the settings of the first deployment."""
-    found = Machine(tmp_path)
+    result = Machine(tmp_path)
     program = tmp_path / "opt/alpha-results"
     program.mkdir()
     for name in ("schemas", "datasets", "pipeline", "serve", "examples", "pyproject.toml"):
         (program / name).symlink_to(REPOSITORY / name)
     (program / ".venv").symlink_to(sys.prefix)
-    found._stub("chown", "exit 0")  # noqa: SLF001 - another command that only a machine of one's own has a use for
-    found.run(steps()[1])
-    return found
+    result._stub("chown", "exit 0")  # noqa: SLF001 - another command that only a machine of one's own has a use for
+    result.run(steps()[1])
+    return result
 
 
 def publish(machine: Machine, name: str, seed: int, day: int = 1) -> None:
@@ -110,9 +110,9 @@ def test_a_root_that_is_filled_in_any_order_is_never_answered_from_by_half(machi
     root = machine.folder / "srv/alpha-results/published"
     for number, name in enumerate(("Test_a", "Test_b")):
         publish(machine, name, number)
-    whole = rows(root)
+    full = rows(root)
     files = [path.relative_to(root) for path in root.rglob("*") if path.is_file()]
-    refused = sum(filled(root, files, machine.folder / f"filled-{seed}", seed, whole) for seed in range(6))
+    refused = sum(filled(root, files, machine.folder / f"filled-{seed}", seed, full) for seed in range(6))
     assert refused, "some pointer came before its files"
 
 
@@ -128,12 +128,12 @@ def filled(
         opened = datasets.open(target)
         for name in opened:
             try:
-                found = opened[name].scan("decisions").collect()
+                result = opened[name].scan("decisions").collect()
             except (AlphaResultsError, OSError):
                 refused += 1
             else:
-                assert (opened[name].id, found.height) == (whole[name][0], whole[name][1].height)
-                assert found.equals(whole[name][1])
+                assert (opened[name].id, result.height) == (whole[name][0], whole[name][1].height)
+                assert result.equals(whole[name][1])
     assert same(rows(target), whole)
     return refused
 

@@ -71,9 +71,9 @@ def test_no_file_under_version_control_has_a_key_or_a_pepper_of_this_project() -
     listed = subprocess.run(["git", "ls-files", "-z"], cwd=REPOSITORY, capture_output=True, check=True).stdout
     names = [name for name in listed.decode().split("\0") if name]
     assert len(names) > 500
-    found = []
+    results = []
     for name in names:
         path = REPOSITORY / name
         data = path.read_bytes() if path.is_file() else b""
-        found += [(name, match[0][:24]) for shape in (key, pepper) for match in shape.finditer(data)]
-    assert not found
+        results += [(name, match[0][:24]) for shape in (key, pepper) for match in shape.finditer(data)]
+    assert not results

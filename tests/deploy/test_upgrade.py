@@ -44,8 +44,8 @@ def steps() -> list[str]:
     text = DOCUMENT.read_text()
     section = text[text.index("\n## Upgrades") :]
     section = section[: section.index("\n## ", 5)]
-    found = re.findall(r"^ *```sh\n(.*?)^ *```$", section, re.MULTILINE | re.DOTALL)
-    return [re.sub(r"^   ", "", block, flags=re.MULTILINE) for block in found]
+    result = re.findall(r"^ *```sh\n(.*?)^ *```$", section, re.MULTILINE | re.DOTALL)
+    return [re.sub(r"^   ", "", block, flags=re.MULTILINE) for block in result]
 
 
 class Machine:

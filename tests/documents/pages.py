@@ -45,20 +45,20 @@ class Step:
 
 def all_pages() -> list[str]:
     """Return every page, as a path in the repository."""
-    found = [
+    result = [
         *REPOSITORY.glob("*.md"),
         *(REPOSITORY / "docs").rglob("*.md"),
         *(REPOSITORY / "clients").glob("*/README.md"),
     ]
-    return sorted(path.relative_to(REPOSITORY).as_posix() for path in found)
+    return sorted(path.relative_to(REPOSITORY).as_posix() for path in result)
 
 
 def blocks(page: str) -> list[Block]:
     """Return the fenced blocks of a page in their order; those inside a list too."""
     text = (REPOSITORY / page).read_text("utf-8")
     return [
-        Block(page, text[: found.start()].count("\n") + 1, found[2].strip(), dedent(found[3]))
-        for found in _BLOCK.finditer(text)
+        Block(page, text[: result.start()].count("\n") + 1, result[2].strip(), dedent(result[3]))
+        for result in _BLOCK.finditer(text)
     ]
 
 
@@ -70,7 +70,7 @@ def steps(parts: list[Block]) -> list[Step]:
     ValueError
         For a block in a language that is not run.
     """
-    found: list[Step] = []
+    results: list[Step] = []
     for block in parts:
         if block.language == "mermaid":
             continue  # a diagram, which the site draws: tests/documents/test_site.py
@@ -80,22 +80,22 @@ def steps(parts: list[Block]) -> list[Step]:
                 "tests/documents/left_out.py, with the test that runs it somewhere else"
             )
         if block.language == "console":
-            found += [
+            results += [
                 Step(block.line, command, printed.strip() or None) for command, printed in block.calls()
             ]
         elif block.language == "sh":
-            found.append(Step(block.line, block.text))
+            results.append(Step(block.line, block.text))
         elif block.language == "python":
-            found.append(Step(block.line, f"python -W error - <<'END_OF_BLOCK'\n{block.text}END_OF_BLOCK"))
-        elif block.language == "output" and found:
-            found[-1] = Step(found[-1].line, found[-1].command, block.text)
+            results.append(Step(block.line, f"python -W error - <<'END_OF_BLOCK'\n{block.text}END_OF_BLOCK"))
+        elif block.language == "output" and results:
+            results[-1] = Step(results[-1].line, results[-1].command, block.text)
         else:
             raise ValueError(
                 f"{block.page}, line {block.line}: a block of {block.language or 'no language'!r} is not run. Write it as "
                 "`sh`, `console` (`$ command` and what it prints), `python`, or `output` (what the block before it "
                 "prints); or name it in tests/documents/left_out.py, with the reason why it is not"
             )
-    return found
+    return results
 
 
 def script(parts: list[Step]) -> str:

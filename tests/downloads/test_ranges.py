@@ -57,9 +57,9 @@ def test_a_range_is_those_bytes_that_it_names(size: int, first: int, last: int) 
             with pytest.raises(UnsatisfiableRange):
                 wanted_range(header, size)
         else:
-            found = wanted_range(header, size)
-            assert found is not None
-            assert content[slice(*found)] == expected
+            actual = wanted_range(header, size)
+            assert actual is not None
+            assert content[slice(*actual)] == expected
 
 
 def test_a_range_is_for_the_very_file_that_if_range_names() -> None:

@@ -68,23 +68,23 @@ def test_curl_goes_on_where_it_stopped(server: tuple[str, str, Path], tmp_path: 
     if curl is None:
         pytest.skip("curl is not installed")
     url, out = link(server), tmp_path / "table.parquet"
-    whole = plain_http.get(url).content
-    out.write_bytes(whole[: len(whole) // 3])
+    content = plain_http.get(url).content
+    out.write_bytes(content[: len(content) // 3])
     subprocess.run([curl, "-sS", "--fail", "-C", "-", "-o", str(out), url], check=True)
-    assert out.read_bytes() == whole
+    assert out.read_bytes() == content
 
 
 def test_several_requests_of_one_connection_are_answered_in_turn(server: tuple[str, str, Path]) -> None:
     url = link(server)
     with plain_http.connect() as client:
-        whole = client.get(url).content
-        assert client.head(url).headers["content-length"] == str(len(whole))
+        content = client.get(url).content
+        assert client.head(url).headers["content-length"] == str(len(content))
         assert client.get(url, headers={"range": "bytes=-4"}).content == b"PAR1"
-        assert client.get(url, headers={"range": f"bytes={len(whole)}-"}).status_code == 416
+        assert client.get(url, headers={"range": f"bytes={len(content)}-"}).status_code == 416
         assert client.get(url.replace("signature=", "signature=x")).json()["error"]["code"] == "link_invalid"
         tag = client.head(url).headers["etag"]
         assert client.get(url, headers={"if-none-match": tag}).status_code == 304
-        assert client.get(url).content == whole
+        assert client.get(url).content == content
 
 
 def test_a_signature_is_in_no_log(server: tuple[str, str, Path]) -> None:
@@ -103,7 +103,7 @@ def test_callers_that_leave_give_their_places_back(
     server: tuple[str, str, Path],
 ) -> None:
     parts = urlsplit(link(server))
-    whole = int(httpx.head(parts.geturl()).headers["content-length"])
+    full = int(httpx.head(parts.geturl()).headers["content-length"])
     for _ in range(40):  # more than may be sent at a time: each gives its place back
         with socket.create_connection((parts.hostname or "", parts.port or 0)) as gone:
             gone.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
@@ -114,5 +114,5 @@ def test_callers_that_leave_give_their_places_back(
             break
         time.sleep(0.2)
     assert answer.status_code == 200
-    assert len(answer.content) == whole
+    assert len(answer.content) == full
     assert pl.read_parquet(io.BytesIO(answer.content)).height > 0

@@ -182,14 +182,14 @@ def test_a_link_opens_only_its_own_file(api: ApiClient, reader: str, raw: str) -
         assert code(api.get(one)) == (403, "link_invalid"), one
         assert code(api.get(one, raw)) == (403, "link_invalid"), "a key sent along opens nothing"
     assert api.get(link).status_code == 200
-    for nothing in (
+    for empty in (
         "/files",
         "/files/x",
         path.replace(".parquet", ""),
         path.replace("without-raw", "raw"),
         path + "/",
     ):
-        assert code(api.get(nothing)) == (404, "not_found"), nothing
+        assert code(api.get(empty)) == (404, "not_found"), empty
     assert code(api.get(link, method="POST")) == (404, "method_not_allowed")
 
 
@@ -265,28 +265,28 @@ def test_a_published_file_with_raw_columns_is_sent_to_nobody_who_lost_raw_access
 def test_parts_of_a_file_are_sent_as_requested(api: ApiClient, reader: str) -> None:
     link = signed(api, reader, "decisions")
     url, size = link["url"], link["size_bytes"]
-    whole = fetched(api, url)
-    assert whole.headers["accept-ranges"] == "bytes"
-    etag = whole.headers["etag"]
+    full = fetched(api, url)
+    assert full.headers["accept-ranges"] == "bytes"
+    etag = full.headers["etag"]
     assert etag == f'"{link["sha256"]}"'
-    digest = base64.b64encode(hashlib.sha256(whole.content).digest()).decode()
-    assert whole.headers["repr-digest"] == f"sha-256=:{digest}:"
+    digest = base64.b64encode(hashlib.sha256(full.content).digest()).decode()
+    assert full.headers["repr-digest"] == f"sha-256=:{digest}:"
     for header, part, span in (
-        ("bytes=0-0", whole.content[:1], "0-0"),
-        ("bytes=5-99", whole.content[5:100], "5-99"),
-        (f"bytes={size - 8}-", whole.content[-8:], f"{size - 8}-{size - 1}"),
-        ("bytes=-8", whole.content[-8:], f"{size - 8}-{size - 1}"),
-        (f"bytes=0-{size + 50}", whole.content, f"0-{size - 1}"),
+        ("bytes=0-0", full.content[:1], "0-0"),
+        ("bytes=5-99", full.content[5:100], "5-99"),
+        (f"bytes={size - 8}-", full.content[-8:], f"{size - 8}-{size - 1}"),
+        ("bytes=-8", full.content[-8:], f"{size - 8}-{size - 1}"),
+        (f"bytes=0-{size + 50}", full.content, f"0-{size - 1}"),
     ):
         for more in ({}, {"if_range": etag}):
-            found = fetched(api, url, range=header, **more)
-            assert (found.status_code, found.content) == (206, part)
-            assert found.headers["content-range"] == f"bytes {span}/{size}"
-            assert found.headers["etag"] == etag
+            result = fetched(api, url, range=header, **more)
+            assert (result.status_code, result.content) == (206, part)
+            assert result.headers["content-range"] == f"bytes {span}/{size}"
+            assert result.headers["etag"] == etag
     for header in ("bytes=0-1,4-5", "bytes=9-2", "lines=0-1"):
         assert fetched(api, url, range=header).status_code == 200
     changed = fetched(api, url, range="bytes=0-0", if_range='"another"')
-    assert (changed.status_code, changed.content) == (200, whole.content)
+    assert (changed.status_code, changed.content) == (200, full.content)
     beyond = fetched(api, url, range=f"bytes={size}-")
     assert code(beyond) == (416, "range_not_satisfiable")
     assert beyond.headers["content-range"] == f"bytes */{size}"
@@ -303,8 +303,8 @@ def test_a_head_tells_what_a_get_would_send(api: ApiClient, reader: str) -> None
 def test_a_file_one_has_already_is_not_sent_again(api: ApiClient, reader: str) -> None:
     link = signed(api, reader, "positions")
     for tag in (f'"{link["sha256"]}"', f'"x", W/"{link["sha256"]}"', "*"):
-        found = fetched(api, link["url"], if_none_match=tag)
-        assert (found.status_code, found.content) == (304, b"")
+        result = fetched(api, link["url"], if_none_match=tag)
+        assert (result.status_code, result.content) == (304, b"")
     assert fetched(api, link["url"], if_none_match='"other"').status_code == 200
 
 

@@ -42,14 +42,14 @@ class Receiver:
 
 @pytest.fixture
 def receiver() -> Iterator[Receiver]:
-    found = Receiver()
+    result = Receiver()
 
     class Handler(BaseHTTPRequestHandler):
         def do_POST(self) -> None:
             body = self.rfile.read(int(self.headers["content-length"]))
-            status = found.answers.pop(0) if found.answers else 204
+            status = result.answers.pop(0) if result.answers else 204
             if status < 300:
-                found.got.append(({name.lower(): text for name, text in self.headers.items()}, body))
+                result.got.append(({name.lower(): text for name, text in self.headers.items()}, body))
             self.send_response(status)
             self.end_headers()
 
@@ -57,9 +57,9 @@ def receiver() -> Iterator[Receiver]:
             pass
 
     with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
-        found.url = f"http://127.0.0.1:{server.server_port}/hook"
+        result.url = f"http://127.0.0.1:{server.server_port}/hook"
         threading.Thread(target=server.serve_forever, daemon=True).start()
-        yield found
+        yield result
         server.shutdown()
 
 

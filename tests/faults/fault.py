@@ -69,8 +69,8 @@ def endured(there: Deployment, name: str, fault: Fault, asks: Sequence[Ask]) -> 
         recovered = time.monotonic() - begun
         load.settle(CALLS // 2, lambda kind: {as_ever(kind)})
     slowest = {kind: round(tally.slowest.get(("fault", kind), 0.0), 2) for kind in kinds}
-    told = f"{name}: noticed {noticed:.2f} s, answered again {recovered:.2f} s, slowest {slowest}"
-    sys.stdout.write(f"\n{told}\n")
+    reported = f"{name}: noticed {noticed:.2f} s, answered again {recovered:.2f} s, slowest {slowest}"
+    sys.stdout.write(f"\n{reported}\n")
     for kind in kinds:
         allowed = fault.may.get(kind, {as_ever(kind)})
         if kind == "revoked":

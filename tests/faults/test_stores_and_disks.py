@@ -33,12 +33,12 @@ class Parts:
     line: SlowLine
     cache: SmallDisk
     rows: SmallDisk
-    asked: int = 0
+    requests: int = 0
     """Which alpha is asked for as one that was not copied yet; before the first fault it is one that was."""
 
     def need_the_store(self) -> None:
         """Let the callers ask for an alpha that nobody asked for before: neither memory nor this machine's disk has it."""
-        self.asked += 1
+        self.requests += 1
 
 
 @pytest.fixture(scope="module")
@@ -64,10 +64,10 @@ def there(parts: Parts, tmp_path_factory: pytest.TempPathFactory) -> Iterator[De
             "ALPHA_RESULTS_MAX_WAIT_SECONDS": "60",
             "ALPHA_RESULTS_REFRESH_SECONDS": "0.5",
         }
-        with deployed(folder, alphas=len(FAULTS) + 1, address=address, variables=variables) as found:
-            found.keys = {"wide": found.issue(), "revoked": found.issue()}
-            found.run("keys", "revoke", found.keys["revoked"].id)
-            yield found
+        with deployed(folder, alphas=len(FAULTS) + 1, address=address, variables=variables) as result:
+            result.keys = {"wide": result.issue(), "revoked": result.issue()}
+            result.run("keys", "revoke", result.keys["revoked"].id)
+            yield result
 
 
 def asks(there: Deployment, parts: Parts) -> list[Ask]:
@@ -84,7 +84,7 @@ def asks(there: Deployment, parts: Parts) -> list[Ask]:
         Ask("me", lambda _: "/v1/me", wide),
         Ask("page", lambda draw: f"/v1/alphas/{COPIED}/scores?limit={draw.randint(1, 20)}", wide),
         Ask("computed", lambda draw: window(COPIED, draw), wide),
-        Ask("fresh", lambda draw: window(f"Test_deployed{parts.asked}", draw), wide),
+        Ask("fresh", lambda draw: window(f"Test_deployed{parts.requests}", draw), wide),
         Ask("revoked", lambda _: "/v1/me", lambda: there.keys["revoked"].token),
     ]
 

@@ -140,10 +140,10 @@ def test_what_did_change_is_written_and_the_rest_linked(history: History, tmp_pa
 @pytest.mark.usefixtures("upgraded")
 def test_damage_of_an_earlier_snapshot_is_not_linked_on(history: History) -> None:
     path = history.place("decisions/part-0.parquet")
-    whole = path.read_bytes()
-    path.write_bytes(whole[:-1] + b"?")
+    content = path.read_bytes()
+    path.write_bytes(content[:-1] + b"?")
     build_seal(str(history.seals[2]), history.root)
-    assert history.place("decisions/part-0.parquet").read_bytes() == whole
+    assert history.place("decisions/part-0.parquet").read_bytes() == content
     assert _intact(history)
 
 

@@ -59,10 +59,10 @@ def test_gc_of_an_alpha_that_is_not_there_is_refused(history: History) -> None:
 
 
 def test_gc_says_why_what_stays_does(history: History) -> None:
-    told = run_pipeline("gc", history.root, "--keep", "1", "--grace", "12h").output
-    assert "stay: 1 (served)" in told
-    assert "(within the grace period: --grace is 12:00:00)" in told
-    told = run_pipeline("gc", history.root, ALPHA, "--keep", "2").output
-    assert "stays: served" in told
-    assert "stays: one of the 2 kept" in told
-    assert all(snapshot in told for snapshot in history.snapshots)
+    reported = run_pipeline("gc", history.root, "--keep", "1", "--grace", "12h").output
+    assert "stay: 1 (served)" in reported
+    assert "(within the grace period: --grace is 12:00:00)" in reported
+    reported = run_pipeline("gc", history.root, ALPHA, "--keep", "2").output
+    assert "stays: served" in reported
+    assert "stays: one of the 2 kept" in reported
+    assert all(snapshot in reported for snapshot in history.snapshots)

@@ -125,22 +125,22 @@ def test_a_table_that_was_signed_again_still_has_to_follow_from_the_run(
     history: History, relative: str, change: Change, check: str
 ) -> None:
     file = history.change_table(relative, change)
-    found = [fault for fault in _faults(history) if fault["check"] == check]
-    assert found, "not noticed"
-    assert any(file.startswith(fault["file"]) for fault in found)
+    results = [fault for fault in _faults(history) if fault["check"] == check]
+    assert results, "not noticed"
+    assert any(file.startswith(fault["file"]) for fault in results)
     assert _faults(history, "--quick") == [], "its digests agree, which is all a quick look compares"
 
 
 def test_the_remedy_it_names_works(history: History) -> None:
     path = history.place("trades/book=long_only/part-0.parquet")
-    whole = path.read_bytes()
-    path.write_bytes(whole[:-1])
+    content = path.read_bytes()
+    path.write_bytes(content[:-1])
     assert "--force" in history.run("verify").output
     assert not build_seal(str(history.seals[-1]), history.root).changed, (
         "a build does not look at what is served already"
     )
     assert build_seal(str(history.seals[-1]), history.root, force=True).changed
-    assert path.read_bytes() == whole
+    assert path.read_bytes() == content
     assert _faults(history) == []
 
 
@@ -174,12 +174,12 @@ def test_one_byte_of_any_file_is_noticed(history: History) -> None:
     paths = sorted(path for path in history.place("").rglob("*") if path.is_file())
     assert len(paths) > 20
     for path in paths:
-        whole = path.read_bytes()
-        place = generator.randrange(len(whole))
+        content = path.read_bytes()
+        place = generator.randrange(len(content))
         path.write_bytes(
-            whole[:place] + bytes([whole[place] ^ (1 << generator.randrange(8))]) + whole[place + 1 :]
+            content[:place] + bytes([content[place] ^ (1 << generator.randrange(8))]) + content[place + 1 :]
         )
         (fault,) = _faults(history, "--quick")
         assert (history.root / fault["file"], fault["check"]) == (path, "digest")
-        path.write_bytes(whole)
+        path.write_bytes(content)
     assert _faults(history) == []

@@ -38,10 +38,10 @@ def test_it_is_served_no_more_and_comes_back_as_it_was(history: History) -> None
     assert history.run("verify").exit_code == 0
     assert history.run("restore", ALPHA).exit_code == 0
     catalogue.refresh()
-    found = catalogue.resolve(ALPHA)
-    assert found is not None
-    assert found.id == history.snapshots[2]
-    assert found.scan("decisions").collect().height
+    result = catalogue.resolve(ALPHA)
+    assert result is not None
+    assert result.id == history.snapshots[2]
+    assert result.scan("decisions").collect().height
     assert catalogue.withdrawn == {}
     assert history.run("verify").exit_code == 0
 

@@ -33,8 +33,8 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
         check=False,
     )
     assert done.returncode == 0, done.stderr  # the source distribution, and the wheel made from it
-    (found,) = folder.glob("*.whl")
-    return found
+    (actual,) = folder.glob("*.whl")
+    return actual
 
 
 @pytest.fixture(scope="module")

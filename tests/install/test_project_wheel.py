@@ -32,8 +32,8 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     build = ["uv", "build", "--quiet", "--out-dir", str(folder), str(REPOSITORY)]
     done = subprocess.run(build, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
-    (found,) = folder.glob("*.whl")
-    return found
+    (actual,) = folder.glob("*.whl")
+    return actual
 
 
 @pytest.fixture(scope="module")
@@ -206,21 +206,23 @@ def test_a_batch_builds_each_seal_in_a_process_of_its_own_in_which_no_foreign_pa
         "for result in build_from('simulation', 'published', jobs=2): print(result.outcome, result.retryable)\n"
         "(result,) = build_many(['nowhere'], 'published'); print(type(result.error))\n"
     )
-    found = subprocess.run(
+    result = subprocess.run(
         [str(programs / "python"), "-P", "-c", script], cwd=tmp_path, env=environment(),
         capture_output=True, text=True, check=True,
     )  # fmt: skip
-    assert found.stdout == "unchanged False\n" * 3 + "<class 'alpha_results.schemas.errors.SealUnreadable'>\n"
+    assert (
+        result.stdout == "unchanged False\n" * 3 + "<class 'alpha_results.schemas.errors.SealUnreadable'>\n"
+    )
     code = (
         "from alpha_results.pipeline.batch import process; import os, sys;"
         "sys.path[:0] = process._search_path().split(os.pathsep);"
         "import importlib.util; print([importlib.util.find_spec(n) for n in ('datasets', 'schemas', 'serve')])"
     )
-    found = subprocess.run(
+    result = subprocess.run(
         [str(programs / "python"), "-P", "-c", code], cwd=tmp_path, env=environment(),
         capture_output=True, text=True, check=True,
     )  # fmt: skip
-    assert found.stdout == "[None, None, None]\n"
+    assert result.stdout == "[None, None, None]\n"
 
 
 def test_uv_installs_it_as_a_tool(wheel: Path, tmp_path: Path) -> None:

@@ -170,10 +170,10 @@ def test_behind_the_proxy_of_the_page_the_workspace_may_call_and_other_origins_m
     service: Service, http: httpx.Client, tmp_path: Path
 ) -> None:
     key = {"Authorization": f"Bearer {service.key}"}
-    asked = {"Access-Control-Request-Method": "GET", "Access-Control-Request-Headers": "authorization"}
+    requested = {"Access-Control-Request-Method": "GET", "Access-Control-Request-Headers": "authorization"}
     with proxied(service, http, tmp_path) as address:
         for path in ("/widgets.json", "/v1/alphas"):
-            preflight = http.options(f"{address}{path}", headers={"Origin": WORKSPACE, **asked})
+            preflight = http.options(f"{address}{path}", headers={"Origin": WORKSPACE, **requested})
             assert preflight.status_code == 204
             assert preflight.headers["access-control-allow-origin"] == WORKSPACE
             assert "authorization" in preflight.headers["access-control-allow-headers"].lower()
@@ -181,7 +181,7 @@ def test_behind_the_proxy_of_the_page_the_workspace_may_call_and_other_origins_m
             assert answer.status_code == 200
             assert answer.headers["access-control-allow-origin"] == WORKSPACE
             other = {"Origin": "https://example.org"}
-            assert http.options(f"{address}{path}", headers={**other, **asked}).status_code == 404
+            assert http.options(f"{address}{path}", headers={**other, **requested}).status_code == 404
             answer = http.get(f"{address}{path}", headers={**other, **key})
             assert "access-control-allow-origin" not in answer.headers
             assert "Origin" in answer.headers.get_list("vary")

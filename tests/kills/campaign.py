@@ -256,9 +256,9 @@ class Campaign:
 
     def _look_at(self, manifest: Manifest) -> None:
         folder = snapshot_path(ALPHA, manifest.snapshot)
-        found = self._storage.read_many([f"{folder}/{entry.path}" for entry in manifest.files])
+        result = self._storage.read_many([f"{folder}/{entry.path}" for entry in manifest.files])
         for entry in manifest.files:
-            data = found[f"{folder}/{entry.path}"]
+            data = result[f"{folder}/{entry.path}"]
             assert data is not None, f"{entry.path} of {manifest.snapshot} is missing"
             assert digest(data) == entry.sha256, (
                 f"{entry.path} of {manifest.snapshot} is not what was published"

@@ -54,7 +54,7 @@ def test_kills_leave_complete_snapshots(seals: tuple[Path, Path], tmp_path: Path
     began = monotonic()
     assert crew.end() == ["done"]
     seconds = monotonic() - began
-    whole = _visible(reference)
+    full = _visible(reference)
     new = datasets.open(reference)["Test_killed"].id
 
     root = tmp_path / "root"
@@ -72,7 +72,7 @@ def test_kills_leave_complete_snapshots(seals: tuple[Path, Path], tmp_path: Path
             assert served.id in {old, new}
             # Whatever has its final name is whole: exactly the bytes of an undisturbed build.
             for path, sha256 in _visible(root).items():
-                assert sha256 in {whole[path], before.get(path)}, f"{path} is half-written"
+                assert sha256 in {full[path], before.get(path)}, f"{path} is half-written"
             for entry in served.manifest.files:
                 assert (root / served.file(entry.dataset, entry.book)).stat().st_size == entry.bytes
             assert served.scan("decisions").collect().height > 0
@@ -88,7 +88,7 @@ def test_kills_leave_complete_snapshots(seals: tuple[Path, Path], tmp_path: Path
     assert interrupted == KILLS, "the others came too late to mean anything"
     build_seal(str(second), root)
     assert datasets.open(root)["Test_killed"].id == new
-    assert _visible(root) == whole
+    assert _visible(root) == full
 
 
 def _serve_again(root: Path, first: Path) -> None:

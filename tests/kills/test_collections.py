@@ -30,7 +30,7 @@ cli(["gc", "--keep", "1", "--grace", "0s", "--datasets", sys.argv[1]])
 def test_kills_leave_served_snapshots_complete(history: History) -> None:
     """Kill gc at random moments; readers see the served snapshot whole, and the next run finishes."""
     generator = random.Random(5)
-    whole = {entry.path: entry.sha256 for entry in datasets.open(history.root)[ALPHA].manifest.files}
+    full = {entry.path: entry.sha256 for entry in datasets.open(history.root)[ALPHA].manifest.files}
     for _ in range(KILLS):
         process = subprocess.Popen(
             [sys.executable, "-c", _GC, str(history.root)], cwd=REPOSITORY, stdout=subprocess.PIPE
@@ -43,7 +43,7 @@ def test_kills_leave_served_snapshots_complete(history: History) -> None:
         process.wait()
         served = datasets.open(history.root)[ALPHA]
         assert served.id == history.snapshots[2]
-        for path, sha256 in whole.items():
+        for path, sha256 in full.items():
             assert digest(history.place(path).read_bytes()) == sha256
         for seal in history.seals[:2]:
             # Something to remove again: the older ones in turn, and then the last.

@@ -122,10 +122,10 @@ async def test_a_store_that_hangs_answers_none_of_many_callers_late(own_postgres
     with own_postgres.hanging():
         # More than there are connections: the last of them does not wait for all before it.
         async with asyncio.timeout(60):
-            found = await asyncio.gather(
+            result = await asyncio.gather(
                 *[store.run(Repository.key, "0" * 16) for _ in range(100)], return_exceptions=True
             )
-    assert {type(one) for one in found} == {StorageUnavailable}
+    assert {type(one) for one in result} == {StorageUnavailable}
     assert await store.run(Repository.key, "0" * 16) is None
     await store.close()
 
@@ -140,8 +140,8 @@ async def test_a_call_over_a_connection_that_hangs_is_not_waited_for_twice(
     async with open_administration(settings, "tester") as administration:
         await administration.accounts.create("o@example.org")
     store = store_at(settings.location, writable=False, wait_s=wait_s)
-    found = [store.run(Repository.key, "0" * 16) for _ in range(6)]
-    await asyncio.gather(*found)  # each has a connection by now
+    results = [store.run(Repository.key, "0" * 16) for _ in range(6)]
+    await asyncio.gather(*results)  # each has a connection by now
     with own_postgres.hanging():
         calls = {asyncio.create_task(store.run(Repository.key, "0" * 16)) for _ in range(6)}
         _, late = await asyncio.wait(calls, timeout=1.9 * wait_s)

@@ -143,9 +143,9 @@ def test_bounds_are_inclusive_and_leave_out_what_is_withheld(api: ApiClient, tok
 
 
 def test_pages_of_a_sorted_list_cover_it_once(api: ApiClient, token: str) -> None:
-    whole = names(listed(api, token, "sort=-icir"))
+    full = names(listed(api, token, "sort=-icir"))
     pages = [api.json(f"/v1/screen?sort=-icir&limit=3&offset={n}", token)["data"] for n in (0, 3, 6)]
-    assert [row["alpha_id"] for page in pages for row in page] == whole
+    assert [row["alpha_id"] for page in pages for row in page] == full
 
 
 def test_tags_and_days_choose(api: ApiClient, token: str) -> None:

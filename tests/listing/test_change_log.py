@@ -23,13 +23,13 @@ def log(entries: list[Entry]) -> ChangeLog:
 
 def read_on(seen: ChangeLog, cursor: Cursor | None, limit: int) -> tuple[list[Change], Cursor | None]:
     """Read until there is no more, as a program does."""
-    found: list[Change] = []
+    results: list[Change] = []
     while True:
         part = seen.after(cursor, limit, 0)
-        found += part.changes
+        results += part.changes
         cursor = part.next
         if not part.changes:
-            return found, cursor
+            return results, cursor
 
 
 @given(
@@ -45,14 +45,14 @@ def test_no_late_change_is_lost_whichever_node_answers(
     """Each change becomes known up to an hour after its time, on a second node a few changes later still."""
     entries = [change(second, f"Test_{n}") for n, second in enumerate(moments)]
     arrivals = [entries[n] for n in sorted(range(len(entries)), key=lambda n: moments[n] + lateness[n])]
-    told: list[Change] = []
+    reported: list[Change] = []
     cursor: Cursor | None = None
     for count in range(1, len(arrivals) + 1):
         nodes = log(arrivals[:count]), log(arrivals[: max(0, count - lag)])
-        found, cursor = read_on(nodes[count % 2], cursor, limit)
-        told += found
-    told += read_on(log(arrivals), cursor, limit)[0]
-    assert {entry.change for entry in entries} == set(told)
+        actual, cursor = read_on(nodes[count % 2], cursor, limit)
+        reported += actual
+    reported += read_on(log(arrivals), cursor, limit)[0]
+    assert {entry.change for entry in entries} == set(reported)
 
 
 @given(moments=st.lists(st.integers(0, 9000), min_size=1, max_size=25), limit=st.integers(1, 5))
@@ -60,12 +60,12 @@ def test_no_late_change_is_lost_whichever_node_answers(
 def test_changes_that_come_in_order_are_listed_once(moments: list[int], limit: int) -> None:
     entries = [change(second, f"Test_{n}") for n, second in enumerate(sorted(moments))]
     entries.sort(key=lambda entry: entry[:2])
-    told: list[Change] = []
+    reported: list[Change] = []
     cursor: Cursor | None = None
     for count in range(len(entries) + 1):
-        found, cursor = read_on(log(entries[:count]), cursor, limit)
-        told += found
-    assert told == [entry.change for entry in entries]
+        actual, cursor = read_on(log(entries[:count]), cursor, limit)
+        reported += actual
+    assert reported == [entry.change for entry in entries]
 
 
 def test_only_the_changes_around_a_late_one_are_listed_again() -> None:
@@ -75,16 +75,16 @@ def test_only_the_changes_around_a_late_one_are_listed_again() -> None:
     )
     _, cursor = read_on(log(old + recent), None, 100)
     late = change(3000.5, "Test_late")
-    found, _ = read_on(log([*old, *recent, late]), cursor, 100)
-    assert late.change in found
-    assert not {entry.change for entry in old} & set(found)
+    actual, _ = read_on(log([*old, *recent, late]), cursor, 100)
+    assert late.change in actual
+    assert not {entry.change for entry in old} & set(actual)
 
 
 def test_a_row_s_own_cursor_reads_on_behind_it() -> None:
     entries = [change(n * 40, f"Test_{n}") for n in range(20)]
-    whole = log(entries).after(None, 100, 0)
-    for place, cursor in enumerate(whole.cursors):
-        assert log(entries).after(cursor, 100, 0).changes == whole.changes[place + 1 :]
+    full = log(entries).after(None, 100, 0)
+    for place, cursor in enumerate(full.cursors):
+        assert log(entries).after(cursor, 100, 0).changes == full.changes[place + 1 :]
         assert Cursor.decode(cursor.encode()) == cursor
 
 

@@ -33,7 +33,7 @@ def remembered(root: Path, alpha: str = ALPHA) -> list[Kind]:
     return [(x.alpha_id, x.change, x.snapshot, x.previous) for x in changes_of(pointer)]
 
 
-def told(api: ApiClient, token: str, query: str = "") -> list[Kind]:
+def listed(api: ApiClient, token: str, query: str = "") -> list[Kind]:
     rows = api.json(f"/v1/changes?{query}", token)["data"]
     return [(x["alpha_id"], x["change"], x["snapshot"], x["previous_snapshot"]) for x in rows]
 
@@ -107,39 +107,39 @@ def test_a_reader_gets_each_change_once_and_reads_on_at_any_node(root: Path, api
     assert {row["change"] for row in body["data"]} == {"published"}
     cursor = body["meta"]["next"]
     assert cursor == body["data"][-1]["cursor"]
-    assert told(api, token, f"since={cursor}") == []
+    assert listed(api, token, f"since={cursor}") == []
     before = body["data"][0]["snapshot"]
     after = publish(root, mark="x")
     assert run_pipeline("withdraw", root, "Test_b").exit_code == 0
-    eventually(lambda: len(told(api, token, f"since={cursor}")) == 2)
-    new = told(api, token, f"since={cursor}")
+    eventually(lambda: len(listed(api, token, f"since={cursor}")) == 2)
+    new = listed(api, token, f"since={cursor}")
     assert new == [
         (ALPHA, "replaced", after, before),
         ("Test_b", "withdrawn", None, before_of(body, "Test_b")),
     ]
     with running(root, counts=root.parent / "counts", store=str(root.parent / "keys")) as another:
-        assert told(another, another.key(), f"since={cursor}") == new, (
+        assert listed(another, another.key(), f"since={cursor}") == new, (
             "the same at a node that was just started"
         )
 
 
 def before_of(body: Any, alpha: str) -> str:
-    found: str = next(row["snapshot"] for row in body["data"] if row["alpha_id"] == alpha)
-    return found
+    result: str = next(row["snapshot"] for row in body["data"] if row["alpha_id"] == alpha)
+    return result
 
 
 def test_pages_by_cursor_cover_every_change_once(api: ApiClient) -> None:
     token = api.key()
-    whole = told(api, token)
+    full = listed(api, token)
     gathered: list[Kind] = []
     cursor = ""
-    for _ in range(len(whole) + 1):
+    for _ in range(len(full) + 1):
         body = api.json(f"/v1/changes?limit=1{cursor}", token)
         gathered += [
             (x["alpha_id"], x["change"], x["snapshot"], x["previous_snapshot"]) for x in body["data"]
         ]
         cursor = f"&since={body['meta']['next']}"
-    assert gathered == whole
+    assert gathered == full
 
 
 def test_a_caller_sees_no_changes_of_alphas_that_its_key_may_not_read(api: ApiClient) -> None:
@@ -153,7 +153,7 @@ def test_what_others_publish_does_not_even_move_a_caller_s_cursor(root: Path, ap
     everything, narrow = api.key(), api.key(alphas="list:Test_b")
     before = api.json("/v1/changes", narrow)
     publish(root, mark="x")
-    eventually(lambda: len(told(api, everything)) == 4)
+    eventually(lambda: len(listed(api, everything)) == 4)
     assert api.json("/v1/changes", narrow) == before
 
 

@@ -19,9 +19,9 @@ from tests.support.seals import make_seal
 
 
 def pointer(root: Path, alpha: str = "Test_small") -> Pointer:
-    found = served(open_storage(root), alpha)
-    assert found is not None
-    return found
+    result = served(open_storage(root), alpha)
+    assert result is not None
+    return result
 
 
 def forget(root: Path, **changes: Any) -> None:

@@ -96,8 +96,8 @@ def test_figures_of_the_screen_sort_and_choose(api: ApiClient, token: str, name:
 def test_alphas_whose_figures_no_table_supports_can_be_left_out(api: ApiClient, token: str) -> None:
     rows = {x["alpha_id"]: x["checked"] for x in api.json("/v1/screen?fields=ic", token)["data"]}
     wanted = {alpha for alpha, x in rows.items() if x and not (x["stated"] or x["contradicted"])}
-    found = api.json("/v1/screen?checked_only=1", token)["data"]
-    assert {x["alpha_id"] for x in found} == wanted
+    result = api.json("/v1/screen?checked_only=1", token)["data"]
+    assert {x["alpha_id"] for x in result} == wanted
     assert wanted
     closed = api.key(endpoints="research.screen")
     assert api.json("/v1/screen?checked_only=1", closed, 403)["error"]["code"] == "endpoint_not_allowed"

@@ -64,13 +64,13 @@ def compared(api: ApiClient, token: str, before: str, after: str) -> Any:
 
 
 def rows_of(api: ApiClient, token: str, snapshot: str) -> pl.DataFrame:
-    found: list[dict[str, Any]] = []
+    results: list[dict[str, Any]] = []
     while True:
-        path = f"/v1/alphas/{ALPHA}/scores?fields=all&snapshot={snapshot}&limit=5000&offset={len(found)}"
+        path = f"/v1/alphas/{ALPHA}/scores?fields=all&snapshot={snapshot}&limit=5000&offset={len(results)}"
         body = api.json(path, token)
-        found += body["data"]
+        results += body["data"]
         if not body["pagination"]["has_more"]:
-            return pl.DataFrame(found, infer_schema_length=None)
+            return pl.DataFrame(results, infer_schema_length=None)
 
 
 def test_snapshots_are_listed_newest_first_with_what_they_were_made_of(
@@ -94,39 +94,39 @@ def test_a_comparison_says_what_a_slow_look_at_all_rows_says(
 ) -> None:
     token = api.key(raw=raw)
     for before, after in ((ids[0], ids[1]), (ids[1], ids[0]), (ids[1], ids[2]), (ids[0], ids[0])):
-        found = compared(api, token, before, after)
-        assert (found["from_snapshot"], found["to_snapshot"]) == (before, after)
+        result = compared(api, token, before, after)
+        assert (result["from_snapshot"], result["to_snapshot"]) == (before, after)
         one, other = (
             {(row["date"], row["symbol"]): row for row in rows_of(api, token, x).iter_rows(named=True)}
             for x in (before, after)
         )
         differing = {key for key in one.keys() | other.keys() if one.get(key) != other.get(key)}
-        for place, spans in ((0, found["weeks"]), (1, found["names"])):
+        for place, spans in ((0, result["weeks"]), (1, result["names"])):
             was, now = {key[place] for key in one}, {key[place] for key in other}
             assert spans["added"] == sorted(now - was)
             assert spans["removed"] == sorted(was - now)
             assert spans["changed"] == sorted({key[place] for key in differing} & was & now)
-        tables = {(x["dataset"], x["book"]): x for x in found["datasets"]}
+        tables = {(x["dataset"], x["book"]): x for x in result["datasets"]}
         assert (tables["decisions", None]["change"] == "changed") == bool(differing)
         assert tables["decisions", None]["rows_after"] == len(other)
 
 
 def test_figures_before_and_after_are_those_of_the_metrics(api: ApiClient, ids: list[str]) -> None:
     token = api.key()
-    found = compared(api, token, ids[0], ids[1])
+    result = compared(api, token, ids[0], ids[1])
     metrics = [
         api.json(f"/v1/alphas/{ALPHA}/metrics?snapshot={one}", token)["data"]["core"] for one in ids[:2]
     ]
-    assert [x["figure"] for x in found["figures"]] == [x.name for x in IN_METRICS]
-    assert not [x for x in found["figures"] if x["figure"].endswith("_raw")]
-    for row in found["figures"]:
+    assert [x["figure"] for x in result["figures"]] == [x.name for x in IN_METRICS]
+    assert not [x for x in result["figures"] if x["figure"].endswith("_raw")]
+    for row in result["figures"]:
         if row["figure"] not in metrics[0]:
             continue
         before, after = (one[row["figure"]]["value"] for one in metrics)
         assert (row["before"], row["after"]) == (before, after)
         assert row["change"] == after - before
         assert row["book"] == (None if row["figure"] in ("ic", "icir") else "long_short")
-    assert found["withheld"] == {}
+    assert result["withheld"] == {}
 
 
 def test_a_change_of_the_raw_signal_alone_shows_to_keys_with_raw_access_alone(
@@ -146,17 +146,17 @@ def test_what_a_key_may_not_call_is_not_compared_and_said_to_be_withheld(
     api: ApiClient, ids: list[str]
 ) -> None:
     token = api.key(endpoints="research.snapshots.compare,portfolio.ledger")
-    found = compared(api, token, ids[0], ids[1])
-    assert (found["figures"], found["weeks"], found["names"]) == ([], None, None)
-    assert set(found["withheld"]) == {"figures", "weeks", "names"}
-    assert {x["dataset"] for x in found["datasets"]} == {"portfolio"}
+    result = compared(api, token, ids[0], ids[1])
+    assert (result["figures"], result["weeks"], result["names"]) == ([], None, None)
+    assert set(result["withheld"]) == {"figures", "weeks", "names"}
+    assert {x["dataset"] for x in result["datasets"]} == {"portfolio"}
 
 
 def test_without_ids_the_served_one_is_compared_with_the_one_before_it(
     api: ApiClient, ids: list[str]
 ) -> None:
-    found = api.json(f"/v1/alphas/{ALPHA}/snapshots/compare", api.key())["data"]
-    assert (found["from_snapshot"], found["to_snapshot"]) == (ids[1], ids[2])
+    result = api.json(f"/v1/alphas/{ALPHA}/snapshots/compare", api.key())["data"]
+    assert (result["from_snapshot"], result["to_snapshot"]) == (ids[1], ids[2])
     path = f"/v1/alphas/{ALPHA}/snapshots/compare?to_snapshot={ids[0]}"
     assert api.json(path, api.key())["data"]["from_snapshot"] == ids[0]
 

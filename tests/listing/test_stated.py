@@ -64,8 +64,8 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def api(root: Path) -> Iterator[ApiClient]:
-    with running(root) as found:
-        yield found
+    with running(root) as result:
+        yield result
 
 
 def listed(api: ApiClient, query: str) -> dict[str, dict[str, Any]]:
@@ -73,8 +73,8 @@ def listed(api: ApiClient, query: str) -> dict[str, dict[str, Any]]:
 
 
 def core(api: ApiClient, alpha: str, query: str = "") -> dict[str, Any]:
-    found: dict[str, Any] = api.json(f"/v1/alphas/{alpha}/metrics?{query}", api.key())["data"]["core"]
-    return found
+    result: dict[str, Any] = api.json(f"/v1/alphas/{alpha}/metrics?{query}", api.key())["data"]["core"]
+    return result
 
 
 def test_figures_of_metrics_alone_are_stated_and_sort_behind_every_figure_that_is_supported(
@@ -182,10 +182,10 @@ def test_a_snapshot_that_states_a_figure_has_no_change_from_one_that_computes_it
     for seal in seals:
         build_seal(str(seal), tmp_path / "root")
     with running(tmp_path / "root") as api:
-        found = api.json(f"/v1/alphas/{HONEST}/snapshots/compare", api.key())["data"]
-    figures = {x["figure"]: x for x in found["figures"]}
+        result = api.json(f"/v1/alphas/{HONEST}/snapshots/compare", api.key())["data"]
+    figures = {x["figure"]: x for x in result["figures"]}
     ratio = figures["information_ratio"]
     assert (ratio["before_checked"], ratio["after_checked"]) == ("reproduced", "stated")
     assert ratio["before"] == pytest.approx(ratio["after"])
     assert ratio["change"] is None
-    assert "no table of it supports it" in found["withheld"]["information_ratio"]
+    assert "no table of it supports it" in result["withheld"]["information_ratio"]

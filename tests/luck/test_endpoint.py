@@ -54,8 +54,8 @@ YEAR = 252
 
 
 def path(alpha: str = ALPHA, **query: Any) -> str:
-    asked = "&".join(f"{name}={value}" for name, value in query.items())
-    return f"/v1/alphas/{alpha}/luck?{asked}"
+    requested = "&".join(f"{name}={value}" for name, value in query.items())
+    return f"/v1/alphas/{alpha}/luck?{requested}"
 
 
 @pytest.fixture(scope="module")
@@ -68,8 +68,8 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def api(root: Path) -> Iterator[ApiClient]:
-    with running(root) as found:
-        yield found
+    with running(root) as result:
+        yield result
 
 
 @pytest.fixture(scope="module")
@@ -77,7 +77,7 @@ def key(api: ApiClient) -> str:
     return api.key()
 
 
-def asked(api: ApiClient, key: str, alpha: str = ALPHA, **query: Any) -> dict[str, Any]:
+def fetch(api: ApiClient, key: str, alpha: str = ALPHA, **query: Any) -> dict[str, Any]:
     response = api.get(path(alpha, **query), key)
     assert response.status_code == 200, response.text
     conformance.check(ENDPOINTS["research.luck"], response)
@@ -98,25 +98,25 @@ def asked(api: ApiClient, key: str, alpha: str = ALPHA, **query: Any) -> dict[st
 
 
 def moments(root: Path, book: str = "long_short") -> SharpeMoments:
-    found = sharpe_moments(datasets.open(root)[ALPHA].returns(book)["period_return"].to_numpy())
-    assert isinstance(found, SharpeMoments)
-    return found
+    result = sharpe_moments(datasets.open(root)[ALPHA].returns(book)["period_return"].to_numpy())
+    assert isinstance(result, SharpeMoments)
+    return result
 
 
 @pytest.mark.parametrize("book", ["long_short", "long_only"])
 def test_the_figures_follow_from_the_published_returns(
     api: ApiClient, key: str, root: Path, book: str
 ) -> None:
-    data, found = asked(api, key, book=book, trials=40, trial_deviation=0.7), moments(root, book)
-    assert (data["book"], data["observations"]) == (book, found.observations)
-    assert data["sharpe"] == pytest.approx(found.sharpe * YEAR**0.5, rel=1e-12)
-    assert (data["skewness"], data["kurtosis"]) == pytest.approx((found.skewness, found.kurtosis))
+    data, actual = fetch(api, key, book=book, trials=40, trial_deviation=0.7), moments(root, book)
+    assert (data["book"], data["observations"]) == (book, actual.observations)
+    assert data["sharpe"] == pytest.approx(actual.sharpe * YEAR**0.5, rel=1e-12)
+    assert (data["skewness"], data["kurtosis"]) == pytest.approx((actual.skewness, actual.kurtosis))
     assert data["probabilistic_sharpe"] == {
-        "probability": pytest.approx(probabilistic_sharpe(found), abs=1e-12),
+        "probability": pytest.approx(probabilistic_sharpe(actual), abs=1e-12),
         "benchmark_sharpe": 0.0,
     }
     assert data["deflated_sharpe"] == {
-        "probability": pytest.approx(deflated_sharpe(found, 40, 0.7 / YEAR**0.5), abs=1e-12),
+        "probability": pytest.approx(deflated_sharpe(actual, 40, 0.7 / YEAR**0.5), abs=1e-12),
         "expected_maximum_sharpe": pytest.approx(expected_maximum_sharpe(40, 0.7)),
         "trials": 40,
         "trials_from": "request",
@@ -125,7 +125,7 @@ def test_the_figures_follow_from_the_published_returns(
         "trial_deviation": 0.7,
         "passed_over": {},
     }
-    needed = minimum_track_record(found)
+    needed = minimum_track_record(actual)
     if isinstance(needed, float):
         assert data["minimum_track_record"]["sessions"] == pytest.approx(needed)
         assert data["minimum_track_record"]["years"] == pytest.approx(needed / YEAR)
@@ -139,7 +139,7 @@ def test_figures_with_bands_are_those_of_the_metrics_of_a_run_without_sealed_fig
 ) -> None:
     days = datasets.open(root)[UNSEALED].returns()["date"][part]
     window = {"from": days[0], "to": days[-1]}
-    bands = asked(api, key, UNSEALED, **window)["bands"]
+    bands = fetch(api, key, UNSEALED, **window)["bands"]
     query = "&".join(f"{name}={value}" for name, value in window.items())
     metrics = api.json(f"/v1/alphas/{UNSEALED}/metrics?{query}", key)["data"]
     within = metrics["within_window"]
@@ -156,30 +156,30 @@ def test_figures_with_bands_are_those_of_the_metrics_of_a_run_without_sealed_fig
 def test_a_window_is_measured_like_a_run_of_its_own(api: ApiClient, key: str, root: Path) -> None:
     curve = datasets.open(root)[ALPHA].returns()
     first, last = curve["date"][30], curve["date"][99]
-    data = asked(api, key, **{"from": first, "to": last})
+    data = fetch(api, key, **{"from": first, "to": last})
     assert (data["first_date"], data["last_date"], data["observations"]) == (str(first), str(last), 70)
-    found = sharpe_moments(curve["period_return"][30:100].to_numpy())
-    assert isinstance(found, SharpeMoments)
-    assert data["sharpe"] == pytest.approx(found.sharpe * YEAR**0.5, rel=1e-12)
+    result = sharpe_moments(curve["period_return"][30:100].to_numpy())
+    assert isinstance(result, SharpeMoments)
+    assert data["sharpe"] == pytest.approx(result.sharpe * YEAR**0.5, rel=1e-12)
 
 
 def test_the_same_question_draws_the_same_numbers_in_every_process_and_another_draws_others(
     api: ApiClient, key: str, root: Path, tmp_path: Path
 ) -> None:
-    data = asked(api, key)
+    data = fetch(api, key)
     with running(root, counts=tmp_path / "counts.sqlite3") as another:
-        assert asked(another, another.key()) == data
+        assert fetch(another, another.key()) == data
     seed = data["bootstrap"]["seed"]
-    assert asked(api, key, trials=3, trial_deviation=0.2)["bootstrap"]["seed"] == seed
-    assert asked(api, key, book="long_only")["bootstrap"]["seed"] != seed
-    assert asked(api, key, OTHER)["bootstrap"]["seed"] != seed
-    assert asked(api, key, **{"from": "2019-03-01"})["bootstrap"]["seed"] != seed
+    assert fetch(api, key, trials=3, trial_deviation=0.2)["bootstrap"]["seed"] == seed
+    assert fetch(api, key, book="long_only")["bootstrap"]["seed"] != seed
+    assert fetch(api, key, OTHER)["bootstrap"]["seed"] != seed
+    assert fetch(api, key, **{"from": "2019-03-01"})["bootstrap"]["seed"] != seed
     assert data["bootstrap"]["samples"] == 1000
     assert data["bootstrap"]["mean_block"] >= 1
 
 
 def test_trials_are_the_search_values_that_were_sealed(api: ApiClient, key: str) -> None:
-    sealed = asked(api, key)
+    sealed = fetch(api, key)
     assert sealed["deflated_sharpe"] == {
         "probability": None,
         "expected_maximum_sharpe": None,
@@ -191,7 +191,7 @@ def test_trials_are_the_search_values_that_were_sealed(api: ApiClient, key: str)
         "passed_over": {},
     }
     assert "trial_deviation" in sealed["withheld"]["deflated_sharpe"]
-    stated = asked(api, key, trial_deviation=0.5)
+    stated = fetch(api, key, trial_deviation=0.5)
     assert (stated["deflated_sharpe"]["trials"], stated["deflated_sharpe"]["trials_from"]) == (3, "seal")
     assert stated["deflated_sharpe"]["probability"] < stated["probabilistic_sharpe"]["probability"]
 
@@ -207,22 +207,22 @@ def test_sealed_trials_are_counted_measured_and_tested_for_overfitting(
     api: ApiClient, key: str, root: Path, part: slice
 ) -> None:
     days = datasets.open(root)[SEARCHED].returns()["date"][part]
-    data = asked(api, key, SEARCHED, **{"from": days[0], "to": days[-1]})
+    data = fetch(api, key, SEARCHED, **{"from": days[0], "to": days[-1]})
     trials = matrix(root, part)
     cuts = cluster_trials(trials)
     assert trials.shape == (len(days), 4)
     assert cuts is not None
     effective = effective_trials(trials, cuts)
     assert effective is not None
-    found = data["deflated_sharpe"]
-    assert (found["trials"], found["trials_from"]) == (4, "seal")
-    assert (found["effective_trials"], found["counted_by"]) == (effective.count, effective.counted_by)
-    assert found["trial_deviation"] == pytest.approx(effective.deviation * YEAR**0.5, rel=1e-9)
+    actual = data["deflated_sharpe"]
+    assert (actual["trials"], actual["trials_from"]) == (4, "seal")
+    assert (actual["effective_trials"], actual["counted_by"]) == (effective.count, effective.counted_by)
+    assert actual["trial_deviation"] == pytest.approx(effective.deviation * YEAR**0.5, rel=1e-9)
     curve = datasets.open(root)[SEARCHED].returns()["period_return"][part].to_numpy()
     own = sharpe_moments(curve)
     assert isinstance(own, SharpeMoments)
     expected = deflated_sharpe(own, effective.count, effective.deviation)
-    assert found["probability"] == pytest.approx(expected, abs=1e-9)
+    assert actual["probability"] == pytest.approx(expected, abs=1e-9)
     assert min(abs(trials - curve[:, None]).max(axis=0)) < 1e-12, "the run's own returns are among them"
     tested = overfitting(trials)
     assert isinstance(tested, Overfitting)
@@ -235,9 +235,9 @@ def test_sealed_trials_are_counted_measured_and_tested_for_overfitting(
 
 
 def test_a_request_may_state_other_trials_than_were_sealed(api: ApiClient, key: str) -> None:
-    found = asked(api, key, SEARCHED, trials=50)["deflated_sharpe"]
-    assert (found["trials"], found["trials_from"], found["trial_deviation"]) == (50, "request", None)
-    stated = asked(api, key, SEARCHED, trial_deviation=0.9)["deflated_sharpe"]
+    result = fetch(api, key, SEARCHED, trials=50)["deflated_sharpe"]
+    assert (result["trials"], result["trials_from"], result["trial_deviation"]) == (50, "request", None)
+    stated = fetch(api, key, SEARCHED, trial_deviation=0.9)["deflated_sharpe"]
     assert (stated["trials"], stated["trials_from"], stated["trial_deviation"]) == (4, "seal", 0.9)
 
 
@@ -250,7 +250,7 @@ def test_copies_among_sealed_trials_count_once(tmp_path: Path) -> None:
         build_seal(str(seal), tmp_path / "root")
     with running(tmp_path / "root", counts=tmp_path / "counts.sqlite3") as api:
         key = api.key()
-        data = {alpha: asked(api, key, alpha)["deflated_sharpe"] for alpha in alphas}
+        data = {alpha: fetch(api, key, alpha)["deflated_sharpe"] for alpha in alphas}
     honest, copied = data["Test_honest"], data["Test_copied"]
     assert (copied["trials"], copied["effective_trials"]) == (64, honest["effective_trials"])
     assert copied["probability"] == pytest.approx(honest["probability"], abs=0.005)
@@ -288,13 +288,13 @@ CHANGES: dict[str, Callable[[pl.DataFrame], pl.DataFrame]] = {
 def test_excess_is_of_the_returns_less_the_rate_of_the_ledger(api: ApiClient, key: str, root: Path) -> None:
     curve = datasets.open(root)[SEARCHED].scan("portfolio", "long_short").collect().sort("date")
     above = (curve["ending_equity"] / curve["starting_equity"] - 1 - curve["risk_free_return"]).to_numpy()
-    data, found = asked(api, key, SEARCHED), sharpe_moments(above)
-    assert isinstance(found, SharpeMoments)
+    data, actual = fetch(api, key, SEARCHED), sharpe_moments(above)
+    assert isinstance(actual, SharpeMoments)
     excess = data["excess"]
-    assert excess["sharpe"] == pytest.approx(found.sharpe * YEAR**0.5, rel=1e-9)
+    assert excess["sharpe"] == pytest.approx(actual.sharpe * YEAR**0.5, rel=1e-9)
     assert excess["sharpe"] == pytest.approx(data["bands"]["excess_sharpe"]["estimate"], rel=1e-9)
-    assert (excess["skewness"], excess["kurtosis"]) == pytest.approx((found.skewness, found.kurtosis))
-    assert excess["probabilistic_sharpe"]["probability"] == pytest.approx(probabilistic_sharpe(found))
+    assert (excess["skewness"], excess["kurtosis"]) == pytest.approx((actual.skewness, actual.kurtosis))
+    assert excess["probabilistic_sharpe"]["probability"] == pytest.approx(probabilistic_sharpe(actual))
     trials = matrix(root)
     cuts = cluster_trials(trials)
     assert cuts is not None
@@ -303,16 +303,16 @@ def test_excess_is_of_the_returns_less_the_rate_of_the_ledger(api: ApiClient, ke
     deflated = excess["deflated_sharpe"]
     assert (deflated["trials"], deflated["effective_trials"]) == (4, effective.count)
     assert deflated["probability"] == pytest.approx(
-        deflated_sharpe(found, effective.count, effective.deviation), abs=1e-9
+        deflated_sharpe(actual, effective.count, effective.deviation), abs=1e-9
     )
-    needed = minimum_track_record(found)
+    needed = minimum_track_record(actual)
     if isinstance(needed, float):
         assert excess["minimum_track_record"]["sessions"] == pytest.approx(needed)
 
 
 def test_a_window_too_short_for_its_blocks_says_so(api: ApiClient, key: str, root: Path) -> None:
     days = datasets.open(root)[SEARCHED].returns()["date"]
-    data = asked(api, key, SEARCHED, **{"from": days[0], "to": days[40]})
+    data = fetch(api, key, SEARCHED, **{"from": days[0], "to": days[40]})
     assert data["overfitting"] is None
     assert "at least 80" in data["withheld"]["overfitting"]
     assert data["deflated_sharpe"]["trial_deviation"] is not None
@@ -321,21 +321,21 @@ def test_a_window_too_short_for_its_blocks_says_so(api: ApiClient, key: str, roo
 def test_without_search_values_trials_are_the_runs_of_the_catalogue_that_the_key_may_read(
     api: ApiClient, key: str
 ) -> None:
-    found = asked(api, key, OTHER, trial_deviation=0.5)["deflated_sharpe"]
-    assert (found["trials"], found["trials_from"]) == (len(ALPHAS), "catalogue")
-    two = asked(api, api.key(runs=f"list:{OTHER},{ALPHA}"), OTHER, trial_deviation=0.5)["deflated_sharpe"]
+    result = fetch(api, key, OTHER, trial_deviation=0.5)["deflated_sharpe"]
+    assert (result["trials"], result["trials_from"]) == (len(ALPHAS), "catalogue")
+    two = fetch(api, api.key(runs=f"list:{OTHER},{ALPHA}"), OTHER, trial_deviation=0.5)["deflated_sharpe"]
     assert two["trials"] == 2
-    whole = [asked(api, key, alpha) for alpha in ALPHAS]
-    for figures in (whole, [data["excess"] for data in whole]):
+    full = [fetch(api, key, alpha) for alpha in ALPHAS]
+    for figures in (full, [data["excess"] for data in full]):
         ratios = np.array([np.nan if x["sharpe"] is None else x["sharpe"] for x in figures])
         sessions = np.array([float(x["observations"]) for x in figures])
         own = figures[list(ALPHAS).index(OTHER)]
         apart = run_deviation(ratios, sessions, own["observations"])
         assert own["deflated_sharpe"]["trial_deviation"] == pytest.approx(apart, rel=1e-6)
     blind = api.key(endpoints="list:research.luck,portfolio.ledger,catalog.alphas.get")
-    untold = asked(api, blind, OTHER)
+    untold = fetch(api, blind, OTHER)
     assert untold["deflated_sharpe"]["trial_deviation"] is None, "it may not read the figures of the metrics"
-    alone = asked(api, api.key(runs=f"list:{OTHER}"), OTHER)
+    alone = fetch(api, api.key(runs=f"list:{OTHER}"), OTHER)
     assert alone["deflated_sharpe"]["trials"] == 1
     assert alone["deflated_sharpe"]["probability"] == alone["probabilistic_sharpe"]["probability"]
 
@@ -346,61 +346,61 @@ def test_search_values_stay_with_those_who_may_read_the_description(api: ApiClie
         {"endpoints": "list:research.luck,portfolio.ledger"},
     )
     for narrow in [api.key(**grants) for grants in closed]:
-        answers = [asked(api, narrow, alpha) for alpha in (ALPHA, OTHER)]
+        answers = [fetch(api, narrow, alpha) for alpha in (ALPHA, OTHER)]
         assert len({data["withheld"]["deflated_sharpe"] for data in answers}) == 1
         for data in answers:
             assert data["deflated_sharpe"]["trials"] is data["deflated_sharpe"]["trials_from"] is None
             assert "catalog.alphas.get" in data["withheld"]["deflated_sharpe"]
-        stated = asked(api, narrow, trials=1)["deflated_sharpe"]
+        stated = fetch(api, narrow, trials=1)["deflated_sharpe"]
         assert stated["trials_from"] == "request"
         assert stated["probability"] is not None
 
 
 def test_what_a_key_may_not_read_is_not_reflected(api: ApiClient, key: str) -> None:
-    whole = asked(api, key)
-    without_ledger = asked(api, api.key(endpoints="list:research.luck,signals.rebalances.get"))
-    without_weeks = asked(api, api.key(endpoints="list:research.luck,portfolio.ledger"))
-    for name, band in whole["bands"].items():
+    full = fetch(api, key)
+    without_ledger = fetch(api, api.key(endpoints="list:research.luck,signals.rebalances.get"))
+    without_weeks = fetch(api, api.key(endpoints="list:research.luck,portfolio.ledger"))
+    for name, band in full["bands"].items():
         of_the_ledger = name in LEDGER_BANDS
         assert without_ledger["bands"][name] == (None if of_the_ledger else band)
         assert without_weeks["bands"][name] == (band if of_the_ledger else None)
     assert without_ledger["observations"] == 0
     assert without_ledger["sharpe"] is without_ledger["first_date"] is None
     assert "portfolio.ledger" in without_ledger["withheld"]["sharpe"]
-    assert without_weeks["sharpe"] == whole["sharpe"]
+    assert without_weeks["sharpe"] == full["sharpe"]
     refused = api.json(path(), api.key(endpoints="list:portfolio.ledger"), 403)["error"]
     assert refused["code"] == "endpoint_not_allowed"
 
 
 def test_what_a_run_lacks_is_withheld_with_the_reason(api: ApiClient, key: str) -> None:
-    whole = asked(api, key)
-    no_ledger = asked(api, key, "Test_no_ledger")
+    full = fetch(api, key)
+    no_ledger = fetch(api, key, "Test_no_ledger")
     assert {name for name, band in no_ledger["bands"].items() if band is None} >= LEDGER_BANDS
     assert "portfolio" in no_ledger["withheld"]["bands.sharpe"]
-    no_decisions = asked(api, key, "Test_no_decisions")
+    no_decisions = fetch(api, key, "Test_no_decisions")
     assert {name for name, band in no_decisions["bands"].items() if band is None} == set(
         BANDED
     ) - LEDGER_BANDS
-    assert no_decisions["sharpe"] == whole["sharpe"]
-    nothing = asked(api, key, "Test_nothing", book="anything")
-    assert set(nothing["bands"].values()) == {None}
-    assert nothing["observations"] == 0
-    variant = asked(api, key, book="long_short_adjustments")
+    assert no_decisions["sharpe"] == full["sharpe"]
+    empty = fetch(api, key, "Test_nothing", book="anything")
+    assert set(empty["bands"].values()) == {None}
+    assert empty["observations"] == 0
+    variant = fetch(api, key, book="long_short_adjustments")
     assert variant["sharpe"] is None
     assert "of this book" in variant["withheld"]["sharpe"]
 
 
 def test_a_short_window_is_withheld_with_what_it_lacks(api: ApiClient, key: str, root: Path) -> None:
     days = datasets.open(root)[ALPHA].returns()["date"]
-    data = asked(api, key, **{"from": days[0], "to": days[8]})
+    data = fetch(api, key, **{"from": days[0], "to": days[8]})
     assert data["observations"] == 9
     assert data["sharpe"] is data["minimum_track_record"]["sessions"] is None
     assert "9" in data["withheld"]["sharpe"]
-    some = asked(api, key, **{"from": days[0], "to": days[14]})
+    some = fetch(api, key, **{"from": days[0], "to": days[14]})
     assert some["sharpe"] is not None
     assert some["bands"]["sharpe"] is None
     assert "at least 20" in some["withheld"]["bands.sharpe"]
-    none = asked(api, key, **{"from": "1990-01-01", "to": "1990-12-31"})
+    none = fetch(api, key, **{"from": "1990-01-01", "to": "1990-12-31"})
     assert none["observations"] == 0
     assert none["first_date"] is none["last_date"] is None
 
@@ -428,13 +428,13 @@ def test_broken_parameters_are_all_named(
 def test_any_number_of_trials_is_answered(api: ApiClient, key: str) -> None:
     before = 1.0
     for trials, deviation in ((1, 0), (2, 0.1), (10, 0.1), (10**9, 0.1), (10**9, "1e300")):
-        data = asked(api, key, trials=trials, trial_deviation=deviation)["deflated_sharpe"]
+        data = fetch(api, key, trials=trials, trial_deviation=deviation)["deflated_sharpe"]
         assert 0 <= data["probability"] <= before
         before = data["probability"]
-    beyond = asked(api, key, trials=10**9, trial_deviation="1e308")
+    beyond = fetch(api, key, trials=10**9, trial_deviation="1e308")
     assert "too large" in beyond["withheld"]["deflated_sharpe"]
 
 
 def test_the_package_of_files_says_the_same(api: ApiClient, key: str, root: Path) -> None:
-    served = asked(api, key, SEARCHED)
+    served = fetch(api, key, SEARCHED)
     assert json.loads(json.dumps(datasets.open(root)[SEARCHED].luck())) == served

@@ -66,62 +66,62 @@ def test_parameters_without_search_values_are_none() -> None:
 def test_more_combinations_than_anyone_ran_are_not_taken_for_trials() -> None:
     searched = searched_combinations([{"search_values": list(range(100))}] * 200)
     assert searched == 100**200
-    found = known(luck(searched))
-    assert (found.nominal, found.source) == (None, None)
-    assert isinstance(found.plain.count, Unavailable)
-    assert str(MAX_TRIALS) in found.plain.count.text
+    result = known(luck(searched))
+    assert (result.nominal, result.source) == (None, None)
+    assert isinstance(result.plain.count, Unavailable)
+    assert str(MAX_TRIALS) in result.plain.count.text
     stated = known(luck(searched), 12, 0.3)
     assert (stated.nominal, stated.source, stated.plain) == (12, "request", Counted(12, "nominal", 0.3))
 
 
 def test_a_single_combination_of_search_values_is_no_search() -> None:
-    found = known(luck(searched=1))
-    assert (found.nominal, found.source) == (5, "catalogue")
-    assert "a single combination" in found.passed_over["search_values"]
+    result = known(luck(searched=1))
+    assert (result.nominal, result.source) == (5, "catalogue")
+    assert "a single combination" in result.passed_over["search_values"]
     two = known(luck(searched=2), deviation=0.4)
     assert (two.nominal, two.source, two.passed_over) == (2, "seal", {})
 
 
 def test_sealed_trials_count_by_what_is_left_of_them_for_either_return() -> None:
     plain, above = EffectiveTrials(7, 0.04, "distinct"), EffectiveTrials(5, 0.05, "clusters")
-    found = known(luck(sealed=60, distinct=7, trials=plain, above=above))
-    assert (found.nominal, found.source) == (60, "seal")
-    assert found.plain == Counted(7, "distinct", pytest.approx(0.04 * ANNUAL))  # type: ignore[arg-type]
-    assert found.excess == Counted(5, "clusters", pytest.approx(0.05 * ANNUAL))  # type: ignore[arg-type]
+    result = known(luck(sealed=60, distinct=7, trials=plain, above=above))
+    assert (result.nominal, result.source) == (60, "seal")
+    assert result.plain == Counted(7, "distinct", pytest.approx(0.04 * ANNUAL))  # type: ignore[arg-type]
+    assert result.excess == Counted(5, "clusters", pytest.approx(0.05 * ANNUAL))  # type: ignore[arg-type]
     stated = known(luck(sealed=60, distinct=7, trials=plain, above=above), deviation=0.9)
     assert stated.plain == Counted(7, "distinct", 0.9)
 
 
 @pytest.mark.parametrize(("sealed", "said"), [(1, "one trial"), (60, "60 sealed trials are copies")])
 def test_one_trial_and_copies_of_it_are_no_search(sealed: int, said: str) -> None:
-    found = known(luck(searched=12, sealed=sealed, distinct=1))
-    assert (found.nominal, found.source) == (12, "seal"), "the next is what the description says"
-    assert found.plain == Counted(12, "nominal", None)
-    assert said in found.passed_over["trials"]
+    result = known(luck(searched=12, sealed=sealed, distinct=1))
+    assert (result.nominal, result.source) == (12, "seal"), "the next is what the description says"
+    assert result.plain == Counted(12, "nominal", None)
+    assert said in result.passed_over["trials"]
     further = known(luck(searched=1, sealed=sealed, distinct=1))
     assert (further.nominal, further.source) == (5, "catalogue")
     assert set(further.passed_over) == {"trials", "search_values"}
 
 
 def test_trials_that_the_window_does_not_tell_apart_count_as_sealed() -> None:
-    found = known(luck(sealed=13))
-    assert (found.nominal, found.plain) == (13, Counted(13, "nominal", None))
+    result = known(luck(sealed=13))
+    assert (result.nominal, result.plain) == (13, Counted(13, "nominal", None))
 
 
 def test_more_trials_than_can_be_clustered_are_not_counted_as_different_ones() -> None:
-    found = known(luck(sealed=MAX_TESTED + 1))
-    assert (found.nominal, found.source) == (MAX_TESTED + 1, "seal")
-    assert isinstance(found.plain.count, Unavailable)
-    assert str(MAX_TESTED) in found.plain.count.text
+    result = known(luck(sealed=MAX_TESTED + 1))
+    assert (result.nominal, result.source) == (MAX_TESTED + 1, "seal")
+    assert isinstance(result.plain.count, Unavailable)
+    assert str(MAX_TESTED) in result.plain.count.text
 
 
 def test_how_far_the_catalogue_lies_apart_is_that_of_the_runs_that_have_a_ratio() -> None:
     ratios, excess = np.array([0.5, np.nan, 1.5, -0.5]), np.array([0.4, 0.9, 1.4, np.nan])
     readable = runs(ratios, excess)
-    found = known_trials(luck(), None, None, described=True, readable=readable)
-    assert (found.nominal, found.source) == (4, "catalogue")
-    assert found.plain == Counted(4, "nominal", pytest.approx(1.0))  # type: ignore[arg-type]
-    assert found.excess == Counted(4, "nominal", run_deviation(excess, readable.sessions, 900))
+    result = known_trials(luck(), None, None, described=True, readable=readable)
+    assert (result.nominal, result.source) == (4, "catalogue")
+    assert result.plain == Counted(4, "nominal", pytest.approx(1.0))  # type: ignore[arg-type]
+    assert result.excess == Counted(4, "nominal", run_deviation(excess, readable.sessions, 900))
     stated = known_trials(luck(), None, 0.2, described=True, readable=readable)
     assert stated.plain.deviation == 0.2
     for few in (np.array([0.5, np.nan]), np.array([])):
@@ -131,5 +131,5 @@ def test_how_far_the_catalogue_lies_apart_is_that_of_the_runs_that_have_a_ratio(
 
 def test_a_run_of_the_catalogue_whose_length_is_not_known_does_not_say_how_far_it_lies_apart() -> None:
     ratios, sessions = np.array([0.5, 1.5, 7.0]), np.array([1000.0, 1000.0, math.nan])
-    found = known_trials(luck(), None, None, described=True, readable=ReadableRuns(ratios, ratios, sessions))
-    assert found.plain == Counted(3, "nominal", pytest.approx(math.sqrt(0.5)))  # type: ignore[arg-type]
+    result = known_trials(luck(), None, None, described=True, readable=ReadableRuns(ratios, ratios, sessions))
+    assert result.plain == Counted(3, "nominal", pytest.approx(math.sqrt(0.5)))  # type: ignore[arg-type]

@@ -21,13 +21,13 @@ DAYS = [
 
 def prices(**columns: Any) -> pl.DataFrame:
     """Five sessions of one symbol; a column given replaces or adds one, None leaves it out."""
-    found: dict[str, Any] = {
+    result: dict[str, Any] = {
         "date": DAYS,
         "symbol": ["ABC"] * 5,
         "close": [100.0, 110.0, 99.0, 99.0, 121.0],
         "adj_close": [50.0, 55.0, 49.5, 50.0, 61.0],
     } | columns
-    return pl.DataFrame({name: values for name, values in found.items() if values is not None})
+    return pl.DataFrame({name: values for name, values in result.items() if values is not None})
 
 
 def parquet(frame: pl.DataFrame, **metadata: str) -> bytes:

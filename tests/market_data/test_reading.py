@@ -27,21 +27,21 @@ def test_rows_come_back_by_symbol_and_day(market_file: File) -> None:
     mixed = market_file(
         date=days, symbol=["xyz", "ABC", "ABC", "XYZ", "ABC"], adj_close=[1.0, None, 2.0, 3.0, 4.0]
     )
-    found = read_benchmarks({"m": mixed})
-    assert list(found) == ["ABC", "XYZ"]
-    assert found["XYZ"].close.tolist() == [100.0, 99.0]
-    assert found["ABC"].dates.tolist() == [days[0], days[2], days[4]]
-    assert np.isnan(found["ABC"].adjusted).tolist() == [True, False, False]
-    assert found["ABC"].name == "ABC"
-    assert not found["ABC"].simulated
-    assert found["ABC"].source == "market data"
+    result = read_benchmarks({"m": mixed})
+    assert list(result) == ["ABC", "XYZ"]
+    assert result["XYZ"].close.tolist() == [100.0, 99.0]
+    assert result["ABC"].dates.tolist() == [days[0], days[2], days[4]]
+    assert np.isnan(result["ABC"].adjusted).tolist() == [True, False, False]
+    assert result["ABC"].name == "ABC"
+    assert not result["ABC"].simulated
+    assert result["ABC"].source == "market data"
 
 
 def test_a_symbol_may_be_spread_over_files_in_any_order(market_file: File) -> None:
     late = market_file(date=[dt.date(2025, 1, day) for day in (2, 3, 6, 7, 8)])
-    found = read_benchmarks({"a": late, "b": market_file()})
-    assert found["ABC"].dates.size == 10
-    assert np.all(np.diff(found["ABC"].dates) > np.timedelta64(0, "D"))
+    result = read_benchmarks({"a": late, "b": market_file()})
+    assert result["ABC"].dates.size == 10
+    assert np.all(np.diff(result["ABC"].dates) > np.timedelta64(0, "D"))
 
 
 def test_a_file_without_adjusted_closes_has_none(market_file: File) -> None:
@@ -75,18 +75,18 @@ def test_cached_prices_cannot_be_changed(market_file: File) -> None:
 def test_names_say_what_is_simulated(
     market_file: File, metadata: dict[str, str], columns: dict[str, Any], name: str, source: str
 ) -> None:
-    (found,) = read_benchmarks({"m": market_file(metadata, **columns)}).values()
-    assert (found.name, found.source) == (name, source)
+    (actual,) = read_benchmarks({"m": market_file(metadata, **columns)}).values()
+    assert (actual.name, actual.source) == (name, source)
 
 
 def test_the_reference_engine_s_market_is_read_and_says_that_it_is_simulated(tmp_path: Path) -> None:
     simulate(tmp_path / "runs", seed=3, names=24, weeks=12)
     (file,) = (tmp_path / "runs" / "market").iterdir()
-    (found,) = read_benchmarks({file.name: file.read_bytes()}).values()
-    assert found.simulated
-    assert "imulated" in found.name
-    assert found.dates.size == pl.read_parquet(file).height
-    assert not np.isnan(found.adjusted).any()
+    (actual,) = read_benchmarks({file.name: file.read_bytes()}).values()
+    assert actual.simulated
+    assert "imulated" in actual.name
+    assert actual.dates.size == pl.read_parquet(file).height
+    assert not np.isnan(actual.adjusted).any()
 
 
 @pytest.mark.parametrize(
@@ -128,7 +128,7 @@ def test_letter_case_does_not_make_two_symbols(market_file: File) -> None:
 
 
 def test_timestamps_at_midnight_whole_numbers_and_categories_are_taken(market_file: File) -> None:
-    found = read_benchmarks(
+    result = read_benchmarks(
         {
             "m": market_file(
                 date=[dt.datetime(2024, 1, day) for day in (2, 3, 4, 5, 8)],  # noqa: DTZ001 - a day needs no zone
@@ -138,8 +138,8 @@ def test_timestamps_at_midnight_whole_numbers_and_categories_are_taken(market_fi
             )
         }
     )
-    assert found["ABC"].close.tolist() == [100.0, 110.0, 99.0, 99.0, 121.0]
-    assert str(found["ABC"].dates[-1]) == "2024-01-08"
+    assert result["ABC"].close.tolist() == [100.0, 110.0, 99.0, 99.0, 121.0]
+    assert str(result["ABC"].dates[-1]) == "2024-01-08"
 
 
 @pytest.mark.parametrize("cut", [slice(0, -20), slice(0, 0), slice(4, None), slice(0, 30)])

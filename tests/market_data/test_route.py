@@ -21,8 +21,8 @@ PATH = "/v1/benchmarks/ABC/daily"
 def api(tmp_path: Path, market_file: File) -> Iterator[ApiClient]:
     (tmp_path / "published").mkdir()
     (tmp_path / "market.parquet").write_bytes(market_file())
-    with running(tmp_path / "published", market_data=str(tmp_path / "market.parquet")) as found:
-        yield found
+    with running(tmp_path / "published", market_data=str(tmp_path / "market.parquet")) as result:
+        yield result
 
 
 def test_a_page_of_a_benchmark(api: ApiClient) -> None:
@@ -35,10 +35,10 @@ def test_a_page_of_a_benchmark(api: ApiClient) -> None:
     assert body["meta"]["symbol"] == "ABC"
     assert body["meta"]["source"] == "market data"
     assert body["meta"]["summary"]["sessions"] == 5, "the summary is of the window, not of the page"
-    whole = api.json(PATH, token)
-    assert whole["pagination"]["limit"] == 500
-    assert whole["data"][1:3] == body["data"], "every page shares one baseline"
-    assert whole["data"][0]["period_return"] is None
+    full = api.json(PATH, token)
+    assert full["pagination"]["limit"] == 500
+    assert full["data"][1:3] == body["data"], "every page shares one baseline"
+    assert full["data"][0]["period_return"] is None
 
 
 def test_a_symbol_that_is_not_available_is_refused_with_those_that_are(api: ApiClient) -> None:
@@ -101,8 +101,8 @@ def test_without_market_data_only_the_benchmarks_are_missing(tmp_path: Path) -> 
     (tmp_path / "published").mkdir()
     with running(tmp_path / "published") as api:
         token = api.key()
-        found = api.get(PATH, token)
-        assert (found.status_code, found.json()["error"]["code"]) == (503, "benchmark_not_configured")
+        result = api.get(PATH, token)
+        assert (result.status_code, result.json()["error"]["code"]) == (503, "benchmark_not_configured")
         assert api.get("/v1/alphas", token).status_code == 200
 
 
@@ -113,9 +113,9 @@ def test_health_is_degraded_while_the_market_data_cannot_be_read(tmp_path: Path,
 
     def health() -> str:
         """Ask for nothing but the health, as a probe does."""
-        found = program.get("/v1/health")
-        assert found.status_code == 200
-        return str(found.json()["status"])
+        result = program.get("/v1/health")
+        assert result.status_code == 200
+        return str(result.json()["status"])
 
     with running(tmp_path / "published", market_data=str(file)) as program:
         eventually_is(health, "degraded")
@@ -133,9 +133,9 @@ def test_a_broken_file_is_reported_to_the_operator_and_not_to_callers(
     file = tmp_path / "market.parquet"
     file.write_bytes(market_file(close=None))
     with running(tmp_path / "published", market_data=str(file)) as api:
-        found = api.get(PATH, api.key())
-        assert (found.status_code, found.json()["error"]["code"]) == (503, "benchmark_not_configured")
-        assert str(tmp_path) not in found.text
+        actual = api.get(PATH, api.key())
+        assert (actual.status_code, actual.json()["error"]["code"]) == (503, "benchmark_not_configured")
+        assert str(tmp_path) not in actual.text
     # Where the line goes depends on whether logging was set up in this process already.
     result = "".join(capfd.readouterr()) + caplog.text
     assert str(file) in result
@@ -148,9 +148,9 @@ def test_real_prices_page_by_page(tmp_path: Path, shared: Path) -> None:
         token = api.key()
         path = "/v1/benchmarks/SPY/daily?from=2011-01-01&to=2022-12-31"
         pages = [api.json(f"{path}&limit=1000&offset={offset}", token) for offset in range(0, 4000, 1000)]
-        whole = api.json(f"{path}&limit=5000", token)
-    assert [row for page in pages for row in page["data"]] == whole["data"]
-    assert {json.dumps(page["meta"]) for page in pages} == {json.dumps(whole["meta"])}
-    assert whole["meta"]["summary"]["return_basis"] == "adjusted_close"
-    assert whole["pagination"]["total"] == 3020
-    assert whole["meta"]["summary"]["max_drawdown_pct"] == pytest.approx(33.717, abs=5e-4)
+        full = api.json(f"{path}&limit=5000", token)
+    assert [row for page in pages for row in page["data"]] == full["data"]
+    assert {json.dumps(page["meta"]) for page in pages} == {json.dumps(full["meta"])}
+    assert full["meta"]["summary"]["return_basis"] == "adjusted_close"
+    assert full["pagination"]["total"] == 3020
+    assert full["meta"]["summary"]["max_drawdown_pct"] == pytest.approx(33.717, abs=5e-4)

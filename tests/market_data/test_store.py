@@ -203,8 +203,8 @@ def test_many_first_requests_share_one_look(tmp_path: Path, market_file: File) -
 
     async def scenario() -> None:
         market_data = MarketData(str(tmp_path))
-        found = await asyncio.gather(*(market_data.benchmark("ABC") for _ in range(50)))
-        assert len({id(each) for each in found}) == 1
+        result = await asyncio.gather(*(market_data.benchmark("ABC") for _ in range(50)))
+        assert len({id(each) for each in result}) == 1
         await market_data.close()
 
     asyncio.run(scenario())

@@ -92,9 +92,9 @@ def test_window_after_window_the_market_made_what_it_made_over_both(
 
 def test_one_unadjusted_row_puts_the_full_window_on_the_close(market_file: File) -> None:
     series = read_benchmarks({"m": market_file(adj_close=[50.0, None, 49.5, 50.0, 61.0])})["ABC"]
-    whole = measure(series, None, None)
-    assert whole.summary["return_basis"] == "close"
-    assert whole.rows["period_return"].to_list()[1:] == pytest.approx([0.1, -0.1, 0.0, 22 / 99])
+    full = measure(series, None, None)
+    assert full.summary["return_basis"] == "close"
+    assert full.rows["period_return"].to_list()[1:] == pytest.approx([0.1, -0.1, 0.0, 22 / 99])
     later = measure(series, dt.date(2024, 1, 4), None)
     assert later.summary["return_basis"] == "adjusted_close", "the rule looks at the window only"
     assert later.summary["sessions"] == 3

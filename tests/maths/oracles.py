@@ -54,7 +54,7 @@ def horizon_ic(
     rebalances: pl.DataFrame, decisions: pl.DataFrame, horizon: int
 ) -> dict[dt.date, float | None]:
     ticks, weeks = clock(rebalances), weeks_of(decisions)
-    found: dict[dt.date, float | None] = {}
+    results: dict[dt.date, float | None] = {}
     for t, date in enumerate(ticks):
         pairs = []
         for row in weeks.get(date, []):
@@ -66,23 +66,23 @@ def horizon_ic(
             ]
             if len(factors) == horizon and None not in factors:
                 pairs.append((row["raw_score"], math.prod(1 + factor for factor in factors) - 1))
-        found[date] = spearman(pairs)[0]
-    return found
+        results[date] = spearman(pairs)[0]
+    return results
 
 
 def autocorrelation(
     rebalances: pl.DataFrame, decisions: pl.DataFrame, lag: int
 ) -> dict[dt.date, float | None]:
     ticks, weeks = clock(rebalances), weeks_of(decisions)
-    found: dict[dt.date, float | None] = {}
+    results: dict[dt.date, float | None] = {}
     for t, date in enumerate(ticks):
         before = (
             {row["symbol"]: row["raw_score"] for row in weeks.get(ticks[t - lag], [])} if t >= lag else {}
         )
-        found[date] = spearman(
+        results[date] = spearman(
             [(row["raw_score"], before.get(row["symbol"])) for row in weeks.get(date, [])]
         )[0]
-    return found
+    return results
 
 
 def deciles(decisions: pl.DataFrame) -> list[Row]:

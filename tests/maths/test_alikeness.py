@@ -18,9 +18,9 @@ seeds = st.integers(0, 2**32 - 1)
 def scores(seed: int, alphas: int, names: int, share: float) -> Floats:
     """Draw scores with ties, and with names that some alphas do not score."""
     draw = np.random.default_rng(seed)
-    found = np.round(draw.normal(size=(alphas, names)), 1)
-    found[draw.random(found.shape) < share] = np.nan
-    return found
+    result = np.round(draw.normal(size=(alphas, names)), 1)
+    result[draw.random(result.shape) < share] = np.nan
+    return result
 
 
 def slow_rank_correlation(one: Floats, other: Floats) -> float:
@@ -44,10 +44,10 @@ def slow_overlap(one: Floats, other: Floats) -> float:
 @given(seeds, st.integers(1, 5), st.integers(1, 30), st.sampled_from([0.0, 0.2, 0.8]))
 def test_ranks_are_of_the_names_that_both_score(seed: int, alphas: int, names: int, share: float) -> None:
     table = scores(seed, alphas, names, share)
-    found = rank_correlations(table)
+    actual = rank_correlations(table)
     expected = [[slow_rank_correlation(a, b) for b in table] for a in table]
-    assert found == pytest.approx(np.array(expected), abs=1e-12, nan_ok=True)
-    assert rank_correlations(table, first_only=True) == pytest.approx(found[:1], abs=0, nan_ok=True)
+    assert actual == pytest.approx(np.array(expected), abs=1e-12, nan_ok=True)
+    assert rank_correlations(table, first_only=True) == pytest.approx(actual[:1], abs=0, nan_ok=True)
 
 
 @check
@@ -57,10 +57,10 @@ def test_overlap_is_the_smaller_weight_of_what_is_held_on_the_same_side(
 ) -> None:
     draw = np.random.default_rng(seed)
     weights = draw.normal(size=(books, names)) * (draw.random((books, names)) < 0.6)
-    found = overlaps(weights)
+    actual = overlaps(weights)
     expected = [[slow_overlap(a, b) for b in weights] for a in weights]
-    assert found == pytest.approx(np.array(expected), abs=1e-12, nan_ok=True)
-    assert overlaps(weights, first_only=True) == pytest.approx(found[:1], abs=0, nan_ok=True)
+    assert actual == pytest.approx(np.array(expected), abs=1e-12, nan_ok=True)
+    assert overlaps(weights, first_only=True) == pytest.approx(actual[:1], abs=0, nan_ok=True)
 
 
 @check

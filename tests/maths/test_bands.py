@@ -112,11 +112,11 @@ def _band(found: Bands, name: str) -> Band:
 
 def test_bands_are_those_of_arch_within_the_error_of_sampling() -> None:
     columns, rounds = ledger(5, 260), 3000
-    found = banded(columns, generator())
-    assert found.mean_block is not None
+    result = banded(columns, generator())
+    assert result.mean_block is not None
     returns = columns["ending"] / columns["starting"] - 1
     sampler = StationaryBootstrap(
-        found.mean_block,  # type: ignore[arg-type] # any length does
+        result.mean_block,  # type: ignore[arg-type] # any length does
         returns,
         columns["risk_free"],
         columns["turnover"],
@@ -132,7 +132,7 @@ def test_bands_are_those_of_arch_within_the_error_of_sampling() -> None:
     # Share of their samples beyond each end of ours: 2.5 %, give or take the error of both.
     error = math.sqrt(0.025 * 0.975 * (1 / rounds + 1 / bands.SAMPLES))
     for values, name in zip(slow.T, LEDGER_FIGURES, strict=True):
-        band = _band(found, name)
+        band = _band(result, name)
         for share in ((values < band.lower).mean(), (values > band.upper).mean()):
             assert float(share) == pytest.approx(0.025, abs=4 * error), name
 
@@ -200,14 +200,14 @@ def test_a_figure_that_some_samples_lack_has_no_band_and_the_others_have() -> No
     returns = np.zeros(40)
     returns[3] = 0.01  # many samples leave out the one day that moved
     equity: Any = np.cumprod([1.0, *(1 + returns)])
-    found = ledger_bands(equity[:-1], equity[1:], np.zeros(40), np.zeros(40), generator())
+    result = ledger_bands(equity[:-1], equity[1:], np.zeros(40), np.zeros(40), generator())
     for name in ("sharpe", "excess_sharpe"):
-        band = found.figures[name]
+        band = result.figures[name]
         assert isinstance(band, Unavailable)
         assert "samples" in band.text
-    assert _band(found, "volatility").lower == 0.0
+    assert _band(result, "volatility").lower == 0.0
     ruined: Any = np.array([1.0, *np.linspace(1.0, 0.5, 30), -0.2, *np.linspace(-0.2, 0.3, 10)])
-    found = ledger_bands(ruined[:-1], ruined[1:], np.zeros(41), np.zeros(41), generator())
-    band = found.figures["annualised_return"]
+    result = ledger_bands(ruined[:-1], ruined[1:], np.zeros(41), np.zeros(41), generator())
+    band = result.figures["annualised_return"]
     assert isinstance(band, Unavailable)
     assert "equity" in band.text

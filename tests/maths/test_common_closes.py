@@ -27,9 +27,9 @@ def days_of(*days: int) -> Days:
 @check
 @given(st.lists(book, min_size=1, max_size=4))
 def test_every_return_is_the_change_of_equity_between_common_closes(books: list[dict[int, float]]) -> None:
-    found = between_common_closes([pair(x) for x in books])
+    result = between_common_closes([pair(x) for x in books])
     common = sorted(set.intersection(*map(set, books)))
-    assert found.days.tolist() == common
+    assert result.days.tolist() == common
     for row, returns in enumerate(books):
         equity, closes, opening = 1.0, {}, {}
         for day in sorted(returns):
@@ -39,12 +39,12 @@ def test_every_return_is_the_change_of_equity_between_common_closes(books: list[
         before = None
         for place, day in enumerate(common):
             base = opening[day] if before is None else closes[before]
-            assert found.returns[row, place] == pytest.approx(closes[day] / base - 1, rel=1e-9, abs=1e-12)
+            assert result.returns[row, place] == pytest.approx(closes[day] / base - 1, rel=1e-9, abs=1e-12)
             before = day
         inside = [day for day in returns if common and common[0] <= day <= common[-1]]
-        assert found.sessions[row] == len(returns)
-        assert found.merged[row] == len(inside) - len(common)
-        assert found.dropped[row] == len(returns) - len(inside)
+        assert result.sessions[row] == len(returns)
+        assert result.merged[row] == len(inside) - len(common)
+        assert result.dropped[row] == len(returns) - len(inside)
 
 
 @check
@@ -53,23 +53,23 @@ def test_books_of_one_calendar_keep_their_returns_to_the_last_digit(
     returns: dict[int, float], books: int
 ) -> None:
     days, values = pair(returns)
-    found = between_common_closes([(days, values / (n + 1)) for n in range(books)])
+    result = between_common_closes([(days, values / (n + 1)) for n in range(books)])
     for n in range(books):
-        assert found.returns[n].tobytes() == (values / (n + 1)).tobytes()
-    assert not found.merged.any()
-    assert not found.dropped.any()
+        assert result.returns[n].tobytes() == (values / (n + 1)).tobytes()
+    assert not result.merged.any()
+    assert not result.dropped.any()
 
 
 def test_the_profit_of_a_day_that_the_other_lacks_is_in_the_next_common_close() -> None:
     daily = (days_of(0, 1, 2, 3, 4), np.array([-0.05, 0.2, -0.05, 0.2, -0.05]))
     other = (days_of(0, 2, 4), np.zeros(3))
-    found = between_common_closes([daily, other])
-    assert found.returns[0] == pytest.approx([-0.05, 0.14, 0.14])
-    assert np.prod(1 + found.returns[0]) == pytest.approx(np.prod(1 + daily[1]))
-    assert found.merged.tolist() == [2, 0]
+    result = between_common_closes([daily, other])
+    assert result.returns[0] == pytest.approx([-0.05, 0.14, 0.14])
+    assert np.prod(1 + result.returns[0]) == pytest.approx(np.prod(1 + daily[1]))
+    assert result.merged.tolist() == [2, 0]
 
 
 def test_books_without_a_common_day_have_no_returns_and_drop_all_their_own() -> None:
-    found = between_common_closes([(days_of(1, 2), np.zeros(2)), (days_of(3), np.zeros(1))])
-    assert found.returns.shape == (2, 0)
-    assert found.dropped.tolist() == [2, 1]
+    result = between_common_closes([(days_of(1, 2), np.zeros(2)), (days_of(3), np.zeros(1))])
+    assert result.returns.shape == (2, 0)
+    assert result.dropped.tolist() == [2, 1]

@@ -25,11 +25,11 @@ BOOK = "long_short"
 
 
 def tables(seal: Any) -> dict[str, pl.DataFrame]:
-    found = {kind: pl.read_parquet(seal / f"{kind}.parquet") for kind in ("portfolio", "positions", "pnl")}
-    pnl = found["pnl"].with_columns(
+    results = {kind: pl.read_parquet(seal / f"{kind}.parquet") for kind in ("portfolio", "positions", "pnl")}
+    pnl = results["pnl"].with_columns(
         net_pnl=pl.sum_horizontal("market_pnl", "execution_cost", "borrow_cashflow")
     )
-    return {**found, "pnl": pnl}
+    return {**results, "pnl": pnl}
 
 
 @pytest.fixture(scope="module")
@@ -56,7 +56,7 @@ def measured(run: dict[str, pl.DataFrame], book: str, cuts: list[int]) -> dict[s
 
 @pytest.mark.parametrize("book", ["long_short", "long_only", "raw_long_short"])
 def test_legs_and_names_are_those_of_plain_pandas(run: dict[str, pl.DataFrame], book: str) -> None:
-    found = measured(run, book, [])
+    result = measured(run, book, [])
     own = {kind: rows.filter(pl.col("book") == book).to_pandas() for kind, rows in run.items()}
     ledger, positions, pnl = (own[kind].sort_values("date") for kind in ("portfolio", "positions", "pnl"))
     sessions = ledger["date"].to_list()
@@ -75,10 +75,10 @@ def test_legs_and_names_are_those_of_plain_pandas(run: dict[str, pl.DataFrame], 
     sizes = wide.abs()
     occupied = sizes.sum(axis=1) > 0
     herfindahl = sizes.div(sizes.sum(axis=1), axis=0).pow(2).sum(axis=1)[occupied]
-    assert found["effective_names"] == pytest.approx((1 / herfindahl).mean(), rel=1e-9)
-    assert found["names"] == pytest.approx((wide.abs() > 0).sum(axis=1)[occupied].mean(), rel=1e-12)
+    assert result["effective_names"] == pytest.approx((1 / herfindahl).mean(), rel=1e-9)
+    assert result["names"] == pytest.approx((wide.abs() > 0).sum(axis=1)[occupied].mean(), rel=1e-12)
     for name, sign in (("long", 1), ("short", -1)):
-        leg = found[name]
+        leg = result[name]
         if not (held == sign).any(axis=None):
             assert isinstance(leg, Unavailable)
             continue
@@ -95,7 +95,7 @@ def test_legs_and_names_are_those_of_plain_pandas(run: dict[str, pl.DataFrame], 
         }
     totals = pnl.groupby("symbol")["net_pnl"].sum()
     if totals.sum() > 0:
-        assert found["best_names_share"] == pytest.approx(totals.nlargest(10).sum() / totals.sum(), rel=1e-9)
+        assert result["best_names_share"] == pytest.approx(totals.nlargest(10).sum() / totals.sum(), rel=1e-9)
 
 
 @given(st.lists(st.integers(1, 200), max_size=6, unique=True))
@@ -103,10 +103,10 @@ def test_legs_add_up_to_the_ledger_and_do_not_depend_on_where_the_run_is_cut(
     run: dict[str, pl.DataFrame], cuts: list[int]
 ) -> None:
     ledger = run["portfolio"].filter(pl.col("book") == BOOK)
-    found = measured(run, BOOK, [cut for cut in cuts if cut < ledger.height])
-    assert found == measured(run, BOOK, [])
+    result = measured(run, BOOK, [cut for cut in cuts if cut < ledger.height])
+    assert result == measured(run, BOOK, [])
     flows = ledger.select(pl.sum_horizontal("market_pnl", "execution_cost", "borrow_cashflow").sum()).item()
-    legs = found["long"]["pnl"] + found["short"]["pnl"] + found["pnl_of_neither"]
+    legs = result["long"]["pnl"] + result["short"]["pnl"] + result["pnl_of_neither"]
     assert legs == pytest.approx(flows, abs=1e-12)
 
 
@@ -140,8 +140,8 @@ def test_what_is_not_determined_is_withheld() -> None:
     starting, ending = np.array([1.0, -0.5]), np.array([-0.5, 0.1])
     date: Dates = np.array(["2024-01-02", "2024-01-03"], dtype="datetime64[D]")
     sides = BySide({BOOK: date})
-    found = concentration(date, starting, ending, sides.holdings(BOOK), lacking)
-    assert found["best_names_share"] is found["long"] is lacking
-    whole = concentration(date, starting, ending, sides.holdings(BOOK), sides.profit(BOOK))
-    assert whole["long"].code == "nonpositive_equity"
-    assert isinstance(whole["effective_names"], Unavailable)
+    result = concentration(date, starting, ending, sides.holdings(BOOK), lacking)
+    assert result["best_names_share"] is result["long"] is lacking
+    full = concentration(date, starting, ending, sides.holdings(BOOK), sides.profit(BOOK))
+    assert full["long"].code == "nonpositive_equity"
+    assert isinstance(full["effective_names"], Unavailable)

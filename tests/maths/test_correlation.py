@@ -22,9 +22,9 @@ def pair(seed: int, n: int) -> tuple[Floats, Floats]:
 
 
 def measured(one: Floats, other: Floats) -> float:
-    found = correlation(one, other)
-    assert isinstance(found, float)
-    return found
+    result = correlation(one, other)
+    assert isinstance(result, float)
+    return result
 
 
 @check
@@ -65,23 +65,23 @@ def test_pairs_are_the_days_on_which_both_are_known(seed: int, n: int, m: int) -
 
 @pytest.mark.parametrize("n", [0, 1, 9])
 def test_fewer_than_ten_common_sessions_are_too_few(n: int) -> None:
-    found = correlation(np.arange(n, dtype=float), np.arange(n, dtype=float))
-    assert isinstance(found, Unavailable)
-    assert found.code == "insufficient_data"
-    assert str(n) in found.text
+    result = correlation(np.arange(n, dtype=float), np.arange(n, dtype=float))
+    assert isinstance(result, Unavailable)
+    assert result.code == "insufficient_data"
+    assert str(n) in result.text
 
 
 @pytest.mark.parametrize("flat", [np.zeros(30), np.full(30, 0.1), 1e-3 + np.arange(30) % 2 * 2e-16])
 def test_a_side_that_varies_by_rounding_only_has_no_correlation(flat: Floats) -> None:
     moving = np.sin(np.arange(30.0))
     for one, other in ((flat, moving), (moving, flat), (flat, flat)):
-        found = correlation(one, other)
-        assert isinstance(found, Unavailable)
-        assert found.code == "nonpositive_variance"
+        result = correlation(one, other)
+        assert isinstance(result, Unavailable)
+        assert result.code == "nonpositive_variance"
 
 
 def test_a_series_is_wholly_alike_to_itself_and_never_beyond() -> None:
     one, _ = pair(3, 250)
-    found = correlate_rows(one, np.array([one, -one, one * 1e-3]))
-    assert found == pytest.approx([1.0, -1.0, 1.0], abs=1e-15)
-    assert (np.abs(found) <= 1).all()
+    result = correlate_rows(one, np.array([one, -one, one * 1e-3]))
+    assert result == pytest.approx([1.0, -1.0, 1.0], abs=1e-15)
+    assert (np.abs(result) <= 1).all()

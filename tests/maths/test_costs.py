@@ -91,8 +91,8 @@ def test_a_plan_of_weights_is_met_more_closely_by_fixed_weights(monkeypatch: pyt
         )
         return flows_of(run_alpha(costly, spec).tables["portfolio"].filter(pl.col("book") == "long_short"))
 
-    found = costs(ledger(1.0))["at_multiples"]
-    for entry in found:
+    result = costs(ledger(1.0))["at_multiples"]
+    for entry in result:
         again = ledger(entry["multiple"])
         returns = again.ending / again.starting - 1
         assert entry["fixed_weights"]["sharpe"] == pytest.approx(empyrical.sharpe_ratio(returns), abs=0.02)
@@ -113,20 +113,20 @@ def ledger(seed: int, n: int = 300) -> Flows:
 @pytest.mark.parametrize("seed", range(5))
 def test_figures_are_those_of_empyrical_on_the_returns_before_and_after_costs(seed: int) -> None:
     flows = ledger(seed)
-    found = costs(flows)
+    result = costs(flows)
     net = flows.ending / flows.starting - 1
     gross = (flows.ending - flows.execution_cost - flows.borrow) / flows.starting - 1
     for name, returns in (("net", net), ("gross", gross)):
-        assert found[name]["sharpe"] == pytest.approx(empyrical.sharpe_ratio(returns), rel=1e-9)
-        assert found[name]["annualised_return"] == pytest.approx(empyrical.annual_return(returns), rel=1e-9)
-    assert found["cost_bp"] == pytest.approx(-1e4 * flows.execution_cost.sum() / flows.traded.sum())
-    assert found["execution_cost"] == pytest.approx(YEAR * np.mean(-flows.execution_cost / flows.starting))
-    assert found["turnover"] == pytest.approx(YEAR * flows.turnover.mean())
-    at = {entry["multiple"]: entry for entry in found["at_multiples"]}
+        assert result[name]["sharpe"] == pytest.approx(empyrical.sharpe_ratio(returns), rel=1e-9)
+        assert result[name]["annualised_return"] == pytest.approx(empyrical.annual_return(returns), rel=1e-9)
+    assert result["cost_bp"] == pytest.approx(-1e4 * flows.execution_cost.sum() / flows.traded.sum())
+    assert result["execution_cost"] == pytest.approx(YEAR * np.mean(-flows.execution_cost / flows.starting))
+    assert result["turnover"] == pytest.approx(YEAR * flows.turnover.mean())
+    at = {entry["multiple"]: entry for entry in result["at_multiples"]}
     assert list(at) == [0.0, 0.5, 1.0, 2.0, 3.0]
     for sizing in ("fixed_quantities", "fixed_weights"):
-        assert at[1.0][sizing] == pytest.approx(found["net"], rel=1e-12)
-    assert at[0.0]["fixed_weights"] == pytest.approx(found["gross"], rel=1e-12)
+        assert at[1.0][sizing] == pytest.approx(result["net"], rel=1e-12)
+    assert at[0.0]["fixed_weights"] == pytest.approx(result["gross"], rel=1e-12)
 
 
 @given(st.integers(0, 10_000))
@@ -145,10 +145,10 @@ def test_at_the_break_even_multiple_trading_earns_zero(seed: int) -> None:
 def test_a_book_without_trades_or_profit_has_no_break_even() -> None:
     flows = ledger(1)
     idle = np.zeros(flows.starting.size)
-    found = costs(replace(flows, execution_cost=idle, borrow=idle, traded=idle, turnover=idle))
-    assert found["cost_bp"].text == "nothing was traded"
-    assert found["break_even_bp"].text == "nothing was traded"
-    assert "no execution costs" in found["break_even_multiple"].text
+    result = costs(replace(flows, execution_cost=idle, borrow=idle, traded=idle, turnover=idle))
+    assert result["cost_bp"].text == "nothing was traded"
+    assert result["break_even_bp"].text == "nothing was traded"
+    assert "no execution costs" in result["break_even_multiple"].text
     losing = costs(replace(flows, market_pnl=-np.abs(flows.market_pnl)))
     assert "not above 0" in losing["break_even_multiple"].text
     assert "not above 0" in losing["break_even_bp"].text
@@ -156,10 +156,10 @@ def test_a_book_without_trades_or_profit_has_no_break_even() -> None:
 
 def test_equity_at_or_below_zero_withholds_ratios_of_it_and_keeps_ratios_of_amounts() -> None:
     flows = ledger(2)
-    found = costs(replace(flows, starting=flows.starting - 1.0))
+    result = costs(replace(flows, starting=flows.starting - 1.0))
     for name in ("gross", "net", "execution_cost", "break_even_bp", "at_multiples"):
-        assert found[name].code == "nonpositive_equity", name
-    assert found["cost_bp"] > 0
+        assert result[name].code == "nonpositive_equity", name
+    assert result["cost_bp"] > 0
 
 
 def test_no_session_is_no_figure() -> None:

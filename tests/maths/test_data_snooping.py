@@ -26,7 +26,7 @@ def trials(seed: int, days: int, count: int, edge: float) -> Matrix:
 
 def samples_of_arch(returns: Matrix, block: int, seed: int) -> Places:
     bootstrap = StationaryBootstrap(block, np.arange(len(returns)), seed=seed)
-    return np.stack([found[0][0] for found in bootstrap.bootstrap(SAMPLES)])
+    return np.stack([result[0][0] for result in bootstrap.bootstrap(SAMPLES)])
 
 
 def p_values_of_arch(losses: Matrix, block: int, seed: int) -> dict[str, float]:
@@ -47,26 +47,26 @@ def p_values_of_arch(losses: Matrix, block: int, seed: int) -> dict[str, float]:
 )
 def test_the_p_values_are_those_of_arch(seed: int, days: int, count: int, block: int, edge: float) -> None:
     returns = trials(seed, days, count, edge)
-    found = data_snooping(returns, samples_of_arch(returns, block, seed), float(block))
-    assert isinstance(found, DataSnooping)
+    result = data_snooping(returns, samples_of_arch(returns, block, seed), float(block))
+    assert isinstance(result, DataSnooping)
     plain = p_values_of_arch(returns, block, seed)
-    assert found.reality_check == pytest.approx(plain["upper"], abs=1e-12)
+    assert result.reality_check == pytest.approx(plain["upper"], abs=1e-12)
     # arch's statistic is of means as they are: of studentised columns it is Hansen's.
     test = SPA(np.zeros(days), -returns, block_size=block, reps=1, bootstrap="stationary")
     test.compute()
     variances = test._loss_diff_var  # noqa: SLF001 - what arch divides by is nowhere else
     assert _variances(returns - returns.mean(axis=0), float(block)) == pytest.approx(variances, rel=1e-9)
     studentised = p_values_of_arch(returns / np.sqrt(variances), block, seed)
-    assert (found.spa_lower, found.spa, found.spa_upper) == pytest.approx(
+    assert (result.spa_lower, result.spa, result.spa_upper) == pytest.approx(
         tuple(studentised[name] for name in ("lower", "consistent", "upper")), abs=1e-12
     )
 
 
 def p_value(returns: Matrix, seed: int = 5) -> DataSnooping:
     draw = np.random.default_rng(seed)
-    found = data_snooping(returns, resampled_places(draw, 1000, len(returns), 3.0), 3.0)
-    assert isinstance(found, DataSnooping)
-    return found
+    result = data_snooping(returns, resampled_places(draw, 1000, len(returns), 3.0), 3.0)
+    assert isinstance(result, DataSnooping)
+    return result
 
 
 def test_one_trial_with_an_edge_is_seen_among_noise() -> None:
@@ -96,6 +96,6 @@ def test_bad_trials_do_not_weaken_the_consistent_test() -> None:
 )
 def test_returns_without_information_are_withheld(returns: Matrix, code: str) -> None:
     places = np.tile(np.arange(len(returns)), (3, 1))
-    found = data_snooping(returns, places, 1.0)
-    assert isinstance(found, Unavailable)
-    assert found.code == code
+    result = data_snooping(returns, places, 1.0)
+    assert isinstance(result, Unavailable)
+    assert result.code == code

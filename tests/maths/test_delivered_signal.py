@@ -78,24 +78,24 @@ def slow(rebalances: pl.DataFrame, decisions: pl.DataFrame) -> dict[Any, list[fl
     score = {
         (d, s): x for d, s, x in decisions.select("date", "symbol", "score").iter_rows() if x is not None
     }
-    found: dict[Any, list[float]] = {key: [] for key in (*DELAYS, "rho", "upper", "lower")}
+    results: dict[Any, list[float]] = {key: [] for key in (*DELAYS, "rho", "upper", "lower")}
     for week, day in enumerate(clock):
         rows = decisions.filter(pl.col("date") == day).select("symbol", "forward_return").drop_nulls().rows()
         for delay in DELAYS:
             before = clock[week - delay] if week >= delay else None
-            found[delay].append(spearman([(score[before, s], r) for s, r in rows if (before, s) in score]))
+            results[delay].append(spearman([(score[before, s], r) for s, r in rows if (before, s) in score]))
         pairs = [(score[day, s], r) for s, r in rows if (day, s) in score]
         ranks = stats.rankdata([x for x, _ in pairs]) if pairs else np.empty(0)
         middle = (len(pairs) + 1) / 2
         for side, sign in (("upper", 1), ("lower", -1)):
             half = [pair for pair, rank in zip(pairs, ranks, strict=True) if sign * (rank - middle) > 0]
-            found[side].append(spearman(half))
+            results[side].append(spearman(half))
         yesterday = clock[week - 1] if week else None
         both = [
             (x, score[yesterday, s]) for (d, s), x in score.items() if d == day and (yesterday, s) in score
         ]
-        found["rho"].append(spearman(both))
-    return found
+        results["rho"].append(spearman(both))
+    return results
 
 
 def agree(found: DeliveredSignal, expected: dict[Any, list[float]]) -> None:
@@ -174,9 +174,9 @@ def test_deciles_and_their_spread_are_those_of_alphalens_and_statsmodels() -> No
 
 def test_deciles_before_smoothing_stand_beside_those_of_the_delivered_score() -> None:
     rebalances, decisions = panel(7)
-    found = measured(rebalances, decisions)
+    result = measured(rebalances, decisions)
     again = measured(rebalances, decisions.with_columns(score="raw_score"))
-    quality = signal_quality(found, NO_RAW)
+    quality = signal_quality(result, NO_RAW)
     assert quality["unsmoothed"] == signal_quality(again, NO_RAW)["delivered"]
     assert signal_quality(measured(rebalances, decisions.drop("raw_score")), NO_RAW)["unsmoothed"] is NO_RAW
 
@@ -189,29 +189,29 @@ def returns(seed: int, rise: float, n: int = 200) -> Any:
 @pytest.mark.parametrize("seed", range(3))
 def test_the_test_of_monotonicity_is_that_of_the_paper_drawn_sample_by_sample(seed: int) -> None:
     portfolios = returns(seed, 0.0004)
-    found = monotonicity(portfolios)
+    result = monotonicity(portfolios)
     steps = np.diff(portfolios, axis=1)
     block = mean_block_length(portfolios[:, -1] - portfolios[:, 0])
     draw = np.random.Generator(np.random.PCG64(SEED))
     places = np.concatenate([resampled_places(draw, 100, len(steps), block) for _ in range(SAMPLES // 100)])
     smallest = min(steps.mean(axis=0))
     above = sum(min(steps[sample].mean(axis=0) - steps.mean(axis=0)) > smallest for sample in places)
-    assert found["smallest_step"] == pytest.approx(smallest, rel=1e-12)
-    assert found["p_value"] == above / SAMPLES
-    assert found["mean_block"] == block
+    assert result["smallest_step"] == pytest.approx(smallest, rel=1e-12)
+    assert result["p_value"] == above / SAMPLES
+    assert result["mean_block"] == block
 
 
 @pytest.mark.parametrize("rise", [0.0, 0.0008, 0.002])
 def test_its_p_value_is_that_of_the_stationary_bootstrap_of_arch(rise: float) -> None:
     portfolios = returns(11, rise)
-    found = monotonicity(portfolios)
+    result = monotonicity(portfolios)
     steps = np.diff(portfolios, axis=1)
     means = steps.mean(axis=0)
-    block: Any = found["mean_block"]
+    block: Any = result["mean_block"]
     bootstrap = StationaryBootstrap(block, steps, seed=np.random.default_rng(3))
     drawn = [data[0][0].mean(axis=0) - means for data in bootstrap.bootstrap(4000)]
     theirs = np.mean([sample.min() > means.min() for sample in drawn])
-    assert found["p_value"] == pytest.approx(theirs, abs=0.05)
+    assert result["p_value"] == pytest.approx(theirs, abs=0.05)
 
 
 def test_returns_that_rise_are_distinguished_from_returns_that_do_not() -> None:
@@ -227,13 +227,13 @@ def test_the_half_life_of_an_ic_that_decays_by_a_share_a_week_is_interpolated(
 ) -> None:
     draw = np.random.default_rng(1).normal(0, 0.001, 60)
     noise = draw - draw.mean()
-    found = half_life({delay: start * share**delay + noise for delay in DELAYS})
+    result = half_life({delay: start * share**delay + noise for delay in DELAYS})
     exact = math.log(0.5) / math.log(share)
     if exact > 8:
-        assert isinstance(found, Unavailable)
+        assert isinstance(result, Unavailable)
     else:
         before, behind = share ** math.floor(exact), share ** (math.floor(exact) + 1)
-        assert found == pytest.approx(math.floor(exact) + (before - 0.5) / (before - behind), abs=1e-6)
+        assert result == pytest.approx(math.floor(exact) + (before - 0.5) / (before - behind), abs=1e-6)
 
 
 def test_what_is_not_determined_is_withheld() -> None:

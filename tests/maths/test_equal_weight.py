@@ -24,11 +24,11 @@ def returns(seed: int, alphas: int, sessions: int) -> Floats:
 @given(seeds, st.integers(1, 5), st.integers(2, 600))
 def test_its_figures_are_those_of_empyrical(seed: int, alphas: int, sessions: int) -> None:
     book = equal_weight(returns(seed, alphas, sessions))
-    found = book_figures(book)
-    assert found.sharpe == pytest.approx(empyrical.sharpe_ratio(book), rel=1e-9)
-    assert found.annualised_return == pytest.approx(empyrical.annual_return(book), rel=1e-9, abs=1e-12)
-    assert found.volatility == pytest.approx(empyrical.annual_volatility(book), rel=1e-9)
-    assert found.max_drawdown_pct == pytest.approx(-100 * empyrical.max_drawdown(book), rel=1e-9, abs=1e-9)
+    result = book_figures(book)
+    assert result.sharpe == pytest.approx(empyrical.sharpe_ratio(book), rel=1e-9)
+    assert result.annualised_return == pytest.approx(empyrical.annual_return(book), rel=1e-9, abs=1e-12)
+    assert result.volatility == pytest.approx(empyrical.annual_volatility(book), rel=1e-9)
+    assert result.max_drawdown_pct == pytest.approx(-100 * empyrical.max_drawdown(book), rel=1e-9, abs=1e-9)
 
 
 @check
@@ -53,8 +53,8 @@ def test_a_book_of_one_alpha_is_that_alpha() -> None:
     ],
 )
 def test_what_cannot_be_determined_is_withheld_with_a_reason(book: list[float], withheld: set[str]) -> None:
-    found = book_figures(np.array(book))
-    reasons = {name: getattr(found, name) for name in FIGURES}
+    result = book_figures(np.array(book))
+    reasons = {name: getattr(result, name) for name in FIGURES}
     assert {name for name, x in reasons.items() if isinstance(x, Unavailable)} == withheld
     assert all(math.isfinite(x) for x in reasons.values() if not isinstance(x, Unavailable))
 

@@ -98,10 +98,10 @@ def test_a_window_of_sessions_is_measured_as_if_it_were_the_ledger(
     end = data.draw(st.integers(start, len(rows)))
     dates = days(len(rows))[start:end]
     window = make_sessions(starting, ending).window(start, end)
-    found, expected = compounded(window), equity_curve(starting[start:end], ending[start:end])
+    actual, expected = compounded(window), equity_curve(starting[start:end], ending[start:end])
     for name in EquityCurve.__dataclass_fields__:
-        assert getattr(found, name).tobytes() == getattr(expected, name).tobytes(), name
-    summary = summarised(dates, window, found)
+        assert getattr(actual, name).tobytes() == getattr(expected, name).tobytes(), name
+    summary = summarised(dates, window, actual)
     assert summary == summarise(dates, starting[start:end], ending[start:end])
     known = expected.drawdown_pct[~np.isnan(expected.drawdown_pct)].tolist()
     deepest = max(known, default=None)

@@ -89,22 +89,22 @@ def test_rolling_coefficients_are_those_of_statsmodels(seed: int, n: int, k: int
 def test_the_parts_add_up_to_the_profit_of_the_ledger(seed: int, n: int, k: int) -> None:
     book, factors = drawn(seed, n, k)
     factors[np.random.default_rng(seed).random(n) < 0.05] = np.nan
-    found = exposures(book, factors, 40, less_risk_free=True).attribution
-    assert isinstance(found, Attribution)
-    parts = (*found.factors, found.alpha, found.risk_free, found.residual, found.unmeasured)
-    assert found.pnl == pytest.approx(book.ending[-1] - book.starting[0], abs=0)
-    assert math.fsum(parts) == pytest.approx(found.pnl, abs=1e-9)
+    result = exposures(book, factors, 40, less_risk_free=True).attribution
+    assert isinstance(result, Attribution)
+    parts = (*result.factors, result.alpha, result.risk_free, result.residual, result.unmeasured)
+    assert result.pnl == pytest.approx(book.ending[-1] - book.starting[0], abs=0)
+    assert math.fsum(parts) == pytest.approx(result.pnl, abs=1e-9)
 
 
 def test_a_book_that_is_the_market_has_beta_one_and_no_alpha() -> None:
     market = np.random.default_rng(1).normal(0.0004, 0.01, 300)
-    found = exposures(ledger(market), market[:, None], 60, less_risk_free=True)
-    assert isinstance(found.fit, Regression)
-    assert found.fit.slopes[0].value == pytest.approx(1.0)
-    assert found.fit.intercept.value == pytest.approx(0.0, abs=1e-15)
-    assert isinstance(found.residual_sharpe, Unavailable)
-    assert isinstance(found.attribution, Attribution)
-    assert found.attribution.alpha == pytest.approx(0.0, abs=1e-9)
+    result = exposures(ledger(market), market[:, None], 60, less_risk_free=True)
+    assert isinstance(result.fit, Regression)
+    assert result.fit.slopes[0].value == pytest.approx(1.0)
+    assert result.fit.intercept.value == pytest.approx(0.0, abs=1e-15)
+    assert isinstance(result.residual_sharpe, Unavailable)
+    assert isinstance(result.attribution, Attribution)
+    assert result.attribution.alpha == pytest.approx(0.0, abs=1e-9)
 
 
 @pytest.mark.parametrize("spoil", ["constant", "twice", "absent"])
@@ -115,18 +115,18 @@ def test_factors_without_information_are_withheld(spoil: str) -> None:
         "twice": 2 * factors[:, 0],
         "absent": np.full(100, np.nan),
     }[spoil]
-    found = exposures(book, factors, 50, less_risk_free=False)
-    assert isinstance(found.fit, Unavailable)
-    assert isinstance(found.attribution, Unavailable)
-    if isinstance(found.rolling, Rolling):
-        assert np.isnan(found.rolling.slopes).all()
+    result = exposures(book, factors, 50, less_risk_free=False)
+    assert isinstance(result.fit, Unavailable)
+    assert isinstance(result.attribution, Unavailable)
+    if isinstance(result.rolling, Rolling):
+        assert np.isnan(result.rolling.slopes).all()
 
 
 def test_a_book_in_debt_is_not_explained() -> None:
     book, factors = drawn(4, 100, 1)
     book.starting[50] = -1.0
-    found = exposures(book, factors, 50, less_risk_free=False)
-    assert {getattr(x, "code", None) for x in (found.fit, found.attribution, found.rolling)} == {
+    result = exposures(book, factors, 50, less_risk_free=False)
+    assert {getattr(x, "code", None) for x in (result.fit, result.attribution, result.rolling)} == {
         "nonpositive_equity"
     }
 
@@ -134,16 +134,16 @@ def test_a_book_in_debt_is_not_explained() -> None:
 def test_a_book_without_a_stated_rate_is_not_explained() -> None:
     book, factors = drawn(4, 100, 1)
     book.risk_free[:] = np.nan
-    found = exposures(book, factors, 50, less_risk_free=False)
-    assert isinstance(found.fit, Unavailable)
-    assert "risk-free" in found.fit.text
+    result = exposures(book, factors, 50, less_risk_free=False)
+    assert isinstance(result.fit, Unavailable)
+    assert "risk-free" in result.fit.text
 
 
 def test_factor_returns_between_two_sessions_are_compounded() -> None:
     returns = np.array([[0.01], [0.02], [np.nan], [0.04], [0.05]])
     at = days(8)[[0, 1, 3, 4]]
-    found = returns_between(days(5), returns, at)
-    assert found[:, 0].tolist() == pytest.approx([0.01, 0.02, math.nan, 0.05], nan_ok=True)
+    result = returns_between(days(5), returns, at)
+    assert result[:, 0].tolist() == pytest.approx([0.01, 0.02, math.nan, 0.05], nan_ok=True)
     assert returns_between(days(5)[:2], returns[:2], days(4)[[1, 3]])[:, 0].tolist() == pytest.approx(
         [0.02, math.nan], nan_ok=True
     ), "a day that the factors do not have"

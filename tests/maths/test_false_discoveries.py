@@ -81,20 +81,20 @@ def test_the_haircut_is_that_of_the_papers_example() -> None:
 def test_a_haircut_is_the_ratio_of_two_quantiles(t: float, n: int, tests: float) -> None:
     sharpe = t / math.sqrt(n)
     p = 2 * stats.t.sf(abs(t), n - 1)
-    found = haircut_sharpe(one(sharpe), one(t), one(n - 1), one(min(1.0, p * tests)))[0]
+    result = haircut_sharpe(one(sharpe), one(t), one(n - 1), one(min(1.0, p * tests)))[0]
     wanted = math.copysign(max(0.0, stats.t.isf(min(1.0, p * tests) / 2, n - 1)), t) / math.sqrt(n)
-    assert found == pytest.approx(wanted if t else 0.0, rel=1e-6, abs=1e-9)
-    assert abs(found) <= abs(sharpe)
+    assert result == pytest.approx(wanted if t else 0.0, rel=1e-6, abs=1e-9)
+    assert abs(result) <= abs(sharpe)
 
 
 def test_a_ratio_that_is_beyond_doubt_has_no_haircut() -> None:
-    found = haircut_sharpe(
+    result = haircut_sharpe(
         np.array([3.0, 3.0, math.nan]),
         np.array([90.0, 2.0, 1.0]),
         np.full(3, 1000.0),
         np.array([0.0, 1.0, 0.5]),
     )
-    assert found.tolist() == pytest.approx([3.0, 0.0, math.nan], nan_ok=True)
+    assert result.tolist() == pytest.approx([3.0, 0.0, math.nan], nan_ok=True)
 
 
 def test_forty_five_trials_need_five_years() -> None:
@@ -167,11 +167,11 @@ def test_no_more_of_a_catalogues_discoveries_are_false_than_is_said(level: float
 def test_the_quick_statistic_of_a_catalogue_is_the_test_of_the_mean() -> None:
     catalogue = draw_catalogue(1, noise=3, real=2, sessions=400)
     for row, t in zip(catalogue.returns, catalogue.t_stats, strict=True):
-        found = newey_west(row)
-        assert isinstance(found, NeweyWest)
-        assert t == pytest.approx(found.t_stat, rel=1e-9)
+        result = newey_west(row)
+        assert isinstance(result, NeweyWest)
+        assert t == pytest.approx(result.t_stat, rel=1e-9)
 
 
 def test_degrees_of_freedom_are_those_of_bartletts_window() -> None:
-    found = hac_degrees(np.array([1260.0, math.nan, 12.0, 1260.0]))
-    assert found.tolist() == pytest.approx([1.5 * 1260 / 8, math.nan, 6.0, 236.25], nan_ok=True)
+    result = hac_degrees(np.array([1260.0, math.nan, 12.0, 1260.0]))
+    assert result.tolist() == pytest.approx([1.5 * 1260 / 8, math.nan, 6.0, 236.25], nan_ok=True)

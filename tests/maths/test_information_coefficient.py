@@ -25,13 +25,13 @@ def ic_of(x: list[float | None], y: list[float | None]) -> float | None:
 @check
 @given(st.one_of(runs(), wide_runs()))
 def test_each_week_equals_scipy_over_the_names_with_both_values(run: Run) -> None:
-    found = {row["date"]: row for row in weekly_ic(run.decisions, "raw_score").iter_rows(named=True)}
+    results = {row["date"]: row for row in weekly_ic(run.decisions, "raw_score").iter_rows(named=True)}
     weeks = oracles.weeks_of(run.decisions)
-    assert list(found) == sorted(weeks)
+    assert list(results) == sorted(weeks)
     for date, rows in weeks.items():
         ic, pairs = oracles.spearman([(row["raw_score"], row["forward_return"]) for row in rows])
-        assert oracles.close(found[date]["ic"], ic)
-        assert found[date]["n_pairs"] == pairs
+        assert oracles.close(results[date]["ic"], ic)
+        assert results[date]["n_pairs"] == pairs
 
 
 @pytest.mark.parametrize(

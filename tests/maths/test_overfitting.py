@@ -28,9 +28,9 @@ def drawn(seed: int, days: int, trials: int, skill: float = 0.0) -> Matrix:
 
 
 def measured(returns: Matrix, blocks: int = 16) -> Overfitting:
-    found = overfitting(returns, blocks)
-    assert isinstance(found, Overfitting)
-    return found
+    result = overfitting(returns, blocks)
+    assert isinstance(result, Overfitting)
+    return result
 
 
 def slow(returns: Matrix, blocks: int) -> float:
@@ -57,9 +57,9 @@ def slow(returns: Matrix, blocks: int) -> float:
 @given(seeds, st.integers(30, 90), st.integers(2, 9), st.sampled_from([2, 4, 6]))
 def test_it_is_that_of_the_slow_one(seed: int, days: int, trials: int, blocks: int) -> None:
     returns = drawn(seed, days, trials)
-    found = measured(returns, blocks)
-    assert found.probability == pytest.approx(slow(returns, blocks), abs=1e-12)
-    assert (found.trials, found.blocks, found.splits) == (trials, blocks, math.comb(blocks, blocks // 2))
+    result = measured(returns, blocks)
+    assert result.probability == pytest.approx(slow(returns, blocks), abs=1e-12)
+    assert (result.trials, result.blocks, result.splits) == (trials, blocks, math.comb(blocks, blocks // 2))
 
 
 @pytest.mark.parametrize(
@@ -94,17 +94,17 @@ def test_trials_that_are_alike_share_the_middle_rank() -> None:
 
 
 def test_many_trials_are_measured_in_parts() -> None:
-    found = measured(drawn(3, 80, 100))
-    assert found.splits == 12_870
-    assert 0 <= found.probability <= 1
+    result = measured(drawn(3, 80, 100))
+    assert result.splits == 12_870
+    assert 0 <= result.probability <= 1
 
 
 def test_it_is_withheld_where_the_trials_do_not_determine_it() -> None:
     def reason(returns: Matrix) -> str:
-        found = overfitting(returns)
-        assert isinstance(found, Unavailable)
-        assert found.text
-        return found.code
+        result = overfitting(returns)
+        assert isinstance(result, Unavailable)
+        assert result.text
+        return result.code
 
     assert reason(drawn(1, 400, 1)) == "insufficient_data"
     assert reason(drawn(1, 79, 5)) == "insufficient_data"

@@ -54,7 +54,7 @@ def figures(window: Window) -> dict[str, float | Unavailable]:
     ic = series(weeks, "ic")
     starting, ending = series(ledger, "starting_equity"), series(ledger, "ending_equity")
     daily_turnover = series(ledger, "turnover")
-    found = {
+    result = {
         "mean_ic": rank_ic.mean_ic(ic),
         "icir": rank_ic.icir(ic),
         "ic_hit_rate": rank_ic.hit_rate(ic),
@@ -75,8 +75,8 @@ def figures(window: Window) -> dict[str, float | Unavailable]:
     }
     if "raw_ic" in weeks.columns:
         raw_ic = series(weeks, "raw_ic")
-        found |= {"raw_mean_ic": rank_ic.mean_ic(raw_ic), "raw_icir": rank_ic.icir(raw_ic)}
-    return found
+        result |= {"raw_mean_ic": rank_ic.mean_ic(raw_ic), "raw_icir": rank_ic.icir(raw_ic)}
+    return result
 
 
 @pytest.mark.parametrize(
@@ -97,13 +97,13 @@ def test_every_sealed_figure_is_reproduced(
     assert len(sealed) == records
     missing = set()
     for record in sealed:
-        found = by_period[record["period"]].get(record["name"])
-        if found is None:
+        result = by_period[record["period"]].get(record["name"])
+        if result is None:
             missing.add(record["name"])
         elif record["value"] is None:
-            assert isinstance(found, Unavailable), record
+            assert isinstance(result, Unavailable), record
         else:
-            assert found == pytest.approx(record["value"], rel=1e-9, abs=1e-9), record
+            assert result == pytest.approx(record["value"], rel=1e-9, abs=1e-9), record
     assert missing == underivable
 
 
@@ -156,12 +156,12 @@ def test_the_momentum_ics_that_alphalens_gave(shared: Path) -> None:
     prices = pl.read_parquet(shared / "data/prices_sp500.parquet", columns=["date", "symbol", "adj_close"])
     window = pl.col("date").is_between(pl.date(2014, 1, 2), pl.date(2019, 12, 31))
     days = prices.filter(window)["date"].n_unique()
-    whole = prices.filter(window).group_by("symbol").len().filter(pl.col("len") == days)
-    assert whole.height == theirs["n_assets"]
+    full = prices.filter(window).group_by("symbol").len().filter(pl.col("len") == days)
+    assert full.height == theirs["n_assets"]
 
     price, months = pl.col("adj_close"), pl.col("date").dt.strftime("%Y-%m")
     # Every name on every day of the file: a shift counts the days of the panel, not those of the name.
-    grid = prices.select(pl.col("date").unique()).join(whole.select("symbol"), how="cross")
+    grid = prices.select(pl.col("date").unique()).join(full.select("symbol"), how="cross")
     panel = grid.join(prices, on=["date", "symbol"], how="left").sort("symbol", "date")
     panel = panel.with_columns(
         (price.shift(21) / price.shift(252) - 1).over("symbol").alias("factor"),

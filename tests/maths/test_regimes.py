@@ -35,41 +35,41 @@ def ledger(returns: Floats) -> Ledger:
 def test_the_break_is_that_of_statsmodels(seed: int, n: int, step: float) -> None:
     series = np.random.default_rng(seed).normal(size=n)
     series[n // 3 :] += step
-    found = find_break(days(n), series, "values")
-    assert isinstance(found, Break)
+    result = find_break(days(n), series, "values")
+    assert isinstance(result, Break)
     statistic, p_value, _ = breaks_cusumolsresid(series - series.mean())
-    assert (found.statistic, found.p_value) == pytest.approx((statistic, p_value), rel=1e-9)
-    assert found.observations == n
+    assert (result.statistic, result.p_value) == pytest.approx((statistic, p_value), rel=1e-9)
+    assert result.observations == n
 
 
 def test_a_break_is_dated_and_nulls_are_left_out() -> None:
     series = np.random.default_rng(1).normal(0, 1, 300)
     series[120:] += 2.0
     series[[5, 200]] = np.nan
-    found = find_break(days(300), series, "values")
-    assert isinstance(found, Break)
-    assert found.p_value < 1e-9
-    assert abs((np.datetime64(found.date) - days(300)[119]).astype(int)) <= 5
-    assert found.observations == 298
+    result = find_break(days(300), series, "values")
+    assert isinstance(result, Break)
+    assert result.p_value < 1e-9
+    assert abs((np.datetime64(result.date) - days(300)[119]).astype(int)) <= 5
+    assert result.observations == 298
 
 
 @pytest.mark.parametrize(
     ("series", "code"), [(np.zeros(50), "nonpositive_variance"), (np.arange(19.0), "insufficient_data")]
 )
 def test_what_tells_no_break_is_withheld(series: Floats, code: str) -> None:
-    found = find_break(days(series.size), series, "values")
-    assert isinstance(found, Unavailable)
-    assert found.code == code
+    result = find_break(days(series.size), series, "values")
+    assert isinstance(result, Unavailable)
+    assert result.code == code
 
 
 def test_volatility_is_known_before_the_session() -> None:
     price = 100 * np.exp(np.cumsum(np.random.default_rng(2).normal(0, 0.01, 200)))
-    found = market_at(days(200), price, days(205)[3::2])
+    result = market_at(days(200), price, days(205)[3::2])
     returns = pd.Series(price).pct_change()
     at = np.arange(3, 205, 2)
     wanted = [returns.reindex(at).to_numpy(), returns.rolling(63).std().shift(1).reindex(at).to_numpy()]
-    assert found.returns == pytest.approx(wanted[0], rel=1e-9, nan_ok=True)
-    assert found.volatility == pytest.approx(wanted[1], rel=1e-9, nan_ok=True)
+    assert result.returns == pytest.approx(wanted[0], rel=1e-9, nan_ok=True)
+    assert result.volatility == pytest.approx(wanted[1], rel=1e-9, nan_ok=True)
 
 
 @check
@@ -78,8 +78,8 @@ def test_figures_of_a_regime_are_those_of_its_sessions(seed: int, n: int) -> Non
     draw = np.random.default_rng(seed)
     returns = draw.normal(0.0003, 0.01, n)
     market = Market(draw.normal(0, 0.01, n), np.where(np.arange(n) < 10, np.nan, draw.uniform(0.1, 0.3, n)))
-    found = regimes(ledger(returns), market, seed)
-    assert found["withheld"] == {}
+    result = regimes(ledger(returns), market, seed)
+    assert result["withheld"] == {}
     frame = pd.DataFrame({"r": returns, "m": market.returns, "v": market.volatility})
     cut = pd.qcut(frame["v"], 3, labels=["low", "middle", "high"])
     wanted = {
@@ -89,7 +89,7 @@ def test_figures_of_a_regime_are_those_of_its_sessions(seed: int, n: int) -> Non
         "up": frame["r"][frame["m"] > 0],
         **{name: frame["r"][cut == name] for name in ("low", "middle", "high")},
     }
-    shown = {x["name"]: x for group in found["groups"] for x in group["regimes"]}
+    shown = {x["name"]: x for group in result["groups"] for x in group["regimes"]}
     assert shown.keys() == wanted.keys()
     for name, chosen in wanted.items():
         one = shown[name]
@@ -98,19 +98,19 @@ def test_figures_of_a_regime_are_those_of_its_sessions(seed: int, n: int) -> Non
         assert one["volatility"] == pytest.approx(empyrical.annual_volatility(chosen), rel=1e-9)
         assert one["mean_return"] == pytest.approx(chosen.mean() * 252, rel=1e-9, abs=1e-12)
         assert one["band"]["lower"] < one["sharpe"] < one["band"]["upper"]
-    halves = found["groups"][0]
+    halves = result["groups"][0]
     difference = shown["second"]["sharpe"] - shown["first"]["sharpe"]
     assert halves["difference"]["sharpe"] == pytest.approx(difference)
 
 
 def test_bands_are_quantiles_of_the_samples_sessions_in_the_regime() -> None:
     returns = np.random.default_rng(4).normal(0.0005, 0.01, 200)
-    found = regimes(ledger(returns), None, 9)["groups"][0]["regimes"][1]
+    result = regimes(ledger(returns), None, 9)["groups"][0]["regimes"][1]
     solvent = (ledger(returns).ending - ledger(returns).starting) / ledger(returns).starting
     draw = np.random.Generator(np.random.PCG64([9, 3]))
     samples = all_samples(draw, 200, mean_block_length(solvent))
     sharpes = [empyrical.sharpe_ratio(solvent[row[row >= 100]]) for part in samples for row in part]
-    assert [found["band"][end] for end in ("lower", "upper")] == pytest.approx(
+    assert [result["band"][end] for end in ("lower", "upper")] == pytest.approx(
         np.quantile(sharpes, [0.025, 0.975]), rel=1e-9
     )
 
@@ -124,7 +124,7 @@ def test_a_book_that_earned_in_one_half_alone_differs_beyond_its_band() -> None:
 
 
 def test_a_short_record_has_no_regimes() -> None:
-    found = regimes(ledger(np.random.default_rng(6).normal(0, 0.01, 39)), None, 1)
-    assert found["groups"] == []
-    assert set(found["withheld"]) == {"groups"}
+    result = regimes(ledger(np.random.default_rng(6).normal(0, 0.01, 39)), None, 1)
+    assert result["groups"] == []
+    assert set(result["withheld"]) == {"groups"}
     assert list(groups(np.zeros(10), None)) == ["halves"]

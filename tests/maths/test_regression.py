@@ -23,9 +23,9 @@ def drawn(seed: int, n: int, k: int) -> tuple[Floats, Floats]:
 
 
 def fitted(outcome: Floats, regressors: Floats) -> Regression:
-    found = regress(outcome, regressors)
-    assert isinstance(found, Regression)
-    return found
+    result = regress(outcome, regressors)
+    assert isinstance(result, Regression)
+    return result
 
 
 @check
@@ -64,31 +64,31 @@ def test_units_move_the_coefficients_and_not_the_test() -> None:
 def test_collinear_regressors_are_withheld() -> None:
     outcome, regressors = drawn(6, 300, 2)
     double = np.column_stack([regressors, regressors[:, 0] * 2 - regressors[:, 1]])
-    found = regress(outcome, double)
-    assert isinstance(found, Unavailable)
-    assert found.code == "nonpositive_variance"
+    result = regress(outcome, double)
+    assert isinstance(result, Unavailable)
+    assert result.code == "nonpositive_variance"
 
 
 def test_an_outcome_that_is_explained_wholly_has_no_error_to_judge_by() -> None:
     _, regressors = drawn(7, 100, 2)
-    found = fitted(regressors @ [0.5, 0.5], regressors)
-    assert found.r_squared == pytest.approx(1.0)
-    assert [x.value for x in found.slopes] == pytest.approx([0.5, 0.5])
-    assert {x.t_stat for x in (found.intercept, *found.slopes)} == {None}
-    assert {x.p_value for x in (found.intercept, *found.slopes)} == {None}
+    result = fitted(regressors @ [0.5, 0.5], regressors)
+    assert result.r_squared == pytest.approx(1.0)
+    assert [x.value for x in result.slopes] == pytest.approx([0.5, 0.5])
+    assert {x.t_stat for x in (result.intercept, *result.slopes)} == {None}
+    assert {x.p_value for x in (result.intercept, *result.slopes)} == {None}
 
 
 @pytest.mark.parametrize(("n", "k"), [(0, 1), (10, 1), (12, 3)])
 def test_too_few_observations_are_said_to_be(n: int, k: int) -> None:
     outcome, regressors = drawn(8, 40, k)
-    found = regress(outcome[:n], regressors[:n])
-    assert isinstance(found, Unavailable)
-    assert found.code == "insufficient_data"
+    result = regress(outcome[:n], regressors[:n])
+    assert isinstance(result, Unavailable)
+    assert result.code == "insufficient_data"
 
 
 def test_a_side_that_does_not_vary_is_said_to_be() -> None:
     outcome, regressors = drawn(9, 60, 2)
     for broken in ((np.zeros(60), regressors), (outcome, np.column_stack([regressors, np.full(60, 0.1)]))):
-        found = regress(*broken)
-        assert isinstance(found, Unavailable)
-        assert found.code == "nonpositive_variance"
+        result = regress(*broken)
+        assert isinstance(result, Unavailable)
+        assert result.code == "nonpositive_variance"

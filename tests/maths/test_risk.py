@@ -51,20 +51,20 @@ def test_figures_of_returns_are_those_of_empyrical_and_scipy(seed: int) -> None:
         "skewness": stats.skew(returns, bias=False),
         "kurtosis": stats.kurtosis(returns, bias=False, fisher=False),
     }
-    found = measured(returns)
+    actual = measured(returns)
     for name, value in expected.items():
-        assert found[name] == pytest.approx(value, rel=1e-9), name
+        assert actual[name] == pytest.approx(value, rel=1e-9), name
 
 
 @pytest.mark.parametrize("seed", range(6))
 def test_drawdowns_are_those_of_ffn(seed: int) -> None:
     returns = book(seed)
-    found = measured(returns)
+    result = measured(returns)
     prices = pd.Series(
         np.concatenate([[1.0], np.cumprod(1 + returns)]), pd.DatetimeIndex([DAYS[0] - 1, *DAYS])
     )
     details = ffn.drawdown_details(ffn.to_drawdown_series(prices)).sort_values("drawdown").head(10)
-    listed = found["drawdowns"]
+    listed = result["drawdowns"]
     assert isinstance(listed, list)
     assert [entry["depth_pct"] for entry in listed] == pytest.approx(
         (-100 * details["drawdown"].astype(float)).tolist(), rel=1e-9
@@ -78,7 +78,7 @@ def test_drawdowns_are_those_of_ffn(seed: int) -> None:
             len(part),
             part.index(entry["trough"]) + 1,
         )
-    assert found["under_water"] == np.mean(ffn.to_drawdown_series(prices)[1:] < -1e-15)
+    assert result["under_water"] == np.mean(ffn.to_drawdown_series(prices)[1:] < -1e-15)
 
 
 def test_rolling_figures_are_those_of_pandas_and_empyrical_at_the_end_of_each_month() -> None:
@@ -88,11 +88,11 @@ def test_rolling_figures_are_those_of_pandas_and_empyrical_at_the_end_of_each_mo
     volatility = (series.rolling(252).std() * math.sqrt(252)).to_numpy()
     months = DAYS.astype("datetime64[M]")
     ends = [x for x in range(251, DAYS.size) if x == DAYS.size - 1 or months[x + 1] != months[x]]
-    found = measured(returns)["rolling"]
-    assert isinstance(found, list)
-    assert [entry["date"] for entry in found] == [str(DAYS[place]) for place in ends]
-    assert [entry["volatility"] for entry in found] == pytest.approx(volatility[ends].tolist(), rel=1e-9)
-    assert [entry["sharpe"] for entry in found] == pytest.approx([sharpe[x - 251] for x in ends], rel=1e-9)
+    result = measured(returns)["rolling"]
+    assert isinstance(result, list)
+    assert [entry["date"] for entry in result] == [str(DAYS[place]) for place in ends]
+    assert [entry["volatility"] for entry in result] == pytest.approx(volatility[ends].tolist(), rel=1e-9)
+    assert [entry["sharpe"] for entry in result] == pytest.approx([sharpe[x - 251] for x in ends], rel=1e-9)
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -108,9 +108,9 @@ def test_the_sharpe_ratio_of_lo_is_his_formula_on_the_autocorrelations_of_statsm
 @pytest.mark.parametrize("rho", [-0.5, -0.2, 0.0, 0.1, 0.4, 0.9])
 @pytest.mark.parametrize("q", [2, 12, 252])
 def test_the_scale_of_lo_is_his_closed_form_for_a_first_order_autoregression(rho: float, q: int) -> None:
-    found = lo_scale(rho ** np.arange(1.0, q), q)
+    result = lo_scale(rho ** np.arange(1.0, q), q)
     closed = math.sqrt(q) / math.sqrt(1 + 2 * rho / (1 - rho) * (1 - (1 - rho**q) / (q * (1 - rho))))
-    assert found == pytest.approx(closed, rel=1e-9)
+    assert result == pytest.approx(closed, rel=1e-9)
 
 
 def test_a_year_without_variance_has_no_scale() -> None:
@@ -123,18 +123,18 @@ def test_drawdowns_tile_the_sessions_under_water(values: list[float]) -> None:
     returns = np.array(values)
     ending = np.cumprod(1 + returns)
     curve = equity_curve(np.concatenate([[1.0], ending[:-1]]), ending)
-    found = drawdowns(DAYS[: returns.size], curve.drawdown_pct)
+    result = drawdowns(DAYS[: returns.size], curve.drawdown_pct)
     under = int((curve.drawdown_pct > 0).sum())
-    assert sum(entry["sessions"] for entry in found) <= under
-    assert len(found) == 10 or sum(entry["sessions"] for entry in found) == under
-    assert [entry["depth_pct"] for entry in found] == sorted((x["depth_pct"] for x in found), reverse=True)
-    assert max((entry["depth_pct"] for entry in found), default=0.0) == curve.drawdown_pct.max()
+    assert sum(entry["sessions"] for entry in result) <= under
+    assert len(result) == 10 or sum(entry["sessions"] for entry in result) == under
+    assert [entry["depth_pct"] for entry in result] == sorted((x["depth_pct"] for x in result), reverse=True)
+    assert max((entry["depth_pct"] for entry in result), default=0.0) == curve.drawdown_pct.max()
 
 
 @pytest.mark.parametrize("n", [0, 1, 5, 19, 99, 251])
 def test_short_runs_withhold_what_they_do_not_determine(n: int) -> None:
-    found = measured(book(1, n))
-    withheld = {name for name, value in found.items() if isinstance(value, Unavailable)}
+    result = measured(book(1, n))
+    withheld = {name for name, value in result.items() if isinstance(value, Unavailable)}
     assert {"rolling", "var_99", "cvar_99"} <= withheld or n >= 100
     assert ("var_95" in withheld) == (n < 20)
     assert ("sharpe" in withheld) == (n < 2)
@@ -143,17 +143,17 @@ def test_short_runs_withhold_what_they_do_not_determine(n: int) -> None:
 
 def test_equity_at_or_below_zero_withholds_every_figure_of_returns() -> None:
     equity = np.array([1.0, 0.5, -0.1, 0.2, 0.3])
-    found = risk(DAYS[:4], equity[:-1], equity[1:])
+    result = risk(DAYS[:4], equity[:-1], equity[1:])
     for name in ("sharpe", "lo_sharpe", "sortino", "calmar", "var_95", "rolling", "annualised_return"):
-        reason = found[name]
+        reason = result[name]
         assert isinstance(reason, Unavailable)
         assert reason.code == "nonpositive_equity"
-    assert found["drawdowns"][0]["depth_pct"] == pytest.approx(110.0)
+    assert result["drawdowns"][0]["depth_pct"] == pytest.approx(110.0)
 
 
 def test_returns_that_do_not_vary_have_no_ratio() -> None:
-    found = measured(np.full(300, 0.001))
+    result = measured(np.full(300, 0.001))
     for name in ("sharpe", "lo_sharpe", "sortino", "calmar", "skewness"):
-        assert isinstance(found[name], Unavailable), name
-    assert found["drawdowns"] == []
-    assert found["under_water"] == 0.0
+        assert isinstance(result[name], Unavailable), name
+    assert result["drawdowns"] == []
+    assert result["under_water"] == 0.0

@@ -25,9 +25,9 @@ def measured_runs(seed: int, between: float, lengths: list[int]) -> Floats:
 
 
 def deviation(ratios: Floats, lengths: list[float] | list[int], length: int = 1400) -> float:
-    found = run_deviation(ratios, np.array(lengths, dtype=np.float64), length)
-    assert found is not None
-    return found
+    result = run_deviation(ratios, np.array(lengths, dtype=np.float64), length)
+    assert result is not None
+    return result
 
 
 @check
@@ -46,14 +46,14 @@ def test_runs_of_one_length_have_their_sample_deviation_and_no_less_than_their_e
 def test_runs_of_ten_sessions_beside_long_ones_do_not_decide() -> None:
     long = measured_runs(1, 0.7, [1400] * 12)
     alone = deviation(long, [1400] * 12)
-    told = []
+    reported = []
     for seed in range(20):
         short = measured_runs(seed, 0.7, [10] * 12)
         beside = np.concatenate([long, short])
         assert beside.std(ddof=1) > 2.5 * alone, "as one sample they would"
-        told.append(deviation(beside, [1400] * 12 + [10] * 12))
-        assert told[-1] == pytest.approx(alone, rel=0.4)
-    assert np.mean(told) == pytest.approx(alone, rel=0.1)
+        reported.append(deviation(beside, [1400] * 12 + [10] * 12))
+        assert reported[-1] == pytest.approx(alone, rel=0.4)
+    assert np.mean(reported) == pytest.approx(alone, rel=0.1)
 
 
 @pytest.mark.parametrize("absurd", [30.0, -400.0, 1e9])
@@ -69,9 +69,9 @@ def test_one_absurd_run_does_not_decide(absurd: float) -> None:
 def test_it_is_the_deviation_that_runs_show_over_records_of_that_length() -> None:
     lengths = [100, 250, 500, 1400, 3000] * 8
     for length in (250, 1400):
-        told = [deviation(measured_runs(seed, 0.8, lengths), lengths, length) for seed in range(300)]
+        reported = [deviation(measured_runs(seed, 0.8, lengths), lengths, length) for seed in range(300)]
         shown = measured_runs(7, 0.8, [length] * 50_000).std()
-        assert np.mean(told) == pytest.approx(shown, rel=0.03)
+        assert np.mean(reported) == pytest.approx(shown, rel=0.03)
 
 
 @check

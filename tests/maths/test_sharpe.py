@@ -39,9 +39,9 @@ def drawn(seed: int, n: int, drift: float = 0.0005) -> Floats:
 
 
 def moments(returns: Floats) -> SharpeMoments:
-    found = sharpe_moments(returns)
-    assert isinstance(found, SharpeMoments)
-    return found
+    result = sharpe_moments(returns)
+    assert isinstance(result, SharpeMoments)
+    return result
 
 
 def reason(found: object) -> str:
@@ -78,12 +78,12 @@ def test_the_numerical_example_of_the_minimum_track_record(a_year: int, years: f
 @given(seeds, lengths)
 def test_the_moments_are_those_of_pandas(seed: int, n: int) -> None:
     returns = drawn(seed, n)
-    series, found = pd.Series(returns), moments(returns)
+    series, actual = pd.Series(returns), moments(returns)
     kurtosis: Any = series.kurt()
-    assert found.observations == n
-    assert found.sharpe == pytest.approx(series.mean() / series.std(), rel=1e-12, abs=1e-14)
-    assert found.skewness == pytest.approx(series.skew(), rel=1e-9, abs=1e-11)
-    assert found.kurtosis == pytest.approx(kurtosis + 3, rel=1e-9, abs=1e-11)
+    assert actual.observations == n
+    assert actual.sharpe == pytest.approx(series.mean() / series.std(), rel=1e-12, abs=1e-14)
+    assert actual.skewness == pytest.approx(series.skew(), rel=1e-9, abs=1e-11)
+    assert actual.kurtosis == pytest.approx(kurtosis + 3, rel=1e-9, abs=1e-11)
 
 
 @check
@@ -153,15 +153,15 @@ def test_the_order_of_the_returns_changes_nothing_and_nulls_are_left_out(seed: i
 def test_more_trials_and_more_dispersion_deflate_more(
     seed: int, n: int, trials: int, deviation: float
 ) -> None:
-    found = moments(drawn(seed, n))
-    alone = deflated_sharpe(found, 1, deviation)
+    result = moments(drawn(seed, n))
+    alone = deflated_sharpe(result, 1, deviation)
     if isinstance(alone, Unavailable):
         return
-    assert alone == probabilistic_sharpe(found)
+    assert alone == probabilistic_sharpe(result)
     figures = [
         alone,
-        *(deflated_sharpe(found, trials, spread) for spread in (deviation, 2 * deviation)),
-        deflated_sharpe(found, 2 * trials, 2 * deviation),
+        *(deflated_sharpe(result, trials, spread) for spread in (deviation, 2 * deviation)),
+        deflated_sharpe(result, 2 * trials, 2 * deviation),
     ]
     assert figures == sorted(figures, reverse=True)  # type: ignore[type-var]
 
@@ -171,12 +171,12 @@ def test_more_trials_and_more_dispersion_deflate_more(
 def test_after_the_minimum_track_record_the_probability_is_the_confidence(
     seed: int, n: int, confidence: float
 ) -> None:
-    found = moments(drawn(seed, n, drift=0.002))
-    needed = minimum_track_record(found, confidence=confidence)
+    result = moments(drawn(seed, n, drift=0.002))
+    needed = minimum_track_record(result, confidence=confidence)
     if isinstance(needed, Unavailable):
-        assert found.sharpe <= 0 or found.dispersion <= 0
+        assert result.sharpe <= 0 or result.dispersion <= 0
         return
-    reached = stats.norm.cdf(found.sharpe * math.sqrt(needed - 1) / math.sqrt(found.dispersion))
+    reached = stats.norm.cdf(result.sharpe * math.sqrt(needed - 1) / math.sqrt(result.dispersion))
     assert reached == pytest.approx(confidence, abs=1e-9)
 
 

@@ -30,10 +30,10 @@ def steady_run(statuses: list[str], names: int = 5) -> Run:
 @given(runs())
 @pytest.mark.parametrize("horizon", [1, 2, 4, 8])
 def test_horizons_equal_the_loop_over_names_and_weeks(horizon: int, run: Run) -> None:
-    found = horizon_ics(*run)
+    actual = horizon_ics(*run)
     expected = oracles.horizon_ic(*run, horizon)
-    assert found["date"].to_list() == list(expected)
-    for ic, wanted in zip(found[f"ic_h{horizon}"], expected.values(), strict=True):
+    assert actual["date"].to_list() == list(expected)
+    for ic, wanted in zip(actual[f"ic_h{horizon}"], expected.values(), strict=True):
         assert oracles.close(ic, wanted)
 
 
@@ -41,10 +41,10 @@ def test_horizons_equal_the_loop_over_names_and_weeks(horizon: int, run: Run) ->
 @given(runs(max_weeks=12))
 @pytest.mark.parametrize("lag", [1, 2, 5, 8])
 def test_autocorrelations_equal_the_loop_over_names_and_weeks(lag: int, run: Run) -> None:
-    found = rank_autocorrelations(*run)
+    actual = rank_autocorrelations(*run)
     expected = oracles.autocorrelation(*run, lag)
-    assert found["date"].to_list() == list(expected)
-    for rho, wanted in zip(found[f"rho_lag{lag}"], expected.values(), strict=True):
+    assert actual["date"].to_list() == list(expected)
+    for rho, wanted in zip(actual[f"rho_lag{lag}"], expected.values(), strict=True):
         assert oracles.close(rho, wanted)
 
 
@@ -71,9 +71,9 @@ def test_what_is_compounded_ties_where_the_documented_product_does(horizon: int)
     run = steady_run(["traded"] * 9, names=40)
     returns = [draw.choice((-0.03, -0.01, 0.0, 0.01, 0.02, 0.1)) for _ in range(run.decisions.height)]
     decisions = run.decisions.with_columns(forward_return=pl.Series(returns))
-    found = horizon_ics(run.rebalances, decisions)[f"ic_h{horizon}"]
+    actual = horizon_ics(run.rebalances, decisions)[f"ic_h{horizon}"]
     expected = oracles.horizon_ic(run.rebalances, decisions, horizon).values()
-    assert [oracles.close(ic, wanted) for ic, wanted in zip(found, expected, strict=True)] == [True] * 9
+    assert [oracles.close(ic, wanted) for ic, wanted in zip(actual, expected, strict=True)] == [True] * 9
 
 
 def test_a_skipped_week_takes_no_step_even_with_scores_sealed_for_it() -> None:

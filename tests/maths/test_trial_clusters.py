@@ -175,8 +175,8 @@ def test_the_best_of_trials_without_skill_is_expected_where_it_is(
 ) -> None:
     drawn = [blocks(seed, sizes, correlation, 250) for seed in range(150)]
     best = np.array([(x.mean(axis=0) / x.std(axis=0, ddof=1)).max() for x in drawn])
-    told = np.array([expected(x) for x in drawn])
-    assert told.mean() == pytest.approx(best.mean(), rel=0.13)
+    reported = np.array([expected(x) for x in drawn])
+    assert reported.mean() == pytest.approx(best.mean(), rel=0.13)
 
 
 def test_a_rate_that_all_trials_share_leaves_their_number() -> None:

@@ -27,10 +27,10 @@ def one_week(names: int, tie: float | None = None) -> pl.DataFrame:
 @check
 @given(wide_runs())
 def test_every_bucket_equals_the_loop_over_sorted_names(run: Run) -> None:
-    found = weekly_deciles(run.decisions)
+    actual = weekly_deciles(run.decisions)
     expected = oracles.deciles(run.decisions)
-    assert found.height == len(expected)
-    for row, wanted in zip(found.iter_rows(named=True), expected, strict=True):
+    assert actual.height == len(expected)
+    for row, wanted in zip(actual.iter_rows(named=True), expected, strict=True):
         assert list(row) == list(wanted)
         for name, value in wanted.items():
             exact = name in {"date", "bucket", "n_symbols", "n_return_obs"}
@@ -48,9 +48,9 @@ def test_the_spread_is_the_top_bucket_less_the_bottom_one(run: Run) -> None:
         (row["date"], row["bucket"]): row["mean_forward_return"] for row in oracles.deciles(run.decisions)
     }
     dates = sorted({date for date, _ in means})
-    found = decile_spread(weekly_deciles(run.decisions))
-    assert found["date"].to_list() == dates
-    for date, spread in found.iter_rows():
+    result = decile_spread(weekly_deciles(run.decisions))
+    assert result["date"].to_list() == dates
+    for date, spread in result.iter_rows():
         top, bottom = means[date, 10], means[date, 1]
         assert oracles.close(spread, None if top is None or bottom is None else top - bottom, 1e-10)
 

@@ -137,8 +137,8 @@ values = st.sampled_from([NULL, -1.0, -0.0, 0.0, 0.1, 0.30000000000000004, 0.3])
 def test_the_correlation_of_two_series_is_scipys(pairs: list[tuple[float, float]]) -> None:
     x, y = np.array([pair[0] for pair in pairs]), np.array([pair[1] for pair in pairs])
     expected, _ = oracles.spearman([(null_if_nan(a), null_if_nan(b)) for a, b in pairs])
-    found = spearman(x, y)
-    assert oracles.close(None if np.isnan(found) else found, expected)
+    actual = spearman(x, y)
+    assert oracles.close(None if np.isnan(actual) else actual, expected)
 
 
 def test_the_correlation_of_ten_buckets_against_scipy_ranks() -> None:

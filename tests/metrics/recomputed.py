@@ -88,7 +88,7 @@ class Recomputed:
         both = self.decisions[["score", "forward_return"]].notna().all(axis=1)
         share = both.groupby(self.decisions["date"]).mean()
         traded = [date for date, counts in zip(self.dates, self.traded, strict=True) if counts]
-        found = {
+        result = {
             "conditioned": {
                 "hit_rate": (ic > 0).mean(),
                 "dispersion": ic.std(),
@@ -97,16 +97,16 @@ class Recomputed:
         }
         if self.raw:
             raw = pd.Series(self.raw_ic).dropna()
-            found["raw"] = {"ic": raw.mean(), "icir": raw.mean() / raw.std() * math.sqrt(52)}
-        return found
+            result["raw"] = {"ic": raw.mean(), "icir": raw.mean() / raw.std() * math.sqrt(52)}
+        return result
 
     @property
     def nwt(self) -> Data:
-        found = {
+        result = {
             "ic": newey_west(self.ic),
             "ir": newey_west(self.ledger["ending_equity"] / self.ledger["starting_equity"] - 1),
         }
-        return {**found, "ic_score_panel": newey_west(self.raw_ic)} if self.raw else found
+        return {**result, "ic_score_panel": newey_west(self.raw_ic)} if self.raw else result
 
     @cached_property
     def weekly_buckets(self) -> pd.DataFrame:
@@ -159,7 +159,7 @@ class Recomputed:
 
     @property
     def term_structure(self) -> list[Data]:
-        found = []
+        results = []
         for horizon in (1, 2, 4, 8):
             ics = []
             for place in range(len(self.in_force) - horizon + 1):
@@ -168,18 +168,18 @@ class Recomputed:
                     rank_correlation(self.raw_score[held[0]], (1 + self.forward[held]).prod(axis=0) - 1)
                 )
             known = pd.Series(ics, dtype=float).dropna()
-            found.append({"horizon_weeks": horizon, "mean_ic": known.mean(), "weeks": len(known)})
-        return found
+            results.append({"horizon_weeks": horizon, "mean_ic": known.mean(), "weeks": len(known)})
+        return results
 
     @property
     def autocorrelation(self) -> list[Data]:
-        found = []
+        results = []
         for lag in range(1, 9):
             pairs = zip(self.in_force, self.in_force[lag:], strict=False)
             rho = [rank_correlation(self.raw_score[now], self.raw_score[before]) for before, now in pairs]
             known = pd.Series(rho, dtype=float).dropna()
-            found.append({"lag_weeks": lag, "rho": known.mean(), "weeks": len(known)})
-        return found
+            results.append({"lag_weeks": lag, "rho": known.mean(), "weeks": len(known)})
+        return results
 
 
 def weekly(x: Any, y: Any) -> list[float]:

@@ -52,8 +52,8 @@ def every_kind_of_answer() -> list[dict[str, Any]]:
     wrong = [factories.record(name, 7.5, annualised=True, reconciliation=NOT_REPRODUCED) for name in names]
     contradicted = factories.run(sealed=factories.sealed(wrong, p2020=wrong))
     answers.append(factories.ask(contradicted, granularity="yearly").data)
-    nothing = factories.run(cross_sections=factories.cross_sections(weeks=1), sealed=None)
-    return [{**answer, "doc": documentation()} for answer in (*answers, factories.ask(nothing).data)]
+    empty = factories.run(cross_sections=factories.cross_sections(weeks=1), sealed=None)
+    return [{**answer, "doc": documentation()} for answer in (*answers, factories.ask(empty).data)]
 
 
 def test_every_path_of_an_answer_is_documented_and_every_documented_path_is_served() -> None:

@@ -44,8 +44,8 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def api(root: Path) -> Iterator[ApiClient]:
-    with running(root) as found:
-        yield found
+    with running(root) as result:
+        yield result
 
 
 @pytest.fixture(scope="module")
@@ -54,9 +54,9 @@ def key(api: ApiClient) -> str:
 
 
 def test_an_answer_has_its_parts(api: ApiClient, key: str) -> None:
-    found = api.json(f"{PATH}?panel=1&doc=1&granularity=monthly", key)
-    data, meta = found["data"], found["meta"]
-    assert list(found) == ["data", "meta"]
+    result = api.json(f"{PATH}?panel=1&doc=1&granularity=monthly", key)
+    data, meta = result["data"], result["meta"]
+    assert list(result) == ["data", "meta"]
     assert set(data) == {
         "granularity", "checked", "window", "sessions_per_year", "core", "rank_ic", "signal_processing", "periods", "within_window", "ic_deciles", "nwt", "panel",
         "doc", "doc_url", "alpha", "alpha_id",
@@ -80,22 +80,22 @@ def test_by_default_there_is_neither_panel_nor_documentation_nor_period(api: Api
 
 
 def test_a_window_is_echoed_and_narrows(api: ApiClient, key: str) -> None:
-    whole = api.json(PATH, key)["data"]
-    first, last = whole["core"]["tenure"]["first_rebalance"], whole["core"]["tenure"]["last_rebalance"]
-    found = api.json(f"{PATH}?from={first}&to={first}", key)
-    assert found["data"]["window"] == {"from": first, "to": first}
-    assert found["data"]["core"]["tenure"]["weeks"] == 1
-    assert found["data"]["core"]["pnl"] == whole["core"]["pnl"]
-    assert whole["within_window"] is None
-    assert found["data"]["within_window"]["core"]["pnl"]["withheld_reason"].startswith(
+    full = api.json(PATH, key)["data"]
+    first, last = full["core"]["tenure"]["first_rebalance"], full["core"]["tenure"]["last_rebalance"]
+    result = api.json(f"{PATH}?from={first}&to={first}", key)
+    assert result["data"]["window"] == {"from": first, "to": first}
+    assert result["data"]["core"]["tenure"]["weeks"] == 1
+    assert result["data"]["core"]["pnl"] == full["core"]["pnl"]
+    assert full["within_window"] is None
+    assert result["data"]["within_window"]["core"]["pnl"]["withheld_reason"].startswith(
         "sessions in the window: 0"
     )
-    assert {x["code"] for x in found["meta"]["warnings"]} >= {"window_lifetime_only", "insufficient_data"}
+    assert {x["code"] for x in result["meta"]["warnings"]} >= {"window_lifetime_only", "insufficient_data"}
     everything = api.json(f"{PATH}?from={first}&to={last}", key)["data"]
-    assert everything["ic_deciles"] == whole["ic_deciles"]
+    assert everything["ic_deciles"] == full["ic_deciles"]
     within = everything["within_window"]["core"]
     assert {entry["source_kind"] for entry in within.values()} == {"derived"}
-    assert within["ic"]["value"] == pytest.approx(whole["core"]["ic"]["value"])
+    assert within["ic"]["value"] == pytest.approx(full["core"]["ic"]["value"])
 
 
 @pytest.mark.parametrize(
@@ -139,36 +139,36 @@ def test_each_endpoint_needs_its_own_grant(api: ApiClient) -> None:
 
 def test_the_documentation_is_one_and_the_same_for_every_alpha_and_key(api: ApiClient, key: str) -> None:
     raw = api.key(raw=True)
-    found = [
+    results = [
         api.get(f"/v1/alphas/{alpha}/metrics/_doc", token)
         for alpha in (ALPHA, "Test_nothing")
         for token in (key, raw)
     ]
-    assert len({x.content for x in found}) == 1
-    assert {x.headers["cache-control"] for x in found} == {"public, max-age=86400, immutable"}
-    conformance.check(ENDPOINTS["performance.metrics.doc"], found[0])
-    assert found[0].json()["data"]["schema_version"] == "2.0.0"
+    assert len({x.content for x in results}) == 1
+    assert {x.headers["cache-control"] for x in results} == {"public, max-age=86400, immutable"}
+    conformance.check(ENDPOINTS["performance.metrics.doc"], results[0])
+    assert results[0].json()["data"]["schema_version"] == "2.0.0"
 
 
 def test_a_key_without_access_to_the_data_gets_the_sealed_figures(api: ApiClient) -> None:
     narrow = api.key(endpoints="list:performance.metrics")
-    found = api.json(f"{PATH}?panel=1", narrow)
-    data = found["data"]
+    result = api.json(f"{PATH}?panel=1", narrow)
+    data = result["data"]
     assert None not in [x["value"] for name, x in data["core"].items() if name != "tenure"]
     assert data["core"]["tenure"] is data["ic_deciles"] is data["panel"] is None
     assert set(data["nwt"].values()) == {None}
-    assert {x["code"] for x in found["meta"]["warnings"]} == {"access_limited"}
-    endpoints = {word for x in found["meta"]["warnings"] for word in ENDPOINTS if word in x["message"]}
+    assert {x["code"] for x in result["meta"]["warnings"]} == {"access_limited"}
+    endpoints = {word for x in result["meta"]["warnings"] for word in ENDPOINTS if word in x["message"]}
     assert endpoints == {"portfolio.ledger", "signals.rebalances.get", "signals.rebalances.list"}
 
 
 def test_answers_are_kept_apart_by_what_the_key_may_see(api: ApiClient, key: str) -> None:
-    whole = api.json(PATH, key)["data"]
+    full = api.json(PATH, key)["data"]
     narrow = api.key(endpoints="list:performance.metrics,portfolio.ledger")
     limited = api.json(PATH, narrow)["data"]
-    assert limited["nwt"]["ir"] == whole["nwt"]["ir"]
+    assert limited["nwt"]["ir"] == full["nwt"]["ir"]
     assert limited["ic_deciles"] is None
-    assert api.json(PATH, key)["data"] == whole
+    assert api.json(PATH, key)["data"] == full
 
 
 @pytest.mark.parametrize("alpha", [ALPHA, *LACKING])
@@ -179,15 +179,15 @@ def test_whatever_a_run_lacks_it_is_answered(api: ApiClient, key: str, alpha: st
     response = api.get(f"/v1/alphas/{alpha}/metrics?{query}", key)
     assert response.status_code == 200
     conformance.check(ENDPOINTS["performance.metrics"], response)
-    found = json.loads(response.content, parse_constant=pytest.fail)
-    codes = {x["code"] for x in found["meta"].get("warnings", ())}
+    result = json.loads(response.content, parse_constant=pytest.fail)
+    codes = {x["code"] for x in result["meta"].get("warnings", ())}
     assert "block_error" not in codes
     assert "kind_missing" not in codes
-    paths = {path for path, _ in factories.walk(found)}
+    paths = {path for path, _ in factories.walk(result)}
     assert not [path for path in paths if path.rpartition(".")[2].startswith("raw_")]
     for block in ("ic_deciles", "rank_ic", "panel"):
-        if found["data"][block] is None:
-            assert block in {x["block"] for x in found["meta"]["warnings"]}
+        if result["data"][block] is None:
+            assert block in {x["block"] for x in result["meta"]["warnings"]}
 
 
 @pytest.mark.parametrize(

@@ -20,13 +20,13 @@ def test_overall_has_none() -> None:
 @pytest.mark.parametrize(("granularity", "length"), [("yearly", 4), ("monthly", 7)])
 def test_every_period_with_a_row_is_there_once_ascending(granularity: str, length: int) -> None:
     figures = factories.run()
-    found = periods(ask(figures, granularity=granularity))
-    assert found == sorted(set(found))
-    assert {len(x) for x in found} == {length}
+    result = periods(ask(figures, granularity=granularity))
+    assert result == sorted(set(result))
+    assert {len(x) for x in result} == {length}
     assert figures.ledger is not None
     assert figures.index is not None
     days = {str(day)[:length] for part in (figures.ledger, figures.index) for day in part.date}
-    assert set(found) == days
+    assert set(result) == days
 
 
 def test_a_period_has_the_names_of_the_run_but_no_tenure() -> None:

@@ -42,11 +42,11 @@ class Published:
 def small(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Published]:
     """Two made-up runs: one that sealed its figures, one that did not."""
     folder = tmp_path_factory.mktemp("recomputed")
-    found = {
+    result = {
         "Test_stated": seals.make_seal(folder, alpha_id="Test_stated", weeks=60),
         "Test_silent": seals.make_seal(folder, alpha_id="Test_silent", weeks=60, seed=4, metrics=False),
     }
-    yield from serving(found, folder / "root")
+    yield from serving(result, folder / "root")
 
 
 @pytest.fixture(scope="module")
@@ -77,8 +77,8 @@ def compare(data: Any, run: Recomputed, *, sealed_test: bool = True) -> None:
     for block, expected in run.nwt.items():
         if block == "ic" and not sealed_test:
             continue
-        found = data["nwt"][block]
-        assert {name: found[name] for name in expected} == same(expected)
+        actual = data["nwt"][block]
+        assert {name: actual[name] for name in expected} == same(expected)
     if not run.raw:
         assert data["ic_deciles"] is data["panel"] is None
         return

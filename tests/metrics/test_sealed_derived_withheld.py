@@ -177,14 +177,14 @@ def test_the_rate_beside_the_excess_sharpe_belongs_to_its_value() -> None:
     ]
     book = factories.ledger()
     rising = replace(book, risk_free=np.linspace(0, 0.0004, book.date.size))
-    whole, first_month = rising.risk_free.mean() * 252, rising.risk_free[:20].mean() * 252
+    full, first_month = rising.risk_free.mean() * 252, rising.risk_free[:20].mean() * 252
     last = str(rising.date[19])
 
     both = factories.run(sealed=sealed(stated), ledger=rising)
     assert rate(core(both)["excess_sharpe"]) == (0.0131, "risk_free_rate")
     assert rate(core(both, last=last)["excess_sharpe"]) == (0.0131, "risk_free_rate")
     no_rate = factories.run(sealed=sealed(stated[:1]), ledger=rising)
-    assert rate(core(no_rate, last=last)["excess_sharpe"]) == (pytest.approx(whole), "portfolio")
+    assert rate(core(no_rate, last=last)["excess_sharpe"]) == (pytest.approx(full), "portfolio")
     only_rate = factories.run(sealed=sealed(stated[1:]), ledger=rising)
     assert rate(core(only_rate)["excess_sharpe"]) == (0.0131, "risk_free_rate")
     assert rate(core(only_rate, last=last)["excess_sharpe"]) == (0.0131, "risk_free_rate")
@@ -193,7 +193,7 @@ def test_the_rate_beside_the_excess_sharpe_belongs_to_its_value() -> None:
     neither = factories.run(sealed=sealed(stated[:1]), ledger=None)
     assert rate(core(neither)["excess_sharpe"]) == (None, None)
     null = factories.run(sealed=sealed([record("risk_free_rate", None, annualised=True)]), ledger=rising)
-    assert rate(core(null)["excess_sharpe"]) == (pytest.approx(whole), "portfolio")
+    assert rate(core(null)["excess_sharpe"]) == (pytest.approx(full), "portfolio")
 
 
 def test_what_the_data_do_not_determine_is_withheld_and_never_zero() -> None:

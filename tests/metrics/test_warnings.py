@@ -133,9 +133,9 @@ def test_missing_raw_signal() -> None:
 def test_missing_core_metrics_names_what_was_computed_and_what_is_withheld() -> None:
     stated = [record("mean_ic", 0.1), record("pnl", None)]
     answer = ask(factories.run(sealed=sealed(stated), ledger=factories.ledger(sessions=1)))
-    (found,) = [x for x in answer.warnings if x["code"] == "missing_core_metrics"]
-    assert found["block"] == "core"
-    computed, withheld = found["message"].split("withheld: ")
+    (actual,) = [x for x in answer.warnings if x["code"] == "missing_core_metrics"]
+    assert actual["block"] == "core"
+    computed, withheld = actual["message"].split("withheld: ")
     assert re.findall(r"\w+", computed.split("instead: ")[1]) == [
         "icir", "pnl", "max_drawdown", "max_drawdown_pct", "turnover",
     ]  # fmt: skip
@@ -266,10 +266,10 @@ def test_window_lifetime_only() -> None:
     assert {x["block"] for x in answer.warnings if x["code"] == "window_lifetime_only"} == {
         "core", "rank_ic", "nwt.ic",
     }  # fmt: skip
-    whole = ask(figures)
+    full = ask(figures)
     for name in ("ic", "pnl", "turnover"):
-        assert answer.data["core"][name] == whole.data["core"][name]
-    assert answer.data["nwt"]["ic"] == whole.data["nwt"]["ic"]
+        assert answer.data["core"][name] == full.data["core"][name]
+    assert answer.data["nwt"]["ic"] == full.data["nwt"]["ic"]
     # What is computed describes the whole run as well; figures of the window stand beside it, whatever was sealed.
     unsealed = ask(factories.run(sealed=None), first="2020-02-01")
     assert codes(unsealed, "core") == {"missing_kind", "missing_core_metrics", "window_lifetime_only"}

@@ -111,14 +111,14 @@ def test_a_window_gives_what_its_own_rows_give(days: list[dt.date], granularity:
     window = {"first": first.isoformat(), "last": last.isoformat(), "granularity": granularity}
     narrowed = ask(RUN, **window)  # type: ignore[arg-type]
     from_scratch = ask(alone, granularity=granularity)
-    whole = ask(RUN).data
+    full = ask(RUN).data
     within = narrowed.data.pop("within_window")
     expected = {
         **from_scratch.data,
         "window": {"from": first.isoformat(), "to": last.isoformat()},
-        "sessions_per_year": whole["sessions_per_year"],
-        "core": {**whole["core"], "tenure": from_scratch.data["core"]["tenure"]},
-        "rank_ic": whole["rank_ic"],
+        "sessions_per_year": full["sessions_per_year"],
+        "core": {**full["core"], "tenure": from_scratch.data["core"]["tenure"]},
+        "rank_ic": full["rank_ic"],
         "nwt": {**from_scratch.data["nwt"], "ic": None},
     }
     assert from_scratch.data.pop("within_window") is expected.pop("within_window") is None
@@ -161,17 +161,17 @@ def approximately(value: Any) -> Any:
 
 
 def test_an_open_end_reaches_to_the_end_of_the_run() -> None:
-    whole = ask(RUN).data
+    full = ask(RUN).data
     for window in (
         {"first": "2000-01-01"},
         {"last": "2100-01-01"},
         {"first": "2000-01-01", "last": "2100-01-01"},
     ):
-        found = ask(RUN, **window)  # type: ignore[arg-type]
-        assert found.data["window"] == {"from": window.get("first"), "to": window.get("last")}
-        core = found.data["within_window"].pop("core")
-        assert core == {name: x for name, x in whole["core"].items() if name != "tenure"}
-        assert {**found.data, "window": None, "within_window": None} == {**whole, "window": None}
+        result = ask(RUN, **window)  # type: ignore[arg-type]
+        assert result.data["window"] == {"from": window.get("first"), "to": window.get("last")}
+        core = result.data["within_window"].pop("core")
+        assert core == {name: x for name, x in full["core"].items() if name != "tenure"}
+        assert {**result.data, "window": None, "within_window": None} == {**full, "window": None}
 
 
 def test_an_end_is_inclusive() -> None:
@@ -212,10 +212,10 @@ def test_a_window_between_two_rebalances_keeps_the_sessions() -> None:
 
 def test_the_whole_run_test_of_the_mean_ic_ignores_the_window() -> None:
     figures = factories.run()
-    whole = ask(figures).data["nwt"]["ic"]
-    assert whole is not None
-    assert ask(figures, first="1999-01-01", last="1999-12-31").data["nwt"]["ic"] == whole
-    assert ask(figures, first="2020-03-01").data["nwt"]["ic_score_panel"]["n"] < whole["n"]
+    full = ask(figures).data["nwt"]["ic"]
+    assert full is not None
+    assert ask(figures, first="1999-01-01", last="1999-12-31").data["nwt"]["ic"] == full
+    assert ask(figures, first="2020-03-01").data["nwt"]["ic_score_panel"]["n"] < full["n"]
 
 
 def test_the_panel_comes_only_when_requested() -> None:

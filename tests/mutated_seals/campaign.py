@@ -267,8 +267,8 @@ def _of_archive(folder: Path) -> str | None:
         return "no archive of the source was delivered" if declared else None
     with zipfile.ZipFile(archives[0]) as archive:
         names = archive.namelist()
-        found = {name: hashlib.sha256(archive.read(name)).hexdigest() for name in names}
-    if len(found) < len(names) or found.items() - {k: v.lower() for k, v in declared.items()}.items():
+        results = {name: hashlib.sha256(archive.read(name)).hexdigest() for name in names}
+    if len(results) < len(names) or results.items() - {k: v.lower() for k, v in declared.items()}.items():
         return "the archive holds what was not declared"
     return None
 

@@ -45,11 +45,11 @@ def _answer(request: dict[str, Any]) -> dict[str, Any]:
         os.close(reading)
         _be_the_build(request, writing)
     os.close(writing)
-    told, late = _told(reading, began + request["seconds"])
+    reported, late = _receive(reading, began + request["seconds"])
     if late:
         os.kill(pid, signal.SIGKILL)
     _, status, used = os.wait4(pid, 0)
-    outcome = json.loads(told) if told and not late else {"outcome": "hung" if late else "died"}
+    outcome = json.loads(reported) if reported and not late else {"outcome": "hung" if late else "died"}
     return {
         **outcome,
         "exit_code": os.waitstatus_to_exitcode(status),
@@ -58,16 +58,16 @@ def _answer(request: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _told(reading: int, until: float) -> tuple[bytes, bool]:
-    told = b""
+def _receive(reading: int, until: float) -> tuple[bytes, bool]:
+    received = b""
     with os.fdopen(reading, "rb", buffering=0) as pipe:
         while True:
             if not select.select([pipe], [], [], max(0.0, until - time.monotonic()))[0]:
-                return told, True
+                return received, True
             part = pipe.read(1 << 16)
             if not part:
-                return told, False
-            told += part
+                return received, False
+            received += part
 
 
 def _be_the_build(request: dict[str, Any], writing: int) -> NoReturn:

@@ -43,20 +43,20 @@ def _quoted(text: str) -> str:
 
 @pytest.fixture(scope="module")
 def api(demo: Path) -> Iterator[ApiClient]:
-    with running(demo / ".demo" / "published") as found:
-        yield found
+    with running(demo / ".demo" / "published") as result:
+        yield result
 
 
 def run(name: str, folder: Path) -> dict[str, Any]:
     """Run a notebook in a folder, and return what its cells define."""
-    found = importlib.util.spec_from_file_location(f"notebook_{name}", NOTEBOOKS / f"{name}.py")
-    assert found is not None
-    assert found.loader is not None
-    module = importlib.util.module_from_spec(found)
+    result = importlib.util.spec_from_file_location(f"notebook_{name}", NOTEBOOKS / f"{name}.py")
+    assert result is not None
+    assert result.loader is not None
+    module = importlib.util.module_from_spec(result)
     before = Path.cwd()
     os.chdir(folder)
     try:
-        found.loader.exec_module(module)
+        result.loader.exec_module(module)
         _, defined = module.app.run()
     finally:
         os.chdir(before)
@@ -80,38 +80,39 @@ def test_a_notebook_runs_as_a_script_beside_a_demo_or_with_its_variables(
 
 
 def test_the_tours_figures_are_those_of_the_service(demo: Path, api: ApiClient) -> None:
-    found = run("tour", demo)
+    result = run("tour", demo)
     answer = api.json("/v1/alphas/Test_sim_momentum/metrics?panel=1", api.key())
-    assert found["run"].alpha_id == "Test_sim_momentum"
+    assert result["run"].alpha_id == "Test_sim_momentum"
     assert {
-        name: value for name, value in found["metrics"].items() if name not in {"warnings", "notices"}
+        name: value for name, value in result["metrics"].items() if name not in {"warnings", "notices"}
     } == answer["data"]
     curve = api.json("/v1/alphas/Test_sim_momentum/equity-curve?limit=5000", api.key())
     total = curve["meta"]["summary"]["total_return"]
     assert (
-        f"returned {total:.2%} over {curve['pagination']['total']} sessions" in found["conclusions"]["return"]
+        f"returned {total:.2%} over {curve['pagination']['total']} sessions"
+        in result["conclusions"]["return"]
     )
     test = answer["data"]["nwt"]["ic"]
-    assert f"{test['mean']:.4f}" in found["conclusions"]["skill"]
-    assert found["interval"][0] < test["mean"] < found["interval"][1]
+    assert f"{test['mean']:.4f}" in result["conclusions"]["skill"]
+    assert result["interval"][0] < test["mean"] < result["interval"][1]
     rows = curve["data"]
-    market = found["benchmark"].to_dicts()
+    market = result["benchmark"].to_dicts()
     own = {row["date"]: row["period_return"] for row in rows}
     pairs = [(own[str(x["date"])], x["period_return"]) for x in market if x["period_return"] is not None]
-    assert found["beta_correlation"] == pytest.approx(np.corrcoef(np.array(pairs).T)[0, 1], abs=1e-12)
+    assert result["beta_correlation"] == pytest.approx(np.corrcoef(np.array(pairs).T)[0, 1], abs=1e-12)
     ledger = api.json("/v1/alphas/Test_sim_momentum/portfolio?limit=5000", api.key())["data"]
-    assert found["gross"] == pytest.approx(sum(row["market_pnl"] for row in ledger), rel=1e-9)
-    assert found["costs"] == pytest.approx(
+    assert result["gross"] == pytest.approx(sum(row["market_pnl"] for row in ledger), rel=1e-9)
+    assert result["costs"] == pytest.approx(
         -sum(row["execution_cost"] + row["borrow_cashflow"] for row in ledger), rel=1e-9
     )
 
 
 def test_the_comparisons_figures_are_those_of_the_service(demo: Path, api: ApiClient) -> None:
-    found = run("compare", demo)
-    assert tuple(found["runs"]) == tuple(sorted(ALPHAS))
+    result = run("compare", demo)
+    assert tuple(result["runs"]) == tuple(sorted(ALPHAS))
     key = api.key()
     returns = []
-    for row in found["figures"].iter_rows(named=True):
+    for row in result["figures"].iter_rows(named=True):
         core = api.json(f"/v1/alphas/{row['alpha']}/metrics", key)["data"]["core"]
         assert {name: core[name]["value"] for name in row if name != "alpha"} == {
             name: value for name, value in row.items() if name != "alpha"
@@ -121,31 +122,31 @@ def test_the_comparisons_figures_are_those_of_the_service(demo: Path, api: ApiCl
     days = sorted(set.intersection(*(set(x) for x in returns)))
     matrix = np.array([[x[day] for day in days] for x in returns])
     together = matrix.mean(axis=0)
-    assert found["combined_ratio"] == pytest.approx(
+    assert result["combined_ratio"] == pytest.approx(
         together.mean() / together.std(ddof=1) * np.sqrt(252), rel=1e-9
     )
-    asked = ",".join(sorted(ALPHAS))
+    requested = ",".join(sorted(ALPHAS))
     for by, name in (
         ("returns", "return_correlations"),
         ("scores", "score_correlations"),
         ("holdings", "overlaps"),
     ):
-        answer = api.json(f"/v1/correlations?alphas={asked}&by={by}", key)["data"]
-        assert found[name] == pytest.approx(np.array(answer["matrix"]), abs=1e-12), by
+        answer = api.json(f"/v1/correlations?alphas={requested}&by={by}", key)["data"]
+        assert result[name] == pytest.approx(np.array(answer["matrix"]), abs=1e-12), by
 
 
 def test_plain_sql_comes_to_the_services_figures(demo: Path, api: ApiClient) -> None:
-    found = run("sql", demo)
+    result = run("sql", demo)
     key = api.key()
-    assert sorted(found["signal"]["alpha_id"]) == sorted(ALPHAS)
-    for row in found["signal"].iter_rows(named=True):
+    assert sorted(result["signal"]["alpha_id"]) == sorted(ALPHAS)
+    for row in result["signal"].iter_rows(named=True):
         answer = api.json(f"/v1/alphas/{row['alpha_id']}/metrics", key)["data"]
         assert row["mean_ic"] == pytest.approx(answer["core"]["ic"]["value"], rel=1e-9)
         assert row["icir"] == pytest.approx(answer["core"]["icir"]["value"], rel=1e-9)
         assert row["hit_rate"] == pytest.approx(
             answer["rank_ic"]["conditioned"]["hit_rate"]["value"], rel=1e-9
         )
-    for row in found["books"].iter_rows(named=True):
+    for row in result["books"].iter_rows(named=True):
         curve = f"/v1/alphas/{row['alpha_id']}/equity-curve?book={row['book']}&limit=1"
         summary = api.json(curve, key)["meta"]["summary"]
         assert row["total_return"] == pytest.approx(summary["total_return"], rel=1e-9)

@@ -53,8 +53,8 @@ def root(others: Path, tmp_path: Path) -> Path:
 
 def noticed(seal: Path, root: Path) -> dict[str, dict[str, Any]]:
     result = build_seal(str(seal), root)
-    found = datasets.open(root)[result.alpha_id].manifest.notices
-    return {entry["notice"]: dict(entry) for entry in found if entry["notice"].startswith("catalogue.")}
+    actual = datasets.open(root)[result.alpha_id].manifest.notices
+    return {entry["notice"]: dict(entry) for entry in actual if entry["notice"].startswith("catalogue.")}
 
 
 def dealt_out(frame: pl.DataFrame) -> pl.DataFrame:
@@ -63,17 +63,17 @@ def dealt_out(frame: pl.DataFrame) -> pl.DataFrame:
 
 
 def test_an_honest_run_agrees_with_the_others(market: Market, tmp_path: Path, root: Path) -> None:
-    found = noticed(seal_of(market, tmp_path, "honest", 3.0), root)
+    result = noticed(seal_of(market, tmp_path, "honest", 3.0), root)
     for notice in (RETURNS, PRICES):
-        assert (found[notice]["outcome"], found[notice]["value"]) == ("pass", 0.0)
-        assert found[notice]["details"]["cells"] > 100
-        assert found[notice]["details"]["alphas"] == ["other_0", "other_1", "other_2", "other_3"]
+        assert (result[notice]["outcome"], result[notice]["value"]) == ("pass", 0.0)
+        assert result[notice]["details"]["cells"] > 100
+        assert result[notice]["details"]["alphas"] == ["other_0", "other_1", "other_2", "other_3"]
 
 
 def test_forward_returns_of_other_names_are_contradicted(market: Market, tmp_path: Path, root: Path) -> None:
-    found = noticed(seal_of(market, tmp_path, "forged", 3.0, dealt_out), root)
-    assert found[PRICES]["outcome"] == "pass"
-    entry = found[RETURNS]
+    result = noticed(seal_of(market, tmp_path, "forged", 3.0, dealt_out), root)
+    assert result[PRICES]["outcome"] == "pass"
+    entry = result[RETURNS]
     assert entry["outcome"] == "notice"
     assert entry["value"] > 0.7
     assert entry["details"]["alphas"] == ["other_0", "other_1", "other_2", "other_3"]
@@ -86,21 +86,21 @@ def test_prices_of_another_market_are_contradicted_and_another_level_is_not(
     half = replace(market, opens=market.opens / 2, closes=market.closes / 2)
     assert noticed(seal_of(half, tmp_path, "split", 3.0), root)[PRICES]["value"] == 0.0
     closes = market.closes * np.exp(np.random.default_rng(1).normal(0, 0.02, market.closes.shape))
-    found = noticed(seal_of(replace(market, closes=closes), tmp_path, "invented", 3.0), root)
-    assert found[PRICES]["outcome"] == "notice"
+    result = noticed(seal_of(replace(market, closes=closes), tmp_path, "invented", 3.0), root)
+    assert result[PRICES]["outcome"] == "notice"
 
 
 def test_a_run_of_another_universe_shares_no_names(tmp_path: Path, root: Path) -> None:
     strange = simulate_market(9, 30, 40)
     strange = replace(strange, symbols=tuple(f"X{name}" for name in strange.symbols))
-    found = noticed(seal_of(strange, tmp_path, "strange", 3.0), root)
-    assert {entry["outcome"] for entry in found.values()} == {"not_checked"}
+    result = noticed(seal_of(strange, tmp_path, "strange", 3.0), root)
+    assert {entry["outcome"] for entry in result.values()} == {"not_checked"}
 
 
 def test_two_other_runs_are_too_few(market: Market, tmp_path: Path) -> None:
     for name in ("a", "b", "c"):
-        found = noticed(seal_of(market, tmp_path / "seals", name, 2.0), tmp_path / "root")
-        assert {entry["outcome"] for entry in found.values()} == {"not_checked"}
+        result = noticed(seal_of(market, tmp_path / "seals", name, 2.0), tmp_path / "root")
+        assert {entry["outcome"] for entry in result.values()} == {"not_checked"}
 
 
 def test_a_damaged_probe_is_left_out_and_reported_by_verify(market: Market, tmp_path: Path) -> None:

@@ -219,15 +219,15 @@ def test_the_delayed_ic_is_that_of_the_score_of_the_week_before() -> None:
         if RNG.random() > 0.1
     ]
     decisions = pl.DataFrame(rows, ["date", "symbol", "score", "forward_return"], orient="row")
-    found = delayed_ic(pl.DataFrame({"date": dates, "week_status": status}), decisions)
+    actual = delayed_ic(pl.DataFrame({"date": dates, "week_status": status}), decisions)
     clock = [day for day, kind in zip(dates, status, strict=True) if kind != "data_gap"]
     score = {(day, name): value for day, name, value, _ in rows}
     expected = []
     for before, day in pairwise(clock[:-1]):
         pairs = [(score[before, n], r or 0.0) for d, n, _, r in rows if d == day and (before, n) in score]
         expected.append(stats.spearmanr([x for x, _ in pairs], [y for _, y in pairs]).statistic)
-    assert found[1:-1] == pytest.approx(expected)
-    assert np.isnan(found[[0, -1]]).all()
+    assert actual[1:-1] == pytest.approx(expected)
+    assert np.isnan(actual[[0, -1]]).all()
 
 
 def slow_copies(values: np.ndarray[tuple[int, int], np.dtype[np.float64]]) -> list[bool]:

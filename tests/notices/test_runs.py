@@ -102,9 +102,9 @@ def hardly_moving(market: Market) -> Market:
 def test_a_market_that_is_none_is_noticed(
     market: Market, tmp_path: Path, change: Callable[[Market], Market], expected: set[str]
 ) -> None:
-    found = set(given(seal_of(change(market), tmp_path)))
+    actual = set(given(seal_of(change(market), tmp_path)))
     # A market without movement also pays interest that is much beside its prices.
-    assert expected <= found <= expected | {"book.carry", "book.sharpe"}
+    assert expected <= actual <= expected | {"book.carry", "book.sharpe"}
 
 
 def dealt_out_by(column: str) -> Callable[[pl.DataFrame], pl.DataFrame]:
@@ -127,8 +127,8 @@ def dealt_out_by(column: str) -> Callable[[pl.DataFrame], pl.DataFrame]:
 def test_forward_returns_dealt_out_by_score_are_noticed(market: Market, tmp_path: Path) -> None:
     seal = seal_of(market, tmp_path, trades=False)
     rewrite(seal, "decisions", dealt_out_by("score"))
-    found = {notice.notice: notice for notice in report_of(seal).given}
-    assert found["signal.mean_ic"].value == pytest.approx(1.0, abs=0.02)
+    results = {notice.notice: notice for notice in report_of(seal).given}
+    assert results["signal.mean_ic"].value == pytest.approx(1.0, abs=0.02)
 
 
 def test_forward_returns_dealt_out_with_care_are_noticed(market: Market, tmp_path: Path) -> None:
@@ -183,10 +183,10 @@ def test_a_week_that_is_a_copy_is_noticed(
         raise AssertionError("no two weeks have the same names")
 
     rewrite(seal, "decisions", copy)
-    (found,) = report_of(seal).given
-    assert (found.notice, found.value) == (notice, 1.0)
-    assert found.message is not None
-    assert "1 of" in found.message
+    (actual,) = report_of(seal).given
+    assert (actual.notice, actual.value) == (notice, 1.0)
+    assert actual.message is not None
+    assert "1 of" in actual.message
 
 
 def test_what_a_check_prints_and_tells_programs(market: Market, tmp_path: Path) -> None:
@@ -196,10 +196,10 @@ def test_what_a_check_prints_and_tells_programs(market: Market, tmp_path: Path) 
         assert printed.exit_code == 0
         text = " ".join(printed.stdout.split())
         assert "notice book.borrow: long_short paid 0.000% a year to borrow what it was short." in text
-    told = json.loads(CliRunner().invoke(cli, ["check", "--json", str(seal)]).stdout)["seals"][0]
-    assert [notice["notice"] for notice in told["notices"]] == list(NOTICES)
-    assert [x["notice"] for x in told["notices"] if x["outcome"] == "notice"] == ["book.borrow"]
-    assert told["refused"] is False
+    output = json.loads(CliRunner().invoke(cli, ["check", "--json", str(seal)]).stdout)["seals"][0]
+    assert [notice["notice"] for notice in output["notices"]] == list(NOTICES)
+    assert [x["notice"] for x in output["notices"] if x["outcome"] == "notice"] == ["book.borrow"]
+    assert output["refused"] is False
 
 
 def test_a_refused_seal_has_no_notices(market: Market, tmp_path: Path) -> None:
@@ -217,7 +217,7 @@ def test_a_build_tells_of_notices_and_records_them_with_every_rule(market: Marke
     assert [notice["notice"] for notice in result.notices] == ["book.borrow"]
     manifest = datasets.open(tmp_path / "root")["Test_noticed"].manifest
     assert [notice["notice"] for notice in manifest.notices] == list(NOTICES)
-    told = json.loads(CliRunner().invoke(cli, ["check", "--json", str(seal)]).stdout)["seals"][0]["notices"]
+    output = json.loads(CliRunner().invoke(cli, ["check", "--json", str(seal)]).stdout)["seals"][0]["notices"]
     at_publication = {
         "catalogue.prices",
         "catalogue.one_name",
@@ -225,7 +225,7 @@ def test_a_build_tells_of_notices_and_records_them_with_every_rule(market: Marke
         "history.restated",
     }
     assert [x for x in manifest.notices if x["notice"] not in at_publication] == [
-        x for x in told if x["notice"] not in at_publication
+        x for x in output if x["notice"] not in at_publication
     ]
     # The rule of signatures says nothing where nobody has to sign.
     assert [entry["rule"] for entry in manifest.checks] == [
@@ -251,10 +251,10 @@ def test_a_seal_that_restates_an_earlier_one_is_noticed(market: Market, tmp_path
         )
         results.append(build_seal(str(seal_of(market, tmp_path / str(month), spec)), tmp_path / "root"))
     assert [[x["notice"] for x in result.notices] for result in results] == [[], [], ["history.restated"]]
-    (found,) = results[-1].notices
-    assert found["value"] > 40
-    assert found["details"] == {"earlier_seals": 2, "restated_seals": 2}
-    assert "scores" in found["message"]
+    (actual,) = results[-1].notices
+    assert actual["value"] > 40
+    assert actual["details"] == {"earlier_seals": 2, "restated_seals": 2}
+    assert "scores" in actual["message"]
 
 
 def test_a_seal_of_some_tables_is_judged_by_what_it_holds(tmp_path: Path) -> None:
@@ -273,12 +273,12 @@ def test_a_seal_of_some_tables_is_judged_by_what_it_holds(tmp_path: Path) -> Non
 @pytest.mark.parametrize("name", ["Test_sp500_momentum", "Test_sp500_reversal", "sp500_lowvol"])
 def test_what_is_noticed_of_a_real_run_is_true_of_it(shared: Path, name: str) -> None:
     seal = shared / "seals" / name
-    found = report_of(seal).given
-    assert [notice.notice for notice in found] == (
+    result = report_of(seal).given
+    assert [notice.notice for notice in result] == (
         ["universe.exits", "figures.stated"] if name == "sp500_lowvol" else []
     )
-    if found:
-        assert found[1].details["figures"] == ["raw_mean_ic", "raw_icir"]
+    if result:
+        assert result[1].details["figures"] == ["raw_mean_ic", "raw_icir"]
         decisions = pl.read_parquet(io.BytesIO((seal / "decisions.parquet").read_bytes()))
         last = decisions.filter(pl.col("date") == pl.col("date").max())
         assert decisions["symbol"].n_unique() == last.height == 120

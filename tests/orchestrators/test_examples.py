@@ -63,7 +63,7 @@ def test_airflow_publishes_in_an_environment_of_its_own_and_names_what_is_to_men
     dags = tmp_path / "airflow" / "dags"
     dags.mkdir(parents=True)
     shutil.copy(EXAMPLES / "airflow_publish.py", dags)
-    found = run(
+    result = run(
         airflow,
         "with_airflow.py",
         AIRFLOW_HOME=str(dags.parent),
@@ -72,7 +72,7 @@ def test_airflow_publishes_in_an_environment_of_its_own_and_names_what_is_to_men
         ALPHA_RESULTS_SEALS=str(seals),
         ALPHA_RESULTS_DATASETS=str(tmp_path / "root"),
     )
-    assert found == {"state": "failed", "tasks": {"publish": ["success", 1], "require_none": ["failed", 1]}}
+    assert result == {"state": "failed", "tasks": {"publish": ["success", 1], "require_none": ["failed", 1]}}
     assert list(datasets.open(tmp_path / "root")) == ["Test_good"]
 
 

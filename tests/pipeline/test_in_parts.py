@@ -97,10 +97,10 @@ def test_where_a_run_is_cut_changes_no_byte(
 ) -> None:
     seal = make_seal(tmp_path, **made)
     cut(0)
-    whole = published(seal, tmp_path / "whole")
+    full = published(seal, tmp_path / "whole")
     cut(rows)
-    assert published(seal, tmp_path / "parts") == whole
-    assert len(whole) > 20
+    assert published(seal, tmp_path / "parts") == full
+    assert len(full) > 20
 
 
 @pytest.mark.parametrize(
@@ -111,9 +111,9 @@ def test_whatever_the_run_sealed_its_parts_give_the_same_bytes(
 ) -> None:
     made = make_seal(tmp_path, weeks=14, **sealed)
     cut(0)
-    whole, report = published(made, tmp_path / "whole"), reported(made)
+    full, report = published(made, tmp_path / "whole"), reported(made)
     cut(300)
-    assert published(made, tmp_path / "parts") == whole
+    assert published(made, tmp_path / "parts") == full
     assert reported(made) == report
 
 
@@ -134,9 +134,9 @@ def test_what_is_broken_anywhere_is_reported_as_of_the_whole_run(
         factor = pl.when(pl.int_range(pl.len()) == place).then(1.5).otherwise(1.0)
         rewrite(made, kind, partial(_scaled, column=column, factor=factor))
         cut(0)
-        whole = reported(made)
+        full = reported(made)
         cut(211)
-        assert reported(made) == whole
+        assert reported(made) == full
         (made / f"{kind}.parquet").write_bytes(original[0])
         (made / "seal.json").write_bytes(original[1])
 
@@ -154,9 +154,9 @@ def test_a_table_in_no_order_is_published_as_of_the_whole_run(tmp_path: Path, cu
     made = make_seal(tmp_path, weeks=14)
     rewrite(made, kind, lambda frame: frame.sample(fraction=1.0, shuffle=True, seed=3))
     cut(0)
-    whole = published(made, tmp_path / "whole")
+    full = published(made, tmp_path / "whole")
     cut(211)
-    assert published(made, tmp_path / "parts") == whole
+    assert published(made, tmp_path / "parts") == full
 
 
 def test_a_convention_of_turnover_has_to_hold_for_all_parts_together(tmp_path: Path, cut: Cut) -> None:
@@ -170,10 +170,10 @@ def test_a_convention_of_turnover_has_to_hold_for_all_parts_together(tmp_path: P
         ),
     )
     cut(0)
-    whole = reported(made)
-    assert "portfolio.turnover" in [violation["rule"] for violation in whole["violations"]]
+    full = reported(made)
+    assert "portfolio.turnover" in [violation["rule"] for violation in full["violations"]]
     cut(150)
-    assert reported(made) == whole
+    assert reported(made) == full
 
 
 @pytest.mark.parametrize("adjusted", [False, True])
@@ -187,11 +187,11 @@ def test_as_many_forward_returns_are_compared_in_parts(
     if not instants:
         rewrite(made, "decisions", lambda frame: frame.drop("entry_at", "maturity_at"))
     cut(0)
-    whole = reported(made)
-    assert whole["coverage"]["decisions.forward_return"]["checked"] > 0
+    full = reported(made)
+    assert full["coverage"]["decisions.forward_return"]["checked"] > 0
     for rows in (100, 1000):
         cut(rows)
-        assert reported(made) == whole
+        assert reported(made) == full
 
 
 @pytest.mark.usefixtures("never_whole")

@@ -241,10 +241,10 @@ def test_no_raw_column_takes_part(tmp_path: Path, runs: dict[tuple[int, bool], R
         kind: partial(pl.DataFrame.filter, predicates=of_raw_books)
         for kind in ("portfolio", "positions", "pnl", "trades")
     }
-    whole = build_seal(str(seal(tmp_path, run, 1)), tmp_path / "whole")
+    full = build_seal(str(seal(tmp_path, run, 1)), tmp_path / "whole")
     without = {kind: run.tables[kind].filter(of_raw_books) for kind in books}
     plain = replace(run, tables={**run.tables, **without, "decisions": run.tables["decisions"].drop(raw)})
     build_seal(str(seal(tmp_path, plain, 2)), tmp_path / "plain")
     digests = [datasets.open(tmp_path / name)[ALPHA].manifest.weekly_digests for name in ("whole", "plain")]
-    assert whole.changed
+    assert full.changed
     assert digests[0] == digests[1]

@@ -30,17 +30,17 @@ def tables_of_a_process(root: Path, place: Path, log: Path, token: str) -> dict[
 
     def counted() -> dict[str, float]:
         text = plain_http.get(f"http://127.0.0.1:{port}/metrics").text
-        found = re.findall(r'rendered_rows_reads_total{result="(\w+)"} ([\d.]+)', text)
-        return {result: float(count) for result, count in found}
+        actual = re.findall(r'rendered_rows_reads_total{result="(\w+)"} ([\d.]+)', text)
+        return {result: float(count) for result, count in actual}
 
-    asked = itertools.count()
+    requested = itertools.count()
 
     with served(root, "--rows", str(place), "--metrics-port", str(port), log=log) as (_, base):
 
         def opened() -> bool:
-            address = f"{base}{RUN}/scores?limit=7&offset={next(asked) % 20}"
-            found = plain_http.get(address, headers={"authorization": f"Bearer {token}"})
-            assert len(found.json()["data"]) == 7
+            address = f"{base}{RUN}/scores?limit=7&offset={next(requested) % 20}"
+            actual = plain_http.get(address, headers={"authorization": f"Bearer {token}"})
+            assert len(actual.json()["data"]) == 7
             return counted().get("hit", 0) > 0
 
         eventually(opened)
@@ -51,8 +51,10 @@ def test_without_a_folder_the_service_says_so_and_answers(root: Path, tmp_path: 
     token, log = token_for(root), tmp_path / "server.log"
     (tmp_path / "file").write_bytes(b"")
     with served(root, "--rows", str(tmp_path / "file"), log=log) as (_, base):
-        found = plain_http.get(f"{base}{RUN}/portfolio?limit=3", headers={"authorization": f"Bearer {token}"})
-        assert found.status_code == 200
+        result = plain_http.get(
+            f"{base}{RUN}/portfolio?limit=3", headers={"authorization": f"Bearer {token}"}
+        )
+        assert result.status_code == 200
     (line,) = [
         x for x in map(json.loads, log.read_text().splitlines()) if x["event"] == "rendered_rows_in_memory"
     ]

@@ -24,10 +24,10 @@ from tests.support.waiting import PATIENCE
 def test_the_program_serves_and_keeps_secrets_out_of_its_log(here: Path, token: str) -> None:
     with served(here) as (_, base), plain_http.connect(base_url=base) as client:
         headers = {"authorization": f"Bearer {token}"}
-        found = client.get("/v1/alphas/Test_hand/scores?limit=3", headers=headers)
-        assert found.status_code == 200, found.text
-        assert len(found.json()["data"]) == 3
-        assert "server" not in found.headers
+        result = client.get("/v1/alphas/Test_hand/scores?limit=3", headers=headers)
+        assert result.status_code == 200, result.text
+        assert len(result.json()["data"]) == 3
+        assert "server" not in result.headers
         assert client.get(f"/v1/me?key={token}").json()["error"]["code"] == "missing_api_key"
         # Nobody is believed about an address; without proxies of one's own it is the connection's.
         spoofed = client.get("/v1/me", headers={**headers, "x-forwarded-for": "203.0.113.9"})
@@ -41,10 +41,10 @@ def test_the_program_serves_and_keeps_secrets_out_of_its_log(here: Path, token: 
     log = (here.parent / "server.log").read_text()
     assert token.split(".")[1] not in log
     lines = [json.loads(line) for line in log.splitlines()]
-    asked = [line for line in lines if line["event"] == "request" and line.get("key_id")]
-    assert asked[0]["endpoint"] == "signals.scores"
-    assert asked[0]["status"] == 200
-    assert asked[0]["path"] == "/v1/alphas/Test_hand/scores"
+    requested = [line for line in lines if line["event"] == "request" and line.get("key_id")]
+    assert requested[0]["endpoint"] == "signals.scores"
+    assert requested[0]["status"] == 200
+    assert requested[0]["path"] == "/v1/alphas/Test_hand/scores"
 
 
 def test_requests_in_flight_are_finished_at_shutdown(here: Path, token: str) -> None:

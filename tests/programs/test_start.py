@@ -71,7 +71,9 @@ def test_localhost_is_served_on_every_address_it_has(root: Path) -> None:
     port = free_port()
     server = start(root, port, host="localhost")
     try:
-        addresses = {found[4][0] for found in socket.getaddrinfo("localhost", port, type=socket.SOCK_STREAM)}
+        addresses = {
+            result[4][0] for result in socket.getaddrinfo("localhost", port, type=socket.SOCK_STREAM)
+        }
         wait_for(server, port)
         for address in addresses:
             shown = f"[{address}]" if ":" in str(address) else address

@@ -31,27 +31,27 @@ class Port:
         self.base = f"http://127.0.0.1:{port}"
 
     def text(self) -> str:
-        found = plain_http.get(f"{self.base}/metrics")
-        assert found.status_code == 200
-        return found.text
+        result = plain_http.get(f"{self.base}/metrics")
+        assert result.status_code == 200
+        return result.text
 
     def value(self, name: str, **labels: str) -> float:
         """Return the sum of the samples of a name that have these labels."""
-        found = [
+        results = [
             sample.value
             for family in text_string_to_metric_families(self.text())
             for sample in family.samples
             if sample.name == f"alpha_results_{name}" and labels.items() <= sample.labels.items()
         ]
-        assert found, f"there is no {name} {labels}"
-        return sum(found)
+        assert results, f"there is no {name} {labels}"
+        return sum(results)
 
-    def asked(self, path: str) -> tuple[int, dict[str, object]]:
-        found = plain_http.get(f"{self.base}{path}")
-        return found.status_code, found.json()
+    def fetch(self, path: str) -> tuple[int, dict[str, object]]:
+        result = plain_http.get(f"{self.base}{path}")
+        return result.status_code, result.json()
 
     def ready(self) -> tuple[int, str]:
-        status, body = self.asked("/ready")
+        status, body = self.fetch("/ready")
         return status, str(body["status"])
 
 
@@ -96,14 +96,14 @@ def test_calls_are_counted_by_endpoint_outcome_and_window_and_no_label_names_a_c
         text = port.text()
         for secret in (ALPHA, "Test_none", *token.split("."), "example.org"):
             assert secret not in text
-        assert port.asked("/elsewhere")[0] == 404
+        assert port.fetch("/elsewhere")[0] == 404
         assert "sampling_failed" not in (here.parent / "server.log").read_text()
         document = (REPOSITORY / "docs" / "operations.md").read_text()
         for family in text_string_to_metric_families(text):
             if family.name.startswith("alpha_results_"):
                 total = "_total" if family.type == "counter" else ""
                 assert f"`{family.name}{total}`" in document
-        assert port.asked("/live") == (200, {"status": "ok", "silent_seconds": pytest.approx(0, abs=30)})
+        assert port.fetch("/live") == (200, {"status": "ok", "silent_seconds": pytest.approx(0, abs=30)})
 
 
 def test_a_line_of_the_log_and_its_answer_have_one_request_id_and_refused_calls_name_their_key(
@@ -131,7 +131,7 @@ def test_a_root_that_goes_away_degrades_and_one_that_comes_back_does_not(here: P
     away = here.with_name("away")
     with measured(here, "--market-data", str(here / "no-such-folder")) as (_, base, port):
         eventually(lambda: port.ready() == (200, "degraded"))
-        assert port.asked("/ready")[1]["components"] == {
+        assert port.fetch("/ready")[1]["components"] == {
             "access_store": "ok",
             "catalogue": "ok",
             "limiter": "ok",
@@ -166,7 +166,7 @@ def test_several_workers_are_counted_together_and_a_limiter_that_hangs_takes_the
 
         with redis_server.hanging():
             eventually(lambda: port.ready() == (503, "unavailable"))
-            assert port.asked("/live")[0] == 200
+            assert port.fetch("/live")[0] == 200
             # Each worker finds out for itself; the one that answers may be the later one.
             eventually(
                 lambda: plain_http.get(f"{base}/v1/health", timeout=PATIENCE).json()["status"] == "degraded"
@@ -228,7 +228,7 @@ def test_a_damaged_snapshot_is_counted_on_the_port_and_ends_no_readiness(tmp_pat
             == 503
         )
         eventually(lambda: port.value("snapshots_damaged") == 1)
-        status, body = port.asked("/ready")
+        status, body = port.fetch("/ready")
         assert (status, body["status"]) == (200, "degraded")
         assert body["components"]["snapshots"] == "degraded"  # type: ignore[index]
         assert body["catalogue"]["damaged"] == 1  # type: ignore[index]

@@ -47,10 +47,10 @@ class _Answer(BaseHTTPRequestHandler):
         elif self.path == "/answer":
             page = self.server.page
             wanted = {"authorization": f"Bearer {page.token}", "accept-encoding": self.server.coding}
-            found = urllib3.request("GET", page.address, headers=wanted, decode_content=False)
-            assert found.headers["content-encoding"] == self.server.coding
-            passed = {name: found.headers[name] for name in ("content-type", "content-encoding")}
-            self._send(found.data, passed)
+            result = urllib3.request("GET", page.address, headers=wanted, decode_content=False)
+            assert result.headers["content-encoding"] == self.server.coding
+            passed = {name: result.headers[name] for name in ("content-type", "content-encoding")}
+            self._send(result.data, passed)
         else:
             self.send_error(404)
 

@@ -18,18 +18,18 @@ HERE = Path(__file__).parent
 
 @pytest.fixture(scope="module")
 def page(tmp_path_factory: pytest.TempPathFactory) -> Iterator[CompressedPage]:
-    with compressed_page(tmp_path_factory.mktemp("readers")) as found:
-        yield found
+    with compressed_page(tmp_path_factory.mktemp("readers")) as result:
+        yield result
 
 
 def program(name: str) -> str:
     """Return where a program is; `TEST_READERS=required` makes a missing one a failure."""
-    found = shutil.which(name)
-    if found is None:
+    result = shutil.which(name)
+    if result is None:
         if os.environ.get("TEST_READERS") == "required":
             pytest.fail(f"TEST_READERS=required, and {name} is not on the path")
         pytest.skip(f"{name} is not installed here (.ci/nightly installs it)")
-    return found
+    return result
 
 
 def test_go_reads_it(page: CompressedPage, tmp_path: Path) -> None:

@@ -36,16 +36,16 @@ def rows(seal: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Rows]
         key = api.key(raw=True)
 
         def _rows(path: str, **query: str) -> tuple[pd.DataFrame, dict[str, Any]]:
-            found: list[dict[str, Any]] = []
-            asked = {name: value for name, value in query.items() if value} | {"limit": "5000"}
+            results: list[dict[str, Any]] = []
+            requested = {name: value for name, value in query.items() if value} | {"limit": "5000"}
             while True:
-                query_string = urlencode(asked | {"offset": str(len(found))})
+                query_string = urlencode(requested | {"offset": str(len(results))})
                 body = api.json(f"/v1/alphas/{ALPHA}/{path}?{query_string}", key)
-                found += body["data"]
-                assert body["pagination"]["total"] >= len(found)
+                results += body["data"]
+                assert body["pagination"]["total"] >= len(results)
                 if not body["pagination"]["has_more"]:
-                    assert body["pagination"]["total"] == len(found)
-                    return pd.DataFrame(found), body["meta"]
+                    assert body["pagination"]["total"] == len(results)
+                    return pd.DataFrame(results), body["meta"]
 
         yield _rows
 

@@ -361,9 +361,9 @@ def sized(factor: float) -> RunRecord:
     genuine = strategy.decide
 
     def decide(*arguments: Any) -> strategy.Decisions:
-        found = genuine(*arguments)
-        found.weights["long_short"] = found.weights["long_short"] * factor
-        return found
+        result = genuine(*arguments)
+        result.weights["long_short"] = result.weights["long_short"] * factor
+        return result
 
     with patch("examples.reference_engine.run.decide", decide):
         return run(market())

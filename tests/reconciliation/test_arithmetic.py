@@ -62,7 +62,7 @@ def spoilt(
 
 def counts(frames: dict[str, pl.DataFrame], equity_basis: float = 1.0) -> list[int]:
     tables = Tables(frames, equity_basis)
-    return [0 if (found := rule(tables)) is None else found.rows for rule in RULES]
+    return [0 if (result := rule(tables)) is None else result.rows for rule in RULES]
 
 
 def slow_quantities(frames: dict[str, pl.DataFrame]) -> set[tuple[Any, ...]]:
@@ -135,9 +135,9 @@ def test_holdings_and_profit_agree_with_following_every_name_by_itself(
     broken = spoilt(frames, "positions", column, row, factor)
     tables = Tables(broken)
     for rule, slow in ((positions_fills, slow_quantities), (pnl_market, slow_profit)):
-        found, expected = rule(tables), slow(broken)
-        assert (found.rows if found else 0) == len(expected)
-        shown = {(e["book"], e["date"], e["symbol"]) for e in (found.examples if found else ())}
+        actual, expected = rule(tables), slow(broken)
+        assert (actual.rows if actual else 0) == len(expected)
+        shown = {(e["book"], e["date"], e["symbol"]) for e in (actual.examples if actual else ())}
         assert shown <= expected
 
 
@@ -209,14 +209,14 @@ def test_a_grid_holds_the_sum_of_the_rows_of_each_cell(
             expected[day, name] += value
     before = np.vstack([np.zeros(7), expected[:-1]])
     before[first] = 0.0
-    found, carried = np.zeros((41, 7)), np.zeros((41, 7))
+    actual, carried = np.zeros((41, 7)), np.zeros((41, 7))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("pipeline.reconciliation.grid.BLOCK_CELLS", size)
         for block in blocks({"rows": cells}, first, 7, carried="rows"):
             at = (block.start + block.session, block.keys % 7)
-            found[at] = block.spread("rows", values)
+            actual[at] = block.spread("rows", values)
             carried[at] = block.spread("rows", values, before=True)
-    assert np.allclose(found, expected)
+    assert np.allclose(actual, expected)
     assert np.allclose(carried, before)
 
 
@@ -234,10 +234,10 @@ def test_the_equity_of_a_side_is_the_median_of_its_names(
     equity = np.array(
         [[np.nan if value is None or weight == 0 else value for weight, value in row] for row in rows]
     )
-    found = side_equity(equity, target)
+    result = side_equity(equity, target)
     for place, value in np.ndenumerate(equity):
         if np.isnan(value):
-            assert np.isnan(found[place])
+            assert np.isnan(result[place])
         else:
             side = np.sign(target[place[0]]) == np.sign(target[place])
-            assert found[place] == pytest.approx(np.nanmedian(equity[place[0]][side]))
+            assert result[place] == pytest.approx(np.nanmedian(equity[place[0]][side]))

@@ -67,13 +67,13 @@ def restated(seal: Path, name: str, scope: str, change: Callable[[Record], Recor
     changed: list[Record] = []
 
     def records(document: dict[str, Any]) -> dict[str, Any]:
-        found = [
+        results = [
             x
             for x in document["records"]
             if (x["name"], x["scope"]) == (name, scope) and x["value"] is not None
         ]
-        found[-1].update(change(dict(found[-1])))
-        changed.append(found[-1])
+        results[-1].update(change(dict(results[-1])))
+        changed.append(results[-1])
         return document
 
     rewrite(seal, "metrics", records)
@@ -192,8 +192,8 @@ def test_the_order_of_rows_and_records_does_not_matter(lawful: Path, seed: int) 
             frame.sample(fraction=1.0, shuffle=True, seed=seed) if shuffle else frame
             for frame in (records, weeks, ledger)
         ]
-        found = reconcile(frames[0], weekly_series(frames[1]), daily_series(frames[2], seal.equity_basis))
-        return {(x.name, x.scope, x.period, x.status, x.convention) for x in found}
+        result = reconcile(frames[0], weekly_series(frames[1]), daily_series(frames[2], seal.equity_basis))
+        return {(x.name, x.scope, x.period, x.status, x.convention) for x in result}
 
     assert violations_found(shuffle=True) == violations_found(shuffle=False)
 
@@ -221,9 +221,9 @@ def test_figures_of_a_larger_ledger_are_larger_and_otherwise_the_same(lawful: Pa
 
 def test_what_was_not_sealed_is_not_checked(tmp_path: Path) -> None:
     bare = make_seal(tmp_path, without_kinds={"decisions", "portfolio", "positions", "pnl", "trades"})
-    found = recompute_figures(Seal.open(str(bare)))
-    assert {figure.status for figure in found} == {"not_checked"}
-    assert {figure.reason for figure in found if figure.sealed is not None} == {
+    result = recompute_figures(Seal.open(str(bare)))
+    assert {figure.status for figure in result} == {"not_checked"}
+    assert {figure.reason for figure in result if figure.sealed is not None} == {
         "the run sealed no decisions with the index of their weeks",
         "the run sealed no ledger of long_short",
     }
@@ -254,43 +254,43 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def api(root: Path) -> Iterator[ApiClient]:
-    with running(root) as found:
-        yield found
+    with running(root) as result:
+        yield result
 
 
 def test_the_recomputed_figure_is_served_and_both_are_named(api: ApiClient) -> None:
     key = api.key()
-    found = api.json(f"/v1/alphas/{ALPHA}/metrics", key)
+    result = api.json(f"/v1/alphas/{ALPHA}/metrics", key)
     honest = api.json("/v1/alphas/Test_honest/metrics", key)["data"]
     for statistic, name in (
         ("information_ratio", "information_ratio"),
         ("max_drawdown", "max_drawdown"),
         ("turnover", "annualised_turnover"),
     ):
-        entry = found["data"]["core"][statistic]
+        entry = result["data"]["core"][statistic]
         assert entry["source_kind"] == "derived"
         assert entry["value"] == pytest.approx(honest["core"][statistic]["value"])
         lines = [
             w["message"]
-            for w in found["meta"]["notices"]
+            for w in result["meta"]["notices"]
             if w["code"] == "figure_not_reproduced" and w["message"].startswith(f"{statistic}:")
         ]
         assert len(lines) == 1
         assert f"{SEALED[name]:.9g}" in lines[0]
         assert f"{entry['value']:.9g}" in lines[0]
-    assert found["data"]["core"]["sharpe"]["value"] == found["data"]["core"]["information_ratio"]["value"]
-    assert found["data"]["rank_ic"]["raw"]["ic"]["value"] == pytest.approx(
+    assert result["data"]["core"]["sharpe"]["value"] == result["data"]["core"]["information_ratio"]["value"]
+    assert result["data"]["rank_ic"]["raw"]["ic"]["value"] == pytest.approx(
         honest["rank_ic"]["raw"]["ic"]["value"]
     )
-    assert found["data"]["core"]["pnl"]["source_kind"] == "fact"
+    assert result["data"]["core"]["pnl"]["source_kind"] == "fact"
 
 
 def test_a_falsified_month_is_recomputed_and_named(api: ApiClient) -> None:
-    found = api.json(f"/v1/alphas/{ALPHA}/metrics?granularity=monthly", api.key())
-    values = [period["core"]["pnl"] for period in found["data"]["periods"]]
+    result = api.json(f"/v1/alphas/{ALPHA}/metrics?granularity=monthly", api.key())
+    values = [period["core"]["pnl"] for period in result["data"]["periods"]]
     assert not [entry for entry in values if entry["value"] == 55.5]
     assert len([entry for entry in values if entry["source_kind"] == "derived"]) == 1
-    assert [w for w in found["meta"]["notices"] if w["block"] == "periods" and "55.5" in w["message"]]
+    assert [w for w in result["meta"]["notices"] if w["block"] == "periods" and "55.5" in w["message"]]
 
 
 def test_the_manifest_and_the_parquet_hold_the_full_table(root: Path) -> None:

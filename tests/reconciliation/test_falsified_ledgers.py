@@ -51,10 +51,10 @@ def test_a_falsified_ledger_is_refused_under_its_rule(seal: Path, falsified: Fal
     report = checked(seal)
     assert falsified.rule in named(report)
     assert not {rule for rule in named(report) if rule.startswith(("seal.", "table."))}
-    found = next(violation for violation in report.violations if violation.rule == falsified.rule)
-    assert found.rows > 0
-    assert 1 <= len(found.examples) <= 5
-    assert found.remedy
+    result = next(violation for violation in report.violations if violation.rule == falsified.rule)
+    assert result.rows > 0
+    assert 1 <= len(result.examples) <= 5
+    assert result.remedy
 
 
 @pytest.mark.parametrize("falsified", WARNED, ids=str)

@@ -47,13 +47,13 @@ def thinned(seal: Path) -> Path:
 
 @pytest.fixture(scope="module")
 def api(root: Path) -> Iterator[ApiClient]:
-    with running(root) as found:
-        yield found
+    with running(root) as result:
+        yield result
 
 
 def metrics(api: ApiClient, alpha: str) -> dict[str, Any]:
-    found: dict[str, Any] = api.json(f"/v1/alphas/{alpha}/metrics?panel=1", api.key())["data"]
-    return found
+    result: dict[str, Any] = api.json(f"/v1/alphas/{alpha}/metrics?panel=1", api.key())["data"]
+    return result
 
 
 def test_deciles_panel_and_raw_figures_are_computed_from_the_score(api: ApiClient) -> None:
@@ -73,8 +73,8 @@ def test_rows_show_no_raw_field_that_was_not_sealed(root: Path) -> None:
 
 
 def test_a_smoothed_run_without_its_other_signal_has_none_of_them(api: ApiClient) -> None:
-    found = metrics(api, UNTOLD)
-    assert found["ic_deciles"] is found["panel"] is None
+    result = metrics(api, UNTOLD)
+    assert result["ic_deciles"] is result["panel"] is None
 
 
 def test_the_panel_counts_the_signal_it_says_it_measures(api: ApiClient, root: Path) -> None:

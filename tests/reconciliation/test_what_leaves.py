@@ -62,8 +62,8 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def api(root: Path) -> Iterator[ApiClient]:
-    with running(root) as found:
-        yield found
+    with running(root) as result:
+        yield result
 
 
 def targets(week: str) -> Iterator[str]:
@@ -93,7 +93,7 @@ def test_no_answer_names_what_the_caller_may_not_see(
     key = api.key(admin=True, raw=raw)
     week = str(datasets.open(root)[ALPHA].scan("rebalances").collect()["date"][-3])
     forbidden = re.compile("unsmoothed_score" if raw else "unsmoothed_score|raw_")
-    asked = 0
+    requested = 0
     with caplog.at_level(logging.DEBUG):
         for target in targets(week):
             answer = api.get(target, key)
@@ -101,10 +101,10 @@ def test_no_answer_names_what_the_caller_may_not_see(
             text = answer.text.replace("expose_raw_book", "")
             if "book=raw" in target:
                 text = text.replace("raw_long_short", "")
-            found = forbidden.search(text)
-            assert found is None, (target, text[max(0, found.start() - 200) : found.end() + 50])
-            asked += answer.status_code == 200
-    assert asked > 12
+            match = forbidden.search(text)
+            assert match is None, (target, text[max(0, match.start() - 200) : match.end() + 50])
+            requested += answer.status_code == 200
+    assert requested > 12
     assert "unsmoothed_score" not in caplog.text
 
 

@@ -76,10 +76,10 @@ def slow_smoothing(column: list[float], half_life: float) -> list[float]:
 
 @given(panels, st.floats(0.25, 12))
 def test_smoothing_is_the_recursion_name_by_name(panel: Floats, half_life: float) -> None:
-    found = smoothed(panel, half_life)
+    result = smoothed(panel, half_life)
     for name in range(panel.shape[1]):
         np.testing.assert_allclose(
-            found[:, name], slow_smoothing(list(panel[:, name]), half_life), atol=1e-12
+            result[:, name], slow_smoothing(list(panel[:, name]), half_life), atol=1e-12
         )
 
 

@@ -84,8 +84,8 @@ def test_the_folder_holds_what_the_manifest_names_and_nothing_else(seal: Any) ->
     kinds = seal.manifest["kinds"]
     named = {Path(entry["path"]) for kind, entry in kinds.items() if kind != "source"}
     named |= {Path("source") / relative for relative in kinds["source"]["files"]} | {Path("seal.json")}
-    found = {path.relative_to(seal.folder) for path in seal.folder.rglob("*") if path.is_file()}
-    assert found == named
+    results = {path.relative_to(seal.folder) for path in seal.folder.rglob("*") if path.is_file()}
+    assert results == named
     assert not any(path.is_symlink() for path in seal.folder.rglob("*"))
 
 

@@ -220,15 +220,15 @@ def slow_forward_return(market: Market, week: int, name: int) -> float | None:
 @pytest.mark.parametrize("pending", [True, False])
 def test_forward_returns_run_from_first_open_to_first_open(pending: bool) -> None:
     market = simulate_market(5, 24, 14, pending=pending)
-    found = forward_returns(market)
+    actual = forward_returns(market)
     measured = 0
-    for week in range(found.shape[0]):
-        for name in range(found.shape[1]):
+    for week in range(actual.shape[0]):
+        for name in range(actual.shape[1]):
             expected = slow_forward_return(market, week, name)
             if expected is None:
-                assert np.isnan(found[week, name])
+                assert np.isnan(actual[week, name])
             else:
-                assert found[week, name] == pytest.approx(expected, rel=1e-14)
+                assert actual[week, name] == pytest.approx(expected, rel=1e-14)
                 measured += 1
     assert measured > 200
 

@@ -48,8 +48,8 @@ def market(root: Path, folder: Path) -> Path:
 
 @pytest.fixture(scope="module")
 def api(root: Path, market: Path) -> Iterator[ApiClient]:
-    with running(root, market_data=str(market)) as found:
-        yield found
+    with running(root, market_data=str(market)) as result:
+        yield result
 
 
 def report(*arguments: object, folder: Path, **variables: str | None) -> Result:
@@ -140,8 +140,8 @@ def test_the_figures_in_a_sheet_are_those_of_the_interface(
 
 
 def luck_of(api: ApiClient, alpha: str, query: str = "") -> dict[str, Any]:
-    found: dict[str, Any] = api.json(f"/v1/alphas/{alpha}/luck?{query}", api.key())["data"]
-    return found
+    result: dict[str, Any] = api.json(f"/v1/alphas/{alpha}/luck?{query}", api.key())["data"]
+    return result
 
 
 @pytest.mark.parametrize("window", [[], ["--from", "2021-11-01", "--to", "2022-02-28"]])
@@ -173,12 +173,12 @@ def test_trials_that_only_a_catalogue_could_count_are_withheld(
 ) -> None:
     page = written_page(root, tmp_path, PLAIN)
     (sheet,) = json.loads(page.data)["sheets"]
-    found, theirs = sheet["luck"], luck_of(api, PLAIN)
+    actual, theirs = sheet["luck"], luck_of(api, PLAIN)
     assert theirs["deflated_sharpe"]["trials_from"] == "catalogue"
-    assert found["deflated_sharpe"]["trials"] is None
-    assert "not part of a sheet" in found["withheld"]["deflated_sharpe"]
-    assert found["withheld"]["deflated_sharpe"] in page.text
-    assert found["bands"] == theirs["bands"]
+    assert actual["deflated_sharpe"]["trials"] is None
+    assert "not part of a sheet" in actual["withheld"]["deflated_sharpe"]
+    assert actual["withheld"]["deflated_sharpe"] in page.text
+    assert actual["bands"] == theirs["bands"]
 
 
 def test_everything_in_a_sheet_of_a_window_is_of_that_window(
@@ -194,9 +194,9 @@ def test_everything_in_a_sheet_of_a_window_is_of_that_window(
     summary = {name: value for name, value in curve["meta"]["summary"].items() if name != "book"}
     assert sheet["equity"]["summary"] == summary
     days = sheet["equity"]["columns"]["date"]
-    found = sheet["benchmark"]
-    answer = api.json(f"/v1/benchmarks/{found['symbol']}/daily?from={days[0]}&to={days[-1]}&limit=5000", key)
-    is_that_of_the_interface_from_the_close_before(found, answer)
+    result = sheet["benchmark"]
+    answer = api.json(f"/v1/benchmarks/{result['symbol']}/daily?from={days[0]}&to={days[-1]}&limit=5000", key)
+    is_that_of_the_interface_from_the_close_before(result, answer)
     rows: list[dict[str, Any]] = []
     while (answer := api.json(f"/v1/alphas/{FULL}/pnl?{window}&limit=5000&offset={len(rows)}", key))["data"]:
         rows += answer["data"]
@@ -254,12 +254,12 @@ def test_the_benchmark_in_a_sheet_is_that_of_the_interface(
 ) -> None:
     page = written_page(root, tmp_path, FULL, market=market)
     (sheet,) = json.loads(page.data)["sheets"]
-    found, days = sheet["benchmark"], sheet["equity"]["columns"]["date"]
+    actual, days = sheet["benchmark"], sheet["equity"]["columns"]["date"]
     answer = api.json(
-        f"/v1/benchmarks/{found['symbol']}/daily?from={days[0]}&to={days[-1]}&limit=5000", api.key()
+        f"/v1/benchmarks/{actual['symbol']}/daily?from={days[0]}&to={days[-1]}&limit=5000", api.key()
     )
-    is_that_of_the_interface_from_the_close_before(found, answer)
-    assert f"counts from its close of {day(found['summary']['previous_date'])}" in page.text
+    is_that_of_the_interface_from_the_close_before(actual, answer)
+    assert f"counts from its close of {day(actual['summary']['previous_date'])}" in page.text
 
 
 def is_that_of_the_interface_from_the_close_before(found: Any, answer: Any) -> None:
@@ -371,8 +371,8 @@ def test_invalid_arguments_are_reported_in_one_line_and_no_sheet_is_written(
     assert says in done.stderr
     assert done.stderr.count("\n") == 1
     assert list(tmp_path.iterdir()) == []
-    told = report("--datasets", root, "--out", "sheet.html", *arguments, "--json", folder=tmp_path)
-    assert says in json.loads(told.stdout)["message"]
+    output = report("--datasets", root, "--out", "sheet.html", *arguments, "--json", folder=tmp_path)
+    assert says in json.loads(output.stdout)["message"]
 
 
 def test_without_a_browser_no_file_is_written(root: Path, tmp_path: Path) -> None:

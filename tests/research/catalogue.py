@@ -37,14 +37,14 @@ def draw_returns() -> dict[str, Curve]:
     series["Test_few"] = np.where(np.arange(n) < n - 6, np.nan, common)
     series["Test_twin"] = series["Test_like_1"].copy()
     series["Prod_secret"] = series["Test_like_0"] + draw.normal(0, 1e-4, n)
-    found = {
+    results = {
         alpha: {day: float(x) for day, x in zip(SESSIONS, values, strict=True) if not np.isnan(x)}
         for alpha, values in series.items()
     }
     weekend = {SESSIONS[0] + dt.timedelta(days=5 + 7 * week): 0.001 * week for week in range(12)}
     mixed = 0.3 * common + draw.normal(0, 0.01, n)
-    found["Test_weekends"] = {**dict(zip(SESSIONS, mixed.tolist(), strict=True)), **weekend}
-    return found
+    results["Test_weekends"] = {**dict(zip(SESSIONS, mixed.tolist(), strict=True)), **weekend}
+    return results
 
 
 def ledger(curve: Curve) -> pl.DataFrame:

@@ -27,17 +27,17 @@ class Published:
 def market(tmp_path_factory: pytest.TempPathFactory) -> Published:
     root = tmp_path_factory.mktemp("peers") / "published"
     root.mkdir()
-    found = {}
+    results = {}
     for number, (alpha, curve) in enumerate(catalogue.draw_returns().items()):
-        found[alpha] = catalogue.returns_of(catalogue.publish_alpha(root, alpha, curve, number))
+        results[alpha] = catalogue.returns_of(catalogue.publish_alpha(root, alpha, curve, number))
     published.publish(root, {}, alpha_id="Test_nothing", description={"name": "No data"})
-    return Published(root, found)
+    return Published(root, results)
 
 
 @pytest.fixture(scope="session")
 def api(market: Published) -> Iterator[ApiClient]:
-    with running(market.root) as found:
-        yield found
+    with running(market.root) as result:
+        yield result
 
 
 @pytest.fixture(scope="session")

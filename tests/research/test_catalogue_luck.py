@@ -24,7 +24,7 @@ from tests.support import conformance
 from tests.support.client import ApiClient
 
 
-def asked(api: ApiClient, key: str) -> dict[str, Any]:
+def fetch(api: ApiClient, key: str) -> dict[str, Any]:
     response = api.get("/v1/luck", key)
     assert response.status_code == 200, response.text
     conformance.check(ENDPOINTS["research.luck.catalogue"], response)
@@ -53,21 +53,21 @@ def test_it_counts_discoveries_and_independent_alphas_of_the_key(
     api: ApiClient, market: Published, runs: str
 ) -> None:
     key = api.key(runs=runs)
-    found = asked(api, key)
+    result = fetch(api, key)
     rows = api.json("/v1/screen?fields=q_value,q_value_by,t_stat", key)["data"]
     figures = [x["figures"] for x in rows if x["figures"]["t_stat"] is not None]
     names = [name for name in market.returns if runs == "all" or name.startswith("Test_")]
-    assert (found["alphas"], found["tested"]) == (len(names) + 1, len(figures))
-    for entry in found["discoveries"]:
+    assert (result["alphas"], result["tested"]) == (len(names) + 1, len(figures))
+    for entry in result["discoveries"]:
         for name, figure in (("benjamini_hochberg", "q_value"), ("benjamini_yekutieli", "q_value_by")):
             assert entry[name] == sum(x[figure] <= entry["level"] for x in figures)
         assert entry["bonferroni"] <= entry["benjamini_hochberg"]
-    assert found["effective_number"] == pytest.approx(effective(market, names), rel=1e-4)
-    length = found["minimum_backtest_length"]
-    assert length["trials"] == found["alphas"]
-    assert length["sessions"] == minimum_backtest_length(found["alphas"], 1.0)
-    assert found["effective_backtest_length"]["trials"] == round(found["effective_number"])
-    assert found["withheld"] == {}
+    assert result["effective_number"] == pytest.approx(effective(market, names), rel=1e-4)
+    length = result["minimum_backtest_length"]
+    assert length["trials"] == result["alphas"]
+    assert length["sessions"] == minimum_backtest_length(result["alphas"], 1.0)
+    assert result["effective_backtest_length"]["trials"] == round(result["effective_number"])
+    assert result["withheld"] == {}
 
 
 def test_alphas_of_one_calendar_and_others_are_counted_alike(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -107,9 +107,9 @@ def test_a_number_is_kept_for_each_of_a_few_allow_lists() -> None:
 
 
 def test_a_key_that_may_read_no_run_gets_no_counts(api: ApiClient) -> None:
-    found = asked(api, api.key(runs="list:Test_absent"))
-    assert (found["alphas"], found["tested"], found["effective_number"]) == (0, 0, None)
-    assert set(found["withheld"]) == {
+    result = fetch(api, api.key(runs="list:Test_absent"))
+    assert (result["alphas"], result["tested"], result["effective_number"]) == (0, 0, None)
+    assert set(result["withheld"]) == {
         "effective_number",
         "effective_backtest_length",
         "minimum_backtest_length",
@@ -134,5 +134,5 @@ def test_bonferroni_is_that_of_statsmodels(api: ApiClient, token: str) -> None:
     rank = np.argsort(np.argsort(q, kind="stable"), kind="stable") + 1
     p = q * rank / q.size  # of the least p-value exactly, of others a bound from above
     least = float(np.min(multipletests(p, method="bonferroni")[1]))
-    found = asked(api, token)["discoveries"]
-    assert all((x["bonferroni"] > 0) == (least <= x["level"]) for x in found)
+    result = fetch(api, token)["discoveries"]
+    assert all((x["bonferroni"] > 0) == (least <= x["level"]) for x in result)

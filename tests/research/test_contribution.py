@@ -53,14 +53,14 @@ def between(curve: Curve, days: list[dt.date]) -> list[float]:
 def test_it_is_what_statsmodels_and_empyrical_say(
     api: ApiClient, token: str, market: Published, window: str
 ) -> None:
-    found = added(api, token, "Test_like_0", OTHERS, window)
+    result = added(api, token, "Test_like_0", OTHERS, window)
     alphas = ("Test_like_0", *OTHERS)
     days = sorted(set.intersection(*(set(market.returns[x]) for x in alphas)))
     if window:
         days = [day for day in days if "2021-02-10" <= day.isoformat() <= "2021-06-11"]
     series = [within(market.returns[x], window) for x in alphas]
     table = np.array([between(curve, days) for curve in series])
-    assert found["sessions"] == {
+    assert result["sessions"] == {
         x: {
             "sessions": len(curve),
             "merged": sum(days[0] <= day <= days[-1] for day in curve) - len(days),
@@ -68,26 +68,26 @@ def test_it_is_what_statsmodels_and_empyrical_say(
         }
         for x, curve in zip(alphas, series, strict=True)
     }
-    assert found["sessions"]["Test_like_0"]["merged"] > 0
+    assert result["sessions"]["Test_like_0"]["merged"] > 0
     spanned = (days[-1] - days[0]).days
-    assert found["sessions_per_year"] == pytest.approx((len(days) - 1) / spanned * 365.25)
-    assert found["observations"] == len(days)
-    assert (found["first_date"], found["last_date"]) == (days[0].isoformat(), days[-1].isoformat())
-    assert found["alphas"] == list(OTHERS)
-    assert found["withheld"] == {}
+    assert result["sessions_per_year"] == pytest.approx((len(days) - 1) / spanned * 365.25)
+    assert result["observations"] == len(days)
+    assert (result["first_date"], result["last_date"]) == (days[0].isoformat(), days[-1].isoformat())
+    assert result["alphas"] == list(OTHERS)
+    assert result["withheld"] == {}
     for block, book in (("with", table.mean(axis=0)), ("without", table[1:].mean(axis=0))):
-        assert found[block]["sharpe"] == pytest.approx(empyrical.sharpe_ratio(book), rel=1e-9)
-        assert found[block]["annualised_return"] == pytest.approx(empyrical.annual_return(book), rel=1e-9)
-        assert found[block]["volatility"] == pytest.approx(empyrical.annual_volatility(book), rel=1e-9)
+        assert result[block]["sharpe"] == pytest.approx(empyrical.sharpe_ratio(book), rel=1e-9)
+        assert result[block]["annualised_return"] == pytest.approx(empyrical.annual_return(book), rel=1e-9)
+        assert result[block]["volatility"] == pytest.approx(empyrical.annual_volatility(book), rel=1e-9)
         drawdown = -100 * empyrical.max_drawdown(book)
-        assert found[block]["max_drawdown_pct"] == pytest.approx(drawdown, rel=1e-9)
-    for name, value in found["marginal"].items():
-        assert value == pytest.approx(found["with"][name] - found["without"][name], abs=1e-12)
+        assert result[block]["max_drawdown_pct"] == pytest.approx(drawdown, rel=1e-9)
+    for name, value in result["marginal"].items():
+        assert value == pytest.approx(result["with"][name] - result["without"][name], abs=1e-12)
     lags = bandwidth(len(days))
     theirs = sm.OLS(table[0], sm.add_constant(table[1:].T)).fit(
         cov_type="HAC", cov_kwds={"maxlags": lags, "use_correction": False}, use_t=True
     )
-    fit = found["regression"]
+    fit = result["regression"]
     assert fit["lags"] == lags
     assert fit["alpha_daily"] == pytest.approx(theirs.params[0], rel=1e-9, abs=1e-14)
     assert fit["alpha_annualised"] == pytest.approx(theirs.params[0] * 252, rel=1e-9, abs=1e-12)
@@ -103,11 +103,11 @@ def test_it_is_what_statsmodels_and_empyrical_say(
 def test_a_short_run_that_cuts_the_comparison_is_named(api: ApiClient, token: str, market: Published) -> None:
     path = "/v1/alphas/Test_like_0/contribution?alphas=Test_like_1,Test_late"
     answer = api.json(path, token)
-    (told,) = answer["meta"]["notices"]
+    (reported,) = answer["meta"]["notices"]
     lost = len(market.returns["Test_like_0"]) - len(market.returns["Test_late"])
-    assert told["code"] == "comparison_cut"
-    assert "Test_late has the fewest" in told["message"]
-    assert f"{lost} of Test_like_0, {lost} of Test_like_1" in told["message"]
+    assert reported["code"] == "comparison_cut"
+    assert "Test_late has the fewest" in reported["message"]
+    assert f"{lost} of Test_like_0, {lost} of Test_like_1" in reported["message"]
     assert answer["data"]["sessions"]["Test_late"] == {
         "sessions": answer["data"]["observations"], "merged": 0, "dropped": 0,
     }  # fmt: skip
@@ -118,9 +118,11 @@ def test_a_book_in_debt_is_not_combined() -> None:
     days = np.arange(30, dtype=np.int32)
     sound = DailyReturns(days, np.linspace(-0.01, 0.01, 30))
     broke = DailyReturns(days[:20], np.linspace(-0.01, 0.01, 20), days[20:])
-    found = contribution("sound", sound, {"broke": broke})
-    assert found["with"] == found["without"] == dict.fromkeys(found["with"])
-    assert found["withheld"]["with.sharpe"].startswith("broke: equity is not above 0 at the open of 10 of 30")
+    result = contribution("sound", sound, {"broke": broke})
+    assert result["with"] == result["without"] == dict.fromkeys(result["with"])
+    assert result["withheld"]["with.sharpe"].startswith(
+        "broke: equity is not above 0 at the open of 10 of 30"
+    )
 
 
 def test_a_repeated_alpha_counts_once_and_the_alpha_itself_is_left_out(api: ApiClient, token: str) -> None:
@@ -141,16 +143,16 @@ def test_a_repeated_alpha_counts_once_and_the_alpha_itself_is_left_out(api: ApiC
 def test_what_cannot_be_determined_is_null_with_a_reason(
     api: ApiClient, token: str, others: tuple[str, ...], withheld: str
 ) -> None:
-    found = added(api, token, "Test_like_0", others)
-    assert found["withheld"][withheld]
+    result = added(api, token, "Test_like_0", others)
+    assert result["withheld"][withheld]
     block, _, figure = withheld.partition(".")
-    assert (found[block][figure] if figure else found[block]) is None
+    assert (result[block][figure] if figure else result[block]) is None
 
 
 def test_a_run_that_holds_no_returns_is_named_in_the_reason(api: ApiClient, token: str) -> None:
-    found = added(api, token, "Test_like_0", ("Test_like_1", "Test_nothing"))
-    assert all("Test_nothing" in reason for reason in found["withheld"].values())
-    assert found["observations"] == 0
+    result = added(api, token, "Test_like_0", ("Test_like_1", "Test_nothing"))
+    assert all("Test_nothing" in reason for reason in result["withheld"].values())
+    assert result["observations"] == 0
 
 
 @pytest.mark.parametrize(
@@ -179,30 +181,30 @@ def aligned(market: Published, alphas: tuple[str, ...]) -> Any:
 
 @pytest.mark.parametrize("weights", ["volatility", "1,2,0,1.5"])
 def test_weights_are_those_requested(api: ApiClient, token: str, market: Published, weights: str) -> None:
-    found = added(api, token, "Test_like_0", OTHERS, f"&weights={weights}")
+    result = added(api, token, "Test_like_0", OTHERS, f"&weights={weights}")
     table = aligned(market, ("Test_like_0", *OTHERS))
     parts = 1 / table.std(axis=1, ddof=1) if weights == "volatility" else np.array([1, 2, 0, 1.5])
-    assert list(found["weights"].values()) == pytest.approx(parts / parts.sum(), rel=1e-9)
-    assert found["weighting"] == ("volatility" if weights == "volatility" else "given")
+    assert list(result["weights"].values()) == pytest.approx(parts / parts.sum(), rel=1e-9)
+    assert result["weighting"] == ("volatility" if weights == "volatility" else "given")
     with_it, without = parts @ table / parts.sum(), parts[1:] @ table[1:] / parts[1:].sum()
     sharpes = [empyrical.sharpe_ratio(book) for book in (with_it, without)]
-    assert (found["with"]["sharpe"], found["without"]["sharpe"]) == pytest.approx(sharpes, rel=1e-9)
-    band = found["marginal_sharpe"]
+    assert (result["with"]["sharpe"], result["without"]["sharpe"]) == pytest.approx(sharpes, rel=1e-9)
+    band = result["marginal_sharpe"]
     assert band["estimate"] == pytest.approx(sharpes[0] - sharpes[1], rel=1e-9, abs=1e-12)
-    assert band["estimate"] == pytest.approx(found["marginal"]["sharpe"], rel=1e-9, abs=1e-12)
+    assert band["estimate"] == pytest.approx(result["marginal"]["sharpe"], rel=1e-9, abs=1e-12)
 
 
 def test_the_band_is_of_samples_of_both_books_together(api: ApiClient, token: str, market: Published) -> None:
-    found = added(api, token, "Test_like_0", OTHERS)
+    result = added(api, token, "Test_like_0", OTHERS)
     table = aligned(market, ("Test_like_0", *OTHERS))
     with_it, without = table.mean(axis=0), table[1:].mean(axis=0)
-    draw = np.random.Generator(np.random.PCG64([found["seed"], 4]))
+    draw = np.random.Generator(np.random.PCG64([result["seed"], 4]))
     places = np.concatenate(list(all_samples(draw, with_it.size, mean_block_length(with_it))))
     gains = [empyrical.sharpe_ratio(with_it[p]) - empyrical.sharpe_ratio(without[p]) for p in places]
-    band = found["marginal_sharpe"]
+    band = result["marginal_sharpe"]
     assert [band["lower"], band["upper"]] == pytest.approx(np.quantile(gains, [0.025, 0.975]), rel=1e-9)
     assert band["lower"] < band["estimate"] < band["upper"]
-    assert added(api, token, "Test_like_0", OTHERS) == found, "the same question has the same answer"
+    assert added(api, token, "Test_like_0", OTHERS) == result, "the same question has the same answer"
 
 
 @pytest.mark.parametrize("weights", ["1,2", "1,0,0,0", "1,2,3,4,5"])
@@ -218,6 +220,6 @@ def test_weights_that_fit_no_book_are_refused(api: ApiClient, token: str, weight
 
 
 def test_an_alpha_that_never_moves_has_no_equal_volatility(api: ApiClient, token: str) -> None:
-    found = added(api, token, "Test_like_0", ("Test_flat",), "&weights=volatility")
-    assert found["weights"] == {}
-    assert "do not vary" in found["withheld"]["with.sharpe"]
+    result = added(api, token, "Test_like_0", ("Test_flat",), "&weights=volatility")
+    assert result["weights"] == {}
+    assert "do not vary" in result["withheld"]["with.sharpe"]

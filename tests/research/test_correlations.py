@@ -33,29 +33,29 @@ def test_correlations_of_returns_are_those_of_numpy_and_scipy(
     api: ApiClient, token: str, market: Published, window: dict[str, str]
 ) -> None:
     alphas = list(market.returns)
-    found = matrix(api, token, alphas, **window)
-    assert found["alphas"] == alphas
+    result = matrix(api, token, alphas, **window)
+    assert result["alphas"] == alphas
     span = window.get("from_", "0001-01-01"), window.get("to", "9999-12-31")
     for (i, one), (j, other) in itertools.product(enumerate(alphas), repeat=2):
         days = common(market.returns[one], market.returns[other], *span)
         x, y = ([market.returns[alpha][day] for day in days] for alpha in (one, other))
-        assert found["observations"][i][j] == len(days)
+        assert result["observations"][i][j] == len(days)
         pair = f"{alphas[min(i, j)]},{alphas[max(i, j)]}"
         if len(days) < 10 or len(set(x)) == 1 or len(set(y)) == 1:
-            assert found["matrix"][i][j] is None
-            assert found["withheld"][pair]
+            assert result["matrix"][i][j] is None
+            assert result["withheld"][pair]
             continue
-        assert pair not in found["withheld"]
-        assert found["matrix"][i][j] == pytest.approx(np.corrcoef(x, y)[0, 1], abs=1e-12)
-        assert found["matrix"][i][j] == pytest.approx(stats.pearsonr(x, y).statistic, abs=1e-12)
-        assert i != j or found["matrix"][i][j] == 1.0
+        assert pair not in result["withheld"]
+        assert result["matrix"][i][j] == pytest.approx(np.corrcoef(x, y)[0, 1], abs=1e-12)
+        assert result["matrix"][i][j] == pytest.approx(stats.pearsonr(x, y).statistic, abs=1e-12)
+        assert i != j or result["matrix"][i][j] == 1.0
 
 
 def test_correlations_of_scores_are_the_mean_of_the_weekly_rank_correlations(
     api: ApiClient, token: str
 ) -> None:
-    found = matrix(api, token, FIRST_FIVE, by="scores", from_="2021-02-01", to="2021-05-31")
-    assert found["book"] is None
+    result = matrix(api, token, FIRST_FIVE, by="scores", from_="2021-02-01", to="2021-05-31")
+    assert result["book"] is None
     frames = [catalogue.decisions(n, 1.0 - n / 5) for n in range(5)]
     weeks = [
         {
@@ -71,14 +71,14 @@ def test_correlations_of_scores_are_the_mean_of_the_weekly_rank_correlations(
             names = sorted(scores.keys() & weeks[j][week].keys())
             rho = stats.spearmanr([scores[n] for n in names], [weeks[j][week][n] for n in names]).statistic
             weekly.append(float(rho))
-        assert found["observations"][i][j] == len(weekly)
-        assert found["matrix"][i][j] == pytest.approx(np.mean(weekly), abs=1e-12)
+        assert result["observations"][i][j] == len(weekly)
+        assert result["matrix"][i][j] == pytest.approx(np.mean(weekly), abs=1e-12)
 
 
 def test_overlap_of_holdings_is_the_mean_over_the_sessions_on_which_both_hold_something(
     api: ApiClient, token: str
 ) -> None:
-    found = matrix(api, token, FIRST_FIVE, by="holdings")
+    result = matrix(api, token, FIRST_FIVE, by="holdings")
     books: list[dict[dt.date, dict[str, float]]] = []
     for n in range(5):
         book: dict[dt.date, dict[str, float]] = {}
@@ -92,16 +92,16 @@ def test_overlap_of_holdings_is_the_mean_over_the_sessions_on_which_both_hold_so
             gross = [sum(map(abs, side.values())) for side in (one, other)]
             both = [name for name in one.keys() & other.keys() if one[name] * other[name] > 0]
             daily.append(sum(min(abs(one[n]) / gross[0], abs(other[n]) / gross[1]) for n in both))
-        assert found["observations"][i][j] == len(daily)
-        assert found["matrix"][i][j] == pytest.approx(np.mean(daily), abs=1e-12)
+        assert result["observations"][i][j] == len(daily)
+        assert result["matrix"][i][j] == pytest.approx(np.mean(daily), abs=1e-12)
 
 
 @pytest.mark.parametrize("by", ["returns", "scores", "holdings"])
 def test_a_run_without_the_data_is_null_with_a_reason(api: ApiClient, token: str, by: str) -> None:
-    found = matrix(api, token, ["Test_like_0", "Test_nothing"], by=by)
-    assert [row[1] for row in found["matrix"]] == [None, None]
-    assert found["matrix"][0][0] == pytest.approx(1.0)
-    assert set(found["withheld"]) == {"Test_like_0,Test_nothing", "Test_nothing,Test_nothing"}
+    result = matrix(api, token, ["Test_like_0", "Test_nothing"], by=by)
+    assert [row[1] for row in result["matrix"]] == [None, None]
+    assert result["matrix"][0][0] == pytest.approx(1.0)
+    assert set(result["withheld"]) == {"Test_like_0,Test_nothing", "Test_nothing,Test_nothing"}
 
 
 def test_a_listed_alpha_that_a_key_may_not_read_is_refused_like_one_that_is_not_there(

@@ -71,11 +71,11 @@ def explained(
         store=f"sqlite:///{access}/keys.sqlite",
         market_data=str(files / "prices.parquet"),
         factors=str(files / "factors.parquet"),
-    ) as found:
-        yield found
+    ) as result:
+        yield result
 
 
-def asked(api: ApiClient, key: str, alpha: str = ALPHA, query: str = "") -> dict[str, Any]:
+def fetch(api: ApiClient, key: str, alpha: str = ALPHA, query: str = "") -> dict[str, Any]:
     response = api.get(f"/v1/alphas/{alpha}/exposures?{query}", key)
     assert response.status_code == 200, response.text
     conformance.check(ENDPOINTS["research.exposures"], response)
@@ -84,16 +84,16 @@ def asked(api: ApiClient, key: str, alpha: str = ALPHA, query: str = "") -> dict
 
 
 def test_both_kinds_of_models_are_those_of_statsmodels(explained: ApiClient, market: Published) -> None:
-    found = asked(explained, explained.key(), query="benchmarks=QQQ,SPY&rolling=40")
-    assert [x["name"] for x in found["models"]] == ["QQQ", "SPY", "factors"]
-    assert found["withheld"] == {}
+    result = fetch(explained, explained.key(), query="benchmarks=QQQ,SPY&rolling=40")
+    assert [x["name"] for x in result["models"]] == ["QQQ", "SPY", "factors"]
+    assert result["withheld"] == {}
     y = np.array([market.returns[ALPHA][day] for day in SESSIONS])
     prices = price_rows().pivot("symbol", index="date", values="close").sort("date")
     factors = factor_rows().pivot("factor", index="date", values="return").sort("date")
     regressors = {symbol: prices[symbol].pct_change().to_numpy()[1:, None] for symbol in ("QQQ", "SPY")} | {
         "factors": factors.select(NAMES).to_numpy()
     }
-    for model in found["models"]:
+    for model in result["models"]:
         x, fit = regressors[model["name"]], model["regression"]
         theirs = sm.OLS(y, sm.add_constant(x)).fit(
             cov_type="HAC", cov_kwds={"maxlags": fit["lags"], "use_correction": False}, use_t=True
@@ -103,7 +103,7 @@ def test_both_kinds_of_models_are_those_of_statsmodels(explained: ApiClient, mar
         errors = [fit["standard_error"], *(b["standard_error"] for b in betas)]
         assert errors == pytest.approx(theirs.bse, rel=1e-9)
         assert fit["r_squared"] == pytest.approx(theirs.rsquared, abs=1e-9)
-        assert model["measured"] == found["observations"] == len(SESSIONS)
+        assert model["measured"] == result["observations"] == len(SESSIONS)
         parts = model["attribution"]
         total = sum(parts["factors"].values()) + sum(
             parts[name] for name in ("alpha", "risk_free", "residual", "unmeasured")
@@ -115,21 +115,21 @@ def test_both_kinds_of_models_are_those_of_statsmodels(explained: ApiClient, mar
 
 def test_a_window_begins_with_the_return_from_the_close_before_it(explained: ApiClient) -> None:
     first = SESSIONS[40]
-    found = asked(explained, explained.key(), query=f"from={first}&rolling=20")
-    assert found["observations"] == len(SESSIONS) - 40
-    assert {x["measured"] for x in found["models"]} == {len(SESSIONS) - 40}
+    result = fetch(explained, explained.key(), query=f"from={first}&rolling=20")
+    assert result["observations"] == len(SESSIONS) - 40
+    assert {x["measured"] for x in result["models"]} == {len(SESSIONS) - 40}
 
 
 def test_a_short_record_is_withheld_with_its_reason(explained: ApiClient) -> None:
-    found = asked(explained, explained.key(), "Test_few")
-    for model in found["models"]:
+    result = fetch(explained, explained.key(), "Test_few")
+    for model in result["models"]:
         assert model["regression"] is model["attribution"] is model["rolling"] is None
         assert set(model["withheld"]) == {"regression", "attribution", "rolling"}
 
 
 def test_a_run_without_a_ledger_has_no_models(explained: ApiClient) -> None:
-    found = asked(explained, explained.key(), "Test_nothing")
-    assert (found["models"], set(found["withheld"])) == ([], {"models"})
+    result = fetch(explained, explained.key(), "Test_nothing")
+    assert (result["models"], set(result["withheld"])) == ([], {"models"})
 
 
 def test_a_key_needs_the_grants_of_what_it_is_measured_on(explained: ApiClient) -> None:
@@ -138,9 +138,9 @@ def test_a_key_needs_the_grants_of_what_it_is_measured_on(explained: ApiClient) 
     refused = explained.get(path, alone)
     assert refused.json()["error"]["details"] == {"endpoint": "portfolio.ledger"}
     without_prices = explained.key(endpoints="research.exposures,portfolio.ledger")
-    found = asked(explained, without_prices)
-    assert [x["name"] for x in found["models"]] == ["factors"]
-    assert found["withheld"] == {"benchmarks": "the key may not call benchmarks.daily"}
+    result = fetch(explained, without_prices)
+    assert [x["name"] for x in result["models"]] == ["factors"]
+    assert result["withheld"] == {"benchmarks": "the key may not call benchmarks.daily"}
 
 
 @pytest.mark.parametrize("wanted", ["DIA", "SPY,DIA"])
@@ -155,9 +155,9 @@ def test_a_benchmark_that_is_not_there_is_refused_with_those_that_are(
 
 
 def test_a_deployment_without_market_data_and_factors_says_so(api: ApiClient, token: str) -> None:
-    found = asked(api, token)
-    assert found["models"] == []
-    assert set(found["withheld"]) == {"benchmarks", "factors"}
+    result = fetch(api, token)
+    assert result["models"] == []
+    assert set(result["withheld"]) == {"benchmarks", "factors"}
 
 
 BAD: dict[str, tuple[pl.DataFrame, str]] = {
@@ -192,17 +192,17 @@ def test_a_newer_file_is_read_and_a_bad_one_leaves_the_last_good_one(tmp_path: P
     path = tmp_path / "factors.parquet"
     factor_rows().write_parquet(path)
     file = FactorFile(str(path), look_seconds=0)
-    assert (found := file.load()) is not None
-    assert found.names == NAMES
+    assert (result := file.load()) is not None
+    assert result.names == NAMES
     factor_rows().filter(pl.col("factor") != "HML").write_parquet(path)
-    assert (found := file.load()) is not None
-    assert found.names == ("Mkt-RF", "SMB")
+    assert (result := file.load()) is not None
+    assert result.names == ("Mkt-RF", "SMB")
     path.write_bytes(b"no Parquet")
-    assert file.load() is found
+    assert file.load() is result
 
 
 def test_the_package_of_files_says_the_same(explained: ApiClient, market: Published, files: Path) -> None:
-    served = asked(explained, explained.key(), query="rolling=60")
+    served = fetch(explained, explained.key(), query="rolling=60")
     run = datasets.open(market.root)[ALPHA]
     assert run.exposures(files / "prices.parquet", files / "factors.parquet", rolling=60) == served
     assert run.exposures()["models"] == []

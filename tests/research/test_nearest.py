@@ -146,17 +146,17 @@ def test_it_finds_what_a_plain_loop_finds(
     days = [dt.date(1970, 1, 1) + dt.timedelta(days=FIRST + n) for n in (start, start + length)]
     window = Window(*(None if draw.random() < 0.3 else day for day in days))
     size, offset = page
-    found = find(
+    actual = find(
         own.within(window), others, without="A00", order=order, limit=size, offset=offset, parts=parts
     )
     del others["A00"]
     rows, excluded = oracle(own, others, window, order=order)
-    assert found.excluded == excluded
-    assert found.compared == len(rows)
+    assert actual.excluded == excluded
+    assert actual.compared == len(rows)
     expected = rows[offset : offset + size]
-    assert [row.figure for row in found.page] == pytest.approx([x for _, x, _ in expected], abs=1e-12)
+    assert [row.figure for row in actual.page] == pytest.approx([x for _, x, _ in expected], abs=1e-12)
     if len({round(x, 11) for _, x, _ in rows}) == len(rows):
-        assert [(row.alpha_id, row.observations) for row in found.page] == [(x, n) for x, _, n in expected]
+        assert [(row.alpha_id, row.observations) for row in actual.page] == [(x, n) for x, _, n in expected]
 
 
 @check
@@ -195,10 +195,10 @@ def test_returns_of_any_size_are_ordered_as_a_plain_loop_orders_them(size: float
     others = {f"A{n}": alpha("plain", draw, common) for n in range(6)}
     odd = DailyReturns(others["A0"].days, others["A0"].values * size)
     for own, beside in ((others["A1"], others | {"A9": odd}), (odd, others)):
-        found = find(own, beside, limit=3)
+        result = find(own, beside, limit=3)
         rows, excluded = oracle(own, beside, Window(), order="nearest")
-        assert found.excluded == excluded
-        assert [x.figure for x in found.page] == pytest.approx([x for _, x, _ in rows[:3]], abs=1e-12)
+        assert result.excluded == excluded
+        assert [x.figure for x in result.page] == pytest.approx([x for _, x, _ in rows[:3]], abs=1e-12)
 
 
 @check
@@ -212,8 +212,8 @@ def test_many_at_once_have_the_very_figures_of_each_alone(
     first = dt.date(1970, 1, 1) + dt.timedelta(days=FIRST + start)
     window = Window(first, first + dt.timedelta(days=length))
     own = alpha("plain", draw, common).within(window)
-    found = find(own, others, order=order)
-    for row in found.page:
+    result = find(own, others, order=order)
+    for row in result.page:
         other = others[row.alpha_id].within(window)
         alone = correlation(*common_days(own.days, own.values, other.days, other.values))
         assert row.figure == alone, "to the last bit"

@@ -26,8 +26,8 @@ def body(api: ApiClient, token: str, alpha: str, rest: str = "") -> dict[str, An
     """Ask for neighbours, and come back for as long as the returns are being read."""
     path = f"/v1/alphas/{alpha}/neighbours?{rest}"
     eventually(lambda: api.get(path, token).status_code != 503)
-    found: dict[str, Any] = api.json(path, token)
-    return found
+    result: dict[str, Any] = api.json(path, token)
+    return result
 
 
 def expected(
@@ -59,17 +59,17 @@ def test_they_are_those_of_a_plain_loop_over_any_window(
 ) -> None:
     window = f"from={span[0]}&to={span[1]}" if span[1] != "9999" else f"from={span[0]}" if span[0] else ""
     for alpha in ("Test_like_0", "Test_weekends", "Test_holes", "Test_late"):
-        found = body(api, token, alpha, f"order={order}&{window}")
+        actual = body(api, token, alpha, f"order={order}&{window}")
         rows = expected(market.returns, alpha, *span, order=order)
-        assert shown(found["data"]) == rows
-        assert found["pagination"]["total"] == found["meta"]["compared"] == len(rows)
-        excluded = found["meta"]["excluded"]
+        assert shown(actual["data"]) == rows
+        assert actual["pagination"]["total"] == actual["meta"]["compared"] == len(rows)
+        excluded = actual["meta"]["excluded"]
         assert sum(excluded.values()) + len(rows) == len(
             market.returns
         )  # one of them has no data, and one is itself
         assert excluded["no_data"] == 1
         assert excluded["not_read"] == excluded["unreadable"] == 0
-        assert {row["name"] for row in found["data"]} == {row[0] for row in rows}
+        assert {row["name"] for row in actual["data"]} == {row[0] for row in rows}
 
 
 def test_a_search_waits_for_a_compute_thread_once(
@@ -101,17 +101,17 @@ def test_pages_cover_them_once_in_order(api: ApiClient, token: str, market: Publ
 
 
 def test_a_window_shorter_than_ten_sessions_compares_no_alpha_and_says_so(api: ApiClient, token: str) -> None:
-    found = body(api, token, "Test_like_0", "from=2021-03-01&to=2021-03-11")
-    assert found["data"] == []
-    assert found["meta"]["compared"] == 0
-    assert found["meta"]["excluded"]["too_few"] == 13
-    assert (found["meta"]["first_date"], found["meta"]["last_date"]) == ("2021-03-01", "2021-03-11")
+    result = body(api, token, "Test_like_0", "from=2021-03-01&to=2021-03-11")
+    assert result["data"] == []
+    assert result["meta"]["compared"] == 0
+    assert result["meta"]["excluded"]["too_few"] == 13
+    assert (result["meta"]["first_date"], result["meta"]["last_date"]) == ("2021-03-01", "2021-03-11")
 
 
 def test_an_alpha_that_never_moves_has_no_neighbours(api: ApiClient, token: str) -> None:
-    found = body(api, token, "Test_flat")
-    assert found["data"] == []
-    assert found["meta"]["excluded"]["no_variation"] == 12
+    result = body(api, token, "Test_flat")
+    assert result["data"] == []
+    assert result["meta"]["excluded"]["no_variation"] == 12
 
 
 @pytest.mark.parametrize("by", ["returns", "scores", "holdings"])
@@ -119,22 +119,22 @@ def test_a_few_are_compared_as_the_matrix_compares_them(api: ApiClient, token: s
     others = [f"Test_like_{n}" for n in range(1, 5)]
     listed = ",".join(["Test_like_0", *others])
     matrix = api.json(f"/v1/correlations?alphas={listed}&by={by}&to=2021-05-01", token)["data"]
-    found = body(api, token, "Test_like_0", f"by={by}&to=2021-05-01&among={listed},Test_nothing")
+    actual = body(api, token, "Test_like_0", f"by={by}&to=2021-05-01&among={listed},Test_nothing")
     figure = "overlap" if by == "holdings" else "correlation"
-    result = {row["alpha_id"]: (row[figure], row["observations"]) for row in found["data"]}
+    result = {row["alpha_id"]: (row[figure], row["observations"]) for row in actual["data"]}
     pairs = zip(matrix["matrix"][0][1:], matrix["observations"][0][1:], strict=True)
     assert result == dict(zip(others, pairs, strict=True))
-    values = [row[figure] for row in found["data"]]
+    values = [row[figure] for row in actual["data"]]
     assert values == sorted(values, reverse=True)
-    assert found["meta"]["excluded"]["no_data"] == 1
-    assert found["meta"]["book"] == (None if by == "scores" else catalogue.BOOK)
+    assert actual["meta"]["excluded"]["no_data"] == 1
+    assert actual["meta"]["book"] == (None if by == "scores" else catalogue.BOOK)
 
 
 @pytest.mark.parametrize("by", ["scores", "holdings"])
 def test_without_a_list_all_are_compared_where_they_are_few(api: ApiClient, token: str, by: str) -> None:
-    found = body(api, token, "Test_like_0", f"by={by}")
-    assert {row["alpha_id"] for row in found["data"]} == {f"Test_like_{n}" for n in range(1, 5)}
-    assert found["meta"]["excluded"]["no_data"] == 10
+    result = body(api, token, "Test_like_0", f"by={by}")
+    assert {row["alpha_id"] for row in result["data"]} == {f"Test_like_{n}" for n in range(1, 5)}
+    assert result["meta"]["excluded"]["no_data"] == 10
 
 
 def test_with_more_than_fifty_others_a_list_is_required(tmp_path: Path) -> None:
@@ -160,14 +160,14 @@ def test_what_a_key_may_not_read_is_not_named_not_counted_and_in_no_figure(
     api: ApiClient, token: str, market: Published
 ) -> None:
     limited = api.key(alphas="prefix:Test_like", runs="prefix:Test_")
-    everything, found = (body(api, key, "Test_like_0") for key in (token, limited))
+    everything, actual = (body(api, key, "Test_like_0") for key in (token, limited))
     assert everything["data"][0]["alpha_id"] == "Prod_secret", "it is the nearest of all"
     rest = {alpha: curve for alpha, curve in market.returns.items() if alpha != "Prod_secret"}
-    assert shown(found["data"]) == expected(rest, "Test_like_0")
-    counts = [x["meta"]["compared"] + sum(x["meta"]["excluded"].values()) for x in (everything, found)]
+    assert shown(actual["data"]) == expected(rest, "Test_like_0")
+    counts = [x["meta"]["compared"] + sum(x["meta"]["excluded"].values()) for x in (everything, actual)]
     assert counts[0] == counts[1] + 1
-    assert "Prod_secret" not in str(found)
-    for row in found["data"]:
+    assert "Prod_secret" not in str(actual)
+    for row in actual["data"]:
         assert (row["name"] is None) == (not row["alpha_id"].startswith("Test_like"))
     answer = api.get("/v1/alphas/Test_like_0/neighbours?among=Test_like_1,Prod_secret", limited)
     assert (answer.status_code, answer.json()["error"]["code"]) == (403, "run_not_allowed")
@@ -178,10 +178,10 @@ def small(tmp_path: Path) -> tuple[Path, dict[str, Curve]]:
     """Return a root of its own, with three alphas."""
     root = tmp_path / "published"
     curves = {name: curve for name, curve in catalogue.draw_returns().items() if name.startswith("Test_like")}
-    found = {}
+    results = {}
     for name in ("Test_like_0", "Test_like_1", "Test_like_2"):
-        found[name] = catalogue.returns_of(catalogue.publish_alpha(root, name, curves[name], 9))
-    return root, found
+        results[name] = catalogue.returns_of(catalogue.publish_alpha(root, name, curves[name], 9))
+    return root, results
 
 
 def test_what_is_published_is_compared_soon_after(
@@ -247,9 +247,9 @@ def test_an_alpha_whose_files_cannot_be_read_is_counted_as_such(
     with running(root, neighbours=tmp_path / "returns") as api:
         token = api.key()
         for rest in ("", "among=Test_like_1,Test_like_2"):
-            found = body(api, token, "Test_like_0", rest)
-            assert shown(found["data"]) == expected(returns, "Test_like_0")
-            assert found["meta"]["excluded"]["unreadable"] == 1
+            actual = body(api, token, "Test_like_0", rest)
+            assert shown(actual["data"]) == expected(returns, "Test_like_0")
+            assert actual["meta"]["excluded"]["unreadable"] == 1
 
 
 @pytest.mark.usefixtures("written_at_once")

@@ -29,11 +29,11 @@ def marketed(market: Published, tmp_path_factory: pytest.TempPathFactory) -> Ite
         counts=folder / "counts",
         store=f"sqlite:///{folder}/keys.sqlite",
         market_data=str(folder / "prices.parquet"),
-    ) as found:
-        yield found
+    ) as result:
+        yield result
 
 
-def asked(api: ApiClient, key: str, alpha: str = ALPHA, query: str = "") -> dict[str, Any]:
+def fetch(api: ApiClient, key: str, alpha: str = ALPHA, query: str = "") -> dict[str, Any]:
     response = api.get(f"/v1/alphas/{alpha}/regimes?{query}", key)
     assert response.status_code == 200, response.text
     conformance.check(ENDPOINTS["research.regimes"], response)
@@ -42,19 +42,19 @@ def asked(api: ApiClient, key: str, alpha: str = ALPHA, query: str = "") -> dict
 
 
 def test_regimes_and_breaks_are_those_of_the_returns(marketed: ApiClient, market: Published) -> None:
-    found = asked(marketed, marketed.key(), query="benchmark=QQQ")
-    assert (found["benchmark"], found["observations"]) == ("QQQ", len(SESSIONS))
-    assert [x["name"] for x in found["groups"]] == ["halves", "market", "volatility"]
+    result = fetch(marketed, marketed.key(), query="benchmark=QQQ")
+    assert (result["benchmark"], result["observations"]) == ("QQQ", len(SESSIONS))
+    assert [x["name"] for x in result["groups"]] == ["halves", "market", "volatility"]
     returns = np.array([market.returns[ALPHA][day] for day in SESSIONS])
     statistic, p_value, _ = breaks_cusumolsresid(returns - returns.mean())
-    broke = found["breaks"]["returns"]
+    broke = result["breaks"]["returns"]
     assert (broke["statistic"], broke["p_value"]) == pytest.approx((statistic, p_value), rel=1e-9)
     prices = price_rows().filter(symbol="QQQ")["close"].pct_change().to_numpy()[1:]
     up = returns[prices > 0]
-    shown = {x["name"]: x for x in found["groups"][1]["regimes"]}
+    shown = {x["name"]: x for x in result["groups"][1]["regimes"]}
     assert shown["up"]["sessions"] == up.size
     assert shown["up"]["sharpe"] == pytest.approx(up.mean() / up.std(ddof=1) * 252**0.5, rel=1e-9)
-    assert asked(marketed, marketed.key(), query="benchmark=QQQ") == found, (
+    assert fetch(marketed, marketed.key(), query="benchmark=QQQ") == result, (
         "the same question has the same answer"
     )
 
@@ -62,17 +62,17 @@ def test_regimes_and_breaks_are_those_of_the_returns(marketed: ApiClient, market
 def test_a_key_needs_the_grants_of_what_it_is_measured_on(marketed: ApiClient) -> None:
     alone = marketed.key(endpoints="research.regimes")
     assert marketed.get(f"/v1/alphas/{ALPHA}/regimes", alone).status_code == 403
-    found = asked(marketed, marketed.key(endpoints="research.regimes,portfolio.ledger"))
-    assert [x["name"] for x in found["groups"]] == ["halves"]
-    assert found["breaks"]["ic"] is None
-    assert set(found["withheld"]) == {"market", "volatility", "breaks.ic"}
+    result = fetch(marketed, marketed.key(endpoints="research.regimes,portfolio.ledger"))
+    assert [x["name"] for x in result["groups"]] == ["halves"]
+    assert result["breaks"]["ic"] is None
+    assert set(result["withheld"]) == {"market", "volatility", "breaks.ic"}
 
 
 def test_what_is_short_or_missing_is_withheld(marketed: ApiClient) -> None:
-    few = asked(marketed, marketed.key(), "Test_few")
+    few = fetch(marketed, marketed.key(), "Test_few")
     assert few["groups"] == []
     assert {"groups", "breaks.returns"} <= set(few["withheld"])
-    nothing = asked(marketed, marketed.key(), "Test_nothing")
-    assert (nothing["observations"], nothing["first_date"]) == (0, None)
+    empty = fetch(marketed, marketed.key(), "Test_nothing")
+    assert (empty["observations"], empty["first_date"]) == (0, None)
     refused = marketed.get(f"/v1/alphas/{ALPHA}/regimes?benchmark=DIA", marketed.key())
     assert refused.json()["error"]["details"]["parameters"][0]["constraint"] == "one of QQQ, SPY"

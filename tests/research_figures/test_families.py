@@ -56,21 +56,21 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def api(root: Path) -> Iterator[ApiClient]:
-    with running(root) as found:
-        yield found
+    with running(root) as result:
+        yield result
 
 
 def nulls(values: dict[str, Any], prefix: str = "") -> set[str]:
-    found: set[str] = set()
+    results: set[str] = set()
     for name, value in values.items():
         if value is None:
-            found.add(f"{prefix}{name}")
+            results.add(f"{prefix}{name}")
         elif isinstance(value, dict) and name != "withheld":
-            found |= nulls(value, f"{prefix}{name}.")
-    return found
+            results |= nulls(value, f"{prefix}{name}.")
+    return results
 
 
-def asked(api: ApiClient, family: Family, alpha: str, key: str, **query: str) -> dict[str, Any]:
+def fetch(api: ApiClient, family: Family, alpha: str, key: str, **query: str) -> dict[str, Any]:
     response = api.get(path(family, alpha, **query), key)
     assert response.status_code == 200, response.text
     conformance.check(ENDPOINTS[family.endpoint], response)
@@ -85,7 +85,7 @@ def asked(api: ApiClient, family: Family, alpha: str, key: str, **query: str) ->
 
 @every_family
 def test_a_complete_run_has_its_figures(api: ApiClient, family: Family) -> None:
-    data = asked(api, family, ALPHA, api.key(raw=True))
+    data = fetch(api, family, ALPHA, api.key(raw=True))
     assert data["observations"] > 60
     assert data["first_date"] < data["last_date"]
     # The simulated score has an IC that cannot be told from 0, and may earn nothing.
@@ -98,7 +98,7 @@ def test_a_complete_run_has_its_figures(api: ApiClient, family: Family) -> None:
 def test_what_a_run_does_not_determine_is_null_with_its_reason(
     api: ApiClient, family: Family, alpha: str
 ) -> None:
-    asked(api, family, alpha, api.key(raw=True))
+    fetch(api, family, alpha, api.key(raw=True))
 
 
 @every_family
@@ -106,9 +106,9 @@ def test_the_files_give_what_the_interface_answers(api: ApiClient, root: Path, f
     run = datasets.open(root)[ALPHA]
     books = ("long_short", "long_only", "raw_long_short") if family.by_book else (None,)
     for book in books:
-        found = getattr(run, family.name)(*([] if book is None else [book]))
+        result = getattr(run, family.name)(*([] if book is None else [book]))
         query = {} if book is None else {"book": book}
-        assert found == asked(api, family, ALPHA, api.key(raw=True), **query)
+        assert result == fetch(api, family, ALPHA, api.key(raw=True), **query)
 
 
 @every_family
@@ -118,9 +118,9 @@ def test_raw_books_and_parts_are_not_there_without_raw_access(api: ApiClient, fa
         response = api.get(path(family, ALPHA, book="raw_long_short"), key)
         assert (response.status_code, response.json()["error"]["code"]) == (400, "unknown_book")
     closed = {field.name for field in family.payload.fields if field.raw}
-    data = asked(api, family, ALPHA, key)
+    data = fetch(api, family, ALPHA, key)
     assert not closed & data.keys()
-    assert set(asked(api, family, ALPHA, api.key(raw=True))) - closed == set(data)
+    assert set(fetch(api, family, ALPHA, api.key(raw=True))) - closed == set(data)
 
 
 @every_family
@@ -149,8 +149,8 @@ def test_figures_that_do_not_follow_from_the_run_are_found_by_verify(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def falsified(figures: dict[str, Any]) -> dict[str, Any]:
-        found = settle(figures)
-        return {**found, "observations": found["observations"] + 1}
+        result = settle(figures)
+        return {**result, "observations": result["observations"] + 1}
 
     seal = seals.make_seal(tmp_path / "seals", alpha_id=ALPHA, weeks=30)
     with monkeypatch.context() as building:

@@ -26,8 +26,8 @@ def written_by_pandas(seal: Path, kind: str, column: str, values: Any) -> str:
     frame = pd.read_parquet(path)
     frame[column] = values(frame[column])
     frame.to_parquet(path, index=False)
-    (found,) = (x for x in checked(resign(seal)).violations if x.rule == "table.columns")
-    return found.message
+    (actual,) = (x for x in checked(resign(seal)).violations if x.rule == "table.columns")
+    return actual.message
 
 
 @pytest.mark.parametrize(
@@ -86,8 +86,8 @@ def test_an_undeclared_column_is_reported_with_the_declared_one_it_is_like(tmp_p
 
 def test_a_missing_column_is_reported_with_the_undeclared_one_that_may_be_it(tmp_path: Path) -> None:
     seal = rewrite(make_seal(tmp_path), "positions", lambda x: x.rename({"mark_price": "MarkPrices"}))
-    (found,) = (x for x in checked(seal).violations if x.rule == "table.columns")
-    assert found.message == "mark_price is absent: did you mean it by MarkPrices?"
+    (actual,) = (x for x in checked(seal).violations if x.rule == "table.columns")
+    assert actual.message == "mark_price is absent: did you mean it by MarkPrices?"
 
 
 def test_a_column_like_no_other_is_reported_without_a_guess(tmp_path: Path) -> None:

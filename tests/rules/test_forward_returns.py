@@ -92,9 +92,9 @@ def run(
 
 
 def coverage(tables: Tables) -> Coverage:
-    found = decisions_forward_return.body(tables)
-    assert isinstance(found, Coverage)
-    return found
+    result = decisions_forward_return.body(tables)
+    assert isinstance(result, Coverage)
+    return result
 
 
 def test_a_return_between_two_fills_is_theirs() -> None:

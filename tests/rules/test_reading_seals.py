@@ -58,8 +58,8 @@ def test_tables_have_the_declared_columns_in_their_order(folder: Path, kind: str
     rewrite(folder, kind, lambda frame: frame.select(reversed(frame.columns)).with_columns(more=pl.lit(1)))
     seal = Seal.open(str(folder))
     declared = [column.name for column in SEALED_TABLES[kind].sealed_columns]
-    found = seal.table(kind).columns
-    assert found == [name for name in declared if name in found]
+    result = seal.table(kind).columns
+    assert result == [name for name in declared if name in result]
     assert seal.decode(kind).extra == ("more",)
 
 

@@ -29,13 +29,13 @@ class Node:
         return self.client.get(f"/v1/{path}")
 
     def body(self, path: str) -> bytes:
-        found = self.get(path)
-        assert found.status_code == 200, found.text
-        return found.content
+        result = self.get(path)
+        assert result.status_code == 200, result.text
+        return result.content
 
     def failure(self, path: str) -> tuple[int, str]:
-        found = self.get(path)
-        return found.status_code, str(found.json()["error"]["code"]) if found.status_code >= 400 else ""
+        result = self.get(path)
+        return result.status_code, str(result.json()["error"]["code"]) if result.status_code >= 400 else ""
 
     def health(self) -> str:
         return str(self.get("health").json()["status"])

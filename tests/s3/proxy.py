@@ -62,8 +62,8 @@ def careless(server: S3Server, fault: Fault) -> Iterator[Proxy]:
             connection = http.client.HTTPConnection(gateway, timeout=30)
             try:
                 connection.request(self.command, self.path, body, dict(request.headers.items()))
-                found = connection.getresponse()
-                self.answer(found.status, dict(found.getheaders()), found.read())
+                result = connection.getresponse()
+                self.answer(result.status, dict(result.getheaders()), result.read())
             finally:
                 connection.close()
 

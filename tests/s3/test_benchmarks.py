@@ -32,8 +32,8 @@ def put(bucket: Bucket, key: str, last: float) -> None:
 
 
 def outcome(api: ApiClient, token: str) -> str:
-    found = api.get(PATH, token)
-    return "served" if found.status_code == 200 else str(found.json()["error"]["code"])
+    result = api.get(PATH, token)
+    return "served" if result.status_code == 200 else str(result.json()["error"]["code"])
 
 
 def test_a_file_and_a_folder_in_a_bucket_are_served(bucket: Bucket, tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from tests.programs.test_telemetry import Port
 from tests.s3.node import node
 from tests.support.bucket import Bucket
 from tests.support.ports import free_port
-from tests.support.s3_requests import asked
+from tests.support.s3_requests import counted_requests
 from tests.support.waiting import eventually
 
 SCORES = "alphas/Test_small/scores?limit=500"
@@ -49,7 +49,7 @@ def test_reads_copies_and_evictions_are_counted(
     with node(tmp_path, root, **unpolled) as api:
         assert port.value("cache_reads_total", result="hit") == 0
         assert port.value("cache_limit_bytes") == 20_000_000_000
-        with asked(bucket.server) as requests:
+        with counted_requests(bucket.server) as requests:
             scores, positions = api.body(SCORES), api.body(POSITIONS)
             cached = copies(cache)
             eventually(lambda: port.value("cache_used_bytes") == sum(cached.values()))
@@ -74,7 +74,7 @@ def test_reads_copies_and_evictions_are_counted(
         assert port.value("cache_evicted_bytes_total") == sum(gone.values())
         assert port.value("cache_used_bytes") == before - sum(gone.values()) == on_disk(cache)
         assert port.value("cache_limit_bytes") == before - 1
-        with asked(bucket.server) as requests:
+        with counted_requests(bucket.server) as requests:
             assert (api.body(SCORES), api.body(POSITIONS)) == (scores, positions)
             eventually(lambda: port.value("cache_reads_total", result="miss") > 0)
         assert port.value("cache_reads_total", result="miss") == 1 == requests["GET"]

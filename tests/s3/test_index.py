@@ -22,7 +22,7 @@ from datasets.storage import Storage, open_storage
 from datasets.storage.backends.s3 import S3Storage
 from pipeline.__main__ import cli
 from tests.support.bucket import Bucket
-from tests.support.s3_requests import asked
+from tests.support.s3_requests import counted_requests
 
 ALPHAS = 30
 HOUR = 3600.0
@@ -38,7 +38,7 @@ def publish(storage: Storage, pointer: Pointer) -> None:
 
 
 def poll(bucket: Bucket, catalogue: Catalogue) -> tuple[bool, Counter[str]]:
-    with asked(bucket.server) as requests:
+    with counted_requests(bucket.server) as requests:
         changed = catalogue.refresh()
     return changed, requests
 

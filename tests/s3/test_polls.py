@@ -11,7 +11,7 @@ from datasets.layout import pointer_path
 from datasets.pointer import Pointer
 from datasets.storage import open_storage
 from tests.support.bucket import Bucket
-from tests.support.s3_requests import asked
+from tests.support.s3_requests import counted_requests
 
 ALPHAS = 30
 
@@ -23,7 +23,7 @@ def publish(bucket: Bucket, pointer: Pointer) -> None:
 
 
 def poll(bucket: Bucket, catalogue: Catalogue) -> tuple[bool, Counter[str]]:
-    with asked(bucket.server) as requests:
+    with counted_requests(bucket.server) as requests:
         changed = catalogue.refresh()
     return changed, requests
 

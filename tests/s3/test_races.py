@@ -67,9 +67,9 @@ def test_changes_from_many_writers_are_all_kept(bucket: Bucket, small_seal: Seal
         writer.start()
     for writer in writers:
         writer.join()
-    found = served(open_storage(bucket.url()), "Test_small")
-    assert found is not None
-    assert sorted(found.rolled_back) == sorted(f"{name}{n}" for name in "abcd" for n in range(5))
+    result = served(open_storage(bucket.url()), "Test_small")
+    assert result is not None
+    assert sorted(result.rolled_back) == sorted(f"{name}{n}" for name in "abcd" for n in range(5))
 
 
 @pytest.mark.parametrize("later_first", [False, True])

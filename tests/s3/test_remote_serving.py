@@ -126,11 +126,11 @@ def test_a_store_killed_while_serving(bucket: Bucket, small_seal: Seals, tmp_pat
                 "alphas/Test_cached/positions?book=long_short",
                 "alphas/Test_not",
             ):
-                found = api.get(path)
-                assert (found.status_code, found.json()["error"]["code"]) == (503, "upstream_unavailable")
-                assert int(found.headers["retry-after"]) >= 1
-                assert "127.0.0.1" not in found.text
-                assert bucket.name not in found.text
+                result = api.get(path)
+                assert (result.status_code, result.json()["error"]["code"]) == (503, "upstream_unavailable")
+                assert int(result.headers["retry-after"]) >= 1
+                assert "127.0.0.1" not in result.text
+                assert bucket.name not in result.text
             assert api.health() == "degraded"
         finally:
             bucket.server.start()
@@ -175,10 +175,10 @@ def test_a_file_damaged_in_the_bucket_is_never_answered_from(
 ) -> None:
     root = bucket.url("root")
     build_seal(str(small_seal()), root)
-    whole = {}
+    full = {}
     for key in bucket.objects():
         if "/decisions/" in key or "/book=long_only/" in key:
-            data = whole[key] = bucket.client.get_object(Bucket=bucket.name, Key=key)["Body"].read()
+            data = full[key] = bucket.client.get_object(Bucket=bucket.name, Key=key)["Body"].read()
             wrong = data[:-9] if "/decisions/" in key else data[:99] + bytes([data[99] ^ 1]) + data[100:]
             bucket.client.put_object(Bucket=bucket.name, Key=key, Body=wrong)
     ledger = "alphas/Test_small/portfolio?book=long_only"
@@ -186,7 +186,7 @@ def test_a_file_damaged_in_the_bucket_is_never_answered_from(
         assert api.failure(SCORES) == (503, "upstream_unavailable")
         assert api.failure(ledger) == (503, "upstream_unavailable")
         assert api.get("alphas/Test_small/portfolio?book=long_short").status_code == 200
-        for key, data in whole.items():
+        for key, data in full.items():
             bucket.client.put_object(Bucket=bucket.name, Key=key, Body=data)
         assert api.get(SCORES).status_code == 200
         assert api.get(ledger).status_code == 200

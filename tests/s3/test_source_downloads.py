@@ -57,14 +57,14 @@ def run(bucket: Bucket, small_seal: Seals, tmp_path: Path) -> Run:
 
 
 def failure(api: ApiClient, code: str, status: int) -> httpx.Response:
-    found = api.get(PATH, api.key())
-    assert (found.status_code, found.json()["error"]["code"]) == (status, code), found.text
-    return found
+    result = api.get(PATH, api.key())
+    assert (result.status_code, result.json()["error"]["code"]) == (status, code), result.text
+    return result
 
 
 def error_code(response: httpx.Response) -> str:
-    found = re.search(r"<Code>(.*?)</Code>", response.text)
-    return found.group(1) if found else ""
+    match = re.search(r"<Code>(.*?)</Code>", response.text)
+    return match.group(1) if match else ""
 
 
 def test_an_archive_is_signed_and_fetched(

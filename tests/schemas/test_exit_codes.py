@@ -56,13 +56,13 @@ def literals(tree: ast.AST) -> Iterator[int]:
 
 def test_no_command_exits_with_a_code_that_is_not_declared() -> None:
     assert list(literals(ast.parse("import sys\nsys.exit(11)\nclass A:\n    exit_code = 12"))) == [11, 12]
-    found = {
+    results = {
         path.relative_to(REPOSITORY).as_posix(): codes
         for place in PLACES
         for path in sorted((REPOSITORY / place).rglob("*.py"))
         if (codes := list(literals(ast.parse(path.read_text("utf-8")))))
     }
-    assert found == {}, "take a member of schemas.exit_codes.ExitCode, or declare one"
+    assert results == {}, "take a member of schemas.exit_codes.ExitCode, or declare one"
 
 
 def test_the_document_has_the_table_of_all() -> None:
@@ -92,10 +92,10 @@ def commands(group: click.Command, above: tuple[str, ...] = ()) -> Iterator[tupl
 def test_what_a_command_says_of_its_codes_is_among_them(name: str) -> None:
     said = 0
     for _, command in commands(GROUPS[name]):
-        _, found, text = (command.help or "").partition("Exit code: ")
+        _, actual, text = (command.help or "").partition("Exit code: ")
         codes = {int(code) for code in re.findall(r"(?<![\w.-])(\d{1,3})(?= |,|\.|;|$)(?! minutes)", text)}
         assert codes <= set(ExitCode), (command.name, codes - set(ExitCode))
-        said += bool(found)
+        said += bool(actual)
     assert said
 
 

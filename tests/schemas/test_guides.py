@@ -16,14 +16,14 @@ TEST = re.compile(r"`(test_\w+)`")
 
 @pytest.mark.parametrize("guide", GUIDES)
 def test_every_link_of_a_guide_leads_to_a_file_or_folder(guide: str) -> None:
-    found = LINK.findall((REPOSITORY / guide).read_text())
-    assert not [link for link in found if not (REPOSITORY / guide).parent.joinpath(link).exists()]
+    result = LINK.findall((REPOSITORY / guide).read_text())
+    assert not [link for link in result if not (REPOSITORY / guide).parent.joinpath(link).exists()]
 
 
 @pytest.mark.parametrize("guide", GUIDES)
 def test_every_path_in_a_guide_is_there(guide: str) -> None:
-    found = PLACE.findall((REPOSITORY / guide).read_text())
-    assert not [place for place in found if not list(REPOSITORY.glob(place.rstrip("/")))]
+    result = PLACE.findall((REPOSITORY / guide).read_text())
+    assert not [place for place in result if not list(REPOSITORY.glob(place.rstrip("/")))]
 
 
 def test_every_test_that_is_named_to_contributors_is_there() -> None:

@@ -43,10 +43,10 @@ def nodes(node: Any, path: str = "#") -> Iterator[tuple[str, Any]]:
 def resolved(described: dict[str, Any], node: dict[str, Any]) -> dict[str, Any]:
     if "$ref" not in node:
         return node
-    found: Any = described
+    result: Any = described
     for part in node["$ref"].removeprefix("#/").split("/"):
-        found = found[part]
-    return resolved(described, found)
+        result = result[part]
+    return resolved(described, result)
 
 
 def against(described: dict[str, Any], schema: dict[str, Any]) -> jsonschema_rs.Validator:
@@ -98,10 +98,10 @@ def test_an_operation_has_the_endpoints_parameters_with_their_rules(
     for parameter in endpoint.parameters:
         if parameter in refused:
             continue
-        found = declared[parameter.name]
-        assert found["in"] == ("path" if parameter.in_path else "query")
-        assert found["required"] == parameter.required
-        schema = found["schema"]
+        result = declared[parameter.name]
+        assert result["in"] == ("path" if parameter.in_path else "query")
+        assert result["required"] == parameter.required
+        schema = result["schema"]
         if parameter.default is not None:
             assert schema["default"] == parameter.default
         assert schema.get("minimum") == parameter.minimum
@@ -113,7 +113,7 @@ def test_an_operation_has_the_endpoints_parameters_with_their_rules(
         elif parameter.choices:
             assert schema["enum"] == list(parameter.choices)
         if parameter.kind is not ParameterKind.TEXT:
-            assert parameter.constraint in found["description"]
+            assert parameter.constraint in result["description"]
 
 
 @pytest.mark.parametrize("endpoint", ENDPOINTS.values(), ids=lambda x: x.id)
@@ -122,9 +122,9 @@ def test_an_operation_lists_every_error_under_its_status(
 ) -> None:
     answers = described["paths"][endpoint.path]["get"]["responses"]
     bodies = {
-        int(status): found["content"]["application/json"]
+        int(status): result["content"]["application/json"]
         for status, answer in answers.items()
-        if "content" in (found := resolved(described, answer))
+        if "content" in (result := resolved(described, answer))
     }
     validators = {status: against(described, body["schema"]) for status, body in bodies.items()}
     for code in endpoint.all_errors:
@@ -182,14 +182,14 @@ def test_a_row_says_unit_meaning_and_presence_of_each_column(
     assert list(schema["properties"]) == [*(column.name for column in model.columns), *asked_for]
     assert schema["additionalProperties"] is False
     for column in model.columns:
-        found = schema["properties"][column.name]
-        assert column.meaning in found["description"]
+        result = schema["properties"][column.name]
+        assert column.meaning in result["description"]
         if column.type is Type.F64:
-            assert found["x-unit"] == column.unit.value
-            assert column.unit.value in found["description"]
+            assert result["x-unit"] == column.unit.value
+            assert column.unit.value in result["description"]
         nullable = column.nullable or column.name in model.null_when_absent
-        assert ("null" in found["type"]) == nullable, column.name
-        assert found.get("x-raw", False) == column.raw
+        assert ("null" in result["type"]) == nullable, column.name
+        assert result.get("x-raw", False) == column.raw
         if column.raw or (column.optional and column.name not in model.null_when_absent and not column.needs):
             assert column.name not in schema["required"]
 

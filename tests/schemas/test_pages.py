@@ -50,9 +50,9 @@ def test_the_commands_of_a_page_are_ones_that_the_programs_have(block: Block) ->
         command, rest = PROGRAMS[words[0]], words[1:]
         while isinstance(command, click.Group):
             name = next(word for word in rest if not word.startswith("-"))
-            found = command.get_command(click.Context(command), name)
-            assert found, (words, f"{name} is no command")
-            command, rest = found, rest[rest.index(name) + 1 :]
+            actual = command.get_command(click.Context(command), name)
+            assert actual, (words, f"{name} is no command")
+            command, rest = actual, rest[rest.index(name) + 1 :]
         known = {flag for option in command.params for flag in (*option.opts, *option.secondary_opts)} | {
             "--help"
         }

@@ -100,9 +100,9 @@ def test_the_books_are_the_equal_tails_and_forward_returns_those_of_the_prices_g
     assert decisions["long_short_target_weight"].to_list() == [-0.5] * 2 + [0.0] * 6 + [0.5] * 2
     assert decisions["long_only_target_weight"].to_list() == [0.0] * 8 + [0.5] * 2
     monday, next_monday = (np.flatnonzero(day == DAYS)[0] + 1 for day in FRIDAYS[2:4])
-    for symbol, found in decisions.select("symbol", "forward_return").iter_rows():
+    for symbol, actual in decisions.select("symbol", "forward_return").iter_rows():
         opened = prices["open"][symbol]
-        assert found == pytest.approx(opened[int(next_monday)] / opened[int(monday)] - 1.0, rel=1e-12)
+        assert actual == pytest.approx(opened[int(next_monday)] / opened[int(monday)] - 1.0, rel=1e-12)
     assert any("no cost of trading was stated" in note for note in ledger.notes)
     assert any("no calendar was given" in note for note in ledger.notes)
 

@@ -70,9 +70,9 @@ def test_columns_that_follow_from_others_are_derived_and_the_strict_check_accept
     report = check(seal)
     assert report.violations == report.warnings == ()
     for kind, names in DERIVED.items():
-        found = seal.table(kind)
+        result = seal.table(kind)
         for name in names:
-            assert found[name].to_list() == pytest.approx(tables[kind][name].to_list(), abs=1e-12), name
+            assert result[name].to_list() == pytest.approx(tables[kind][name].to_list(), abs=1e-12), name
 
 
 def test_frames_of_pandas_make_the_same_seal(tables: dict[str, pl.DataFrame], tmp_path: Path) -> None:

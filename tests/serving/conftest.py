@@ -23,8 +23,8 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def api(root: Path) -> Iterator[ApiClient]:
     """Return the application over that root."""
-    with running(root) as found:
-        yield found
+    with running(root) as result:
+        yield result
 
 
 @pytest.fixture(scope="module")

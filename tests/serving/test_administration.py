@@ -57,5 +57,5 @@ def test_use_of_any_key(api: ApiClient) -> None:
     assert data["rate_limit"]["monthly_requests"] == 50
     assert token.split(".")[1] not in api.get(f"/v1/admin/keys/{key_id}/usage", admin).text
     for unknown in ("0" * 16, "short", "%00"):
-        found = api.get(f"/v1/admin/keys/{unknown}/usage", admin)
-        assert (found.status_code, found.json()["error"]["code"]) == (404, "key_not_found")
+        result = api.get(f"/v1/admin/keys/{unknown}/usage", admin)
+        assert (result.status_code, result.json()["error"]["code"]) == (404, "key_not_found")

@@ -18,8 +18,8 @@ PATHS = [part.path for part in PARTS]
 
 @pytest.fixture
 def without(root: Path, tmp_path: Path) -> Iterator[ApiClient]:
-    with running(root, counts=tmp_path / "counts.sqlite3", api_docs="off") as found:
-        yield found
+    with running(root, counts=tmp_path / "counts.sqlite3", api_docs="off") as result:
+        yield result
 
 
 def test_the_document_is_the_published_one_and_needs_no_key(api: ApiClient) -> None:
@@ -43,9 +43,9 @@ def test_the_page_loads_no_resource_of_another_host_and_runs_no_script_of_its_ow
     loaded = re.findall(r'(?:src|href)="(/[^"]+)"', page.text)
     assert len(loaded) == 3
     for path in loaded:
-        found = api.ask("GET", path, {})
-        assert found.status_code == 200, path
-        assert found.headers["x-content-type-options"] == "nosniff"
+        result = api.ask("GET", path, {})
+        assert result.status_code == 200, path
+        assert result.headers["x-content-type-options"] == "nosniff"
     start = api.ask("GET", "/docs/start.js", {}).text
     assert '"/openapi.json"' in start
     assert "validatorUrl: null" in start  # the library would send the document to a host of its own

@@ -87,7 +87,7 @@ def test_a_failure_is_not_cached() -> None:
 def test_threads_that_ask_for_the_same_wait_for_the_one_that_loads(*, fails: bool) -> None:
     cache: SizedLRUCache[bytes] = SizedLRUCache(1000)
     loads: list[int] = []
-    found: list[object] = []
+    results: list[object] = []
 
     def load() -> bytes:
         loads.append(1)
@@ -104,16 +104,16 @@ def test_threads_that_ask_for_the_same_wait_for_the_one_that_loads(*, fails: boo
     def ask() -> None:
         started.wait()
         try:
-            found.append(cache.get_or_load(OWNER, "a", load, len))
+            results.append(cache.get_or_load(OWNER, "a", load, len))
         except OSError as error:
-            found.append(str(error))
+            results.append(str(error))
 
     threads = [threading.Thread(target=ask) for _ in range(8)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    assert found == ["away" if fails else b"value"] * 8
+    assert results == ["away" if fails else b"value"] * 8
     if not fails:
         assert len(loads) == 1
 

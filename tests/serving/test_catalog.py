@@ -94,11 +94,11 @@ def keys_of(field: Field, value: Any, path: str = "") -> Iterator[tuple[str, set
 
 def test_every_documented_key_is_there_though_hardly_any_was_sealed(api: ApiClient, plain: str) -> None:
     body = api.json("/v1/alphas/Test_hand", plain)
-    for path, found in keys_of(DESCRIPTION, body["data"]):
+    for path, actual in keys_of(DESCRIPTION, body["data"]):
         declared = DESCRIPTION
         for part in path.split(".")[1:]:
             declared = declared[part]
-        assert found == {member.name for member in declared.fields if not member.optional}, path
+        assert actual == {member.name for member in declared.fields if not member.optional}, path
     assert body["data"]["algo_id"] == body["data"]["alpha_id"] == "Test_hand"
     assert body["data"]["name"] == "By hand"
     assert body["data"]["tldr"] is None

@@ -45,8 +45,8 @@ def test_short_bodies_stay_as_they_are(coding: str) -> None:
 
 @pytest.fixture(scope="module")
 def page(tmp_path_factory: pytest.TempPathFactory) -> Iterator[CompressedPage]:
-    with compressed_page(tmp_path_factory.mktemp("compressed")) as found:
-        yield found
+    with compressed_page(tmp_path_factory.mktemp("compressed")) as result:
+        yield result
 
 
 CODINGS = pytest.mark.parametrize("coding", ["gzip", "zstd"])
@@ -59,11 +59,11 @@ def headers(token: str, coding: str) -> dict[str, str]:
 @CODINGS
 def test_httpx_reads_it(page: CompressedPage, coding: str) -> None:
     address, token, body = page
-    found = plain_http.get(address, headers=headers(token, coding))
-    assert found.headers["content-encoding"] == coding
-    assert found.content == body
+    result = plain_http.get(address, headers=headers(token, coding))
+    assert result.headers["content-encoding"] == coding
+    assert result.content == body
     again = plain_http.get(
-        address, headers={**headers(token, coding), "if-none-match": found.headers["etag"]}
+        address, headers={**headers(token, coding), "if-none-match": result.headers["etag"]}
     )
     assert again.status_code == 304
 
@@ -72,16 +72,16 @@ def test_httpx_reads_it(page: CompressedPage, coding: str) -> None:
 def test_httpx_reads_a_coded_page_wherever_its_reads_end(page: CompressedPage, size: int) -> None:
     address, token, body = page
     for coding in ("zstd", "gzip"):
-        with httpx.stream("GET", address, headers=headers(token, coding)) as found:
-            assert b"".join(found.iter_bytes(size)) == body
+        with httpx.stream("GET", address, headers=headers(token, coding)) as result:
+            assert b"".join(result.iter_bytes(size)) == body
 
 
 @CODINGS
 def test_urllib3_and_so_requests_read_it(page: CompressedPage, coding: str) -> None:
     address, token, body = page
-    found = urllib3.request("GET", address, headers=headers(token, coding))
-    assert found.headers["content-encoding"] == coding
-    assert found.data == body
+    result = urllib3.request("GET", address, headers=headers(token, coding))
+    assert result.headers["content-encoding"] == coding
+    assert result.data == body
 
 
 @CODINGS
@@ -91,9 +91,9 @@ def test_aiohttp_reads_it(page: CompressedPage, coding: str) -> None:
     async def ask() -> tuple[str | None, bytes]:
         async with (
             aiohttp.ClientSession() as session,
-            session.get(address, headers=headers(token, coding)) as found,
+            session.get(address, headers=headers(token, coding)) as result,
         ):
-            return found.headers.get("content-encoding"), await found.read()
+            return result.headers.get("content-encoding"), await result.read()
 
     assert asyncio.run(ask()) == (coding, body)
 

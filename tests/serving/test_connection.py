@@ -68,21 +68,21 @@ def test_requests_sent_together_are_answered_in_their_order(wire: socket.socket,
     ]
     wire.sendall(b"".join(request(path, token) for path in paths))
     with wire.makefile("rb") as stream:
-        found = [answer(stream) for _ in paths]
-    assert [status for status, _, _ in found] == [200, 200, 200, 404, 200, 200]
-    assert found[0][2] == found[5][2]
-    assert "ic" in json.dumps(found[1][2])
-    assert [found[n][2]["pagination"]["limit"] for n in (2, 4)] == [3, 2]
-    assert len({headers["x-request-id"] for _, headers, _ in found}) == len(paths)
+        results = [answer(stream) for _ in paths]
+    assert [status for status, _, _ in results] == [200, 200, 200, 404, 200, 200]
+    assert results[0][2] == results[5][2]
+    assert "ic" in json.dumps(results[1][2])
+    assert [results[n][2]["pagination"]["limit"] for n in (2, 4)] == [3, 2]
+    assert len({headers["x-request-id"] for _, headers, _ in results}) == len(paths)
 
 
 def test_a_request_that_comes_in_pieces_is_one_request(wire: socket.socket, token: str) -> None:
     wire.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-    whole = request(f"{WEEK}?limit=4", token)
+    full = request(f"{WEEK}?limit=4", token)
     with wire.makefile("rb") as stream:
-        for cut in (1, 10, len(WEEK) + 6, len(whole) - 2):
-            wire.sendall(whole[:cut])
-            wire.sendall(whole[cut:])
+        for cut in (1, 10, len(WEEK) + 6, len(full) - 2):
+            wire.sendall(full[:cut])
+            wire.sendall(full[cut:])
             status, _, body = answer(stream)
             assert (status, len(body["data"])) == (200, 4)
 
@@ -148,7 +148,7 @@ def test_every_request_has_one_line_in_the_log(base: str, here: Path, token: str
             client.get(path, headers={"x-request-id": f"line-{n}", "traceparent": traces[n]})
             for n, path in enumerate([WEEK, "/v1/me", METRICS])
         ]
-    assert [found.headers["x-request-id"] for found in own] == ["line-0", "line-1", "line-2"]
+    assert [result.headers["x-request-id"] for result in own] == ["line-0", "line-1", "line-2"]
     log = here.parent / "server.log"
 
     def lines() -> list[dict[str, Any]]:
@@ -157,6 +157,6 @@ def test_every_request_has_one_line_in_the_log(base: str, here: Path, token: str
 
     eventually(lambda: len(lines()) >= len(own))
     assert [line["request_id"] for line in lines()] == ["line-0", "line-1", "line-2"]
-    assert [line["bytes"] for line in lines()] == [len(found.content) for found in own]
+    assert [line["bytes"] for line in lines()] == [len(result.content) for result in own]
     assert {line["status"] for line in lines()} == {200}
     assert [line["trace_id"] for line in lines()] == [trace, None, None]

@@ -36,7 +36,7 @@ def test_threads_never_see_each_others_rows(numbered: list[Path]) -> None:
         return {n, *frame["n"].unique().to_list()}
 
     with ThreadPoolExecutor(8) as pool:
-        assert all(len(found) == 1 for found in pool.map(ask, range(120)))
+        assert all(len(result) == 1 for result in pool.map(ask, range(120)))
     engine.close()
 
 
@@ -120,8 +120,8 @@ def test_the_last_page_tells_the_total_without_counting() -> None:
 def test_an_empty_page_past_the_end_counts() -> None:
     engine = Engine()
     rows = Statement("SELECT * FROM range(?) t(n) LIMIT ? OFFSET ?", (10, 4, 80))
-    found = engine.page(PageStatements(rows, Statement("SELECT count(*) FROM range(?)", (10,)), 4, 80))
-    assert (found.pieces, found.returned, found.total) == ((b"[]",), 0, 10)
+    result = engine.page(PageStatements(rows, Statement("SELECT count(*) FROM range(?)", (10,)), 4, 80))
+    assert (result.pieces, result.returned, result.total) == ((b"[]",), 0, 10)
     engine.close()
 
 

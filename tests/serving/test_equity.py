@@ -63,10 +63,10 @@ def test_every_page_of_every_window_is_the_plain_definition(
 ) -> None:
     start, end = sorted(min(number, frame.height) for number in window)
     expected = plain(frame[start:end], "b", offset, limit)
-    found = curve(make_ledger(frame), "b", (start, end), offset=offset, limit=limit)
-    assert (b"".join(found.rows.pieces), orjson.dumps(found.summary)) == expected
-    assert found.rows.total == end - start
-    assert found.rows.returned == len(orjson.loads(b"".join(found.rows.pieces)))
+    actual = curve(make_ledger(frame), "b", (start, end), offset=offset, limit=limit)
+    assert (b"".join(actual.rows.pieces), orjson.dumps(actual.summary)) == expected
+    assert actual.rows.total == end - start
+    assert actual.rows.returned == len(orjson.loads(b"".join(actual.rows.pieces)))
 
 
 def test_a_ledger_knows_the_memory_it_takes() -> None:

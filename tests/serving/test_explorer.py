@@ -21,8 +21,8 @@ OWN_BYTES = 100_000
 @pytest.fixture(scope="module")
 def on(root: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ApiClient]:
     counts = tmp_path_factory.mktemp("explorer") / "counts.sqlite3"
-    with running(root, counts=counts, explorer=True) as found:
-        yield found
+    with running(root, counts=counts, explorer=True) as result:
+        yield result
 
 
 @pytest.mark.parametrize("path", [*PATHS, "/"])
@@ -53,8 +53,8 @@ def test_whatever_the_page_loads_is_there(on: ApiClient) -> None:
     named = set(re.findall(r'(?:src|href)="(explorer/[^"]+)"', texts[PAGE_PATH]))
     for path, text in texts.items():
         if path.endswith(".js"):
-            found = re.findall(r'(?:from|import)\s*\(?"\./([^"]+)"', text)
-            named |= {f"explorer/{name}" for name in found}
+            result = re.findall(r'(?:from|import)\s*\(?"\./([^"]+)"', text)
+            named |= {f"explorer/{name}" for name in result}
     assert {f"/{name}" for name in named} == set(PATHS) - {PAGE_PATH}
 
 

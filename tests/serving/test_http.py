@@ -21,9 +21,9 @@ NEW_ID = re.compile(r"[0-9a-f]{32}\Z")
 )  # fmt: skip
 def test_an_unknown_path_is_said_before_any_key_is_read(api: ApiClient, path: str) -> None:
     for token in (None, "nonsense"):
-        found = api.get(path, token)
-        assert found.status_code == 404
-        assert found.json()["error"]["code"] == "not_found"
+        result = api.get(path, token)
+        assert result.status_code == 404
+        assert result.json()["error"]["code"] == "not_found"
 
 
 @pytest.mark.parametrize("method", ["POST", "PUT", "PATCH", "DELETE", "OPTIONS", "HEAD", "TRACE"])
@@ -32,11 +32,11 @@ def test_another_method_is_said_before_any_key_is_read(api: ApiClient, method: s
         if endpoint.id.startswith(("performance", "benchmarks")) or "source" in endpoint.id:
             continue
         path = re.sub(r"\{date\}", "2020-01-03", re.sub(r"\{(alpha|key_id)\}", "x", endpoint.path))
-        found = api.get(path, method=method)
-        assert (found.status_code, path) == (404, path)
-        assert "x-request-id" in found.headers
+        result = api.get(path, method=method)
+        assert (result.status_code, path) == (404, path)
+        assert "x-request-id" in result.headers
         if method != "HEAD":  # whose answers have no body
-            assert found.json()["error"]["code"] == "method_not_allowed"
+            assert result.json()["error"]["code"] == "method_not_allowed"
             assert api.get("/v1/none", method=method).json()["error"]["code"] == "not_found"
 
 
@@ -60,15 +60,15 @@ def test_every_answer_has_a_request_id_of_its_own(api: ApiClient, plain: str, pa
 
 @pytest.mark.parametrize("own", ["a", "A.b_c-9", "x" * 128])
 def test_a_well_formed_request_id_of_the_caller_is_kept(api: ApiClient, plain: str, own: str) -> None:
-    found = api.get("/v1/me", plain, headers={"x-request-id": own})
-    assert found.headers["x-request-id"] == own
-    assert found.json()["meta"]["request_id"] == own
+    result = api.get("/v1/me", plain, headers={"x-request-id": own})
+    assert result.headers["x-request-id"] == own
+    assert result.json()["meta"]["request_id"] == own
 
 
 @pytest.mark.parametrize("own", ["", "x" * 129, "a b", "a/b", "é", "a,b"])
 def test_any_other_request_id_is_replaced(api: ApiClient, own: str) -> None:
-    found = api.get("/v1/health", headers={"x-request-id": own.encode()})  # type: ignore[dict-item]
-    assert NEW_ID.match(found.headers["x-request-id"])
+    result = api.get("/v1/health", headers={"x-request-id": own.encode()})  # type: ignore[dict-item]
+    assert NEW_ID.match(result.headers["x-request-id"])
 
 
 def test_a_page_is_the_same_bytes_twice_and_holds_no_request_id(api: ApiClient, plain: str) -> None:
@@ -116,14 +116,14 @@ def test_keys_of_another_view_have_another_tag(api: ApiClient, plain: str, raw: 
 
 def test_a_missing_resource_is_not_called_unchanged(api: ApiClient, plain: str) -> None:
     for path in ("rebalances/2020-01-04", "portfolio?book=none"):
-        found = api.get(f"/v1/alphas/Test_hand/{path}", plain, headers={"if-none-match": "*"})
-        assert found.status_code in (400, 404)
+        result = api.get(f"/v1/alphas/Test_hand/{path}", plain, headers={"if-none-match": "*"})
+        assert result.status_code in (400, 404)
 
 
 def test_lists_have_a_tag_of_their_bytes(api: ApiClient, plain: str) -> None:
-    found = api.get("/v1/alphas", plain)
-    again = api.get("/v1/alphas", plain, headers={"if-none-match": found.headers["etag"]})
-    assert (found.status_code, again.status_code) == (200, 304)
+    result = api.get("/v1/alphas", plain)
+    again = api.get("/v1/alphas", plain, headers={"if-none-match": result.headers["etag"]})
+    assert (result.status_code, again.status_code) == (200, 304)
 
 
 @pytest.mark.parametrize(
@@ -161,8 +161,8 @@ def test_a_compressed_page_is_recognised_under_its_own_tag(api: ApiClient, plain
 
 
 def test_small_bodies_travel_as_they_are(api: ApiClient, plain: str) -> None:
-    found = api.get("/v1/alphas?search=none", plain, headers={"accept-encoding": "gzip"})
-    assert "content-encoding" not in found.headers
+    result = api.get("/v1/alphas?search=none", plain, headers={"accept-encoding": "gzip"})
+    assert "content-encoding" not in result.headers
 
 
 @pytest.mark.parametrize(

@@ -10,15 +10,15 @@ INSTANT = re.compile(r"\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(\.\d{6})?Z\Z")
 
 
 def test_health_needs_no_key_and_is_bare(api: ApiClient) -> None:
-    found = api.get("/v1/health")
-    body = found.json()
+    result = api.get("/v1/health")
+    body = result.json()
     assert list(body) == ["status", "service", "environment", "version", "registry_version", "time"]
     assert body["status"] == "ok"
     assert body["environment"] == "live"
     assert (body["service"], body["version"]) == (NAME, project_version())
     assert body["registry_version"] == registry_version()
     assert INSTANT.match(body["time"])
-    assert not [name for name in found.headers if name.startswith("x-ratelimit")]
+    assert not [name for name in result.headers if name.startswith("x-ratelimit")]
 
 
 def test_health_is_never_charged_even_with_a_key(api: ApiClient) -> None:
@@ -61,8 +61,8 @@ def test_me_tells_what_is_in_force(api: ApiClient) -> None:
 
 
 def test_callable_endpoints_are_those_that_answer(api: ApiClient, plain: str) -> None:
-    found = api.json("/v1/me", plain)["data"]["callable_endpoints"]
-    assert found == [name for name, entry in ENDPOINTS.items() if not entry.admin]
+    result = api.json("/v1/me", plain)["data"]["callable_endpoints"]
+    assert result == [name for name, entry in ENDPOINTS.items() if not entry.admin]
 
 
 def test_keys_of_the_account_newest_first(api: ApiClient) -> None:

@@ -21,10 +21,10 @@ def test_the_key_comes_before_everything_of_the_request(api: ApiClient) -> None:
 
 def test_the_endpoint_list_comes_before_parameters(api: ApiClient) -> None:
     token = api.key(endpoints="meta.me", runs="list:other")
-    found = api.get(f"{RUN}/scores?limit=0", token)
-    assert found.status_code == 403
-    assert found.json()["error"]["code"] == "endpoint_not_allowed"
-    assert found.json()["error"]["details"] == {"endpoint": "signals.scores"}
+    result = api.get(f"{RUN}/scores?limit=0", token)
+    assert result.status_code == 403
+    assert result.json()["error"]["code"] == "endpoint_not_allowed"
+    assert result.json()["error"]["details"] == {"endpoint": "signals.scores"}
 
 
 def test_the_run_list_comes_before_parameters(api: ApiClient) -> None:
@@ -53,8 +53,8 @@ def test_the_run_list_comes_before_the_look_up(api: ApiClient) -> None:
 
 def test_the_look_up_comes_before_books_and_dates(api: ApiClient, plain: str) -> None:
     for path in ("portfolio?book=none", "rebalances/2020-01-04", "scores"):
-        found = api.get(f"/v1/alphas/absent/{path}", plain)
-        assert (found.status_code, found.json()["error"]["code"]) == (404, "run_not_found")
+        result = api.get(f"/v1/alphas/absent/{path}", plain)
+        assert (result.status_code, result.json()["error"]["code"]) == (404, "run_not_found")
     assert code(api, "/v1/alphas/absent", plain) == "alpha_not_found"
 
 

@@ -155,10 +155,10 @@ def test_no_answer_is_computed_for_callers_who_left() -> None:
     async def scenario() -> None:
         with queued(1, 4, PATIENCE) as (queue, gate):
             tasks = [call(queue, "a", gate.work("a")), call(queue, "b", gate.work("b"))]
-            asked = [Request(f"{n}", {}, key_id="a") for n in range(2)]
-            left = [call_for(queue, request, gate.work("left")) for request in asked]
+            requested = [Request(f"{n}", {}, key_id="a") for n in range(2)]
+            left = [call_for(queue, request, gate.work("left")) for request in requested]
             await until(lambda: queue.waiting == 2)
-            asked[0].left = asked[1].left = True
+            requested[0].left = requested[1].left = True
             gate.open.set()
             await asyncio.wait([*tasks, *left])
             assert all(isinstance(task.exception(), CallerLeft) for task in left)
@@ -243,10 +243,10 @@ async def _overload(api: ApiClient, gate: Gate, heavy: dict[str, str], light: di
     calls = [asyncio.create_task(get(DESCRIPTION, headers=heavy)) for _ in range(10)]
     await until(lambda: sum(task.done() for task in calls) == 6)
     assert len(gate.begun) == 1
-    for found in [task.result() for task in calls if task.done()]:
-        assert (found.status_code, found.json()["error"]["code"]) == (503, "overloaded")
-        assert int(found.headers["retry-after"]) >= 2
-        assert "x-ratelimit-remaining-second" in found.headers
+    for result in [task.result() for task in calls if task.done()]:
+        assert (result.status_code, result.json()["error"]["code"]) == (503, "overloaded")
+        assert int(result.headers["retry-after"]) >= 2
+        assert "x-ratelimit-remaining-second" in result.headers
     for path in (METRICS, f"{DESCRIPTION}/scores", "/v1/me", "/v1/health"):
         answer: httpx.Response = await get(path, headers=light)
         assert answer.status_code == 200, path
@@ -266,8 +266,8 @@ def test_a_probe_waits_for_no_thread(root: Path, hanging: Gate) -> None:
         async def scenario() -> None:
             tasks = [asyncio.create_task(api.client.get(DESCRIPTION, headers=key)) for key in keys * 3]
             await until(lambda: sum(task.done() for task in tasks) == 4)
-            found = await api.client.get("/v1/health", headers={"accept-encoding": "gzip"})
-            assert found.status_code == 200
+            result = await api.client.get("/v1/health", headers={"accept-encoding": "gzip"})
+            assert result.status_code == 200
             hanging.open.set()
             assert [(await task).status_code for task in tasks].count(200) == 2
 

@@ -76,8 +76,8 @@ def both(root: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[
 
 @pytest.fixture(params=["memory", "folder"])
 def cached(both: dict[str, Parts], request: pytest.FixtureRequest) -> Parts:
-    found: Parts = both[request.param]
-    return found
+    result: Parts = both[request.param]
+    return result
 
 
 def maybe(strategy: st.SearchStrategy[str]) -> st.SearchStrategy[str | None]:
@@ -106,10 +106,10 @@ def requests(draw: st.DrawFn) -> tuple[str, dict[str, str], bool]:
         "direction": maybe(st.sampled_from(["-1", "0", "1"])),
         "min_abs_weight": maybe(st.sampled_from(["0", "0.1", "0.125", "0.2", "1"])),
     }
-    asked = {key: draw(values) for key, values in choices.items() if key in known}
+    requested = {key: draw(values) for key, values in choices.items() if key in known}
     if "date" in PLACES[name]:
-        asked["date"] = draw(st.sampled_from([day.isoformat() for day in published.WEEKS]))
-    return name, {key: value for key, value in asked.items() if value is not None}, draw(st.booleans())
+        requested["date"] = draw(st.sampled_from([day.isoformat() for day in published.WEEKS]))
+    return name, {key: value for key, value in requested.items() if value is not None}, draw(st.booleans())
 
 
 @settings(max_examples=400)
@@ -117,19 +117,21 @@ def requests(draw: st.DrawFn) -> tuple[str, dict[str, str], bool]:
 def test_memory_and_file_answer_the_same_bytes(
     uncached: Parts, both: dict[str, Parts], request_: tuple[str, dict[str, str], bool]
 ) -> None:
-    name, asked, raw = request_
+    name, requested, raw = request_
     try:
-        query = uncached.query(name, asked, raw=raw)
-        expected = uncached.found(query)
+        query = uncached.query(name, requested, raw=raw)
+        expected = uncached.load(query)
     except ApiError as error:  # an empty window the wrong way round
         for cached in both.values():
             with pytest.raises(ApiError, match=str(error)):
-                cached.found(cached.query(name, asked, raw=raw))
+                cached.load(cached.query(name, requested, raw=raw))
         return
     for cached in both.values():
-        assert cached.query(name, asked, raw=raw) == query, "a query is of the snapshot and the request alone"
-        assert cached.found(query) == expected
-        if asked.get("date") != "2020-01-10":  # the skipped week has no rows to be cached
+        assert cached.query(name, requested, raw=raw) == query, (
+            "a query is of the snapshot and the request alone"
+        )
+        assert cached.load(query) == expected
+        if requested.get("date") != "2020-01-10":  # the skipped week has no rows to be cached
             assert cached.until_cached(query) == expected
 
 
@@ -138,17 +140,19 @@ def test_memory_and_file_answer_the_same_bytes(
 def test_a_skipped_week_is_empty_in_every_order(
     uncached: Parts, cached: Parts, sort: str, order: str
 ) -> None:
-    asked = {"sort": sort, "order": order, "limit": "5"}
-    full = cached.query("signals.rebalances.get", asked | {"date": "2020-01-03"}, raw=False)
+    requested = {"sort": sort, "order": order, "limit": "5"}
+    full = cached.query("signals.rebalances.get", requested | {"date": "2020-01-03"}, raw=False)
     assert cached.until_cached(full)
-    skipped = cached.query("signals.rebalances.get", asked | {"date": "2020-01-10"}, raw=False)
-    assert cached.found(skipped) == uncached.found(skipped)
+    skipped = cached.query("signals.rebalances.get", requested | {"date": "2020-01-10"}, raw=False)
+    assert cached.load(skipped) == uncached.load(skipped)
 
 
 def test_what_is_not_cached_is_not_answered_at_once(uncached: Parts) -> None:
     for name, places in PLACES.items():
-        asked = dict.fromkeys(places, "2020-01-03")
-        query = uncached.query(name, asked | ({"book": "long_short"} if "trades" in name else {}), raw=False)
+        requested = dict.fromkeys(places, "2020-01-03")
+        query = uncached.query(
+            name, requested | ({"book": "long_short"} if "trades" in name else {}), raw=False
+        )
         assert uncached.cached(query) is None
 
 
@@ -164,9 +168,9 @@ def test_a_long_window_of_a_curve_is_not_measured_at_once(tmp_path: Path) -> Non
         name = "portfolio.equity_curve"
         everything = parts.query(name, {"limit": "1"}, raw=False)
         part = parts.query(name, {"limit": "1", "from": "2000-01-02"}, raw=False)
-        assert parts.found(everything).rows.total == sessions
+        assert parts.load(everything).rows.total == sessions
         assert parts.cached(everything) is None
-        assert parts.cached(part) == parts.found(part)
+        assert parts.cached(part) == parts.load(part)
     finally:
         parts.close()
 
@@ -202,9 +206,9 @@ def test_every_text_and_instant_is_written_as_the_engine_writes_it(tmp_path: Pat
     second = everything._replace(first=dt.date(2020, 1, 4), offset=4_999, limit=5)
     assert b"".join(table.cut(second).pieces) == to_json(frame[24_999:25_004])
     named = everything._replace(symbols=("", 'quo"te', "nobody"), offset=8_000, limit=300)
-    found = table.cut(named)
+    result = table.cut(named)
     chosen = frame.filter(pl.col("text").is_in(["", 'quo"te']))
-    assert (b"".join(found.pieces), found.total) == (to_json(chosen[8_000:8_300]), chosen.height)
+    assert (b"".join(result.pieces), result.total) == (to_json(chosen[8_000:8_300]), chosen.height)
     assert table.cut(named._replace(offset=10**9)).pieces == (b"[]",)
     assert table.cut(named._replace(symbols=("nobody",))) == ((b"[]",), 0, 0)
 

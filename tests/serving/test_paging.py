@@ -42,7 +42,7 @@ def page(api: ApiClient, token: str, path: str, limit: int, offset: int) -> Any:
 @pytest.mark.parametrize("path", COLLECTIONS)
 @pytest.mark.parametrize("limit", [1, 3, 7, 5000])
 def test_pages_put_together_are_the_collection(api: ApiClient, operator: str, path: str, limit: int) -> None:
-    whole = page(api, operator, path, 5000, 0)
+    full = page(api, operator, path, 5000, 0)
     gathered: list[Any] = []
     while True:
         body = page(api, operator, path, limit, len(gathered))
@@ -50,13 +50,13 @@ def test_pages_put_together_are_the_collection(api: ApiClient, operator: str, pa
         assert list(pagination) == ["limit", "offset", "returned", "total", "has_more"]
         assert (pagination["limit"], pagination["offset"]) == (limit, len(gathered))
         assert pagination["returned"] == len(body["data"])
-        assert pagination["total"] == len(whole["data"])
+        assert pagination["total"] == len(full["data"])
         gathered += body["data"]
         assert pagination["has_more"] == (len(gathered) < pagination["total"])
-        assert body["meta"] == whole["meta"]
+        assert body["meta"] == full["meta"]
         if not pagination["has_more"]:
             break
-    assert gathered == whole["data"]
+    assert gathered == full["data"]
 
 
 @pytest.mark.parametrize("path", COLLECTIONS)

@@ -140,8 +140,8 @@ def test_other_words_are_refused_and_the_accepted_ones_named(query: str) -> None
 
 @pytest.mark.parametrize(("text", "value"), [("1", True), ("true", True), ("0", False), ("false", False)])
 def test_booleans(text: str, value: bool) -> None:
-    found = parse(ENDPOINTS["catalog.alphas.list"], {}, urlencode({"complete_only": text}).encode())
-    assert found["complete_only"] is value
+    result = parse(ENDPOINTS["catalog.alphas.list"], {}, urlencode({"complete_only": text}).encode())
+    assert result["complete_only"] is value
 
 
 @pytest.mark.parametrize("text", ["yes", "True", "", "2", "on"])
@@ -151,8 +151,8 @@ def test_what_is_no_boolean_is_refused(text: str) -> None:
 
 
 def test_every_broken_parameter_is_reported_at_once() -> None:
-    found = broken("limit=0&offset=-1&direction=x&sort=y&order=z&min_abs_weight=nan&symbol=&book=b")
-    assert list(found) == [
+    result = broken("limit=0&offset=-1&direction=x&sort=y&order=z&min_abs_weight=nan&symbol=&book=b")
+    assert list(result) == [
         "symbol",
         "direction",
         "min_abs_weight",
@@ -176,10 +176,10 @@ def test_a_known_name_twice_is_refused_even_with_one_value() -> None:
 
 
 def test_unknown_names_are_refused_once_each_after_the_declared_ones() -> None:
-    found = broken("colour=red&colour=blue&limit=0&symbols=A")
-    assert list(found) == ["limit", "colour", "symbols"]
-    assert found["symbols"] == "not a parameter of this endpoint; did you mean `symbol`?"
-    assert found["colour"].endswith(
+    result = broken("colour=red&colour=blue&limit=0&symbols=A")
+    assert list(result) == ["limit", "colour", "symbols"]
+    assert result["symbols"] == "not a parameter of this endpoint; did you mean `symbol`?"
+    assert result["colour"].endswith(
         "takes symbol, direction, min_abs_weight, book, sort, order, snapshot, limit, offset"
     )
 

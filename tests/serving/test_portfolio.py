@@ -178,19 +178,19 @@ def oracle(frame: pl.DataFrame) -> list[dict[str, Any]]:
 def test_the_equity_curve_is_measured_over_the_window_before_it_is_paged(
     api: ApiClient, plain: str, window: str
 ) -> None:
-    whole = api.json(f"{RUN}/equity-curve?book=long_only{window}", plain)
+    full = api.json(f"{RUN}/equity-curve?book=long_only{window}", plain)
     ledger = published.ledger("long_only")
     if "from" in window:
         ledger = ledger.filter(pl.col("date") >= pl.date(2020, 1, 8))
     if "to=" in window:
         ledger = ledger.filter(pl.col("date") <= pl.date(2020, 1, 15))
     expected = oracle(ledger)
-    served = [{name: row[name] for name in expected[0]} for row in whole["data"]]
-    for found, row in zip(served, expected, strict=True):
-        assert found["date"] == row.pop("date")
-        found.pop("date")
-        assert found == pytest.approx(row, rel=1e-12, abs=1e-15)
-    assert list(whole["data"][0]) == [
+    served = [{name: row[name] for name in expected[0]} for row in full["data"]]
+    for actual, row in zip(served, expected, strict=True):
+        assert actual["date"] == row.pop("date")
+        actual.pop("date")
+        assert actual == pytest.approx(row, rel=1e-12, abs=1e-15)
+    assert list(full["data"][0]) == [
         "date",
         "timestamp",
         "starting_equity",
@@ -205,8 +205,8 @@ def test_the_equity_curve_is_measured_over_the_window_before_it_is_paged(
         "turnover",
     ]
     page = api.json(f"{RUN}/equity-curve?book=long_only{window}&limit=2&offset=3", plain)
-    assert page["data"] == whole["data"][3:5]
-    assert page["meta"]["summary"] == whole["meta"]["summary"]
+    assert page["data"] == full["data"][3:5]
+    assert page["meta"]["summary"] == full["meta"]["summary"]
 
 
 def test_the_summary_of_a_curve(api: ApiClient, plain: str) -> None:

@@ -102,10 +102,10 @@ def panel(**values: Any) -> PageStatements:
 
 
 def test_a_page_of_stored_order_is_found_by_row_number() -> None:
-    found = panel(offset=3)
-    assert found.total == 112
-    assert "OFFSET" not in found.rows.sql
-    assert found.rows.binds[-2:] == (3, 8)
+    result = panel(offset=3)
+    assert result.total == 112
+    assert "OFFSET" not in result.rows.sql
+    assert result.rows.binds[-2:] == (3, 8)
     assert panel(offset=110).rows.binds[-2:] == (110, 112)
     first, after = panel(offset=10**9).rows.binds[-2:]
     assert first >= after  # type: ignore[operator]
@@ -128,8 +128,8 @@ def test_a_window_of_instants_covers_whole_days_in_utc() -> None:
 
 
 def test_a_window_of_days_includes_both() -> None:
-    found = window(TABLES["portfolio"]["date"], DAY, DAY)
-    assert [x.sql for x in found] == ['"date" >= ?', '"date" <= ?']
+    result = window(TABLES["portfolio"]["date"], DAY, DAY)
+    assert [x.sql for x in result] == ['"date" >= ?', '"date" <= ?']
 
 
 def test_the_book_stands_in_every_row_though_no_file_holds_it() -> None:

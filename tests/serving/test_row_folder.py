@@ -74,7 +74,7 @@ def files(place: Path, suffix: str = ".rows") -> list[Path]:
 def expected(root: Path, query: PageQuery) -> PageResult:
     parts = Parts(root, 1)
     try:
-        return parts.found(query)
+        return parts.load(query)
     finally:
         parts.close()
 
@@ -97,7 +97,7 @@ def test_a_restart_opens_the_file_that_is_there_and_makes_none(
         row_tables, "_SHARE_WHEN_FREE", 1e9
     )  # nothing would be made for as little as this costs
     after = make()
-    assert after.found(query) == answer
+    assert after.load(query) == answer
     assert after.until_cached(query) == answer
     assert counts(after).hits
     assert not counts(after).misses
@@ -142,7 +142,7 @@ def test_a_damaged_file_is_made_again(
     (file,) = files(place)
     damage(file)
     again = make()
-    assert again.found(query) == expected(root, query)
+    assert again.load(query) == expected(root, query)
     assert again.until_cached(query) == expected(root, query)
     assert counts(again).misses == 1
 
@@ -159,9 +159,9 @@ def test_a_file_that_is_shortened_while_it_is_open_is_not_answered_from(
         for file in files(place):
             os.truncate(file, 100)
         for n in range(3):
-            found = api.get(f"{address}{n}", token, headers={"accept-encoding": coding})
-            assert found.status_code == 200
-            assert found.json() == expected[n]
+            actual = api.get(f"{address}{n}", token, headers={"accept-encoding": coding})
+            assert actual.status_code == 200
+            assert actual.json() == expected[n]
 
 
 def has_tables(file: Path) -> bool:
@@ -223,7 +223,7 @@ def test_a_disk_that_takes_no_more_leaves_rows_in_memory(
         monkeypatch.setattr(row_folder, "_write", full)
     parts = make(limit=10 if failing == "bound" else ENOUGH)
     query = ledger(parts)
-    assert parts.found(query) == expected(root, query)
+    assert parts.load(query) == expected(root, query)
     if failing == "write":
         assert parts.until_cached(query) == expected(root, query)
     assert not files(place)
@@ -255,7 +255,7 @@ def test_nobody_else_may_read_the_files_and_a_link_is_not_followed(
     file.rename(elsewhere)
     file.symlink_to(elsewhere)
     other = make()
-    other.found(query)
+    other.load(query)
     assert counts(other).hits == 0
 
 
@@ -334,15 +334,15 @@ def test_a_table_whose_snapshot_is_replaced_while_it_is_rendered_is_not_kept(
     read = row_table.make_batch
 
     def waits(*arguments: Any) -> Any:
-        found = read(*arguments)
+        result = read(*arguments)
         begun.set()
         assert go_on.wait(PATIENCE)
-        return found
+        return result
 
     monkeypatch.setattr(row_tables, "make_batch", waits)
     try:
         parts.follow()  # the folder was swept lately
-        parts.found(ledger(parts))
+        parts.load(ledger(parts))
         assert begun.wait(PATIENCE)
         replace(replaced, parts)
         go_on.set()
@@ -367,7 +367,7 @@ def test_a_table_whose_snapshot_is_replaced_as_it_is_cached_is_not_kept(
 
     monkeypatch.setattr(parts.caches["rows"], "put", replaced_before)
     try:
-        parts.found(ledger(parts))
+        parts.load(ledger(parts))
         assert cached.wait(PATIENCE)
     finally:
         parts.close()
@@ -381,7 +381,7 @@ def test_a_table_whose_snapshot_was_replaced_before_its_turn_is_not_rendered(
     parts = Parts(replaced, ENOUGH, RowFolder(place, ENOUGH, "root"))
     try:
         replace(replaced, parts)
-        parts.found(ledger(parts))
+        parts.load(ledger(parts))
     finally:
         parts.close()
     assert counts(parts).misses == 0
@@ -393,7 +393,7 @@ def test_a_folder_that_is_gone_costs_no_answer(make: Callable[..., Parts], place
     query = ledger(parts)
     parts.until_cached(query)
     shutil.rmtree(place)
-    assert parts.found(query) == expected(root, query)
+    assert parts.load(query) == expected(root, query)
     other = ledger(parts, book="long_only")
     assert parts.until_cached(other) == expected(root, other)
 

@@ -8,8 +8,8 @@ from serve.settings import compute_threads, declared, resolve, variables
 
 def test_flags_win_over_variables_and_variables_over_defaults() -> None:
     env = {"ALPHA_RESULTS_DATASETS": "/a", "ALPHA_RESULTS_PORT": "9000", "ALPHA_RESULTS_HOST": ""}
-    found = resolve(env, {"port": "9001", "workers": None})
-    assert (found.datasets, found.port, found.workers, found.host) == ("/a", 9001, 1, "127.0.0.1")
+    result = resolve(env, {"port": "9001", "workers": None})
+    assert (result.datasets, result.port, result.workers, result.host) == ("/a", 9001, 1, "127.0.0.1")
 
 
 @pytest.mark.parametrize(
@@ -38,8 +38,8 @@ def test_without_a_root_the_ways_to_name_one_are_reported() -> None:
 
 
 def test_what_a_parent_leaves_its_workers_resolves_to_the_same() -> None:
-    found = resolve({}, {"datasets": "/a b", "port": "1", "refresh_seconds": "0.5", "build": "7"})
-    assert resolve(variables(found)) == found
+    result = resolve({}, {"datasets": "/a b", "port": "1", "refresh_seconds": "0.5", "build": "7"})
+    assert resolve(variables(result)) == result
 
 
 def test_every_setting_says_what_it_is() -> None:

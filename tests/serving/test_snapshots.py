@@ -32,9 +32,9 @@ def test_a_new_snapshot_is_served_without_restart_and_has_new_tags(tmp_path: Pat
         before, etag = score(api, token), api.get(f"{RUN}/scores", token).headers["etag"]
         publish(tmp_path, 10)
         eventually_is(lambda: score(api, token), before + 10)
-        found = api.get(f"{RUN}/scores", token, headers={"if-none-match": etag})
-        assert found.status_code == 200
-        assert found.headers["etag"] != etag
+        result = api.get(f"{RUN}/scores", token, headers={"if-none-match": etag})
+        assert result.status_code == 200
+        assert result.headers["etag"] != etag
 
 
 def test_an_alpha_can_appear_and_disappear_beside_another(tmp_path: Path) -> None:
@@ -107,11 +107,11 @@ def test_a_broken_pointer_is_degraded_and_leaves_the_served_snapshot(tmp_path: P
     pointer = tmp_path / "catalog" / "Test_hand.json"
     with running(tmp_path) as api:
         token = api.key()
-        whole = pointer.read_bytes()
+        content = pointer.read_bytes()
         pointer.write_bytes(b"{")
         eventually_is(lambda: health(api), "degraded")
         assert api.get(f"{RUN}/scores", token).status_code == 200
-        pointer.write_bytes(whole)
+        pointer.write_bytes(content)
         eventually_is(lambda: health(api), "ok")
 
 
@@ -123,12 +123,12 @@ def test_files_that_are_gone_or_damaged_are_503_without_a_word_on_where_they_lay
         (folder / "decisions" / "part-0.parquet").write_bytes(b"not a table, by any measure")
         shutil.rmtree(folder / "positions")
         for path in ("scores", "rebalances/2020-01-03", "positions"):
-            found = api.get(f"{RUN}/{path}", token)
-            assert found.status_code == 503
-            assert found.json()["error"]["code"] == "upstream_unavailable"
-            assert int(found.headers["retry-after"]) >= 1
-            assert "x-ratelimit-limit-day" in found.headers
-            assert str(tmp_path) not in found.text
+            result = api.get(f"{RUN}/{path}", token)
+            assert result.status_code == 503
+            assert result.json()["error"]["code"] == "upstream_unavailable"
+            assert int(result.headers["retry-after"]) >= 1
+            assert "x-ratelimit-limit-day" in result.headers
+            assert str(tmp_path) not in result.text
         # The same threads go on answering what can be read.
         assert {api.get(f"{RUN}/portfolio", token).status_code for _ in range(6)} == {200}
 

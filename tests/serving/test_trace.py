@@ -24,8 +24,8 @@ def follow() -> Journeys:
     """Follow the requests in a process of its own: what other tests left in this one changes their way."""
     words = [sys.executable, "-m", "tests.support.trace", "--json"]
     done = subprocess.run(words, cwd=REPOSITORY, capture_output=True, text=True, check=True, timeout=300)
-    found: Journeys = json.loads(done.stdout.splitlines()[-1])
-    return found
+    result: Journeys = json.loads(done.stdout.splitlines()[-1])
+    return result
 
 
 def is_short(name: str, journeys: Journeys) -> bool:
@@ -37,11 +37,11 @@ def is_short(name: str, journeys: Journeys) -> bool:
 @pytest.fixture(scope="module")
 def journeys() -> Journeys:
     """Follow the requests; twice where a timer that ran beside one may have added to it, and then the shorter way counts."""
-    found = follow()
-    if not all(is_short(name, found) for name in BOUNDS):
+    result = follow()
+    if not all(is_short(name, result) for name in BOUNDS):
         again = follow()
-        found = {name: min(found[name], again[name], key=lambda x: x[1]) for name in BOUNDS}
-    return found
+        result = {name: min(result[name], again[name], key=lambda x: x[1]) for name in BOUNDS}
+    return result
 
 
 @pytest.mark.parametrize("name", list(BOUNDS))

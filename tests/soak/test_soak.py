@@ -69,18 +69,20 @@ class Model:
 
     def wrong_snapshots(self) -> list[str]:
         """Return snapshots that were answered from and never published, and those whose scores are not their seal's."""
-        found = [snapshot for snapshot in self.seen if snapshot not in self.sealed]
+        results = [snapshot for snapshot in self.seen if snapshot not in self.sealed]
         for snapshot, content in self.scores.items():
             rows, pagination = json.loads(content)
-            told = {(row["date"], row["symbol"]): row["score"] for row in rows if row["score"] is not None}
+            reported = {
+                (row["date"], row["symbol"]): row["score"] for row in rows if row["score"] is not None
+            }
             sealed = pl.read_parquet(self.sealed[snapshot] / "decisions.parquet").drop_nulls("score")
             expected = {
                 (str(date), symbol): score
                 for date, symbol, score in sealed.select("date", "symbol", "score").rows()
             }
-            if told != expected or pagination["total"] > len(rows):
-                found.append(f"{snapshot}: {len(told)} scores, {len(expected)} sealed")
-        return found
+            if reported != expected or pagination["total"] > len(rows):
+                results.append(f"{snapshot}: {len(reported)} scores, {len(expected)} sealed")
+        return results
 
 
 @pytest.fixture(scope="module")
@@ -92,10 +94,10 @@ def there(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Deployment]:
         "ALPHA_RESULTS_LOG_LEVEL": "warning",
     }
     folder = tmp_path_factory.mktemp("soak")
-    with deployed(folder, alphas=3, runs=2, market=parquet(prices()), variables=variables) as found:
-        found.keys = {"wide": found.issue(), "narrow": found.issue(NARROW), "revoked": found.issue()}
-        found.run("keys", "revoke", found.keys["revoked"].id)
-        yield found
+    with deployed(folder, alphas=3, runs=2, market=parquet(prices()), variables=variables) as result:
+        result.keys = {"wide": result.issue(), "narrow": result.issue(NARROW), "revoked": result.issue()}
+        result.run("keys", "revoke", result.keys["revoked"].id)
+        yield result
 
 
 def asks(there: Deployment) -> list[Ask]:
@@ -195,31 +197,31 @@ class Beneath:
         self.done[f"{part} killed"] += 1
 
     def _answer(self, path: str, token: str) -> tuple[int, Any]:
-        found = plain_http.get(
+        result = plain_http.get(
             f"{self._there.base}{path}", headers={"authorization": f"Bearer {token}"}, timeout=120
         )
-        return found.status_code, found.json()
+        return result.status_code, result.json()
 
 
 def sizes(there: Deployment) -> dict[str, int]:
     """Return the memory in MB, the file descriptors and the threads of the workers."""
-    found = {"mb": 0, "descriptors": 0, "threads": 0}
+    result = {"mb": 0, "descriptors": 0, "threads": 0}
     for pid in there.workers():
         status = Path(f"/proc/{pid}/status").read_text()
         lines = dict(line.split(":", 1) for line in status.splitlines())
-        found["mb"] += int(lines["VmRSS"].split()[0]) >> 10
-        found["threads"] += int(lines["Threads"])
-        found["descriptors"] += len(list(Path(f"/proc/{pid}/fd").iterdir()))
-    return found
+        result["mb"] += int(lines["VmRSS"].split()[0]) >> 10
+        result["threads"] += int(lines["Threads"])
+        result["descriptors"] += len(list(Path(f"/proc/{pid}/fd").iterdir()))
+    return result
 
 
 def test_every_answer_is_right_while_everything_beneath_changes(there: Deployment) -> None:
     model = Model()
     for name, runs in there.seals.items():
-        found = plain_http.get(
+        result = plain_http.get(
             f"{there.base}/v1/alphas/{name}", headers={"authorization": f"Bearer {there.keys['wide'].token}"}
         )
-        model.sealed[found.json()["meta"]["snapshot"]] = runs[0]
+        model.sealed[result.json()["meta"]["snapshot"]] = runs[0]
     load = CheckedLoad(there.base, asks(there), model.check)
     beneath = Beneath(there, load, model)
     begun, warm = time.monotonic(), 0
@@ -266,7 +268,7 @@ def test_every_answer_is_right_while_everything_beneath_changes(there: Deploymen
 
 def tell(tally: Tally, beneath: Beneath, model: Model, measured: list[dict[str, int]]) -> None:
     """Print what was done."""
-    told = {
+    reported = {
         "calls": sum(tally.ended.values()),
         "outcomes": {f"{when} {what}": dict(_by(tally, when, what)) for when, what in _rows(tally)},
         "beneath": dict(beneath.done),
@@ -280,7 +282,7 @@ def tell(tally: Tally, beneath: Beneath, model: Model, measured: list[dict[str, 
         "first": measured[0],
         "last": measured[-1],
     }
-    sys.stdout.write(json.dumps(told, indent=1) + "\n")
+    sys.stdout.write(json.dumps(reported, indent=1) + "\n")
 
 
 def _rows(tally: Tally) -> list[tuple[str, str]]:

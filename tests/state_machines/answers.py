@@ -51,13 +51,13 @@ def find(
     pinned
         The snapshot that is asked for.
     """
-    nothing = Expected(404, "alpha_not_found" if endpoint == GET else "run_not_found")
+    empty = Expected(404, "alpha_not_found" if endpoint == GET else "run_not_found")
     if seen is None or root is None or seen.state != SERVED or seen.current is None:
-        return [nothing]
+        return [empty]
     if endpoint == SNAPSHOTS:
         return [_snapshots(seen, limit, offset)]
     now = (
-        nothing
+        empty
         if root.state != SERVED
         else _answer(endpoint, root, pinned, limit, offset)
         if pinned in root.there

@@ -93,8 +93,8 @@ class Calling(Store):
             rows = slice_of(self.listed(key.may_list), limit, offset)
             return path, [Expected(200, rows=rows[0], pagination=rows[1])]
         seen, root = self.seen.get(alpha), self.root.get(alpha)
-        found = find(endpoint, seen, root, pinned, limit, offset)
-        return path, found
+        actual = find(endpoint, seen, root, pinned, limit, offset)
+        return path, actual
 
     def _ask(
         self, key: Key, endpoint: str, alpha: str, path: str, admitted: list[Expected]
@@ -141,12 +141,12 @@ class Calling(Store):
         self.tally[f"answer {answer.status_code} {code or ''}".strip()] += 1
         self.tally["calls"] += 1
         assert (answer.status_code, code) in [(one.status, one.code) for one in expected], answer.text
-        told = tuple(answer.headers.get(f"x-ratelimit-remaining-{name.lower()}") for name in _WINDOWS)
+        reported = tuple(answer.headers.get(f"x-ratelimit-remaining-{name.lower()}") for name in _WINDOWS)
         if answer.status_code == 401:
-            assert told == (None,) * 4, told
+            assert reported == (None,) * 4, reported
         else:
             left = key.remaining(self.now)
-            assert told == tuple(None if one is None else str(one) for one in left), (told, left)
+            assert reported == tuple(None if one is None else str(one) for one in left), (reported, left)
         if code == "snapshot_not_found":
             current = [one.current for one in expected if one.code == code]
             assert answer.json()["error"]["details"] == {"current": current[0]}
@@ -164,7 +164,7 @@ class Calling(Store):
         known = self._contents.setdefault(path, {})
         tag = answer.headers["etag"]
         assert known.setdefault(tag, content) == content, path
-        assert [other for other, told in known.items() if told == content] == [tag], path
+        assert [other for other, reported in known.items() if reported == content] == [tag], path
 
     def _ask_again(
         self, key: Key, endpoint: str, alpha: str, path: str, before: httpx.Response, tag: str

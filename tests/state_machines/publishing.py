@@ -109,16 +109,16 @@ class Publishing(Store):
     ) -> None:
         one = self.root[alpha]
         code, expected = outcome(act)
-        refused, told = outcome(lambda: self.system.operate(command, alpha, *arguments))
+        refused, reported = outcome(lambda: self.system.operate(command, alpha, *arguments))
         assert refused == code, (command, alpha, arguments)
-        if told is None:
+        if reported is None:
             self._done(f"{command} refused: {code}", noticed=noticed)
             return
-        assert told["changed"] is expected, told
+        assert reported["changed"] is expected, reported
         if command == "restore" and expected:
-            assert told["served"] is (one.state == SERVED), told
+            assert reported["served"] is (one.state == SERVED), reported
         if command == "rollback" or (command == "restore" and one.state == SERVED):
-            assert told["snapshot"] == one.current, told
+            assert reported["snapshot"] == one.current, reported
         self._done(command if expected else f"{command} unchanged", noticed=noticed)
 
     @rule(
@@ -158,10 +158,10 @@ class Publishing(Store):
         one = self.root[alpha]
         if one.moved_at is None:
             return
-        told = self.system.operate("show", alpha)
-        rows = {row["snapshot"]: row for row in told["snapshots"] if row["state"] != "empty"}
-        assert told["withdrawn"] is (one.state == WITHDRAWN)
-        assert (told["served"] or {}).get("snapshot") == one.current
+        reported = self.system.operate("show", alpha)
+        rows = {row["snapshot"]: row for row in reported["snapshots"] if row["state"] != "empty"}
+        assert reported["withdrawn"] is (one.state == WITHDRAWN)
+        assert (reported["served"] or {}).get("snapshot") == one.current
         for snapshot in one.there:
             left = one.left.get(snapshot)
             assert rows[snapshot]["until"] == (None if left is None else text(left))

@@ -130,8 +130,8 @@ class System:
         """Return the snapshots that are there, without those that say there is none, and a digest of their files."""
         folder = self.root / "alphas" / f"alpha_id={alpha}"
         empty = empty_snapshots(alpha)
-        found = {path.name.removeprefix("snapshot="): path for path in folder.glob("snapshot=*")}
-        return {snapshot: _digest(path) for snapshot, path in found.items() if snapshot not in empty}
+        results = {path.name.removeprefix("snapshot="): path for path in folder.glob("snapshot=*")}
+        return {snapshot: _digest(path) for snapshot, path in results.items() if snapshot not in empty}
 
     def administer(self, act: Callable[[Administration], Any]) -> Any:
         """Do what an operator does to accounts and keys; what is returned is awaited."""
@@ -149,12 +149,12 @@ class System:
 
 
 def _digest(folder: Path) -> str:
-    found = hashlib.sha256()
+    result = hashlib.sha256()
     for path in sorted(folder.rglob("*")):
         if path.is_file():
-            found.update(json.dumps([str(path.relative_to(folder)), path.stat().st_size]).encode())
-            found.update(path.read_bytes())
-    return found.hexdigest()
+            result.update(json.dumps([str(path.relative_to(folder)), path.stat().st_size]).encode())
+            result.update(path.read_bytes())
+    return result.hexdigest()
 
 
 @contextmanager

@@ -56,5 +56,5 @@ def share_of_false_discoveries(
 ) -> float:
     """Return which share of the alphas with a q-value up to a level has no edge; 0 where none has one."""
     n = np.full(catalogue.t_stats.size, float(catalogue.returns.shape[1]))
-    found = q_values(mean_p_values(catalogue.t_stats, hac_degrees(n))) <= level
-    return float((found & ~catalogue.real).sum() / max(1, found.sum()))
+    result = q_values(mean_p_values(catalogue.t_stats, hac_degrees(n))) <= level
+    return float((result & ~catalogue.real).sum() / max(1, result.sum()))

@@ -76,13 +76,13 @@ class Tally:
     def overshoot(self, token: str, per_second: int, faults: Sequence[tuple[float, float]] = ()) -> int:
         """Return how many times more calls than the limit were certainly allowed within a second, those of faults left out."""
         calls = sorted(self.allowed[token])
-        found = 0
+        count = 0
         for at in range(len(calls) - per_second):
             window = calls[at : at + per_second + 1]
             first, last = window[0][0], max(received for _, received in window)
             hit = any(first < ended and begun < last + 1.0 for begun, ended in faults)
-            found += last - first < 1.0 and not hit
-        return found
+            count += last - first < 1.0 and not hit
+        return count
 
     def count(self, phase: str, how: str | None = None, kind: str | None = None) -> int:
         """Return how many calls of a phase ended so."""
@@ -144,8 +144,8 @@ class CheckedLoad:
         def well() -> bool:
             self.phase = f"settling at {time.monotonic()}"
             eventually(lambda: self.tally.count(self.phase) >= calls)
-            found = {kind: self.tally.outcomes(self.phase, kind) for kind in kinds}
-            return all(found[kind] and found[kind] <= may(kind) for kind in kinds)
+            results = {kind: self.tally.outcomes(self.phase, kind) for kind in kinds}
+            return all(results[kind] and results[kind] <= may(kind) for kind in kinds)
 
         eventually(well, "a time in which all is well")
 
@@ -171,14 +171,14 @@ class CheckedLoad:
             body = answer.read()
             if answer.headers.get("content-encoding") == "gzip":
                 body = zlib.decompress(body, wbits=31)
-            found = json.loads(body)
+            result = json.loads(body)
             how = str(answer.status)
             if answer.status != 200:
-                how = f"{answer.status} {found['error']['code']}"
+                how = f"{answer.status} {result['error']['code']}"
                 if answer.status == 503 and "retry-after" not in answer.headers:
                     wrong = "503 without Retry-After"
             else:
-                wrong = self._check(path, found, memory)
+                wrong = self._check(path, result, memory)
                 with self.tally.lock:
                     self.tally.allowed.setdefault(token, []).append((begun, time.monotonic()))
             remaining = answer.headers.get("x-ratelimit-remaining-day")

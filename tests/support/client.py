@@ -54,9 +54,9 @@ class ApiClient:
 
     def json(self, path: str, token: str, status: int = 200) -> Any:
         """Ask for what is to be answered with this status, and return the body."""
-        found = self.get(path, token)
-        assert found.status_code == status, (found.status_code, found.text)
-        return found.json()
+        result = self.get(path, token)
+        assert result.status_code == status, (result.status_code, result.text)
+        return result.json()
 
     def gather(self, paths: list[str], token: str) -> list[httpx.Response]:
         """Ask for several paths at once, compressed as callers get them."""

@@ -48,10 +48,10 @@ def write_struct(struct: Struct) -> bytes:
 
 
 def varint(value: int) -> bytes:
-    found = b""
+    actual = b""
     while value > 0x7F:
-        found, value = found + bytes([value & 0x7F | 0x80]), value >> 7
-    return found + bytes([value])
+        actual, value = actual + bytes([value & 0x7F | 0x80]), value >> 7
+    return actual + bytes([value])
 
 
 def _zigzag(value: int) -> int:
@@ -78,13 +78,13 @@ class _Reader:
         self.at = start
 
     def struct(self) -> Struct:
-        found: Struct = {}
+        results: Struct = {}
         last = 0
         while head := self._take(1)[0]:
             kind = head & 15
             last = last + (head >> 4) if head >> 4 else self._integer()
-            found[last] = self._field(kind)
-        return found
+            results[last] = self._field(kind)
+        return results
 
     def _field(self, kind: int) -> Field:
         if kind in {TRUE, FALSE}:

@@ -19,10 +19,10 @@ _COMPONENTS = {"components": {"schemas": _DOCUMENT["components"]["schemas"]}}
 def _resolved(node: dict[str, Any]) -> dict[str, Any]:
     if "$ref" not in node:
         return node
-    found: Any = _DOCUMENT
+    result: Any = _DOCUMENT
     for part in node["$ref"].removeprefix("#/").split("/"):
-        found = found[part]
-    return _resolved(found)
+        result = result[part]
+    return _resolved(result)
 
 
 def _answers(endpoint: Endpoint) -> dict[str, Any]:
@@ -43,13 +43,13 @@ def _body_validator(endpoint: Endpoint, status: str) -> jsonschema_rs.Validator 
 def _header_validators(
     endpoint: Endpoint, status: str
 ) -> dict[str, tuple[bool, str, jsonschema_rs.Validator]]:
-    found: dict[str, tuple[bool, str, jsonschema_rs.Validator]] = {}
+    results: dict[str, tuple[bool, str, jsonschema_rs.Validator]] = {}
     for name, header in _resolved(_answers(endpoint)[status])["headers"].items():
         declared = _resolved(header)
         schema = declared["schema"]
         validator = jsonschema_rs.Draft202012Validator(schema)
-        found[name.lower()] = (declared.get("required", False), schema["type"], validator)
-    return found
+        results[name.lower()] = (declared.get("required", False), schema["type"], validator)
+    return results
 
 
 def check(endpoint: Endpoint, response: httpx.Response) -> None:

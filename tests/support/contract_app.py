@@ -146,7 +146,7 @@ REFUSED: Final = (
 
 async def issue_keys(settings: AccessSettings) -> Keys:
     """Open the accounts and issue one key of every sort."""
-    found = Keys()
+    result = Keys()
     everything: dict[str, Any] = {"endpoints": "all", "alphas": "all", "runs": "all", "rate": MANY}
     sorts: dict[str, tuple[str, dict[str, Any]]] = {
         "reader": (OWNER, everything),
@@ -179,20 +179,20 @@ async def issue_keys(settings: AccessSettings) -> Keys:
         await administration.accounts.create(ADMINISTRATOR, admin=True, ceiling_endpoints="all")
         for name, (email, grants) in sorts.items():
             issued = await administration.keys.issue(email, name, **grants)
-            found.tokens[name] = issued.token
-            found.ids[name] = issued.record.id
-        await administration.keys.suspend(found.ids["suspended"])
-        await administration.keys.revoke(found.ids["revoked"])
+            result.tokens[name] = issued.token
+            result.ids[name] = issued.record.id
+        await administration.keys.suspend(result.ids["suspended"])
+        await administration.keys.revoke(result.ids["revoked"])
         await administration.accounts.deactivate(FORMER)
     long_ago = int(dt.datetime(2020, 1, 1, tzinfo=dt.UTC).timestamp() * 1e6)
     async with open_administration(settings, "the suite", clock=lambda: long_ago) as administration:
         issued = await administration.keys.issue(OWNER, "expired", expires="2020-02-01", **everything)
-        found.tokens["expired"], found.ids["expired"] = issued.token, issued.record.id
-    shape = found["reader"]
-    found.tokens["unknown"] = shape.replace(found.ids["reader"], "0" * 16)
-    found.tokens["wrong_secret"] = f"{shape.partition('.')[0]}.{'A' * 43}"
-    found.tokens["malformed"] = "no-key-of-this-service"
-    return found
+        result.tokens["expired"], result.ids["expired"] = issued.token, issued.record.id
+    shape = result["reader"]
+    result.tokens["unknown"] = shape.replace(result.ids["reader"], "0" * 16)
+    result.tokens["wrong_secret"] = f"{shape.partition('.')[0]}.{'A' * 43}"
+    result.tokens["malformed"] = "no-key-of-this-service"
+    return result
 
 
 @dataclass(frozen=True)
@@ -240,12 +240,12 @@ class ContractApp:
 
     def rows(self, endpoint: Endpoint | str, query: Any = (), **rest: Any) -> list[dict[str, Any]]:
         """Gather every row of a collection."""
-        found: list[dict[str, Any]] = []
+        results: list[dict[str, Any]] = []
         while True:
-            page = self.ok(endpoint, {**dict(query), "limit": 5000, "offset": len(found)}, **rest)
-            found += page["data"]
+            page = self.ok(endpoint, {**dict(query), "limit": 5000, "offset": len(results)}, **rest)
+            results += page["data"]
             if not page["pagination"]["has_more"]:
-                return found
+                return results
             assert page["data"], "more is announced, and nothing comes"
 
 

@@ -64,13 +64,13 @@ class Dask:
         return process
 
     def _logged(self, name: str, pattern: str) -> str:
-        found = re.search(pattern, (self._folder / f"{name}.log").read_text())
-        return found[0] if found else ""
+        match = re.search(pattern, (self._folder / f"{name}.log").read_text())
+        return match[0] if match else ""
 
 
 @pytest.fixture
 def dask(tmp_path: Path) -> Iterator[Dask]:
     pytest.importorskip("distributed", reason="the group of dependencies `cluster` is not installed")
-    found = Dask(tmp_path)
-    yield found
-    found.end()
+    result = Dask(tmp_path)
+    yield result
+    result.end()

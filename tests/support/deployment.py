@@ -66,12 +66,12 @@ class Deployment:
         seal = self.folder / f"sealed-{self._sealed}" / alpha
         seal.parent.mkdir()
         subprocess.run(["cp", "-rl", str(source), str(seal)], check=True)
-        told = json.loads((source / "seal.json").read_text())
-        told["sealed_at"] = (datetime(2026, 3, 1, tzinfo=UTC) + timedelta(minutes=self._sealed)).strftime(
+        reported = json.loads((source / "seal.json").read_text())
+        reported["sealed_at"] = (datetime(2026, 3, 1, tzinfo=UTC) + timedelta(minutes=self._sealed)).strftime(
             "%Y-%m-%dT%H:%M:%SZ"
         )
         (seal / "seal.json").unlink()
-        (seal / "seal.json").write_text(json.dumps(told))
+        (seal / "seal.json").write_text(json.dumps(reported))
         return seal
 
     def workers(self) -> list[int]:

@@ -79,22 +79,22 @@ class Parts:
         assert isinstance(function, PageEndpoint)
         return cast(PageQuery, function.query(request))
 
-    def found(self, query: PageQuery) -> PageResult:
+    def load(self, query: PageQuery) -> PageResult:
         """Answer a query from wherever it can be, its rows in one piece."""
-        return whole(self.pages.load(query, self.snapshot))
+        return joined(self.pages.load(query, self.snapshot))
 
     def cached(self, query: PageQuery) -> PageResult | None:
         """Answer a query from memory alone."""
-        found = self.pages.cached(query, self.snapshot)
-        return None if found is None else whole(found)
+        result = self.pages.cached(query, self.snapshot)
+        return None if result is None else joined(result)
 
     def until_cached(self, query: PageQuery) -> PageResult:
         """Ask until the answer comes from memory, which it does a moment after the first one from the file."""
         for _ in range(500):
-            found = self.cached(query)
-            if found is not None:
-                return found
-            self.found(query)
+            result = self.cached(query)
+            if result is not None:
+                return result
+            self.load(query)
             time.sleep(0.01)
         raise AssertionError("the table was never cached")
 
@@ -103,6 +103,6 @@ class Parts:
         self.engine.close()
 
 
-def whole(found: PageResult) -> PageResult:
-    rows = found.rows
-    return found._replace(rows=Rows((b"".join(rows.pieces),), rows.returned, rows.total))
+def joined(result: PageResult) -> PageResult:
+    rows = result.rows
+    return result._replace(rows=Rows((b"".join(rows.pieces),), rows.returned, rows.total))

@@ -37,12 +37,12 @@ def command(*arguments: str, **variables: str) -> subprocess.CompletedProcess[st
 
 def tasks(pid: int, name: str) -> list[str]:
     """Read a file of each of a process's threads: of those that ended since, and of a process that did, nothing."""
-    found = []
+    results = []
     with contextlib.suppress(FileNotFoundError, ProcessLookupError):
         for task in Path(f"/proc/{pid}/task").iterdir():
             with contextlib.suppress(FileNotFoundError, ProcessLookupError):
-                found.append((task / name).read_text())
-    return found
+                results.append((task / name).read_text())
+    return results
 
 
 def children(pid: int) -> list[int]:

@@ -35,16 +35,16 @@ class Answer:
     def code(self) -> str | None:
         if self.headers.get("content-type") != "application/json":
             return None
-        found: Any = json.loads(self.body)
-        return found["error"]["code"] if "error" in found else None
+        result: Any = json.loads(self.body)
+        return result["error"]["code"] if "error" in result else None
 
     @property
     def compared(self) -> bytes:
         """What must be the same whichever way a request took."""
-        found = self.raw
+        result = self.raw
         for what, by in _OF_EACH_CALL:
-            found = what.sub(by, found)
-        return found
+            result = what.sub(by, result)
+        return result
 
 
 class Connection:
@@ -66,8 +66,8 @@ class Connection:
             assert lines[-1], f"the connection was closed within a head: {lines}"
         pairs = (line.decode().strip().split(": ", 1) for line in lines[1:-1])
         headers = {name.lower(): value for name, value in pairs}
-        found = self.stream.read(int(headers.get("content-length", 0))) if body else b""
-        return Answer(int(lines[0].split()[1]), headers, found, b"".join(lines) + found)
+        result = self.stream.read(int(headers.get("content-length", 0))) if body else b""
+        return Answer(int(lines[0].split()[1]), headers, result, b"".join(lines) + result)
 
     def is_closed(self) -> bool:
         """Wait until the connection ends; False when something comes instead."""

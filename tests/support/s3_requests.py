@@ -18,17 +18,17 @@ _ANSWERED: Final = re.compile(r'beast: (0x[0-9a-f]+): .*?"([A-Z]+) (\S+) HTTP/')
 
 
 @contextlib.contextmanager
-def asked(server: S3Server) -> Iterator[Counter[str]]:
+def counted_requests(server: S3Server) -> Iterator[Counter[str]]:
     """Count the requests that a gateway is sent during a block; they are listed when the block has ended.
 
     A listing is counted as ``LIST``, one for each page, everything else by its method. What was begun before the block is
     left out, and all that was begun in it is waited for: the gateway notes an answer after having given it.
     """
-    found: Counter[str] = Counter()
+    result: Counter[str] = Counter()
     _, begin = _noted(server, 0)
-    yield found
+    yield result
     counts, _ = _noted(server, begin)
-    found.update(counts)
+    result.update(counts)
 
 
 def _noted(server: S3Server, begin: int) -> tuple[Counter[str], int]:

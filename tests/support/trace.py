@@ -209,8 +209,8 @@ def main() -> None:
         published.publish(root, published.full())
         with journeys_over(root) as journeys:
             if "--json" in sys.argv:
-                found = {name: (sorted(x.files), x.moves) for name, x in journeys.items()}
-                sys.stdout.write(json.dumps(found) + "\n")
+                results = {name: (sorted(x.files), x.moves) for name, x in journeys.items()}
+                sys.stdout.write(json.dumps(results) + "\n")
                 return
             lines = [f"{'':16} {'calls':>6} {'files':>6} {'moves':>6}"]
             for name, journey in journeys.items():

@@ -28,8 +28,8 @@ def eventually(
 def eventually_is(ask: Callable[[], T], wanted: T, patience: float = PATIENCE) -> None:
     """Ask until the answer is the wanted one; fail, with the last answer, when it is another for a very long time."""
     deadline = time.monotonic() + patience
-    while (found := ask()) != wanted:
-        assert time.monotonic() < deadline, f"still {found!r}, not {wanted!r}"
+    while (result := ask()) != wanted:
+        assert time.monotonic() < deadline, f"still {result!r}, not {wanted!r}"
         time.sleep(PAUSE)
 
 

@@ -135,9 +135,9 @@ def test_bytes_are_answered_as_the_table_says(server: Server, name: str) -> None
     case = CASES[name]
     with server.connect() as wire:
         wire.send(case.sent)
-        found = [wire.answer() for _ in case.answers]
-        assert [(answer.status, answer.code) for answer in found] == case.answers
-        for answer in found:
+        results = [wire.answer() for _ in case.answers]
+        assert [(answer.status, answer.code) for answer in results] == case.answers
+        for answer in results:
             if answer.status != 400 or answer.code is not None:
                 assert answer.headers["content-type"] == "application/json"
                 assert "x-request-id" in answer.headers
@@ -151,8 +151,8 @@ def test_bytes_are_answered_as_the_table_says(server: Server, name: str) -> None
 @pytest.mark.parametrize("name", [name for name in CASES if name not in AS_A_WHOLE])
 def test_a_request_that_comes_in_pieces_is_answered_like_any_other(server: Server, name: str) -> None:
     case = CASES[name]
-    with server.connect() as whole, server.connect() as parts:
-        whole.send(case.sent)
+    with server.connect() as full, server.connect() as parts:
+        full.send(case.sent)
         sent = case.sent.replace(b"{token}", server.token.encode())
         for at in range(0, len(sent), 7):
             try:
@@ -160,7 +160,7 @@ def test_a_request_that_comes_in_pieces_is_answered_like_any_other(server: Serve
             except (BrokenPipeError, ConnectionResetError):
                 break  # refused already
         for _ in case.answers:
-            assert parts.answer().compared == whole.answer().compared
+            assert parts.answer().compared == full.answer().compared
 
 
 @pytest.mark.parametrize(
@@ -197,9 +197,9 @@ def test_a_raw_byte_in_a_query_is_read_as_its_encoding(server: Server) -> None:
     with server.connect() as wire:
         for search in ("\xc3\xa4", "%C3%A4"):  # the bytes of an umlaut in UTF-8
             wire.send(head(f"/v1/alphas?search={search}"))
-            found = wire.answer()
-            assert found.status == 200
-            assert json.loads(found.body)["data"] == []
+            result = wire.answer()
+            assert result.status == 200
+            assert json.loads(result.body)["data"] == []
 
 
 def test_every_answered_request_has_a_line_in_the_log(server: Server) -> None:

@@ -66,12 +66,12 @@ def statuses_until_closed(wire: Connection) -> list[int]:
     with suppress(OSError):  # it is closed already
         wire.send(head("/v1/me"))
         wire.socket.shutdown(1)
-    found = []
+    results = []
     while True:
         try:
-            found.append(wire.answer().status)
+            results.append(wire.answer().status)
         except (AssertionError, ConnectionResetError):
-            return found
+            return results
 
 
 @pytest.mark.parametrize("framing", ["length", "chunks"])
@@ -90,10 +90,10 @@ def test_the_body_of_a_request_to_upgrade_is_not_a_request(
             eventually(lambda: bool(wire.stream.peek(1)))  # it is answered, or refused
             with suppress(OSError):  # closed
                 wire.send(body)
-        found = statuses_until_closed(wire)
+        actual = statuses_until_closed(wire)
     answered = 200 if method == "GET" else 404
     expected = [[400]] if "Upgrade" in connection else [[answered, 200]]
-    assert found in expected
+    assert actual in expected
     assert HIDDEN not in server.log.read_text()
 
 
