@@ -113,7 +113,7 @@ def on_a_bucket(alphas: int) -> dict[str, Any]:
     from botocore.config import Config  # noqa: PLC0415
 
     from tests.support.s3 import S3Server  # noqa: PLC0415
-    from tests.support.s3_requests import asked  # noqa: PLC0415
+    from tests.support.s3_requests import counted_requests  # noqa: PLC0415
 
     with S3Server() as server, _progress() as progress:
         os.environ.update(server.environment)
@@ -147,7 +147,7 @@ def on_a_bucket(alphas: int) -> dict[str, Any]:
             for number in range(rounds):
                 if before is not None:
                     before(number)
-                with asked(server) as requests:
+                with counted_requests(server) as requests:
                     begin, cpu = time.perf_counter(), time.process_time()
                     work()
                     times.append((time.perf_counter() - begin) * 1e3)

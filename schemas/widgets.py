@@ -89,7 +89,7 @@ def _parameter(parameter: Parameter) -> dict[str, Any]:
         "type": _INPUTS.get(parameter.kind, "text"),
         "value": value,
         **(
-            {"options": [{"label": text, "value": text} for text, _ in parameter.choices]}
+            {"options": [{"label": text, "value": text} for text in parameter.choices]}
             if parameter.choices
             else {}
         ),
