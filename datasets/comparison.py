@@ -1,30 +1,146 @@
-"""Several alphas beside one another, from their files: correlations, neighbours, and what one adds to a book of others."""
+"""Several alphas beside one another: correlations, neighbours, and what one adds to a book of others.
+
+Files and interface compare alike. How the files of a run are read, and which of them may be, is the business of a :class:`Reader`.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 import numpy as np
 import polars as pl
 
-from datasets.analysis import Alpha, within
 from datasets.figures.contribution import Weighting, contribution, empty_contribution
 from datasets.figures.correlation import common_days, correlation
-from datasets.figures.daily_returns import DailyReturns
-from datasets.figures.equity import period_returns
+from datasets.figures.daily_returns import DailyReturns, Days, day_numbers, returns_of, span
 from datasets.figures.luck import LuckQuery, make_seed
+from datasets.figures.rank_correlation import Integers
 from datasets.figures.series import Floats, null_if_nan
 from datasets.figures.similarity import ORDERS, overlaps, rank_correlations
 from datasets.figures.unavailable import Unavailable, too_few
-from datasets.figures.window import WHOLE_RUN, Window
+from datasets.figures.window import Window
+from datasets.snapshot import Snapshot
 from schemas.errors import SettingsError
 
-Figure = float | Unavailable
-_LEDGER: Final = "portfolio"
-_EQUITY: Final = ("starting_equity", "ending_equity")
-BY: Final = ("returns", "scores", "holdings")
+LEDGER: Final = "portfolio"
+EQUITY: Final = ("date", "starting_equity", "ending_equity")
+"""Columns of the ledger that returns come from."""
+_ROWS_AT_ONCE: Final = 2_000_000
+"""Rows of all runs that are in memory at a time, some 50 bytes each."""
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """A way to compare cross-sections.
+
+    Attributes
+    ----------
+    table, column
+        What is read.
+    absent
+        What stands where a run has no row of a name.
+    figure
+        Compares the runs on one day, see :mod:`datasets.figures.similarity`.
+    what
+        The days that are measured, in the plural.
+    """
+
+    table: str
+    column: str
+    absent: float
+    figure: Callable[..., Floats]
+    what: str
+
+
+OF_CROSS_SECTIONS: Final[Mapping[str, Comparison]] = {
+    "scores": Comparison("decisions", "score", np.nan, rank_correlations, "common weeks"),
+    "holdings": Comparison("positions", "weight", 0.0, overlaps, "common sessions"),
+}
+"""What is compared day by day, from files that are read for the request."""
+BY: Final = ("returns", *OF_CROSS_SECTIONS)
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What is compared.
+
+    Attributes
+    ----------
+    by
+        One of :data:`BY`.
+    book
+        Whose returns or holdings.
+    window
+        Days to compare.
+    """
+
+    by: str
+    book: str
+    window: Window
+
+    @property
+    def compared_book(self) -> str | None:
+        """The book, None where scores are compared, which are of none."""
+        return None if self.by == "scores" else self.book
+
+    @property
+    def table(self) -> str:
+        """The table that is compared."""
+        return LEDGER if self.by == "returns" else OF_CROSS_SECTIONS[self.by].table
+
+
+class Reader(Protocol):
+    """Reads what runs are compared by; SnapshotCorrupt or StorageUnavailable when a file cannot be read."""
+
+    def has_rows(self, run: Snapshot, question: Question) -> bool:
+        """Whether a run holds rows to compare."""
+        ...
+
+    def no_data(self, question: Question) -> Unavailable:
+        """Say that a run holds none."""
+        ...
+
+    def returns(self, run: Snapshot, book: str) -> DailyReturns:
+        """Return the daily returns of a book."""
+        ...
+
+    def cross_sections(self, run: Snapshot, question: Question, first: int, last: int) -> pl.DataFrame:
+        """Return `date`, `symbol` and the compared column of some days, ascending by both, without nulls."""
+        ...
+
+
+class FileReader:
+    """Reads the files with Polars, where no server is."""
+
+    def has_rows(self, run: Snapshot, question: Question) -> bool:
+        """Whether a run holds rows to compare."""
+        return run.has_rows(question.table, question.compared_book)
+
+    def no_data(self, question: Question) -> Unavailable:
+        """Say that a run holds none."""
+        return no_data(question, "")
+
+    def returns(self, run: Snapshot, book: str) -> DailyReturns:
+        """Return the daily returns of a book."""
+        rows = run.scan(LEDGER, book).select(
+            pl.col("date").to_physical(), pl.col(EQUITY[1:]).cast(pl.Float64)
+        )
+        return returns_of(*(column.to_numpy() for column in rows.collect()))
+
+    def cross_sections(self, run: Snapshot, question: Question, first: int, last: int) -> pl.DataFrame:
+        """Return `date`, `symbol` and the compared column of some days."""
+        column = OF_CROSS_SECTIONS[question.by].column
+        rows = run.scan(question.table, question.compared_book).select("date", "symbol", column).drop_nulls()
+        day = pl.col("date").to_physical()
+        return rows.filter(day.is_between(first, last)).sort("date", "symbol").collect()
+
+
+def no_data(question: Question, readable: str) -> Unavailable:
+    """Say that a run holds nothing to compare, or nothing that is `readable`."""
+    of = f" of the book {question.compared_book}" if question.compared_book else ""
+    return Unavailable("kind_missing", f"a run holds no {question.table}{of}{readable}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,48 +155,174 @@ class Matrix:
         Days measured, likewise.
     """
 
-    figures: list[list[Figure]]
+    figures: list[list[float | Unavailable]]
     observations: list[list[int]]
 
 
 def correlate(
-    runs: Sequence[Alpha], by: str, book: str, window: Window = WHOLE_RUN, *, first_only: bool = False
+    reader: Reader, runs: Sequence[Snapshot], question: Question, *, first_only: bool = False
 ) -> Matrix:
-    """Compare each two alphas, as `/v1/correlations` does.
-
-    Parameters
-    ----------
-    runs
-        One at least.
-    by
-        ``returns``: correlation of daily returns over the sessions that both have; ``scores``: rank correlation of the scores,
-        mean of the common weeks; ``holdings``: overlap of the weights, mean of the common sessions.
-    book
-        Whose returns and holdings.
-    window
-        Days to compare.
-    first_only
-        Compare the first alpha alone with each: one row.
+    """Compare each two runs, or the first with each.
 
     Raises
     ------
     SettingsError
         When there is no such way to compare.
+    SnapshotCorrupt, StorageUnavailable
+        When a file cannot be read.
     """
-    if by not in BY:
-        raise SettingsError(f"by={by!r}: alphas are compared by {', '.join(BY)}")
-    if by == "returns":
-        return _by_returns(runs, book, window, 1 if first_only else len(runs))
-    return _by_cross_sections(runs, by, book, window, first_only=first_only)
+    if question.by not in BY:
+        raise SettingsError(f"by={question.by!r}: alphas are compared by {', '.join(BY)}")
+    rows = 1 if first_only else len(runs)
+    unavailable = reader.no_data(question)
+    figures: list[list[float | Unavailable]] = [[unavailable] * len(runs) for _ in range(rows)]
+    observations = [[0] * len(runs) for _ in range(rows)]
+    present = {place: run for place, run in enumerate(runs) if reader.has_rows(run, question)}
+    pairs = _of_returns if question.by == "returns" else _of_cross_sections
+    if not first_only or 0 in present:
+        for row, column, figure, days in pairs(reader, present, question, rows):
+            figures[row][column], observations[row][column] = figure, days
+    return Matrix(figures, observations)
+
+
+_Pair = tuple[int, int, float | Unavailable, int]
+"""Two places, their figure or its reason, and the days it is measured on."""
+
+
+def _of_returns(
+    reader: Reader, runs: Mapping[int, Snapshot], question: Question, rows: int
+) -> Iterator[_Pair]:
+    series = {
+        place: reader.returns(run, question.book).within(question.window) for place, run in runs.items()
+    }
+    for row, one in series.items():
+        for column, other in series.items():
+            if row >= rows or row > column:
+                continue
+            left, right = common_days(one.days, one.values, other.days, other.values)
+            figure = correlation(left, right)
+            if row == column and isinstance(figure, float):
+                figure = 1.0  # an alpha is itself, whatever rounding makes of it
+            yield row, column, figure, int(left.size)
+            if column < rows:
+                yield column, row, figure, int(left.size)
+
+
+def _of_cross_sections(
+    reader: Reader, runs: Mapping[int, Snapshot], question: Question, rows: int
+) -> Iterator[_Pair]:
+    if not runs:
+        return
+    compared = compare(reader, list(runs.values()), question, first_only=rows == 1)
+    for number, row in enumerate(runs):
+        for other, column in enumerate(runs):
+            if row < rows:
+                yield row, column, compared.figure(number, other), int(compared.observations[number, other])
+
+
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """The mean of the daily figures.
+
+    Attributes
+    ----------
+    mean
+        Of shape (runs, runs), or (1, runs) when the first alone was compared; NaN where no day is measured.
+    observations
+        Days measured, of the same shape.
+    what
+        Those days, in the plural.
+    first_date, last_date
+        Of the first run within the window.
+    """
+
+    mean: Floats
+    observations: Integers
+    what: str
+    first_date: str | None
+    last_date: str | None
+
+    def figure(self, row: int, column: int) -> float | Unavailable:
+        """Return the mean of a pair, or why there is none."""
+        mean = null_if_nan(self.mean[row, column])
+        return too_few(0, 1, self.what) if mean is None else mean
+
+
+def compare(
+    reader: Reader, runs: Sequence[Snapshot], question: Question, *, first_only: bool = False
+) -> Compared:
+    """Compare cross-sections day by day, and take the mean of each pair over the days on which it is measured.
+
+    Parameters
+    ----------
+    runs
+        With rows to compare.
+    first_only
+        Compare the first run alone with each.
+
+    Raises
+    ------
+    SnapshotCorrupt, StorageUnavailable
+        When a file cannot be read.
+    """
+    comparison = OF_CROSS_SECTIONS[question.by]
+    shape = (1 if first_only else len(runs), len(runs))
+    total, count = np.zeros(shape), np.zeros(shape, np.int64)
+    days: list[int] = []
+    for first, last in _stretches(runs, question):
+        frames = [reader.cross_sections(run, question, first, last) for run in runs]
+        days += frames[0]["date"].unique().sort().to_physical().to_list()
+        for panel in _panels(frames, comparison):
+            figures = comparison.figure(panel, first_only=first_only)
+            measured = ~np.isnan(figures)
+            total[measured] += figures[measured]
+            count += measured
+    mean = np.full(shape, np.nan)
+    np.divide(total, count, out=mean, where=count > 0)
+    return Compared(mean, count, comparison.what, *span(np.array(days, np.int32)))
+
+
+def _stretches(runs: Sequence[Snapshot], question: Question) -> Iterator[tuple[int, int]]:
+    """Cut the days of a window into stretches whose rows fit into memory."""
+    entries = [run.entry(question.table, question.compared_book) for run in runs]
+    known: list[int] = [
+        int(np.datetime64(day, "D").astype(int)) for x in entries for day in (x.first, x.last) if day
+    ]
+    if not known:
+        return
+    first, last = day_numbers(question.window)
+    first, last = max(first, min(known)), min(last, max(known))
+    parts = 1 + sum(x.rows for x in entries) // _ROWS_AT_ONCE
+    length = max(1, -(-(last - first + 1) // parts))
+    for begin in range(first, last + 1, length):
+        yield begin, min(begin + length - 1, last)
+
+
+def _panels(frames: Sequence[pl.DataFrame], comparison: Comparison) -> Iterator[Floats]:
+    """Yield the values of one day after the other, of shape (runs, names)."""
+    names = pl.concat([frame["symbol"].unique() for frame in frames]).unique().sort()
+    if names.is_empty():
+        return
+    kind = pl.Enum(names)
+    symbols = np.concatenate([frame["symbol"].cast(kind).to_physical().to_numpy() for frame in frames])
+    days: Days = np.concatenate([frame["date"].to_physical().to_numpy() for frame in frames])
+    values = np.concatenate([frame[comparison.column].to_numpy() for frame in frames])
+    owner = np.repeat(np.arange(len(frames)), [frame.height for frame in frames])
+    order = np.argsort(days, kind="stable")
+    begins = np.flatnonzero(np.diff(days[order], prepend=days[order][0] - 1))
+    for rows in np.split(order, begins[1:]):
+        panel = np.full((len(frames), len(names)), comparison.absent)
+        panel[owner[rows], symbols[rows]] = values[rows]
+        yield panel
 
 
 def neighbours(
-    run: Alpha, others: Sequence[Alpha], *, by: str, book: str, window: Window, order: str, limit: int
+    run: Snapshot, others: Sequence[Snapshot], question: Question, *, order: str, limit: int
 ) -> pl.DataFrame:
     """Return the alphas most or least like one, as `/v1/alphas/{alpha}/neighbours` lists them."""
     if order not in ORDERS:
         raise SettingsError(f"order={order!r}: there are {', '.join(ORDERS)}")
-    matrix = correlate((run, *others), by, book, window, first_only=True)
+    matrix = correlate(FileReader(), (run, *others), question, first_only=True)
     pairs = zip(others, matrix.figures[0][1:], matrix.observations[0][1:], strict=True)
     rows = [
         (other.alpha_id, other.pointer.name, figure, days)
@@ -88,102 +330,51 @@ def neighbours(
         if isinstance(figure, float)
     ]
     rows.sort(key=lambda row: (-float(ORDERS[order](np.float64(row[2]))), row[0]))
-    figure = "overlap" if by == "holdings" else "correlation"
+    figure = "overlap" if question.by == "holdings" else "correlation"
     schema = {"alpha_id": pl.String, "name": pl.String, figure: pl.Float64, "observations": pl.Int64}
     return pl.DataFrame(rows[:limit], schema=schema, orient="row")
 
 
 def contribution_of(
-    run: Alpha, others: Sequence[Alpha], weights: str | Sequence[float], book: str, window: Window
+    reader: Reader,
+    run: Snapshot,
+    others: Sequence[Snapshot],
+    weights: str | Sequence[float],
+    question: Question,
 ) -> dict[str, Any]:
-    """Return what an alpha adds to a book of others, as `/v1/alphas/{alpha}/contribution` answers."""
+    """Return what an alpha adds to a book of others: the ``data`` of `/v1/alphas/{alpha}/contribution`.
+
+    Parameters
+    ----------
+    weights
+        A way to weigh, or the weight of the alpha and those of the others.
+
+    Raises
+    ------
+    SnapshotCorrupt, StorageUnavailable
+        When a file cannot be read.
+    """
     everyone = (run, *others)
     weighting = Weighting(weights) if isinstance(weights, str) else Weighting("given", tuple(weights))
-    if weighting.given and len(weighting.given) != len(everyone):
-        raise SettingsError(f"weights: give {len(everyone)} numbers, that of {run.alpha_id} first")
-    seed = make_seed(" ".join(each.id for each in everyone), LuckQuery(book, frozenset(), window))
-    missing = next((each.alpha_id for each in everyone if not each.has_rows(_LEDGER, book)), None)
-    if missing is not None:
+    query = LuckQuery(question.book, frozenset(), question.window)
+    seed = make_seed(" ".join(each.id for each in everyone), query)
+    missing = next((each.alpha_id for each in everyone if not reader.has_rows(each, question)), None)
+    if not others:
         answer = empty_contribution(
-            Unavailable("kind_missing", f"{missing}: the run sealed no daily ledger of {book}")
+            Unavailable("insufficient_data", "no alpha is given beside the one asked about")
         )
+    elif missing is not None:
+        reason = reader.no_data(question)
+        answer = empty_contribution(Unavailable(reason.code, f"{missing}: {reason.text}"))
     else:
-        series = {each.alpha_id: _daily_returns(each, book, window) for each in everyone}
-        answer = contribution(run.alpha_id, series.pop(run.alpha_id), series, weighting, seed)
+        own, *series = (reader.returns(each, question.book).within(question.window) for each in everyone)
+        named = {other.alpha_id: part for other, part in zip(others, series, strict=True)}
+        answer = contribution(run.alpha_id, own, named, weighting, seed)
     return {
         "alphas": [other.alpha_id for other in others],
         "snapshots": {each.alpha_id: each.id for each in everyone},
-        "book": book,
+        "book": question.book,
         "weighting": weighting.name,
         "seed": seed,
         **answer,
     }
-
-
-def _daily_returns(run: Alpha, book: str, window: Window) -> DailyReturns:
-    rows = run.scan(_LEDGER, book).filter(within(window)).select("date", *_EQUITY).collect()
-    days = rows["date"].cast(pl.Int32).to_numpy()
-    with np.errstate(all="ignore"):
-        returns = period_returns(*(rows[name].cast(pl.Float64).to_numpy() for name in _EQUITY))
-    known = np.isfinite(returns)
-    return DailyReturns(days[known], returns[known], days[~known])
-
-
-def _by_returns(runs: Sequence[Alpha], book: str, window: Window, rows: int) -> Matrix:
-    series = [_daily_returns(run, book, window) if run.has_rows(_LEDGER, book) else None for run in runs]
-    figures: list[list[Figure]] = [[] for _ in range(rows)]
-    observations: list[list[int]] = [[] for _ in range(rows)]
-    for row in range(rows):
-        for column, other in enumerate(series):
-            own = series[row]
-            if own is None or other is None:
-                figures[row].append(Unavailable("kind_missing", f"a run sealed no daily ledger of {book}"))
-                observations[row].append(0)
-                continue
-            left, right = common_days(own.days, own.values, other.days, other.values)
-            figure = correlation(left, right)
-            # An alpha is itself, whatever rounding makes of it.
-            figures[row].append(1.0 if row == column and isinstance(figure, float) else figure)
-            observations[row].append(int(left.size))
-    return Matrix(figures, observations)
-
-
-def _by_cross_sections(
-    runs: Sequence[Alpha], by: str, book: str, window: Window, *, first_only: bool
-) -> Matrix:
-    rows = 1 if first_only else len(runs)
-    total, count = np.zeros((rows, len(runs))), np.zeros((rows, len(runs)), np.int64)
-    scores = by == "scores"
-    file, column, absent = (
-        (("decisions", None), "score", np.nan) if scores else (("positions", book), "weight", 0.0)
-    )
-    compare = rank_correlations if scores else overlaps
-    for panel in _panels(runs, file, column, absent, window):
-        daily = compare(panel, first_only=first_only)
-        measured = ~np.isnan(daily)
-        total[measured] += daily[measured]
-        count += measured
-    mean = np.full(total.shape, np.nan)
-    np.divide(total, count, out=mean, where=count > 0)
-    reason = too_few(0, 1, "common weeks" if scores else "common sessions")
-    figures = [[reason if (x := null_if_nan(value)) is None else x for value in row] for row in mean]
-    return Matrix(figures, count.tolist())
-
-
-def _panels(
-    runs: Sequence[Alpha], file: tuple[str, str | None], column: str, absent: float, window: Window
-) -> Iterator[Floats]:
-    """Yield a column of each day, of shape (alphas, names)."""
-    frames = [
-        run.scan(*file).filter(within(window)).select("date", "symbol", pl.lit(number).alias("run"), column)
-        for number, run in enumerate(runs)
-        if run.has_rows(*file)
-    ]
-    if not frames:
-        return
-    rows = pl.concat(frames).drop_nulls().collect().sort("date", "symbol")
-    for day in rows.partition_by("date"):
-        names = day["symbol"].rle_id().to_numpy()
-        panel = np.full((len(runs), int(names[-1]) + 1), absent)
-        panel[day["run"].to_numpy(), names] = day[column].to_numpy()
-        yield panel

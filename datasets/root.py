@@ -8,10 +8,10 @@ from typing import Any
 
 import polars as pl
 
-from datasets import comparison
 from datasets.analysis import Alpha
 from datasets.cache import DEFAULT_BYTES, Cache
 from datasets.catalogue import Catalogue
+from datasets.comparison import FileReader, Question, contribution_of, correlate, neighbours
 from datasets.figures.unavailable import Unavailable
 from datasets.figures.window import WHOLE_RUN, Window
 from datasets.layout import ALPHAS, CATALOG, REFUSED
@@ -101,7 +101,7 @@ class Root:
         SettingsError
             When there is no such way to compare.
         """
-        matrix = comparison.correlate([self[alpha] for alpha in alphas], by, book, window)
+        matrix = correlate(FileReader(), [self[alpha] for alpha in alphas], Question(by, book, window))
         columns = {
             alpha: [None if isinstance(row[at], Unavailable) else row[at] for row in matrix.figures]
             for at, alpha in enumerate(alphas)
@@ -148,9 +148,7 @@ class Root:
             As of :meth:`correlations`.
         """
         others = [self[other] for other in (self if among is None else among) if other != alpha]
-        return comparison.neighbours(
-            self[alpha], others, by=by, book=book, window=window, order=order, limit=limit
-        )
+        return neighbours(self[alpha], others, Question(by, book, window), order=order, limit=limit)
 
     def contribution(
         self,
@@ -183,9 +181,10 @@ class Root:
         SettingsError
             When the weights are not one for each alpha.
         """
-        return comparison.contribution_of(
-            self[alpha], [self[other] for other in others], weights, book, window
-        )
+        if not isinstance(weights, str) and len(weights) != len(others) + 1:
+            raise SettingsError(f"weights: give {len(others) + 1} numbers, that of {alpha} first")
+        runs = [self[other] for other in others]
+        return contribution_of(FileReader(), self[alpha], runs, weights, Question("returns", book, window))
 
 
 def is_root(storage: Storage) -> bool:

@@ -8,6 +8,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
+from datasets.figures.equity import period_returns
 from datasets.figures.series import Floats
 from datasets.figures.window import Window
 
@@ -48,6 +49,22 @@ class DailyReturns:
     def span(self) -> tuple[str | None, str | None]:
         """First and last day; None twice when there is none."""
         return span(self.days)
+
+
+def returns_of(days: Days, starting: Floats, ending: Floats) -> DailyReturns:
+    """Return the daily returns of a ledger.
+
+    Parameters
+    ----------
+    days : Days, shape (n_sessions,)
+        Ascending.
+    starting, ending : Floats, shape (n_sessions,)
+        Opening and closing equity.
+    """
+    with np.errstate(all="ignore"):
+        values = period_returns(starting, ending)
+    known = np.isfinite(values)
+    return DailyReturns(days[known], values[known], days[~known])
 
 
 def window_rows(days: Days, window: Window) -> slice:

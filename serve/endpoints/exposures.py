@@ -14,12 +14,11 @@ from datasets.figures.window import Window
 from schemas.errors import ApiError, SettingsError
 from schemas.market_data import USUAL_BENCHMARK
 from schemas.parameters import BENCHMARKS, MAX_BENCHMARKS
-from serve.endpoints.research import question_of
+from serve.endpoints.research import question_of, reader_of
 from serve.http.request import Request
 from serve.http.responses import Answer, EndpointFunction, Single
 from serve.market_data.series import Benchmark
 from serve.pages.books import holds_book
-from serve.research.correlation import no_data
 from serve.state import ServerState
 
 _log = structlog.get_logger("serve.research")
@@ -35,10 +34,11 @@ async def exposures(service: ServerState, request: Request) -> Answer:
 
 def _exposures(service: ServerState, request: Request, available: Mapping[str, Benchmark]) -> Single:
     question, snapshot, values = question_of(request, "returns"), request.snapshot, request.values
-    holds_book(snapshot, question.table, question.book, raw=question.raw)
+    reader = reader_of(service, request)
+    holds_book(snapshot, question.table, question.book, raw=request.raw)
     withheld: dict[str, str] = {}
     ledger = None
-    if question.has_rows(snapshot):
+    if reader.has_rows(snapshot, question):
         ledger = read_ledger(partial(service.engine.dataset, snapshot), snapshot, question.book)
     if ledger is None:
         explained: dict[str, Any] = {
@@ -47,7 +47,7 @@ def _exposures(service: ServerState, request: Request, available: Mapping[str, B
             "last_date": None,
             "rolling_sessions": values["rolling"],
             "models": [],
-            "withheld": {"models": no_data(question).text},
+            "withheld": {"models": reader.no_data(question).text},
         }
     else:
         days = span(ledger, question.window)

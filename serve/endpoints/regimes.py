@@ -16,12 +16,11 @@ from schemas.errors import ApiError
 from schemas.market_data import USUAL_BENCHMARK
 from schemas.metrics.statistic import CROSS_SECTIONS
 from schemas.parameters import BENCHMARK
-from serve.endpoints.research import question_of
+from serve.endpoints.research import question_of, reader_of
 from serve.http.request import Request
 from serve.http.responses import Answer, EndpointFunction, Single
 from serve.market_data.series import Benchmark
 from serve.pages.books import holds_book
-from serve.research.correlation import no_data
 from serve.state import ServerState
 
 _PRICES: Final = "benchmarks.daily"
@@ -35,13 +34,14 @@ async def regimes_of(service: ServerState, request: Request) -> Answer:
 
 def _regimes(service: ServerState, request: Request, available: Mapping[str, Benchmark]) -> Single:
     question, snapshot = question_of(request, "returns"), request.snapshot
-    holds_book(snapshot, question.table, question.book, raw=question.raw)
+    reader = reader_of(service, request)
+    holds_book(snapshot, question.table, question.book, raw=request.raw)
     frames = partial(service.engine.dataset, snapshot)
-    ledger = read_ledger(frames, snapshot, question.book) if question.has_rows(snapshot) else None
+    ledger = read_ledger(frames, snapshot, question.book) if reader.has_rows(snapshot, question) else None
     return Single.of_run(
         snapshot,
         measure(
-            no_data(question) if ledger is None else ledger,
+            reader.no_data(question) if ledger is None else ledger,
             _weekly(service, request, snapshot),
             _benchmark(request, available),
             book=question.book,

@@ -7,13 +7,14 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Final
+from typing import Final
 
 import orjson
 
 from datasets.alpha_columns import Allowed
-from datasets.figures.contribution import Weighting, contribution, empty_contribution, shortened
-from datasets.figures.luck import LuckQuery, make_seed
+from datasets.comparison import Question, correlate
+from datasets.comparison import contribution_of as contribution
+from datasets.figures.contribution import shortened
 from datasets.figures.unavailable import Unavailable
 from datasets.figures.window import Window
 from datasets.snapshot import Snapshot
@@ -26,8 +27,8 @@ from serve.http.request import Request
 from serve.http.responses import Answer, EndpointFunction, Page, Single, kind_missing, run_meta
 from serve.pages.books import holds_book
 from serve.research.chosen import chosen_runs, require_book
-from serve.research.correlation import Question, measure, no_data
 from serve.research.neighbours import Neighbours, Order, among_all, among_few
+from serve.research.reader import ServedReader
 from serve.research.store import ReturnsStore
 from serve.state import ServerState
 
@@ -42,12 +43,17 @@ _MAX_RETRY_SECONDS: Final = 60
 def question_of(request: Request, by: str) -> Question:
     """Return what a request compares; refuse a key that may not read the data it is measured on."""
     values, caller = request.values, request.caller
-    question = Question(by, values["book"], Window(values["from"], values["to"]), request.raw)
+    question = Question(by, values["book"], Window(values["from"], values["to"]))
     endpoint = SERVED_BY[question.table][0]
     if not caller.may_call(endpoint):
         message = f"This key may not call {endpoint}, and so may not compare {by}."
         raise ApiError("endpoint_not_allowed", message, {"endpoint": endpoint}, caller.headers)
     return question
+
+
+def reader_of(service: ServerState, request: Request) -> ServedReader:
+    """Return what reads the runs that the caller may read."""
+    return ServedReader(service.engine, service.returns, request.raw)
 
 
 async def correlations(service: ServerState, request: Request) -> Answer:
@@ -58,8 +64,8 @@ async def correlations(service: ServerState, request: Request) -> Answer:
 
 def _correlations(service: ServerState, request: Request, runs: tuple[Snapshot, ...]) -> Single:
     question = question_of(request, request.values["by"])
-    require_book(runs, question.book, raw=question.raw)
-    correlation = measure(service.engine, service.returns, runs, question)
+    require_book(runs, question.book, raw=request.raw)
+    correlation = correlate(reader_of(service, request), runs, question)
     names = [run.alpha_id for run in runs]
     withheld = {
         f"{names[row]},{names[column]}": figure.text
@@ -132,25 +138,20 @@ async def once_ready(service: ServerState, request: Request, make: Callable[[], 
 def _compared(service: ServerState, request: Request, named: tuple[Snapshot, ...] | None) -> Answer | Waiting:
     question, snapshot, values = question_of(request, request.values["by"]), request.snapshot, request.values
     order = Order(values["order"], values["limit"], values["offset"])
-    if not _holds_data(snapshot, question):
+    reader = reader_of(service, request)
+    if question.compared_book is not None:
+        holds_book(snapshot, question.table, question.compared_book, raw=request.raw)
+    if not reader.has_rows(snapshot, question):
         return _page(service, request, question, Neighbours(), (kind_missing(question.table),))
     if named is None and question.by == "returns":
         store = service.neighbours.of(question.book)
         if not store.was_ready:
             return Waiting(store, lambda: store.was_ready)
-        result = among_all(
-            store, service.returns, snapshot, question, allowed=request.caller.runs, order=order
-        )
+        result = among_all(store, reader, snapshot, question, allowed=request.caller.runs, order=order)
     else:
         others = _readable_runs(service, request) if named is None else named
-        result = among_few(service.engine, service.returns, (snapshot, *others), question, order)
+        result = among_few(reader, (snapshot, *others), question, order)
     return _page(service, request, question, result)
-
-
-def _holds_data(snapshot: Snapshot, question: Question) -> bool:
-    if question.compared_book is not None:
-        holds_book(snapshot, question.table, question.compared_book, raw=question.raw)
-    return question.has_rows(snapshot)
 
 
 def _not_ready(waiting: Waiting, runs: Allowed) -> ApiError:
@@ -235,42 +236,13 @@ async def contribution_of(service: ServerState, request: Request) -> Answer:
 
 def _contribution(service: ServerState, request: Request, runs: tuple[Snapshot, ...]) -> Single:
     question, snapshot = question_of(request, "returns"), request.snapshot
-    holds_book(snapshot, question.table, question.book, raw=question.raw)
-    everyone = (snapshot, *runs)
-    weights = request.values["weights"]
-    weighting = Weighting(weights) if isinstance(weights, str) else Weighting("given", weights)
-    query = LuckQuery(question.book, frozenset(), question.window)
-    seed = make_seed(" ".join(run.id for run in everyone), query)
-    lacking = next((run for run in everyone if not question.has_rows(run)), None)
-    if not runs:
-        contributed = empty_contribution(
-            Unavailable("insufficient_data", "no alpha is given beside the one asked about")
-        )
-    elif lacking is not None:
-        reason = no_data(question)
-        contributed = empty_contribution(Unavailable(reason.code, f"{lacking.alpha_id}: {reason.text}"))
-    else:
-        own, *others = (service.returns.load(run, question.book).within(question.window) for run in everyone)
-        contributed = contribution(
-            snapshot.alpha_id,
-            own,
-            {run.alpha_id: part for run, part in zip(runs, others, strict=True)},
-            weighting,
-            seed,
-        )
-    data: dict[str, Any] = {
-        "alphas": [run.alpha_id for run in runs],
-        "snapshots": {run.alpha_id: run.id for run in everyone},
-        "book": question.book,
-        "weighting": weighting.name,
-        "seed": seed,
-        **contributed,
-    }
+    holds_book(snapshot, question.table, question.book, raw=request.raw)
+    data = contribution(reader_of(service, request), snapshot, runs, request.values["weights"], question)
     return Single(
         data,
         source=f"snapshot {snapshot.id}",
         meta=run_meta(request.snapshot),
-        warnings=shortened(contributed),
+        warnings=shortened(data),
     )
 
 

@@ -52,10 +52,3 @@ def require_book(snapshots: Iterable[Snapshot], book: str, *, raw: bool) -> None
             "None of the runs has such a book among those this key can read.",
             {"available": sorted(available, key=book_order)},
         )
-
-
-def has_rows(snapshot: Snapshot, table: str, book: str | None, *, raw: bool) -> bool:
-    """Whether a run has rows of a table, of a book that the key can read."""
-    if book is not None and book not in visible_books(snapshot, raw=raw):
-        return False
-    return snapshot.has_rows(table, book)

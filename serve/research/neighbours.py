@@ -11,18 +11,16 @@ from typing import Final
 import numpy as np
 
 from datasets.alpha_columns import Allowed
+from datasets.comparison import Question, compare
 from datasets.figures.correlation import common_days, correlation
-from datasets.figures.series import null_if_nan
 from datasets.figures.similarity import ORDERS
-from datasets.figures.unavailable import Unavailable, too_few
+from datasets.figures.unavailable import Unavailable
 from datasets.snapshot import Snapshot
 from schemas.errors import SnapshotCorrupt, StorageUnavailable
 from serve.catalog import Catalog
-from serve.pages.duckdb import Engine
-from serve.research.correlation import OF_CROSS_SECTIONS, Question
-from serve.research.cross_sections import compare
 from serve.research.nearest import NO_VARIATION, TOO_FEW, Neighbour, search
-from serve.research.returns import Returns, read_returns
+from serve.research.reader import ServedReader
+from serve.research.returns import read_returns
 from serve.research.returns_matrix import LACKING, NO_DATA, NOT_READ, UNREADABLE
 from serve.research.store import ReturnsStore
 
@@ -119,7 +117,7 @@ class ReturnsStores:
 
 def among_all(
     store: ReturnsStore,
-    returns: Returns,
+    reader: ServedReader,
     snapshot: Snapshot,
     question: Question,
     *,
@@ -136,7 +134,7 @@ def among_all(
     searchable = store.searchable
     # Its own returns lie beside the others; the ledger is read for a snapshot that was published just now, or is not served.
     own = searchable.returns(snapshot)
-    own = (returns.load(snapshot, question.book) if own is None else own).within(question.window)
+    own = (reader.returns(snapshot, question.book) if own is None else own).within(question.window)
     others = searchable.listing.columns.allowed(allowed).copy()
     place = searchable.listing.places.get(snapshot.alpha_id)
     if place is not None:
@@ -156,13 +154,7 @@ def among_all(
     return Neighbours(nearest.page, nearest.compared, {**without_row, **nearest.excluded}, own.span)
 
 
-def among_few(
-    engine: Engine,
-    returns: Returns,
-    runs: Sequence[Snapshot],
-    question: Question,
-    order: Order,
-) -> Neighbours:
+def among_few(reader: ServedReader, runs: Sequence[Snapshot], question: Question, order: Order) -> Neighbours:
     """Compare the first run with the others, read for the request.
 
     Raises
@@ -172,12 +164,8 @@ def among_few(
     """
     result = Neighbours()
     figures: list[Neighbour] = []
-    compared = (
-        _by_returns(returns, runs, question, result)
-        if question.by == "returns"
-        else _by_cross_sections(engine, runs, question, result)
-    )
-    for name, value, n in compared:
+    figures_of = _by_returns if question.by == "returns" else _by_cross_sections
+    for name, value, n in figures_of(reader, runs, question, result):
         if isinstance(value, Unavailable):
             result.excluded[TOO_FEW if value.code == "insufficient_data" else NO_VARIATION] += 1
         else:
@@ -194,17 +182,17 @@ _Figures = Iterator[tuple[str, float | Unavailable, int]]
 
 
 def _by_returns(
-    returns: Returns, runs: Sequence[Snapshot], question: Question, result: Neighbours
+    reader: ServedReader, runs: Sequence[Snapshot], question: Question, result: Neighbours
 ) -> _Figures:
     snapshot, *others = runs
-    own = returns.load(snapshot, question.book).within(question.window)
+    own = reader.returns(snapshot, question.book).within(question.window)
     result.span = own.span
     for other in others:
         try:
-            if not question.has_rows(other):
+            if not reader.has_rows(other, question):
                 result.excluded[NO_DATA] += 1
                 continue
-            theirs = returns.load(other, question.book).within(question.window)
+            theirs = reader.returns(other, question.book).within(question.window)
         except SnapshotCorrupt:
             result.excluded[UNREADABLE] += 1
             continue
@@ -213,24 +201,20 @@ def _by_returns(
 
 
 def _by_cross_sections(
-    engine: Engine, runs: Sequence[Snapshot], question: Question, result: Neighbours
+    reader: ServedReader, runs: Sequence[Snapshot], question: Question, result: Neighbours
 ) -> _Figures:
     snapshot, *others = runs
-    comparison, book = OF_CROSS_SECTIONS[question.by], question.compared_book
     present = []
     for other in others:
         try:
-            if question.has_rows(other):
-                other.file(comparison.table, book)
+            if reader.has_rows(other, question):
+                other.file(question.table, question.compared_book)
                 present.append(other)
             else:
                 result.excluded[NO_DATA] += 1
         except SnapshotCorrupt:
             result.excluded[UNREADABLE] += 1
-    chosen = [(run, book) for run in (snapshot, *present)]
-    figures = compare(engine, chosen, comparison, question.window, first_only=True)
-    result.span = figures.first_date, figures.last_date
+    compared = compare(reader, (snapshot, *present), question, first_only=True)
+    result.span = compared.first_date, compared.last_date
     for place, other in enumerate(present, start=1):
-        mean = null_if_nan(figures.mean[0, place])
-        value = too_few(0, 1, comparison.what) if mean is None else mean
-        yield other.alpha_id, value, int(figures.observations[0, place])
+        yield other.alpha_id, compared.figure(0, place), int(compared.observations[0, place])

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Final
-
 import numpy as np
+import polars as pl
 
-from datasets.figures.daily_returns import DailyReturns
-from datasets.figures.equity import period_returns
+from datasets.comparison import EQUITY, LEDGER
+from datasets.figures.daily_returns import DailyReturns, returns_of
 from datasets.snapshot import Snapshot
 from schemas.errors import SnapshotUnreadable
 from serve.cache import SizedLRUCache
-
-TABLE: Final = "portfolio"
-_COLUMNS: Final = ("date", "starting_equity", "ending_equity")
 
 
 def read_returns(snapshot: Snapshot, book: str) -> DailyReturns:
@@ -26,23 +22,21 @@ def read_returns(snapshot: Snapshot, book: str) -> DailyReturns:
     StorageUnavailable
         When the store does not answer.
     """
-    if not snapshot.has_rows(TABLE, book):
+    if not snapshot.has_rows(LEDGER, book):
         return DailyReturns(np.empty(0, np.int32), np.empty(0))
     import pyarrow as pa  # noqa: PLC0415 - a tenth of a second that no start waits for
     import pyarrow.parquet as pq  # noqa: PLC0415 - as above
 
-    path = snapshot.file(TABLE, book)
+    path = snapshot.file(LEDGER, book)
     try:
         # A third of what a query of its own costs, which counts when ten thousand ledgers are read.
         with pq.ParquetFile(path) as file:
-            table = file.read(columns=list(_COLUMNS), use_threads=False)
+            table = file.read(columns=list(EQUITY), use_threads=False)
     except (OSError, pa.ArrowException) as error:
         raise SnapshotUnreadable(f"a published file cannot be read: {error}") from error
-    days = table["date"].cast(pa.int32()).to_numpy()
-    with np.errstate(all="ignore"):
-        values = period_returns(*(table[name].to_numpy().astype(np.float64) for name in _COLUMNS[1:]))
-    known = np.isfinite(values)
-    return DailyReturns(days[known], values[known], days[~known])
+    days, starting, ending = pl.DataFrame(table)
+    equity = (column.cast(pl.Float64).to_numpy() for column in (starting, ending))
+    return returns_of(days.to_physical().to_numpy(), *equity)
 
 
 class Returns:

@@ -86,14 +86,16 @@ COSTS: Final = Family(
             "break_even_multiple",
             Unit.RATIO,
             "Multiple of execution costs and borrow at which the market P&L pays for no more than them.",
-            "sum of market_pnl / starting_equity over -sum of (execution_cost + borrow_cashflow) / starting_equity",
+            "sum of market_pnl / starting_equity over -sum of (execution_cost + borrow_cashflow) / starting_equity; "
+            "null where not above 0",
             _NOVY_MARX,
         ),
         figure(
             "break_even_bp",
             Unit.NONE,
             "Execution cost at which market P&L less borrow is used up.",
-            "sum of (market_pnl + borrow_cashflow) / starting_equity over sum of turnover_notional / starting_equity x 10,000",
+            "sum of (market_pnl + borrow_cashflow) / starting_equity over sum of turnover_notional / starting_equity x 10,000; "
+            "null where not above 0",
             "Grundy and Martin (2001), Understanding the Nature of the Risks and the Source of the Rewards to Momentum Investing, "
             "Review of Financial Studies 14(1)",
             unit_text="basis points of traded notional",

@@ -58,7 +58,8 @@ def _deciles(name: str, meaning: str, score: str, **rules: bool) -> MetricField:
             "Mean forward return of each tenth of the names.",
             text("bucket", f"{bucket_name(1)} lowest to {bucket_name(BUCKETS)} highest."),
             number("mean_forward_return", Unit.RATIO, "Mean of the weekly means."),
-            formula=f"mean over weeks of mean forward_return by tenth of {score}, over the weeks in which every tenth has one",
+            formula=f"mean over weeks of mean forward_return by tenth of {score}, over the weeks of at least 20 scores in which every "
+            "tenth has one; rank r of n from below, ties by symbol, is in tenth floor(10 (r - 1) / n) + 1",
             nullable=True,
         ),
         count("weeks", "Those weeks."),
@@ -139,7 +140,7 @@ SIGNAL: Final = Family(
             "half_life_weeks",
             Unit.NONE,
             "Delay at which half of the IC is left, where a fresh score's IC differs significantly from 0.",
-            "first delay with mean_ic at half of that of delay 0, interpolated linearly",
+            "first delay with mean_ic at half of that of delay 0, interpolated linearly; null where the t_stat of delay 0 is within 2",
             _QHS,
             unit_text="weeks",
         ),
