@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
@@ -105,11 +105,13 @@ def reconcile(records: pl.DataFrame, weekly: Weekly | None, daily: Daily | None)
     spans = _Spans(weekly, daily)
     basis = 1.0 if daily is None else daily.equity_basis
     columns = ("name", "scope", "period", "value", "unit", "annualised")
-    return tuple(
-        _reconciled(Figure(name, scope, period, value, NOT_CHECKED), unit, annualised, spans, basis)
-        for name, scope, period, value, unit, annualised in records.select(columns).iter_rows()
-        if name in CONVENTIONS
-    )
+    # Equity that vanishes makes returns without bounds; what comes of them is not a figure.
+    with np.errstate(all="ignore"):
+        return tuple(
+            Figure(*figure[:4], *_reconciled(*figure, spans, basis))
+            for figure in records.select(columns).iter_rows()
+            if figure[0] in CONVENTIONS
+        )
 
 
 def not_reproduced(figures: Iterable[Figure]) -> list[Figure]:
@@ -117,44 +119,54 @@ def not_reproduced(figures: Iterable[Figure]) -> list[Figure]:
     return [figure for figure in figures if figure.status == NOT_REPRODUCED]
 
 
-def _reconciled(figure: Figure, unit: str, annualised: bool, spans: _Spans, basis: float) -> Figure:
-    if figure.sealed is None:
-        return replace(figure, reason="it was sealed without a value")
+_Outcome = tuple[str, float | None, str | None, str | None]
+"""The last four fields of a :class:`Figure`."""
+
+
+def _reconciled(
+    name: str,
+    scope: str,
+    period: str | None,
+    sealed: float | None,
+    unit: str,
+    annualised: bool,
+    spans: _Spans,
+    basis: float,
+) -> _Outcome:
+    if sealed is None:
+        return NOT_CHECKED, None, None, "it was sealed without a value"
     span: Weekly | Daily | None
-    if figure.name in FROM_DECISIONS:
-        weeks = span = spans.weeks(figure.scope, figure.period)
+    if name in FROM_DECISIONS:
+        weeks = span = spans.weeks(scope, period)
         missing = "the run sealed no decisions with the index of their weeks"
         if spans.without_returns:
             span, missing = None, "the run sealed no forward return"
-        elif weeks is not None and figure.name in RAW and weeks.raw_ic is None:
+        elif weeks is not None and name in RAW and weeks.raw_ic is None:
             span, missing = None, "the run sealed no signal before smoothing"
     else:
-        span, missing = spans.sessions(figure.scope, figure.period), "the run sealed no ledger of long_short"
+        span, missing = spans.sessions(scope, period), "the run sealed no ledger of long_short"
     if span is None:
-        return replace(figure, reason=missing)
-    scale = basis if figure.name in _MONEY and unit != "ratio" else 1.0
+        return NOT_CHECKED, None, None, missing
+    scale = basis if name in _MONEY and unit != "ratio" else 1.0
     fitting = [
         way
-        for way in CONVENTIONS[figure.name]
+        for way in CONVENTIONS[name]
         if way.annualised == annualised and (not way.units or unit in way.units)
     ]
     for way in fitting:
-        found = _computed(way, span)
-        if found is not None and _agree(figure.sealed, found, scale):
-            return replace(figure, status=REPRODUCED, recomputed=found, convention=way.name)
-    own = _computed((fitting or CONVENTIONS[figure.name])[0], span)
-    return replace(figure, status=NOT_REPRODUCED, recomputed=own)
+        recomputed = _computed(way, span)
+        if recomputed is not None and _agree(sealed, recomputed, scale):
+            return REPRODUCED, recomputed, way.name, None
+    return NOT_REPRODUCED, _computed((fitting or CONVENTIONS[name])[0], span), None, None
 
 
-# Equity that vanishes makes returns without bounds; what comes of them is not a figure.
-@np.errstate(all="ignore")
 def _computed(way: Convention, span: Weekly | Daily) -> float | None:
-    found = way.compute(span)
-    return found if found is not None and math.isfinite(found) else None
+    figure = way.compute(span)
+    return figure if figure is not None and math.isfinite(figure) else None
 
 
-def _agree(sealed: float, found: float, scale: float) -> bool:
-    return abs(sealed - found) <= TOLERANCE * max(scale, abs(sealed), abs(found))
+def _agree(sealed: float, recomputed: float, scale: float) -> bool:
+    return abs(sealed - recomputed) <= TOLERANCE * max(scale, abs(sealed), abs(recomputed))
 
 
 class _Spans:
