@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -21,14 +21,14 @@ METRICS: Final = TABLES["sealed_metrics"]
 
 _SEALED: Final = frozenset(column.name for column in METRICS.sealed_columns)
 _EXACT: Final = 2**53
-_JSON_TYPES: Final[Mapping[Type, tuple[Callable[[Any], bool], str]]] = {
-    Type.STR: (lambda value: isinstance(value, str), "a string"),
-    Type.BOOL: (lambda value: isinstance(value, bool), "true or false"),
-    Type.F64: (
-        lambda value: isinstance(value, float) or (type(value) is int and -_EXACT <= value <= _EXACT),
-        "a number",
-    ),
+_JSON_TYPES: Final[Mapping[Type, tuple[frozenset[type], str]]] = {
+    Type.STR: (frozenset({str}), "a string"),
+    Type.BOOL: (frozenset({bool}), "true or false"),
+    Type.F64: (frozenset({float, int}), "a number"),
 }
+_FIELDS: Final = tuple(
+    (column.name, column.nullable, *_JSON_TYPES[column.type]) for column in METRICS.sealed_columns
+)
 _PERIODS: Final[Mapping[str, re.Pattern[str]]] = {
     "yearly": re.compile(r"\d{4}", re.ASCII),
     "monthly": re.compile(r"\d{4}-(0[1-9]|1[0-2])", re.ASCII),
@@ -117,15 +117,11 @@ def _field_problems(index: int, record: Any) -> list[RecordProblem]:
     if not isinstance(record, dict):
         return [RecordProblem(index, "(record)", record, "an object")]
     problems = []
-    for column in METRICS.sealed_columns:
-        test, expected = _JSON_TYPES[column.type]
-        if column.name not in record:
-            problems.append(RecordProblem(index, column.name, "(absent)", expected))
-        elif record[column.name] is None:
-            if not column.nullable:
-                problems.append(RecordProblem(index, column.name, None, expected))
-        elif not test(record[column.name]):
-            problems.append(RecordProblem(index, column.name, record[column.name], expected))
+    for name, nullable, types, expected in _FIELDS:
+        value = record.get(name, "(absent)")
+        exact = type(value) is not int or -_EXACT <= value <= _EXACT
+        if name not in record or not (nullable if value is None else type(value) in types and exact):
+            problems.append(RecordProblem(index, name, value, expected))
     return problems
 
 
