@@ -12,14 +12,15 @@ import polars as pl
 from datasets.figures.rank_correlation import Integers
 from datasets.figures.series import DAYS_PER_YEAR, Floats
 from pipeline.notices.fills import Fills
+from pipeline.notices.ledger import Flows
 from pipeline.notices.panel import NEVER, Panel
-from pipeline.notices.prices import NO_SAMPLE, Flows, sample_prices
-from pipeline.notices.probe import MAX_DAYS, Probe, Sample, days_by_digest
-from pipeline.notices.rows import ReadColumns, Symbols, days_of, expanded, period
-from pipeline.notices.spans import PanelRows, sample_span
+from pipeline.notices.prices import PanelRows, sample_prices
+from pipeline.notices.probe import MAX_DAYS, NO_SAMPLE, Probe, Sample, days_by_digest, period
+from pipeline.notices.rows import ReadColumns, Symbols, days_of, expanded, place_in
 
 _INSTANTS: Final = ("entry_at", "maturity_at")
 _WEIGHT: Final = "long_short_target_weight"
+_NO_PANEL: Final = PanelRows(*(np.empty(0, np.int64),) * 2, *(np.empty((0, 0), np.int64),) * 2)
 _TWIN_WEEKS: Final = 8
 """Weeks in which names are compared with each other."""
 
@@ -97,24 +98,19 @@ def gather(tables: Mapping[str, Collection[str]], read: ReadColumns) -> Evidence
 
 def _gathered(tables: Mapping[str, Collection[str]], read: ReadColumns) -> Evidence:
     symbols = Symbols()
-    sections, panel_rows, forward_returns = None, PanelRows(), NO_SAMPLE
+    sections, panel_rows, forward_returns = None, _NO_PANEL, NO_SAMPLE
     if "decisions" in tables:
         sections, panel_rows, forward_returns = _cross_sections(tables["decisions"], read, symbols)
-    prices = None
-    if {"positions", "portfolio"} <= tables.keys():
-        prices = sample_prices(tables, read, symbols, panel_rows)
+    prices = sample_prices(tables, read, symbols, panel_rows)
     if sections is not None:
-        span = sample_span(tables, read, symbols, panel_rows)
-        marks = None if prices is None else prices.at_weeks
-        sections = replace(sections, panel=replace(sections.panel, span=span, marks=marks))
+        panel = replace(sections.panel, span=prices.span, marks=prices.at_weeks)
+        sections = replace(sections, panel=panel)
     trials = {}
     if "trials" in tables:
         (rows,) = read("trials", ("trial", "period_return"))
         trials = dict(
             rows["trials"].group_by("trial").agg(pl.col("period_return").std()).drop_nulls().iter_rows()
         )
-    if prices is None:
-        return Evidence(sections, trials=trials, probe=Probe(NO_SAMPLE, NO_SAMPLE, forward_returns))
     probe = Probe(prices.marks, prices.mids, forward_returns)
     return Evidence(sections, prices.fills, prices.closes, prices.flows, trials, probe)
 
@@ -129,40 +125,39 @@ def _cross_sections(
     seen_days, measured = np.empty(0, np.int64), []
     for part in read("decisions", ("date", "symbol", *values, *instants)):
         rows, runs = part["decisions"], part.runs("decisions", ("date",))
-        own = symbols.codes(part.symbols("decisions"))
+        own, days_of_runs = symbols.codes(part.symbols("decisions")), days_of(runs.heads["date"])
         seen = np.concatenate([seen, np.zeros(max(0, symbols.width - seen.size), np.bool_)])
         seen[own] = True
-        sizes.append((days_of(runs.heads["date"]), runs.lengths))
+        sizes.append((days_of_runs, runs.lengths))
+        by_name = {name: rows[name].to_numpy() for name in values}
+        by_name |= {name: rows[name].cast(pl.Int64).fill_null(NEVER).to_numpy() for name in instants}
         # A name that stands first among all stood first among those seen so far.
-        chosen = np.flatnonzero(np.isin(np.arange(seen.size), symbols.first(seen))[own])
-        day_of_row = np.repeat(days_of(runs.heads["date"]), runs.lengths)
-        figures = [rows[name].to_numpy()[chosen] for name in values]
-        figures += [rows[name][chosen].to_physical().fill_null(NEVER).to_numpy() for name in instants]
-        kept.append([day_of_row[chosen], own[chosen], *figures])
+        first = np.zeros(seen.size, np.bool_)
+        first[symbols.first(seen)] = True
+        chosen = np.flatnonzero(first[own])
+        day_of_row = np.repeat(days_of_runs, runs.lengths)
+        kept.append([day_of_row[chosen], own[chosen], *(column[chosen] for column in by_name.values())])
         if "forward_return" in values:
             # Likewise a day.
-            seen_days = np.union1d(seen_days, days_of(runs.heads["date"]))
-            among_first = np.isin(days_of(runs.heads["date"]), _first_days(seen_days))
-            some = expanded(runs, np.flatnonzero(among_first))[1]
-            measured.append(
-                [day_of_row[some], *(rows[name].to_numpy()[some] for name in ("score", "forward_return"))]
-            )
+            seen_days = np.union1d(seen_days, days_of_runs)
+            some = expanded(runs, np.flatnonzero(np.isin(days_of_runs, _first_days(seen_days))))[1]
+            measured.append([day_of_row[some], by_name["score"][some], by_name["forward_return"][some]])
     days, place = np.unique(np.concatenate([days for days, _ in sizes]), return_inverse=True)
     if not days.size:
-        return None, PanelRows(), NO_SAMPLE
+        return None, _NO_PANEL, NO_SAMPLE
     size = np.bincount(place, weights=np.concatenate([size for _, size in sizes]))
     codes = symbols.first(seen)
-    row = np.full(seen.size, -1)
-    row[codes] = np.arange(codes.size)
     day, code, *cells = (np.concatenate(column) for column in zip(*kept, strict=True))
-    at = row[code] >= 0
-    by_name: dict[str, Any] = {}
+    order = np.argsort(codes)
+    place, among = place_in(code, codes[order])
+    at = order[place[among]], np.searchsorted(days, day[among])
+    table: dict[str, Any] = {}
     for name, column in zip((*values, *instants), cells, strict=True):
         empty = NEVER if name in instants else np.nan
-        by_name[name] = np.full((codes.size, days.size), empty, column.dtype)
-        by_name[name][row[code[at]], np.searchsorted(days, day[at])] = column[at]
-    returns = by_name.get("forward_return")
-    panel = Panel(days.astype("datetime64[D]"), by_name["score"], returns, by_name.get(_WEIGHT))
+        table[name] = np.full((codes.size, days.size), empty, column.dtype)
+        table[name][at] = column[among]
+    returns = table.get("forward_return")
+    panel = Panel(days.astype("datetime64[D]"), table["score"], returns, table.get(_WEIGHT))
     twins = compared = 0
     if measured:
         day, score, forward = (np.concatenate(column) for column in zip(*measured, strict=True))
@@ -170,8 +165,8 @@ def _cross_sections(
         twins, compared = _twins(day[sampled], score[sampled], forward[sampled])
     sections = CrossSections(int(seen.sum()), int(size[-1]), float(size.mean()), twins, compared, panel)
     sample = NO_SAMPLE if returns is None else _sampled_weeks(symbols.names(codes), days, returns)
-    entry, maturity = (by_name.get(name, np.full((codes.size, days.size), NEVER)) for name in _INSTANTS)
-    return sections, PanelRows(codes, days, (entry, maturity)), sample
+    entry, maturity = (table.get(name, np.full((codes.size, days.size), NEVER)) for name in _INSTANTS)
+    return sections, PanelRows(codes, days, entry, maturity), sample
 
 
 def _first_days(days: Integers) -> Integers:

@@ -16,7 +16,6 @@ from datasets.figures.series import DAYS_PER_YEAR, SESSIONS_PER_YEAR, Dates, Flo
 from datasets.figures.unavailable import Unavailable
 from pipeline.notices.outcome import NoticeOutcome, judged, not_checked
 from pipeline.notices.panel import rank_correlations
-from pipeline.notices.prices import Flows
 from schemas.notices import BASIS_POINTS, CHANCE, NOTICES, SESSIONS_ALLOWED
 from schemas.tables.books import RAW_PREFIX, book_order
 
@@ -24,12 +23,37 @@ _MIN_DRAWDOWN_SESSIONS: Final = 126
 """Half a year: a book may well be without a loss of one percent for some months."""
 _MIN_SESSIONS: Final = 20
 _MIN_SHORTS: Final = 50
-_NO_FLOWS: Final = Flows()
 _MANY_SESSIONS: Final = 0.9
 _COLUMNS: Final = (
     "starting_equity", "ending_equity", "market_pnl", "execution_cost", "borrow_cashflow", "cash_carry",
     "risk_free_return", "rounding_adjustment", "gross_notional", "net_notional", "turnover_notional",
 )  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Flows:
+    """Sums and counts of the pnl of one book.
+
+    Attributes
+    ----------
+    cash_adjustment
+        Sum over the run; None where none was sealed.
+    on_share_adjustments
+        Sum of ``market_pnl`` on the name-days with a ``quantity_adjustment``; None where none was sealed.
+    chance_on_share_adjustments
+        Standard deviation of a sum of ``market_pnl`` over as many name-days of the book, chosen at random.
+    shorts, unborrowed
+        Short positions of some sessions, and those of them that cost nothing to borrow.
+    """
+
+    cash_adjustment: float | None = None
+    on_share_adjustments: float | None = None
+    chance_on_share_adjustments: float = 0.0
+    shorts: int = 0
+    unborrowed: int = 0
+
+
+_NO_FLOWS: Final = Flows()
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,61 +1,61 @@
-"""Prices, fills and flows of a run, sampled for the notices."""
+"""Prices, fills and flows of a run, sampled for the notices: positions and pnl are read once, fills twice."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
-from functools import partial
-from typing import Final
+from dataclasses import dataclass, field, replace
+from typing import Any, Final
 
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 from datasets.figures.rank_correlation import Integers
-from datasets.figures.series import Floats
+from datasets.figures.series import Flags, Floats
 from pipeline.notices.fills import Fills
-from pipeline.notices.probe import MAX_DAYS, Sample, days_by_digest
-from pipeline.notices.rows import (
-    BOOK_BITS,
-    ReadColumns,
-    Symbols,
-    cells_of,
-    days_of,
-    period,
-    rows_of,
-)
-from pipeline.notices.spans import PanelRows
-from pipeline.reconciliation.grid import Codes
-from pipeline.reconciliation.tables import FILLS, SESSION
-from schemas.tables.books import RAW_PREFIX, TRADE_ONLY_SUFFIXES
+from pipeline.notices.ledger import Flows
+from pipeline.notices.panel import NEVER, Span
+from pipeline.notices.probe import MAX_DAYS, NO_SAMPLE, Sample, days_by_digest, period
+from pipeline.notices.rows import BOOK_BITS, ReadColumns, Symbols, days_of, expanded, place_in, rows_of
+from pipeline.reconciliation.tables import FILLS, SESSION, Runs
+from schemas.tables.books import RAW_PREFIX, SETTLEMENTS, TRADE_ONLY_SUFFIXES
 from schemas.tables.pnl import ADJUSTMENTS
 
-_CELL: Final = (*SESSION, "symbol")
+_FILL: Final = ("quantity", "mid_price", "execution_cost")
 _SAMPLED_FILLS: Final = 10_000
 """Fills from which no further day is sampled."""
-NO_SAMPLE: Final = Sample((), (), np.empty((0, 0)))
+_PNL: Final = pl.col("market_pnl")
+_CHANGED: Final = pl.col("quantity_adjustment") != 0
+_SUMS: Final = {
+    "cash_adjustment": (pl.col("cash_adjustment").sum(),),
+    "quantity_adjustment": (
+        _PNL.filter(_CHANGED).sum().alias("on_share_adjustments"),
+        _CHANGED.sum().alias("changed"),
+        (_PNL != 0).sum().alias("moved"),
+        (_PNL**2).sum().alias("squares"),
+    ),
+}
+"""Adjustment -> sums over the pnl of a book."""
 
 
 @dataclass(frozen=True, slots=True)
-class Flows:
-    """Sums and counts of the pnl of one book.
+class PanelRows:
+    """Names and weeks of which prices are wanted.
 
     Attributes
     ----------
-    cash_adjustment
-        Sum over the run; None where none was sealed.
-    on_share_adjustments
-        Sum of ``market_pnl`` on the name-days with a ``quantity_adjustment``; None where none was sealed.
-    chance_on_share_adjustments
-        Standard deviation of a sum of ``market_pnl`` over as many name-days of the book, chosen at random.
-    shorts, unborrowed
-        Short positions of some sessions, and those of them that cost nothing to borrow.
+    codes
+        Number of each name.
+    days
+        Rebalance dates as days since 1970, ascending.
+    entry, maturity
+        From when to when each forward return runs, microseconds, shape (names, weeks); NEVER where that was not sealed.
     """
 
-    cash_adjustment: float | None = None
-    on_share_adjustments: float | None = None
-    chance_on_share_adjustments: float = 0.0
-    shorts: int = 0
-    unborrowed: int = 0
+    codes: Integers
+    days: Integers
+    entry: Integers
+    maturity: Integers
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,201 +66,289 @@ class Prices:
     ----------
     marks, mids
         For the probe.
-    fills, flows
+    fills, closes, flows
         As :class:`pipeline.notices.evidence.Evidence` has them.
-    closes
-        The marks that it has.
-    at_weeks
-        The marks of the panel of the cross-sections.
+    span, at_weeks
+        Mids and marks of the panel of the cross-sections; None where the run sealed no fills, or no positions.
     """
 
-    marks: Sample
-    mids: Sample
-    fills: Fills | None
-    closes: tuple[Floats, Floats]
-    flows: Mapping[str, Flows]
-    at_weeks: Floats
+    marks: Sample = NO_SAMPLE
+    mids: Sample = NO_SAMPLE
+    fills: Fills | None = None
+    closes: tuple[Floats, Floats] | None = None
+    flows: Mapping[str, Flows] = field(default_factory=dict)
+    span: Span | None = None
+    at_weeks: Floats | None = None
 
 
 def sample_prices(
-    tables: Mapping[str, Collection[str]],
-    read: ReadColumns,
-    symbols: Symbols,
-    panel: PanelRows,
+    tables: Mapping[str, Collection[str]], read: ReadColumns, symbols: Symbols, panel: PanelRows
 ) -> Prices:
     """Keep fills of some days beside the marks around them, the returns of some sessions, and the prices of a panel.
 
     Parameters
     ----------
     tables, read
-        As of :func:`pipeline.notices.evidence.gather`; with positions and portfolio.
+        As of :func:`pipeline.notices.evidence.gather`.
     symbols
         Those numbered so far.
     panel
-        Its names and weeks.
+        Its names, weeks and sealed instants.
     """
-    (part,) = read("portfolio", ("book", "date"))
-    ledger = part["portfolio"]
-    sessions = np.unique(days_of(ledger["date"]))
-    books = sorted(book for book in ledger["book"].unique() if not book.startswith(RAW_PREFIX))
+    sessions, books = np.empty(0, np.int64), []
+    if "portfolio" in tables:
+        (part,) = read("portfolio", ("book", "date"))
+        sessions = np.unique(days_of(part["portfolio"]["date"]))
+        names = part["portfolio"]["book"].unique()
+        books = sorted(book for book in names if not book.startswith(RAW_PREFIX))
+    held = "portfolio" in tables and "positions" in tables
     variants = [book + suffix for book in books for suffix in ("", *TRADE_ONLY_SUFFIXES)]
-    filled = _sampled_fills(read, variants, symbols) if "trades" in tables else None
+    fills, mids, span = None, None, None
+    if "trades" in tables:
+        fills, mids = _fills(read, symbols, variants if held else [], sessions, panel)
     later = 1 + days_by_digest(sessions[1:])[:MAX_DAYS]
-    wanted = [sessions[later], sessions[later - 1]]
-    wanted.append(panel.days)
-    if filled is not None:
-        day, decided = days_of(filled["timestamp"].dt.date()), days_of(filled["decision_at"])
+    pnl = _pnl(tables.get("pnl", ()), read, symbols, books if held else [], np.sort(sessions[later]))
+    if mids is not None and panel.codes.size:
+        span = mids.span(np.isin(panel.codes, pnl.adjusted), adjusted=bool(pnl.adjusted.size))
+    if not held:
+        return Prices(span=span)
+    wanted = [sessions[later], sessions[later - 1], panel.days]
+    if fills is not None:
         # A fill on no session or the first one has no close before it, and none is looked for on the day 0 days ahead.
-        place = np.searchsorted(sessions, day)
-        before, earlier = (sessions[np.maximum(place - back, 0)] for back in (1, 2))
-        wanted += [day, before, earlier, decided]
+        place = np.searchsorted(sessions, fills["day"])
+        fills["before"], fills["earlier"] = (sessions[np.maximum(place - back, 0)] for back in (1, 2))
+        wanted += [fills[name] for name in ("day", "before", "earlier", "decided")]
     days = np.unique(np.concatenate(wanted))
-    sampled = np.sort(sessions[later])
-    marks, shorts = _marks(read, books, days, symbols, sampled)
-    at = partial(np.searchsorted, days)
-    now, then = marks[at(sessions[later])], marks[at(sessions[later - 1])]
-    ascending = np.argsort(later)
-    closes = now[ascending], then[ascending]
+    marks, shorts = _marks(read, symbols, books, days, np.sort(sessions[later]))
+    now, then = (marks[np.searchsorted(days, sessions[places])] for places in (later, later - 1))
     chosen = symbols.first(np.asarray(np.isfinite(marks).any(axis=0)))
     periods = [period(sessions[place - 1], sessions[place]) for place in later]
-    marked = Sample.of(symbols.names(chosen), periods, (now[:, chosen] / then[:, chosen] - 1).T)
-    flows: Mapping[str, Flows] = {}
-    if "pnl" in tables:
-        borrowed = _borrowed(read, books, sampled, symbols)
-        flows = _flows(books, _adjustments(tables["pnl"], read), shorts, borrowed)
-    at_weeks = marks[at(panel.days)][:, panel.codes].T
-    if filled is None:
-        return Prices(marked, NO_SAMPLE, None, closes, flows, at_weeks)
-    code, mid = filled["code"].to_numpy(), filled["mid_price"].to_numpy()
-    close_before = np.where(before < day, marks[at(before), code], np.nan)
-    fills = Fills(
-        variants,
-        filled["variant"].to_numpy(),
-        np.sign(filled["quantity"].to_numpy()),
-        mid,
-        filled["execution_cost"].to_numpy(),
-        np.where(earlier < before, marks[at(earlier), code], np.nan),
-        close_before,
-        marks[at(day), code],
-        marks[at(decided), code],
+    by_day = np.argsort(later)
+    prices = Prices(
+        marks=Sample.of(symbols.names(chosen), periods, (now[:, chosen] / then[:, chosen] - 1).T),
+        closes=(now[by_day], then[by_day]),
+        flows=pnl.flows(books, shorts) if "pnl" in tables else {},
+        span=span,
+        at_weeks=marks[np.searchsorted(days, panel.days)][:, panel.codes].T,
     )
-    mids = _sampled_mids(symbols, day, before, code, mid / close_before - 1)
-    return Prices(marked, mids, fills, closes, flows, at_weeks)
+    if fills is None:
+        return prices
+    moments = ("earlier", "before", "day", "decided")
+    beside = {name: marks[np.searchsorted(days, fills[name]), fills["code"]] for name in moments}
+    return _with_fills(prices, fills, beside, variants, symbols)
 
 
-def _sampled_mids(symbols: Symbols, day: Integers, before: Integers, code: Codes, returns: Floats) -> Sample:
-    """Keep the returns from the close before to the mid of a fill, of some days."""
-    days = np.unique(day)
-    days = days[days_by_digest(days)[:MAX_DAYS]]
-    table = np.full((symbols.width, days.size), np.nan)
-    order = np.argsort(days)
-    place = order[np.minimum(np.searchsorted(days, day, sorter=order), order.size - 1)]
-    among = days[place] == day
-    table[code[among], place[among]] = returns[among]
+def _with_fills(
+    prices: Prices,
+    fills: Mapping[str, Any],
+    marks: Mapping[str, Floats],
+    variants: list[str],
+    symbols: Symbols,
+) -> Prices:
+    """Add the sampled fills beside the marks of their names, and of some days what the probe has of them."""
+    day, before, code, mid = (fills[name] for name in ("day", "before", "code", "mid_price"))
+    close_before = np.where(before < day, marks["before"], np.nan)
+    beside = Fills(
+        variants,
+        fills["book"],
+        np.sign(fills["quantity"]),
+        mid,
+        fills["execution_cost"],
+        np.where(fills["earlier"] < before, marks["earlier"], np.nan),
+        close_before,
+        marks["day"],
+        marks["decided"],
+    )
+    different = np.unique(day)
+    sampled = different[days_by_digest(different)[:MAX_DAYS]]
+    order = np.argsort(sampled)
+    place, among = place_in(day, sampled[order])
+    table = np.full((symbols.width, sampled.size), np.nan)
+    table[code[among], order[place[among]]] = (mid / close_before - 1)[among]
     before_day = dict(zip(day.tolist(), before.tolist(), strict=True))
     chosen = symbols.first(np.asarray(np.isfinite(table).any(axis=1)))
-    return Sample.of(
-        symbols.names(chosen), [period(before_day[one], one) for one in days.tolist()], table[chosen]
+    periods = [period(before_day[one], one) for one in sampled.tolist()]
+    return replace(prices, fills=beside, mids=Sample.of(symbols.names(chosen), periods, table[chosen]))
+
+
+def _fills(
+    read: ReadColumns, symbols: Symbols, books: list[str], sessions: Integers, panel: PanelRows
+) -> tuple[dict[str, Any] | None, _Mids]:
+    """Read the fills: those of the days that stand first by digest by column, and the mids of a panel.
+
+    The columns are as sealed, with ``code`` of the symbol, the place of the ``book``, and its days ``day`` and ``decided``.
+    """
+    parts = [part.runs("trades", FILLS) for part in read("trades", FILLS)]
+    heads = pl.concat([runs.heads for runs in parts])
+    own = heads["book"].is_in(books).to_numpy()
+    different, place = np.unique(days_of(heads["timestamp"])[own], return_inverse=True)
+    number = np.bincount(
+        place, weights=np.concatenate([runs.lengths for runs in parts])[own], minlength=different.size
     )
+    order = days_by_digest(different)
+    enough = max(MAX_DAYS, 1 + int(np.searchsorted(np.cumsum(number[order]), _SAMPLED_FILLS)))
+    chosen = np.sort(different[order[:enough]])
+    mids = _Mids(panel, _weekly_instants(heads, sessions, panel) if sessions.size else None)
+    sampled: list[list[Any]] = []
+    for part in read("trades", (*FILLS, "symbol", *_FILL)):
+        runs, rows = part.runs("trades", FILLS), part["trades"]
+        codes = symbols.codes(part.symbols("trades"))
+        mids.add(runs, codes, rows["mid_price"].to_numpy())
+        if books:
+            some = rows_of(runs, books, "timestamp", chosen)
+            decided = days_of(runs.heads["decision_at"])[some.run]
+            values = [rows[name].to_numpy()[some.rows] for name in _FILL]
+            sampled.append([codes[some.rows].astype(np.int64), some.book, some.day, decided, *values])
+    names = ("code", "book", "day", "decided", *_FILL)
+    columns = [np.concatenate(column) for column in zip(*sampled, strict=True)]
+    return (dict(zip(names, columns, strict=True)) if books else None), mids
+
+
+def _weekly_instants(heads: pl.DataFrame, sessions: Integers, panel: PanelRows) -> Integers:
+    """Return the one instant of the first session after each decision at which the books acted on it; NEVER for none."""
+    own = ~pl.any_horizontal(pl.col("book").str.ends_with(suffix) for suffix in TRADE_ONLY_SUFFIXES)
+    acted = (
+        heads.filter(own)
+        .group_by("decision_at")
+        .agg(at=pl.col("timestamp").min(), last=pl.col("timestamp").max())
+        .filter(pl.col("at") == pl.col("last"))
+        .sort("decision_at")
+    )
+    decided = days_of(acted["decision_at"])
+    next_session = np.append(sessions, NEVER)[np.searchsorted(sessions, decided, side="right")]
+    week, known = place_in(decided, panel.days)
+    known &= next_session == days_of(acted["at"])
+    weekly = np.full(panel.days.size, NEVER)
+    weekly[week[known]] = acted["at"].cast(pl.Int64).to_numpy()[known]
+    return weekly
+
+
+class _Mids:
+    """Mids of a panel of names at the instants at which their forward returns begin and end.
+
+    Parameters
+    ----------
+    panel
+        Its names, weeks and sealed instants.
+    weekly
+        The instant of each week, where none is sealed; None where that is not known.
+    """
+
+    def __init__(self, panel: PanelRows, weekly: Integers | None) -> None:
+        self._entry, self._maturity = panel.entry, panel.maturity
+        if weekly is not None:
+            self._entry = np.where(panel.entry == NEVER, weekly, panel.entry)
+            following = np.append(weekly[1:], NEVER)
+            self._maturity = np.where(panel.maturity == NEVER, following, panel.maturity)
+        self._instants = np.unique(np.concatenate([self._entry.ravel(), self._maturity.ravel()]))
+        self._row = np.full(int(panel.codes.max(initial=0)) + 1, -1)
+        self._row[panel.codes] = np.arange(panel.codes.size)
+        self._mids = np.full((panel.codes.size, self._instants.size), np.nan)
+
+    def add(self, runs: Runs, codes: NDArray[np.uint32], prices: Floats) -> None:
+        """Add fills; raw books are not looked at, and settlements have no market."""
+        if not self._mids.size:
+            return
+        column, wanted = place_in(runs.heads["timestamp"].cast(pl.Int64).to_numpy(), self._instants)
+        book = runs.heads["book"]
+        traded = ~(book.str.starts_with(RAW_PREFIX) | book.str.ends_with(SETTLEMENTS)).to_numpy()
+        run, rows = expanded(runs, np.flatnonzero(traded & wanted))
+        inside = codes[rows] < self._row.size
+        run, rows = run[inside], rows[inside]
+        row = self._row[codes[rows]]
+        known = row >= 0
+        self._mids[row[known], column[run[known]]] = prices[rows[known]]
+
+    def span(self, left_out: Flags, *, adjusted: bool) -> Span:
+        """Return the mids at entry and maturity, but for the entries of some names."""
+        name = np.arange(self._entry.shape[0])[:, None]
+        at_entry, at_maturity = (
+            np.where(at == NEVER, np.nan, self._mids[name, np.searchsorted(self._instants, at)])
+            for at in (self._entry, self._maturity)
+        )
+        at_entry[left_out] = np.nan
+        return Span(self._entry, self._maturity, at_entry, at_maturity, adjusted)
 
 
 def _marks(
-    read: ReadColumns, books: list[str], days: Integers, symbols: Symbols, sampled: Integers
-) -> tuple[Floats, Codes]:
+    read: ReadColumns, symbols: Symbols, books: list[str], days: Integers, sampled: Integers
+) -> tuple[Floats, Integers]:
     """Lay the marks of some days out by day and symbol; NaN where no book held the name.
 
     Returns
     -------
     marks : Floats, shape (days, symbols)
-    shorts : Codes
-        The short positions on the sampled days, as :func:`cells_of` numbers them.
+    shorts : Integers
+        The short positions on the sampled days, as :meth:`BookRows.cells` numbers them.
     """
     parts, shorts = [], []
-    for part in read("positions", ("book", "date", "symbol", "quantity", "mark_price")):
-        positions, own = part["positions"], symbols.codes(part.symbols("positions"))
-        for_marks = rows_of(part.runs("positions"), books, "date", days)
-        parts.append((for_marks, own[for_marks.rows], positions["mark_price"].to_numpy()[for_marks.rows]))
-        some = rows_of(part.runs("positions"), books, "date", sampled)
-        sold = positions["quantity"].to_numpy()[some.rows] < 0
-        shorts.append(cells_of(some, own[some.rows])[sold])
+    for part in read("positions", (*SESSION, "symbol", "quantity", "mark_price")):
+        positions, codes = part["positions"], symbols.codes(part.symbols("positions"))
+        some = rows_of(part.runs("positions"), books, "date", days)
+        parts.append((some.day, codes[some.rows], positions["mark_price"].to_numpy()[some.rows]))
+        sold = (positions["quantity"].to_numpy()[some.rows] < 0) & np.isin(some.day, sampled)
+        shorts.append(some.cells(codes)[sold])
     marks = np.full((days.size, symbols.width), np.nan)
-    for chosen, code, prices in parts:
-        marks[np.searchsorted(days, chosen.day), code] = prices
+    for day, code, prices in parts:
+        marks[np.searchsorted(days, day), code] = prices
     return marks, np.concatenate(shorts)
 
 
-def _borrowed(read: ReadColumns, books: list[str], sampled: Integers, symbols: Symbols) -> Codes:
-    """Return the positions that paid for a borrow on the sampled days, as :func:`cells_of` numbers them."""
-    borrowed = []
-    for part in read("pnl", (*_CELL, "borrow_cashflow")):
-        codes = symbols.codes(part.symbols("pnl"))
+@dataclass(frozen=True, slots=True)
+class _Pnl:
+    """What the pnl says.
+
+    Attributes
+    ----------
+    borrowed
+        Positions that paid for a borrow on the sampled days, as :meth:`BookRows.cells` numbers them.
+    sums
+        Book -> what adjustments of shares and cash brought it, as :class:`Flows` has it.
+    adjusted
+        Numbers of the names with a split or a dividend.
+    """
+
+    borrowed: Integers
+    sums: Mapping[str, Mapping[str, float]]
+    adjusted: Integers
+
+    def flows(self, books: list[str], shorts: Integers) -> dict[str, Flows]:
+        """Return what the pnl of each book comes to, given its short positions."""
+        book = shorts >> BOOK_BITS
+        number = np.bincount(book, minlength=len(books))
+        unborrowed = np.bincount(book[~np.isin(shorts, self.borrowed)], minlength=len(books))
+        return {
+            name: Flows(
+                **self.sums.get(name, {}), shorts=int(number[place]), unborrowed=int(unborrowed[place])
+            )
+            for place, name in enumerate(books)
+        }
+
+
+def _pnl(
+    columns: Collection[str], read: ReadColumns, symbols: Symbols, books: list[str], sampled: Integers
+) -> _Pnl:
+    borrowed, adjusted, parts = [], [], []
+    adjustments = [name for name in ADJUSTMENTS if name in columns]
+    wanted = (*SESSION, "symbol", "market_pnl", "borrow_cashflow", *adjustments)
+    for part in read("pnl", wanted) if columns and (books or adjustments) else ():
+        pnl, codes = part["pnl"], symbols.codes(part.symbols("pnl"))
         some = rows_of(part.runs("pnl"), books, "date", sampled)
-        paid = part["pnl"]["borrow_cashflow"].to_numpy()[some.rows] != 0
-        borrowed.append(cells_of(some, codes[some.rows])[paid])
-    return np.concatenate(borrowed)
+        borrowed.append(some.cells(codes)[pnl["borrow_cashflow"].to_numpy()[some.rows] != 0])
+        if adjustments:
+            moved = pnl.select(pl.any_horizontal(pl.col(adjustments) != 0)).to_series().to_numpy()
+            adjusted.append(codes[moved].astype(np.int64))
+            parts.append(pnl.group_by("book").agg(sum_ for name in adjustments for sum_ in _SUMS[name]))
+    none = [np.empty(0, np.int64)]
+    return _Pnl(np.concatenate(borrowed or none), _sums(parts), np.unique(np.concatenate(adjusted or none)))
 
 
-def _adjustments(columns: Collection[str], read: ReadColumns) -> dict[str, dict[str, float]]:
-    """Return what adjustments of shares and cash brought each book, as :class:`Flows` has it."""
-    sums = []
-    if "cash_adjustment" in columns:
-        sums.append(pl.col("cash_adjustment").sum())
-    if "quantity_adjustment" in columns:
-        changed = pl.col("quantity_adjustment") != 0
-        pnl = pl.col("market_pnl")
-        sums += [
-            pnl.filter(changed).sum().alias("on_share_adjustments"),
-            changed.sum().alias("changed"),
-            (pnl != 0).sum().alias("moved"),
-            (pnl**2).sum().alias("squares"),
-        ]
-    if not sums:
+def _sums(parts: list[pl.DataFrame]) -> dict[str, dict[str, float]]:
+    if not parts:
         return {}
-    wanted = ("book", "market_pnl", *(name for name in ADJUSTMENTS if name in columns))
-    parts = [part["pnl"].group_by("book").agg(sums) for part in read("pnl", wanted)]
     by_book = pl.concat(parts).group_by("book").agg(pl.all().sum())
-    if "quantity_adjustment" in columns:
+    if "changed" in by_book.columns:
         deviation = (pl.col("squares") / pl.max_horizontal("moved", 1) * pl.col("changed")).sqrt()
         by_book = by_book.with_columns(chance_on_share_adjustments=deviation)
         by_book = by_book.drop("changed", "moved", "squares")
     return {row.pop("book"): row for row in by_book.iter_rows(named=True)}
-
-
-def _flows(
-    books: list[str], adjustments: Mapping[str, Mapping[str, float]], shorts: Codes, borrowed: Codes
-) -> dict[str, Flows]:
-    book = shorts >> BOOK_BITS
-    unborrowed = book[~np.isin(shorts, borrowed)]
-    return {
-        name: Flows(
-            **adjustments.get(name, {}),
-            shorts=int((book == place).sum()),
-            unborrowed=int((unborrowed == place).sum()),
-        )
-        for place, name in enumerate(books)
-    }
-
-
-def _sampled_fills(read: ReadColumns, books: list[str], symbols: Symbols) -> pl.DataFrame:
-    """Return the fills of the days that stand first by digest, with their symbol as `code` and the place of their book as `variant`."""
-    columns = ("timestamp", "decision_at", "quantity", "mid_price", "execution_cost")
-    days, lengths = [], []
-    for part in read("trades", FILLS):
-        runs = part.runs("trades", FILLS)
-        own = runs.heads["book"].is_in(books).to_numpy()
-        days.append(days_of(runs.heads["timestamp"].dt.date())[own])
-        lengths.append(runs.lengths[own])
-    different, place = np.unique(np.concatenate(days), return_inverse=True)
-    number = np.bincount(place, weights=np.concatenate(lengths), minlength=different.size)
-    order = days_by_digest(different)
-    enough = max(MAX_DAYS, 1 + int(np.searchsorted(np.cumsum(number[order]), _SAMPLED_FILLS)))
-    chosen = np.sort(different[order[:enough]])
-    parts = []
-    for part in read("trades", (*FILLS, "symbol", "quantity", "mid_price", "execution_cost")):
-        own, fills = symbols.codes(part.symbols("trades")), part["trades"]
-        some = rows_of(part.runs("trades", FILLS), books, "timestamp", chosen)
-        numbers = {"code": own[some.rows].astype(np.int64), "variant": some.book}
-        parts.append(
-            fills.select(columns)[some.rows].with_columns(**{k: pl.Series(v) for k, v in numbers.items()})
-        )
-    return pl.concat(parts)

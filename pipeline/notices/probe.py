@@ -8,8 +8,9 @@ split says nothing.
 from __future__ import annotations
 
 import zlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import date
 from typing import Any, Final, Self
 
 import numpy as np
@@ -22,6 +23,7 @@ MAX_NAMES: Final = 64
 """Names of a sample."""
 MAX_DAYS: Final = 32
 """Days of a sample."""
+_EPOCH: Final = date(1970, 1, 1).toordinal()
 _DIGITS: Final = 6
 _FORMAT: Final = 1
 _MULTIPLIER: Final = 2_654_435_761
@@ -67,6 +69,10 @@ class Sample:
         table = np.where(known, returns, np.nan)[np.ix_(rows, columns)].round(_DIGITS)
         return cls(tuple(names[row] for row in rows), tuple(periods[column] for column in columns), table)
 
+    def document(self) -> dict[str, Any]:
+        """Return the sample JSON-ready; null where there is no return."""
+        return {"names": self.names, "periods": self.periods, "returns": self.returns.tolist()}
+
     def on(self, other: Sample) -> Floats:
         """Lay the returns out on the names and periods of another sample; NaN where this one has none."""
         _, here, there = np.intersect1d(self.names, other.names, return_indices=True)
@@ -74,6 +80,9 @@ class Sample:
         table = np.full(other.returns.shape, np.nan)
         table[np.ix_(there, then)] = self.returns[np.ix_(here, when)]
         return table
+
+
+NO_SAMPLE: Final = Sample((), (), np.empty((0, 0)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,10 +105,7 @@ class Probe:
 
     def encode(self) -> bytes:
         """Return the canonical bytes, a JSON document."""
-        samples = {
-            name: {"names": sample.names, "periods": sample.periods, "returns": sample.returns.tolist()}
-            for name, sample in self._samples().items()
-        }
+        samples = {name: getattr(self, name).document() for name in self.__slots__}
         return orjson.dumps({"format": _FORMAT, **samples}, option=orjson.OPT_APPEND_NEWLINE)
 
     @classmethod
@@ -112,20 +118,22 @@ class Probe:
             When the bytes are none, or of a later format.
         """
         try:
-            found = orjson.loads(data)
-            if found["format"] != _FORMAT:
-                raise ProbeDamaged(f"format {found['format']} is not known")
-            return cls(*(_sample(found[name]) for name in cls.__slots__))
+            document = orjson.loads(data)
+            if document["format"] != _FORMAT:
+                raise ProbeDamaged(f"format {document['format']} is not known")
+            return cls(*(_sample(document[name]) for name in cls.__slots__))
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise ProbeDamaged(str(error)) from error
 
-    def _samples(self) -> dict[str, Sample]:
-        return {name: getattr(self, name) for name in self.__slots__}
+
+def name_digest(name: str) -> tuple[int, str]:
+    """Return what names are ordered by: the first ones are the same whatever others are among them."""
+    return zlib.crc32(name.encode()), name
 
 
-def first_names(names: Iterable[str], number: int = MAX_NAMES) -> list[str]:
-    """Return the different names that stand first by digest: the same ones whatever else is among them."""
-    return sorted(set(names), key=lambda name: (zlib.crc32(name.encode()), name))[:number]
+def period(first: int, last: int) -> str:
+    """Name a period by its days, given as days since 1970."""
+    return f"{date.fromordinal(_EPOCH + int(first))} {date.fromordinal(_EPOCH + int(last))}"
 
 
 def days_by_digest(days: Integers) -> Integers:
@@ -144,7 +152,7 @@ def days_by_digest(days: Integers) -> Integers:
     return np.argsort(days.astype(np.int64) * _MULTIPLIER % 2**32, kind="stable")
 
 
-def _sample(found: Mapping[str, Any]) -> Sample:
-    names, periods = tuple(map(str, found["names"])), tuple(map(str, found["periods"]))
-    returns = np.array(found["returns"], np.float64).reshape(len(names), len(periods))
+def _sample(stored: Mapping[str, Any]) -> Sample:
+    names, periods = tuple(map(str, stored["names"])), tuple(map(str, stored["periods"]))
+    returns = np.array(stored["returns"], np.float64).reshape(len(names), len(periods))
     return Sample(names, periods, returns)

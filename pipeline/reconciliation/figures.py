@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 import polars as pl
@@ -108,9 +108,9 @@ def reconcile(records: pl.DataFrame, weekly: Weekly | None, daily: Daily | None)
     # Equity that vanishes makes returns without bounds; what comes of them is not a figure.
     with np.errstate(all="ignore"):
         return tuple(
-            Figure(*figure[:4], *_reconciled(*figure, spans, basis))
-            for figure in records.select(columns).iter_rows()
-            if figure[0] in CONVENTIONS
+            Figure(record.name, record.scope, record.period, record.sealed, *_outcome(record, spans, basis))
+            for record in map(_Record._make, records.select(columns).iter_rows())
+            if record.name in CONVENTIONS
         )
 
 
@@ -119,20 +119,20 @@ def not_reproduced(figures: Iterable[Figure]) -> list[Figure]:
     return [figure for figure in figures if figure.status == NOT_REPRODUCED]
 
 
-_Outcome = tuple[str, float | None, str | None, str | None]
-"""The last four fields of a :class:`Figure`."""
+class _Record(NamedTuple):
+    name: str
+    scope: str
+    period: str | None
+    sealed: float | None
+    unit: str
+    annualised: bool
 
 
-def _reconciled(
-    name: str,
-    scope: str,
-    period: str | None,
-    sealed: float | None,
-    unit: str,
-    annualised: bool,
-    spans: _Spans,
-    basis: float,
-) -> _Outcome:
+def _outcome(
+    record: _Record, spans: _Spans, basis: float
+) -> tuple[str, float | None, str | None, str | None]:
+    """Return the last four fields of the :class:`Figure` of a record."""
+    name, scope, period, sealed, unit, annualised = record
     if sealed is None:
         return NOT_CHECKED, None, None, "it was sealed without a value"
     span: Weekly | Daily | None

@@ -19,9 +19,8 @@ from pipeline.maths.delivered_signal import delayed_ic
 from pipeline.notices import NoticeOutcome, in_declared_order, judged, not_checked
 from pipeline.notices.catalogue import contradictions
 from pipeline.notices.fills import Fills, of_fills
-from pipeline.notices.ledger import Ledger, of_ledgers
+from pipeline.notices.ledger import Flows, Ledger, of_ledgers
 from pipeline.notices.panel import Span, copied_from, of_chained_returns, rank_correlations
-from pipeline.notices.prices import Flows
 from pipeline.notices.signal import of_the_book, of_weekly_ic, weekly_returns
 from pipeline.notices.universe import of_exits, of_frozen_marks, probability_of_so_few
 from schemas.notices import NOTICES
