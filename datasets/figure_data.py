@@ -7,6 +7,7 @@ from typing import Final, Protocol, TypeVar
 
 import polars as pl
 
+from datasets.figures.checks import CheckSummary
 from datasets.figures.luck import Evidence, TrialReturns
 from datasets.figures.luck_trials import searched_combinations
 from datasets.figures.panel import WeeklyDeciles
@@ -135,10 +136,24 @@ def read(
         deciles=deciles,
         ledger=ledger,
         score_field=SCORE_FIELD if SCORE_FIELD in manifest.columns.get("decisions", ()) else UNSMOOTHED_FIELD,
-        checked=None
-        if isinstance(sealed, Unavailable)
-        else check_summary(manifest.checks, manifest.notices, {} if sealed is None else sealed.of("overall")),
+        checked=None if isinstance(sealed, Unavailable) else _summary(manifest, sealed),
     )
+
+
+def read_check_summary(frames: Frames, manifest: Manifest) -> CheckSummary | None:
+    """Read what was checked of a run: the figures that it sealed, and no others.
+
+    Raises
+    ------
+    SnapshotCorrupt
+        When their file is gone or cannot be read.
+    """
+    held = any(entry.dataset == "sealed_metrics" for entry in manifest.files)
+    return _summary(manifest, _sealed(frames, manifest) if held else None)
+
+
+def _summary(manifest: Manifest, sealed: SealedMetrics | None) -> CheckSummary | None:
+    return check_summary(manifest.checks, manifest.notices, {} if sealed is None else sealed.of("overall"))
 
 
 def _sealed(frames: Frames, _: Manifest) -> SealedMetrics:

@@ -210,11 +210,13 @@ Some falsifications keep every figure in the range of honest runs, or change val
   fills, so that they compound to the same value. Without fills and positions no forward return can be checked.
 - **Invented prices.** Weeks cut out with the gap closed, or one false price path in all books, leave the run consistent. Other runs
   of the catalogue contradict it if there are at least {MIN_OTHER_RUNS}; they miss one name lifted by less than 0.2 % a session.
-- **Selection before the run.** Names left out of the universe that no book held, a convenient first or last day, tried variants
-  that are missing from the trials. The remedy is to seal each run when it is made: later changes show as restated.
+- **Selection before the run.** Names left out of the universe that no book held, names that enter it after their fall or leave it
+  before their crash, a convenient first or last day, tried variants that are missing from the trials, or trials that hardly differ
+  from the run. The remedy is to seal each run when it is made: later changes show as restated.
 - **Terms near the thresholds.** Trading from 0.5 bp, borrowing from 0.05 % a year, interest up to 15 %, positions up to 2.5 times
   the equity, a twentieth of the weeks skipped, a fiftieth of the rows withheld, trials shrunk by less than three quarters, and
-  mids less than 0.1 % better than the market, or in few fills.
+  mids less than 0.1 % better than the market, or in few fills; fills and marks that are a session later than they say, in a
+  signal that earns no more by it.
 - **A settlement price that is too good**, if the last mark of the name agrees with it.
 """
 

@@ -30,6 +30,16 @@ BASIS_POINTS: Final = 10_000
 """Of one."""
 MIN_FILLS: Final = 50
 """Fills with the prices they are compared with from which fills are judged."""
+NEARLY_FREE: Final = 0.05
+"""Basis points of its notional below which a fill cost nothing: a tenth of the least that a book may pay on average."""
+NEARLY_UNBORROWED: Final = 0.0005
+"""Rate a year below which a short position cost nothing to borrow: the least that a book may pay on average."""
+LAST_DEVIATIONS: Final = 4.0
+"""Standard deviations of the daily earnings beyond which those of the last session are looked at."""
+MIN_TWIN_WEEKS: Final = 4
+"""Weeks in which two names must have one forward return to be one company, whatever their scores are."""
+MAX_OPEN_WEEKS: Final = 2
+"""Pending weeks at the end of a run that may not be over."""
 MIN_EXIT_RATE: Final = 0.02
 """Share of the names of a real universe that leaves it in a year, at least."""
 MIN_EXIT_YEARS: Final = 2.0
@@ -202,7 +212,8 @@ _ALL: Final = (
         "skipped_share",
         0.05,
         "ratio",
-        f"weeks with another status than traded or pending / weeks since the first traded one, of {MIN_TRADED_WEEKS} or more",
+        f"weeks with another status than traded / weeks since the first traded one, of {MIN_TRADED_WEEKS} or more; up to {MAX_OPEN_WEEKS} "
+        "pending ones at the end aside",
         "a universe of some hundred listed names can be traded in every week; measured: 0 in runs on the S&P 500",
     ),
     Notice(
@@ -247,13 +258,15 @@ _ALL: Final = (
     ),
     Notice(
         "signal.weight_ic",
-        "Within each side of the book the larger weights earned more, beyond what the score knows: sizes may have been chosen by returns.",
+        "Within each side of the book the larger weights earned more, beyond what the score knows: sizes may have been chosen by returns, "
+        "or names passed over.",
         "weight_ic",
         0.15,
         "ratio",
         "mean rank correlation, week by week and side by side of long_short, of the size of the target weight with forward_return in the "
-        "side's favour, less that of the score, over up to 64 names, where it lies three standard errors from zero",
-        "as of signal.mean_ic; measured: 0 in honest runs, whose weights follow their scores",
+        "side's favour, less that of the score, over up to 64 names, where it lies three standard errors from zero; a name with a "
+        "stronger score than one that is held has the size 0 where it is not held itself",
+        "as of signal.mean_ic; measured: -0.07 to 0.05 in honest runs, whose weights follow their scores",
     ),
     Notice(
         "signal.chained_returns",
@@ -393,12 +406,23 @@ _ALL: Final = (
         "measured: 0 to 0.004 in honest runs",
     ),
     Notice(
+        "book.last_session",
+        "Much of the profit was made at the last close, at which nothing is sold any more.",
+        "last_session_share",
+        0.1,
+        "ratio",
+        f"highest market_pnl of the last session / absolute profit of a book, where it is {LAST_DEVIATIONS:g} standard deviations of a "
+        "session's",
+        "Carhart, Kaniel, Musto and Reed (2002), Leaning for the Tape, Journal of Finance 57: closes at the end of a period are marked up",
+    ),
+    Notice(
         "book.unborrowed",
         "Some short positions cost nothing to borrow.",
         "unborrowed_share",
         0.1,
         "ratio",
-        "highest share of the short positions of a book, name by name on up to 32 sessions, without borrow_cashflow",
+        "highest share of the short positions of a book, name by name on up to 32 sessions, whose borrow_cashflow x -252 is below "
+        f"{NEARLY_UNBORROWED:.2%} of their notional at the close",
         "as of book.borrow: what is easy to borrow costs something too",
     ),
     Notice(
@@ -427,8 +451,10 @@ _ALL: Final = (
         "risk_free_rate",
         0.15,
         "per_year",
-        "highest mean risk_free_return of a book x 252",
-        "Federal Reserve, 3-month Treasury bill: above 15 % only in months of 1981, below 10 % since 1985",
+        "mean risk_free_return of a book x 252, of the book in which it lies furthest outside",
+        "Federal Reserve, 3-month Treasury bill: above 15 % only in months of 1981, below 10 % since 1985; Swiss National Bank: never "
+        "below -0.75 %",
+        least=-0.01,
     ),
     Notice(
         "fills.better_than_marks",
@@ -471,11 +497,12 @@ _ALL: Final = (
     ),
     Notice(
         "fills.without_cost",
-        "Some fills of a book cost nothing while the rule for cost is said to be one.",
+        "Some fills of a book cost nothing, or next to nothing, while others do.",
         "costless_share",
         0.05,
         "ratio",
-        "highest share of a book's fills with an execution_cost of 0, of up to 10,000 fills; settlements aside",
+        f"highest share of a book's fills with an execution_cost below {NEARLY_FREE:g} bp of their notional, of up to 10,000 fills; "
+        "settlements aside",
         "every fill pays some of the spread",
     ),
     Notice(
@@ -501,12 +528,13 @@ _ALL: Final = (
     ),
     Notice(
         "universe.twins",
-        "Names have the score and the forward return of another name: one company under two symbols counts twice.",
+        "Names have the returns of another name: one company under two symbols counts twice.",
         "twin_share",
         0.01,
         "ratio",
-        "share of the names, in up to 8 weeks, whose score and forward_return another name of the week has as well; returns of 0 aside",
-        "two companies hardly ever agree in both to the last digit; measured: 0",
+        "share of the names, in up to 8 weeks, whose score and forward_return another name of the week has as well, or whose "
+        f"forward_return one other name has in {MIN_TWIN_WEEKS} of these weeks or more; returns of 0 aside",
+        "two companies hardly ever agree to the last digit; measured: 0",
     ),
     Notice(
         "universe.frozen_marks",

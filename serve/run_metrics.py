@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 
-from datasets.figure_data import read
+from datasets.figure_data import read, read_check_summary
 from datasets.figures.checks import CheckSummary
 from datasets.figures.run_figures import RunFigures
 from datasets.figures.run_metrics import Answer, MetricsQuery, assemble
-from datasets.figures.unavailable import Unavailable
 from datasets.pointer import Pointer
 from datasets.snapshot import Snapshot
 from schemas.errors import SnapshotCorrupt
@@ -57,12 +56,9 @@ class Metrics:
         Raises
         ------
         SnapshotCorrupt, StorageUnavailable
-            As :meth:`answer`, and when the sealed figures that it counts cannot be read.
+            When the manifest, or the sealed figures that it counts, cannot be read.
         """
-        run = self._run(snapshot)
-        if isinstance(run.sealed, Unavailable):
-            raise SnapshotCorrupt(f"{snapshot.alpha_id}: {run.sealed.text}")
-        return run.checked
+        return read_check_summary(partial(self._engine.dataset, snapshot), snapshot.manifest)
 
     def _run(self, snapshot: Snapshot) -> RunFigures:
         def read_figures() -> RunFigures:

@@ -17,6 +17,8 @@ from pipeline.notices.panel import NEVER, Panel
 from pipeline.notices.prices import PanelRows, sample_prices
 from pipeline.notices.probe import MAX_DAYS, NO_SAMPLE, Probe, Sample, days_by_digest, period
 from pipeline.notices.rows import ReadColumns, Symbols, days_of, expanded, place_in
+from pipeline.reconciliation.grid import Codes
+from schemas.notices import MIN_TWIN_WEEKS
 
 _INSTANTS: Final = ("entry_at", "maturity_at")
 _WEIGHT: Final = "long_short_target_weight"
@@ -141,7 +143,14 @@ def _cross_sections(
             # Likewise a day.
             seen_days = np.union1d(seen_days, days_of_runs)
             some = expanded(runs, np.flatnonzero(np.isin(days_of_runs, _first_days(seen_days))))[1]
-            measured.append([day_of_row[some], by_name["score"][some], by_name["forward_return"][some]])
+            measured.append(
+                [
+                    day_of_row[some],
+                    own[some].astype(np.int64),
+                    by_name["score"][some],
+                    by_name["forward_return"][some],
+                ]
+            )
     days, place = np.unique(np.concatenate([days for days, _ in sizes]), return_inverse=True)
     if not days.size:
         return None, _NO_PANEL, NO_SAMPLE
@@ -160,9 +169,9 @@ def _cross_sections(
     panel = Panel(days.astype("datetime64[D]"), table["score"], returns, table.get(_WEIGHT))
     twins = compared = 0
     if measured:
-        day, score, forward = (np.concatenate(column) for column in zip(*measured, strict=True))
-        sampled = np.isin(day, _first_days(days))
-        twins, compared = _twins(day[sampled], score[sampled], forward[sampled])
+        day, code, score, forward = (np.concatenate(column) for column in zip(*measured, strict=True))
+        some = np.isin(day, _first_days(days)) & np.isfinite(score + forward) & (forward != 0)
+        twins, compared = _twins(day[some], code[some], score[some], forward[some]), int(some.sum())
     sections = CrossSections(int(seen.sum()), int(size[-1]), float(size.mean()), twins, compared, panel)
     sample = NO_SAMPLE if returns is None else _sampled_weeks(symbols.names(codes), days, returns)
     entry, maturity = (table.get(name, np.full((codes.size, days.size), NEVER)) for name in _INSTANTS)
@@ -173,13 +182,17 @@ def _first_days(days: Integers) -> Integers:
     return days[days_by_digest(days)[:_TWIN_WEEKS]]
 
 
-def _twins(day: Integers, score: Floats, forward_return: Floats) -> tuple[int, int]:
-    """Count the names of some weeks that have score and forward return of another one, and all with both."""
-    known = np.isfinite(score + forward_return) & (forward_return != 0)
-    rows = np.stack([day[known].astype(np.float64), score[known], forward_return[known]])
-    rows = rows[:, np.lexsort(rows)]
-    same = np.append(False, (rows[:, 1:] == rows[:, :-1]).all(axis=0))
-    return int((same | np.append(same[1:], False)).sum()), int(known.sum())
+def _twins(day: Integers, code: Codes, score: Floats, forward_return: Floats) -> int:
+    """Count the names of some weeks that have the return of another one, and its score as well or in several weeks."""
+    order = np.lexsort((code, score, forward_return, day))
+    day, code = day[order], code[order]
+    score, forward_return = score[order], forward_return[order]
+    alike = (np.diff(day) == 0) & (np.diff(forward_return) == 0)
+    (first,) = np.nonzero(alike)
+    pair = (np.minimum(code[first], code[first + 1]) << 32) + np.maximum(code[first], code[first + 1])
+    _, place, weeks = np.unique(pair, return_inverse=True, return_counts=True)
+    twins = first[(np.diff(score)[first] == 0) | (weeks[place] >= MIN_TWIN_WEEKS)]
+    return int(np.union1d(twins, twins + 1).size)
 
 
 def _sampled_weeks(names: list[str], days: Integers, returns: Floats) -> Sample:

@@ -12,7 +12,7 @@ import numpy as np
 from datasets.figures.series import Flags, Floats
 from pipeline.notices.outcome import NoticeOutcome, judged, not_checked
 from pipeline.reconciliation.grid import Codes
-from schemas.notices import BASIS_POINTS, CHANCE, MIN_ADJUSTING_FILLS, MIN_FILLS, NOTICE, NOTICES
+from schemas.notices import BASIS_POINTS, CHANCE, MIN_ADJUSTING_FILLS, MIN_FILLS, NEARLY_FREE, NOTICE, NOTICES
 from schemas.tables.books import ADJUSTING, SETTLEMENTS, base_book
 
 _SAME_PRICE: Final = 1e-9
@@ -35,7 +35,7 @@ class Fills:
     mid
         Reference mid of the fill.
     cost
-        Its execution_cost.
+        Its execution_cost, basis points of its notional.
     earlier, before, after
         Mark at the close two sessions before, one before, and of the session of the fill.
     decided
@@ -139,7 +139,7 @@ def _without_cost(fills: Fills) -> NoticeOutcome:
     names, base = np.unique([base_book(name) for name in fills.books], return_inverse=True)
     book = base[fills.book[traded]]
     number = np.bincount(book, minlength=names.size)
-    free = np.bincount(book, weights=fills.cost[traded] == 0, minlength=names.size)
+    free = np.bincount(book, weights=fills.cost[traded] < NEARLY_FREE, minlength=names.size)
     many = np.flatnonzero((number >= MIN_FILLS) & (free < number))
     if not many.size:
         return not_checked(notice, f"no book has {MIN_FILLS} fills of which one cost something")
@@ -147,7 +147,7 @@ def _without_cost(fills: Fills) -> NoticeOutcome:
     return judged(
         notice,
         float(free[worst] / number[worst]),
-        f"{free[worst]:.0f} of {number[worst]} fills of {names[worst]} cost nothing.",
+        f"{free[worst]:.0f} of {number[worst]} fills of {names[worst]} cost next to nothing.",
         book=str(names[worst]),
         fills=int(number[worst]),
     )

@@ -16,7 +16,7 @@ from datasets.figures.series import DAYS_PER_YEAR, SESSIONS_PER_YEAR, Dates, Flo
 from datasets.figures.unavailable import Unavailable
 from pipeline.notices.outcome import NoticeOutcome, judged, not_checked
 from pipeline.notices.panel import rank_correlations
-from schemas.notices import BASIS_POINTS, CHANCE, NOTICES, SESSIONS_ALLOWED
+from schemas.notices import BASIS_POINTS, CHANCE, LAST_DEVIATIONS, NOTICES, SESSIONS_ALLOWED
 from schemas.tables.books import RAW_PREFIX, book_order
 
 _MIN_DRAWDOWN_SESSIONS: Final = 126
@@ -242,6 +242,16 @@ def _flat_sessions(ledger: Ledger) -> NoticeOutcome | str:
     return judged("book.flat_sessions", flat / sessions, message, book=ledger.book, sessions=sessions)
 
 
+def _last_session(ledger: Ledger) -> NoticeOutcome | str:
+    earned, profit = ledger["market_pnl"], abs(ledger.profit)
+    if earned.size < _MIN_SESSIONS or not profit:
+        return f"{ledger.book} has fewer than {_MIN_SESSIONS} sessions, or no profit and no loss"
+    unusual = earned[-1] > LAST_DEVIATIONS * earned[:-1].std()
+    share = float(earned[-1]) / profit if unusual else 0.0
+    message = f"{ledger.book} earned {earned[-1]:.6g} at its last close; its profit is {ledger.profit:.6g}."
+    return judged("book.last_session", share, message, book=ledger.book)
+
+
 def _cash_adjustment(ledger: Ledger) -> NoticeOutcome | str:
     if ledger.flows.cash_adjustment is None:
         return "the run sealed no cash_adjustment"
@@ -337,6 +347,7 @@ _JUDGES: Final[Mapping[str, Callable[[Ledger], NoticeOutcome | str]]] = {
     "book.unborrowed": _unborrowed,
     "book.autocorrelation": _autocorrelation,
     "book.flat_sessions": _flat_sessions,
+    "book.last_session": _last_session,
     "book.share_adjustment": _share_adjustment,
     "book.carry": _carry,
     "book.cash_adjustment": _cash_adjustment,

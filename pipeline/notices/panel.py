@@ -195,16 +195,21 @@ def of_returns_beyond_marks(scores: Floats, returns: Floats, marks: Floats) -> N
 
 
 def of_weights(weights: Floats, scores: Floats, returns: Floats) -> NoticeOutcome:
-    """Judge whether larger weights within a side go with higher returns in its favour, beyond what the score does."""
+    """Judge whether larger weights within a side go with higher returns in its favour, beyond what the score does.
+
+    A side has the names that are held and those passed over: with a stronger score than the weakest one held, and no weight.
+    """
     sides = []
     for sign in (1, -1):
-        size = np.where(sign * weights > 0, sign * weights, np.nan)
+        strength, weight = sign * scores, sign * weights
+        weakest = np.fmin.reduce(np.where(weight > 0, strength, np.nan), axis=0)
+        size = np.where((weight > 0) | (strength > weakest), np.maximum(weight, 0.0), np.nan)
         # Weights that are all the same, as those of many books are, have no order.
         differing = np.flatnonzero(
             np.fmax.reduce(size, axis=0) > np.fmin.reduce(size, axis=0) * (1 + _TOLERANCE)
         )
         size, earned = size[:, differing], sign * returns[:, differing]
-        strength = np.where(np.isfinite(size), sign * scores[:, differing], np.nan)
+        strength = np.where(np.isfinite(size), strength[:, differing], np.nan)
         by_score = rank_correlations(strength, earned)
         sides.append(rank_correlations(size, earned) - np.nan_to_num(by_score))
     return _of_mean(

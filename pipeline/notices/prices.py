@@ -11,13 +11,14 @@ import polars as pl
 from numpy.typing import NDArray
 
 from datasets.figures.rank_correlation import Integers
-from datasets.figures.series import Flags, Floats
+from datasets.figures.series import SESSIONS_PER_YEAR, Flags, Floats
 from pipeline.notices.fills import Fills
 from pipeline.notices.ledger import Flows
 from pipeline.notices.panel import NEVER, Span
 from pipeline.notices.probe import MAX_DAYS, NO_SAMPLE, Sample, days_by_digest, period
 from pipeline.notices.rows import BOOK_BITS, ReadColumns, Symbols, days_of, expanded, place_in, rows_of
 from pipeline.reconciliation.tables import FILLS, SESSION, Runs
+from schemas.notices import BASIS_POINTS, NEARLY_UNBORROWED
 from schemas.tables.books import RAW_PREFIX, SETTLEMENTS, TRADE_ONLY_SUFFIXES
 from schemas.tables.pnl import ADJUSTMENTS
 
@@ -127,7 +128,7 @@ def sample_prices(
     prices = Prices(
         marks=Sample.of(symbols.names(chosen), periods, (now[:, chosen] / then[:, chosen] - 1).T),
         closes=(now[by_day], then[by_day]),
-        flows=pnl.flows(books, shorts) if "pnl" in tables else {},
+        flows=pnl.flows(books, *shorts) if "pnl" in tables else {},
         span=span,
         at_weeks=marks[np.searchsorted(days, panel.days)][:, panel.codes].T,
     )
@@ -153,7 +154,7 @@ def _with_fills(
         fills["book"],
         np.sign(fills["quantity"]),
         mid,
-        fills["execution_cost"],
+        fills["execution_cost"] / np.abs(fills["quantity"] * mid) * BASIS_POINTS,
         np.where(fills["earlier"] < before, marks["earlier"], np.nan),
         close_before,
         marks["day"],
@@ -272,26 +273,28 @@ class _Mids:
 
 def _marks(
     read: ReadColumns, symbols: Symbols, books: list[str], days: Integers, sampled: Integers
-) -> tuple[Floats, Integers]:
+) -> tuple[Floats, tuple[Integers, Floats]]:
     """Lay the marks of some days out by day and symbol; NaN where no book held the name.
 
     Returns
     -------
     marks : Floats, shape (days, symbols)
-    shorts : Integers
-        The short positions on the sampled days, as :meth:`BookRows.cells` numbers them.
+    shorts : tuple of Integers and Floats
+        The short positions on the sampled days, as :meth:`BookRows.cells` numbers them, and the notional of each.
     """
-    parts, shorts = [], []
+    parts, shorts, notional = [], [], []
     for part in read("positions", (*SESSION, "symbol", "quantity", "mark_price")):
         positions, codes = part["positions"], symbols.codes(part.symbols("positions"))
         some = rows_of(part.runs("positions"), books, "date", days)
-        parts.append((some.day, codes[some.rows], positions["mark_price"].to_numpy()[some.rows]))
-        sold = (positions["quantity"].to_numpy()[some.rows] < 0) & np.isin(some.day, sampled)
+        quantity, price = (positions[name].to_numpy()[some.rows] for name in ("quantity", "mark_price"))
+        parts.append((some.day, codes[some.rows], price))
+        sold = (quantity < 0) & np.isin(some.day, sampled)
         shorts.append(some.cells(codes)[sold])
+        notional.append((-quantity * price)[sold])
     marks = np.full((days.size, symbols.width), np.nan)
     for day, code, prices in parts:
         marks[np.searchsorted(days, day), code] = prices
-    return marks, np.concatenate(shorts)
+    return marks, (np.concatenate(shorts), np.concatenate(notional))
 
 
 @dataclass(frozen=True, slots=True)
@@ -300,27 +303,31 @@ class _Pnl:
 
     Attributes
     ----------
-    borrowed
-        Positions that paid for a borrow on the sampled days, as :meth:`BookRows.cells` numbers them.
+    cells, borrow
+        Positions on the sampled days, as :meth:`BookRows.cells` numbers them, and the ``borrow_cashflow`` of each.
     sums
         Book -> what adjustments of shares and cash brought it, as :class:`Flows` has it.
     adjusted
         Numbers of the names with a split or a dividend.
     """
 
-    borrowed: Integers
+    cells: Integers
+    borrow: Floats
     sums: Mapping[str, Mapping[str, float]]
     adjusted: Integers
 
-    def flows(self, books: list[str], shorts: Integers) -> dict[str, Flows]:
+    def flows(self, books: list[str], shorts: Integers, notional: Floats) -> dict[str, Flows]:
         """Return what the pnl of each book comes to, given its short positions."""
+        paid = np.zeros(shorts.size)
+        if self.cells.size:
+            order = np.argsort(self.cells)
+            place, known = place_in(shorts, self.cells[order])
+            paid[known] = -self.borrow[order[place[known]]]
+        unborrowed = paid * SESSIONS_PER_YEAR < NEARLY_UNBORROWED * notional
         book = shorts >> BOOK_BITS
-        number = np.bincount(book, minlength=len(books))
-        unborrowed = np.bincount(book[~np.isin(shorts, self.borrowed)], minlength=len(books))
+        number, free = (np.bincount(some, minlength=len(books)) for some in (book, book[unborrowed]))
         return {
-            name: Flows(
-                **self.sums.get(name, {}), shorts=int(number[place]), unborrowed=int(unborrowed[place])
-            )
+            name: Flows(**self.sums.get(name, {}), shorts=int(number[place]), unborrowed=int(free[place]))
             for place, name in enumerate(books)
         }
 
@@ -328,19 +335,25 @@ class _Pnl:
 def _pnl(
     columns: Collection[str], read: ReadColumns, symbols: Symbols, books: list[str], sampled: Integers
 ) -> _Pnl:
-    borrowed, adjusted, parts = [], [], []
+    cells, borrow, adjusted, parts = [], [], [], []
     adjustments = [name for name in ADJUSTMENTS if name in columns]
     wanted = (*SESSION, "symbol", "market_pnl", "borrow_cashflow", *adjustments)
     for part in read("pnl", wanted) if columns and (books or adjustments) else ():
         pnl, codes = part["pnl"], symbols.codes(part.symbols("pnl"))
         some = rows_of(part.runs("pnl"), books, "date", sampled)
-        borrowed.append(some.cells(codes)[pnl["borrow_cashflow"].to_numpy()[some.rows] != 0])
+        cells.append(some.cells(codes))
+        borrow.append(pnl["borrow_cashflow"].to_numpy()[some.rows])
         if adjustments:
             moved = pnl.select(pl.any_horizontal(pl.col(adjustments) != 0)).to_series().to_numpy()
             adjusted.append(codes[moved].astype(np.int64))
             parts.append(pnl.group_by("book").agg(sum_ for name in adjustments for sum_ in _SUMS[name]))
     none = [np.empty(0, np.int64)]
-    return _Pnl(np.concatenate(borrowed or none), _sums(parts), np.unique(np.concatenate(adjusted or none)))
+    return _Pnl(
+        np.concatenate(cells or none),
+        np.concatenate(borrow or [np.empty(0)]),
+        _sums(parts),
+        np.unique(np.concatenate(adjusted or none)),
+    )
 
 
 def _sums(parts: list[pl.DataFrame]) -> dict[str, dict[str, float]]:

@@ -15,6 +15,7 @@ from pipeline.notices.outcome import NoticeOutcome, judged, not_checked
 from schemas.notices import (
     CHANCE,
     CORRELATION_ERRORS,
+    MAX_OPEN_WEEKS,
     MIN_CORRELATED_WEEKS,
     MIN_EXPOSURE_VARIATION,
     MIN_OUTLYING,
@@ -172,10 +173,11 @@ def of_skipped_weeks(statuses: Sequence[str]) -> NoticeOutcome:
         return not_checked(
             notice, f"{weeks} weeks follow the first traded one; {MIN_TRADED_WEEKS} are needed"
         )
-    over = next((back for back, status in enumerate(reversed(statuses)) if status != PENDING), 0)
-    skipped = sum(status != TRADED for status in statuses[began : len(statuses) - over])
+    over = next((back for back, status in enumerate(reversed(statuses)) if status != PENDING), weeks)
+    last = len(statuses) - min(over, MAX_OPEN_WEEKS)
+    skipped = sum(status != TRADED for status in statuses[began:last])
     return judged(
-        notice, skipped / weeks, f"{skipped} of {weeks} weeks were skipped.", weeks=weeks, skipped=skipped
+        notice, skipped / weeks, f"{skipped} of {weeks} weeks were not traded.", weeks=weeks, skipped=skipped
     )
 
 

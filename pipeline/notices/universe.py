@@ -42,11 +42,11 @@ def of_exits(names: int, last: int, mean: float, years: float) -> NoticeOutcome:
 
 
 def of_twins(twins: int, compared: int) -> NoticeOutcome:
-    """Judge how many names of some weeks have score and forward return of another one."""
+    """Judge how many names of some weeks have the forward return of another one."""
     notice = "universe.twins"
     if not compared:
         return not_checked(notice, "no name has a score and a forward return")
-    message = f"{twins} of {compared} names of some weeks have score and forward return of another name."
+    message = f"{twins} of {compared} names of some weeks have the forward return of another name."
     return judged(notice, twins / compared, message, twins=twins, names=compared)
 
 

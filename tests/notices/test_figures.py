@@ -262,7 +262,15 @@ def test_fills_at_prices_nobody_got_are_noticed() -> None:
     mid = before * np.exp(RNG.normal(0, 0.008, 800))
     after = mid * np.exp(RNG.normal(0, 0.012, 800))
     honest = Fills(
-        ("long_short",), np.zeros(800, np.int64), side, mid, 0.001 * mid, earlier, before, after, earlier
+        ("long_short",),
+        np.zeros(800, np.int64),
+        side,
+        mid,
+        np.full(800, 10.0),
+        earlier,
+        before,
+        after,
+        earlier,
     )
     assert {x.outcome for x in by_id(of_fills(honest)).values()} == {"pass"}
 

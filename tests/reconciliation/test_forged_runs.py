@@ -31,6 +31,7 @@ from tests.reconciliation.forged_runs import (
     one_name_lifted,
     stated,
 )
+from tests.reconciliation.further_runs import FURTHER, UNUSUAL
 
 
 def checked(record: RunRecord, folder: Path) -> Report:
@@ -43,7 +44,7 @@ def said(report: Report) -> set[str]:
     return rules | {each.notice for each in report.notices if each.outcome == NOTICE}
 
 
-ALL_FORGERIES = {**FORGERIES, **CAREFUL}
+ALL_FORGERIES = {**FORGERIES, **CAREFUL, **FURTHER}
 
 
 @pytest.mark.parametrize("forgery", ALL_FORGERIES)
@@ -55,6 +56,12 @@ def test_a_run_that_is_forged_consistently_is_refused_or_noticed(forgery: str, t
 @pytest.mark.parametrize("run", HONEST)
 def test_an_honest_run_is_neither_refused_nor_noticed(run: str, tmp_path: Path) -> None:
     assert said(checked(HONEST[run](), tmp_path)) == set()
+
+
+@pytest.mark.parametrize("run", UNUSUAL)
+def test_of_an_honest_run_of_an_unusual_kind_only_what_is_true_is_noticed(run: str, tmp_path: Path) -> None:
+    make, ids = UNUSUAL[run]
+    assert said(checked(make(), tmp_path)) == ids
 
 
 @pytest.fixture(scope="module")

@@ -1,0 +1,479 @@
+"""Runs falsified in further ways, thought of after the thresholds were set: by somebody who wants a bad alpha to look good."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+from typing import Any
+from unittest.mock import patch
+
+import numpy as np
+import polars as pl
+
+from examples.reference_engine import Market, RunRecord, ledger, strategy
+from examples.reference_engine import signal as signal_module
+from examples.reference_engine.weekly_tables import forward_returns
+from tests.reconciliation.careful_runs import Weights, closing, under_two_symbols, weighted
+from tests.reconciliation.forged_runs import (
+    PLAIN,
+    RETURN,
+    SCORE,
+    WEEK,
+    Change,
+    Floats,
+    booked,
+    edited,
+    free_of_cost,
+    knowing,
+    ledger_of,
+    market,
+    on,
+    returns_by_name,
+    run,
+    run_of,
+    said_by,
+    scores,
+    standard,
+    unproven,
+    where_unproven,
+    with_book_of,
+)
+
+BY_NAME = np.arange(len(market().symbols))
+
+
+# Scores
+
+
+def knowing_of(names: np.ndarray[Any, Any], share: float = 1.0, weeks: slice = slice(None)) -> RunRecord:
+    """Run with a score that knows what some names will earn, or all of them in some weeks."""
+    future = standard(forward_returns(market()))
+    chosen = np.zeros(future.shape, np.bool_)
+    chosen[weeks, names] = True
+
+    def signal(raw: Floats) -> Floats:
+        mixed = (1 - share) * standard(raw) + share * np.nan_to_num(future)
+        return np.where(np.isfinite(raw), np.where(chosen, mixed, standard(raw)), np.nan)
+
+    with scores(signal):
+        return run(market(), replace(PLAIN, half_life_weeks=None))
+
+
+def other_names_each_week(share: float) -> RunRecord:
+    future = standard(forward_returns(market()))
+    chosen = np.random.default_rng(3).random(future.shape) < share
+
+    def signal(raw: Floats) -> Floats:
+        return np.where(np.isfinite(raw), np.where(chosen, np.nan_to_num(future), standard(raw)), np.nan)
+
+    with scores(signal):
+        return run(market(), replace(PLAIN, half_life_weeks=None))
+
+
+def extremes_known() -> RunRecord:
+    """Run with a score that knows of its strongest and weakest tenth whether they will pay."""
+    future = np.nan_to_num(standard(forward_returns(market())))
+
+    def signal(raw: Floats) -> Floats:
+        score = standard(raw)
+        wrong = (np.abs(score) > 1.2) & (np.sign(score) != np.sign(future))
+        return np.where(wrong, 0.1 * score, score)
+
+    with scores(signal):
+        return run(market(), replace(PLAIN, half_life_weeks=None))
+
+
+def days_ahead(days: int, kind: str = "reversal") -> RunRecord:
+    """Run with a signal computed some sessions after the decision."""
+    genuine = signal_module.raw_signal
+
+    def signal(kind: Any, closes: Floats, marks: Floats, first: Any, decisions: Any) -> Floats:
+        return genuine(kind, closes, marks, first, np.minimum(decisions + days, len(closes) - 1))
+
+    with patch.object(strategy, "raw_signal", signal):
+        return run(market(), replace(PLAIN, signal=kind, half_life_weeks=None))  # type: ignore[arg-type]
+
+
+# Selection and weights
+
+
+def losers_untradeable(loss: float) -> RunRecord:
+    """Run where what would lose most of what the score selects is said to be halted."""
+    genuine, future = strategy._unavailability, np.nan_to_num(forward_returns(market()))  # noqa: SLF001 - what is falsified
+    side = strategy.decide(market(), PLAIN).weights["long_short"]
+
+    def unavailability(own: Market) -> Any:
+        return np.where(np.sign(side) * future < -loss, "halted", genuine(own))
+
+    with patch.object(strategy, "_unavailability", unavailability):
+        return run(market())
+
+
+def passed_over(loss: float) -> RunRecord:
+    """Run with books that leave out what would lose, the rest of the side scaled up."""
+
+    def change(weights: Weights, future: Floats) -> None:
+        for book, weight in weights.items():
+            kept = np.where(np.sign(weight) * future < -loss, 0.0, weight)
+            for side in (weight > 0, weight < 0):
+                before, after = (
+                    np.where(side, part, 0.0).sum(axis=1, keepdims=True) for part in (weight, kept)
+                )
+                scale = np.divide(before, after, out=np.ones_like(after), where=after != 0)
+                kept = np.where(side, kept * scale, kept)
+            weights[book] = kept
+
+    return weighted(change)
+
+
+def long_only_knows() -> RunRecord:
+    """Run with a long_only book whose weights know what will pay; long_short is honest."""
+
+    def change(weights: Weights, future: Floats) -> None:
+        weight = weights["long_only"] * np.exp(12 * future)
+        total = weight.sum(axis=1, keepdims=True)
+        weights["long_only"] = np.divide(weight, total, out=np.zeros_like(weight), where=total > 0)
+
+    return weighted(change)
+
+
+# Prices
+
+
+def best_of_the_day() -> RunRecord:
+    """Fill at the open or at the close of the session, whichever is better."""
+    genuine = market()
+    fills = run(genuine).tables["trades"].filter(pl.col("book") == "long_short")
+    day = {at: place for place, at in enumerate(genuine.schedule.tolist())}
+    name = {symbol: place for place, symbol in enumerate(genuine.symbols)}
+    opens = genuine.opens.copy()
+    for symbol, at, quantity in fills.select("symbol", pl.col("timestamp").dt.date(), "quantity").iter_rows():
+        cell = day[at], name[symbol]
+        better = min if quantity > 0 else max
+        opens[cell] = better(genuine.opens[cell], genuine.closes[cell])
+    return run(replace(genuine, opens=opens))
+
+
+def prices_of_the_day_after(prices: str) -> Callable[[Market], Floats]:
+    def later(genuine: Market) -> Floats:
+        values = getattr(genuine, prices)
+        ahead = np.vstack([values[1:], values[-1:]])
+        return np.asarray(np.where(np.isfinite(values) & np.isfinite(ahead), ahead, values))
+
+    return later
+
+
+def held() -> Floats:
+    """Return the side on which the honest run holds each name at each close."""
+    genuine = market()
+    positions = run(genuine).tables["positions"].filter(pl.col("book") == "long_short")
+    day = {at: place for place, at in enumerate(genuine.schedule.tolist())}
+    name = {symbol: place for place, symbol in enumerate(genuine.symbols)}
+    side = np.zeros(genuine.closes.shape)
+    for symbol, at, quantity in positions.select("symbol", "date", "quantity").iter_rows():
+        side[day[at], name[symbol]] = np.sign(quantity)
+    return side
+
+
+def closes_in_favour(sessions: slice, share: float) -> RunRecord:
+    """Mark what is held a little better on some sessions."""
+    closes = market().closes.copy()
+    closes[sessions] *= 1 + share * held()[sessions]
+    return on(closes=lambda _: closes)
+
+
+def losses_softened(beyond: float) -> RunRecord:
+    """Cut every daily loss of a holding beyond a limit, in prices that go on from there."""
+    genuine, side = market(), held()
+    growth = np.diff(np.log(genuine.marks), axis=0)
+    excess = np.minimum(side[1:] * growth + beyond, 0.0) * side[1:]
+    lifted = np.vstack([np.zeros(side.shape[1]), np.cumsum(np.nan_to_num(-excess), axis=0)])
+    before = np.vstack([lifted[:1], lifted[:-1]])
+    return on(opens=lambda m: m.opens * np.exp(before), closes=lambda m: m.closes * np.exp(lifted))
+
+
+def exits_before_losses(loss: float) -> RunRecord:
+    """Close at the open what will fall by that much until the close."""
+    genuine = ledger._Books.adjust  # noqa: SLF001 - what is falsified here
+
+    def adjust(books: Any) -> None:
+        close = books.marks[books.session]
+        loses = np.sign(books.shares) * (close / books.mid - 1) < -loss
+        books.fill(
+            np.where(loses & books.bars[books.session], 0.0, books.shares),
+            variant="_adjustments", phase="close", change="exit", exit_reason="risk_exit",
+        )  # fmt: skip
+        genuine(books)
+
+    with patch.object(ledger._Books, "adjust", adjust):  # noqa: SLF001
+        return run(market())
+
+
+# Costs, cash and rates
+
+
+def nearly_free(share: float) -> RunRecord:
+    """Run where trading some of the names costs a hundredth of what it does."""
+    free = share * BY_NAME.size > BY_NAME
+    with patch("examples.reference_engine.ledger.FEE_PER_SHARE", 0.0):
+        return on(half_spread=lambda m: np.where(free, 1e-7, m.half_spread))
+
+
+def nearly_unborrowed() -> RunRecord:
+    return on(borrow_rate=lambda m: np.where(BY_NAME % 2, 1e-6, m.borrow_rate))
+
+
+def free_leverage(factor: float) -> RunRecord:
+    """Run a long_only book of more than its equity, whose debt costs nothing."""
+
+    def change(weights: Weights, _: Floats) -> None:
+        weights["long_only"] = weights["long_only"] * factor
+
+    def pay(row: dict[str, Any], _: dict[str, Any]) -> Floats:
+        refund = np.where(row["cash_start"] < 0, -row["cash_carry"], 0.0)
+        row["cash_carry"] = row["cash_carry"] + refund
+        return np.asarray(refund)
+
+    with booked(pay):
+        return weighted(change)
+
+
+# Universe
+
+
+def noisy_twins(number: int) -> RunRecord:
+    """Run on a market that holds some names twice, scored a little otherwise."""
+    noise = np.random.default_rng(2)
+
+    def signal(raw: Floats) -> Floats:
+        return np.asarray(raw * (1 + 1e-4 * noise.standard_normal(raw.shape)))
+
+    with scores(signal):
+        return under_two_symbols(number)
+
+
+# Forward returns
+
+
+def better_maturity(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
+    """Measure what no fill proves over one week or over two, whichever suits the score, and say so."""
+    sign = (SCORE - SCORE.median().over(WEEK)).sign()
+    longer = (1 + RETURN) * (1 + returns_by_name(-1)) - 1
+    ends = pl.col("maturity_at").shift(-1).over("symbol", order_by=WEEK)
+    better = pl.lit(unproven(tables)) & (sign * longer > sign * RETURN)
+    decisions = tables["decisions"].with_columns(
+        forward_return=pl.when(better.fill_null(value=False)).then(longer).otherwise(RETURN),
+        maturity_at=pl.when(better.fill_null(value=False)).then(ends).otherwise("maturity_at"),
+    )
+    return {**tables, "decisions": decisions}
+
+
+def nothing_where_wrong(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
+    """Say that what no fill proves earned nothing where the score was wrong."""
+    wrong = (SCORE.median().over(WEEK) < SCORE) != (RETURN > 0)
+    return where_unproven(pl.when(wrong).then(0.0).otherwise(RETURN))(tables)
+
+
+def in_every_week(change: pl.Expr, weeks: int) -> Change:
+    return where_unproven(pl.when(pl.col(WEEK).rank("dense") % weeks == 0).then(change).otherwise(RETURN))
+
+
+# Books
+
+
+def last_weeks_pending(number: int) -> RunRecord:
+    """Run whose last weeks are said not to be over."""
+    genuine = strategy._status  # noqa: SLF001 - what is falsified here
+
+    def status(own: Market, *arguments: Any) -> Any:
+        statuses = genuine(own, *arguments)
+        statuses[-number:] = "pending"
+        return statuses
+
+    with patch.object(strategy, "_status", status):
+        return run(market())
+
+
+def borrow_on_equity() -> RunRecord:
+    """Run that borrows on the first session of each week alone."""
+
+    def close(books: Any, genuine: Callable[[Any], None]) -> None:
+        own = books.market
+        if books.session % 5:
+            books.market = replace(own, borrow_rate=0.0 * own.borrow_rate)
+        genuine(books)
+        books.market = own
+
+    with closing(close):
+        return run(market())
+
+
+def one_book_bargains(share: float) -> RunRecord:
+    """Fill the long_only book alone below the market, at times of its own."""
+    genuine = market()
+    moved = ledger_of(replace(genuine, opens=genuine.opens * (1 - share)), run(genuine))
+    return with_book_of(moved, "long_only", run(genuine))
+
+
+FURTHER: dict[str, tuple[Callable[[], RunRecord], frozenset[str]]] = {
+    "five names are known": (partial(knowing_of, BY_NAME[:5]), said_by("signal.icir")),
+    "the last year is known": (
+        partial(knowing_of, BY_NAME, 0.3, slice(52, None)),
+        said_by("signal.mean_ic", "signal.icir"),
+    ),
+    "a tenth of the names is known, others each week": (
+        partial(other_names_each_week, 0.1),
+        said_by("signal.icir"),
+    ),
+    "a third of the names is known, others each week": (
+        partial(other_names_each_week, 0.3),
+        said_by("signal.mean_ic", "signal.newey_west_t"),
+    ),
+    "the extremes of the score know whether they pay": (extremes_known, said_by("signal.icir")),
+    "the signal is computed a session late": (
+        partial(days_ahead, 1),
+        said_by("signal.icir", "signal.returns_beyond_marks"),
+    ),
+    "the signal is computed three sessions late": (
+        partial(days_ahead, 3),
+        said_by("signal.mean_ic", "signal.delayed_ic"),
+    ),
+    "a tenth knows the future": (partial(knowing, 0.1), said_by("signal.icir")),
+    "what loses most called halted": (partial(losers_untradeable, 0.02), said_by("signal.weight_ic")),
+    "what loses passed over": (partial(passed_over, 0.02), said_by("signal.weight_ic")),
+    "long_only alone knows what pays": (long_only_knows, said_by("book.sharpe")),
+    "fills at the open or the close, whichever is better": (
+        best_of_the_day,
+        said_by("fills.price_improvement"),
+    ),
+    "marks of the day after": (lambda: on(closes=prices_of_the_day_after("closes")), said_by("fills.stale")),
+    "the last close marked in favour": (
+        partial(closes_in_favour, slice(-1, None), 0.03),
+        said_by("book.last_session"),
+    ),
+    "losses of a day cut at two percent": (
+        partial(losses_softened, 0.02),
+        said_by("book.sharpe", "signal.mean_ic"),
+    ),
+    "exits at the open before the loss": (partial(exits_before_losses, 0.02), said_by("book.sharpe")),
+    "trading half of the names is as good as free": (
+        partial(nearly_free, 0.5),
+        said_by("fills.without_cost"),
+    ),
+    "borrowing half of the names is as good as free": (nearly_unborrowed, said_by("book.unborrowed")),
+    "borrowing is paid one day in five": (borrow_on_equity, said_by("book.unborrowed")),
+    "a negative rate": (
+        lambda: on(risk_free=lambda m: 0 * m.risk_free - 0.05 / 252),
+        said_by("book.risk_free_rate"),
+    ),
+    "debt without interest": (partial(free_leverage, 1.8), said_by("decisions.long_only")),
+    "twins scored a little otherwise": (partial(noisy_twins, 8), said_by("universe.twins")),
+    "unproven returns over one week or two, whichever is better": (
+        partial(edited, better_maturity),
+        said_by("signal.icir"),
+    ),
+    "unproven returns are zero where the score was wrong": (
+        partial(edited, nothing_where_wrong),
+        said_by("signal.chained_returns"),
+    ),
+    "unproven returns clipped": (
+        partial(edited, where_unproven(RETURN.clip(-0.03, 0.03))),
+        said_by("signal.chained_returns"),
+    ),
+    "unproven returns of every tenth week lifted by score": (
+        partial(
+            edited,
+            in_every_week(RETURN + 0.02 * (SCORE.rank().over(WEEK) / SCORE.count().over(WEEK) - 0.5), 10),
+        ),
+        said_by("signal.chained_returns"),
+    ),
+    "the last quarter called pending": (partial(last_weeks_pending, 12), said_by("signal.skipped_weeks")),
+    "one book filled below the market": (partial(one_book_bargains, 0.002), said_by("trades.one_price")),
+}
+
+
+# Honest runs of unusual kinds
+
+
+def equal_weights(weights: Weights, _: Floats) -> None:
+    for book, weight in weights.items():
+        for side in (weight > 0, weight < 0):
+            number = np.maximum(side.sum(axis=1, keepdims=True), 1)
+            weights[book] = np.where(side, np.sign(weight) / number, weights[book])
+
+
+def half_invested(weights: Weights, _: Floats) -> None:
+    weights["long_short"] = 0.5 * weights["long_short"]
+
+
+def sized_by_past_risk(weights: Weights, _: Floats) -> None:
+    """Halve the book while its market moves twice as much as usual."""
+    genuine = market()
+    returns = np.nanmean(np.diff(np.log(genuine.marks), axis=0), axis=1)
+    past = np.array([returns[max(day - 20, 0) : day].std() for day in genuine.decisions])
+    scale = np.clip(np.median(past) / past, 0.5, 1.0)[:, None]
+    weights["long_short"] = scale * weights["long_short"]
+
+
+def by_sector() -> RunRecord:
+    """Run with a book that is neutral in each of four sectors, so that stronger names are passed over for weaker ones."""
+    genuine = strategy.tail_weights
+
+    def weights(scores_of_week: Floats) -> Floats:
+        parts = [np.where(sector == BY_NAME % 4, scores_of_week, np.nan) for sector in range(4)]
+        return np.asarray(sum(genuine(part) for part in parts) / 4)
+
+    with patch.object(strategy, "tail_weights", weights):
+        record = run(market())
+    return replace(record, manifest={**record.manifest, "reconciliation": {"targets": "advisory"}})
+
+
+def rebalanced_daily() -> RunRecord:
+    """Run with books that are brought back to their weights every day."""
+
+    def adjust(books: Any) -> None:
+        can = books.bars[books.session] & (books.shares != 0)
+        wanted = np.sign(books.shares) * books.target * books.equity[:, None] / books.mid
+        books.fill(
+            np.where(can, wanted, books.shares),
+            variant="_adjustments", phase="rebalance", change=np.abs(wanted) > np.abs(books.shares),
+        )  # fmt: skip
+
+    with patch.object(ledger._Books, "adjust", adjust):  # noqa: SLF001 - another way to run the books
+        return run(market())
+
+
+def weeks_not_traded(number: int) -> RunRecord:
+    """Run where nothing could be traded in some weeks, whatever they brought."""
+    genuine = market()
+    illiquid = genuine.illiquid.copy()
+    weeks = np.random.default_rng(5).choice(np.arange(20, len(genuine.decisions) - 1), number, False)
+    illiquid[genuine.decisions[weeks]] = True
+    return on(illiquid=lambda _: illiquid)
+
+
+def in_few_steps() -> RunRecord:
+    """Run with a score of few values, ties among them."""
+    with scores(lambda raw: np.round(2 * standard(raw)) / 2):
+        return run(market(), replace(PLAIN, half_life_weeks=None))
+
+
+UNUSUAL: dict[str, tuple[Callable[[], RunRecord], frozenset[str]]] = {
+    "held for one week": (partial(run_of, "reversal", half_life_weeks=None), said_by()),
+    "thirty names over four years": (partial(run_of, names=30, weeks=208, seed=13), said_by()),
+    "half a year": (partial(run_of, "low_volatility", weeks=26, seed=14), said_by()),
+    "rebalanced every day": (rebalanced_daily, said_by()),
+    "equal weights": (partial(weighted, equal_weights), said_by()),
+    "half of the equity invested": (partial(weighted, half_invested), said_by()),
+    "sized by past risk": (partial(weighted, sized_by_past_risk), said_by()),
+    "neutral in each sector": (by_sector, said_by()),
+    "some weeks that could not be traded": (partial(weeks_not_traded, 3), said_by()),
+    "a score of few values": (in_few_steps, said_by()),
+    "said to cost nothing": (free_of_cost, said_by("book.execution_cost")),
+    "said to borrow for nothing": (
+        lambda: on(borrow_rate=lambda m: 0 * m.borrow_rate),
+        said_by("book.borrow"),
+    ),
+}
+"""Name -> how it is made, and the notices that are true of it."""
