@@ -86,13 +86,12 @@ def _files(storage: Storage, snapshots: list[Snapshot]) -> Iterator[PublishedFil
     from schemas.tables import PUBLISHED_TABLES
 
     for snapshot in snapshots:
-        for entry in snapshot.manifest.files:
+        folder = snapshot_path(snapshot.alpha_id, snapshot.id)
+        if storage.folder is None:
+            base = storage.url(folder)
+        else:  # names of files stand in Iceberg as they are, not escaped as in a URI
+            base = f"file://{(Path(storage.folder) / folder).absolute()}"
+        # Of another object, which is dropped: the manifests of all alphas do not fit in memory together.
+        for entry in snapshot.with_pointer(snapshot.pointer).manifest.files:
             if entry.dataset in PUBLISHED_TABLES:
-                relative = f"{snapshot_path(snapshot.alpha_id, snapshot.id)}/{entry.path}"
-                place = storage.folder  # names of files stand in Iceberg as they are, not escaped as in a URI
-                address = (
-                    storage.url(relative)
-                    if place is None
-                    else f"file://{(Path(place) / relative).absolute()}"
-                )
-                yield PublishedFile(snapshot.alpha_id, address, entry)
+                yield PublishedFile(snapshot.alpha_id, f"{base}/{entry.path}", entry)

@@ -258,7 +258,7 @@ def _may_hold(node: Any, book: str) -> bool | None:
     if not isinstance(node, dict):
         return None
     operation, children = node.get("op"), node.get("children") or []
-    if not isinstance(children, list):
+    if not isinstance(operation, str) or not isinstance(children, list):
         return None
     if operation in {"and", "or"}:
         verdicts = [_may_hold(child, book) for child in children]
@@ -269,7 +269,7 @@ def _may_hold(node: Any, book: str) -> bool | None:
     if operation == "not" and len(children) == 1:
         negated = _may_hold(children[0], book)
         return None if negated is None else not negated
-    compare = _COMPARED.get(str(operation))
+    compare = _COMPARED.get(operation)
     match children:
         case [{"op": "column", "name": "book"}, {"op": "literal", "value": str(wanted)}] if compare:
             return compare(book, wanted)

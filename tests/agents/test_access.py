@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
-from collections.abc import Iterator
-from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from tests.support import contract_app
 from tests.support.contract_app import ABSENT, FULL, HIDDEN, PLAIN, READING, REFUSED, ContractApp
 
 CALLS: dict[str, tuple[dict[str, Any], tuple[str, ...]]] = {
@@ -33,16 +29,6 @@ CALLS: dict[str, tuple[dict[str, Any], tuple[str, ...]]] = {
     "changes": ({}, ("/v1/changes",)),
     "table_link": ({"alpha": "?", "table": "decisions"}, ("/v1/alphas/{}/tables/decisions/download",)),
 }
-
-
-@pytest.fixture(scope="module")
-def api(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ContractApp]:
-    folder = tmp_path_factory.mktemp("agents")
-    access = replace(contract_app.access_settings(folder), trusted_hops=1)
-    keys = asyncio.run(contract_app.issue_keys(access))
-    program = contract_app.settings(contract_app.publish(folder), agents=True)
-    with contract_app.opened(program, access, keys) as api:
-        yield api
 
 
 def message(api: ContractApp, key: str | None, method: str, params: dict[str, Any], **more: str) -> Any:

@@ -1,0 +1,22 @@
+"""One published root, one store of keys and one running application for the tests of agents."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from dataclasses import replace
+
+import pytest
+
+from tests.support import contract_app
+from tests.support.contract_app import ContractApp
+
+
+@pytest.fixture(scope="module")
+def api(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ContractApp]:
+    folder = tmp_path_factory.mktemp("agents")
+    access = replace(contract_app.access_settings(folder), trusted_hops=1)
+    keys = asyncio.run(contract_app.issue_keys(access))
+    program = contract_app.settings(contract_app.publish(folder), agents=True)
+    with contract_app.opened(program, access, keys) as api:
+        yield api
