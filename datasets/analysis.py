@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 import orjson
 import polars as pl
 
-from datasets.figures.price import price_curve
+from datasets.figures.price import Closes, price_curve
 from datasets.figures.window import WHOLE_RUN, Window
 from datasets.snapshot import Snapshot
 from datasets.storage import open_storage
@@ -219,10 +219,7 @@ class Alpha(Snapshot):
         if market_data is None and SETTINGS["market_data"].variable not in os.environ:
             withheld["benchmarks"] = "no market data were named"
         else:
-            for symbol in benchmarks:
-                rows = _stored_prices(market_data, symbol)
-                close, adjusted = (rows[name].fill_null(math.nan).to_numpy() for name in ("close", _ADJUSTED))
-                models.append(Model.of_prices(symbol.upper(), rows["date"].to_numpy(), close, adjusted, days))
+            models += [Model.of_closes(_closes(market_data, symbol), days) for symbol in benchmarks]
         place = os.environ.get(SETTINGS["factors"].variable) if factors is None else os.fspath(factors)
         if place is None:
             withheld["factors"] = "no file of factors was named"
@@ -261,16 +258,13 @@ class Alpha(Snapshot):
         """
         from datasets.figure_data import frames_of, read_ledger, read_weekly_ic  # noqa: PLC0415 - slow to load beside the rest
         from datasets.figures.luck import LuckQuery, make_seed  # noqa: PLC0415 - as above
-        from datasets.figures.regimes import Prices as Closes  # noqa: PLC0415 - as above
         from datasets.figures.regimes import measure  # noqa: PLC0415 - as above
         from datasets.figures.unavailable import Unavailable  # noqa: PLC0415 - as above
 
         market: Closes | str = "no market data were named"
         if market_data is not None or SETTINGS["market_data"].variable in os.environ:
             symbol = default_symbol(market_data) if benchmark is None else benchmark.upper()
-            rows = _stored_prices(market_data, symbol)
-            close, adjusted = (rows[name].fill_null(math.nan).to_numpy() for name in ("close", _ADJUSTED))
-            market = Closes(symbol, rows["date"].to_numpy().astype("datetime64[D]"), close, adjusted)
+            market = _closes(market_data, symbol)
         frames = frames_of(self)
         ledger = read_ledger(frames, self, book)
         weekly = read_weekly_ic(frames, self)
@@ -447,6 +441,13 @@ def _stored_prices(market_data: str | os.PathLike[str] | None, symbol: str) -> p
         what = "holds no row" if rows.is_empty() else "holds two rows of one day"
         raise SettingsError(f"{place} {what} of {symbol.upper()}")
     return rows
+
+
+def _closes(market_data: str | os.PathLike[str] | None, symbol: str) -> Closes:
+    """Read the closes of a symbol as figures take them."""
+    rows = _stored_prices(market_data, symbol)
+    close, adjusted = (rows[name].fill_null(math.nan).to_numpy() for name in ("close", _ADJUSTED))
+    return Closes(symbol.upper(), rows["date"].to_numpy().astype("datetime64[D]"), close, adjusted)
 
 
 def _market_data(market_data: str | os.PathLike[str] | None) -> tuple[str, pl.LazyFrame]:

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
 
-from datasets.figures.equity import day, period_returns
+from datasets.figures.equity import day
 from datasets.figures.exposures import Attribution, Exposures, Matrix, Rolling, exposures, returns_between
 from datasets.figures.newey_west import Coefficient
+from datasets.figures.price import Closes
 from datasets.figures.run_figures import Ledger
-from datasets.figures.series import SESSIONS_PER_YEAR, Dates, Floats, null_if_nan
+from datasets.figures.series import SESSIONS_PER_YEAR, Dates, null_if_nan
 from datasets.figures.unavailable import Unavailable
 from datasets.figures.window import Window
 from schemas.objects.exposures import BENCHMARK, FACTORS
@@ -47,25 +48,19 @@ class Model:
     basis: str | None = None
 
     @classmethod
-    def of_prices(cls, symbol: str, days: Dates, close: Floats, adjusted: Floats, window: Window) -> Model:
+    def of_closes(cls, closes: Closes, window: Window) -> Model:
         """Explain by an index: by its adjusted closes where each of the window is known, else by its closes.
 
         Parameters
         ----------
-        days, close, adjusted : arrays, shape (n_days,)
-            Ascending; `adjusted` is NaN where it is not known.
+        closes : Closes
+            The first return of the window is from the close before it.
         window : Window
             From the first session to be explained to the last.
         """
-        rows = window.rows(days)
-        known = not np.isnan(adjusted[rows]).any()
-        # The first return of the window is from the close before it.
-        used = slice(max(0, rows.start - 1), rows.stop)
-        price = (adjusted if known else close)[used]
-        returns = np.concatenate([np.full(min(1, price.size), np.nan), period_returns(price[:-1], price[1:])])
-        return cls(
-            symbol, BENCHMARK, (symbol,), days[used], returns[:, None], RETURN_BASES[0 if known else 1]
-        )
+        days, returns, adjusted = closes.returns(window.rows(closes.days), before=1)
+        basis = RETURN_BASES[0 if adjusted else 1]
+        return cls(closes.symbol, BENCHMARK, (closes.symbol,), days, returns[:, None], basis)
 
 
 def explain(
@@ -163,25 +158,14 @@ def _regression(model: Model, fitted: Exposures, withheld: dict[str, str]) -> di
 
 
 def _coefficient(name: str, coefficient: Coefficient) -> dict[str, float | None]:
-    return {
-        name: coefficient.value,
-        "standard_error": coefficient.standard_error,
-        "t_stat": coefficient.t_stat,
-        "p_value": coefficient.p_value,
-    }
+    value, *error = asdict(coefficient).items()
+    return {name: value[1], **dict(error)}
 
 
 def _attribution(model: Model, attribution: Attribution | Unavailable) -> dict[str, Any] | None:
     if isinstance(attribution, Unavailable):
         return None
-    return {
-        "pnl": attribution.pnl,
-        "risk_free": attribution.risk_free,
-        "factors": dict(zip(model.factors, attribution.factors, strict=True)),
-        "alpha": attribution.alpha,
-        "residual": attribution.residual,
-        "unmeasured": attribution.unmeasured,
-    }
+    return {**asdict(attribution), "factors": dict(zip(model.factors, attribution.factors, strict=True))}
 
 
 def _rolling(model: Model, rolling: Rolling | Unavailable) -> list[dict[str, Any]] | None:

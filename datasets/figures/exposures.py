@@ -29,12 +29,12 @@ class Attribution:
     ----------
     pnl
         Last closing less first opening equity.
+    risk_free
+        Risk-free return times the equity that the session opened with, summed.
     factors
-        Of each factor: its return times its coefficient times the equity that the session opened with, summed.
+        Of each factor the same of its return times its coefficient.
     alpha
         The same of the intercept.
-    risk_free
-        The same of the risk-free return.
     residual
         The same of the residual.
     unmeasured
@@ -42,9 +42,9 @@ class Attribution:
     """
 
     pnl: float
+    risk_free: float
     factors: tuple[float, ...]
     alpha: float
-    risk_free: float
     residual: float
     unmeasured: float
 

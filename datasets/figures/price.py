@@ -21,6 +21,37 @@ from datasets.figures.series import Dates, Floats, null_if_nan
 
 
 @dataclass(frozen=True, slots=True)
+class Closes:
+    """Closes of a benchmark.
+
+    Attributes
+    ----------
+    symbol
+        In upper case.
+    days : Dates, shape (n_days,)
+        Ascending.
+    close, adjusted : Floats, shape (n_days,)
+        Above 0; `adjusted` is NaN where there is no adjusted close.
+    """
+
+    symbol: str
+    days: Dates
+    close: Floats
+    adjusted: Floats
+
+    def returns(self, rows: slice, before: int = 0) -> tuple[Dates, Floats, bool]:
+        """Return days and returns of some rows, and whether they are of adjusted closes, which all of these rows then have.
+
+        The first return is NaN. With `before`, the series begins so many rows earlier.
+        """
+        adjusted = not np.isnan(self.adjusted[rows]).any()
+        used = slice(max(0, rows.start - before), rows.stop)
+        price = (self.adjusted if adjusted else self.close)[used]
+        returns = np.concatenate([np.full(min(1, price.size), np.nan), period_returns(price[:-1], price[1:])])
+        return self.days[used], returns, adjusted
+
+
+@dataclass(frozen=True, slots=True)
 class PriceSummary:
     """Figures of a price series over a window; every field but ``sessions`` is ``None`` for an empty one.
 

@@ -10,8 +10,9 @@ from typing import Any, Final
 import numpy as np
 
 from datasets.figures.bands import LEVEL, SAMPLES, Places, all_samples, mean_block_length
-from datasets.figures.equity import period_returns, solvent_returns
+from datasets.figures.equity import solvent_returns
 from datasets.figures.exposures import Matrix
+from datasets.figures.price import Closes
 from datasets.figures.run_figures import Ledger
 from datasets.figures.series import ROUNDING, SESSIONS_PER_YEAR, Dates, Flags, Floats, is_constant, measured
 from datasets.figures.unavailable import Unavailable, no_variation, too_few
@@ -63,28 +64,6 @@ class Market:
     volatility: Floats
 
 
-@dataclass(frozen=True, slots=True)
-class Prices:
-    """Closes of a benchmark, ascending by day; `adjusted` is NaN where there is no adjusted close."""
-
-    symbol: str
-    days: Dates
-    close: Floats
-    adjusted: Floats
-
-    def at(self, sessions: Dates) -> Market:
-        """Measure the market at some sessions, by adjusted closes where all that are used are known, else by closes."""
-        first, last = (
-            (int(np.searchsorted(self.days, sessions[end], "left")) for end in (_FIRST, _LAST))
-            if sessions.size
-            else (0, 0)
-        )
-        used = slice(max(0, first - VOLATILITY_SESSIONS - 1), last + 1)
-        adjusted = self.adjusted[used]
-        price = self.close[used] if np.isnan(adjusted).any() else adjusted
-        return market_at(self.days[used], price, sessions)
-
-
 def find_break(days: Dates, series: Floats, what: str) -> Break | Unavailable:
     """Test whether the mean of a series changed.
 
@@ -122,30 +101,31 @@ def find_break(days: Dates, series: Floats, what: str) -> Break | Unavailable:
     return Break(float(path[at]), float(kolmogorov(path[at])), str(days[known][at]), n)
 
 
-def market_at(days: Dates, price: Floats, sessions: Dates) -> Market:
+def market_at(benchmark: Closes, sessions: Dates) -> Market:
     """Return what a benchmark did at the sessions of a book.
 
     Parameters
     ----------
-    days : Dates, shape (n_days,)
-        Ascending.
-    price : Floats, shape (n_days,)
-        Close of each, above 0.
+    benchmark : Closes
+        Prices above 0.
     sessions : Dates, shape (n_sessions,)
         Ascending.
 
     Returns
     -------
     Market
-        NaN on sessions that the benchmark does not have, or before which it has too few.
+        By adjusted closes where all that are used are known, else by closes. NaN on sessions that the benchmark does not
+        have, or before which it has too few.
     """
-    returns = np.concatenate([np.full(min(1, price.size), np.nan), period_returns(price[:-1], price[1:])])
-    before = np.full(price.size, np.nan)
-    if price.size > VOLATILITY_SESSIONS + 1:
+    ends = sessions[[_FIRST, _LAST]] if sessions.size else sessions
+    first, last = np.searchsorted(benchmark.days, ends).tolist() or (0, 0)
+    days, returns, _ = benchmark.returns(slice(max(0, first - VOLATILITY_SESSIONS - 1), last + 1))
+    before = np.full(returns.size, np.nan)
+    if returns.size > VOLATILITY_SESSIONS + 1:
         windows = np.lib.stride_tricks.sliding_window_view(returns[1:-1], VOLATILITY_SESSIONS)
         before[VOLATILITY_SESSIONS + 1 :] = windows.std(axis=1, ddof=1)
     aligned = [np.full(sessions.size, np.nan) for _ in range(2)]
-    if price.size:
+    if returns.size:
         place = np.minimum(np.searchsorted(days, sessions), days.size - 1)
         there = days[place] == sessions
         for values, own in zip(aligned, (returns, before), strict=True):
@@ -330,7 +310,7 @@ def _band(samples: Floats) -> dict[str, float] | None:
 def measure(
     ledger: Ledger | Unavailable,
     weekly: tuple[Dates, Floats] | Unavailable,
-    benchmark: Prices | str,
+    benchmark: Closes | str,
     *,
     book: str,
     window: Window,
@@ -344,7 +324,7 @@ def measure(
         Of the whole run, or why there is none.
     weekly : tuple of Dates and Floats, or Unavailable
         Rebalance dates and the IC of each, or why there is none.
-    benchmark : Prices or str
+    benchmark : Closes or str
         What makes the market, or why there is none.
     book : str
         Whose ledger it is.
@@ -358,14 +338,14 @@ def measure(
     dict
         The ``data`` of `/v1/alphas/{alpha}/regimes`.
     """
-    withheld = {} if isinstance(benchmark, Prices) else dict.fromkeys(("market", "volatility"), benchmark)
+    withheld = {} if isinstance(benchmark, Closes) else dict.fromkeys(("market", "volatility"), benchmark)
     sessions = ledger if isinstance(ledger, Unavailable) else ledger.within(window)
     if isinstance(sessions, Unavailable):
         days: Dates = np.empty(0, "datetime64[D]")
         parts: dict[str, Any] = {"groups": [], "mean_block": None, "withheld": {"groups": sessions.text}}
     else:
         days = sessions.date
-        parts = regimes(sessions, benchmark.at(days) if isinstance(benchmark, Prices) else None, seed)
+        parts = regimes(sessions, market_at(benchmark, days) if isinstance(benchmark, Closes) else None, seed)
     weeks, ic = (np.empty(0, "datetime64[D]"), weekly) if isinstance(weekly, Unavailable) else weekly
     tests, reasons = breaks(sessions, weeks, ic, window)
     return {
@@ -373,7 +353,7 @@ def measure(
         "observations": int(days.size),
         "first_date": str(days[_FIRST]) if days.size else None,
         "last_date": str(days[_LAST]) if days.size else None,
-        "benchmark": benchmark.symbol if isinstance(benchmark, Prices) else None,
+        "benchmark": benchmark.symbol if isinstance(benchmark, Closes) else None,
         "groups": parts["groups"],
         "breaks": tests,
         "bootstrap": {"samples": SAMPLES, "mean_block": parts["mean_block"], "seed": seed},

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any, Final
 
@@ -10,10 +10,10 @@ import structlog
 
 from datasets.figure_data import read_ledger
 from datasets.figures.exposure_models import Model, explain, of_factors, span
-from datasets.figures.window import Window
+from datasets.figures.price import Closes
 from schemas.errors import ApiError, SettingsError
 from schemas.market_data import USUAL_BENCHMARK
-from schemas.parameters import BENCHMARKS, MAX_BENCHMARKS
+from schemas.parameters import BENCHMARKS, MAX_BENCHMARKS, Parameter
 from serve.endpoints.research import question_of, reader_of
 from serve.http.request import Request
 from serve.http.responses import Answer, EndpointFunction, Single
@@ -51,34 +51,43 @@ def _exposures(service: ServerState, request: Request, available: Mapping[str, B
         }
     else:
         days = span(ledger, question.window)
-        models = _benchmarks(request, available, days, withheld) + _factors(service, withheld)
+        closes = closes_of(request, available, BENCHMARKS, values["benchmarks"])
+        if isinstance(closes, str):
+            withheld["benchmarks"], closes = closes, []
+        models = [*(Model.of_closes(x, days) for x in closes), *_factors(service, withheld)]
         explained = explain(ledger, question.window, models, values["rolling"], withheld)
     return Single.of_run(snapshot, {"book": question.book, **explained})
 
 
-def _benchmarks(
-    request: Request, available: Mapping[str, Benchmark], days: Window, withheld: dict[str, str]
-) -> tuple[Model, ...]:
-    wanted = request.values["benchmarks"]
+def closes_of(
+    request: Request, available: Mapping[str, Benchmark], parameter: Parameter, wanted: Sequence[str] | None
+) -> list[Closes] | str:
+    """Return the closes of the benchmarks that are wanted, or of the usual one; or why there are none.
+
+    Raises
+    ------
+    ApiError
+        ``bad_request`` when there is no such benchmark, or there are too many.
+    """
     if not request.caller.may_call(_PRICES):
-        withheld["benchmarks"] = f"the key may not call {_PRICES}"
-        return ()
+        return f"the key may not call {_PRICES}"
     if not available:
-        withheld["benchmarks"] = "this deployment has no market data that can be used"
-        return ()
+        return "this deployment has no market data that can be used"
     if wanted is None:
         wanted = (USUAL_BENCHMARK if USUAL_BENCHMARK in available else min(available),)
     if len(wanted) > MAX_BENCHMARKS or any(symbol not in available for symbol in wanted):
-        constraint = f"at most {MAX_BENCHMARKS} of {', '.join(sorted(available))}"
+        most, message = (
+            (f"at most {MAX_BENCHMARKS} of", "There is no such benchmark, or there are too many.")
+            if parameter is BENCHMARKS
+            else ("one of", "There is no such benchmark.")
+        )
+        constraint = f"{most} {', '.join(sorted(available))}"
         details = {
-            "parameters": [{"name": BENCHMARKS.name, "constraint": constraint}],
+            "parameters": [{"name": parameter.name, "constraint": constraint}],
             "available": sorted(available),
         }
-        raise ApiError("bad_request", "There is no such benchmark, or there are too many.", details)
-    return tuple(
-        Model.of_prices(x.symbol, x.dates, x.close, x.adjusted, days)
-        for x in (available[symbol] for symbol in wanted)
-    )
+        raise ApiError("bad_request", message, details)
+    return [Closes(x.symbol, x.dates, x.close, x.adjusted) for x in (available[symbol] for symbol in wanted)]
 
 
 def _factors(service: ServerState, withheld: dict[str, str]) -> tuple[Model, ...]:

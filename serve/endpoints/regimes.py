@@ -8,22 +8,19 @@ from typing import Final
 
 from datasets.figure_data import read_ledger, read_weekly_ic
 from datasets.figures.luck import LuckQuery, make_seed
-from datasets.figures.regimes import Prices, measure
+from datasets.figures.regimes import measure
 from datasets.figures.series import Dates, Floats
 from datasets.figures.unavailable import Unavailable
 from datasets.snapshot import Snapshot
-from schemas.errors import ApiError
-from schemas.market_data import USUAL_BENCHMARK
 from schemas.metrics.statistic import CROSS_SECTIONS
 from schemas.parameters import BENCHMARK
+from serve.endpoints.exposures import closes_of
 from serve.endpoints.research import question_of, reader_of
 from serve.http.request import Request
 from serve.http.responses import Answer, EndpointFunction, Single
 from serve.market_data.series import Benchmark
 from serve.pages.books import holds_book
 from serve.state import ServerState
-
-_PRICES: Final = "benchmarks.daily"
 
 
 async def regimes_of(service: ServerState, request: Request) -> Answer:
@@ -38,37 +35,19 @@ def _regimes(service: ServerState, request: Request, available: Mapping[str, Ben
     holds_book(snapshot, question.table, question.book, raw=request.raw)
     frames = partial(service.engine.dataset, snapshot)
     ledger = read_ledger(frames, snapshot, question.book) if reader.has_rows(snapshot, question) else None
+    symbol = request.values["benchmark"]
+    closes = closes_of(request, available, BENCHMARK, None if symbol is None else (symbol,))
     return Single.of_run(
         snapshot,
         measure(
             reader.no_data(question) if ledger is None else ledger,
             _weekly(service, request, snapshot),
-            _benchmark(request, available),
+            closes if isinstance(closes, str) else closes[0],
             book=question.book,
             window=question.window,
             seed=make_seed(snapshot.id, LuckQuery(question.book, frozenset(), question.window)),
         ),
     )
-
-
-def _benchmark(request: Request, available: Mapping[str, Benchmark]) -> Prices | str:
-    """Return the benchmark, or why there is none."""
-    if not request.caller.may_call(_PRICES):
-        return f"the key may not call {_PRICES}"
-    if not available:
-        return "this deployment has no market data that can be used"
-    symbol = request.values["benchmark"]
-    if symbol is None:
-        symbol = USUAL_BENCHMARK if USUAL_BENCHMARK in available else min(available)
-    if symbol not in available:
-        constraint = f"one of {', '.join(sorted(available))}"
-        details = {
-            "parameters": [{"name": BENCHMARK.name, "constraint": constraint}],
-            "available": sorted(available),
-        }
-        raise ApiError("bad_request", "There is no such benchmark.", details)
-    benchmark = available[symbol]
-    return Prices(benchmark.symbol, benchmark.dates, benchmark.close, benchmark.adjusted)
 
 
 def _weekly(service: ServerState, request: Request, snapshot: Snapshot) -> tuple[Dates, Floats] | Unavailable:

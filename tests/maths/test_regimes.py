@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from statsmodels.stats.diagnostic import breaks_cusumolsresid
 
 from datasets.figures.bands import all_samples, mean_block_length
+from datasets.figures.price import Closes
 from datasets.figures.regimes import Break, Market, find_break, groups, market_at, regimes
 from datasets.figures.run_figures import Ledger
 from datasets.figures.series import Dates, Floats
@@ -64,7 +65,8 @@ def test_what_tells_no_break_is_withheld(series: Floats, code: str) -> None:
 
 def test_volatility_is_known_before_the_session() -> None:
     price = 100 * np.exp(np.cumsum(np.random.default_rng(2).normal(0, 0.01, 200)))
-    result = market_at(days(200), price, days(205)[3::2])
+    closes = Closes("SPY", days(200), price, np.full(200, np.nan))
+    result = market_at(closes, days(205)[3::2])
     returns = pd.Series(price).pct_change()
     at = np.arange(3, 205, 2)
     wanted = [returns.reindex(at).to_numpy(), returns.rolling(63).std().shift(1).reindex(at).to_numpy()]
