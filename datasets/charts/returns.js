@@ -31,6 +31,7 @@ export function distribution({ rows }, theme) {
   const width = (2 * reach) / BINS;
   const counts = Array.from({ length: BINS }, () => 0);
   for (const value of returns) counts[Math.min(BINS - 1, Math.floor((value + reach) / width))] += 1;
+  const places = Math.max(1, Math.ceil(-Math.log10(100 * width)));
   const edges = counts.map((_, i) => [-reach + i * width, -reach + (i + 1) * width]);
   const worst = Math.min(...returns);
   const best = Math.max(...returns);
@@ -38,7 +39,7 @@ export function distribution({ rows }, theme) {
     {
       title: "Daily returns",
       about: `${returns.length} daily returns: the worst ${asPercent(worst)}, the best ${asPercent(best)}, ${returns.filter((value) => value > 0).length} above 0.`,
-      labels: edges.map(([low, high]) => (Number((50 * (low + high)).toFixed(1)) || 0).toFixed(1)),
+      labels: edges.map(([low, high]) => (Number((50 * (low + high)).toFixed(places)) || 0).toFixed(places)),
       values: counts,
       colours: edges.map(([low, high]) => (low + high < 0 ? theme.negative : theme.positive)),
       x: "return of a session (%)",

@@ -91,7 +91,10 @@ def _outcomes(run: Run) -> Iterator[NoticeOutcome]:
     }
     for notice in NOTICES:
         family = notice.partition(".")[0]
-        yield not_checked(notice, _AT_PUBLICATION.get(family) or f"the run lacks one of {lacking[family]}")
+        yield not_checked(
+            notice,
+            _AT_PUBLICATION.get(family) or f"it needs {lacking[family]}, which the run did not all seal",
+        )
     ledgers = [] if run.portfolio is None else ledger.ledgers_of(run.portfolio, run.evidence.flows)
     if run.proven is not None:
         yield _of_proof(run.proven.checked_without_raw, run.proven.of)

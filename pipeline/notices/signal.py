@@ -68,11 +68,11 @@ def of_weekly_ic(ic: Floats, delayed: Floats | None) -> Iterator[NoticeOutcome]:
             weeks=weeks,
         )
     else:
-        yield not_checked("signal.icir", "the weekly ic does not vary")
+        yield not_checked("signal.icir", "the weekly IC does not vary")
     yield _newey_west(ic)
     if not is_told_from_zero(ic):
         yield not_checked(
-            "signal.delayed_ic", f"the mean ic lies less than {CHANCE:g} standard errors from zero"
+            "signal.delayed_ic", f"the mean IC lies less than {CHANCE:g} standard errors from zero"
         )
         return
     if delayed is None or not delayed.size:
@@ -97,7 +97,7 @@ def of_outlying_weeks(ic: Floats) -> NoticeOutcome:
     distance = np.abs(ic - np.median(ic))
     usual = 1.4826 * float(np.median(distance))
     if not usual > 0:
-        return not_checked(notice, "the weekly ic does not vary")
+        return not_checked(notice, "the weekly IC does not vary")
     outlying = int((distance > OUTLYING_DEVIATIONS * usual).sum())
     return judged(
         notice,
@@ -193,7 +193,7 @@ def _newey_west(ic: Floats) -> NoticeOutcome:
         return not_checked(notice, f"{ic.size} weeks have an ic; {MIN_HAC_OBSERVATIONS} are needed")
     found = hac_mean(ic)
     if isinstance(found, Unavailable):
-        return not_checked(notice, "the weekly ic does not vary")
+        return not_checked(notice, "the weekly IC does not vary")
     t = found.t_stat
     return judged(
         notice, abs(t), f"The mean IC lies {abs(t):.1f} Newey-West standard errors from zero.", weeks=ic.size

@@ -205,7 +205,8 @@ def test_what_is_withheld_gives_its_reason(visit: Visit) -> None:
     for name, entry in withheld.items():
         expect(page.locator(f"#headlines [data-figure={name}]")).to_contain_text(entry["withheld_reason"])
     empty = [one for one in metrics["meta"]["warnings"] if one.get("block") == "ic_deciles"]
-    expect(page.locator("#deciles .refused")).to_contain_text(empty[0]["message"])
+    reason = empty[0]["message"].removeprefix("ic_deciles is null: ")
+    expect(page.locator("#deciles .refused")).to_contain_text(reason)
 
 
 def test_an_alpha_that_is_not_there_is_refused_once(visit: Visit) -> None:
@@ -228,6 +229,33 @@ def test_the_page_of_an_empty_run_says_that_its_data_are_missing(visit: Visit) -
     page = visit.open(f"/alphas/{EMPTY}")
     expect(page.locator("#equity .refused")).to_be_visible()
     expect(page.locator("#week .refused")).to_be_visible()
+
+
+def test_what_another_engine_did_not_seal_is_explained_and_no_failure(visit: Visit) -> None:
+    visit.refusals = (404,)
+    missing = {
+        "error": {"code": "alpha_description_not_found", "message": "No description.", "request_id": "r1"}
+    }
+    visit.page.route(f"**/v1/alphas/{EMPTY}", lambda route: route.fulfill(status=404, json=missing))
+    page = visit.open(f"/alphas/{EMPTY}")
+    expect(page.locator("#about .unavailable")).to_contain_text("the run sealed no description")
+    expect(page.locator(".alpha-head")).to_contain_text("The run sealed no description")
+    for section in ("ic", "deciles", "term-structure", "persistence"):
+        expect(page.locator(f"#{section} .unavailable")).to_be_visible()
+        expect(page.locator(f"#{section} .unavailable")).not_to_contain_text("is null")
+
+
+def test_costs_at_other_levels_are_withheld_where_no_rate_is_stated(visit: Visit) -> None:
+    def without_rate(route: Route) -> None:
+        answer = route.fetch().json()
+        for row in answer["data"]["at_multiples"]:
+            row["fixed_quantities"] = {"annualised_return": None, "sharpe": None}
+        route.fulfill(json=answer)
+
+    visit.page.route("**/costs?*", without_rate)
+    page = visit.open(f"/alphas/{FULL}")
+    expect(page.locator("#costs")).to_contain_text("withheld, as the ledger states no rate")
+    expect(page.locator("#costs th", has_text="same quantities")).to_have_count(0)
 
 
 def test_two_alphas_are_compared_on_the_sessions_that_both_have(visit: Visit, tmp_path: Path) -> None:

@@ -261,7 +261,7 @@ def test_a_seal_of_some_tables_is_judged_by_what_it_holds(tmp_path: Path) -> Non
     bare = make_seal(tmp_path, without_kinds=("positions", "pnl", "trades", "portfolio", "metrics"))
     outcomes = {notice.notice: notice for notice in report_of(bare).notices}
     assert outcomes["signal.mean_ic"].outcome == "pass"
-    assert outcomes["book.sharpe"].reason == "the run lacks one of portfolio"
+    assert outcomes["book.sharpe"].reason == "it needs portfolio, which the run did not all seal"
     empty = make_seal(
         tmp_path / "other", without_kinds=("decisions", "positions", "pnl", "trades"), metrics=False
     )

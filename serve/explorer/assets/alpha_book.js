@@ -1,6 +1,6 @@
 // What a book held: who earned and lost, and the names of a week.
 
-import { all } from "./api.js";
+import { all, remarks } from "./api.js";
 import * as charts from "./charts.js";
 import { Unavailable, choice, el, segments, table } from "./dom.js";
 import { numbers, percentages } from "./figures.js";
@@ -69,7 +69,7 @@ export function book({ path, id, state, pick, fold, curve, some }) {
         { title: "Tradeable", make: (row) => (row.next_open_tradeable ? "yes" : row.unavailability_reason ?? "no") },
       ];
       return {
-        content: el("div", {}, chooser, rows.length ? table(`Names of the week of ${charts.dayText(date)}`, columns, rows) : el("p", { class: "empty" }, "No name of this week is in the book.")),
+        content: el("div", {}, chooser, rows.length ? table(`Names of the week of ${charts.dayText(date)}`, columns, rows) : el("p", { class: "empty" }, remarks(meta)[0]?.message ?? "No name of this week is in the book.")),
         data: {
           columns: ["symbol", `${column} (ratio)`, "score (score units)", "score_z (standard deviations)", "average_rank (rank)", "forward_return (ratio)", "next_open_tradeable", "unavailability_reason"],
           rows: rows.map((row) => [row.symbol, row[column], row.score, row.score_z, row.average_rank, row.forward_return, row.next_open_tradeable, row.unavailability_reason]),

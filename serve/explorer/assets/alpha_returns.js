@@ -109,17 +109,19 @@ export function costs({ id, load }) {
     load: async () => {
       const { data } = await load();
       const sizes = data.at_multiples ?? [];
+      const quantities = sizes.some((row) => row.fixed_quantities.sharpe !== null || row.fixed_quantities.annualised_return !== null);
       const columns = [
         { title: "Costs", unit: "× sealed", number: true, make: (row) => fixed(row.multiple, 1), by: (row) => row.multiple },
-        numbers("Sharpe", "same quantities", sizes, (row) => row.fixed_quantities.sharpe),
-        percentages("CAGR", "%, same quantities", sizes, (row) => row.fixed_quantities.annualised_return),
+        ...(quantities ? [numbers("Sharpe", "same quantities", sizes, (row) => row.fixed_quantities.sharpe),
+          percentages("CAGR", "%, same quantities", sizes, (row) => row.fixed_quantities.annualised_return)] : []),
         numbers("Sharpe", "same weights", sizes, (row) => row.fixed_weights.sharpe),
         percentages("CAGR", "%, same weights", sizes, (row) => row.fixed_weights.annualised_return),
       ];
       const flat = { ...data, gross_sharpe: data.gross?.sharpe ?? null, net_sharpe: data.net?.sharpe ?? null };
       const why = (name) => data.withheld[name.replace("_", ".")] ?? data.withheld[name.split("_")[0]] ?? data.withheld[name];
       return {
-        content: el("div", {}, valued("Costs", COSTS, flat, why), sizes.length ? table("At other costs", columns, sizes) : ""),
+        content: el("div", {}, valued("Costs", COSTS, flat, why), sizes.length ? table("At other costs", columns, sizes) : "",
+          sizes.length && !quantities ? el("p", { class: "fine" }, "At other costs with the same quantities: withheld, as the ledger states no rate that its cash earns.") : ""),
         data: { columns: ["multiple", "fixed_quantities_sharpe", "fixed_quantities_annualised_return", "fixed_weights_sharpe", "fixed_weights_annualised_return"],
           rows: sizes.map((row) => [row.multiple, row.fixed_quantities.sharpe, row.fixed_quantities.annualised_return, row.fixed_weights.sharpe, row.fixed_weights.annualised_return]) },
       };

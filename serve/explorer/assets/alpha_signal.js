@@ -11,10 +11,13 @@ const BEFORE_SMOOTHING = "Signal before smoothing.";
 
 const MISSING = "the run has no data of it.";
 
+/** Why a block of the metrics is null, without its name. */
+const reasonOf = (warnings, name) => warnings.find((one) => one.block === name)?.message.replace(/^[\w.]+ is null: /, "");
+
 /** A block of the metrics, or why it is null. */
 const needed = (block, warnings, name) => {
   if (block) return block;
-  throw new Unavailable(warnings.find((one) => one.block === name)?.message ?? MISSING);
+  throw new Unavailable(reasonOf(warnings, name) ?? MISSING);
 };
 
 /** Served as research.signal: how the delivered score orders names and ages, over the whole run. */
@@ -67,7 +70,7 @@ export function signal({ caller, path, id, state, pick, metrics, curve, some, zo
       const notes = test
         ? [el("p", { class: "fine", id: "ic-test", "data-mean": test.mean, "data-standard-error": test.standard_error },
           `${data.within_window ? "Window" : "Whole run"}: mean ${charts.shown(test.mean)}, Newey-West standard error ${charts.shown(test.standard_error)} (${test.lag} lags), t-stat ${charts.shown(test.t_stat)}, p ${charts.shown(test.p_value, 2)}.`)]
-        : [el("p", { class: "fine" }, warnings.find((one) => one.block === block)?.message.replace(/^[\w.]+ is null: /, "") ?? "")];
+        : [el("p", { class: "fine" }, reasonOf(warnings, block) ?? "")];
       return { chart: (theme) => charts.weeklyIc({ weekly, span: Number(state.span), test, over }, theme), notes, zoom };
     }),
   });

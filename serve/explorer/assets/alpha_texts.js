@@ -2,12 +2,13 @@
 
 import { get } from "./api.js";
 import { dayText, shown } from "./charts.js";
-import { choice, el, segments, table } from "./dom.js";
+import { Unavailable, choice, el, segments, table } from "./dom.js";
 import { decimals, fixed, numbers } from "./figures.js";
 import { panel } from "./panel.js";
 
 const BY = [["returns", "Returns"], ["scores", "Scores"], ["holdings", "Holdings"]];
 const MOST_AMONG = 50;
+const NO_DESCRIPTION = "alpha_description_not_found";
 const words = (name) => name.replaceAll("_", " ");
 
 /** Any value of a description, as it was sealed. */
@@ -25,7 +26,7 @@ export function about({ path, id, head }) {
   const made = panel("Description", {
     id: "about", wide: true, room: 0,
     load: async () => {
-      const { data } = await get(path);
+      const { data } = await get(path).catch(unless);
       const parts = ["thesis", "signal", "parameters", "data_requirements", "source_papers", "copyright"];
       return {
         content: el("div", { class: "texts" }, parts.map((part) => [part, asElement(data[part])]).filter(([, text]) => text !== null)
@@ -34,10 +35,16 @@ export function about({ path, id, head }) {
     },
   });
 
+  /** A run without a description is no failure. */
+  function unless(error) {
+    throw error.code === NO_DESCRIPTION ? new Unavailable("the run sealed no description.") : error;
+  }
+
   /** Fill the top of the page; where the description may not be read, its section says so. */
   async function fill() {
-    const answer = await get(path).catch(() => null);
-    if (answer === null) return;
+    const answer = await get(path).catch((error) => error);
+    if (answer.code === NO_DESCRIPTION) head.append(el("p", { class: "fine" }, "The run sealed no description: neither name nor thesis."));
+    if (answer instanceof Error) return;
     const { data, meta } = answer;
     const tags = [...(data.classification.tags ?? []), data.classification.structure, data.classification.method].filter(Boolean);
     head.replaceChildren(
