@@ -189,7 +189,9 @@ def _fills(
     order = days_by_digest(different)
     enough = max(MAX_DAYS, 1 + int(np.searchsorted(np.cumsum(number[order]), _SAMPLED_FILLS)))
     chosen = np.sort(different[order[:enough]])
-    mids = _Mids(panel, _weekly_instants(heads, sessions, panel) if sessions.size else None)
+    mids = _Mids(
+        panel, _weekly_instants(heads, sessions, panel) if sessions.size and panel.days.size else None
+    )
     sampled: list[list[Any]] = []
     for part in read("trades", (*FILLS, "symbol", *_FILL)):
         runs, rows = part.runs("trades", FILLS), part["trades"]

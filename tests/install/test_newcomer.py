@@ -85,4 +85,4 @@ def test_from_an_empty_home_to_the_first_answer_as_the_readme_says(
             os.killpg(demo.pid, signal.SIGINT)
             demo.wait(60)
     assert matches(answer, shown[0]), shown[0]
-    assert "market_pnl" in shown[1]
+    assert "equity units" in shown[1]
