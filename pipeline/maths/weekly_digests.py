@@ -137,10 +137,10 @@ class FillDigests:
         if book.startswith(RAW_PREFIX) or fills.is_empty():
             return
         names = _names(fills, "decision_at")
-        instants = fills["timestamp"].cast(pl.Datetime("us", "UTC")).to_physical().to_numpy()
+        instants = fills["timestamp"].cast(pl.Datetime("us", "UTC")).cast(pl.Int64).to_numpy()
         moments = instants.astype("<i8").view("<u4").reshape(-1, 2)
         # The fills of one day may come from several decisions: those of each decision are brought together.
-        by_decision = np.argsort(fills["decision_at"].to_physical().to_numpy(), kind="stable")
+        by_decision = np.argsort(fills["decision_at"].cast(pl.Int32).to_numpy(), kind="stable")
         rows = np.column_stack([moments, *(_words(fills[name]) for name in _FILL)])[by_decision]
         for week, start, stop in _runs(fills["decision_at"].gather(by_decision)):
             of_names, of_rows = self._fills.setdefault((week, book), (_hasher(), _hasher()))
@@ -168,9 +168,10 @@ def _digest(names: _Hash, columns: Sequence[Words]) -> str | None:
 
 def _runs(days: pl.Series) -> list[tuple[date, int, int]]:
     """Return each day with the range of its rows, which stand together."""
-    runs = days.rle().struct.unnest()
-    ends = runs["len"].cum_sum()
-    return list(zip(runs["value"], ends - runs["len"], ends, strict=True))
+    number = days.cast(pl.Int32).to_numpy()
+    starts = np.flatnonzero(np.diff(number, prepend=number[:1] - 1))
+    ends = [*starts[1:].tolist(), number.size]
+    return list(zip(days.gather(starts), starts.tolist(), ends, strict=True))
 
 
 def _names(rows: pl.DataFrame, day: str) -> dict[date, str]:

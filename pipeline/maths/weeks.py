@@ -36,7 +36,7 @@ class Weeks:
     @classmethod
     def of(cls, dates: pl.Series) -> Weeks:
         """Find the weeks of a column of dates, in any order and without null."""
-        day = dates.to_physical().to_numpy()
+        day = dates.cast(pl.Int32).to_numpy()
         order = None
         if np.any(day[1:] < day[:-1]):
             order = np.argsort(day, kind="stable")

@@ -401,7 +401,8 @@ def _centred_ranks(values: Floats) -> Floats:
     """Return twice the rank in each column less the number of its values and 1, ties by their mean; NaN keeps its place."""
     columns = np.ascontiguousarray(values.T)
     order = np.argsort(columns, axis=1)  # NaN stand last
-    ascending = np.take_along_axis(columns, order, axis=1)
+    row = np.arange(columns.shape[0])[:, None]
+    ascending = columns[row, order]
     size = np.isfinite(columns).sum(axis=1)
     known = np.arange(columns.shape[1]) < size[:, None]
     if (ascending[:, 1:] == ascending[:, :-1]).any():
@@ -411,7 +412,7 @@ def _centred_ranks(values: Floats) -> Floats:
     placed = np.full(columns.shape, np.nan)
     placed[known] = ranked
     ranks = np.empty(columns.shape)
-    np.put_along_axis(ranks, order, placed, axis=1)
+    ranks[row, order] = placed
     by_name: Floats = ranks.T
     return by_name
 

@@ -124,7 +124,7 @@ class _Book:
         """
         if not rows.height or not self._days.size:
             return None
-        days = rows["date"].to_physical().to_numpy()
+        days = rows["date"].cast(pl.Int32).to_numpy()
         starts = np.flatnonzero(np.diff(days, prepend=days[0] - 1))
         lengths = np.diff(starts, append=days.size)
         of_day = np.searchsorted(self._days, days[starts])
