@@ -55,7 +55,7 @@ _READERS: Final = 8
 """Threads that read and hash; hashing releases the interpreter, and an object store answers slowly."""
 _CHECKERS: Final = 2
 """Threads that apply rules: much of their work uses one core."""
-_FEW_ROWS: Final = 50_000
+_FEW_ROWS: Final = 200_000
 """Rows of all tables together up to which rules are applied one after another."""
 _FEW_BYTES: Final = 4 * 2**20
 """Bytes of all files of a local folder up to which they are read one after another."""
