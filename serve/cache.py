@@ -120,20 +120,12 @@ class SizedLRUCache(Generic[V]):
             with self._lock:
                 del self._loading[key]
 
-    def put(self, owner: SnapshotKey, name: Hashable, value: V, size: int, *, evict: bool = True) -> bool:
-        """Cache a value, and return whether it was; one that is larger than the bound by itself never is.
-
-        Parameters
-        ----------
-        evict
-            Whether others go until all fit; otherwise the value is cached only where there is room.
-        """
+    def put(self, owner: SnapshotKey, name: Hashable, value: V, size: int) -> bool:
+        """Cache a value, and return whether it was; one that is larger than the bound by itself never is."""
         if size > self._limit:
             return False
         with self._lock:
             self._remove((owner, name))
-            if not evict and self._bytes + size > self._limit:
-                return False
             self._evict(size)
             self._values[owner, name] = (value, size)
             self._names.setdefault(owner, set()).add(name)
@@ -184,23 +176,16 @@ _CACHE_DIVISOR: Final = 4
 _CONTROL_GROUP: Final = Path("/sys/fs/cgroup/memory.max")
 
 
-class _Share(NamedTuple):
-    """One part in `part` of the memory, and no more than `most` bytes."""
-
-    part: int
-    most: int | None = None
-
-
 _SHARES: Final = {
-    "bodies": _Share(8),  # cutting a page from a table costs little
-    "ledgers": _Share(16),  # behind equity curves, some 0.2 MB for 1,500 sessions
-    "returns": _Share(64, 16 * _MEBIBYTE),  # some 18 kB for 1,500 sessions
-    "symbols": _Share(64, 16 * _MEBIBYTE),  # some 60 kB for the 500 names of a run
-    "rebalances": _Share(64, 24 * _MEBIBYTE),  # 300 weeks take some 50 kB
-    "run_figures": _Share(16, 64 * _MEBIBYTE),  # a run of six years takes some 600 kB
-    "luck": _Share(64, 16 * _MEBIBYTE),  # an answer takes some 12 kB
+    "bodies": (8, None),  # cutting a page from a table costs little
+    "ledgers": (16, None),  # behind equity curves, some 0.2 MB for 1,500 sessions
+    "returns": (64, 16 * _MEBIBYTE),  # some 18 kB for 1,500 sessions
+    "symbols": (64, 16 * _MEBIBYTE),  # some 60 kB for the 500 names of a run
+    "rebalances": (64, 24 * _MEBIBYTE),  # 300 weeks take some 50 kB
+    "run_figures": (16, 64 * _MEBIBYTE),  # a run of six years takes some 600 kB
+    "luck": (64, 16 * _MEBIBYTE),  # an answer takes some 12 kB
 }
-"""Cache -> what of the memory it may take. The rest is for tables of rows."""
+"""Cache -> it may take one part in so many of the memory, and so many bytes at most. The rest is for tables of rows."""
 ROWS: Final = "rows"
 
 
@@ -214,10 +199,7 @@ class CacheRegistry:
     """
 
     def __init__(self, memory: int) -> None:
-        limits = {
-            name: min(memory // share.part, memory if share.most is None else share.most)
-            for name, share in _SHARES.items()
-        }
+        limits = {name: min(memory // part, most or memory) for name, (part, most) in _SHARES.items()}
         limits[ROWS] = memory - sum(limits.values())
         self._caches: dict[str, SizedLRUCache[Any]] = {
             name: SizedLRUCache(limit) for name, limit in limits.items()

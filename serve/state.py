@@ -33,7 +33,7 @@ from serve.pages.equity import CurvePages
 from serve.pages.listing import AlphaPages
 from serve.pages.row_folder import RowFolder, open_folder
 from serve.pages.row_tables import RowTables
-from serve.pages.source import Pages, TablePages
+from serve.pages.source import TablePages
 from serve.pages.symbols import RunSymbols
 from serve.research.luck import LuckAnswers
 from serve.research.neighbours import ReturnsStores
@@ -78,8 +78,9 @@ class ServerState:
         folder = _row_folder(settings, storage)
         self.row_tables = RowTables(self.engine, caches[ROWS], self._is_read, folder)
         symbols = RunSymbols(self.engine, caches["symbols"])
-        tables = TablePages(self.engine, self.row_tables, caches["rebalances"], symbols)
-        self.pages = Pages(tables, CurvePages(self.engine, caches["ledgers"]), BookPages(self.engine))
+        self.tables = TablePages(self.engine, self.row_tables, caches["rebalances"], symbols)
+        self.curves = CurvePages(self.engine, caches["ledgers"])
+        self.books = BookPages(self.engine)
         self.alphas = AlphaPages()
         self.change_logs = ChangeLogs()
         self.returns = Returns(caches["returns"])

@@ -9,7 +9,7 @@ from schemas.endpoints import ENDPOINTS
 from serve.endpoints.signals import window_query
 from serve.http.request import Request
 from serve.http.responses import EndpointFunction, PageEndpoint
-from serve.pages.query import BOOK, EQUITY, PageQuery, PageResult
+from serve.pages.query import PageQuery, PageResult
 
 
 def books(request: Request) -> PageQuery:
@@ -19,7 +19,7 @@ def books(request: Request) -> PageQuery:
         snapshot.key,
         snapshot.published_at,
         "books",
-        BOOK,
+        "book",
         request.raw,
         limit=values["limit"],
         offset=values["offset"],
@@ -35,7 +35,7 @@ def rows_of_book(request: Request) -> PageQuery:
 
 def equity_curve(request: Request) -> PageQuery:
     """Ask for the equity curve of one book."""
-    return window_query(request, "portfolio", EQUITY, request.values["book"])
+    return window_query(request, "portfolio", "equity", request.values["book"])
 
 
 def _list_meta(request: Request, _: PageQuery, __: PageResult) -> Mapping[str, Any]:
@@ -52,10 +52,10 @@ def _curve_meta(request: Request, query: PageQuery, page: PageResult) -> Mapping
 
 
 ROUTES: Final[Mapping[str, EndpointFunction]] = {
-    "portfolio.books": PageEndpoint(books, _list_meta),
+    "portfolio.books": PageEndpoint(books, _list_meta, source="books"),
     "portfolio.ledger": PageEndpoint(rows_of_book, _book_meta),
     "portfolio.positions": PageEndpoint(rows_of_book, _book_meta),
     "portfolio.pnl": PageEndpoint(rows_of_book, _book_meta),
     "portfolio.trades": PageEndpoint(rows_of_book, _book_meta),
-    "portfolio.equity_curve": PageEndpoint(equity_curve, _curve_meta),
+    "portfolio.equity_curve": PageEndpoint(equity_curve, _curve_meta, source="curves"),
 }

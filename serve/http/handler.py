@@ -244,7 +244,6 @@ class EndpointHandler:
         snapshot = request.snapshot if self._takes_snapshot else None
         owner = request.listing if snapshot is None else snapshot
         page = source.cached(query, owner)
-        costly = page is None
         if page is None:
             page = await service.compute(partial(source.load, query, owner))
         meta = {} if function.meta is None else function.meta(request, query, page)
@@ -256,7 +255,6 @@ class EndpointHandler:
             tag,
             coding,
             pieces,
-            costly=costly or large,
             tag_by_body=function.tag_by_body,
         )
         body = await service.compute(finish) if large else finish()

@@ -111,7 +111,7 @@ class PageEndpoint(NamedTuple):
 
     query: Callable[[Request], Any]
     meta: Callable[[Request, Any, PageResult], Mapping[str, Any]] | None = None
-    source: str = "pages"
+    source: str = "tables"
     tag_by_body: bool = False
 
 

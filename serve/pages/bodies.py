@@ -72,58 +72,21 @@ class Body:
 
 
 class Bodies:
-    """Finished bodies, cached where that pays. Safe to share between threads.
+    """Finished bodies, the least used of which make room for others. Safe to share between threads."""
 
-    Parameters
-    ----------
-    cache
-        Where they stay.
-    remembered
-        Tags of requested pages that are remembered at least: a page requested once is cached where there is room, and only
-        one requested again evicts others.
-    """
-
-    def __init__(self, cache: SizedLRUCache[Body], remembered: int = 10_000) -> None:
+    def __init__(self, cache: SizedLRUCache[Body]) -> None:
         self._cache = cache
-        self._most_tags = remembered
-        self._newer: set[str] = set()
-        self._older: set[str] = set()
         self.get: Final = cache.get
         """Return the body of a snapshot by tag and content coding; None on a miss."""
 
     def finish(
-        self,
-        owner: SnapshotKey,
-        tag: str,
-        coding: str,
-        pieces: BodyChunks,
-        *,
-        costly: bool,
-        tag_by_body: bool = False,
+        self, owner: SnapshotKey, tag: str, coding: str, pieces: BodyChunks, *, tag_by_body: bool
     ) -> Body:
-        """Encode a body, and cache it where it was requested before or was costly to make.
-
-        Parameters
-        ----------
-        tag
-            Of the query: what the body is cached under, and its entity tag unless `tag_by_body`.
-        """
+        """Encode a body and cache it; `tag`, of the query, is its entity tag unless `tag_by_body`."""
         opaque = tag_of_body(b"".join(pieces)) if tag_by_body else tag
         body = coded(pieces, coding, entity_tag(opaque, coding))
-        repeated = self._was_requested(tag)
-        if repeated or costly:
-            self._cache.put(owner, (tag, coding), body.copied(), body.bytes, evict=repeated)
+        self._cache.put(owner, (tag, coding), body.copied(), body.bytes)
         return body
-
-    def _was_requested(self, tag: str) -> bool:
-        """Note a request for a page, and return whether there was one before, as far back as is remembered."""
-        if tag in self._newer:
-            return True
-        known = tag in self._older
-        if len(self._newer) >= self._most_tags:
-            self._older, self._newer = self._newer, set()
-        self._newer.add(tag)
-        return known
 
 
 def tag_of_body(body: bytes) -> str:

@@ -69,7 +69,11 @@ class BookPages:
 
     def cached(self, query: PageQuery, snapshot: Snapshot) -> PageResult | None:
         """Answer for a run without books; any other takes the engine."""
-        return None if _books(query, snapshot) else PageResult(NO_ROWS, missing=BOOK_KINDS)
+        return (
+            None
+            if not snapshot.opened or _books(query, snapshot)
+            else PageResult(NO_ROWS, missing=BOOK_KINDS)
+        )
 
     def load(self, query: PageQuery, snapshot: Snapshot) -> PageResult:
         """Run the query."""

@@ -120,27 +120,28 @@ class CurvePages:
 
     def cached(self, query: PageQuery, snapshot: Snapshot) -> PageResult | None:
         """Measure a window that is not too long of a ledger in memory."""
-        book = query.book or ""
-        if not holds_book(snapshot, query.table, book, raw=query.raw):
-            return _no_curve(query)
-        ledger = self._cache.get(snapshot.key, book)
-        if ledger is None:
+        ledger = self._cache.get(snapshot.key, query.book)
+        if ledger is None or not snapshot.opened or not _has_curve(query, snapshot):
             return None
         start, end = _window(query, ledger)
         return None if end - start > _MAX_SESSIONS else _measured(query, ledger, start, end)
 
     def load(self, query: PageQuery, snapshot: Snapshot) -> PageResult:
-        """Measure a window."""
-        book = query.book or ""
-        if not holds_book(snapshot, query.table, book, raw=query.raw):
-            return _no_curve(query)
+        """Measure a window; ApiError ``unknown_book``."""
+        if not _has_curve(query, snapshot):
+            return PageResult(NO_ROWS, missing=(query.table,), summary=empty_summary(query.book or ""))
 
         def read() -> Ledger:
-            file = snapshot.file("portfolio", book)
+            file = snapshot.file("portfolio", query.book)
             return make_ledger(self._engine.frame(select_all(TABLES["portfolio"], file, LEDGER_COLUMNS)))
 
-        ledger = self._cache.get_or_load(snapshot.key, book, read, lambda ledger: ledger.bytes)
+        ledger = self._cache.get_or_load(snapshot.key, query.book, read, lambda ledger: ledger.bytes)
         return _measured(query, ledger, *_window(query, ledger))
+
+
+def _has_curve(query: PageQuery, snapshot: Snapshot) -> bool:
+    """Whether the key sees the book, and it has a ledger: another key's ledger may be in memory."""
+    return holds_book(snapshot, query.table, query.book or "", raw=query.raw)
 
 
 def _window(query: PageQuery, ledger: Ledger) -> tuple[int, int]:
@@ -153,7 +154,3 @@ def _window(query: PageQuery, ledger: Ledger) -> tuple[int, int]:
 
 def _measured(query: PageQuery, ledger: Ledger, start: int, end: int) -> PageResult:
     return curve(ledger, query.book or "", (start, end), offset=query.offset, limit=query.limit)
-
-
-def _no_curve(query: PageQuery) -> PageResult:
-    return PageResult(NO_ROWS, missing=(query.table,), summary=empty_summary(query.book or ""))

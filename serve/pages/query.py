@@ -13,10 +13,6 @@ if TYPE_CHECKING:
 
 DECISION: Final = "decision"
 """The row of a weekly cross-section: the one whose rows are filtered by figures and sorted."""
-EQUITY: Final = "equity"
-"""The row of an equity curve, measured anew for each window."""
-BOOK: Final = "book"
-"""The row of the list of books."""
 
 
 class TableView(NamedTuple):

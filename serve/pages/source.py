@@ -1,4 +1,4 @@
-"""Answers page queries: from memory at once, from the files on a thread."""
+"""Pages of stored rows: from memory at once, from the files on a thread."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import datetime as dt
 import time
 from bisect import bisect_left
 from collections.abc import Sequence
-from typing import Final, NamedTuple, Protocol
+from typing import Final, NamedTuple
 
 from datasets.snapshot import Snapshot
 from schemas.errors import ApiError
@@ -15,7 +15,7 @@ from serve.cache import SizedLRUCache
 from serve.pages.books import holds_book
 from serve.pages.duckdb import Engine
 from serve.pages.json import NO_ROWS
-from serve.pages.query import BOOK, DECISION, EQUITY, PageQuery, PageResult, TableView, UnknownSymbol, Week
+from serve.pages.query import DECISION, PageQuery, PageResult, TableView, UnknownSymbol, Week
 from serve.pages.row_table import RowsDamaged
 from serve.pages.row_tables import RowTables
 from serve.pages.sql import PublishedFile, compile_page, select_all
@@ -68,61 +68,6 @@ class RebalanceIndex(NamedTuple):
         )
 
 
-class Source(Protocol):
-    """Answers the queries of some kinds of row."""
-
-    def cached(self, query: PageQuery, snapshot: Snapshot) -> PageResult | None:
-        """Answer from memory alone and at once; None when that takes more."""
-        ...
-
-    def load(self, query: PageQuery, snapshot: Snapshot) -> PageResult:
-        """Answer, reading files where needed; may take long."""
-        ...
-
-
-class Pages:
-    """Answers page queries. Safe to share between threads.
-
-    Parameters
-    ----------
-    tables, curves, books
-        The sources of stored rows, of equity curves and of the list of books.
-    """
-
-    def __init__(self, tables: Source, curves: Source, books: Source) -> None:
-        self._tables = tables
-        self._others = {EQUITY: curves, BOOK: books}
-
-    def cached(self, query: PageQuery, snapshot: Snapshot) -> PageResult | None:
-        """Answer from memory alone and at once; None when that takes more.
-
-        Parameters
-        ----------
-        snapshot
-            The one the query names.
-
-        Raises
-        ------
-        ApiError
-            ``rebalance_not_found`` or ``unknown_book``.
-        """
-        source = self._others.get(query.row, self._tables)
-        # An open table implies that its snapshot was opened.
-        return source.cached(query, snapshot) if source is self._tables or snapshot.opened else None
-
-    def load(self, query: PageQuery, snapshot: Snapshot) -> PageResult:
-        """Answer, reading files where needed; may take long.
-
-        Raises
-        ------
-        ApiError
-            As above.
-        SnapshotCorrupt, StorageUnavailable
-            When a file is gone or cannot be read.
-        """
-        return self._others.get(query.row, self._tables).load(query, snapshot)
-
-
 class TablePages:
     """Pages of stored rows: cut from a table of JSON rows, else read by the engine.
 
@@ -145,7 +90,13 @@ class TablePages:
         self._symbols = symbols
 
     def cached(self, query: PageQuery, snapshot: Snapshot) -> PageResult | None:
-        """Cut a page from a table that is open, if that takes no time."""
+        """Cut a page from a table that is open, if that takes no time.
+
+        Raises
+        ------
+        ApiError
+            ``rebalance_not_found``.
+        """
         table = self._tables.get(query.snapshot, _view(query))
         if table is None:
             return None
@@ -165,7 +116,15 @@ class TablePages:
         return None if rows is None or unknown is None else PageResult(rows, unknown=unknown, week=week)
 
     def load(self, query: PageQuery, snapshot: Snapshot) -> PageResult:
-        """Cut a page from a table, or run its SQL."""
+        """Cut a page from a table, or run its SQL.
+
+        Raises
+        ------
+        ApiError
+            ``rebalance_not_found`` or ``unknown_book``.
+        SnapshotCorrupt, StorageUnavailable
+            When a file is gone or cannot be read.
+        """
         view, week = _view(query), None
         table, rows = self._tables.get(query.snapshot, view), None
         if query.row == DECISION:

@@ -56,16 +56,6 @@ def test_what_is_too_large_is_handed_out_but_not_cached() -> None:
     assert cache.bytes == 0
 
 
-def test_what_comes_without_evicting_takes_only_room_that_is_free() -> None:
-    cache: SizedLRUCache[bytes] = SizedLRUCache(20)
-    assert cache.put(OWNER, "asked again", b"", 15)
-    assert cache.put(OWNER, "asked once", b"", 5, evict=False)
-    assert not cache.put(OWNER, "another", b"", 1, evict=False)
-    assert [cache.get(OWNER, name) for name in ("asked again", "asked once", "another")] == [b"", b"", None]
-    assert cache.put(OWNER, "another", b"", 1)
-    assert cache.get(OWNER, "asked again") is None
-
-
 def test_a_value_without_a_size_is_handed_out_but_not_cached() -> None:
     cache: SizedLRUCache[bytes] = SizedLRUCache(5)
     assert cache.get_or_load(OWNER, "a", lambda: b"x", lambda _: None) == b"x"

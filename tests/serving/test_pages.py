@@ -17,7 +17,7 @@ from schemas.endpoints import ENDPOINTS
 from schemas.errors import ApiError
 from serve.cache import SizedLRUCache
 from serve.pages import row_table, row_tables
-from serve.pages.bodies import Bodies, Body
+from serve.pages.bodies import Body
 from serve.pages.duckdb import Engine
 from serve.pages.json import to_json
 from serve.pages.query import PageQuery
@@ -240,25 +240,6 @@ def test_the_bound_holds_and_the_least_used_goes_first(acts: list[tuple[str, int
     assert not cache.put(("a", "s"), 1, 1, 101), "larger than everything together"
     cache.drop(("a", "s"))
     assert cache.bytes == sum(size for (owner, _), size in sizes.items() if owner != "a")
-
-
-def test_only_bodies_requested_again_evict_others() -> None:
-    body = Body((b"x" * 1000,), "identity")
-    cache: SizedLRUCache[Body] = SizedLRUCache(3 * body.bytes)
-    bodies, owner = Bodies(cache, remembered=10), ("a", "s")
-
-    def kept(tag: int) -> bool:
-        bodies.finish(owner, str(tag), "identity", body.pieces, costly=False)
-        return cache.get(owner, (str(tag), "identity")) is not None
-
-    assert [kept(n) for n in (1, 2, 1, 2)] == [False, False, True, True]
-    assert not any(kept(n) for n in range(10, 18))
-    assert kept(10), "ten pages back at least"
-    for n in range(100, 130):
-        kept(n)
-    assert not kept(11), "and not for ever"
-    bodies.finish(owner, "costly", "identity", body.pieces, costly=True)
-    assert cache.get(owner, ("costly", "identity")) is None, "three that were asked again take all the room"
 
 
 def test_a_page_requested_again_and_again_has_the_same_bytes(api: ApiClient, plain: str) -> None:

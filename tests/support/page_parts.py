@@ -22,7 +22,7 @@ from serve.pages.json import Rows
 from serve.pages.query import PageQuery, PageResult
 from serve.pages.row_folder import RowFolder
 from serve.pages.row_tables import RowTables
-from serve.pages.source import Pages, TablePages
+from serve.pages.source import TablePages
 from serve.pages.symbols import RunSymbols
 from tests.support import published
 
@@ -52,11 +52,11 @@ class Parts:
         self.caches = caches = CacheRegistry(limit)
         self.row_tables = RowTables(self.engine, caches["rows"], self.is_read, folder)
         symbols = RunSymbols(self.engine, caches["symbols"])
-        self.pages = Pages(
-            TablePages(self.engine, self.row_tables, caches["rebalances"], symbols),
-            CurvePages(self.engine, caches["ledgers"]),
-            BookPages(self.engine),
-        )
+        self._tables = TablePages(self.engine, self.row_tables, caches["rebalances"], symbols)
+        self._others: dict[str, CurvePages | BookPages] = {
+            "equity": CurvePages(self.engine, caches["ledgers"]),
+            "book": BookPages(self.engine),
+        }
 
     def is_read(self, owner: SnapshotKey) -> bool:
         """Whether a snapshot is the one served."""
@@ -81,12 +81,15 @@ class Parts:
 
     def load(self, query: PageQuery) -> PageResult:
         """Answer a query from wherever it can be, its rows in one piece."""
-        return joined(self.pages.load(query, self.snapshot))
+        return joined(self._source(query).load(query, self.snapshot))
 
     def cached(self, query: PageQuery) -> PageResult | None:
         """Answer a query from memory alone."""
-        result = self.pages.cached(query, self.snapshot)
+        result = self._source(query).cached(query, self.snapshot)
         return None if result is None else joined(result)
+
+    def _source(self, query: PageQuery) -> TablePages | CurvePages | BookPages:
+        return self._others.get(query.row, self._tables)
 
     def until_cached(self, query: PageQuery) -> PageResult:
         """Ask until the answer comes from memory, which it does a moment after the first one from the file."""
