@@ -16,7 +16,7 @@ from datasets.pinned import PinnedSnapshots, still_kept
 from datasets.pointer import Pointer
 from datasets.snapshot import Snapshot
 from datasets.storage import Storage
-from schemas.errors import SnapshotCorrupt, StorageUnavailable
+from schemas.errors import AlphaNotPublished, SnapshotCorrupt, SnapshotNotKept, StorageUnavailable
 from serve.reader_lease import ReaderLease
 
 _log = structlog.get_logger("serve.catalog")
@@ -97,6 +97,21 @@ class Catalog:
     def open_pinned(self, alpha_id: str, snapshot: str) -> Snapshot:
         """Return a snapshot by its id; errors as of :meth:`datasets.pinned.PinnedSnapshots.open`."""
         return self._pinned.open(alpha_id, snapshot)
+
+    def find_pinned(self, alpha_id: str, snapshot: str) -> Snapshot:
+        """Return a snapshot by its id, by the pointer as it is now where this process does not know it.
+
+        Another one may have seen a newer snapshot already, and named it to the caller.
+
+        Raises
+        ------
+        AlphaNotPublished, SnapshotNotKept, SnapshotCorrupt, StorageUnavailable
+            As :meth:`open_pinned`.
+        """
+        try:
+            return self.pinned(alpha_id, snapshot) or self.open_pinned(alpha_id, snapshot)
+        except (AlphaNotPublished, SnapshotNotKept):
+            return self.look_for(alpha_id, snapshot)
 
     def look_for(self, alpha_id: str, snapshot: str) -> Snapshot:
         """Return a snapshot by its id, by the pointer as it is now; errors as of the method above."""

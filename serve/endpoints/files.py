@@ -149,35 +149,24 @@ class Files:
             return OpenFile(descriptor, size, sha256, state.filename, "application/zip")
         if link.table not in readable_tables(holder.callable_ids):
             raise ApiError("link_invalid", "The key of this link may not read this file.")
-        file = select_file(snapshot, link.table, link.book, raw=holder.expose_raw)
-        if file is None or file.link != link:
-            # The key lost its raw access, or the link was made for another view: what it may have has another link.
-            file = select_file(snapshot, link.table, link.book, raw=False)
-            if file is None or file.link != link:
-                raise ApiError(
-                    "link_invalid", "The key of this link may not read this file; ask for another."
-                )
+        # A key with raw access may follow a link of what one without it may have.
+        views = (holder.expose_raw, False)
+        files = (select_file(snapshot, link.table, link.book, raw=raw) for raw in views)
+        file = next((one for one in files if one is not None and one.link == link), None)
+        if file is None:
+            raise ApiError("link_invalid", "The key of this link may not read this file; ask for another.")
         try:
             facts, descriptor = opened(self._service.table_views, file)
         except SnapshotCorrupt:
-            self._looked_for(link)  # gc may have removed it since the pointer was read last
+            self._snapshot(link, look_again=True)  # gc may have removed it since the pointer was read last
             raise
         return OpenFile(descriptor, facts.size, facts.sha256, link.filename, PARQUET_TYPE)
 
-    def _snapshot(self, link: TableLink | ArchiveLink) -> Snapshot:
+    def _snapshot(self, link: TableLink | ArchiveLink, *, look_again: bool = False) -> Snapshot:
         snapshots = self._service.snapshots
+        find = snapshots.look_for if look_again else snapshots.find_pinned
         try:
-            return snapshots.pinned(link.alpha, link.snapshot) or snapshots.open_pinned(
-                link.alpha, link.snapshot
-            )
-        except (SnapshotNotKept, AlphaNotPublished):
-            # Another worker may have seen a newer one already, and signed a link of it.
-            return self._looked_for(link)
-
-    def _looked_for(self, link: TableLink | ArchiveLink) -> Snapshot:
-        """Find the snapshot by the pointer as it is now."""
-        try:
-            return self._service.snapshots.look_for(link.alpha, link.snapshot)
+            return find(link.alpha, link.snapshot)
         except SnapshotNotKept as error:
             message = "This run has no such snapshot, or it was removed."
             raise ApiError("snapshot_not_found", message, {"current": error.current}) from None

@@ -123,13 +123,7 @@ def _before(pointer: Pointer, snapshot: str) -> str:
 
 def _opened(service: ServerState, served: Snapshot, wanted: str) -> Snapshot:
     try:
-        return service.snapshots.open_pinned(served.alpha_id, wanted)
-    except SnapshotNotKept:
-        pass
-    except AlphaNotPublished:
-        raise ApiError("run_not_found", f"There is no alpha {served.alpha_id}.") from None
-    try:  # another node may have seen it already, and told the caller of it
-        return service.snapshots.look_for(served.alpha_id, wanted)
+        return service.snapshots.find_pinned(served.alpha_id, wanted)
     except SnapshotNotKept as error:
         named = wanted if is_snapshot_id(wanted) else "of that name"
         message = f"This run has no snapshot {named}, or it is no longer kept."

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -91,56 +90,6 @@ class FiguresQuery:
         return not JUDGED_NAMES.isdisjoint(names)
 
 
-class _View:
-    """One list as a query sees it."""
-
-    def __init__(self, listing: Listing, query: FiguresQuery) -> None:
-        self._query = query
-        self._columns: Columns = listing.columns
-
-    @cached_property
-    def _closed_runs(self) -> Flags | None:
-        runs = self._query.runs
-        if runs.is_all:
-            return None
-        return ~self._columns.allowed(runs)
-
-    def values(self, name: str) -> Floats:
-        """Return what the list is sorted or chosen by, NaN where the caller is not told."""
-        if name in LISTED_ORDERS:
-            return self._columns.rank(name)
-        if name in JUDGED_NAMES:
-            judged: Floats = getattr(self._columns.judged(self._query.runs, self._query.closed), name)
-            return judged
-        values = self._columns.figure(name, self._query.closed)
-        return values if self._closed_runs is None else np.where(self._closed_runs, np.nan, values)
-
-    def conditions(self) -> list[Flags]:
-        """Return a flag for each alpha for each condition."""
-        query, columns = self._query, self._columns
-        conditions = [] if query.tag is None else [columns.tagged(query.tag)]
-        if query.checked_only:
-            conditions += [columns.supported, columns.allowed(query.runs)]
-        conditions += [
-            x
-            for x in (query.started.of(columns.started), query.published.of(columns.published))
-            if x is not None
-        ]
-        for name, least, most in query.bounds:
-            values = self.values(name)  # what is not known meets no bound
-            conditions += [] if least is None else [values >= least]
-            conditions += [] if most is None else [values <= most]
-        return conditions
-
-    def order(self) -> Places | None:
-        """Return the alphas as sorted, None for the order of the list."""
-        sort = self._query.sort
-        if sort is None:
-            return None
-        name = sort.removeprefix("-")
-        return self._columns.ordered(self.values(name), descending=sort.startswith("-"))
-
-
 def select(listing: Listing, query: FiguresQuery, chosen: Flags) -> Places:
     """Return the numbers of the alphas that meet the query, in its order.
 
@@ -149,11 +98,33 @@ def select(listing: Listing, query: FiguresQuery, chosen: Flags) -> Places:
     chosen
         Which alphas may be among them: those the key may list that meet the other conditions.
     """
-    view = _View(listing, query)
-    for flags in view.conditions():
-        chosen = chosen & flags
-    order = view.order()
-    return np.flatnonzero(chosen) if order is None else order[chosen[order]]
+    columns = listing.columns
+    if query.tag is not None:
+        chosen = chosen & columns.tagged(query.tag)
+    if query.checked_only:
+        chosen = chosen & columns.supported & columns.allowed(query.runs)
+    for inside in (query.started.of(columns.started), query.published.of(columns.published)):
+        chosen = chosen if inside is None else chosen & inside
+    for name, least, most in query.bounds:
+        values = _values(columns, query, name)  # what is not known meets no bound
+        chosen = chosen if least is None else chosen & (values >= least)
+        chosen = chosen if most is None else chosen & (values <= most)
+    if query.sort is None:
+        return np.flatnonzero(chosen)
+    values = _values(columns, query, query.sort.removeprefix("-"))
+    order = columns.ordered(values, descending=query.sort.startswith("-"))
+    return order[chosen[order]]
+
+
+def _values(columns: Columns, query: FiguresQuery, name: str) -> Floats:
+    """Return what the list is sorted or chosen by, NaN where the caller is not told."""
+    if name in LISTED_ORDERS:
+        return columns.rank(name)
+    if name in JUDGED_NAMES:
+        judged: Floats = getattr(columns.judged(query.runs, query.closed), name)
+        return judged
+    values = columns.figure(name, query.closed)
+    return values if query.runs.is_all else np.where(columns.allowed(query.runs), values, np.nan)
 
 
 def figures(listing: Listing, query: FiguresQuery, place: int) -> dict[str, Any]:
@@ -240,43 +211,30 @@ class AlphaPages:
 
     def load(self, query: AlphasQuery, listing: Listing) -> PageResult:
         """Answer, latest started first unless the query says otherwise."""
-        if query.figures is not None:
-            return _by_figures(query, query.figures, listing)
-        chosen: Sequence[Pointer] = listing.pointers if query.search is None else listing.search(query.search)
+        pointers, wanted = listing.pointers, query.figures
+        chosen = np.ones(len(pointers), dtype=np.bool_)
+        if query.search is not None:
+            chosen[:] = False
+            chosen[[listing.places[x.alpha_id] for x in listing.search(query.search)]] = True
         if query.complete_only:
-            chosen = [pointer for pointer in chosen if pointer.complete]
+            chosen &= np.array([x.complete for x in pointers], dtype=np.bool_)
         if not query.allowed.is_all:
-            chosen = [pointer for pointer in chosen if query.allowed.allows(pointer.alpha_id)]
-        page = chosen[query.offset : query.offset + query.limit]
-        return PageResult(Rows((orjson.dumps([_row(x) for x in page]),), len(page), len(chosen)))
-
-
-def _by_figures(query: AlphasQuery, wanted: FiguresQuery, listing: Listing) -> PageResult:
-    chosen = np.ones(len(listing.pointers), dtype=np.bool_)
-    if query.search is not None:
-        chosen[:] = False
-        chosen[[listing.places[x.alpha_id] for x in listing.search(query.search)]] = True
-    if query.complete_only:
-        chosen &= np.array([x.complete for x in listing.pointers], dtype=np.bool_)
-    if not query.allowed.is_all:
-        chosen &= listing.columns.allowed(query.allowed)
-    places = select(listing, wanted, chosen)
-    page = places[query.offset : query.offset + query.limit].tolist()
-    rows = [{**_screened(listing.pointers[place]), **figures(listing, wanted, place)} for place in page]
-    return PageResult(Rows((orjson.dumps(rows),), len(page), places.size))
+            chosen &= listing.columns.allowed(query.allowed)
+        places = np.flatnonzero(chosen) if wanted is None else select(listing, wanted, chosen)
+        page = places[query.offset : query.offset + query.limit].tolist()
+        rows = [_row(pointers[place]) for place in page]
+        if wanted is not None:
+            screened = zip(rows, page, strict=True)
+            rows = [row | _screened(pointers[at]) | figures(listing, wanted, at) for row, at in screened]
+        return PageResult(Rows((orjson.dumps(rows),), len(page), places.size))
 
 
 def _row(pointer: Pointer) -> dict[str, Any]:
-    return {
-        "alpha_id": pointer.alpha_id,
-        "name": pointer.name,
-        "tldr": pointer.tldr,
-    }
+    return {"alpha_id": pointer.alpha_id, "name": pointer.name, "tldr": pointer.tldr}
 
 
 def _screened(pointer: Pointer) -> dict[str, Any]:
     return {
-        **_row(pointer),
         "snapshot": pointer.snapshot,
         "published_at": pointer.first_published_at,
         "complete": pointer.complete,
