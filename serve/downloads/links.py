@@ -5,10 +5,10 @@ from __future__ import annotations
 import logging
 import os
 import re
-import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from functools import cached_property
 from typing import Any, Final, NamedTuple, Self
 from urllib.parse import parse_qsl
 
@@ -196,14 +196,6 @@ class SigningFailed(Exception):
         self.without_credentials = without_credentials
 
 
-@dataclass(frozen=True, slots=True)
-class _Clients:
-    """One client asks the store whether an object is there, the other signs for where callers reach it."""
-
-    inside: Any
-    outside: Any
-
-
 class ObjectSigner:
     """Signs addresses of objects below one address.
 
@@ -230,8 +222,6 @@ class ObjectSigner:
         self._bucket, self._prefix = bucket, prefix
         self._inside = S3Settings.from_environment(os.environ if environment is None else environment)
         self._outside = replace(self._inside, endpoint=public_endpoint or self._inside.endpoint)
-        self._clients: _Clients | None = None
-        self._making = threading.Lock()
         # At its most talkative botocore writes what it signs, and the signature, into the log.
         for name in ("botocore", "aiobotocore"):
             logging.getLogger(name).setLevel(logging.INFO)
@@ -240,7 +230,7 @@ class ObjectSigner:
         """Ask the store for the size of an object; None when it is not there. SigningFailed when it does not answer."""
         try:
             with _failures():
-                head = self._made().inside.head_object(Bucket=self._bucket, Key=f"{self._prefix}{key}")
+                head = self._clients[0].head_object(Bucket=self._bucket, Key=f"{self._prefix}{key}")
         except SigningFailed as error:
             if error.kind not in {"404", "NoSuchKey", "NoSuchBucket"}:
                 raise
@@ -250,7 +240,7 @@ class ObjectSigner:
     def sign(self, key: str, filename: str, media_type: str, seconds: int) -> str:
         """Sign the address of an object; the store is not asked. SigningFailed without credentials."""
         with _failures():
-            url: str = self._made().outside.generate_presigned_url(
+            url: str = self._clients[1].generate_presigned_url(
                 "get_object",
                 Params={
                     "Bucket": self._bucket,
@@ -263,16 +253,16 @@ class ObjectSigner:
             )
         return url
 
-    def _made(self) -> _Clients:
-        """Make the clients at the first call: finding credentials may ask the machine's metadata service."""
-        with self._making:
-            if self._clients is None:
-                # Half a second of imports, for deployments that sign only.
-                import botocore.session  # noqa: PLC0415
+    @cached_property
+    def _clients(self) -> tuple[Any, Any]:
+        """One client asks the store whether an object is there, the other signs for where callers reach it.
 
-                session = botocore.session.get_session()
-                self._clients = _Clients(_client(session, self._inside), _client(session, self._outside))
-            return self._clients
+        Made at the first call: finding credentials may ask the machine's metadata service.
+        """
+        import botocore.session  # noqa: PLC0415 - half a second of imports, for deployments that sign only
+
+        session = botocore.session.get_session()
+        return _client(session, self._inside), _client(session, self._outside)
 
 
 def parse_bucket(address: str | None, setting: str) -> tuple[str, str]:

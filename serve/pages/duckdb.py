@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import contextlib
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Final
 
 import duckdb
 import polars as pl
-import pyarrow as pa
 from polars.exceptions import PanicException
 
 from datasets.snapshot import Snapshot
@@ -86,34 +85,6 @@ class Engine:
         """
         return self.frame(select_all(PUBLISHED_TABLES[dataset], snapshot.file(dataset, book), columns))
 
-    @contextlib.contextmanager
-    def parts(self, statement: Statement, rows: int) -> Iterator[Iterator[pl.DataFrame]]:
-        """Run a statement and hand its rows over as they are read, never all of them at once.
-
-        Parameters
-        ----------
-        rows
-            Of a part; the last may have fewer.
-
-        Raises
-        ------
-        SnapshotUnreadable, StorageUnavailable
-            As :meth:`frame`; at the beginning or with any part.
-        """
-        # A cursor of its own: however it ends, no open result is left on the thread's.
-        with self._opening:
-            cursor = self._database.cursor()
-        try:
-            try:
-                batches = cursor.sql(statement.sql, params=list(statement.binds)).to_arrow_reader(rows)
-            except duckdb.Error as error:
-                self._forget(error)
-                raise _translated(error) from error
-            with batches:
-                yield _frames(batches)
-        finally:
-            cursor.close()
-
     def page(self, query: PageStatements) -> Rows:
         """Run a page's queries; the rows are encoded without a Python object for any of them.
 
@@ -168,23 +139,6 @@ def _opened() -> duckdb.DuckDBPyConnection:
     # The engine's first query costs many times its second; no request should be the one to pay.
     database.sql("SELECT 1").to_arrow_table()
     return database
-
-
-def _frames(batches: pa.RecordBatchReader) -> Iterator[pl.DataFrame]:
-    while True:
-        try:
-            batch = batches.read_next_batch()
-        except StopIteration:
-            return
-        except (OSError, pa.ArrowException) as error:
-            # Across this border an error is its text alone; by now nothing but the file can be wrong.
-            raise _unreadable(error) from error
-        try:
-            frame = pl.from_arrow(batch)
-        except PanicException as error:
-            raise _unreadable(error) from error
-        assert isinstance(frame, pl.DataFrame)
-        yield frame
 
 
 def _translated(error: BaseException) -> BaseException:

@@ -21,7 +21,7 @@ import os
 import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, BinaryIO, Final, NamedTuple, overload
+from typing import Any, BinaryIO, Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -48,8 +48,8 @@ FIGURES: Final = (
     *(x.name for x in TABLES["decisions"] if x.name.endswith("_target_weight") and not x.raw),
 )
 """Numbers that the rows of a cross-section are filtered and sorted by."""
-_PART_ROWS: Final = 20_000
-"""Rows that are read and written at once: as many as the engine decodes at once, for that is how files are written."""
+_PART_ROWS: Final = 60_000
+"""Rows that are read and written at once: three row groups of a published file."""
 _KEY: Final = "#"
 """Begins the names of the columns rows are selected by; no declared name does."""
 _NAMES: Final = b"names"
@@ -119,12 +119,6 @@ class RowTable:
     def _spans(self, symbols: Sequence[str]) -> list[tuple[int, int]]:
         """Return where the rows of each name are among those by name."""
         return [self._names[name] for name in symbols if name in self._names]
-
-    @overload
-    def cut(self, query: PageQuery) -> Rows: ...
-
-    @overload
-    def cut(self, query: PageQuery, most: int) -> Rows | None: ...
 
     def cut(self, query: PageQuery, most: int | None = None) -> Rows | None:
         """Return the page of a query of this table.
@@ -240,8 +234,8 @@ class TableSource(NamedTuple):
     columns: Statement
     digest: str
 
-    def statements(self) -> tuple[Statement, Statement | None]:
-        """Return the query of all rows, and that of the names; None where rows have none.
+    def parts(self) -> tuple[list[Statement], Statement | None]:
+        """Return the queries of all rows, part by part, and that of the names; None where rows have none.
 
         Raises
         ------
@@ -249,10 +243,10 @@ class TableSource(NamedTuple):
             When the file is gone or is not what was published.
         """
         stored = source(self.snapshot.file(self.view.table, self.view.book))
-        rows = Statement(
-            f"SELECT {self.columns.sql} FROM {stored.sql}",  # noqa: S608 - declared names only
-            (*self.columns.binds, *stored.binds),
-        )
+        sql = f"SELECT {self.columns.sql} FROM {stored.sql} WHERE file_row_number BETWEEN ? AND ?"  # noqa: S608 - declared names only
+        binds = (*self.columns.binds, *stored.binds)
+        starts = range(0, self.snapshot.n_rows(self.view.table, self.view.book), _PART_ROWS)
+        rows = [Statement(sql, (*binds, start, start + _PART_ROWS - 1)) for start in starts]
         return rows, select_symbols(stored) if "symbol" in TABLES[self.view.table] else None
 
 
@@ -290,7 +284,7 @@ def make_batch(engine: Engine, table: TableSource, spool: Callable[[], BinaryIO]
     SnapshotCorrupt
         When the file is gone or cannot be read.
     """
-    all_rows, all_names = table.statements()
+    parts, all_names = table.parts()
     names = [] if all_names is None else sorted(engine.frame(all_names)["symbol"].to_list())
     spools: dict[str, BinaryIO] = {}
 
@@ -301,34 +295,31 @@ def make_batch(engine: Engine, table: TableSource, spool: Callable[[], BinaryIO]
 
     last_day = length = rows = 0
     put("offsets", np.zeros(1, np.int64))
-    with engine.parts(all_rows, _PART_ROWS) as parts:
-        for part in parts:
-            keys = part.select(pl.col(f"^{_KEY}.*$").name.replace(_KEY, "", literal=True))
-            days = _days(keys["day"])
-            if days[0] < (last_day if rows else days[0]) or np.any(days[1:] < days[:-1]):
-                raise NotTabled("its days do not ascend")
-            last_day, rows = days[-1], rows + part.height
-            put("day", days)
-            if "symbol" in keys:
-                put(
-                    "symbol",
-                    keys["symbol"].cast(pl.Enum(names)).to_physical().cast(pl.Int32).fill_null(-1).to_numpy(),
-                )
-            for name in keys.columns:
-                if name not in {"day", "symbol"}:
-                    put(name, keys[name].cast(pl.Float64).fill_null(float("nan")).to_numpy())
-            text, ends = _written(part.drop(f"^{_KEY}.*$"))
-            put("offsets", ends + length)
-            put("json", text)
-            length += len(text)
+    for part in map(engine.frame, parts):
+        keys = part.select(pl.col(f"^{_KEY}.*$").name.replace(_KEY, "", literal=True))
+        days = _days(keys["day"])
+        if days[0] < (last_day if rows else days[0]) or np.any(days[1:] < days[:-1]):
+            raise NotTabled("its days do not ascend")
+        last_day, rows = days[-1], rows + part.height
+        put("day", days)
+        if "symbol" in keys:
+            codes = keys["symbol"].cast(pl.Enum(names)).to_physical().cast(pl.Int32)
+            put("symbol", codes.fill_null(-1).to_numpy())
+        for name in keys.columns:
+            if name not in {"day", "symbol"}:
+                put(name, keys[name].cast(pl.Float64).fill_null(float("nan")).to_numpy())
+        text, ends = _written(part.drop(f"^{_KEY}.*$"))
+        put("offsets", ends + length)
+        put("json", text)
+        length += len(text)
     if not rows:
         raise NotTabled("it has no rows")
     offsets, text_ = _buffer(spools.pop("offsets")), _buffer(spools.pop("json"))
     spans: dict[str, tuple[int, int]] = {}
     if names:
-        codes = np.frombuffer(_buffer(spools["symbol"]), np.int32)
-        by_symbol = np.argsort(codes, kind="stable").astype(np.int32)
-        ends = codes[by_symbol].searchsorted(np.arange(len(names) + 1, dtype=np.int32)).tolist()
+        symbols = np.frombuffer(_buffer(spools["symbol"]), np.int32)
+        by_symbol = np.argsort(symbols, kind="stable").astype(np.int32)
+        ends = symbols[by_symbol].searchsorted(np.arange(len(names) + 1, dtype=np.int32)).tolist()
         spans = dict(zip(names, itertools.pairwise(ends), strict=True))
         put("by_symbol", by_symbol)
     columns = {

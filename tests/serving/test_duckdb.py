@@ -61,33 +61,7 @@ def test_the_engine_keeps_no_data_of_the_files_it_has_read(numbered: list[Path])
     engine.close()
 
 
-def test_parts_are_all_the_rows_in_the_order_of_the_file(numbered: list[Path]) -> None:
-    engine = Engine()
-    table = source(str(numbered[2]))
-    with engine.parts(Statement(f"SELECT row FROM {table.sql}", table.binds), 7_000) as parts:
-        heights, rows = zip(*((part.height, part["row"]) for part in parts), strict=True)
-    assert heights == (7_000, 7_000, 6_000)
-    assert pl.concat(rows).to_list() == list(range(20_000))
-    engine.close()
-
-
-def test_parts_that_are_left_alone_leave_the_thread_able_to_ask_again(numbered: list[Path]) -> None:
-    engine = Engine()
-    table = source(str(numbered[1]))
-    statement = Statement(f"SELECT n, row FROM {table.sql}", table.binds)
-    for _ in range(3):
-        with engine.parts(statement, 1_000) as parts:
-            next(parts)
-            assert engine.frame(statement).height == 20_000
-        with pytest.raises(ZeroDivisionError), engine.parts(statement, 1_000) as parts:
-            assert next(parts).height / 0
-        assert engine.frame(statement).height == 20_000
-    engine.close()
-
-
-def test_a_truncated_file_is_reported_when_read_completely_and_in_parts(
-    numbered: list[Path], tmp_path: Path
-) -> None:
+def test_a_truncated_file_is_reported_as_corrupt(numbered: list[Path], tmp_path: Path) -> None:
     engine = Engine()
     good = source(str(numbered[0]))
     broken = tmp_path / "broken.parquet"
@@ -100,11 +74,6 @@ def test_a_truncated_file_is_reported_when_read_completely_and_in_parts(
         statement = Statement(f"SELECT * FROM {bad.sql}", bad.binds)
         with pytest.raises(SnapshotCorrupt, match="cannot be read"):
             engine.frame(statement)
-        with (
-            pytest.raises(SnapshotCorrupt, match="cannot be read"),
-            engine.parts(statement, 1_000) as parts,
-        ):
-            list(parts)
         assert engine.frame(Statement(f"SELECT n FROM {good.sql} LIMIT 1", good.binds)).item() == 0
     engine.close()
 

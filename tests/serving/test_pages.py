@@ -19,7 +19,7 @@ from serve.cache import SizedLRUCache
 from serve.pages import row_table, row_tables
 from serve.pages.bodies import Body
 from serve.pages.duckdb import Engine
-from serve.pages.json import to_json
+from serve.pages.json import Rows, to_json
 from serve.pages.query import PageQuery
 from serve.pages.row_folder import RowFolder
 from serve.pages.row_table import RowTable, make_batch
@@ -180,12 +180,22 @@ class File:
 
     def __init__(self, path: Path, frame: pl.DataFrame) -> None:
         frame.write_parquet(path)
-        self._stored = source(str(path))
+        self._stored, self._rows = source(str(path)), frame.height
 
-    def statements(self) -> tuple[Statement, Statement]:
-        columns = 'text, number, "at", day, day AS "#day", text AS "#symbol"'
-        rows = Statement(f"SELECT {columns} FROM {self._stored.sql}", self._stored.binds)
+    def parts(self) -> tuple[list[Statement], Statement]:
+        sql = 'SELECT text, number, "at", day, day AS "#day", text AS "#symbol" FROM '
+        sql += f"{self._stored.sql} WHERE file_row_number BETWEEN ? AND ?"
+        rows = [
+            Statement(sql, (*self._stored.binds, first, first + 6_999))
+            for first in range(0, self._rows, 7_000)
+        ]
         return rows, Statement(f"SELECT DISTINCT text AS symbol FROM {self._stored.sql}", self._stored.binds)
+
+
+def cut(table: RowTable, query: PageQuery) -> Rows:
+    rows = table.cut(query)
+    assert rows is not None
+    return rows
 
 
 def test_every_text_and_instant_is_written_as_the_engine_writes_it(tmp_path: Path) -> None:
@@ -202,15 +212,15 @@ def test_every_text_and_instant_is_written_as_the_engine_writes_it(tmp_path: Pat
     table = RowTable(make_batch(engine, cast(Any, File(tmp_path / "f.parquet", frame)), io.BytesIO))
     engine.close()
     everything = PageQuery(("a", "s"), "", "decisions", "score", raw=False, limit=frame.height)
-    assert b"".join(table.cut(everything).pieces) == to_json(frame)
+    assert b"".join(cut(table, everything).pieces) == to_json(frame)
     second = everything._replace(first=dt.date(2020, 1, 4), offset=4_999, limit=5)
-    assert b"".join(table.cut(second).pieces) == to_json(frame[24_999:25_004])
+    assert b"".join(cut(table, second).pieces) == to_json(frame[24_999:25_004])
     named = everything._replace(symbols=("", 'quo"te', "nobody"), offset=8_000, limit=300)
-    result = table.cut(named)
+    result = cut(table, named)
     chosen = frame.filter(pl.col("text").is_in(["", 'quo"te']))
     assert (b"".join(result.pieces), result.total) == (to_json(chosen[8_000:8_300]), chosen.height)
-    assert table.cut(named._replace(offset=10**9)).pieces == (b"[]",)
-    assert table.cut(named._replace(symbols=("nobody",))) == ((b"[]",), 0, 0)
+    assert cut(table, named._replace(offset=10**9)).pieces == (b"[]",)
+    assert cut(table, named._replace(symbols=("nobody",))) == ((b"[]",), 0, 0)
 
 
 @pytest.mark.parametrize("size", [10, 2_000_000])
