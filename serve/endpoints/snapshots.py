@@ -97,18 +97,18 @@ def comparison(service: ServerState, request: Request) -> Single:
     later = _opened(service, served, values["to_snapshot"] or served.id)
     earlier = _opened(service, served, values["from_snapshot"] or _before(served.pointer, later.id))
     caller = request.caller
-    changed = compare(service.engine, service.metrics, earlier, later, caller.callable_ids, raw=request.raw)
+    changed, withheld = compare(
+        service.engine, service.metrics.answer, earlier, later, caller.callable_ids, raw=request.raw
+    )
     readable = readable_tables(caller.callable_ids)
     tables = compared_tables(service.table_views, earlier, later, readable, raw=request.raw)
     return Single(
         {
             "from_snapshot": earlier.id,
             "to_snapshot": later.id,
-            "figures": changed.figures,
-            "weeks": changed.weeks,
-            "names": changed.names,
+            **changed,
             "datasets": list(tables),
-            "withheld": changed.withheld,
+            "withheld": withheld,
         },
         source=f"snapshots {earlier.id} and {later.id}",
         meta=_meta(served),

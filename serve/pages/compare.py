@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
-from typing import Any, Final, NamedTuple, Protocol
+from typing import Any, Final
 
 import polars as pl
 
@@ -27,50 +27,32 @@ Spans = dict[str, list[str]]
 """What was added, removed and changed."""
 
 
-class Comparison(NamedTuple):
-    """What changed from one snapshot to another.
-
-    Attributes
-    ----------
-    figures
-        Each with its values before and after.
-    weeks, names
-        Rebalance dates and tickers; None where they are not compared.
-    withheld
-        What is not given, and why.
-    """
-
-    figures: list[dict[str, Any]]
-    weeks: Spans | None
-    names: Spans | None
-    withheld: dict[str, str]
-
-
-class Answers(Protocol):
-    """What answers metrics queries."""
-
-    def answer(self, snapshot: Snapshot, query: MetricsQuery) -> Answer:
-        """Answer a query about the run of a snapshot."""
-        ...
-
-
 def compare(
     engine: Engine,
-    metrics: Answers,
+    answer: Callable[[Snapshot, MetricsQuery], Answer],
     earlier: Snapshot,
     later: Snapshot,
     may_call: Collection[str],
     *,
     raw: bool,
-) -> Comparison:
+) -> tuple[dict[str, Any], dict[str, str]]:
     """Say what changed from one snapshot to another.
 
     Parameters
     ----------
+    answer
+        Answers a metrics query about the run of a snapshot.
     may_call
         Registry ids of the endpoints the key may call: what none of them serves is not compared.
     raw
         Whether columns and books of the unconditioned signal are compared.
+
+    Returns
+    -------
+    dict
+        ``figures``, each with its values before and after; ``weeks`` and ``names``, None where they are not compared.
+    dict of str to str
+        What is not given, and why.
 
     Raises
     ------
@@ -78,29 +60,23 @@ def compare(
         When a file of one of them is gone or cannot be read.
     """
     withheld: dict[str, str] = {}
-    weeks, names = _sections(engine, earlier, later, may_call, withheld, raw=raw)
-    figures = _figures(metrics, earlier, later, may_call, withheld, raw=raw)
-    return Comparison(figures, weeks, names, withheld)
+    figures: list[dict[str, Any]] = []
+    weeks = names = None
+    reason = _incomparable(earlier, later, may_call)
+    if reason is None:
+        weeks, names = _sections(engine, earlier, later, raw=raw)
+    else:
+        withheld.update(weeks=reason, names=reason)
+    if _METRICS in may_call:
+        query = MetricsQuery(frozenset(x.endpoint for x in SOURCES if x.endpoint in may_call), raw=raw)
+        before, after = (answer(one, query).data for one in (earlier, later))
+        figures = [_figure(x, _entry(before, x), _entry(after, x), withheld) for x in IN_METRICS]
+    else:
+        withheld["figures"] = f"the key may not call {_METRICS}"
+    return {"figures": figures, "weeks": weeks, "names": names}, withheld
 
 
 # Figures
-
-
-def _figures(
-    metrics: Answers,
-    earlier: Snapshot,
-    later: Snapshot,
-    may_call: Collection[str],
-    withheld: dict[str, str],
-    *,
-    raw: bool,
-) -> list[dict[str, Any]]:
-    if _METRICS not in may_call:
-        withheld["figures"] = f"the key may not call {_METRICS}"
-        return []
-    query = MetricsQuery(frozenset(x.endpoint for x in SOURCES if x.endpoint in may_call), raw=raw)
-    before, after = (metrics.answer(one, query).data for one in (earlier, later))
-    return [_figure(x, _entry(before, x), _entry(after, x), withheld) for x in IN_METRICS]
 
 
 def _entry(data: Mapping[str, Any], figure: HeadlineFigure) -> Mapping[str, Any]:
@@ -143,20 +119,8 @@ def _figure(
 # Cross-sections
 
 
-def _sections(
-    engine: Engine,
-    earlier: Snapshot,
-    later: Snapshot,
-    may_call: Collection[str],
-    withheld: dict[str, str],
-    *,
-    raw: bool,
-) -> tuple[Spans | None, Spans | None]:
+def _sections(engine: Engine, earlier: Snapshot, later: Snapshot, *, raw: bool) -> tuple[Spans, Spans]:
     """Return weeks and names that came, went or changed."""
-    reason = _incomparable(earlier, later, may_call)
-    if reason is not None:
-        withheld.update(weeks=reason, names=reason)
-        return None, None
     if earlier.entry("decisions").sha256 == later.entry("decisions").sha256:
         return {name: [] for name in _SPANS}, {name: [] for name in _SPANS}
     columns = [x for x in _common(earlier, later, raw=raw) if x not in _KEY]
