@@ -38,34 +38,24 @@ class SizedLRUCache(Generic[V]):
     """
 
     def __init__(self, limit: int) -> None:
-        self._limit = limit
+        self.limit: Final = limit
+        self.bytes = 0
+        """Bytes taken now."""
         self._values: OrderedDict[tuple[SnapshotKey, Hashable], tuple[V, int]] = OrderedDict()
-        self._names: dict[SnapshotKey, set[Hashable]] = {}
         self._loading: dict[tuple[SnapshotKey, Hashable], Future[V]] = {}
-        self._bytes = 0
         self._hits = self._misses = 0
         self._lock = threading.Lock()
 
     @property
-    def bytes(self) -> int:
-        """Bytes taken now."""
-        return self._bytes
-
-    @property
-    def limit(self) -> int:
-        """The bound."""
-        return self._limit
-
-    @property
     def counts(self) -> CacheCounts:
         """Hits and misses of :meth:`get` and :meth:`get_or_load`, and the size."""
-        return CacheCounts(self._hits, self._misses, len(self._values), self._bytes, self._limit)
+        return CacheCounts(self._hits, self._misses, len(self._values), self.bytes, self.limit)
 
     @property
-    def owners(self) -> tuple[SnapshotKey, ...]:
+    def owners(self) -> set[SnapshotKey]:
         """The snapshots that have entries."""
         with self._lock:
-            return tuple(self._names)
+            return {owner for owner, _ in self._values}
 
     def get(self, owner: SnapshotKey, name: Hashable) -> V | None:
         """Return an entry and note that it was used; None on a miss."""
@@ -122,14 +112,13 @@ class SizedLRUCache(Generic[V]):
 
     def put(self, owner: SnapshotKey, name: Hashable, value: V, size: int) -> bool:
         """Cache a value, and return whether it was; one that is larger than the bound by itself never is."""
-        if size > self._limit:
+        if size > self.limit:
             return False
         with self._lock:
             self._remove((owner, name))
             self._evict(size)
             self._values[owner, name] = (value, size)
-            self._names.setdefault(owner, set()).add(name)
-            self._bytes += size
+            self.bytes += size
         return True
 
     def make_room(self, size: int) -> None:
@@ -137,37 +126,19 @@ class SizedLRUCache(Generic[V]):
         with self._lock:
             self._evict(size)
 
-    def remove_if(self, is_past: Callable[[V], bool]) -> None:
-        """Drop all entries whose value is past."""
+    def remove_if(self, is_past: Callable[[SnapshotKey, V], bool]) -> None:
+        """Drop the entries of which a function of snapshot and value says so."""
         with self._lock:
-            for key in [key for key, (value, _) in self._values.items() if is_past(value)]:
+            for key in [key for key, (value, _) in self._values.items() if is_past(key[0], value)]:
                 self._remove(key)
 
-    def remove(self, owner: SnapshotKey, name: Hashable) -> None:
-        """Drop one entry, if it is there."""
-        with self._lock:
-            self._remove((owner, name))
-
-    def drop(self, owner: SnapshotKey) -> None:
-        """Drop all entries of one snapshot."""
-        with self._lock:
-            for name in tuple(self._names.get(owner, ())):
-                self._remove((owner, name))
-
     def _evict(self, size: int) -> None:
-        while self._values and self._bytes + size > self._limit:
+        while self._values and self.bytes + size > self.limit:
             self._remove(next(iter(self._values)))
 
     def _remove(self, key: tuple[SnapshotKey, Hashable]) -> None:
         entry = self._values.pop(key, None)
-        if entry is None:
-            return
-        self._bytes -= entry[1]
-        owner, name = key
-        names = self._names[owner]
-        names.discard(name)
-        if not names:
-            del self._names[owner]
+        self.bytes -= 0 if entry is None else entry[1]
 
 
 _MEBIBYTE: Final = 2**20
@@ -217,9 +188,7 @@ class CacheRegistry:
     def drop_unread(self, is_read: Callable[[SnapshotKey], bool]) -> None:
         """Drop the entries of every snapshot that nobody reads any more."""
         for cache in self._caches.values():
-            for owner in cache.owners:
-                if not is_read(owner):
-                    cache.drop(owner)
+            cache.remove_if(lambda owner, _: not is_read(owner))
 
 
 def cache_bytes(setting: int, workers: int) -> int:

@@ -166,7 +166,7 @@ class ChangeLog:
         first = min(start + offset, len(self._entries))
         page = range(first, min(first + limit, len(self._entries)))
         cursors = tuple(self._cursor(place) for place in page)
-        following = cursors[-1] if cursors else self._again(cursor or START)
+        following = cursors[-1] if cursors else self._refreshed(cursor or START)
         return Part(tuple(self._entries[place].change for place in page), cursors, total, following)
 
     def _start(self, cursor: Cursor) -> int:
@@ -200,7 +200,7 @@ class ChangeLog:
         time, tie = self._entries[place][:2]
         return Cursor(time, tie, self._window_digests(place + 1, self._bounds(time)))
 
-    def _again(self, cursor: Cursor) -> Cursor:
+    def _refreshed(self, cursor: Cursor) -> Cursor:
         """Return a cursor at the same place, with what is known now."""
         digests = self._window_digests(self._behind(cursor), self._bounds(cursor.time))
         return Cursor(cursor.time, cursor.tie, digests)

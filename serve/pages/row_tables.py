@@ -103,19 +103,16 @@ class RowTables:
         if spent >= price or (is_first and self.folder is not None):
             self._begin(snapshot, view, make=spent >= price)
 
-    def discard(self, snapshot: Snapshot, view: TableView, error: RowsDamaged) -> None:
+    def discard(self, snapshot: Snapshot, table: RowTable, error: RowsDamaged) -> None:
         """Close a table whose file was shortened or removed; what is left of the file is removed when it is opened again."""
         _log.warning("rendered_rows_damaged", alpha=snapshot.alpha_id, reason=str(error))
-        self._cache.remove(snapshot.key, view)
+        self._cache.remove_if(lambda _, one: one is table)
 
     def drop_unread(self) -> None:
         """Close the tables of snapshots that nobody reads any more, and remove their files."""
         with self._lock:
             self._refused = {key: until for key, until in self._refused.items() if self._is_read(key[0])}
-        self._cache.remove_if(lambda table: table.removed)
-        for owner in self._cache.owners:
-            if not self._is_read(owner):
-                self._cache.drop(owner)
+        self._drop_past()
         if self.folder is not None:
             self.folder.drop_unread(self._is_read)
 
@@ -146,11 +143,9 @@ class RowTables:
             _log.warning("table_not_cached", alpha=owner[0], kind=type(error).__name__, reason=str(error))
             self._refused[owner, view] = time.monotonic() + _REFUSED_SECONDS
         finally:
-            if not self._is_read(owner):
-                self._cache.drop(owner)
-                if self.folder is not None:
-                    self.folder.drop(owner)
-            self._cache.remove_if(lambda table: table.removed)
+            if self.folder is not None and not self._is_read(owner):
+                self.folder.drop(owner)
+            self._drop_past()
             pa.default_memory_pool().release_unused()  # Arrow retains it otherwise
             with self._lock:
                 self._begun.discard((owner, view))
@@ -173,6 +168,9 @@ class RowTables:
             raise NotTabled("it takes too much of the memory")
         self._cache.make_room(size)
         return RowTable(make_batch(self._engine, source, io.BytesIO))
+
+    def _drop_past(self) -> None:
+        self._cache.remove_if(lambda owner, table: table.removed or not self._is_read(owner))
 
 
 def _estimated_bytes(view: TableView, n_rows: int) -> int:

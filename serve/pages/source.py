@@ -108,7 +108,7 @@ class TablePages:
             week = index.week(query.first)
         unknown: tuple[UnknownSymbol, ...] | None = ()
         if query.symbols is not None:
-            unknown = self._symbols.cached_unknown(snapshot, query.symbols, raw=query.raw)
+            unknown = self._symbols.unknown(snapshot, query.symbols, raw=query.raw, at_once=True)
         try:
             rows = None if unknown is None else table.cut(query, _MAX_SCANNED)
         except RowsDamaged:
@@ -137,20 +137,20 @@ class TablePages:
         n_rows = snapshot.n_rows(query.table, view.book)
         if not (n_rows if view.book is None else holds_book(snapshot, query.table, view.book, raw=query.raw)):
             return PageResult(NO_ROWS, missing=(query.table,), week=week)
-        unknown: tuple[UnknownSymbol, ...] = ()
+        unknown = None
         if query.symbols is not None:
             unknown = self._symbols.unknown(snapshot, query.symbols, raw=query.raw)
         if table is not None:
             try:
                 rows = table.cut(query)
             except RowsDamaged as error:
-                self._tables.discard(snapshot, view, error)
+                self._tables.discard(snapshot, table, error)
         if rows is None:
             started = time.perf_counter()
             file = PublishedFile(snapshot.file(query.table, view.book), snapshot.columns(query.table), n_rows)
             rows = self._engine.page(compile_page(query, file))
             self._tables.record_miss(snapshot, view, n_rows, time.perf_counter() - started)
-        return PageResult(rows, unknown=unknown, week=week)
+        return PageResult(rows, unknown=unknown or (), week=week)
 
     def _index(self, snapshot: Snapshot) -> RebalanceIndex:
         def read() -> RebalanceIndex:

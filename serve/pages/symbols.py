@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Collection
 from typing import Final
 
 from datasets.snapshot import Snapshot
@@ -36,30 +36,37 @@ class RunSymbols:
         self._engine = engine
         self._cache = cache
 
-    def cached_unknown(
-        self, snapshot: Snapshot, requested: Collection[str], *, raw: bool
-    ) -> tuple[UnknownSymbol, ...] | None:
-        """Return the same as :meth:`unknown` from memory alone; None when the symbols were not read yet."""
-        return _unknown(requested, lambda books: self._cache.get(snapshot.key, books), snapshot, raw=raw)
-
     def unknown(
-        self, snapshot: Snapshot, requested: Collection[str], *, raw: bool
-    ) -> tuple[UnknownSymbol, ...]:
+        self, snapshot: Snapshot, requested: Collection[str], *, raw: bool, at_once: bool = False
+    ) -> tuple[UnknownSymbol, ...] | None:
         """Return the symbols that the run neither scored nor traded.
 
         Parameters
         ----------
         raw
             Whether the key sees the books of the unconditioned signal, which may hold others.
+        at_once
+            Whether to answer from memory alone; None when the symbols were not read yet.
 
         Raises
         ------
         SnapshotCorrupt
             When a file is gone or cannot be read.
         """
-        unknown = _unknown(requested, lambda books: self._load(snapshot, books), snapshot, raw=raw)
-        assert unknown is not None, "what is loaded is there"
-        return unknown
+
+        def symbols(books: tuple[str, ...]) -> _Symbols | None:
+            return self._cache.get(snapshot.key, books) if at_once else self._load(snapshot, books)
+
+        known = symbols(())
+        if known is None or known.issuperset(requested):
+            return None if known is None else ()
+        books = visible_books(snapshot, raw=raw)
+        traded = symbols(books) if books else _Symbols()
+        if traded is None:
+            return None
+        known |= traded
+        spelled = {name.casefold(): name for name in known}
+        return tuple(UnknownSymbol(x, spelled.get(x.casefold())) for x in requested if x not in known)
 
     def _load(self, snapshot: Snapshot, books: tuple[str, ...]) -> _Symbols:
         kinds = _TRADED if books else (_SCORED,)
@@ -72,24 +79,3 @@ class RunSymbols:
             )
 
         return self._cache.get_or_load(snapshot.key, books, read, lambda x: len(x) * _SYMBOL_BYTES)
-
-
-def _unknown(
-    requested: Collection[str],
-    symbols: Callable[[tuple[str, ...]], _Symbols | None],
-    snapshot: Snapshot,
-    *,
-    raw: bool,
-) -> tuple[UnknownSymbol, ...] | None:
-    known = symbols(())
-    if known is None:
-        return None
-    if known.issuperset(requested):
-        return ()
-    books = visible_books(snapshot, raw=raw)
-    traded = symbols(books) if books else _Symbols()
-    if traded is None:
-        return None
-    known |= traded
-    spelled = {name.casefold(): name for name in known}
-    return tuple(UnknownSymbol(x, spelled.get(x.casefold())) for x in requested if x not in known)

@@ -348,7 +348,7 @@ def test_a_table_whose_snapshot_is_replaced_while_it_is_rendered_is_not_kept(
         go_on.set()
     finally:
         parts.close()  # waits for what is rendered
-    assert not parts.caches["rows"].owners
+    assert not parts.caches["rows"].counts.entries
     assert not files(place)
     assert not files(place, ".part")
 
@@ -371,7 +371,7 @@ def test_a_table_whose_snapshot_is_replaced_as_it_is_cached_is_not_kept(
         assert cached.wait(PATIENCE)
     finally:
         parts.close()
-    assert not parts.caches["rows"].owners
+    assert not parts.caches["rows"].counts.entries
     assert not files(place)
 
 
