@@ -167,8 +167,8 @@ def values(service: ServerState, in_flight: int) -> Iterator[tuple[str, tuple[st
         yield "memory_cache_bytes", (name,), counts.bytes
         yield "memory_cache_entries", (name,), counts.entries
         yield "memory_cache_limit_bytes", (name,), counts.limit
-    if service.row_tables.folder is not None:
-        rows = service.row_tables.folder.counts
+    rows = service.row_tables.folder
+    if rows is not None:
         yield "rendered_rows_reads", ("hit",), rows.hits
         yield "rendered_rows_reads", ("miss",), rows.misses
         yield "rendered_rows_evictions", (), rows.evictions

@@ -21,7 +21,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import BinaryIO, Final, NamedTuple, cast
+from typing import BinaryIO, Final, cast
 
 import pyarrow as pa
 import structlog
@@ -41,27 +41,6 @@ MAX_SHARE: Final = 0.5
 """Share of the bound that one table may take: a larger one would leave no room for any other."""
 _MIN_FREE_SHARE: Final = 0.05
 """Share of the disk that is left free for others."""
-
-
-class FolderCounts(NamedTuple):
-    """How a folder did since it was opened, and what it holds as of the last look.
-
-    Attributes
-    ----------
-    hits, misses
-        Tables this process opened, and tables it had to make.
-    entries, bytes, limit
-        Files of all processes.
-    evictions
-        Files this process removed to make room.
-    """
-
-    hits: int
-    misses: int
-    entries: int
-    bytes: int
-    limit: int
-    evictions: int
 
 
 class RowFolder:
@@ -94,15 +73,13 @@ class RowFolder:
         self._root.mkdir(exist_ok=True)
         with tempfile.TemporaryFile(dir=self._root):
             pass
-        self._hits = self._misses = self._evictions = self._entries = 0
-        self.bytes = 0
-        """Of all files, as of the last look."""
+        self.hits = self.misses = 0
+        """Tables this process opened, and tables it had to make."""
+        self.evictions = 0
+        """Files this process removed to make room."""
+        self.entries = self.bytes = 0
+        """Of all processes, as of the last look."""
         self._make_room(0)
-
-    @property
-    def counts(self) -> FolderCounts:
-        """How it did."""
-        return FolderCounts(self._hits, self._misses, self._entries, self.bytes, self.limit, self._evictions)
 
     def open(self, owner: SnapshotKey, digest: str) -> RowTable | None:
         """Return a table; None when there is none. One that is damaged is removed."""
@@ -118,7 +95,7 @@ class RowFolder:
                 self.remove(owner, digest)
                 return None
             os.utime(path, (time.time(), status.st_mtime))
-            self._hits += 1
+            self.hits += 1
             return table
         return None
 
@@ -171,8 +148,8 @@ class RowFolder:
                 part.replace(path)
             finally:
                 part.unlink(missing_ok=True)
-            self._misses += 1
-            self._entries += 1
+            self.misses += 1
+            self.entries += 1
             self.bytes += written
         return True
 
@@ -216,14 +193,14 @@ class RowFolder:
         """
         files = sorted(self._files())
         self.bytes = sum(size for _, size, _ in files)
-        self._entries = len(files)
+        self.entries = len(files)
         for _, freed, path in files:
             if self.bytes + size <= self.limit:
                 break
             path.unlink(missing_ok=True)
             self.bytes -= freed
-            self._entries -= 1
-            self._evictions += 1
+            self.entries -= 1
+            self.evictions += 1
         disk = shutil.disk_usage(self._folder)
         if size and disk.free - size < disk.total * _MIN_FREE_SHARE:
             raise OSError(errno.ENOSPC, "hardly any space would be left on the disk")

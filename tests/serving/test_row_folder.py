@@ -60,7 +60,7 @@ def make(root: Path, place: Path) -> Iterator[Callable[..., Parts]]:
 def counts(parts: Parts) -> Any:
     folder = parts.row_tables.folder
     assert folder is not None
-    return folder.counts
+    return folder
 
 
 def ledger(parts: Parts, **asked: str) -> PageQuery:
@@ -278,8 +278,8 @@ def test_what_was_used_longest_ago_makes_room(place: Path) -> None:
     small = RowFolder(place, int(3.4 * size), "root")
     assert small.write(owner(3), "digest", size, batch)
     assert left_in(place) == {"Test_0", "Test_2", "Test_3"}
-    assert small.counts.evictions == 1
-    assert small.counts.bytes <= small.limit
+    assert small.evictions == 1
+    assert small.bytes <= small.limit
 
 
 def large_batch(spool: Callable[[], BinaryIO]) -> pa.RecordBatch:
@@ -296,7 +296,7 @@ def test_no_table_takes_the_room_of_all_others(place: Path) -> None:
     assert left_in(place) == {"Test_0"}
     for number in range(2, 8):
         assert folder.write(owner(number), "digest", size, batch)
-    assert folder.counts.entries == len(left_in(place)) == 5
+    assert folder.entries == len(left_in(place)) == 5
     assert folder.open(owner(7), "digest") is not None
 
 
