@@ -265,9 +265,23 @@ def _files_below(base: str, on_error: Callable[[OSError], None] | None = None) -
     on_error
         Called when a folder cannot be listed; None leaves it out.
     """
-    for folder, _, names in os.walk(base, onerror=on_error):
-        for name in names:
-            yield f"{folder}/{name}".removeprefix(base).lstrip("/")
+    folders = [
+        ""
+    ]  # os.walk calls itself for each level in Python 3.11, and folders may be nested deeper than it can
+    while folders:
+        below = folders.pop()
+        try:
+            entries = list(os.scandir(f"{base}/{below}"))
+        except OSError as error:
+            if on_error is not None:
+                on_error(error)
+            continue
+        for entry in entries:
+            path = f"{below}/{entry.name}".lstrip("/")
+            if entry.is_dir(follow_symlinks=False):
+                folders.append(path)
+            else:
+                yield path
 
 
 def _raise_unless_gone(error: OSError) -> None:
