@@ -152,6 +152,11 @@ def number(name: str, unit: Unit, meaning: str, **rules: Any) -> Field:
     return Field(name, FieldType.NUMBER, meaning, unit, **rules)
 
 
+def fraction(name: str, meaning: str, **rules: Any) -> Field:
+    """Declare a ratio from 0 to 1."""
+    return number(name, Unit.RATIO, meaning, minimum=0, maximum=1, **rules)
+
+
 def record(name: str, meaning: str, *fields: Field, **rules: Any) -> Field:
     """Declare an object with the members given, in the order they are served."""
     return Field(name, FieldType.OBJECT, meaning, fields=fields, **rules)
@@ -170,6 +175,11 @@ def texts(name: str, meaning: str, **rules: Any) -> Field:
 def mapping(name: str, meaning: str, values: Field, **rules: Any) -> Field:
     """Declare an object whose keys are data and whose values are all like `values`."""
     return Field(name, FieldType.MAP, meaning, items=values, **rules)
+
+
+def withheld(meaning: str) -> Field:
+    """Declare the object that says why members are null."""
+    return mapping("withheld", meaning, text("", "The reason."))
 
 
 def union(name: str, meaning: str, *variants: Field, **rules: Any) -> Field:

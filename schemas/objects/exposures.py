@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from schemas.field import Field, array, day, integer, mapping, number, record, text
-from schemas.objects.summaries import RETURN_BASES
+from schemas.field import Field, array, day, fraction, integer, mapping, number, record, text, withheld
+from schemas.objects.summaries import RETURN_BASES, WINDOW_DAYS
 from schemas.units import Unit
 
 BENCHMARK: Final = "benchmark"
@@ -20,12 +20,9 @@ def _errors(of: str) -> tuple[Field, ...]:
             "standard_error", Unit.NONE, f"Newey-West error {of}.", unit_text="as the coefficient", **_NULL
         ),
         number("t_stat", Unit.NONE, "Coefficient over its error.", unit_text="standard errors", **_NULL),
-        number(
+        fraction(
             "p_value",
-            Unit.RATIO,
             "Two-sided, from Student's t with sessions - factors - 1 degrees of freedom.",
-            minimum=0,
-            maximum=1,
             **_NULL,
         ),
     )
@@ -68,7 +65,7 @@ _MODEL: Final = record(
                 model="Exposure",
             ),
         ),
-        number("r_squared", Unit.RATIO, "Share of the variance that is explained.", minimum=0, maximum=1),
+        fraction("r_squared", "Share of the variance that is explained."),
         number(
             "residual_sharpe",
             Unit.RATIO,
@@ -101,12 +98,12 @@ _MODEL: Final = record(
             day("date", "Its last session."),
             number("alpha_annualised", Unit.RATIO, "The intercept x 252.", **_NULL),
             mapping("betas", "Factor to its coefficient.", number("", Unit.RATIO, "Coefficient.", **_NULL)),
-            number("r_squared", Unit.RATIO, "Share explained.", minimum=0, maximum=1, **_NULL),
+            fraction("r_squared", "Share explained.", **_NULL),
             model="RollingExposure",
         ),
         **_NULL,
     ),
-    mapping("withheld", "Member that is null to the reason.", text("", "The reason.")),
+    withheld("Member that is null to the reason."),
     model="ExposureModel",
 )
 
@@ -115,14 +112,11 @@ EXPOSURES: Final = record(
     "What of a book's returns benchmarks and factors explain.",
     text("book", "The book explained."),
     integer("observations", Unit.COUNT, "Sessions of the window."),
-    day("first_date", "First session of the window; null when it holds none.", **_NULL),
-    day("last_date", "Last session of the window; null when it holds none.", **_NULL),
+    *WINDOW_DAYS,
     integer("rolling_sessions", Unit.COUNT, "Sessions of a rolling regression."),
     array("models", "Benchmarks by symbol, then the factors.", _MODEL),
-    mapping(
-        "withheld",
-        "`benchmarks`, `factors` or `models` to why there is no such model; empty where there are both.",
-        text("", "The reason."),
+    withheld(
+        "`benchmarks`, `factors` or `models` to why there is no such model; empty where there are both."
     ),
     model="Exposures",
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from schemas.field import array, flag, instant, integer, mapping, number, record, text, texts
+from schemas.field import array, flag, instant, integer, number, record, text, texts, withheld
 from schemas.metrics.headline import IN_METRICS
 from schemas.metrics.statistic import Checked
 from schemas.parameters import CURSOR
@@ -134,6 +134,6 @@ SNAPSHOT_COMPARISON: Final = record(
             model="DatasetChange",
         ),
     ),
-    mapping("withheld", "What is null above, and why; empty when all have values.", text("", "The reason.")),
+    withheld("What is null above, and why; empty when all have values."),
     model="SnapshotComparison",
 )

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from schemas.field import Field, array, day, integer, mapping, number, record, text
+from schemas.field import Field, array, fraction, integer, mapping, number, record, text, withheld
+from schemas.objects.summaries import WINDOW_DAYS
 from schemas.units import Unit
 
 TRIALS_FROM: Final = ("request", "seal", "catalogue")
@@ -37,7 +38,6 @@ BANDED: Final[dict[str, tuple[Unit, str]]] = {
 """Figure with a band -> its unit and meaning; those of the metrics are computed as there, never taken as sealed."""
 
 _NULL: Final[dict[str, Any]] = {"nullable": True}
-_PROBABILITY: Final[dict[str, Any]] = {"minimum": 0, "maximum": 1, **_NULL}
 
 
 def _band(name: str, unit: Unit, meaning: str) -> Field:
@@ -47,7 +47,7 @@ def _band(name: str, unit: Unit, meaning: str) -> Field:
         number("estimate", unit, "The figure of the window itself."),
         number("lower", unit, "Lower end of the band."),
         number("upper", unit, "Upper end of the band."),
-        number("level", Unit.RATIO, "Share of the samples inside.", minimum=0, maximum=1),
+        fraction("level", "Share of the samples inside."),
         nullable=True,
     )
 
@@ -73,19 +73,16 @@ def _ratios(of: str) -> tuple[Field, ...]:
         record(
             "probabilistic_sharpe",
             "Whether the Sharpe ratio is above a benchmark, skewness and kurtosis allowed for.",
-            number(
-                "probability", Unit.RATIO, "That the true Sharpe ratio exceeds the benchmark.", **_PROBABILITY
-            ),
+            fraction("probability", "That the true Sharpe ratio exceeds the benchmark.", **_NULL),
             number("benchmark_sharpe", Unit.RATIO, "The benchmark, annualised."),
         ),
         record(
             "deflated_sharpe",
             "The same against what the best of as many trials without skill would show.",
-            number(
+            fraction(
                 "probability",
-                Unit.RATIO,
                 "That the true Sharpe ratio exceeds 0, given how many trials it was picked from.",
-                **_PROBABILITY,
+                **_NULL,
             ),
             number(
                 "expected_maximum_sharpe",
@@ -146,7 +143,7 @@ def _ratios(of: str) -> tuple[Field, ...]:
             "How long a record shows that the Sharpe ratio is above the benchmark, the returns staying as they are.",
             number("sessions", Unit.COUNT, "Sessions it takes, not rounded.", minimum=1, **_NULL),
             number("years", Unit.NONE, "The same in years of 252 sessions.", unit_text="years", **_NULL),
-            number("confidence", Unit.RATIO, "Confidence required.", minimum=0, maximum=1),
+            fraction("confidence", "Confidence required."),
             number("benchmark_sharpe", Unit.RATIO, "The benchmark, annualised."),
         ),
     )
@@ -157,8 +154,7 @@ LUCK: Final = record(
     "How much of a run's figures may be luck. A figure that cannot be given is null, and `withheld` says why.",
     text("book", "The book measured."),
     integer("observations", Unit.COUNT, "Daily returns measured."),
-    day("first_date", "First session of the window; null when it holds none.", **_NULL),
-    day("last_date", "Last session of the window; null when it holds none.", **_NULL),
+    *WINDOW_DAYS,
     number(
         "sessions_per_year",
         Unit.COUNT,
@@ -176,12 +172,9 @@ LUCK: Final = record(
     record(
         "overfitting",
         "Combinatorially symmetric cross-validation of the trials whose returns the run sealed.",
-        number(
+        fraction(
             "probability",
-            Unit.RATIO,
             "Share of the splits in which the trial that was best in one half of the days was at most the median in the other.",
-            minimum=0,
-            maximum=1,
         ),
         integer("trials", Unit.COUNT, "Trials compared.", minimum=2),
         integer("blocks", Unit.COUNT, "Blocks the days are cut into.", minimum=2),
@@ -193,7 +186,7 @@ LUCK: Final = record(
         "p-values of the hypothesis that no sealed trial earns more than the risk-free return, by the stationary bootstrap with the "
         "samples and the mean block of the daily bands.",
         *(
-            number(name, Unit.RATIO, meaning, minimum=0, maximum=1)
+            fraction(name, meaning)
             for name, meaning in (
                 (
                     "reality_check",
@@ -240,7 +233,7 @@ LUCK: Final = record(
             unit_text="seed",
         ),
     ),
-    mapping("withheld", "Path of a figure that is null to the reason.", text("", "The reason.")),
+    withheld("Path of a figure that is null to the reason."),
     model="Luck",
 )
 
@@ -271,13 +264,7 @@ CATALOGUE_LUCK: Final = record(
         record(
             "",
             "One share.",
-            number(
-                "level",
-                Unit.RATIO,
-                "Expected share of false discoveries; under Bonferroni the chance of any.",
-                minimum=0,
-                maximum=1,
-            ),
+            fraction("level", "Expected share of false discoveries; under Bonferroni the chance of any."),
             integer("benjamini_hochberg", Unit.COUNT, "Alphas with a `q_value` up to it."),
             integer("benjamini_yekutieli", Unit.COUNT, "Alphas with a `q_value_by` up to it."),
             integer("bonferroni", Unit.COUNT, "Alphas whose p-value x `tested` is up to it."),
@@ -294,6 +281,6 @@ CATALOGUE_LUCK: Final = record(
     ),
     _length("minimum_backtest_length", "as many trials as there are alphas"),
     _length("effective_backtest_length", "`effective_number` trials"),
-    mapping("withheld", "Member that is null to the reason.", text("", "The reason.")),
+    withheld("Member that is null to the reason."),
     model="CatalogueLuck",
 )

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from schemas.field import Field, array, day, integer, mapping, number, record, text
+from schemas.field import Field, array, day, fraction, integer, number, record, text, withheld
+from schemas.objects.summaries import WINDOW_DAYS
 from schemas.units import Unit
 
 GROUPS: Final = ("halves", "market", "volatility")
@@ -17,7 +18,7 @@ def _band() -> Field:
         "Of the Sharpe ratio, by the stationary bootstrap; null where some samples do not determine it.",
         number("lower", Unit.RATIO, "Lower end."),
         number("upper", Unit.RATIO, "Upper end."),
-        number("level", Unit.RATIO, "Share of the samples inside.", minimum=0, maximum=1),
+        fraction("level", "Share of the samples inside."),
         model="SharpeBand",
         **_NULL,
     )
@@ -33,7 +34,7 @@ def _break(name: str, of: str) -> Field:
             "Largest absolute sum of deviations so far, scaled.",
             unit_text="standard deviations",
         ),
-        number("p_value", Unit.RATIO, "Of a Brownian bridge.", minimum=0, maximum=1),
+        fraction("p_value", "Of a Brownian bridge."),
         day("date", "Last day before the mean changed, if it did."),
         integer("observations", Unit.COUNT, "Observations."),
         model="Break",
@@ -46,8 +47,7 @@ REGIMES: Final = record(
     "Whether a record is one throughout.",
     text("book", "The book measured."),
     integer("observations", Unit.COUNT, "Sessions of the window."),
-    day("first_date", "First session of the window; null when it holds none.", **_NULL),
-    day("last_date", "Last session of the window; null when it holds none.", **_NULL),
+    *WINDOW_DAYS,
     text("benchmark", "Symbol of the benchmark that makes the market; null without one.", **_NULL),
     array(
         "groups",
@@ -100,10 +100,6 @@ REGIMES: Final = record(
         integer("seed", Unit.NONE, "As that of `/luck`.", unit_text="seed"),
         model="RegimeBootstrap",
     ),
-    mapping(
-        "withheld",
-        "Path of a figure that is null, or group that is not there, to the reason.",
-        text("", "The reason."),
-    ),
+    withheld("Path of a figure that is null, or group that is not there, to the reason."),
     model="Regimes",
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from schemas.field import Field, array, day, integer, mapping, number, record, text, texts
+from schemas.field import Field, array, day, fraction, integer, mapping, number, record, text, texts
 from schemas.parameters import BY
 from schemas.units import Unit
 
@@ -185,7 +185,7 @@ _REGRESSION: Final = record(
             model="Beta",
         ),
     ),
-    number("r_squared", Unit.RATIO, "Share of the variance that is explained.", minimum=0, maximum=1),
+    fraction("r_squared", "Share of the variance that is explained."),
     nullable=True,
     model="Regression",
 )
@@ -243,7 +243,7 @@ CONTRIBUTION: Final = record(
     mapping(
         "weights",
         "Address of each alpha to its part of the book with this one; they add up to 1. Empty where no book is combined.",
-        number("", Unit.RATIO, "Part of the money.", minimum=0, maximum=1),
+        fraction("", "Part of the money."),
     ),
     record(
         "marginal_sharpe",
@@ -251,7 +251,7 @@ CONTRIBUTION: Final = record(
         number("estimate", Unit.RATIO, "That figure."),
         number("lower", Unit.RATIO, "Lower end."),
         number("upper", Unit.RATIO, "Upper end."),
-        number("level", Unit.RATIO, "Share of the samples inside.", minimum=0, maximum=1),
+        fraction("level", "Share of the samples inside."),
         integer("samples", Unit.COUNT, "Samples.", minimum=1),
         number("mean_block", Unit.COUNT, "Mean length of the blocks, in closes.", minimum=1, nullable=True),
         nullable=True,

@@ -9,9 +9,12 @@ from schemas.units import Unit
 
 RETURN_BASES: Final = ("adjusted_close", "close")
 
-_SPAN: Final = (
+WINDOW_DAYS: Final = (
     day("first_date", "First session of the window; null when it holds none.", nullable=True),
     day("last_date", "Last session of the window; null when it holds none.", nullable=True),
+)
+_SPAN: Final = (
+    *WINDOW_DAYS,
     integer("sessions", Unit.COUNT, "Sessions of the window."),
 )
 _CUMULATIVE: Final = number(

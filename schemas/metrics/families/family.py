@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from schemas.field import Field, day, integer, mapping, record, text
+from schemas.field import Field, day, integer, record, text, withheld
 from schemas.metrics.field import MetricField, number
 from schemas.units import Unit
 
@@ -57,6 +57,6 @@ def of_the_run(name: str, meaning: str, *members: Field, model: str, by_book: bo
         day("first_date", f"The first of these {what}; null when there is none.", nullable=True),
         day("last_date", f"The last of these {what}; null when there is none.", nullable=True),
         *members,
-        mapping("withheld", "Path of a figure that is null to the reason.", text("", "The reason.")),
+        withheld("Path of a figure that is null to the reason."),
         model=model,
     )
