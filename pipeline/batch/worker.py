@@ -13,6 +13,7 @@ import sys
 import threading
 from collections.abc import Callable
 from multiprocessing.connection import Connection
+from pathlib import Path
 from typing import Any, Final
 
 from pipeline.batch.request import Request
@@ -38,8 +39,14 @@ def main() -> None:
     while not large:
         function, arguments = calls.get()
         result = function(*arguments, lambda step: parent.send((step, None, False)))
-        large = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 > LARGE_BYTES
+        large = _largest_memory() > LARGE_BYTES
         parent.send((None, result, large))
+
+
+def _largest_memory() -> int:
+    """Return the most memory this process had, in bytes; `getrusage` would count that of the parent that started it."""
+    status = Path("/proc/self/status").read_text(encoding="utf-8")
+    return int(status.partition("VmHWM:")[2].split(maxsplit=1)[0]) * 1024
 
 
 def limit_memory() -> None:

@@ -140,6 +140,15 @@ def test_a_process_that_needed_much_memory_is_replaced(tmp_path: Path, seal: Sea
         assert process.retired
 
 
+def test_memory_of_the_parent_does_not_count_as_that_of_a_build(tmp_path: Path, seal: Seal) -> None:
+    mine = bytearray(worker.LARGE_BYTES + (64 << 20))
+    with closing(WorkerProcess()) as process:
+        request = Request(str(seal("Test_a")), str(tmp_path / "root"))
+        assert process.call(worker.build, request).outcome == "built"
+        assert not process.retired
+    assert mine
+
+
 def test_a_build_computes_with_its_share_of_the_cores(
     tmp_path: Path, seal: Seal, program: Program, monkeypatch: pytest.MonkeyPatch
 ) -> None:
