@@ -28,15 +28,17 @@ def days_of(days: pl.Series) -> Integers:
 
 
 def place_in(values: Integers, ascending: Integers) -> tuple[Integers, Flags]:
-    """Return the place of each value among others, and whether it is one of them; a place is valid in either case.
+    """Return the place of each value among others, and whether it is one of them; a place is valid where there are others.
 
     Parameters
     ----------
     values
         Any, of any shape.
     ascending
-        At least one.
+        Empty for a table without rows.
     """
+    if ascending.size == 0:
+        return np.zeros(values.shape, np.int64), np.zeros(values.shape, np.bool_)
     place = np.minimum(np.searchsorted(ascending, values), ascending.size - 1)
     return place, ascending[place] == values
 
