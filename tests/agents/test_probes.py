@@ -133,7 +133,9 @@ def test_a_hidden_alpha_cannot_be_compared_and_is_not_found(api: ContractApp, hi
         {"host": "evil.example.org"},
     ],
 )
-def test_headers_that_make_no_sense_give_nobody_more(api: ContractApp, headers: dict[str, str]) -> None:
+def test_another_origin_host_or_session_answers_nobody_without_a_key(
+    api: ContractApp, headers: dict[str, str]
+) -> None:
     message = b'{"jsonrpc": "2.0", "id": 1, "method": "ping"}'
     assert post(api, message, **headers).status_code < 500
     refused = post(api, message, None, **headers)

@@ -53,6 +53,9 @@ LEFT_OUT: Final = (
     LeftOut("docs/delta-sharing.md", "add_header Vary", WIDGETS),
     LeftOut("docs/events.md", "alpha-results notify", "tests/events/ sends them to a receiver of its own"),
     LeftOut("docs/events.md", "{", NOTHING),
+    LeftOut(
+        "docs/frozen-catalogue.md", "portfolio = spark", "tests/readers/test_spark.py does it with Spark"
+    ),
     LeftOut("docs/frozen-catalogue.md", "", "tests/export/ writes a catalogue and reads it"),
     LeftOut("docs/installing.md", "pip install uv", DEMO),
     LeftOut("docs/installing.md", "pip install /path/to/the/checkout", INSTALLED),

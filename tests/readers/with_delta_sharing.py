@@ -2,7 +2,6 @@
 
 import json
 import sys
-import time
 
 import delta_sharing
 import pandas as pd
@@ -18,9 +17,7 @@ profile, share = sys.argv[1:]
 client = delta_sharing.SharingClient(profile)
 tables = client.list_all_tables()
 address = f"{profile}#{share}.run"
-started = time.perf_counter()
 decisions = delta_sharing.load_as_pandas(f"{address}.decisions")
-seconds = time.perf_counter() - started
 portfolio = delta_sharing.load_as_pandas(f"{address}.portfolio")
 answer = {
     "shares": [x.name for x in client.list_shares()],
@@ -31,7 +28,6 @@ answer = {
     "limited": len(delta_sharing.load_as_pandas(f"{address}.decisions", limit=7)),
     "version": delta_sharing.get_table_version(f"{address}.decisions"),
     "dates": [str(min(decisions["date"])), str(max(decisions["date"]))],
-    "seconds": seconds,
 }
 pinned = delta_sharing.load_as_pandas(f"{address}.decisions", version=answer["version"])
 answer["pinned"] = digest(pinned) == answer["decisions"]
