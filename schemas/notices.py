@@ -117,7 +117,7 @@ class Notice:
     least
         The lower threshold where a figure shall lie between two.
     raw
-        Whether it is made of raw columns or raw books, so that keys without raw-book access are not told.
+        Whether it is made of raw columns or raw books, so that keys without raw-book access do not see it.
     """
 
     id: str
@@ -159,7 +159,7 @@ _ALL: Final = (
         10.0,
         "standard_errors",
         "absolute t of the mean weekly ic with Newey-West errors, as in nwt.ic",
-        "Harvey, Liu and Zhu (2016), and the Cross-Section of Expected Returns, Review of Financial Studies 29: 3 is asked of a "
+        "Harvey, Liu and Zhu (2016), and the Cross-Section of Expected Returns, Review of Financial Studies 29: 3 is required of a "
         "new factor, and hardly one of some 300 reaches 10",
     ),
     Notice(

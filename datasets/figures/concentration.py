@@ -190,7 +190,7 @@ def sharpe_without_best(returns: Floats) -> Figure:
     """
     if returns.size < BEST + 2:
         return too_few(int(returns.size), BEST + 2, "daily returns")
-    # In their order, of equal ones the earliest, so that rounding does not depend on how they are found.
+    # In their order, of equal ones the earliest, so that rounding does not depend on the way they are selected.
     kept = np.sort(np.argsort(-returns, kind="stable")[BEST:])
     return annualised_sharpe(returns[kept], "other daily returns")
 

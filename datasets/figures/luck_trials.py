@@ -30,7 +30,7 @@ class ReadableRuns:
     ----------
     sharpe, excess_sharpe
         Annualised, of the returns and of the returns less the risk-free rate; NaN where there is none, and where the
-        key may not be told.
+        key may not see.
     sessions
         Over how many sessions they were measured; NaN where that is not known.
     """

@@ -234,7 +234,7 @@ def run_deviation(ratios: Floats, sessions: Floats, length: int) -> float | None
 
     A ratio measured over *T* sessions is off by about ``sqrt(252 / T)``: over ten of them it says next to nothing. So
     runs are weighed by their sessions, the part of their spread that is such error is taken out, and the error of a
-    record of the length asked for is put in its place, which is the least that comes out. Runs of that one length
+    record of the requested length is put in its place, which is the least that comes out. Runs of that one length
     have their sample deviation.
 
     A ratio further from the median than three deviations counts as one at that distance, where the deviation is that

@@ -103,12 +103,12 @@ def entry(statistic: Mapping[str, Any], name: str = "", *, unit: bool = True) ->
 
 def of_equity(sheets: Iterable[Mapping[str, Any]], name: str) -> list[Mapping[str, Any]]:
     """Return a figure of several sheets, amounts of money as parts of the equity that each run began with."""
-    found = [(sheet["metrics"]["core"][name], sheet["equity_basis"]) for sheet in sheets]
+    values = [(sheet["metrics"]["core"][name], sheet["equity_basis"]) for sheet in sheets]
     return [
         {**one, "value": one["value"] / basis, "unit": "ratio"}
         if one["unit"] == "base_currency_units" and one["value"] is not None
         else one
-        for one, basis in found
+        for one, basis in values
     ]
 
 
@@ -150,11 +150,11 @@ def dated(message: str) -> str:
     'no close before 31 Jan 2023; seen at 4 Nov 2026, 21:02 UTC'
     """
 
-    def for_people(found: re.Match[str]) -> str:
+    def for_people(match: re.Match[str]) -> str:
         try:
-            return day(found[0]) + (f", {found[1]} UTC" if found[1] else "")
+            return day(match[0]) + (f", {match[1]} UTC" if match[1] else "")
         except ValueError:  # no day of any calendar: the words of a seal
-            return found[0]
+            return match[0]
 
     return _ISO_DAY.sub(for_people, message)
 

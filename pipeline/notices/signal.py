@@ -191,10 +191,10 @@ def _newey_west(ic: Floats) -> NoticeOutcome:
     notice = "signal.newey_west_t"
     if ic.size < MIN_HAC_OBSERVATIONS:
         return not_checked(notice, f"{ic.size} weeks have an ic; {MIN_HAC_OBSERVATIONS} are needed")
-    found = hac_mean(ic)
-    if isinstance(found, Unavailable):
+    mean = hac_mean(ic)
+    if isinstance(mean, Unavailable):
         return not_checked(notice, "the weekly IC does not vary")
-    t = found.t_stat
+    t = mean.t_stat
     return judged(
         notice, abs(t), f"The mean IC lies {abs(t):.1f} Newey-West standard errors from zero.", weeks=ic.size
     )

@@ -119,23 +119,23 @@ def _ratio(series: Floats, ddof: int, periods: int) -> float | None:
 
 def _ratios(daily: Callable[[Daily], Floats], weekly: Callable[[Daily], Floats]) -> tuple[Convention, ...]:
     """Mean over deviation of daily or weekly returns, annualised or not."""
-    found = [
+    conventions = [
         Convention(
             f"daily, {periods} periods, ddof {ddof}", partial(_of, daily, ddof, periods), annualised=True
         )
         for periods in PERIODS
         for ddof in (1, 0)
     ]
-    found += [
+    conventions += [
         Convention(
             f"weekly, {WEEKS} periods, ddof {ddof}", partial(_of, weekly, ddof, WEEKS), annualised=True
         )
         for ddof in (1, 0)
     ]
     for ddof in (1, 0):
-        found.append(Convention(f"daily, ddof {ddof}", partial(_of, daily, ddof, 1)))
-        found.append(Convention(f"weekly, ddof {ddof}", partial(_of, weekly, ddof, 1)))
-    return tuple(found)
+        conventions.append(Convention(f"daily, ddof {ddof}", partial(_of, daily, ddof, 1)))
+        conventions.append(Convention(f"weekly, ddof {ddof}", partial(_of, weekly, ddof, 1)))
+    return tuple(conventions)
 
 
 def _of(series: Callable[[Daily], Floats], ddof: int, periods: int, span: Daily) -> float | None:
@@ -239,14 +239,14 @@ def _total(span: Daily) -> float | None:
 def _yearly(
     series: Callable[[Daily], Floats], weekly: Callable[[Daily], Floats] | None
 ) -> tuple[Convention, ...]:
-    found = tuple(
+    of_sessions = tuple(
         Convention(f"mean of a session x {periods}", partial(_mean_of, series, periods), annualised=True)
         for periods in PERIODS
     )
     if weekly is None:
-        return found
+        return of_sessions
     return (
-        *found,
+        *of_sessions,
         Convention(f"mean of a week x {WEEKS}", partial(_mean_of, weekly, WEEKS), annualised=True),
     )
 

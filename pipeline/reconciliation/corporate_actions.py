@@ -158,15 +158,15 @@ class CorporateActions:
         shares = np.exp(self.shares[high] - self.shares[low])
         kept = (self.cash[high] - self.cash[low]) / np.exp(self.shares[low]) / entry
         reinvested = np.exp(self.reinvested[high] - self.reinvested[low])
-        found = np.full(actual.shape, np.nan)
+        nearest = np.full(actual.shape, np.nan)
         for factor in (shares, np.ones_like(shares)):
             ways = (
                 np.stack([price * factor, price * factor + kept, price * factor * reinvested / shares]) - 1.0
             )
             candidate = np.clip(actual, ways.min(axis=0), ways.max(axis=0))
-            nearer = ~(np.abs(found - actual) <= np.abs(candidate - actual))
-            found = np.where(nearer, candidate, found)
-        return found
+            nearer = ~(np.abs(nearest - actual) <= np.abs(candidate - actual))
+            nearest = np.where(nearer, candidate, nearest)
+        return nearest
 
     def _events(self, holding: Holding) -> tuple[Codes, Codes]:
         symbol, first, last = holding

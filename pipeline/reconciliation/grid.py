@@ -71,12 +71,12 @@ class Cells:
 
     def reduced(self, ufunc: np.ufunc, values: Floats, sessions: int) -> Floats:
         """Reduce values of the rows by session, shape (sessions,), beginning with 0."""
-        found = np.zeros(sessions)
+        totals = np.zeros(sessions)
         if self.session.size:
             known = self.session >= 0
             with np.errstate(over="ignore", invalid="ignore"):  # an overflow is a finding, not a crash
-                ufunc.at(found, self.session[known], ufunc.reduceat(values, self.starts[:-1])[known])
-        return found
+                ufunc.at(totals, self.session[known], ufunc.reduceat(values, self.starts[:-1])[known])
+        return totals
 
     def _lengths(self, runs: Codes) -> Codes:
         return self.starts[runs + 1] - self.starts[runs]
@@ -255,18 +255,18 @@ def gaps_on(sessions: Codes, wrong: Flags, expected: Floats, actual: Floats, **p
     if not wrong.any():
         return None
     row, symbol = np.nonzero(wrong)
-    found = {name: values[row, symbol] for name, values in parts.items()}
-    return Gaps(sessions[row], symbol, expected[row, symbol], actual[row, symbol], found)
+    at_gaps = {name: values[row, symbol] for name, values in parts.items()}
+    return Gaps(sessions[row], symbol, expected[row, symbol], actual[row, symbol], at_gaps)
 
 
-def joined(found: list[Gaps]) -> Gaps | None:
+def joined(blocks: list[Gaps]) -> Gaps | None:
     """Put the findings of several blocks together; None when there are none."""
-    if not found:
+    if not blocks:
         return None
     return Gaps(
-        session=np.concatenate([gaps.session for gaps in found]),
-        symbol=np.concatenate([gaps.symbol for gaps in found]),
-        expected=np.concatenate([gaps.expected for gaps in found]),
-        actual=np.concatenate([gaps.actual for gaps in found]),
-        parts={name: np.concatenate([gaps.parts[name] for gaps in found]) for name in found[0].parts},
+        session=np.concatenate([gaps.session for gaps in blocks]),
+        symbol=np.concatenate([gaps.symbol for gaps in blocks]),
+        expected=np.concatenate([gaps.expected for gaps in blocks]),
+        actual=np.concatenate([gaps.actual for gaps in blocks]),
+        parts={name: np.concatenate([gaps.parts[name] for gaps in blocks]) for name in blocks[0].parts},
     )

@@ -111,10 +111,10 @@ def with_reconciliation(records: pl.DataFrame, figures: Iterable[Figure]) -> pl.
     texts = (*key, "reconciliation", "convention")
     schema: dict[str, Any] = {**dict.fromkeys(texts, pl.String), "recomputed_value": pl.Float64}
     rows = [(x.name, x.scope, x.period, x.status, x.convention, x.recomputed) for x in figures]
-    found = pl.DataFrame(rows, schema=schema, orient="row").select(
+    outcomes = pl.DataFrame(rows, schema=schema, orient="row").select(
         *texts[:4], "recomputed_value", "convention"
     )
-    joined = records.join(found, on=key, how="left", nulls_equal=True, maintain_order="left")
+    joined = records.join(outcomes, on=key, how="left", nulls_equal=True, maintain_order="left")
     return joined.with_columns(pl.col("reconciliation").fill_null("not_checked"))
 
 

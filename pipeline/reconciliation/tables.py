@@ -201,11 +201,11 @@ class Tables:
             return self._alignment
 
     def symbols(self, kind: str) -> CodedSymbols:
-        """Return the symbols of a kind by number, found once."""
+        """Return the symbols of a kind by number, looked up once."""
         return self._symbols.of(kind, self._frames[kind]["symbol"])
 
     def runs(self, kind: str, columns: tuple[str, ...] = SESSION) -> Runs:
-        """Return the row ranges of rows that agree in these columns, found once."""
+        """Return the row ranges of rows that agree in these columns, computed once."""
         if (kind, columns) not in self._runs:
             self._runs[kind, columns] = find_runs(self._frames[kind].select(columns))
         return self._runs[kind, columns]
@@ -228,7 +228,7 @@ def find_runs(key: pl.DataFrame) -> Runs:
 
 
 class Alignment:
-    """Where the rows of each table lie, found once for all rules. Safe to share between threads.
+    """Where the rows of each table lie, computed once for all rules. Safe to share between threads.
 
     Parameters
     ----------
@@ -389,5 +389,5 @@ class Alignment:
                 book=pl.col("book").replace_strict(base, return_dtype=pl.String),
                 date=pl.col("timestamp").dt.date(),
             )
-        found = heads.join(self.sessions, on=("book", "date"), how="left", maintain_order="left")
-        return found["session"].fill_null(-1).to_numpy(), runs.lengths
+        placed = heads.join(self.sessions, on=("book", "date"), how="left", maintain_order="left")
+        return placed["session"].fill_null(-1).to_numpy(), runs.lengths

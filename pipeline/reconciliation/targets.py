@@ -53,15 +53,15 @@ def side_equity(equity: Floats, target: Floats) -> Floats:
     Names that cannot be traded use up part of their side's budget, so that an engine may scale the rest of a side;
     it scales all of them alike.
     """
-    found = np.full_like(equity, np.nan)
+    implied = np.full_like(equity, np.nan)
     row, column = np.nonzero(~np.isnan(equity))
     values, side = equity[row, column], 2 * row + (target[row, column] > 0)
     order = np.lexsort((values, side))
     values, sides = values[order], side[order]
     _, first, place, size = np.unique(sides, return_index=True, return_inverse=True, return_counts=True)
     middle = 0.5 * (values[first + (size - 1) // 2] + values[first + size // 2])
-    found[row[order], column[order]] = middle[place]
-    return found
+    implied[row[order], column[order]] = middle[place]
+    return implied
 
 
 def out_of_proportion(equity: Floats, side: Floats, slack: Floats | float) -> Flags:
