@@ -207,11 +207,8 @@ def _many(data: Path, pointers: int, alphas: int) -> None:
     for number in range(pointers - alphas):
         pointer = _listed_only(number)
         (data / "root" / pointer_path(pointer.alpha_id)).write_bytes(pointer.encode())
-    rows = [
-        (x.alpha_id, x.name, x.tldr, x.snapshot, x.first_published_at)
-        for x in datasets.open(data / "root").catalogue.pointers()
-    ]
-    listed = pl.DataFrame(rows, ["alpha_id", "name", "tldr", "snapshot", "published_at"], orient="row")
+    rows = [(x.alpha_id, x.name, x.tldr) for x in datasets.open(data / "root").catalogue.pointers()]
+    listed = pl.DataFrame(rows, ["alpha_id", "name", "tldr"], orient="row")
     listed.with_row_index("place").write_parquet(data / "peers" / "catalogue.parquet")
 
 

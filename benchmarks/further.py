@@ -171,16 +171,16 @@ def _medians(measured: dict[int, list[float]]) -> dict[str, float]:
 
 
 def memory(data: Path, plan: Plan) -> dict[str, Any]:
-    """Return the peak resident memory in bytes under random pages of all tables, plain and compressed."""
+    """Return the peak memory in bytes under random pages of all tables, plain and compressed, without mapped files."""
     plan.tell(f"memory under random pages, {HOUR} or as many as {_MEMORY_S} s take")
     peak = [0.0]
     with Ours(data / "root", memory=MEMORY).running() as up:
-        begun = up.resident()
+        begun = up.shared_out()
         over = threading.Event()
 
         def watch() -> None:
             while not over.wait(0.2):
-                peak[0] = max(peak[0], up.resident())
+                peak[0] = max(peak[0], up.shared_out())
 
         watcher = threading.Thread(target=watch)
         watcher.start()

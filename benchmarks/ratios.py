@@ -175,7 +175,7 @@ def _further(results: dict[str, Any]) -> Iterator[Ratio]:
         part = results["memory"]
         allowed = part["bound_bytes"] + ALLOWED_BESIDE
         bounds = f"({part['bound_bytes'] / 1e6:.0f} + {ALLOWED_BESIDE / 1e6:.0f} MB)"
-        what = f"resident memory under random pages / {bounds}"
+        what = f"memory under random pages / {bounds}"
         yield Ratio("all", what, part["peak_bytes"] / allowed, "", most=1.0)
 
 

@@ -147,7 +147,7 @@ def _further(results: dict[str, Any]) -> Iterator[str]:
     if "memory" in results:
         part = results["memory"]
         yield (
-            f"- Resident memory under {part['answers']:,} random pages in {part['seconds']} s ({HOUR:,} is an hour at a "
+            f"- Memory under {part['answers']:,} random pages in {part['seconds']} s ({HOUR:,} is an hour at a "
             f"key's default rate), plain and compressed, with `--memory-bytes {part['bound_bytes']}`: "
             f"{part['begun_bytes'] / 1e6:,.0f} MB at the start, {part['peak_bytes'] / 1e6:,.0f} MB at most."
         )

@@ -11,6 +11,9 @@ from datasets.alpha_columns import Columns
 from datasets.figures.headline import has_headline
 from datasets.pointer import Pointer
 
+_SEPARATOR: Final = "\0"
+"""Stands between the searched texts of an alpha, so that no match spans two of them."""
+
 
 class Listing:
     """The pointers of a catalogue.
@@ -27,18 +30,14 @@ class Listing:
         self.pointers: Final = pointers
         self.unserved: Final = unserved
         self._texts = [
-            tuple(text.casefold() for text in (pointer.alpha_id, pointer.name, pointer.tldr or ""))
+            _SEPARATOR.join((pointer.alpha_id, pointer.name, pointer.tldr or "")).casefold()
             for pointer in pointers
         ]
 
     def search(self, text: str) -> list[Pointer]:
         """Return the pointers whose address, name or summary holds a text, letter case aside."""
         wanted = text.casefold()
-        return [
-            pointer
-            for pointer, texts in zip(self.pointers, self._texts, strict=True)
-            if any(wanted in one for one in texts)
-        ]
+        return [x for x, searched in zip(self.pointers, self._texts, strict=True) if wanted in searched]
 
     @cached_property
     def edition(self) -> str:

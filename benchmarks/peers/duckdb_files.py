@@ -97,7 +97,7 @@ class Files:
     def alphas(self, search: str, limit: int, offset: int) -> bytes:
         """Alphas with the text in their id, name or thesis."""
         return self._page(
-            "select alpha_id, name, tldr, snapshot, published_at from read_parquet(?) "
+            "select alpha_id, name, tldr from read_parquet(?) "
             "where contains(lower(alpha_id), ?) or contains(lower(name), ?) or contains(lower(tldr), ?) order by place",
             [str(self._data / "catalogue.parquet"), *[search.lower()] * 3],
             limit,

@@ -78,9 +78,7 @@ class Files:
             matches |= (
                 self._catalogue[name].str.lower().str.contains(text, regex=False).fillna(False).to_numpy(bool)
             )
-        return _body(
-            self._catalogue.loc[matches, [*columns, "snapshot", "published_at"]].iloc[offset : offset + limit]
-        )
+        return _body(self._catalogue.loc[matches, columns].iloc[offset : offset + limit])
 
     def _sessions(self, alpha: str, book: str, first: dt.date) -> pd.DataFrame:
         filters = [("book", "==", book), ("date", ">=", first)]

@@ -118,7 +118,7 @@ select json_build_object('data', (select coalesce(json_agg(p), '[]') from
       (select min(date) from d where drawdown_pct = a.max_drawdown_pct) as max_drawdown_date
     from a join d f on f.date = a.first_date join d l on l.date = a.last_date) s))::text""",
         "alphas": page.format(
-            "select alpha_id, name, tldr, snapshot, published_at from catalogue where alpha_id ilike $1 or name ilike $1 or tldr ilike $1 "
+            "select alpha_id, name, tldr from catalogue where alpha_id ilike $1 or name ilike $1 or tldr ilike $1 "
             "order by place limit $2 offset $3"
         ),
     }

@@ -80,7 +80,7 @@ def roapi_request(ask: Ask, columns: list[str]) -> Request:
             text = f"{text} {page}"
     else:
         like = f"ilike '%{values['search']}%'"
-        text = f"select alpha_id, name, tldr, snapshot, published_at from catalogue where alpha_id {like} or name {like} or tldr {like} order by place {page}"
+        text = f"select alpha_id, name, tldr from catalogue where alpha_id {like} or name {like} or tldr {like} order by place {page}"
     return Request("/api/sql", " ".join(text.split()))
 
 
@@ -135,7 +135,7 @@ def datasette_metadata(decisions: list[str], ledger: list[str]) -> str:
         "ledger": f"select {', '.join(ledger)} from ledger where alpha_id = :alpha and book = :book and date >= :from "
         f"order by date {page}",
         "curve": f"{curve} {page}",
-        "alphas": f"select alpha_id, name, tldr, snapshot, published_at from catalogue where {like} order by place {page}",
+        "alphas": f"select alpha_id, name, tldr from catalogue where {like} order by place {page}",
     }
     return json.dumps(
         {"databases": {"bench": {"queries": {name: {"sql": sql} for name, sql in queries.items()}}}}

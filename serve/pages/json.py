@@ -51,9 +51,8 @@ def to_json(frame: pl.DataFrame) -> bytes:
 
 def writable(frame: pl.DataFrame) -> pl.DataFrame:
     """Return a frame with its instants as the texts they are served as."""
-    return frame.with_columns(
-        _instants(frame[name]) for name, type_ in frame.schema.items() if type_ == pl.Datetime
-    )
+    instants = [_instants(frame[name]) for name, type_ in frame.schema.items() if type_ == pl.Datetime]
+    return frame.with_columns(instants) if instants else frame
 
 
 def _instants(moments: pl.Series) -> pl.Series:

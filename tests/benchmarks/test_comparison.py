@@ -15,6 +15,7 @@ from benchmarks.processes import rate_ratio
 from benchmarks.same_rows import RowsDiffer, require_same
 from benchmarks.whole_tables import ratios_of, whole_tables
 from benchmarks.workload import Ask, Workload
+from schemas.endpoints import ENDPOINTS
 from tests.support.seals import make_seal
 
 ALPHAS = 3
@@ -42,6 +43,7 @@ def test_clones_pass_every_rule_and_share_no_row(data: Path) -> None:
 
 def test_the_larger_root_lists_as_many_alphas_as_requested_and_peers_know_them_all(data: Path) -> None:
     listed = pl.read_parquet(data / "peers" / "catalogue.parquet")
+    assert listed.columns == ["place", *(x.name for x in ENDPOINTS["catalog.alphas.list"].payload.fields)]
     assert listed.height == len(datasets.open(data / "root")) == 10
     assert len(datasets.open(data / "few")) == ALPHAS
 
