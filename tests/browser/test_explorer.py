@@ -875,3 +875,13 @@ def contrast(one: list[float], other: list[float]) -> float:
 
     light, dark = sorted((luminance(one), luminance(other)), reverse=True)
     return (light + 0.05) / (dark + 0.05)
+
+
+def test_on_a_phone_the_box_of_an_alpha_covers_no_text(visit: Visit) -> None:
+    visit.page.set_viewport_size({"width": 390, "height": 844})
+    page = visit.open("/")
+    widths = page.locator(".catalogue tbody td:first-child").evaluate_all(
+        "cells => cells.map(cell => cell.getBoundingClientRect().width)"
+    )
+    assert widths
+    assert max(widths) < 32, "the room that is left of the text"
