@@ -157,14 +157,16 @@ def large_every_fifth_week(weights: Weights, future: Floats) -> None:
 def more_of_what_pays(weights: Weights, future: Floats) -> None:
     """Shift weight within each side to what will earn most in its favour; the sides keep their sums."""
     for book, weight in weights.items():
-        shifted = weight * np.exp(5 * np.sign(weight) * future)
-        for side in (weight > 0, weight < 0):
-            before, after = (
-                np.where(side, part, 0.0).sum(axis=1, keepdims=True) for part in (weight, shifted)
-            )
-            scale = np.divide(before, after, out=np.ones_like(after), where=after != 0)
-            shifted = np.where(side, shifted * scale, shifted)
-        weights[book] = shifted
+        weights[book] = with_sums_of(weight, weight * np.exp(5 * np.sign(weight) * future))
+
+
+def with_sums_of(weight: Floats, changed: Floats) -> Floats:
+    """Scale each side of changed weights to the sum that it had."""
+    for side in (weight > 0, weight < 0):
+        before, after = (np.where(side, part, 0.0).sum(axis=1, keepdims=True) for part in (weight, changed))
+        scale = np.divide(before, after, out=np.ones_like(after), where=after != 0)
+        changed = np.where(side, changed * scale, changed)
+    return changed
 
 
 # Prices
@@ -261,10 +263,12 @@ def closing(change: Callable[[Any, Callable[[Any], None]], None]) -> Iterator[No
         yield
 
 
-def borrow_every_second_session() -> RunRecord:
+def borrow_every(sessions: int) -> RunRecord:
+    """Run that pays for what it borrows in every so many sessions alone."""
+
     def close(books: Any, genuine: Callable[[Any], None]) -> None:
         own = books.market
-        if books.session % 2:
+        if books.session % sessions:
             books.market = replace(own, borrow_rate=0.0 * own.borrow_rate)
         genuine(books)
         books.market = own
@@ -373,7 +377,7 @@ CAREFUL: Mapping[str, tuple[Callable[[], RunRecord], frozenset[str]]] = {
         partial(on, borrow_rate=lambda m: np.where(np.arange(m.borrow_rate.size) % 2, 0.0, m.borrow_rate)),
         said_by("book.unborrowed"),
     ),
-    "borrowing is free every second session": (borrow_every_second_session, said_by("book.unborrowed")),
+    "borrowing is free every second session": (partial(borrow_every, 2), said_by("book.unborrowed")),
     "shares given away": (partial(shares_given_away, 0.01), said_by("book.share_adjustment")),
     # Weeks and trials
     "losing weeks called pending": (losing_weeks_pending, said_by("signal.skipped_weeks")),

@@ -240,13 +240,19 @@ def free_of_cost() -> RunRecord:
 
 def bargains(share: float) -> RunRecord:
     """Fill what the run buys below the market and what it sells above it, and let everything follow."""
+    return filled_at(lambda own, cell, quantity: own.opens[cell] * (1 - share * np.sign(quantity)))
+
+
+def filled_at(price: Callable[[Market, tuple[int, int], float], float]) -> RunRecord:
+    """Fill what the run trades at a price made of the market, the session and name, and the quantity."""
     genuine = market()
     fills = run(genuine).tables["trades"].filter(pl.col("book") == "long_short")
     day = {at: place for place, at in enumerate(genuine.schedule.tolist())}
     name = {symbol: place for place, symbol in enumerate(genuine.symbols)}
     opens = genuine.opens.copy()
     for symbol, at, quantity in fills.select("symbol", pl.col("timestamp").dt.date(), "quantity").iter_rows():
-        opens[day[at], name[symbol]] = genuine.opens[day[at], name[symbol]] * (1 - share * np.sign(quantity))
+        cell = day[at], name[symbol]
+        opens[cell] = price(genuine, cell, quantity)
     return run(replace(genuine, opens=opens))
 
 

@@ -14,7 +14,7 @@ import polars as pl
 from examples.reference_engine import Market, RunRecord, ledger, strategy
 from examples.reference_engine import signal as signal_module
 from examples.reference_engine.weekly_tables import forward_returns
-from tests.reconciliation.careful_runs import Weights, closing, under_two_symbols, weighted
+from tests.reconciliation.careful_runs import Weights, borrow_every, under_two_symbols, weighted, with_sums_of
 from tests.reconciliation.forged_runs import (
     PLAIN,
     RETURN,
@@ -24,6 +24,7 @@ from tests.reconciliation.forged_runs import (
     Floats,
     booked,
     edited,
+    filled_at,
     free_of_cost,
     knowing,
     ledger_of,
@@ -48,9 +49,14 @@ BY_NAME = np.arange(len(market().symbols))
 
 def knowing_of(names: np.ndarray[Any, Any], share: float = 1.0, weeks: slice = slice(None)) -> RunRecord:
     """Run with a score that knows what some names will earn, or all of them in some weeks."""
-    future = standard(forward_returns(market()))
-    chosen = np.zeros(future.shape, np.bool_)
+    chosen = np.zeros(forward_returns(market()).shape, np.bool_)
     chosen[weeks, names] = True
+    return knowing_where(chosen, share)
+
+
+def knowing_where(chosen: np.ndarray[Any, Any], share: float = 1.0) -> RunRecord:
+    """Run with a score that knows what some names will earn in some weeks."""
+    future = standard(forward_returns(market()))
 
     def signal(raw: Floats) -> Floats:
         mixed = (1 - share) * standard(raw) + share * np.nan_to_num(future)
@@ -61,14 +67,7 @@ def knowing_of(names: np.ndarray[Any, Any], share: float = 1.0, weeks: slice = s
 
 
 def other_names_each_week(share: float) -> RunRecord:
-    future = standard(forward_returns(market()))
-    chosen = np.random.default_rng(3).random(future.shape) < share
-
-    def signal(raw: Floats) -> Floats:
-        return np.where(np.isfinite(raw), np.where(chosen, np.nan_to_num(future), standard(raw)), np.nan)
-
-    with scores(signal):
-        return run(market(), replace(PLAIN, half_life_weeks=None))
+    return knowing_where(np.random.default_rng(3).random(forward_returns(market()).shape) < share)
 
 
 def extremes_known() -> RunRecord:
@@ -115,14 +114,7 @@ def passed_over(loss: float) -> RunRecord:
 
     def change(weights: Weights, future: Floats) -> None:
         for book, weight in weights.items():
-            kept = np.where(np.sign(weight) * future < -loss, 0.0, weight)
-            for side in (weight > 0, weight < 0):
-                before, after = (
-                    np.where(side, part, 0.0).sum(axis=1, keepdims=True) for part in (weight, kept)
-                )
-                scale = np.divide(before, after, out=np.ones_like(after), where=after != 0)
-                kept = np.where(side, kept * scale, kept)
-            weights[book] = kept
+            weights[book] = with_sums_of(weight, np.where(np.sign(weight) * future < -loss, 0.0, weight))
 
     return weighted(change)
 
@@ -143,16 +135,12 @@ def long_only_knows() -> RunRecord:
 
 def best_of_the_day() -> RunRecord:
     """Fill at the open or at the close of the session, whichever is better."""
-    genuine = market()
-    fills = run(genuine).tables["trades"].filter(pl.col("book") == "long_short")
-    day = {at: place for place, at in enumerate(genuine.schedule.tolist())}
-    name = {symbol: place for place, symbol in enumerate(genuine.symbols)}
-    opens = genuine.opens.copy()
-    for symbol, at, quantity in fills.select("symbol", pl.col("timestamp").dt.date(), "quantity").iter_rows():
-        cell = day[at], name[symbol]
+
+    def price(genuine: Market, cell: tuple[int, int], quantity: float) -> float:
         better = min if quantity > 0 else max
-        opens[cell] = better(genuine.opens[cell], genuine.closes[cell])
-    return run(replace(genuine, opens=opens))
+        return better(float(genuine.opens[cell]), float(genuine.closes[cell]))
+
+    return filled_at(price)
 
 
 def prices_of_the_day_after(prices: str) -> Callable[[Market], Floats]:
@@ -295,20 +283,6 @@ def last_weeks_pending(number: int) -> RunRecord:
         return run(market())
 
 
-def borrow_on_equity() -> RunRecord:
-    """Run that borrows on the first session of each week alone."""
-
-    def close(books: Any, genuine: Callable[[Any], None]) -> None:
-        own = books.market
-        if books.session % 5:
-            books.market = replace(own, borrow_rate=0.0 * own.borrow_rate)
-        genuine(books)
-        books.market = own
-
-    with closing(close):
-        return run(market())
-
-
 def one_book_bargains(share: float) -> RunRecord:
     """Fill the long_only book alone below the market, at times of its own."""
     genuine = market()
@@ -362,7 +336,7 @@ FURTHER: dict[str, tuple[Callable[[], RunRecord], frozenset[str]]] = {
         said_by("fills.without_cost"),
     ),
     "borrowing half of the names is as good as free": (nearly_unborrowed, said_by("book.unborrowed")),
-    "borrowing is paid one day in five": (borrow_on_equity, said_by("book.unborrowed")),
+    "borrowing is paid one day in five": (partial(borrow_every, 5), said_by("book.unborrowed")),
     "a negative rate": (
         lambda: on(risk_free=lambda m: 0 * m.risk_free - 0.05 / 252),
         said_by("book.risk_free_rate"),
