@@ -49,7 +49,7 @@ from serve.http.errors import error_response, failure_response
 from serve.http.handler import EndpointHandler
 from serve.http.request import Application
 from serve.observability import logging, make_instruments
-from serve.server import closing, end_with_parent, opened
+from serve.server import closing, end_with_parent, freeze_heap
 from serve.settings import Settings
 from serve.sharing import routes as sharing
 from serve.sharing.profile import PATH as SHARING
@@ -159,7 +159,7 @@ def from_environment() -> Application:
     logging.configure(program.log_level, program.log_format)
     end_with_parent()
     access = AccessSettings.from_environment(os.environ, program.datasets)
-    return create(program, access, make_instruments(program), closing, opened)
+    return create(program, access, make_instruments(program), closing, freeze_heap)
 
 
 def _agents(service: ServerState) -> Agents:

@@ -261,7 +261,7 @@ def _end_after(parent: int) -> None:
     os.kill(os.getpid(), signal.SIGTERM)
 
 
-def opened() -> None:
+def freeze_heap() -> None:
     """Have garbage collection leave out what a process holds once everything is open, most of it for good.
 
     A full collection stops every answer for 50 ms, and for longer the larger the catalogue is.

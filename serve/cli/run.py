@@ -18,7 +18,7 @@ from serve import settings
 from serve.auth.settings import AccessSettings
 from serve.http.connections import allow_descriptors
 from serve.observability import exported, logging
-from serve.server import bind, closing, opened, serve_alone, serve_with_workers
+from serve.server import bind, closing, freeze_heap, serve_alone, serve_with_workers
 from serve.settings import Settings
 
 _APP: Final = "serve.app:from_environment"
@@ -74,7 +74,7 @@ def run(**flags: Any) -> None:
         from serve.app import create  # noqa: PLC0415
 
         with exported(program, workers=False) as (instruments, draining):
-            application = create(program, access, instruments, closing, opened)
+            application = create(program, access, instruments, closing, freeze_heap)
             serve_alone(application, _server(program), sockets, draining, program.drain_delay_seconds)
 
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
+from collections.abc import Callable
 from functools import lru_cache, partial
-from typing import Any, Final, cast
+from typing import TYPE_CHECKING, Any, Final, cast
 
 import orjson
 from litestar import HttpMethod, route
@@ -35,6 +37,9 @@ from serve.http.responses import (
 from serve.pages.bodies import IDENTITY, IMMEDIATE_BYTES, entity_tag, negotiate
 from serve.pages.books import visible_books
 from serve.state import ServerState
+
+if TYPE_CHECKING:
+    from datasets.snapshot import Snapshot
 
 _LISTS: Final = frozenset({"catalog.alphas.list", "research.screen"})
 """The endpoints whose pages the catalogue determines."""
@@ -109,7 +114,7 @@ class EndpointHandler:
             return await self._answer(request)
         except SnapshotCorrupt:
             if request.pinned:  # gc may have removed it since the pointer was read last
-                await self._look_for(request)
+                await self._find(request, self._service.snapshots.look_for)
             raise
 
     # The checks
@@ -184,23 +189,19 @@ class EndpointHandler:
 
     async def _pin(self, request: Request, wanted: str) -> None:
         """Take the snapshot that the request names, in place of the one served."""
-        snapshots, alpha_id, served = self._service.snapshots, request.path["alpha"], request.snapshot
-        try:
-            snapshot = snapshots.pinned(alpha_id, wanted)
-            if snapshot is None:
-                snapshot = await self._service.compute(partial(snapshots.open_pinned, alpha_id, wanted))
-            request.snapshot = snapshot
-        except SnapshotNotKept:
-            # Another worker may have seen a newer one already, and named it to the caller.
-            await self._look_for(request)
-        except AlphaNotPublished:  # withdrawn this very moment
-            raise self._no_alpha(request.path["alpha"]) from None
+        snapshots, served = self._service.snapshots, request.snapshot
+        known: Snapshot | None = None
+        with contextlib.suppress(AlphaNotPublished, SnapshotNotKept):
+            known = snapshots.pinned(request.path["alpha"], wanted)
+        if known is None:
+            await self._find(request, snapshots.find_pinned)
+        else:
+            request.snapshot = known
         request.pinned = request.snapshot is not served
 
-    async def _look_for(self, request: Request) -> None:
-        """Find the snapshot that the request names, by the pointer as it is now."""
-        look = self._service.snapshots.look_for
-        work = partial(look, request.path["alpha"], request.values[SNAPSHOT.name])
+    async def _find(self, request: Request, find: Callable[[str, str], Snapshot]) -> None:
+        """Find the snapshot that the request names, on a compute thread."""
+        work = partial(find, request.path["alpha"], request.values[SNAPSHOT.name])
         try:
             request.snapshot = await self._service.compute(work)
         except SnapshotNotKept as error:

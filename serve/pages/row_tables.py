@@ -164,6 +164,8 @@ class RowTables:
                 return self.folder.open(owner, source.digest)
             except (OSError, DiskUnavailable) as error:
                 _log.warning("rendered_rows_in_memory", alpha=owner[0], reason=str(error))
+        if not make:
+            return None
         if size > self._cache.limit * MAX_SHARE:
             raise NotTabled("it takes too much of the memory")
         self._cache.make_room(size)
