@@ -104,15 +104,7 @@ class Run:
         return contextlib.nullcontext() if self._display is None else self._display.set_aside()
 
     def scan(self) -> list[DiscoveredSeal]:
-        """Find every finished seal, as :meth:`~pipeline.batch.search.Search.scan` does, or take those that were named.
-
-        Raises
-        ------
-        SettingsError
-            At the first scan, when no object lies below the prefix that is searched.
-        StorageUnavailable
-            When a store does not answer.
-        """
+        """Find every finished seal, or take those that were named; raises as :meth:`~pipeline.batch.search.Search.scan`."""
         if self._search is None:
             self._storage.exists(CATALOG)
         seen = self._named if self._search is None else self._search.scan()

@@ -123,10 +123,10 @@ class Settings:
 
 def _given(name: str, value: str | None, variable: str) -> str:
     """Return an argument, or what its variable holds; the variable is read now, and not when the package is imported."""
-    given = os.environ.get(variable) if value is None else value
-    if given is None:
+    text = os.environ.get(variable) if value is None else value
+    if text is None:
         raise AlphaResultsClientError(f"no {name} was given: pass it, or set {variable}")
-    return given
+    return text
 
 
 class _Authorization:

@@ -81,15 +81,15 @@ def require_reproduced(ledger: Ledger, equity: Any, engine: str) -> None:
     else:
         own = dict(zip(days_of(equity.index).tolist(), equity.to_numpy(dtype=np.float64).tolist()))
     traded = set(ledger.tables["trades"]["timestamp"].dt.date())
-    for day, kept in ledger.tables["portfolio"].select("date", "ending_equity").iter_rows():
+    for day, ours in ledger.tables["portfolio"].select("date", "ending_equity").iter_rows():
         if day not in own:
             raise SealError(
                 f"{engine} has no equity on {day}, a session with prices: end the prices where the result ends."
             )
-        missing = own[day] - kept
-        if not abs(missing) <= _TOLERANCE * max(ledger.equity_basis, abs(kept)):
+        missing = own[day] - ours
+        if not abs(missing) <= _TOLERANCE * max(ledger.equity_basis, abs(ours)):
             flow = "commissions" if day in traded and missing < 0 else "dividends, interest or deposits"
             raise SealError(
-                f"on {day} the fills come to an equity of {kept:.6f}, and {engine} has {own[day]:.6f}: cash came or went that "
+                f"on {day} the fills come to an equity of {ours:.6f}, and {engine} has {own[day]:.6f}: cash came or went that "
                 f"fills do not tell ({missing:+.6f}), such as {flow}; or a close is not the engine's. Seal the tables yourself."
             )
