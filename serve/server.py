@@ -264,7 +264,7 @@ def _end_after(parent: int) -> None:
 def freeze_heap() -> None:
     """Have garbage collection leave out what a process holds once everything is open, most of it for good.
 
-    A full collection stops every answer for 50 ms, and for longer the larger the catalogue is.
+    A full collection stops every answer for 50 ms, and for longer the larger the catalogue is. :func:`closing` takes it back.
     """
     gc.freeze()
 
@@ -272,6 +272,7 @@ def freeze_heap() -> None:
 @contextlib.contextmanager
 def closing() -> Iterator[None]:
     """End this process by force if the body takes too long: a thread that hangs must not keep it for ever."""
+    gc.unfreeze()  # else extension modules report as leaked what is still there at the end of the process
     timer = threading.Timer(CLOSING_SECONDS, _give_up)
     timer.daemon = True
     timer.start()

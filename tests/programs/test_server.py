@@ -47,6 +47,14 @@ def test_the_program_serves_and_keeps_secrets_out_of_its_log(here: Path, token: 
     assert requested[0]["path"] == "/v1/alphas/Test_hand/scores"
 
 
+def test_ctrl_c_leaves_nothing_in_the_log_but_its_lines(here: Path) -> None:
+    with served(here) as (process, _):
+        process.send_signal(signal.SIGINT)
+        assert process.wait(PATIENCE) == 0
+    lines = [json.loads(line) for line in (here.parent / "server.log").read_text().splitlines()]
+    assert lines[-1]["event"].startswith("Finished server process")
+
+
 def test_requests_in_flight_are_finished_at_shutdown(here: Path, token: str) -> None:
     with served(here) as (process, base), ThreadPoolExecutor(8) as pool:
         headers = {"authorization": f"Bearer {token}"}
