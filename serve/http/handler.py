@@ -244,9 +244,9 @@ class EndpointHandler:
         source = getattr(service, function.source)
         snapshot = request.snapshot if self._takes_snapshot else None
         owner = request.listing if snapshot is None else snapshot
-        page = source.cached(query, owner)
+        page = source.page(query, owner, at_once=True)
         if page is None:
-            page = await service.compute(partial(source.load, query, owner))
+            page = await service.compute(partial(source.page, query, owner, at_once=False))
         meta = {} if function.meta is None else function.meta(request, query, page)
         pieces = page_body(query, page, snapshot, meta)
         large = coding != IDENTITY and page.rows.size > IMMEDIATE_BYTES

@@ -67,21 +67,11 @@ class BookPages:
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
 
-    def cached(self, query: PageQuery, snapshot: Snapshot) -> PageResult | None:
-        """Answer for a run without books; any other takes the engine."""
-        return (
-            None
-            if not snapshot.opened or _books(query, snapshot)
-            else PageResult(NO_ROWS, missing=BOOK_KINDS)
-        )
-
-    def load(self, query: PageQuery, snapshot: Snapshot) -> PageResult:
-        """Run the query."""
-        books = _books(query, snapshot)
+    def page(self, query: PageQuery, snapshot: Snapshot, *, at_once: bool) -> PageResult | None:
+        """Run the query; with `at_once`, answer for a run without books alone: any other takes the engine."""
+        if at_once and not snapshot.opened:
+            return None
+        books = visible_books(snapshot, raw=query.raw) if snapshot.has("books") else ()
         if not books:
             return PageResult(NO_ROWS, missing=BOOK_KINDS)
-        return PageResult(self._engine.page(compile_books(query, snapshot, books)))
-
-
-def _books(query: PageQuery, snapshot: Snapshot) -> tuple[str, ...]:
-    return visible_books(snapshot, raw=query.raw) if snapshot.has("books") else ()
+        return None if at_once else PageResult(self._engine.page(compile_books(query, snapshot, books)))

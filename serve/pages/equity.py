@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 from dataclasses import asdict, dataclass
 from typing import Any, Final
 
@@ -19,7 +20,6 @@ from serve.pages.books import holds_book
 from serve.pages.duckdb import Engine
 from serve.pages.json import NO_ROWS, Rows, day_or_null, to_json, writable
 from serve.pages.query import PageQuery, PageResult
-from serve.pages.sql import select_all
 
 _ROW: Final = tuple(column.name for column in ROWS["equity"].columns)
 LEDGER_COLUMNS: Final = tuple(name for name in _ROW if name in TABLES["portfolio"])
@@ -45,6 +45,13 @@ class Ledger:
     frame: pl.DataFrame
     dates: Dates
     sessions: Sessions
+
+    def between(self, first: dt.date | None, last: dt.date | None) -> tuple[int, int]:
+        """Return the number of the first session of some days, and of the one after their last; None leaves an end open."""
+        days = self.dates
+        start = 0 if first is None else int(days.searchsorted(np.datetime64(first, "D"), "left"))
+        end = len(days) if last is None else int(days.searchsorted(np.datetime64(last, "D"), "right"))
+        return start, max(start, end)
 
     @property
     def bytes(self) -> int:
@@ -120,39 +127,28 @@ class CurvePages:
         self._engine = engine
         self._cache = cache
 
-    def cached(self, query: PageQuery, snapshot: Snapshot) -> PageResult | None:
-        """Measure a window that is not too long of a ledger in memory."""
-        ledger = self._cache.get(snapshot.key, query.book)
-        if ledger is None or not snapshot.opened or not _has_curve(query, snapshot):
-            return None
-        start, end = _window(query, ledger)
-        return None if end - start > _MAX_SESSIONS else _measured(query, ledger, start, end)
+    def page(self, query: PageQuery, snapshot: Snapshot, *, at_once: bool) -> PageResult | None:
+        """Measure a window and return a page of it; ApiError ``unknown_book``.
 
-    def load(self, query: PageQuery, snapshot: Snapshot) -> PageResult:
-        """Measure a window; ApiError ``unknown_book``."""
-        if not _has_curve(query, snapshot):
-            return PageResult(NO_ROWS, missing=(query.table,), summary=empty_summary(query.book or ""))
+        With `at_once`, of a ledger in memory and a window that is not too long; None for any other.
+        """
+        if at_once and not snapshot.opened:
+            return None
+        book = query.book or ""
+        if not holds_book(snapshot, query.table, book, raw=query.raw):
+            return PageResult(NO_ROWS, missing=(query.table,), summary=empty_summary(book))
 
         def read() -> Ledger:
-            file = snapshot.file("portfolio", query.book)
-            return make_ledger(self._engine.frame(select_all(TABLES["portfolio"], file, LEDGER_COLUMNS)))
+            return make_ledger(self._engine.dataset(snapshot, "portfolio", LEDGER_COLUMNS, book))
 
-        ledger = self._cache.get_or_load(snapshot.key, query.book, read, lambda ledger: ledger.bytes)
-        return _measured(query, ledger, *_window(query, ledger))
-
-
-def _has_curve(query: PageQuery, snapshot: Snapshot) -> bool:
-    """Whether the key sees the book, and it has a ledger: another key's ledger may be in memory."""
-    return holds_book(snapshot, query.table, query.book or "", raw=query.raw)
-
-
-def _window(query: PageQuery, ledger: Ledger) -> tuple[int, int]:
-    """Return the number of the window's first session, and of the one after its last."""
-    days, first, last = ledger.dates, query.first, query.last
-    start = 0 if first is None else int(days.searchsorted(np.datetime64(first, "D"), "left"))
-    end = len(days) if last is None else int(days.searchsorted(np.datetime64(last, "D"), "right"))
-    return start, max(start, end)
-
-
-def _measured(query: PageQuery, ledger: Ledger, start: int, end: int) -> PageResult:
-    return curve(ledger, query.book or "", (start, end), offset=query.offset, limit=query.limit)
+        ledger = (
+            self._cache.get(snapshot.key, book)
+            if at_once
+            else self._cache.get_or_load(snapshot.key, book, read, lambda ledger: ledger.bytes)
+        )
+        if ledger is None:
+            return None
+        start, end = ledger.between(query.first, query.last)
+        if at_once and end - start > _MAX_SESSIONS:
+            return None
+        return curve(ledger, book, (start, end), offset=query.offset, limit=query.limit)

@@ -202,16 +202,15 @@ class AlphasQuery(NamedTuple):
 class AlphaPages:
     """Answers queries of the list of alphas."""
 
-    def cached(self, query: AlphasQuery, listing: Listing) -> PageResult | None:
-        """Answer at once; None when the list is too long for that."""
-        wanted = query.figures
-        if wanted is not None and wanted.judges and not listing.columns.is_judged(wanted.runs, wanted.closed):
-            return None
-        return None if len(listing.pointers) > _MAX_ALPHAS else self.load(query, listing)
-
-    def load(self, query: AlphasQuery, listing: Listing) -> PageResult:
-        """Answer, latest started first unless the query says otherwise."""
+    def page(self, query: AlphasQuery, listing: Listing, *, at_once: bool) -> PageResult | None:
+        """Answer, latest started first unless the query says otherwise; with `at_once`, None where that takes long."""
         pointers, wanted = listing.pointers, query.figures
+        judged = wanted if wanted is not None and wanted.judges else None
+        if at_once and (
+            len(pointers) > _MAX_ALPHAS
+            or (judged is not None and not listing.columns.is_judged(judged.runs, judged.closed))
+        ):
+            return None
         chosen = np.ones(len(pointers), dtype=np.bool_)
         if query.search is not None:
             chosen[:] = False

@@ -14,9 +14,9 @@ from schemas.tables import TABLES
 from serve.cache import SizedLRUCache
 from serve.pages.books import holds_book
 from serve.pages.duckdb import Engine
-from serve.pages.json import NO_ROWS
+from serve.pages.json import NO_ROWS, Rows
 from serve.pages.query import DECISION, PageQuery, PageResult, TableView, UnknownSymbol, Week
-from serve.pages.row_table import RowsDamaged
+from serve.pages.row_table import RowsDamaged, RowTable
 from serve.pages.row_tables import RowTables
 from serve.pages.sql import PublishedFile, compile_page, select_all
 from serve.pages.symbols import RunSymbols
@@ -89,34 +89,13 @@ class TablePages:
         self._weeks = weeks
         self._symbols = symbols
 
-    def cached(self, query: PageQuery, snapshot: Snapshot) -> PageResult | None:
-        """Cut a page from a table that is open, if that takes no time.
-
-        Raises
-        ------
-        ApiError
-            ``rebalance_not_found``.
-        """
-        table = self._tables.get(query.snapshot, _view(query))
-        if table is None:
-            return None
-        week = None
-        if query.row == DECISION:
-            index = self._weeks.get(query.snapshot, None)
-            if index is None:
-                return None
-            week = index.week(query.first)
-        unknown: tuple[UnknownSymbol, ...] | None = ()
-        if query.symbols is not None:
-            unknown = self._symbols.unknown(snapshot, query.symbols, raw=query.raw, at_once=True)
-        try:
-            rows = None if unknown is None else table.cut(query, _MAX_SCANNED)
-        except RowsDamaged:
-            return None
-        return None if rows is None or unknown is None else PageResult(rows, unknown=unknown, week=week)
-
-    def load(self, query: PageQuery, snapshot: Snapshot) -> PageResult:
+    def page(self, query: PageQuery, snapshot: Snapshot, *, at_once: bool) -> PageResult | None:
         """Cut a page from a table, or run its SQL.
+
+        Parameters
+        ----------
+        at_once
+            Whether to answer from memory alone; None where that is not possible or takes long.
 
         Raises
         ------
@@ -125,32 +104,46 @@ class TablePages:
         SnapshotCorrupt, StorageUnavailable
             When a file is gone or cannot be read.
         """
-        view, week = _view(query), None
-        table, rows = self._tables.get(query.snapshot, view), None
+        table = self._tables.get(query.snapshot, _view(query))
+        if at_once and table is None:
+            return None
+        week = None
         if query.row == DECISION:
-            index = self._index(snapshot)
+            index = self._weeks.get(query.snapshot, None) if at_once else self._index(snapshot)
+            if index is None:
+                return None
             if not index.dates:
                 return PageResult(NO_ROWS, missing=("rebalances",))
             week = index.week(query.first)
             if week.symbols is None:
                 return PageResult(NO_ROWS, missing=("decisions",), week=week)
-        n_rows = snapshot.n_rows(query.table, view.book)
-        if not (n_rows if view.book is None else holds_book(snapshot, query.table, view.book, raw=query.raw)):
+        if table is None and not _has_rows(query, snapshot):
             return PageResult(NO_ROWS, missing=(query.table,), week=week)
-        unknown = None
+        unknown: tuple[UnknownSymbol, ...] | None = ()
         if query.symbols is not None:
-            unknown = self._symbols.unknown(snapshot, query.symbols, raw=query.raw)
+            unknown = self._symbols.unknown(snapshot, query.symbols, raw=query.raw, at_once=at_once)
+        rows = None if unknown is None else self._rows(query, snapshot, table, at_once=at_once)
+        return None if rows is None or unknown is None else PageResult(rows, unknown=unknown, week=week)
+
+    def _rows(
+        self, query: PageQuery, snapshot: Snapshot, table: RowTable | None, *, at_once: bool
+    ) -> Rows | None:
         if table is not None:
             try:
-                rows = table.cut(query)
+                rows = table.cut(query, _MAX_SCANNED if at_once else None)
             except RowsDamaged as error:
                 self._tables.discard(snapshot, table, error)
-        if rows is None:
-            started = time.perf_counter()
-            file = PublishedFile(snapshot.file(query.table, view.book), snapshot.columns(query.table), n_rows)
-            rows = self._engine.page(compile_page(query, file))
-            self._tables.record_miss(snapshot, view, n_rows, time.perf_counter() - started)
-        return PageResult(rows, unknown=unknown or (), week=week)
+            else:
+                if rows is not None:
+                    return rows
+        if at_once:
+            return None
+        started, view = time.perf_counter(), _view(query)
+        n_rows = snapshot.n_rows(query.table, view.book)
+        file = PublishedFile(snapshot.file(query.table, view.book), snapshot.columns(query.table), n_rows)
+        rows = self._engine.page(compile_page(query, file))
+        self._tables.record_miss(snapshot, view, n_rows, time.perf_counter() - started)
+        return rows
 
     def _index(self, snapshot: Snapshot) -> RebalanceIndex:
         def read() -> RebalanceIndex:
@@ -168,3 +161,10 @@ class TablePages:
 def _view(query: PageQuery) -> TableView:
     """Return the table that holds the rows of a query."""
     return TableView(query.table, query.book if TABLES[query.table].partition else None, query.row, query.raw)
+
+
+def _has_rows(query: PageQuery, snapshot: Snapshot) -> bool:
+    """Whether the run holds rows for the query; ApiError ``unknown_book``."""
+    if not TABLES[query.table].partition:
+        return snapshot.n_rows(query.table) > 0
+    return holds_book(snapshot, query.table, query.book or "", raw=query.raw)

@@ -81,11 +81,13 @@ class Parts:
 
     def load(self, query: PageQuery) -> PageResult:
         """Answer a query from wherever it can be, its rows in one piece."""
-        return joined(self._source(query).load(query, self.snapshot))
+        page = self._source(query).page(query, self.snapshot, at_once=False)
+        assert page is not None
+        return joined(page)
 
     def cached(self, query: PageQuery) -> PageResult | None:
         """Answer a query from memory alone."""
-        result = self._source(query).cached(query, self.snapshot)
+        result = self._source(query).page(query, self.snapshot, at_once=True)
         return None if result is None else joined(result)
 
     def _source(self, query: PageQuery) -> TablePages | CurvePages | BookPages:
