@@ -199,7 +199,7 @@ def _failure(request: Request[Any, Any, Any], error: ApiError) -> Response[bytes
 
 def _converted(response: responses.Response) -> Response[bytes]:
     return Response(
-        b"".join(response.body),
+        response.body,
         status_code=response.status,
         headers=dict(response.headers),
         media_type="application/json",

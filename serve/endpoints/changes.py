@@ -14,6 +14,7 @@ from serve.auth.caller import Caller
 from serve.http.request import Request
 from serve.http.responses import EndpointFunction, Page, computed
 from serve.pages.changes import Cursor
+from serve.pages.json import Rows
 from serve.state import ServerState
 
 
@@ -26,7 +27,7 @@ def changes(service: ServerState, request: Request) -> Page:
     log = service.change_logs.of(listing).known(datetime.now(UTC), _visible(request.caller), since)
     part = log.after(since, values["limit"], values["offset"])
     rows = [_row(change, cursor) for change, cursor in zip(part.changes, part.cursors, strict=True)]
-    return Page(orjson.dumps(rows), len(rows), part.total, {"next": part.next.encode()})
+    return Page(Rows.of_array(orjson.dumps(rows), len(rows), part.total), {"next": part.next.encode()})
 
 
 def _visible(caller: Caller) -> Callable[[str], bool] | None:

@@ -26,6 +26,7 @@ from serve.http.params import refusal
 from serve.http.request import Request
 from serve.http.responses import Answer, EndpointFunction, Page, Single, kind_missing, run_meta
 from serve.pages.books import holds_book
+from serve.pages.json import Rows
 from serve.research.chosen import chosen_runs, require_book
 from serve.research.neighbours import Neighbours, Order, among_all, among_few
 from serve.research.reader import ServedReader
@@ -213,7 +214,7 @@ def _page(
         "excluded": result.excluded,
     }
     meta |= by_member(warnings)
-    return Page(orjson.dumps(rows), len(rows), result.compared, meta)
+    return Page(Rows.of_array(orjson.dumps(rows), len(rows), result.compared), meta)
 
 
 def _name(service: ServerState, request: Request, alpha_id: str) -> str | None:

@@ -29,7 +29,7 @@ def failure_response(error: BaseException, request: Request) -> Response:
     """Turn an exception into the response of its request, and note the error code for the log line."""
     if isinstance(error, CallerLeft):
         request.code = _CALLER_LEFT
-        return Response(_CALLER_LEFT_STATUS, (b"",), {})
+        return Response(_CALLER_LEFT_STATUS, b"", {})
     known = as_api_error(error, request)
     request.code = known.code
     return error_response(known, request.id, request.limit_headers)
@@ -46,7 +46,7 @@ def error_response(error: ApiError, request_id: str, headers: Mapping[str, str] 
     sent = {**(headers or {}), **error.headers, "cache-control": "no-store"}
     if error.status == 503 and not ERROR_CODES[error.code].permanent:
         sent.setdefault("Retry-After", str(_RETRY_SECONDS))
-    return Response(error.status, (orjson.dumps({"error": envelope}),), sent)
+    return Response(error.status, orjson.dumps({"error": envelope}), sent)
 
 
 def as_api_error(error: BaseException, request: Request) -> ApiError:

@@ -217,11 +217,11 @@ class EndpointHandler:
             return await self._page(request, self._function)
         answer = await self._function(self._service, request)
         coding = negotiate(request.headers.get(b"accept-encoding"))
-        pieces = answer_body(answer, request.values, None if self.endpoint.shared else request.id)
-        respond = partial(object_response, request, self.endpoint, answer, pieces, coding)
+        content = answer_body(answer, request.values, None if self.endpoint.shared else request.id)
+        respond = partial(object_response, request, self.endpoint, answer, content, coding)
         if (
             coding == IDENTITY
-            or sum(map(len, pieces)) <= IMMEDIATE_BYTES
+            or len(content) <= IMMEDIATE_BYTES
             or self.endpoint.public  # a probe never waits for a thread
         ):
             return respond()
@@ -248,14 +248,14 @@ class EndpointHandler:
         if page is None:
             page = await service.compute(partial(source.page, query, owner, at_once=False))
         meta = {} if function.meta is None else function.meta(request, query, page)
-        pieces = page_body(query, page, snapshot, meta)
-        large = coding != IDENTITY and page.rows.size > IMMEDIATE_BYTES
+        content = page_body(query, page, snapshot, meta)
+        large = coding != IDENTITY and len(content) > IMMEDIATE_BYTES
         finish = partial(
             service.bodies.finish,
             query.snapshot,
             tag,
             coding,
-            pieces,
+            content,
             tag_by_body=function.tag_by_body,
         )
         body = await service.compute(finish) if large else finish()

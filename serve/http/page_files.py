@@ -57,5 +57,5 @@ def _header(request: Request[Any, Any, Any], name: str) -> bytes | None:
 def _coded(file: PageFile, coding: str) -> tuple[bytes, str, str]:
     """Return a file in a content coding, with its entity tag: a few files in a few codings are all there are."""
     plain = file.read()
-    body = coded((plain,), coding)
-    return bytes(body.pieces[0]), entity_tag(tag_of_body(plain), body.coding), body.coding
+    body = coded(plain, coding)
+    return body.content, entity_tag(tag_of_body(plain), body.coding), body.coding

@@ -112,6 +112,8 @@ def unknown(endpoint: Endpoint, given: Iterable[str]) -> list[dict[str, str]]:
     """
     declared = {x.name for x in endpoint.parameters if not x.in_path}
     strange = [name for name in given if name not in declared]
+    if not strange:
+        return []
     accepted = [
         x.name for x in endpoint.parameters if x.name in declared and x.kind is not ParameterKind.FORBIDDEN
     ]

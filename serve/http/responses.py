@@ -13,8 +13,8 @@ from datasets.snapshot import Snapshot
 from schemas.endpoint import Endpoint
 from schemas.warning_codes import by_member, warning
 from serve.http.request import SCOPE, Receive, Request, Scope, Send
-from serve.pages.bodies import IDENTITY, JOINED_BYTES, Body, coded, entity_tag, tag_of_body
-from serve.pages.json import BodyChunks, now
+from serve.pages.bodies import IDENTITY, Body, coded, entity_tag, tag_of_body
+from serve.pages.json import Rows, now
 from serve.pages.query import PageResult, UnknownSymbol
 from serve.state import ServerState
 
@@ -32,16 +32,12 @@ class Page:
     Attributes
     ----------
     rows
-        The page's JSON array, whole or in pieces.
-    returned, total
-        Its length, and the rows of all pages.
+        The page.
     meta
         Nothing that changes between two calls for the same thing: the body has an entity tag.
     """
 
-    rows: bytes | BodyChunks
-    returned: int
-    total: int
+    rows: Rows
     meta: Mapping[str, Any]
 
     @classmethod
@@ -54,7 +50,7 @@ class Page:
     ) -> Self:
         """Return the page of a list by the limit and the offset of a request; `row` shows an item as an object."""
         rows = [row(item) for item in items[values["offset"] : values["offset"] + values["limit"]]]
-        return cls(orjson.dumps(rows), len(rows), len(items), meta)
+        return cls(Rows.of_array(orjson.dumps(rows), len(rows), len(items)), meta)
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,17 +125,11 @@ def computed(answer: Callable[[ServerState, Request], Answer]) -> ObjectEndpoint
     return endpoint
 
 
-def collection(
-    rows: bytes | BodyChunks, *, returned: int, total: int, limit: int, offset: int, meta: Mapping[str, Any]
-) -> BodyChunks:
-    """Assemble a page around rows that are JSON already, and return its body in pieces: the rows are not copied.
+def collection(rows: Rows, limit: int, offset: int, meta: Mapping[str, Any]) -> bytes:
+    """Assemble the body of a page.
 
     Parameters
     ----------
-    rows
-        A JSON array of `returned` objects, whole or in pieces.
-    total
-        Rows of all pages together.
     limit, offset
         As applied.
     meta
@@ -148,19 +138,15 @@ def collection(
     pagination = {
         "limit": limit,
         "offset": offset,
-        "returned": returned,
-        "total": total,
-        "has_more": offset + returned < total,
+        "returned": rows.returned,
+        "total": rows.total,
+        "has_more": offset + rows.returned < rows.total,
     }
-    first, *middle = (rows,) if isinstance(rows, bytes) else rows
-    last = b"".join((b',"pagination":', orjson.dumps(pagination), b',"meta":', orjson.dumps(meta), b"}"))
-    if not middle:
-        return (b"".join((b'{"data":', first, last)),)
-    *middle, end = middle
-    return (b"".join((b'{"data":', first)), *middle, b"".join((end, last)))
+    pages, about = orjson.dumps(pagination), orjson.dumps(meta)
+    return b"".join((b'{"data":[', rows.objects, b'],"pagination":', pages, b',"meta":', about, b"}"))
 
 
-def page_body(query: Any, page: PageResult, snapshot: Snapshot | None, meta: Mapping[str, Any]) -> BodyChunks:
+def page_body(query: Any, page: PageResult, snapshot: Snapshot | None, meta: Mapping[str, Any]) -> bytes:
     """Assemble the page of a query: a pure function of the snapshot, the query and the key's view.
 
     Parameters
@@ -179,15 +165,7 @@ def page_body(query: Any, page: PageResult, snapshot: Snapshot | None, meta: Map
         warnings.append(unknown_symbols(page.unknown))
     if warnings:
         meta = {**meta, **by_member(warnings)}
-    rows = page.rows
-    return collection(
-        rows.pieces,
-        returned=rows.returned,
-        total=rows.total,
-        limit=query.limit,
-        offset=query.offset,
-        meta=meta,
-    )
+    return collection(page.rows, query.limit, query.offset, meta)
 
 
 def run_meta(snapshot: Snapshot, alpha_id: str | None = None) -> dict[str, Any]:
@@ -207,7 +185,7 @@ def run_meta(snapshot: Snapshot, alpha_id: str | None = None) -> dict[str, Any]:
     }
 
 
-def answer_body(answer: Answer, values: Mapping[str, Any], request_id: str | None) -> BodyChunks:
+def answer_body(answer: Answer, values: Mapping[str, Any], request_id: str | None) -> bytes:
     """Assemble the body of an answer of an endpoint that is not of cached pages, as it is before it is encoded.
 
     Parameters
@@ -218,19 +196,12 @@ def answer_body(answer: Answer, values: Mapping[str, Any], request_id: str | Non
         None leaves out of an object what differs between two calls: the request's name and the time.
     """
     if isinstance(answer, Page):
-        return collection(
-            answer.rows,
-            returned=answer.returned,
-            total=answer.total,
-            limit=values["limit"],
-            offset=values["offset"],
-            meta=answer.meta,
-        )
+        return collection(answer.rows, values["limit"], values["offset"], answer.meta)
     if isinstance(answer, Bare):
-        return (orjson.dumps(answer.body),)
+        return orjson.dumps(answer.body)
     meta = {**answer.meta, **(by_member(answer.warnings) if answer.warnings else {})}
     of_the_call = {} if request_id is None else {"request_id": request_id, "generated_at": now()}
-    return (orjson.dumps({"data": answer.data, "meta": {**meta, **of_the_call, "source": answer.source}}),)
+    return orjson.dumps({"data": answer.data, "meta": {**meta, **of_the_call, "source": answer.source}})
 
 
 def kind_missing(kind: str) -> dict[str, str]:
@@ -270,37 +241,31 @@ class Response:
         Whether a shared cache may keep it, so that nothing of the call that fetched it may be in it.
     """
 
-    __slots__ = ("body", "headers", "shared", "size", "status")
+    __slots__ = ("body", "headers", "shared", "status")
 
-    def __init__(
-        self, status: int, body: BodyChunks, headers: Mapping[str, str], *, shared: bool = False
-    ) -> None:
+    def __init__(self, status: int, body: bytes, headers: Mapping[str, str], *, shared: bool = False) -> None:
         self.status = status
         self.body = body
         self.headers = headers
         self.shared = shared
-        self.size = sum(map(len, body))
 
     async def __call__(self, scope: Scope, _receive: Receive, send: Send) -> None:
-        """Hand it to the server, part by part."""
+        """Hand it to the server."""
         scope[SCOPE].shared = self.shared
         headers = [(_encoded(name), value.encode("latin-1")) for name, value in self.headers.items()]
         if self.status != 304:
             headers += [
                 (b"content-type", b"application/json"),
-                (b"content-length", b"%d" % self.size),
+                (b"content-length", b"%d" % len(self.body)),
             ]
         await send({"type": "http.response.start", "status": self.status, "headers": headers})
-        *first, last = (b"".join(self.body),) if self.size <= JOINED_BYTES else self.body
-        for piece in first:
-            await send({"type": "http.response.body", "body": piece, "more_body": True})
-        await send({"type": "http.response.body", "body": last, "more_body": False})
+        await send({"type": "http.response.body", "body": self.body, "more_body": False})
 
 
 def not_modified(etag: str, headers: Mapping[str, str]) -> Response:
     """Return the 304 of a page the caller has already."""
     sent = {**headers, "etag": etag, "cache-control": PRIVATE, "vary": "Accept-Encoding"}
-    return Response(304, (), sent)
+    return Response(304, b"", sent)
 
 
 def page_response(body: Body, headers: Mapping[str, str], if_none_match: bytes | None) -> Response:
@@ -310,28 +275,28 @@ def page_response(body: Body, headers: Mapping[str, str], if_none_match: bytes |
     sent = {**headers, "vary": "Accept-Encoding", "cache-control": PRIVATE, "etag": body.etag}
     if body.coding != IDENTITY:
         sent["content-encoding"] = body.coding
-    return Response(200, body.pieces, sent)
+    return Response(200, body.content, sent)
 
 
 def object_response(
-    request: Request, endpoint: Endpoint, answer: Answer, pieces: BodyChunks, coding: str
+    request: Request, endpoint: Endpoint, answer: Answer, content: bytes, coding: str
 ) -> Response:
     """Return the response that carries the body of an answer, encoded here; a page is tagged by its bytes.
 
     Parameters
     ----------
-    pieces
+    content
         The body, as :func:`answer_body` assembled it.
     """
     if isinstance(answer, Page):
-        body = coded(pieces, coding, entity_tag(tag_of_body(b"".join(pieces)), coding))
+        body = coded(content, coding, entity_tag(tag_of_body(content), coding))
         return page_response(body, request.limit_headers, request.headers.get(b"if-none-match"))
-    body = coded(pieces, coding)
+    body = coded(content, coding)
     sent = {**({} if endpoint.shared else request.limit_headers), "vary": "Accept-Encoding"}
     sent["cache-control"] = "no-store" if isinstance(answer, Bare) else answer.cache_control
     if body.coding != IDENTITY:
         sent["content-encoding"] = body.coding
-    return Response(200, body.pieces, sent, shared=endpoint.shared)
+    return Response(200, body.content, sent, shared=endpoint.shared)
 
 
 def matches(if_none_match: bytes | None, etag: str) -> bool:

@@ -13,7 +13,6 @@ from typing import Final
 from isal import isal_zlib
 
 from serve.cache import SizedLRUCache, SnapshotKey
-from serve.pages.json import BodyChunks
 
 if sys.version_info >= (3, 14):
     from compression import zstd
@@ -27,8 +26,6 @@ MIN_ENCODED_BYTES: Final = 1024
 """Bodies below this many bytes travel as they are: the saving would be less than a packet."""
 IMMEDIATE_BYTES: Final = 1 << 18
 """Bodies up to this many bytes are compressed where they are made: a turn of a compute thread and back costs about as much."""
-JOINED_BYTES: Final = 1 << 17
-"""Bytes up to which pieces are put together: handing each over costs more than copying them."""
 _OVERHEAD: Final = 400
 """What an entry takes besides its body."""
 _LEVEL: Final = 1
@@ -46,7 +43,7 @@ class Body:
 
     Attributes
     ----------
-    pieces
+    content
         As it is sent.
     coding
         The content coding it has in the end; a small body stays as it is, whatever was negotiated.
@@ -54,21 +51,14 @@ class Body:
         Its entity tag as it is sent; empty for what has none.
     """
 
-    pieces: BodyChunks
+    content: bytes
     coding: str
     etag: str = ""
 
     @property
     def bytes(self) -> int:
         """Memory taken."""
-        return sum(map(len, self.pieces)) + _OVERHEAD
-
-    def copied(self) -> Body:
-        """Return the same body in memory of its own, and no more of it than the body has bytes.
-
-        A slice holds on to all of what it was cut from, and what an encoder returns the whole of its buffer.
-        """
-        return Body((b"".join(map(memoryview, self.pieces)),), self.coding, self.etag)
+        return len(self.content) + _OVERHEAD
 
 
 class Bodies:
@@ -79,13 +69,11 @@ class Bodies:
         self.get: Final = cache.get
         """Return the body of a snapshot by tag and content coding; None on a miss."""
 
-    def finish(
-        self, owner: SnapshotKey, tag: str, coding: str, pieces: BodyChunks, *, tag_by_body: bool
-    ) -> Body:
+    def finish(self, owner: SnapshotKey, tag: str, coding: str, content: bytes, *, tag_by_body: bool) -> Body:
         """Encode a body and cache it; `tag`, of the query, is its entity tag unless `tag_by_body`."""
-        opaque = tag_of_body(b"".join(pieces)) if tag_by_body else tag
-        body = coded(pieces, coding, entity_tag(opaque, coding))
-        self._cache.put(owner, (tag, coding), body.copied(), body.bytes)
+        opaque = tag_of_body(content) if tag_by_body else tag
+        body = coded(content, coding, entity_tag(opaque, coding))
+        self._cache.put(owner, (tag, coding), body, body.bytes)
         return body
 
 
@@ -102,11 +90,12 @@ def entity_tag(tag: str, coding: str) -> str:
     return f'"{tag}-{coding}"' if coding == IDENTITY else f'W/"{tag}-{coding}"'
 
 
-def coded(pieces: BodyChunks, coding: str, etag: str = "") -> Body:
-    """Apply a negotiated coding to a body; one that stays as it is, is not copied."""
-    if coding == IDENTITY or sum(map(len, pieces)) < MIN_ENCODED_BYTES:
-        return Body(pieces, IDENTITY, etag)
-    return Body((encode(b"".join(pieces), coding),), coding, etag)
+def coded(content: bytes, coding: str, etag: str = "") -> Body:
+    """Apply a negotiated coding to a body."""
+    if coding == IDENTITY or len(content) < MIN_ENCODED_BYTES:
+        return Body(content, IDENTITY, etag)
+    # A copy: what an encoder returns keeps all the memory that it reserved.
+    return Body(bytes(memoryview(encode(content, coding))), coding, etag)
 
 
 def encode(body: bytes, coding: str) -> bytes:

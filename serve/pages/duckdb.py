@@ -101,7 +101,7 @@ class Engine:
             total = query.offset + returned  # the page is the last one, so it tells the total itself
         else:
             total = int(self.frame(query.total).item())
-        return Rows((to_json(frame),), returned, total)
+        return Rows.of_array(to_json(frame), returned, total)
 
     def _cursor(self) -> duckdb.DuckDBPyConnection:
         database, cursor = getattr(self._mine, "cursor", (None, None))

@@ -88,7 +88,7 @@ def curve(ledger: Ledger, book: str, window: tuple[int, int], *, offset: int, li
         [pl.Series(name, getattr(measured, name)[page]) for name in _MEASURED]
     )
     rows = rows.select(pl.col(name).fill_nan(None) if name in _MEASURED else pl.col(name) for name in _ROW)
-    page_rows = Rows((to_json(rows),), rows.height, end - start)
+    page_rows = Rows.of_array(to_json(rows), rows.height, end - start)
     return PageResult(page_rows, summary=_json_ready(summary, book))
 
 

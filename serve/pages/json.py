@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import io
 from datetime import UTC, date, datetime
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, Self
 
 import polars as pl
 
-BodyChunks = tuple[bytes | memoryview, ...]
-"""Buffers that are a JSON array when they are put one behind the other: a page is not copied before it is sent."""
 _WHOLE: Final = "%Y-%m-%dT%H:%M:%SZ"
 _SPLIT: Final = "%Y-%m-%dT%H:%M:%S%.6fZ"
 
@@ -19,23 +17,23 @@ class Rows(NamedTuple):
 
     Attributes
     ----------
-    pieces
-        Of a JSON array.
+    objects
+        JSON objects with commas between them; part of a table in memory, which is copied when the body is assembled.
     returned, total
-        Its length, and the rows of all pages.
+        How many they are, and the rows of all pages.
     """
 
-    pieces: BodyChunks
+    objects: bytes | memoryview
     returned: int
     total: int
 
-    @property
-    def size(self) -> int:
-        """Bytes of the array."""
-        return sum(map(len, self.pieces))
+    @classmethod
+    def of_array(cls, array: bytes, returned: int, total: int) -> Self:
+        """Return the rows of a JSON array."""
+        return cls(memoryview(array)[1:-1], returned, total)
 
 
-NO_ROWS: Final = Rows((b"[]",), 0, 0)
+NO_ROWS: Final = Rows(b"", 0, 0)
 
 
 def to_json(frame: pl.DataFrame) -> bytes:

@@ -225,7 +225,7 @@ class AlphaPages:
         if wanted is not None:
             screened = zip(rows, page, strict=True)
             rows = [row | _screened(pointers[at]) | figures(listing, wanted, at) for row, at in screened]
-        return PageResult(Rows((orjson.dumps(rows),), len(page), places.size))
+        return PageResult(Rows.of_array(orjson.dumps(rows), len(page), places.size))
 
 
 def _row(pointer: Pointer) -> dict[str, Any]:

@@ -33,7 +33,7 @@ from datasets.snapshot import Snapshot
 from schemas.rows import ROWS
 from schemas.tables import TABLES
 from serve.pages.duckdb import Engine, engine_version
-from serve.pages.json import BodyChunks, Rows, writable
+from serve.pages.json import Rows, writable
 from serve.pages.query import DECISION, PageQuery, TableView
 from serve.pages.sql import DAY_COLUMNS, Statement, projection, quoted, select_symbols, source
 
@@ -139,7 +139,7 @@ class RowTable:
             first = min(start + query.offset, end)
             last = min(first + query.limit, end)
             text = self._data[self._offsets[first] : self._offsets[last]]
-            return Rows(_array(text), last - first, end - start)
+            return Rows(text[:-1], last - first, end - start)
         if most is not None and self._scanned(query, end - start) > most:
             return None
         rows = self._select(query, start, end)
@@ -148,7 +148,7 @@ class RowTable:
         numbers = pa.Array.from_buffers(pa.int32(), len(page), [None, pa.py_buffer(page)])
         _, ends, text = self._json.take(numbers).buffers()
         length = int(np.frombuffer(ends, np.int64, len(page) + 1)[-1])
-        return Rows(_array(memoryview(text or b"")[:length]), len(page), len(rows))
+        return Rows(memoryview(text or b"")[: max(0, length - 1)], len(page), len(rows))
 
     def _note_use(self) -> None:
         """Write down now and then that the file is in use; refuse one cut short, beyond whose end reading ends the process."""
@@ -189,12 +189,12 @@ class RowTable:
             rows = _narrowed(rows, self._columns["direction"][rows] == query.direction)
         if query.min_abs_weight is not None:
             rows = _narrowed(rows, np.abs(self._columns[query.weight][rows]) >= query.min_abs_weight)
-        numbers = np.arange(start, end) if isinstance(rows, slice) else rows
         if query.sort is None:
-            return numbers
+            return np.arange(start, end) if isinstance(rows, slice) else rows
         values = self._columns[query.sort][rows]
-        # NaN goes last either way, and tied names ascend.
-        return numbers[np.lexsort((self._columns["symbol"][rows], -values if query.descending else values))]
+        # NaN goes last either way, and tied names ascend, as they do in the week.
+        order = np.argsort(-values if query.descending else values, kind="stable")
+        return order + start if isinstance(rows, slice) else rows[order]
 
 
 def _is_range(query: PageQuery) -> bool:
@@ -209,11 +209,6 @@ def _day(day: dt.date) -> np.int32:
 
 def _narrowed(rows: slice | Numbers, kept: npt.NDArray[np.bool_]) -> Numbers:
     return np.flatnonzero(kept) + rows.start if isinstance(rows, slice) else rows[kept]
-
-
-def _array(objects: memoryview) -> BodyChunks:
-    """Return the JSON array of objects that each end with a comma."""
-    return (b"[", objects[:-1], b"]") if len(objects) else (b"[]",)
 
 
 class TableSource(NamedTuple):

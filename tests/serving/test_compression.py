@@ -40,7 +40,7 @@ def test_zstd_is_one_frame_and_gzip_one_member(text: bytes, times: int) -> None:
 
 @pytest.mark.parametrize("coding", ["gzip", "zstd"])
 def test_short_bodies_stay_as_they_are(coding: str) -> None:
-    assert coded((b"x" * 1000,), coding) == Body((b"x" * 1000,), "identity")
+    assert coded(b"x" * 1000, coding) == Body(b"x" * 1000, "identity")
 
 
 @pytest.fixture(scope="module")

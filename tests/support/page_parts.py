@@ -110,4 +110,4 @@ class Parts:
 
 def joined(result: PageResult) -> PageResult:
     rows = result.rows
-    return result._replace(rows=Rows((b"".join(rows.pieces),), rows.returned, rows.total))
+    return result._replace(rows=Rows(bytes(rows.objects), rows.returned, rows.total))
