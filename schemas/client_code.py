@@ -82,28 +82,71 @@ def seal_columns() -> str:
     )
 
 
+_STUB: Final = """\
+\"\"\"Signatures of what blocking and asynchronous clients share, and of the methods that are made of `declared.ENDPOINTS`.\"\"\"
+
+# Written by `just docs` from the declarations of the interface; a test fails when it is stale.
+# fmt: off
+
+import datetime as dt
+import os
+from collections.abc import Sequence
+from typing import Any, Generic, Literal, TypedDict, TypeVar, Union, overload
+
+import httpx
+import pandas as pd
+import polars as pl
+from alpha_results_client.asynchronous import AsyncClient, AsyncRun
+from alpha_results_client.client import Client, Run
+from alpha_results_client.settings import Progress
+from alpha_results_client.table import Table
+from alpha_results_client.values import Value
+from typing_extensions import Unpack
+
+F = TypeVar("F")
+Day = Union[str, dt.date]
+
+class Options(TypedDict, total=False):
+    cache: str | os.PathLike[str] | None
+    cache_bytes: int
+    progress: bool | Progress
+    retries: int
+    longest_wait: float
+    timeout: float
+    links: bool
+    transport: httpx.BaseTransport | httpx.AsyncBaseTransport | None
+"""
+_CLIENT_STUB: Final = """
+class {prefix}ClientMethods(Generic[F]):
+    @overload
+    def __init__(self: {prefix}Client[pl.DataFrame], base_url: str | None = None, key: str | None = None, *, frames: Literal['polars'] = 'polars', **options: Unpack[Options]) -> None: ...  # type: ignore[misc]
+    @overload
+    def __init__(self: {prefix}Client[pd.DataFrame], base_url: str | None = None, key: str | None = None, *, frames: Literal['pandas'], **options: Unpack[Options]) -> None: ...  # type: ignore[misc]
+    @overload
+    def __init__(self: {prefix}Client[list[dict[str, Any]]], base_url: str | None = None, key: str | None = None, *, frames: Literal['rows'], **options: Unpack[Options]) -> None: ...  # type: ignore[misc]
+    def __getitem__(self, alpha: str) -> {prefix}Run[F]: ...
+    def run(self, alpha: str, snapshot: str | None = None) -> {prefix}Run[F]: ...
+    {define} table(self, endpoint: str, **parameters: Value) -> Table[F]: ...
+    {define} returns(self, alphas: Sequence[str] | None = None, *, book: str = 'long_short', start: Value = None, end: Value = None) -> F: ...
+"""
+_RUN_STUB: Final = """
+class {prefix}RunMethods(Generic[F]):
+    {define} pinned(self) -> {prefix}Run[F]: ...
+    {define} table(self, endpoint: str, **parameters: Value) -> Table[F]: ...
+    {define} metrics_frame(self, *, granularity: str = 'overall', **parameters: Value) -> F: ...
+"""
+
+
 def client_stub() -> str:
-    """Return the stub of the client's methods: a signature for each endpoint, blocking and asynchronous."""
-    lines = [
-        '"""Signatures of the methods that are made of `declared.ENDPOINTS`."""',
-        "",
-        "# Written by `just docs` from the declarations of the interface; a test fails when it is stale.",
-        "# fmt: off",
-        "",
-        "import datetime as dt",
-        "from collections.abc import Sequence",
-        "from typing import Any, Generic, Literal, TypeVar, Union",
-        "",
-        'F = TypeVar("F")',
-        "Day = Union[str, dt.date]",
-    ]
+    """Return the stub of the clients' methods, blocking and asynchronous: what both have, and a method for each endpoint."""
+    text = _STUB
     for define, prefix in (("def", ""), ("async def", "Async")):
-        for owner, of_a_run in (("ClientMethods", False), ("RunMethods", True)):
-            lines += ["", f"class {prefix}{owner}(Generic[F]):"]
+        for shared, of_a_run in ((_CLIENT_STUB, False), (_RUN_STUB, True)):
+            text += shared.format(define=define, prefix=prefix)
             for endpoint in ENDPOINTS.values():
                 if (ALPHA_PATH in endpoint.parameters) == of_a_run:
-                    lines += _signature(endpoint, define)
-    return "\n".join([*lines, ""])
+                    text += "".join(f"{line}\n" for line in _signature(endpoint, define))
+    return text
 
 
 def method_name(endpoint: Endpoint) -> str:

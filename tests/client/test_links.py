@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import datetime as dt
-import hashlib
 import logging
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -21,9 +20,8 @@ from alpha_results_client import (
     RateLimited,
     SnapshotNotFound,
     collect,
-    links,
+    exchange,
     parquet,
-    table_links,
 )
 from alpha_results_client.declared import ENDPOINTS, STORED_COLUMNS
 from polars.testing import assert_frame_equal
@@ -75,21 +73,6 @@ class Meddler(httpx.BaseTransport, httpx.AsyncBaseTransport):
         return [x for x in self.requests if x.url.path.startswith("/files")]
 
 
-class Stopping(httpx.SyncByteStream, httpx.AsyncByteStream):
-    """A body whose connection breaks."""
-
-    def __init__(self, begun: bytes) -> None:
-        self._begun = begun
-
-    def __iter__(self) -> Iterator[bytes]:
-        yield self._begun
-        raise httpx.ReadError("the connection broke")
-
-    async def __aiter__(self) -> AsyncIterator[bytes]:
-        yield self._begun
-        raise httpx.ReadError("the connection broke")
-
-
 def refusal(status: int, code: str) -> httpx.Response:
     envelope = {"code": code, "message": "A sentence.", "details": None, "request_id": "r-1"}
     return httpx.Response(status, json={"error": envelope})
@@ -97,14 +80,13 @@ def refusal(status: int, code: str) -> httpx.Response:
 
 @pytest.fixture
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Pages so short, and tables that count as so small, that everything of more than two pages comes by link."""
+    """Pages so short that nearly everything comes by link."""
     monkeypatch.setattr(collect, "PAGE", 7)
-    monkeypatch.setattr(table_links, "_JSON_BYTES", 10**9)
 
 
 @pytest.fixture
 def no_waits(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(links, "backoff_seconds", lambda _: 0.0)
+    monkeypatch.setattr(exchange, "backoff_seconds", lambda _: 0.0)
 
 
 def queries(endpoint: str) -> Iterator[dict[str, Any]]:
@@ -166,16 +148,13 @@ def test_all_rows_of_a_table_take_one_call_and_a_file_that_is_fetched_without_th
         assert_frame_equal(frame, client[FULL].positions())
 
 
-def test_the_asynchronous_client_fetches_by_link_and_goes_on_where_a_connection_broke(
-    service: Service,
-) -> None:
+def test_the_asynchronous_client_fetches_by_link_and_again_where_a_connection_broke(service: Service) -> None:
     broken: list[int] = []
 
-    def change(request: httpx.Request, body: bytes) -> httpx.Response | None:
-        if not request.url.path.startswith("/files") or broken:
-            return None
-        broken.append(1)
-        return httpx.Response(200, headers={"etag": etag_of(body)}, stream=Stopping(body[:1000]))
+    def change(request: httpx.Request, _: bytes) -> None:
+        if request.url.path.startswith("/files") and not broken:
+            broken.append(1)
+            raise httpx.ReadError("the connection broke")
 
     meddler = Meddler(change)
 
@@ -184,57 +163,11 @@ def test_the_asynchronous_client_fetches_by_link_and_goes_on_where_a_connection_
             return await client[FULL].scores(fields="all")
 
     frame = asyncio.run(ask())
-    assert [x.headers.get("range") for x in meddler.files] == [None, "bytes=1000-"]
-    assert len(meddler.calls) == 1
+    assert (len(meddler.files), len(meddler.calls)) == (2, 1)
     with Client(service.address, service.keys["raw"], links=False) as client:
         assert_frame_equal(frame, client[FULL].scores(fields="all"))
 
 
-def etag_of(body: bytes) -> str:
-    return f'"{hashlib.sha256(body).hexdigest()}"'
-
-
-@pytest.mark.usefixtures("no_waits")
-@pytest.mark.parametrize("etag", [True, False])
-def test_a_download_goes_on_where_its_connection_broke(service: Service, *, etag: bool) -> None:
-    sent: list[int] = []
-
-    def change(request: httpx.Request, body: bytes) -> httpx.Response | None:
-        if not request.url.path.startswith("/files") or len(sent) == 6:
-            return None
-        sent.append(1)
-        status = 206 if "range" in request.headers else 200
-        span = {"content-range": f"bytes {at}-/*"} if (at := 500 * (len(sent) - 1)) and etag else {}
-        tag = {"etag": whole_etag} if etag else {}
-        return httpx.Response(status, headers={**span, **tag}, stream=Stopping(body[:500]))
-
-    with Client(service.address, service.keys["raw"]) as client:
-        link = client[FULL].tables_download("trades", "long_short")
-        expected = client[FULL].trades("long_short")
-    whole_etag = f'"{link["sha256"]}"'
-    meddler = Meddler(change)
-    # Each time more of it comes, so no attempt counts as one in vain.
-    retries = 1 if etag else 6
-    with Client(service.address, service.keys["raw"], transport=meddler, retries=retries) as client:
-        assert_frame_equal(client[FULL].trades("long_short"), expected)
-    ranges = [x.headers.get("range") for x in meddler.files]
-    assert ranges == ([None, *(f"bytes={500 * n}-" for n in range(1, 7))] if etag else [None] * 7)
-    assert len(meddler.calls) == 1
-
-
-def test_an_expired_link_is_replaced_by_one_of_the_same_snapshot(service: Service) -> None:
-    ended = [refusal(403, "link_expired")]
-    meddler = Meddler(lambda x, _: ended.pop() if x.url.path.startswith("/files") and ended else None)
-    with Client(service.address, service.keys["raw"], transport=meddler) as client:
-        frame = client[FULL].scores()
-    assert len(meddler.calls) == len(meddler.files) == 2
-    requested = [x.url.params.get("snapshot") for x in meddler.requests if x.url.path.startswith("/v1")]
-    assert requested[0] is None
-    assert requested[1] in meddler.files[0].url.path
-    assert frame.height > 100
-
-
-@pytest.mark.usefixtures("no_waits")
 @pytest.mark.parametrize(
     "damage",
     [
@@ -242,32 +175,37 @@ def test_an_expired_link_is_replaced_by_one_of_the_same_snapshot(service: Servic
         lambda _: b"",
     ],
 )  # fmt: skip
-def test_a_damaged_file_is_fetched_again_and_never_read(
+def test_a_damaged_file_is_never_read(
     service: Service, caplog: pytest.LogCaptureFixture, damage: Callable[[bytes], bytes]
 ) -> None:
     caplog.set_level(logging.INFO, "alpha_results_client")
-    times: list[int] = []
 
-    def change(request: httpx.Request, body: bytes, until: int) -> httpx.Response | None:
-        if not request.url.path.startswith("/files") or len(times) >= until:
-            return None
-        times.append(1)
-        return httpx.Response(200, content=damage(body), headers={"etag": 'W/"x"'})
+    def change(request: httpx.Request, body: bytes) -> httpx.Response | None:
+        is_file = request.url.path.startswith("/files")
+        return httpx.Response(200, content=damage(body)) if is_file else None
 
     with Client(service.address, service.keys["raw"], links=False) as client:
         expected = client[FULL].pnl()
-    once = Meddler(lambda x, body: change(x, body, 1))
-    with Client(service.address, service.keys["raw"], transport=once) as client:
+    meddler = Meddler(change)
+    with Client(service.address, service.keys["raw"], transport=meddler) as client:
         assert_frame_equal(client[FULL].pnl(), expected)
-    assert (len(once.calls), len(once.files)) == (1, 2)
-    assert not [x for x in caplog.records if x.name == "alpha_results_client"]
-    times.clear()
-    always = Meddler(lambda x, body: change(x, body, 99))
-    with Client(service.address, service.keys["raw"], transport=always, retries=2) as client:
-        assert_frame_equal(client[FULL].pnl(), expected)
-    assert always.calls[-1] == f"/v1/alphas/{FULL}/pnl"
-    assert len(always.files) == 3
+    assert meddler.calls[-1] == f"/v1/alphas/{FULL}/pnl"
+    assert len(meddler.files) == 1
     assert "by pages: the file fetched by link is not the one described" in caplog.text
+
+
+@pytest.mark.parametrize(
+    ("status", "code"), [(403, "link_expired"), (429, "link_bytes_exceeded"), (401, "unauthorized")]
+)
+@pytest.mark.usefixtures("no_waits")
+def test_a_file_that_is_refused_is_paged(
+    service: Service, caplog: pytest.LogCaptureFixture, status: int, code: str
+) -> None:
+    caplog.set_level(logging.INFO, "alpha_results_client")
+    meddler = Meddler(lambda x, _: refusal(status, code) if x.url.path.startswith("/files") else None)
+    with Client(service.address, service.keys["raw"], transport=meddler) as client:
+        assert client[FULL].scores().height > 100
+    assert f"by pages: the link failed: {code}" in caplog.text
 
 
 @pytest.mark.parametrize(
@@ -346,31 +284,21 @@ def test_a_few_rows_are_a_page_and_no_link(service: Service) -> None:
     assert not [x for x in meddler.calls if "download" in x]
 
 
-def test_rows_that_are_a_small_part_of_their_table_come_by_pages(
-    service: Service, monkeypatch: pytest.MonkeyPatch
+def test_a_snapshot_that_was_removed_is_not_the_callers_business_unless_they_named_it(
+    service: Service,
 ) -> None:
-    monkeypatch.setattr(collect, "PAGE", 7)
-    monkeypatch.setattr(table_links, "_JSON_BYTES", 0)
-    meddler = Meddler()
-    with Client(service.address, service.keys["raw"], transport=meddler) as client:
-        assert client.table("signals.scores", alpha=FULL).fetched_by == "pages"
-        assert not meddler.files
-        client[FULL].scores()
-    assert len(meddler.files) == 1, "what was asked for whole has cost its call"
-
-
-def test_a_snapshot_that_is_removed_during_a_download_is_not_the_callers_business(service: Service) -> None:
     def change(request: httpx.Request, _: bytes) -> httpx.Response | None:
-        if request.url.path.startswith("/files"):
-            return refusal(403, "link_expired")
-        again = request.url.path.endswith("/download") and "snapshot" in request.url.params
-        return refusal(404, "snapshot_not_found") if again else None
+        gone = request.url.path.endswith("/download")
+        return refusal(404, "snapshot_not_found") if gone else None
 
     with Client(service.address, service.keys["raw"], transport=Meddler(change)) as client:
         assert client[FULL].scores().height > 100
         snapshot = client[FULL].table("portfolio.books").meta["snapshot"]
-        with pytest.raises(SnapshotNotFound):
-            client.run(FULL, snapshot=snapshot).scores()
+    with (
+        Client(service.address, service.keys["raw"], transport=Meddler(change)) as client,
+        pytest.raises(SnapshotNotFound),
+    ):
+        client.run(FULL, snapshot=snapshot).scores()
 
 
 def test_a_service_that_is_away_is_not_tried_twice_over() -> None:
@@ -426,14 +354,11 @@ def test_a_link_that_is_less_protected_than_the_service_is_not_followed(service:
     assert not [x for x in requested if "/files" in x]
 
 
-def test_progress_of_a_file_is_reported_in_rows(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(links, "_REPORT_EVERY", 1)
+def test_progress_of_a_file_is_reported_in_rows(service: Service) -> None:
     reported: list[tuple[str, int, int]] = []
     with Client(service.address, service.keys["raw"], progress=lambda *x: reported.append(x)) as client:
         rows = client[FULL].scores().height
-    assert {(what, total) for what, _, total in reported} == {(f"signals.scores {FULL}", rows)}
-    assert [done for _, done, _ in reported] == sorted(done for _, done, _ in reported)
-    assert reported[-1][1] == rows
+    assert reported == [(f"signals.scores {FULL}", rows, rows)]
 
 
 @pytest.mark.filterwarnings("ignore::alpha_results_client.ResultsWarning")

@@ -17,8 +17,8 @@ from tests.support.processes import REPOSITORY
 
 READ = """
 import json, sys
-from alpha_results_client import Client, collect, table_links
-collect.PAGE, table_links._JSON_BYTES = 50, 10**6
+from alpha_results_client import Client, collect
+collect.PAGE = 50
 with Client(sys.argv[1], sys.stdin.read(), frames=sys.argv[2]) as client:
     frame = client[sys.argv[3]].equity_curve(book="long_only")
     scores = client.table("signals.scores", alpha=sys.argv[3])

@@ -7,7 +7,6 @@ import hashlib
 import json
 import os
 import tempfile
-import threading
 from pathlib import Path
 from typing import NamedTuple
 
@@ -40,8 +39,6 @@ class DiskCache:
         self._folder = Path(folder).expanduser()
         self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         self._limit = limit
-        self._lock = threading.Lock()
-        self._bytes: int | None = None
 
     def __repr__(self) -> str:
         return f"DiskCache({str(self._folder)!r})"
@@ -79,10 +76,6 @@ class DiskCache:
             os.utime(path)
         return data
 
-    def has_file(self, sha256: str) -> bool:
-        """Whether a file is stored, damaged or not."""
-        return self._file(sha256).exists()
-
     def write_file(self, sha256: str, data: bytes) -> None:
         """Store a file once, whichever calls are answered from it; what is larger than the bound is not stored."""
         if len(data) <= self._limit:
@@ -98,7 +91,7 @@ class DiskCache:
             except OSError:
                 Path(draft).unlink()
                 raise
-            self._make_room(sum(map(len, parts)))
+            self._make_room()
 
     def _file(self, sha256: str) -> Path:
         return self._folder / f"{sha256}{_PARQUET}"
@@ -106,21 +99,15 @@ class DiskCache:
     def _path(self, identity: str, target: str) -> Path:
         return self._folder / hashlib.sha256(f"{identity} {target}".encode()).hexdigest()
 
-    def _make_room(self, written: int) -> None:
-        with self._lock:
-            if self._bytes is not None:
-                self._bytes += written
-            if self._bytes is not None and self._bytes <= self._limit:
-                return
-            entries = sorted((stat.st_mtime, stat.st_size, path) for path, stat in self._entries())
-            total = sum(size for _, size, _ in entries)
-            for _, size, path in entries[:-1]:  # the last is the one just written
-                if total <= self._limit:
-                    break
-                with contextlib.suppress(OSError):
-                    path.unlink()
-                    total -= size
-            self._bytes = total
+    def _make_room(self) -> None:
+        entries = sorted((stat.st_mtime, stat.st_size, path) for path, stat in self._entries())
+        total = sum(size for _, size, _ in entries)
+        for _, size, path in entries[:-1]:  # the last is the one just written
+            if total <= self._limit:
+                break
+            with contextlib.suppress(OSError):
+                path.unlink()
+                total -= size
 
     def _entries(self) -> list[tuple[Path, os.stat_result]]:
         entries = []

@@ -1,23 +1,12 @@
-"""The blocking client."""
+"""The blocking client, and what it shares with the asynchronous one."""
 
 from __future__ import annotations
 
-import contextlib
 import os
-import ssl
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from types import TracebackType
-from typing import (
-    TYPE_CHECKING,
-    Any,
-    Generic,
-    Literal,
-    TypedDict,
-    TypeVar,
-    Union,
-    overload,
-)
+from typing import Any, Generic, TypeVar, Union
 
 import httpx
 
@@ -25,7 +14,7 @@ from alpha_results_client.cache import DEFAULT_BYTES, DiskCache
 from alpha_results_client.collect import alpha_ids, collect, fetch
 from alpha_results_client.declared import ENDPOINTS
 from alpha_results_client.errors import AlphaResultsClientError
-from alpha_results_client.exchange import Broken, Fetch, Link, Plan, Reply, Send, Work
+from alpha_results_client.exchange import Broken, Link, Plan, Reply, Send, Step, Work
 from alpha_results_client.methods import ClientMethods, RunMethods
 from alpha_results_client.metrics import metrics_rows
 from alpha_results_client.settings import VERSION, Progress, Settings
@@ -34,40 +23,71 @@ from alpha_results_client.table import Table, make_frame
 from alpha_results_client.values import Value
 from alpha_results_client.wide import wide_returns
 
-if TYPE_CHECKING:
-    import pandas as pd
-    import polars as pl
-    from typing_extensions import Unpack
-
 F = TypeVar("F")
 T = TypeVar("T")
 H = TypeVar("H", httpx.Client, httpx.AsyncClient)
-C = TypeVar("C")
-Transport = Union[httpx.BaseTransport, httpx.AsyncBaseTransport]
 PathText = Union[str, "os.PathLike[str]"]
-TIMEOUT = 60.0
-"""Seconds without a byte after which a connection counts as broken."""
 _USER_AGENT = {"User-Agent": f"alpha-results-client/{VERSION}"}
 """What the service's log sees of this client."""
 
 
-class Options(TypedDict, total=False):
-    """The further arguments of a client, for type checkers."""
+class BaseRun:
+    """The client, alpha and snapshot of a run. `methods.pyi` has the types of what its methods return."""
 
-    cache: PathText | None
-    cache_bytes: int
-    progress: bool | Progress
-    retries: int
-    longest_wait: float
-    timeout: float
-    links: bool
-    transport: Transport | None
+    def __init__(self, client: BaseClient[Any], alpha: str, snapshot: str | None = None) -> None:
+        self._client = client
+        self.alpha = alpha
+        self.snapshot = snapshot
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.alpha!r}, snapshot={self.snapshot!r})"
+
+    def pinned(self) -> Any:
+        """Return the run with every later call answered from the snapshot that is served now, for as long as it is there.
+
+        One call; it reads the list of books, which every run has.
+        """
+
+        def plan() -> Plan[BaseRun]:
+            books = yield from self._client._table_plan("portfolio.books", {"alpha": self.alpha})  # noqa: SLF001 - of the same package
+            return type(self)(self._client, self.alpha, str(books.meta["snapshot"]))
+
+        return self._client._do(plan())  # noqa: SLF001 - as above
+
+    def table(self, endpoint: str, **parameters: Value) -> Any:
+        """Return every row of one of the run's collections by its registry id, with its `meta`."""
+        return self._client.table(endpoint, alpha=self.alpha, **{"snapshot": self.snapshot, **parameters})
+
+    def metrics_frame(self, *, granularity: str = "overall", **parameters: Value) -> Any:
+        """Return the figures of :meth:`metrics` as a long table: one row for each, with its unit, status and source.
+
+        `period` is null for figures of no year or month; `name` is the path in the answer, such as ``core.ic`` of the run and
+        ``within_window.core.ic`` of the window.
+        """
+        path, query = self._located({}, {"granularity": granularity, **parameters})
+
+        def plan() -> Plan[Any]:
+            metrics = yield from self._client._answer_plan("performance.metrics", path, query)  # noqa: SLF001 - as above
+            return make_frame(metrics_rows(metrics), "metrics_figure", self._client._settings.frames)  # noqa: SLF001 - as above
+
+        return self._client._do(plan())  # noqa: SLF001 - as above
+
+    def _answer(self, endpoint: str, path: Mapping[str, str], query: Mapping[str, Value]) -> Any:
+        return self._client._answer(endpoint, *self._located(path, query))  # noqa: SLF001 - as above
+
+    def _located(
+        self, path: Mapping[str, str], query: Mapping[str, Value]
+    ) -> tuple[Mapping[str, str], Mapping[str, Value]]:
+        """Add the run's alpha and snapshot to the parameters of a call."""
+        pinned = query if query.get("snapshot") is not None else {**query, "snapshot": self.snapshot}
+        return {"alpha": self.alpha, **path}, pinned
 
 
-class BaseClient(Generic[F, H]):
-    """Settings, connections and plans of the blocking and the asynchronous client, which carry plans out each in its way."""
+class BaseClient(Generic[H]):
+    """Settings, connections and calls of both clients. `methods.pyi` has the types of what its methods return."""
 
     _http_class: type[H]
+    _run_class: type[BaseRun]
 
     def __init__(
         self,
@@ -80,33 +100,68 @@ class BaseClient(Generic[F, H]):
         progress: bool | Progress = False,
         retries: int = 4,
         longest_wait: float = 65.0,
-        timeout: float = TIMEOUT,
+        timeout: float = 60.0,
         links: bool = True,
         transport: Any = None,
     ) -> None:
         stored = None if cache is None else DiskCache(cache, cache_bytes)
         self._settings = Settings(base_url, key, frames, retries, longest_wait, stored, progress, links)
         self._http: H = self._http_class(
-            base_url=self._settings.base_url,
-            timeout=timeout,
-            transport=transport,
-            headers=_USER_AGENT,
-            verify=_make_verify(self._settings.base_url),
+            base_url=self._settings.base_url, timeout=timeout, transport=transport, headers=_USER_AGENT
         )
-        # For links of a store that is reached by TLS when the service is not; made when there is one.
-        self._tls: H | None = self._http if transport is not None else None
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self._settings!r})"
 
-    def _table_plan(self, endpoint: str, parameters: Mapping[str, Value]) -> Plan[Table[F]]:
+    def __getitem__(self, alpha: str) -> Any:
+        """Return a run by its alpha's address; the first request is made by its first method call."""
+        return self.run(alpha)
+
+    def run(self, alpha: str, snapshot: str | None = None) -> Any:
+        """Return a run, with every call answered from the snapshot given, where one is."""
+        return self._run_class(self, alpha, snapshot)
+
+    def table(self, endpoint: str, **parameters: Value) -> Any:
+        """Return every row of a collection by its registry id, with its `meta`; parameters as the interface names them."""
+        return self._do(self._table_plan(endpoint, parameters))
+
+    def returns(
+        self,
+        alphas: Sequence[str] | None = None,
+        *,
+        book: str = "long_short",
+        start: Value = None,
+        end: Value = None,
+    ) -> Any:
+        """Return daily returns side by side: ``date``, and a column for each alpha, null where it has no session.
+
+        Parameters
+        ----------
+        alphas
+            Their addresses; None takes all that the key may read. A call or more each.
+        book
+            The book whose returns they are.
+        start, end
+            First and last day.
+        """
+        return self._do(wide_returns(self._settings, alphas, book, start, end))
+
+    def _do(self, plan: Plan[Any]) -> Any:
+        """Carry a plan out; an asynchronous client returns what is to be awaited."""
+        raise NotImplementedError
+
+    def _answer(self, endpoint: str, path: Mapping[str, str], query: Mapping[str, Value]) -> Any:
+        return self._do(self._answer_plan(endpoint, path, query))
+
+    def _table_plan(self, endpoint: str, parameters: Mapping[str, Value]) -> Plan[Table[Any]]:
         if endpoint not in ENDPOINTS:
             raise AlphaResultsClientError(
                 f"there is no endpoint {endpoint!r}{did_you_mean(endpoint, ENDPOINTS)}"
             )
         path = {name: str(parameters[name]) for name in ENDPOINTS[endpoint].in_path}
         query = {name: value for name, value in parameters.items() if name not in path}
-        return suggesting(self._settings, path, query, collect(self._settings, endpoint, path, query))
+        plan = collect(self._settings, endpoint, path, query)
+        return (yield from suggesting(self._settings, path, query, plan))
 
     def _answer_plan(self, endpoint: str, path: Mapping[str, str], query: Mapping[str, Value]) -> Plan[Any]:
         """Fetch the frame of a collection, or an object."""
@@ -116,42 +171,23 @@ class BaseClient(Generic[F, H]):
         rows = collect(self._settings, endpoint, path, query, with_meta=False)
         return (yield from suggesting(self._settings, path, query, rows)).frame
 
-    def _headers(self, step: Send) -> Mapping[str, str]:
+    def _request(self, step: Send) -> httpx.Request:
+        """Return the request of a step; the key goes to the service alone, never to the address of a link."""
         if self._http.is_closed:
             raise AlphaResultsClientError("the client was closed")
-        return {**step.headers, "Authorization": self._settings.authorization.value}
-
-    def _link_request(self, step: Fetch) -> tuple[H, httpx.Request]:
-        """Return the request of a file by link, and the connections it goes over."""
-        http = self._http
-        if step.url.startswith("https:") and not self._settings.base_url.startswith("https:"):
-            if self._tls is None:
-                self._tls = self._http_class(timeout=http.timeout, headers=_USER_AGENT)
-            http = self._tls
-        request = http.build_request("GET", step.url, headers=step.headers)
-        request.url = Link(request.url)
-        return http, request
+        request = self._http.build_request("GET", step.target, headers=step.headers)
+        if step.target.startswith("/"):
+            request.headers["Authorization"] = self._settings.authorization.value
+        else:
+            request.url = Link(request.url)
+        return request
 
 
-class BaseRun(Generic[C]):
-    """The client, alpha and snapshot of a run."""
-
-    def __init__(self, client: C, alpha: str, snapshot: str | None = None) -> None:
-        self._client = client
-        self.alpha = alpha
-        self.snapshot = snapshot
-
-    def __repr__(self) -> str:
-        return f"{type(self).__name__}({self.alpha!r}, snapshot={self.snapshot!r})"
-
-    def _parameters(self, **parameters: Value) -> Mapping[str, Value]:
-        return {"alpha": self.alpha, "snapshot": self.snapshot, **parameters}
-
-    def _pinned(self, query: Mapping[str, Value]) -> Mapping[str, Value]:
-        return query if query.get("snapshot") is not None else {**query, "snapshot": self.snapshot}
+class Run(RunMethods[F], BaseRun, Generic[F]):
+    """The results of one alpha's run. Each call is answered from the snapshot that is served then, unless one is pinned."""
 
 
-class Client(BaseClient[F, httpx.Client], ClientMethods[F], Generic[F]):
+class Client(ClientMethods[F], BaseClient[httpx.Client], Generic[F]):
     """Reads the results of alpha runs.
 
     Parameters
@@ -169,7 +205,7 @@ class Client(BaseClient[F, httpx.Client], ClientMethods[F], Generic[F]):
         How much it may hold.
     progress
         True shows a bar for what takes several pages (needs tqdm); a function is called with
-        ``(what, rows so far, rows in all)`` after each page, or megabyte of a file.
+        ``(what, rows so far, rows in all)`` after each page or file.
     retries
         Further attempts where a failure may pass: no connection, 429, 502, 503, 504. ``Retry-After`` is obeyed.
     longest_wait
@@ -190,26 +226,7 @@ class Client(BaseClient[F, httpx.Client], ClientMethods[F], Generic[F]):
     """
 
     _http_class = httpx.Client
-
-    if TYPE_CHECKING:  # what `frames` makes of F; the constructor itself is that of the base
-
-        @overload
-        def __init__(
-            self: Client[pl.DataFrame], base_url: str | None = ..., key: str | None = ..., *, frames: Literal["polars"] = ..., **options: Unpack[Options]
-        ) -> None: ...  # fmt: skip
-
-        @overload
-        def __init__(
-            self: Client[pd.DataFrame], base_url: str | None = ..., key: str | None = ..., *, frames: Literal["pandas"], **options: Unpack[Options]
-        ) -> None: ...  # fmt: skip
-
-        @overload
-        def __init__(
-            self: Client[list[dict[str, Any]]], base_url: str | None = ..., key: str | None = ..., *, frames: Literal["rows"], **options: Unpack[Options]
-        ) -> None: ...  # fmt: skip
-        def __init__(
-            self, base_url: str | None = None, key: str | None = None, *, frames: str = "polars", **options: Unpack[Options]
-        ) -> None: ...  # fmt: skip
+    _run_class = Run
 
     def __enter__(self) -> Client[F]:
         return self
@@ -225,8 +242,6 @@ class Client(BaseClient[F, httpx.Client], ClientMethods[F], Generic[F]):
     def close(self) -> None:
         """Close the connections."""
         self._http.close()
-        if self._tls is not None:
-            self._tls.close()
 
     def __iter__(self) -> Iterator[str]:
         """Iterate over the ids of the alphas the key may read, latest started first."""
@@ -242,117 +257,27 @@ class Client(BaseClient[F, httpx.Client], ClientMethods[F], Generic[F]):
         except AlphaResultsClientError:
             return []
 
-    def __getitem__(self, alpha: str) -> Run[F]:
-        """Return a run by its alpha's address; the first request is made by its first method call."""
-        return Run(self, alpha)
-
-    def run(self, alpha: str, snapshot: str | None = None) -> Run[F]:
-        """Return a run, with every call answered from the snapshot given, where one is."""
-        return Run(self, alpha, snapshot)
-
-    def table(self, endpoint: str, **parameters: Value) -> Table[F]:
-        """Return every row of a collection by its registry id, with its `meta`; parameters as the interface names them."""
-        return self._do(self._table_plan(endpoint, parameters))
-
-    def returns(
-        self,
-        alphas: Sequence[str] | None = None,
-        *,
-        book: str = "long_short",
-        start: Value = None,
-        end: Value = None,
-    ) -> F:
-        """Return daily returns side by side: ``date``, and a column for each alpha, null where it has no session.
-
-        Parameters
-        ----------
-        alphas
-            Their addresses; None takes all that the key may read. A call or more each.
-        book
-            The book whose returns they are.
-        start, end
-            First and last day.
-        """
-        frame: F = self._do(wide_returns(self._settings, alphas, book, start, end))
-        return frame
-
-    def _answer(self, endpoint: str, path: Mapping[str, str], query: Mapping[str, Value]) -> Any:
-        return self._do(self._answer_plan(endpoint, path, query))
-
     def _do(self, plan: Plan[T]) -> T:
         """Carry a plan out, waiting for each step."""
+        outcome = None
         try:
-            step = next(plan)
             while True:
-                if isinstance(step, Send):
-                    step = plan.send(self._send(step))
-                elif isinstance(step, Fetch):
-                    step = plan.send(self._fetch(step))
-                elif isinstance(step, Work):
-                    step = plan.send(step.call())
-                else:
-                    time.sleep(step.seconds)
-                    step = next(plan)
+                outcome = self._take(plan.send(outcome))
         except StopIteration as end:
             result: T = end.value
             return result
 
+    def _take(self, step: Step) -> Any:
+        if isinstance(step, Send):
+            return self._send(step)
+        if isinstance(step, Work):
+            return step.call()
+        return time.sleep(step.seconds)
+
     def _send(self, step: Send) -> Reply | Broken:
-        headers = self._headers(step)
+        request = self._request(step)
         try:
-            answer = self._http.get(step.target, headers=headers)
+            answer = self._http.send(request)
         except httpx.RequestError as error:
-            return Broken(f"{type(error).__name__}: {error}")
+            return Broken.by(error)
         return Reply(answer.status_code, answer.headers, answer.content)
-
-    def _fetch(self, step: Fetch) -> Reply | Broken:
-        http, request = self._link_request(step)
-        try:
-            answer = http.send(request, stream=True)
-            with contextlib.closing(answer):
-                if not step.into.begin(answer.status_code, answer.headers):
-                    return Reply(answer.status_code, answer.headers, answer.read())
-                for piece in answer.iter_bytes():
-                    if not step.into.take(piece):
-                        break
-        except httpx.RequestError as error:
-            return Broken(f"{type(error).__name__}: {error}")
-        return Reply(answer.status_code, answer.headers, b"")
-
-
-class Run(BaseRun[Client[F]], RunMethods[F], Generic[F]):
-    """The results of one alpha's run. Each call is answered from the snapshot that is served then, unless one is pinned."""
-
-    def pinned(self) -> Run[F]:
-        """Return the run with every later call answered from the snapshot that is served now, for as long as it is there.
-
-        One call; it reads the list of books, which every run has.
-        """
-        books = self._client.table("portfolio.books", alpha=self.alpha)
-        return Run(self._client, self.alpha, str(books.meta["snapshot"]))
-
-    def table(self, endpoint: str, **parameters: Value) -> Table[F]:
-        """Return every row of one of the run's collections by its registry id, with its `meta`."""
-        return self._client.table(endpoint, **self._parameters(**parameters))
-
-    def metrics_frame(self, *, granularity: str = "overall", **parameters: Value) -> F:
-        """Return the figures of :meth:`metrics` as a long table: one row for each, with its unit, status and source.
-
-        `period` is null for figures of no year or month; `name` is the path in the answer, such as ``core.ic`` of the run and
-        ``within_window.core.ic`` of the window.
-        """
-        metrics = self._answer("performance.metrics", {}, {"granularity": granularity, **parameters})
-        frame: F = make_frame(metrics_rows(metrics), "metrics_figure", self._client._settings.frames)  # noqa: SLF001 - of the same package
-        return frame
-
-    def _answer(self, endpoint: str, path: Mapping[str, str], query: Mapping[str, Value]) -> Any:
-        return self._client._answer(endpoint, {"alpha": self.alpha, **path}, self._pinned(query))  # noqa: SLF001 - as above
-
-
-def _make_verify(base_url: str) -> ssl.SSLContext | bool:
-    """Return what a connection to the service is checked with.
-
-    Reading the usual certificates takes longer than a call. Where the address needs none, none are read, and no TLS
-    connection would pass.
-    """
-    return True if base_url.startswith("https:") else ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)

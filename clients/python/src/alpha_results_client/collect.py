@@ -16,7 +16,7 @@ from alpha_results_client.moments import with_moments
 from alpha_results_client.progress import Reporter, reporter
 from alpha_results_client.settings import Settings
 from alpha_results_client.table import Table, make_frame
-from alpha_results_client.table_links import CollectionRequest, fetch_by_link, reason_to_page, worth_a_link
+from alpha_results_client.table_links import CollectionRequest, fetch_by_link, may_link, worth_a_link
 from alpha_results_client.values import Value
 
 PAGE = 5000
@@ -60,10 +60,10 @@ def collect(
     request = CollectionRequest(endpoint, path, query, row_model(endpoint, query))
     for turn in range(_TURNS):
         with reporter(settings.progress, f"{endpoint} {path.get('alpha', '')}".strip()) as report:
-            reason = reason_to_page(settings, request)
-            if not reason and not with_meta and request.is_unfiltered:
-                frame = yield from fetch_by_link(settings, request, None, report)
+            if not with_meta and request.is_unfiltered and may_link(settings, request):
+                frame = yield from fetch_by_link(settings, request, None)
                 if frame is not None:
+                    report(len(frame), len(frame))
                     return Table(frame, {}, "link")
             try:
                 table = yield from _pages(settings, request, report)
@@ -102,9 +102,10 @@ def _pages(settings: Settings, request: CollectionRequest, report: Reporter) -> 
         if not more:
             frame = yield Work(partial(make_frame, rows, request.model, settings.frames))
             return Table(frame, with_moments(first, f"meta {endpoint}"))
-        if began and worth_a_link(total, PAGE) and not reason_to_page(settings, request):
-            frame = yield from fetch_by_link(settings, request._replace(query=pinned), total, report)
+        if began and worth_a_link(total, PAGE) and may_link(settings, request):
+            frame = yield from fetch_by_link(settings, request._replace(query=pinned), total)
             if frame is not None:
+                report(total, total)
                 return Table(frame, with_moments(first, f"meta {endpoint}"), "link")
 
 

@@ -11,7 +11,7 @@ import json
 import random
 from collections.abc import Generator, Mapping
 from email.utils import parsedate_to_datetime
-from typing import Any, Callable, NamedTuple, Protocol, TypeVar, Union
+from typing import Any, Callable, NamedTuple, TypeVar, Union
 from urllib.parse import quote, urlencode
 
 import httpx
@@ -25,31 +25,11 @@ T = TypeVar("T")
 _FIRST_BACKOFF = 0.5
 
 
-class Receiver(Protocol):
-    """Takes the body of a file piece by piece."""
-
-    def begin(self, status: int, headers: Mapping[str, str]) -> bool:
-        """Return whether the body is part of the file; otherwise it is an error, and comes in the reply."""
-        ...
-
-    def take(self, piece: bytes) -> bool:
-        """Take the next bytes; False when no more are wanted."""
-        ...
-
-
 class Send(NamedTuple):
-    """Send a GET request with these headers; the key is added on the way."""
+    """Send a GET request with these headers: to the service, with the key, or without it to the address of a link."""
 
     target: str
     headers: Mapping[str, str]
-
-
-class Fetch(NamedTuple):
-    """Send a GET request for a file, with these headers and no key."""
-
-    url: str
-    headers: Mapping[str, str]
-    into: Receiver
 
 
 class Work(NamedTuple):
@@ -65,7 +45,7 @@ class Sleep(NamedTuple):
 
 
 class Reply(NamedTuple):
-    """What came back, its body decoded from any content coding; empty when a receiver took it."""
+    """What came back, its body decoded from any content coding."""
 
     status: int
     headers: Mapping[str, str]
@@ -77,8 +57,14 @@ class Broken(NamedTuple):
 
     reason: str
 
+    @classmethod
+    def by(cls, error: httpx.RequestError) -> Broken:
+        """Return the reason as a message says it."""
+        return cls(f"{type(error).__name__}: {error}")
 
-Plan = Generator[Union[Send, Fetch, Work, Sleep], Any, T]
+
+Step = Union[Send, Work, Sleep]
+Plan = Generator[Step, Any, T]
 """Sent a :class:`Reply` or :class:`Broken` for a request, the result of work, None for a wait."""
 
 
@@ -112,28 +98,41 @@ def exchange(settings: Settings, target: str) -> Plan[Any]:
     """
     stored = None if settings.cache is None else settings.cache.read(settings.identity, target)
     headers = {} if stored is None else {"If-None-Match": stored.etag}
+    reply = yield from request(settings, Send(target, headers), settings.retries)
+    if stored is not None and reply.status == httpx.codes.NOT_MODIFIED:
+        return _read(settings, stored.body)
+    document = _read(settings, reply.body)
+    etag = reply.headers.get("etag")
+    if settings.cache is not None and etag:
+        settings.cache.write(settings.identity, target, etag, reply.body)
+    return document
+
+
+def request(settings: Settings, send: Send, retries: int) -> Plan[Reply]:
+    """Send a request, again where a failure may pass, and return an answer of status 200, or of 304 to a request with an entity tag.
+
+    Raises
+    ------
+    ApiError, NoAnswer
+        As :func:`exchange`.
+    """
+    accepted = {httpx.codes.OK} | ({httpx.codes.NOT_MODIFIED} if "If-None-Match" in send.headers else set())
     attempt = 0
     while True:
         failure: ApiError | NoAnswer
-        reply: Reply | Broken = yield Send(target, headers)
+        reply: Reply | Broken = yield send
         if isinstance(reply, Broken):
             failure, wait = NoAnswer(f"{settings.base_url} gave no answer: {reply.reason}"), None
+        elif reply.status in accepted:
+            return reply
         else:
-            if reply.status == httpx.codes.NOT_MODIFIED and stored is not None:
-                return _read(settings, stored.body)
-            if reply.status == httpx.codes.OK:
-                document = _read(settings, reply.body)
-                etag = reply.headers.get("etag")
-                if settings.cache is not None and etag:
-                    settings.cache.write(settings.identity, target, etag, reply.body)
-                return document
             failure = parse_failure(settings, reply)
             wait = failure.retry_after
             if not failure.may_pass:
                 raise failure
         if wait is None:
             wait = backoff_seconds(attempt)
-        if attempt >= settings.retries or wait > settings.longest_wait:
+        if attempt >= retries or wait > settings.longest_wait:
             raise failure
         attempt += 1
         limited = isinstance(failure, ApiError) and failure.status == httpx.codes.TOO_MANY_REQUESTS

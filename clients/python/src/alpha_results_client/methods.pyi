@@ -1,16 +1,47 @@
-"""Signatures of the methods that are made of `declared.ENDPOINTS`."""
+"""Signatures of what blocking and asynchronous clients share, and of the methods that are made of `declared.ENDPOINTS`."""
 
 # Written by `just docs` from the declarations of the interface; a test fails when it is stale.
 # fmt: off
 
 import datetime as dt
+import os
 from collections.abc import Sequence
-from typing import Any, Generic, Literal, TypeVar, Union
+from typing import Any, Generic, Literal, TypedDict, TypeVar, Union, overload
+
+import httpx
+import pandas as pd
+import polars as pl
+from alpha_results_client.asynchronous import AsyncClient, AsyncRun
+from alpha_results_client.client import Client, Run
+from alpha_results_client.settings import Progress
+from alpha_results_client.table import Table
+from alpha_results_client.values import Value
+from typing_extensions import Unpack
 
 F = TypeVar("F")
 Day = Union[str, dt.date]
 
+class Options(TypedDict, total=False):
+    cache: str | os.PathLike[str] | None
+    cache_bytes: int
+    progress: bool | Progress
+    retries: int
+    longest_wait: float
+    timeout: float
+    links: bool
+    transport: httpx.BaseTransport | httpx.AsyncBaseTransport | None
+
 class ClientMethods(Generic[F]):
+    @overload
+    def __init__(self: Client[pl.DataFrame], base_url: str | None = None, key: str | None = None, *, frames: Literal['polars'] = 'polars', **options: Unpack[Options]) -> None: ...  # type: ignore[misc]
+    @overload
+    def __init__(self: Client[pd.DataFrame], base_url: str | None = None, key: str | None = None, *, frames: Literal['pandas'], **options: Unpack[Options]) -> None: ...  # type: ignore[misc]
+    @overload
+    def __init__(self: Client[list[dict[str, Any]]], base_url: str | None = None, key: str | None = None, *, frames: Literal['rows'], **options: Unpack[Options]) -> None: ...  # type: ignore[misc]
+    def __getitem__(self, alpha: str) -> Run[F]: ...
+    def run(self, alpha: str, snapshot: str | None = None) -> Run[F]: ...
+    def table(self, endpoint: str, **parameters: Value) -> Table[F]: ...
+    def returns(self, alphas: Sequence[str] | None = None, *, book: str = 'long_short', start: Value = None, end: Value = None) -> F: ...
     def health(self) -> dict[str, Any]:
         """Is the service up, and since which build."""
     def me(self) -> dict[str, Any]:
@@ -37,6 +68,9 @@ class ClientMethods(Generic[F]):
         """Owner, limits and use of one key."""
 
 class RunMethods(Generic[F]):
+    def pinned(self) -> Run[F]: ...
+    def table(self, endpoint: str, **parameters: Value) -> Table[F]: ...
+    def metrics_frame(self, *, granularity: str = 'overall', **parameters: Value) -> F: ...
     def description(self, *, snapshot: str | None = None) -> dict[str, Any]:
         """The written description of one alpha."""
     def source_download(self, *, snapshot: str | None = None) -> dict[str, Any]:
@@ -95,6 +129,16 @@ class RunMethods(Generic[F]):
         """Kind by kind, what one alpha's snapshot holds."""
 
 class AsyncClientMethods(Generic[F]):
+    @overload
+    def __init__(self: AsyncClient[pl.DataFrame], base_url: str | None = None, key: str | None = None, *, frames: Literal['polars'] = 'polars', **options: Unpack[Options]) -> None: ...  # type: ignore[misc]
+    @overload
+    def __init__(self: AsyncClient[pd.DataFrame], base_url: str | None = None, key: str | None = None, *, frames: Literal['pandas'], **options: Unpack[Options]) -> None: ...  # type: ignore[misc]
+    @overload
+    def __init__(self: AsyncClient[list[dict[str, Any]]], base_url: str | None = None, key: str | None = None, *, frames: Literal['rows'], **options: Unpack[Options]) -> None: ...  # type: ignore[misc]
+    def __getitem__(self, alpha: str) -> AsyncRun[F]: ...
+    def run(self, alpha: str, snapshot: str | None = None) -> AsyncRun[F]: ...
+    async def table(self, endpoint: str, **parameters: Value) -> Table[F]: ...
+    async def returns(self, alphas: Sequence[str] | None = None, *, book: str = 'long_short', start: Value = None, end: Value = None) -> F: ...
     async def health(self) -> dict[str, Any]:
         """Is the service up, and since which build."""
     async def me(self) -> dict[str, Any]:
@@ -121,6 +165,9 @@ class AsyncClientMethods(Generic[F]):
         """Owner, limits and use of one key."""
 
 class AsyncRunMethods(Generic[F]):
+    async def pinned(self) -> AsyncRun[F]: ...
+    async def table(self, endpoint: str, **parameters: Value) -> Table[F]: ...
+    async def metrics_frame(self, *, granularity: str = 'overall', **parameters: Value) -> F: ...
     async def description(self, *, snapshot: str | None = None) -> dict[str, Any]:
         """The written description of one alpha."""
     async def source_download(self, *, snapshot: str | None = None) -> dict[str, Any]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime as dt
-import importlib.util
 import io
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -50,11 +49,6 @@ class Selection(NamedTuple):
     rows: int
 
 
-def has_reader(frames: str) -> bool:
-    """Whether a reader of Parquet is installed; whether it works shows when it is used."""
-    return frames in READERS and importlib.util.find_spec(READERS[frames]) is not None
-
-
 def read_frame(data: bytes, selection: Selection, frames: str) -> Any:
     """Return the file's rows as a frame, or :class:`Unreadable` for a file that this release does not know."""
     read = _polars if frames == "polars" else _pandas
@@ -62,28 +56,26 @@ def read_frame(data: bytes, selection: Selection, frames: str) -> Any:
         frame = read(data, selection)
     except Exception as error:  # noqa: BLE001 - whatever a reader raises, pages still answer
         return Unreadable(f"{READERS[frames]} cannot read the file: {type(error).__name__}: {error}")
-    if isinstance(frame, Unreadable) or len(frame) == selection.rows:
+    if len(frame) == selection.rows:
         return frame
     return Unreadable(f"the file has {len(frame)} of the rows requested, not {selection.rows}")
 
 
-def _columns(present: Sequence[str], selection: Selection) -> list[tuple[Column, bool]] | Unreadable:
+def _columns(present: Sequence[str], selection: Selection) -> list[tuple[Column, bool]]:
     """Return the columns of the row, each with whether the file has it, in their order.
 
     A column that this release does not know may belong to the row or not: only pages show it.
     """
     unknown = set(present) - set(STORED_COLUMNS[selection.table])
     if unknown:
-        return Unreadable(
-            f"the file has columns that this release does not know: {', '.join(sorted(unknown))}"
-        )
+        raise ValueError(f"this release does not know the columns {', '.join(sorted(unknown))}")
     columns = []
     for column in ROWS[selection.model]:
         stored = column.name in present
         if not stored and column.optional:
             continue
         if not stored and not column.nullable and column.name != "book":
-            return Unreadable(f"the file lacks {column.name}")
+            raise ValueError(f"it lacks the column {column.name}")
         columns.append((column, stored))
     return columns
 
@@ -92,20 +84,14 @@ def _day_column(present: Sequence[str]) -> str:
     return "date" if "date" in present else "timestamp"
 
 
-def _polars(data: bytes, selection: Selection) -> pl.DataFrame | Unreadable:
+def _polars(data: bytes, selection: Selection) -> pl.DataFrame:
     import polars as pl  # noqa: PLC0415 - optional
 
     present = list(pl.read_parquet_schema(io.BytesIO(data)))
     columns = _columns(present, selection)
-    if isinstance(columns, Unreadable):
-        return columns
     day = _day_column(present)
-    needed = [column.name for column, stored in columns if stored]
-    if selection.first is not None or selection.last is not None:
-        needed = list(dict.fromkeys([*needed, day]))
-    if selection.symbols is not None:
-        needed = list(dict.fromkeys([*needed, "symbol"]))
-    frame = pl.read_parquet(io.BytesIO(data), columns=needed)
+    names = {day, "symbol", *(column.name for column, _ in columns)}
+    frame = pl.read_parquet(io.BytesIO(data), columns=[x for x in present if x in names])
     when = pl.col(day) if day == "date" else pl.col(day).dt.convert_time_zone("UTC").dt.date()
     if selection.first is not None:
         frame = frame.filter(when >= selection.first)
@@ -125,7 +111,7 @@ def _polars(data: bytes, selection: Selection) -> pl.DataFrame | Unreadable:
     )
 
 
-def _pandas(data: bytes, selection: Selection) -> pd.DataFrame | Unreadable:
+def _pandas(data: bytes, selection: Selection) -> pd.DataFrame:
     import pandas as pd  # noqa: PLC0415 - optional
     import pyarrow as pa  # noqa: PLC0415 - as above
     import pyarrow.compute as pc  # noqa: PLC0415 - as above
@@ -134,8 +120,6 @@ def _pandas(data: bytes, selection: Selection) -> pd.DataFrame | Unreadable:
     file = pq.ParquetFile(pa.BufferReader(data))
     present = file.schema_arrow.names
     columns = _columns(present, selection)
-    if isinstance(columns, Unreadable):
-        return columns
     day = _day_column(present)
     table = file.read([x for x in present if x in {day, "symbol", *(column.name for column, _ in columns)}])
     if selection.first is not None:

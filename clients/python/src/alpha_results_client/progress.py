@@ -9,14 +9,14 @@ from typing import Any, Callable
 from alpha_results_client.settings import Progress
 
 Reporter = Callable[[int, int], None]
-"""Called after each page, or each megabyte of a file, with rows so far and rows in all."""
+"""Called after each page or file, with rows so far and rows in all."""
 
 
 @contextlib.contextmanager
 def reporter(progress: bool | Progress, what: str) -> Iterator[Reporter]:
     """Yield a function for progress: the caller's own, one that draws a bar of tqdm, or one that does nothing.
 
-    A bar appears only for what takes more than one page, or more than a megabyte of a file.
+    A bar appears only for what takes more than one page.
     """
     if callable(progress):
         call = progress

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import importlib.util
 import logging
 import math
 import os
@@ -14,6 +15,7 @@ from urllib.parse import urlsplit
 
 from alpha_results_client.cache import DiskCache
 from alpha_results_client.errors import AlphaResultsClientError
+from alpha_results_client.parquet import READERS
 
 VERSION = version("alpha-results-client")
 Progress = Callable[[str, int, int], None]
@@ -86,8 +88,8 @@ class Settings:
         self.longest_wait = longest_wait
         self.cache = cache
         self.progress = progress
-        # Endpoint, or "" for all of them -> why its tables come by pages, and until when that is not tried again.
-        self._disabled_links: dict[str, tuple[str, float]] = {} if links else {"": ("links=False", math.inf)}
+        # Why tables come by pages, and until when links are not tried again.
+        self._links_disabled = (_no_links(frames, links), math.inf)
         self._announced: set[str] = set()
         self.authorization = _Authorization(key)
         # Two keys may see different things at one address.
@@ -99,17 +101,14 @@ class Settings:
         changed.frames = frames
         return changed
 
-    def links_disabled_reason(self, endpoint: str) -> str | None:
-        """Return why an endpoint's tables come by pages for now; None when links may be tried."""
-        for name in ("", endpoint):
-            reason, until = self._disabled_links.get(name, ("", 0.0))
-            if time.monotonic() < until:
-                return reason
-        return None
+    def links_disabled_reason(self) -> str | None:
+        """Return why tables come by pages for now; None when links may be tried."""
+        reason, until = self._links_disabled
+        return reason if time.monotonic() < until else None
 
-    def disable_links(self, endpoint: str, reason: str) -> None:
-        """Spend no calls on links that cannot work, until that may have changed."""
-        self._disabled_links[endpoint] = reason, time.monotonic() + _DISABLED_SECONDS
+    def disable_links(self, reason: str) -> None:
+        """Spend no calls on links that may not work, until that may have changed."""
+        self._links_disabled = reason, time.monotonic() + _DISABLED_SECONDS
 
     def announce_wait(self, why: str, seconds: float) -> None:
         """Say once of each reason, where warnings are written, that a call waits; short waits are not worth a line."""
@@ -127,6 +126,15 @@ def _given(name: str, value: str | None, variable: str) -> str:
     if text is None:
         raise AlphaResultsClientError(f"no {name} was given: pass it, or set {variable}")
     return text
+
+
+def _no_links(frames: str, links: bool) -> str | None:
+    """Return why no table can come by link; None where one can."""
+    if not links:
+        return "links=False"
+    if frames not in READERS:
+        return f"frames={frames!r} reads no Parquet"
+    return None if importlib.util.find_spec(READERS[frames]) else f"{READERS[frames]} is not installed"
 
 
 class _Authorization:

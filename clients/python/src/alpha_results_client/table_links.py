@@ -1,14 +1,15 @@
-"""Chooses between pages and the file of the table, and reads the rows of a query from the file."""
+"""Rows from the file of their table: fetched by signed link, without the key, checked against its digest."""
 
 from __future__ import annotations
 
 import datetime as dt
-import logging
+import hashlib
 from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any, NamedTuple
+from urllib.parse import urlsplit
 
-from alpha_results_client.declared import ENDPOINTS, ROWS
+from alpha_results_client.declared import ENDPOINTS
 from alpha_results_client.errors import (
     AlphaResultsClientError,
     ApiError,
@@ -16,20 +17,21 @@ from alpha_results_client.errors import (
     NotAuthenticated,
     RateLimited,
     SnapshotNotFound,
+    UnexpectedAnswer,
 )
-from alpha_results_client.exchange import Plan, Work
-from alpha_results_client.links import LinkFailed, ask_for_link, fetch_file, is_permanent
-from alpha_results_client.parquet import READERS, Selection, Unreadable, has_reader, read_frame
-from alpha_results_client.progress import Reporter
-from alpha_results_client.settings import Settings
+from alpha_results_client.exchange import Plan, Send, Work, exchange, make_target, request
+from alpha_results_client.parquet import Selection, Unreadable, read_frame
+from alpha_results_client.settings import LOG, Settings
 from alpha_results_client.values import Value, format_value
 
-_log = logging.getLogger("alpha_results_client")
+DOWNLOAD = "catalog.alphas.tables.download"
 _FILTERS = {"from", "to", "symbol"}
 _PAGES = 2
 """Pages up to which rows are paged."""
-_JSON_BYTES = 25
-"""What one value takes on a page, about, with its name."""
+
+
+class LinkFailed(AlphaResultsClientError):
+    """The file cannot be had by link; pages do."""
 
 
 class CollectionRequest(NamedTuple):
@@ -58,99 +60,93 @@ def worth_a_link(total: int, page: int) -> bool:
     return total > _PAGES * page
 
 
-def reason_to_page(settings: Settings, request: CollectionRequest) -> str:
-    """Return why rows come by pages; empty when a link may be requested."""
-    entry = ENDPOINTS[request.endpoint]
-    given = {name for name, value in request.query.items() if value is not None}
-    if not entry.table or not given <= {*_FILTERS, "book", "fields", "snapshot"}:
-        return "the rows of this query are not in a file"
-    reason = settings.links_disabled_reason(request.endpoint)
-    if reason is None and not has_reader(settings.frames):
-        reason = f"{READERS.get(settings.frames, 'a reader of Parquet')} is not installed"
-        if settings.frames not in READERS:
-            reason = f"frames={settings.frames!r} reads no Parquet"
-        _log_paging(request, reason)
-        settings.disable_links("", reason)
-    return reason or ""
+def may_link(settings: Settings, wanted: CollectionRequest) -> bool:
+    """Return whether a link may be requested; the log says why not, where the rows are those of a file."""
+    given = {name for name, value in wanted.query.items() if value is not None}
+    if not ENDPOINTS[wanted.endpoint].table or not given <= {*_FILTERS, "book", "fields", "snapshot"}:
+        return False
+    reason = settings.links_disabled_reason()
+    if reason is not None:
+        _log_paging(wanted, reason)
+    return reason is None
 
 
-def fetch_by_link(
-    settings: Settings, request: CollectionRequest, total: int | None, report: Reporter
-) -> Plan[Any]:
+def fetch_by_link(settings: Settings, wanted: CollectionRequest, total: int | None) -> Plan[Any]:
     """Fetch rows from the file of their table.
 
     Parameters
     ----------
     total
         How many rows they are, as the first page says; None for all rows of the file.
-    report
-        Told of rows.
 
     Returns
     -------
     frame or None
-        None where pages have to do, for the reason that is logged.
+        None where pages have to do, for the reason that is logged; links are then not tried for some minutes.
 
     Raises
     ------
     NoAnswer, NotAuthenticated, RateLimited, SnapshotNotFound
         As pages would; the last one only for a snapshot that the query names.
     """
-    reason, permanent = "", False
     try:
-        frame = yield from _fetch_by_link(settings, request, total, report)
+        frame = yield from _fetch_by_link(settings, wanted, total)
     except (NoAnswer, NotAuthenticated, RateLimited):
         raise
-    except SnapshotNotFound as error:
-        if request.query.get("snapshot") is not None:
-            raise
-        # Removed since the link was made: pages are of the one that is served now.
-        frame, reason = None, str(error)
-    except LinkFailed as error:
-        frame, reason, permanent = None, error.reason, error.permanent
     except AlphaResultsClientError as error:
-        frame, reason = None, str(error)
-        permanent = isinstance(error, ApiError) and is_permanent(error)
-    if isinstance(frame, Unreadable):
-        reason, frame = frame.reason, None
-        settings.disable_links(request.endpoint, reason)
-    if permanent:
-        settings.disable_links("", reason)
-    if reason:
-        _log_paging(request, reason)
+        if isinstance(error, SnapshotNotFound) and wanted.query.get("snapshot") is not None:
+            raise
+        settings.disable_links(str(error))
+        _log_paging(wanted, str(error))
+        return None
     return frame
 
 
-def _fetch_by_link(
-    settings: Settings, request: CollectionRequest, total: int | None, report: Reporter
-) -> Plan[Any]:
-    query = request.query
+def _fetch_by_link(settings: Settings, wanted: CollectionRequest, total: int | None) -> Plan[Any]:
+    query = wanted.query
     try:
         first, last = _day(query.get("from")), _day(query.get("to"))
     except ValueError:
-        raise LinkFailed("the window is not of plain dates") from None
-    path = {"alpha": request.path["alpha"], "table": ENDPOINTS[request.endpoint].table}
+        return None  # the service says what is wrong with the window
+    path = {"alpha": wanted.path["alpha"], "table": ENDPOINTS[wanted.endpoint].table}
     options = {name: query.get(name) for name in ("book", "snapshot")}
-    link = yield from ask_for_link(settings, path, options)
-    if link.rows == 0:
-        raise LinkFailed("the table is empty, and a page says why")
-    rows = link.rows if total is None else total
-    if (
-        total is not None
-        and link.size > rows * len(ROWS[request.model]) * _JSON_BYTES
-        and not _is_cached(settings, link.sha256)
-    ):
-        raise LinkFailed("the table is much larger than the rows requested")
-    renew = partial(ask_for_link, settings, path, {**options, "snapshot": link.meta.get("snapshot")})
-    data = yield from fetch_file(settings, link, renew, lambda had, size: report(rows * had // size, rows))
+    answer = yield from exchange(settings, make_target(DOWNLOAD, path, options))
+    try:
+        link = answer["data"]
+        url, book, rows, sha256 = link["url"], link["book"], int(link["rows"]), str(link["sha256"])
+        scheme = urlsplit(url).scheme
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
+        raise UnexpectedAnswer(f"{DOWNLOAD} answered something that is not a link") from error
+    if scheme not in ({"https"} if settings.base_url.startswith("https:") else {"http", "https"}):
+        raise LinkFailed("the link is not encrypted as the service's own address is")
+    if rows == 0:
+        return None  # a page says why the table is empty
+    data = yield from _fetch_file(settings, url, sha256)
     selection = Selection(
-        path["table"], request.model, link.book, first, last, _symbols(query.get("symbol")), rows
+        path["table"], wanted.model, book, first, last, _symbols(query.get("symbol")), total or rows
     )
-    return (yield Work(partial(read_frame, data, selection, settings.frames)))
+    frame = yield Work(partial(read_frame, data, selection, settings.frames))
+    if isinstance(frame, Unreadable):
+        raise LinkFailed(frame.reason)
+    return frame
 
 
-def _is_cached(settings: Settings, sha256: str) -> bool:
-    return settings.cache is not None and settings.cache.has_file(sha256)
+def _fetch_file(settings: Settings, url: str, sha256: str) -> Plan[bytes]:
+    """Fetch the file of a link, or take it from the cache."""
+    stored = None if settings.cache is None else settings.cache.read_file(sha256)
+    if stored is not None:
+        return stored
+    # A content coding would make its bytes others. An address that callers cannot reach is not waited for as the service is.
+    send = Send(url, {"Accept-Encoding": "identity"})
+    try:
+        reply = yield from request(settings, send, min(1, settings.retries))
+    except (ApiError, NoAnswer) as error:
+        raise LinkFailed(f"the link failed: {error}") from None
+    if hashlib.sha256(reply.body).hexdigest() != sha256:
+        raise LinkFailed("the file fetched by link is not the one described")
+    if settings.cache is not None:
+        settings.cache.write_file(sha256, reply.body)
+    return reply.body
 
 
 def _day(value: Value) -> dt.date | None:
@@ -161,5 +157,5 @@ def _symbols(value: Value) -> Sequence[str] | None:
     return None if value is None else [name.strip() for name in format_value(value).split(",")]
 
 
-def _log_paging(request: CollectionRequest, reason: str) -> None:
-    _log.info("%s of %s by pages: %s", request.endpoint, request.path.get("alpha"), reason)
+def _log_paging(wanted: CollectionRequest, reason: str) -> None:
+    LOG.info("%s of %s by pages: %s", wanted.endpoint, wanted.path.get("alpha"), reason)
