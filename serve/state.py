@@ -22,7 +22,7 @@ from serve.downloads.archives import SourceArchives
 from serve.downloads.files import TableViews
 from serve.downloads.links import ObjectSigner, checked_endpoint, checked_public_url, parse_bucket
 from serve.market_data import MarketData
-from serve.market_data.factors import FactorFile
+from serve.market_data.operator_files import factor_files
 from serve.observability.damage import Damage
 from serve.observability.health import Components
 from serve.pages.bodies import Bodies
@@ -88,7 +88,7 @@ class ServerState:
         self.metrics = Metrics(self.engine, caches["run_figures"], self.damage.note)
         self.luck = LuckAnswers(self.engine, caches["luck"])
         self.market_data = MarketData(settings.market_data)
-        self.factors = FactorFile(settings.factors)
+        self.factors = factor_files(settings.factors)
         self.source_downloads = SourceArchives(storage, settings.archives, settings.archives_public_endpoint)
         bucket, prefix = parse_bucket(settings.datasets, "ALPHA_RESULTS_DATASETS")
         endpoint = checked_endpoint(
@@ -108,13 +108,13 @@ class ServerState:
         self.access = await Authenticator.open(self.access_settings)
         await asyncio.to_thread(self.snapshots.start)
         self.market_data.start()
+        self.factors.start()
         self.components = Components(
             self.access,
             self.snapshots,
             self.damage,
             self.cache,
             {"market_data": self.market_data, "archives": self.source_downloads},
-            look=self.market_data.look_when_due,
         )
         await self.components.start()
         return self
@@ -125,6 +125,7 @@ class ServerState:
         await self.components.stop()
         await asyncio.to_thread(self.snapshots.stop)
         await self.market_data.close()
+        await self.factors.close()
         self.source_downloads.close()
         await asyncio.to_thread(self.row_tables.close)
         await asyncio.to_thread(self.computing.close)

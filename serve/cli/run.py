@@ -101,9 +101,9 @@ def check(program: Settings, access: AccessSettings) -> None:
             f"--datasets: there is no folder {program.datasets!r}; `alpha-results build` publishes into one"
         )
     if program.factors:
-        from serve.market_data.factors import FactorFile  # noqa: PLC0415 - a parent of workers does without Polars
+        from serve.market_data.operator_files import factor_files  # noqa: PLC0415 - a parent of workers does without Polars
 
-        FactorFile(program.factors).load()
+        factor_files(program.factors).look()
     asyncio.run(open_stores())
 
 

@@ -6,12 +6,10 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any, Final
 
-import structlog
-
 from datasets.figure_data import read_ledger
 from datasets.figures.exposure_models import Model, explain, of_factors, span
 from datasets.figures.price import Closes
-from schemas.errors import ApiError, SettingsError
+from schemas.errors import ApiError, StorageUnavailable
 from schemas.market_data import USUAL_BENCHMARK
 from schemas.parameters import BENCHMARKS, MAX_BENCHMARKS, Parameter
 from serve.endpoints.research import question_of, reader_of
@@ -21,7 +19,6 @@ from serve.market_data.series import Benchmark
 from serve.pages.books import holds_book
 from serve.state import ServerState
 
-_log = structlog.get_logger("serve.research")
 _PRICES: Final = "benchmarks.daily"
 """The endpoint that serves the prices of benchmarks."""
 
@@ -29,6 +26,7 @@ _PRICES: Final = "benchmarks.daily"
 async def exposures(service: ServerState, request: Request) -> Answer:
     """Return what benchmarks and factors explain of a book."""
     available = await service.market_data.available()
+    await service.factors.current()
     return await service.compute(partial(_exposures, service, request, available))
 
 
@@ -91,14 +89,12 @@ def closes_of(
 
 
 def _factors(service: ServerState, withheld: dict[str, str]) -> tuple[Model, ...]:
-    try:
-        factors = service.factors.load()
-    except SettingsError as error:
-        _log.error("factors_unusable", reason=str(error))
-        withheld["factors"] = "the file of factors breaks a rule, which was logged"
-        return ()
+    files, factors = service.factors, service.factors.held
     if factors is None:
-        withheld["factors"] = "this deployment has no file of factors"
+        if files.configured and not files.misconfigured:
+            raise StorageUnavailable("the file of factors cannot be read")
+        broken = "the file of factors breaks a rule, which was logged"
+        withheld["factors"] = broken if files.configured else "this deployment has no file of factors"
         return ()
     return (of_factors(factors.names, factors.days, factors.returns),)
 

@@ -65,8 +65,6 @@ class Components:
         Of a remote root.
     optional
         Name -> part.
-    look
-        Called at each look, for parts that look when they are due.
     """
 
     def __init__(
@@ -76,11 +74,8 @@ class Components:
         damage: Damage,
         cache: Cache | None,
         optional: Mapping[str, Optional],
-        *,
-        look: Callable[[], None],
     ) -> None:
         self._snapshots, self._damage, self._cache, self._optional = snapshots, damage, cache, optional
-        self._look_when_due = look
         self._asked: Mapping[str, Callable[[], Coroutine[Any, Any, None]]] = {
             "access_store": access.ask_store,
             "limiter": access.require_limiter,
@@ -131,7 +126,6 @@ class Components:
 
     async def look(self) -> None:
         """Ask every part that has to be asked, all at once."""
-        self._look_when_due()
         names = list(self._asked)
         states = await asyncio.gather(*(self._ask(self._asked[name]) for name in names))
         self._answered = dict(zip(names, states, strict=True))

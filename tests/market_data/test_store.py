@@ -173,6 +173,7 @@ def test_the_event_loop_goes_on_while_a_store_hangs_and_recovers_when_it_answers
         server = await asyncio.start_server(serve, "127.0.0.1", 0)
         port = server.sockets[0].getsockname()[1]
         market_data = MarketData(f"{SCHEME}://127.0.0.1:{port}/prices.parquet", look_seconds=0.02)
+        market_data.start()
         waiting = asyncio.create_task(market_data.benchmark("ABC"))
         while not hanging:  # noqa: ASYNC110 - the store's side of the connection
             await asyncio.sleep(0.01)
@@ -202,9 +203,8 @@ def test_many_first_requests_share_one_look(tmp_path: Path, market_file: File) -
     (tmp_path / "prices.parquet").write_bytes(market_file())
 
     async def scenario() -> None:
-        market_data = MarketData(str(tmp_path))
-        result = await asyncio.gather(*(market_data.benchmark("ABC") for _ in range(50)))
-        assert len({id(each) for each in result}) == 1
-        await market_data.close()
+        async with market(tmp_path) as market_data:
+            result = await asyncio.gather(*(market_data.benchmark("ABC") for _ in range(50)))
+            assert len({id(each) for each in result}) == 1
 
     asyncio.run(scenario())

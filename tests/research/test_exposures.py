@@ -17,7 +17,7 @@ from schemas.endpoints import ENDPOINTS
 from schemas.errors import SettingsError
 from serve.auth.settings import AccessSettings
 from serve.cli.run import check
-from serve.market_data.factors import FactorFile
+from serve.market_data.operator_files import factor_files
 from serve.settings import Settings
 from tests.research.catalogue import SESSIONS
 from tests.research.conftest import Published
@@ -177,28 +177,34 @@ def test_a_bad_file_is_refused_by_name_rule_and_fix(tmp_path: Path, name: str) -
     path = tmp_path / "factors.parquet"
     rows.write_parquet(path)
     with pytest.raises(SettingsError, match=rule) as raised:
-        FactorFile(str(path)).load()
+        factor_files(str(path)).look()
     assert str(path) in str(raised.value)
     assert "correct the file" in str(raised.value)
 
 
 def test_the_server_does_not_start_with_a_bad_file(market: Published, tmp_path: Path) -> None:
     access = AccessSettings.from_environment({}, market.root)
-    with pytest.raises(SettingsError, match="no such file"):
+    with pytest.raises(SettingsError, match="is not a file"):
         check(Settings(datasets=str(market.root), factors=str(tmp_path / "absent.parquet")), access)
 
 
 def test_a_newer_file_is_read_and_a_bad_one_leaves_the_last_good_one(tmp_path: Path) -> None:
     path = tmp_path / "factors.parquet"
     factor_rows().write_parquet(path)
-    file = FactorFile(str(path), look_seconds=0)
-    assert (result := file.load()) is not None
-    assert result.names == NAMES
+    files = factor_files(str(path))
+
+    def names() -> tuple[str, ...] | None:
+        return None if files.held is None else files.held.names
+
+    files.look()
+    assert names() == NAMES
     factor_rows().filter(pl.col("factor") != "HML").write_parquet(path)
-    assert (result := file.load()) is not None
-    assert result.names == ("Mkt-RF", "SMB")
+    files.look()
+    assert names() == ("Mkt-RF", "SMB")
     path.write_bytes(b"no Parquet")
-    assert file.load() is result
+    with pytest.raises(SettingsError):
+        files.look()
+    assert names() == ("Mkt-RF", "SMB")
 
 
 def test_the_package_of_files_says_the_same(explained: ApiClient, market: Published, files: Path) -> None:

@@ -1,0 +1,195 @@
+"""What an operator's Parquet files hold, followed while they change."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from typing import Any, Final, Generic, TypeVar
+
+import structlog
+
+from datasets.factors import Factors, read_factors
+from datasets.storage import Storage, open_storage
+from datasets.storage.failures import is_refusal, names_missing_bucket
+from schemas.errors import SettingsError, StorageUnavailable
+
+_log = structlog.get_logger("serve.market_data")
+T = TypeVar("T")
+
+LOOK_SECONDS: Final = 15.0
+"""Pause between two looks at the files, which are one listing and no read while nothing changed."""
+RETRY_SECONDS: Final = 2.0
+"""Pause after a failed look while nothing was read."""
+WAIT_SECONDS: Final = 5.0
+"""Longest a request waits for the first look; the look goes on without it."""
+_SUFFIX: Final = ".parquet"
+_MAX_BYTES: Final = 1 << 30
+"""A larger file is refused unread."""
+
+
+class OperatorFiles(Generic[T]):
+    """One Parquet file or a folder of them, read again when one changes, and what they hold in memory.
+
+    Files are read on a thread of their own, never on the event loop. What was read stays until newer files have been read
+    completely: while the store is away, and while a file breaks a rule.
+
+    Parameters
+    ----------
+    name
+        What the log calls them.
+    setting
+        Variable with the address, for messages.
+    address
+        A path or URL; None where the deployment has none.
+    read
+        Makes of name -> bytes of each file what they hold.
+    look_seconds
+        Pause between two looks for changed files.
+
+    Raises
+    ------
+    SettingsError
+        When no file system answers to the address.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        setting: str,
+        address: str | None,
+        read: Callable[[Mapping[str, bytes]], T],
+        *,
+        look_seconds: float = LOOK_SECONDS,
+    ) -> None:
+        self._name, self._setting, self._decode = name, setting, read
+        self._storage = open_storage(address) if address else None
+        self._look_seconds = look_seconds
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix=name)
+        self._signatures: Mapping[str, tuple[Any, ...]] | None = None
+        self._looked = asyncio.Event()
+        self._following: asyncio.Task[None] | None = None
+        self.held: T | None = None
+        """What was read last; None before the first files were."""
+        self.failure: Exception | None = None
+        """Why the last look failed; None when it did not."""
+
+    @property
+    def configured(self) -> bool:
+        """Whether the deployment has such files."""
+        return self._storage is not None
+
+    @property
+    def healthy(self) -> bool:
+        """Whether the last look worked; true before the first, and where there are no files to look at."""
+        return self.failure is None
+
+    @property
+    def misconfigured(self) -> bool:
+        """Whether the operator has to correct something before there is anything to read."""
+        return self._storage is None or (
+            isinstance(self.failure, SettingsError)
+            or is_refusal(self.failure)
+            or names_missing_bucket(self.failure)
+        )
+
+    def start(self) -> None:
+        """Begin to look, so that the log tells early what is wrong; to be called on the event loop."""
+        if self._storage is not None:
+            self._following = asyncio.create_task(self._follow())
+
+    async def close(self) -> None:
+        """Let the thread go; a look under way is not waited for."""
+        if self._following is not None:
+            self._following.cancel()
+        self._thread.shutdown(wait=False, cancel_futures=True)
+
+    async def current(self) -> T | None:
+        """Return what was read last, at once but for requests before the end of the first look."""
+        if self.held is None and self._storage is not None:
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._looked.wait(), WAIT_SECONDS)
+        return self.held
+
+    def look(self) -> None:
+        """Read the files when any differs from what was read last.
+
+        Raises
+        ------
+        SettingsError
+            When there is no file, or one breaks a rule.
+        StorageUnavailable
+            When the store does not answer.
+        """
+        assert self._storage is not None
+        signatures = self._files(self._storage)
+        if signatures == self._signatures:
+            return
+        try:
+            content = {name: self._storage.read(name, _MAX_BYTES) for name in signatures}
+        except FileNotFoundError as error:
+            raise StorageUnavailable(f"{self._storage.address} changed while it was read") from error
+        self.held = self._decode(
+            {f"{self._storage.address}/{name}".rstrip("/"): data for name, data in content.items()}
+        )
+        self._signatures = signatures
+        _log.info(f"{self._name}_read", files=len(signatures))
+
+    async def _follow(self) -> None:
+        loop = asyncio.get_running_loop()
+        while True:
+            try:
+                await loop.run_in_executor(self._thread, self.look)
+            except Exception as error:  # noqa: BLE001 - logged; a look must not end the looking
+                self._note(error)
+            else:
+                if self.failure is not None:
+                    _log.info(f"{self._name}_usable_again")
+                self.failure = None
+            self._looked.set()
+            is_waited_for = self.failure is not None and self.held is None
+            await asyncio.sleep(
+                min(RETRY_SECONDS, self._look_seconds) if is_waited_for else self._look_seconds
+            )
+
+    def _note(self, error: Exception) -> None:
+        known, self.failure = self.failure, error
+        if known is None or str(known) != str(error):
+            event = "unusable" if self.misconfigured else "unreachable"
+            foreseen = isinstance(error, SettingsError | StorageUnavailable | OSError)
+            _log.error(
+                f"{self._name}_{event}",
+                reason=str(error),
+                still_served=self.held is not None,
+                exc_info=None if foreseen else error,
+            )
+
+    def _files(self, storage: Storage) -> dict[str, tuple[Any, ...]]:
+        """Return the signature of every file; the empty name stands for an address that is a file itself."""
+        alone = storage.signature()
+        if alone is not None:
+            return {"": alone}
+        entries = storage.entries("")
+        files = {
+            name: entries[name] for name in sorted(entries) if name.endswith(_SUFFIX) and name[0] not in "._"
+        }
+        if not files:
+            raise SettingsError(
+                f"{storage.address} is not a file, nor a folder with a {_SUFFIX} file: correct {self._setting}"
+            )
+        return files
+
+
+def factor_files(address: str | None, *, look_seconds: float = LOOK_SECONDS) -> OperatorFiles[Factors]:
+    """Return the operator's file of factors."""
+    return OperatorFiles(
+        "factors", "ALPHA_RESULTS_FACTORS", address, _read_factors, look_seconds=look_seconds
+    )
+
+
+def _read_factors(files: Mapping[str, bytes]) -> Factors:
+    if len(files) > 1:
+        raise SettingsError(f"factors are one file, and there are {', '.join(files)}: name one of them")
+    ((file, data),) = files.items()
+    return read_factors(file, data)
