@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import click
 from click.core import ParameterSource
 
@@ -25,7 +27,6 @@ from schemas.settings.options import option, switch_option
 @switch_option("single_writer")
 @click.option("--watch", is_flag=True, help="Keep following --from until SIGTERM or Ctrl-C.")
 @option("interval")
-@option("late_seconds")
 @click.option("--recheck", is_flag=True, help="Check seals of --from again that are remembered as refused.")
 @option("cluster")
 @option("cluster_seconds")
@@ -40,22 +41,12 @@ def build(
     *,
     seals: tuple[str, ...],
     root: str,
-    force: bool,
-    strict: bool,
-    seal_keys: str | None,
-    archives: str | None,
-    exclude: str | None,
     searched: str | None,
-    jobs: int | None,
-    single_writer: bool,
     watch: bool,
     interval: float,
-    late_seconds: float,
-    recheck: bool,
-    cluster: str | None,
-    cluster_seconds: float,
     metrics_file: str | None,
     as_json: bool,
+    **options: Any,
 ) -> None:
     """Check each SEAL and publish it as an immutable snapshot under the datasets root.
 
@@ -71,11 +62,8 @@ def build(
     ended before every seal had its turn and none failed, and 8 when nothing is wrong but seals that an earlier command
     refused already.
     """
-    from pipeline.archive.exclusions import exclusions
-    from pipeline.batch.batch import Batch, checked
-    from pipeline.batch.command_line import build_once, follow
-    from pipeline.batch.metrics_file import MetricsFile
-    from pipeline.batch.request import Request
+    from pipeline.batch.batch import make_batch
+    from pipeline.batch.command_line import Output, build_once, follow
     from schemas.errors import AlphaResultsError, StorageUnavailable
 
     context = click.get_current_context()
@@ -87,28 +75,18 @@ def build(
         )
     if watch and searched is None:
         raise click.UsageError("--watch follows a folder or prefix: give it with --from")
-    if single_writer and (cluster is not None or jobs not in {None, 1}):
-        raise click.UsageError("--single-writer builds one seal at a time: leave out --jobs and --cluster")
-    metrics = MetricsFile(metrics_file)
+    metrics = None
+    if metrics_file is not None:
+        from pipeline.batch.metrics_file import MetricsFile
+
+        metrics = MetricsFile(metrics_file)
     try:
         # Before anything is read or a process started: no seal could be published there.
-        patterns = exclusions(exclude)
-        common = Request("", root, force, archives, patterns, single_writer, strict, seal_keys)
-        batch = Batch(
-            checked(common, "--datasets"),
-            seals,
-            searched,
-            jobs,
-            cluster,
-            as_json,
-            metrics,
-            interval=interval,
-            late_seconds=late_seconds,
-            recheck=recheck,
-            cluster_seconds=cluster_seconds,
-        )
-        context.exit(follow(batch) if watch else build_once(batch))
+        batch = make_batch(root, "--datasets", seals=seals, searched=searched, **options)
+        output = Output(batch, as_json=as_json, metrics=metrics, endless=watch)
+        context.exit(follow(batch, output, interval) if watch else build_once(batch, output))
     except AlphaResultsError as error:
-        metrics.scanned(worked=not isinstance(error, StorageUnavailable))
-        metrics.ended(error.exit_code)
+        if metrics is not None:
+            metrics.scanned(worked=not isinstance(error, StorageUnavailable))
+            metrics.ended(error.exit_code)
         raise

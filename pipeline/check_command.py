@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from contextlib import nullcontext
+from contextlib import closing, nullcontext
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -56,7 +56,7 @@ def check(
     exit_code = 0
     with (
         seal_progress(screen, as_json=as_json) as progress,
-        LocalExecutor(1) as executor,
+        closing(LocalExecutor(1)) as executor,
     ):
         for address in seals:
             shown = without_secrets(address)

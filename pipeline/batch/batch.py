@@ -1,17 +1,48 @@
-"""The options of a batch, and what the requests of its seals share."""
+"""The options of a batch, and the request for each of its builds."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+import os
+from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeAlias
 
 from datasets.storage import open_storage, require_supported
-from pipeline.batch.metrics_file import MetricsFile
-from pipeline.batch.request import Request
+from pipeline.archive.exclusions import exclusions
 from pipeline.folder import require_folder
 from pipeline.seal.signature import read_keys
 from pipeline.seal.store import without_secrets
-from schemas.screen import Screen
+from schemas.errors import SettingsError
+
+Address: TypeAlias = "str | os.PathLike[str]"
+"""A folder, or the URL of a supported store."""
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """One seal to build: plain data that goes between processes and machines.
+
+    Attributes
+    ----------
+    seal, root
+        Where it is and where it goes. They may hold secrets, so they are never shown, nor on a command line.
+    force, archives, exclude, single_writer, strict, seal_keys
+        As :func:`pipeline.snapshot_builder.build_seal` takes them.
+    """
+
+    seal: str
+    root: str
+    force: bool = False
+    archives: str | None = None
+    exclude: tuple[str, ...] = ()
+    single_writer: bool = False
+    strict: bool = False
+    seal_keys: str | None = None
+
+    @property
+    def shown(self) -> str:
+        """The seal's address as messages show it."""
+        return without_secrets(self.seal)
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,16 +61,10 @@ class Batch:
         Builds at a time; None is one on this machine, and as many as there are places on a cluster.
     cluster
         Address of a Dask scheduler; None builds on this machine.
-    as_json
-        Whether a program reads the output.
-    metrics
-        Where results are counted for the monitoring.
-    interval, late_seconds
-        Seconds between two scans of a watcher, and how long it tries a seal whose files come late.
-    recheck
-        Whether seals that are remembered as refused are checked again.
     cluster_seconds
         How long a cluster may be silent, or without workers, before the batch ends.
+    recheck
+        Whether seals that are remembered as refused are checked again.
     """
 
     common: Request
@@ -47,38 +72,54 @@ class Batch:
     searched: str | None = None
     jobs: int | None = None
     cluster: str | None = None
-    as_json: bool = False
-    metrics: MetricsFile = field(default_factory=lambda: MetricsFile(None))
-    interval: float = 60.0
-    late_seconds: float = 21_600.0
-    recheck: bool = False
     cluster_seconds: float = 60.0
-    screen: Screen = field(default_factory=lambda: Screen(stderr=True))
-
-    @property
-    def shown(self) -> str:
-        """Where seals are looked for, as messages show it."""
-        return without_secrets(self.searched or "")
+    recheck: bool = False
 
 
-def checked(request: Request, option: str) -> Request:
-    """Check what the requests of all seals share, before any of them is read; return it with an absolute path of the keys.
+def make_batch(
+    root: Address,
+    option: str,
+    *,
+    seals: tuple[str, ...] = (),
+    searched: str | None = None,
+    jobs: int | None = None,
+    cluster: str | None = None,
+    cluster_seconds: float = 60.0,
+    recheck: bool = False,
+    force: bool = False,
+    strict: bool = False,
+    seal_keys: Address | None = None,
+    archives: Address | None = None,
+    exclude: str | None = None,
+    single_writer: bool = False,
+) -> Batch:
+    """Check the options of a batch before any seal is read.
 
     Parameters
     ----------
+    root
+        Of the datasets.
     option
-        Where the datasets root came from, which messages begin with.
+        Where the root came from, which messages begin with.
+    exclude
+        Patterns of source files, separated by commas.
 
     Raises
     ------
     SettingsError
-        When the root is no folder, a store is not supported, or the file of keys cannot be used.
+        When the root is no folder, a store is not supported, the file of keys cannot be used, or options exclude each other.
     """
-    keys = None if request.seal_keys is None else str(Path(request.seal_keys).absolute())
+    if jobs is not None and jobs < 1:
+        raise SettingsError(f"jobs: {jobs} is not a number of builds; give 1 or more")
+    if single_writer and (cluster is not None or jobs not in {None, 1}):
+        raise SettingsError("--single-writer builds one seal at a time: leave out --jobs and --cluster")
+    keys = None if seal_keys is None else str(Path(seal_keys).absolute())
     if keys is not None:
         read_keys(keys)
     fix = "give the folder to publish to, which is made if need be"
-    require_folder(open_storage(request.root), option, fix, made=True)
-    if request.archives is not None:
-        require_supported(request.archives)
-    return replace(request, seal_keys=keys)
+    require_folder(open_storage(root), option, fix, made=True)
+    archives = None if archives is None else os.fspath(archives)
+    if archives is not None:
+        require_supported(archives)
+    common = Request("", os.fspath(root), force, archives, exclusions(exclude), single_writer, strict, keys)
+    return Batch(common, seals, searched, jobs, cluster, cluster_seconds, recheck)

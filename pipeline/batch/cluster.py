@@ -14,12 +14,12 @@ import importlib
 import threading
 import time
 from collections.abc import Callable, Mapping
-from concurrent.futures import Future
-from dataclasses import asdict, dataclass
-from typing import Any, Final, Self
+from dataclasses import asdict
+from typing import Any, Final
 
+from pipeline.batch.batch import Request
+from pipeline.batch.cancellation import POLL_SECONDS, Cancellation
 from pipeline.batch.process import LocalExecutor
-from pipeline.batch.request import Request
 from pipeline.batch.result import SealResult, crashed, failed, interrupted
 from pipeline.release import current, release, shown
 from schemas.errors import AlphaResultsError, SettingsError, StorageUnavailable
@@ -27,33 +27,26 @@ from schemas.extras import extra
 from schemas.terminal import echo
 
 CONNECT_SECONDS: Final = "20s"
-_CLOSE_SECONDS: Final = 1.0
-"""How long saying goodbye to a scheduler may take, which may be gone."""
 _ANSWER_SECONDS: Final = 1.0
-
-
-@dataclass(slots=True)
-class _Submitted:
-    """A build submitted to the scheduler; `remote` is Dask's future of it, None when it could not be."""
-
-    request: Request
-    remote: Any = None
+_ENDED: Final = frozenset({"cancelled", "error", "lost"})
+"""States of a future without a result to come."""
+_CLOSE_SECONDS: Final = 1.0
+"""How long closing the connection to a scheduler may take, which may be gone."""
 
 
 class ClusterExecutor:
-    """Builds on a Dask cluster, as a context manager.
+    """Builds on a Dask cluster; safe to use from several threads.
 
     Parameters
     ----------
     address
         Of the scheduler, such as ``tcp://host:8786``.
     jobs
-        Builds submitted at a time; None is one for each thread of its workers.
+        Builds at a time; None is one for each thread of its workers.
     patience
         Seconds the scheduler may be silent, or without workers, before everything ends.
-    stopping
-        Set when that happens, so that no further build is begun; when it is set by others, builds are not waited for
-        that no worker can take up.
+    cancellation
+        Ends the batch when that happens; once it is ended by others, builds are not waited for that no worker can take up.
 
     Attributes
     ----------
@@ -69,7 +62,7 @@ class ClusterExecutor:
     """
 
     def __init__(
-        self, address: str, jobs: int | None = None, *, patience: float, stopping: threading.Event
+        self, address: str, jobs: int | None, *, patience: float, cancellation: Cancellation
     ) -> None:
         with extra("cluster", "--cluster, here and on the workers,"):
             import distributed  # noqa: PLC0415 - an optional dependency
@@ -77,10 +70,10 @@ class ClusterExecutor:
         self._client: Any
         self._address = address
         self._patience = patience
-        self._stopping = stopping
-        self._at_work: dict[Future[SealResult], _Submitted] = {}
+        self._cancellation = cancellation
         self._ending = False
         self._failing_since: float | None = None
+        self._lock = threading.Lock()
         self.lost: AlphaResultsError | None = None
         try:
             self._client = self._dask.Client(address, timeout=CONNECT_SECONDS, set_as_default=False)
@@ -89,38 +82,28 @@ class ClusterExecutor:
         try:
             self.jobs = jobs or max(1, sum(self._client.nthreads().values()))
         except BaseException:
-            self._close()
+            self.close()
             raise
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.end()
-        self._close()
-
-    def submit(self, request: Request, on_stage: Callable[[str], None] | None = None) -> Future[SealResult]:
-        """Give a build to a worker."""
+    def build(self, request: Request, on_stage: Callable[[str], None] | None = None) -> SealResult:
+        """Build one seal on a worker, and wait for its result."""
         if on_stage is not None:
             on_stage("on the cluster")
-        future: Future[SealResult] = Future()
-        build = self._at_work[future] = _Submitted(request)
-        if self._ending:
-            self.end()
-            return future
-        with contextlib.suppress(
-            Exception
-        ):  # the connection is lost: whether it comes back is seen by looking
-            # By value: a worker without the project can still report that it is missing.
-            build.remote = self._client.submit(
-                lambda module, *arguments: importlib.import_module(module).build_on_worker(*arguments),
-                __name__,
-                asdict(request),
-                release(),
-                pure=False,
-            )
-            build.remote.add_done_callback(lambda remote: self._ended(future, request, remote))
-        return future
+        remote = None
+        while not self._ending and self.lost is None:
+            try:
+                remote = remote or self._submit(request)
+                answer = remote.result(timeout=POLL_SECONDS)
+            except (Exception, asyncio.CancelledError, concurrent.futures.CancelledError) as error:  # noqa: BLE001 - whatever the cluster came to, the batch goes on
+                if (how := self._how_it_ended(remote, error)) is not None:
+                    return crashed(request.shown, how, 1)
+            else:
+                if "release" not in answer:
+                    return SealResult(answer["entry"], answer["exit_code"])
+                self._lose(_another_release(answer["worker"], answer["release"]))
+        if self.lost is None:
+            return interrupted(request.shown)
+        return failed(request.shown, type(self.lost)(f"{self.lost}; nothing is known of this build"))
 
     def poll(self) -> None:
         """End everything when the scheduler has been silent, or without workers, for too long."""
@@ -128,16 +111,12 @@ class ClusterExecutor:
             workers = self._client.sync(self._client.scheduler.ncores, callback_timeout=_ANSWER_SECONDS)
         except Exception:  # noqa: BLE001 - whatever keeps it from answering
             workers = None
-        now = time.monotonic()
-        if workers is not None:
-            for future, build in list(self._at_work.items()):
-                if build.remote is None or build.remote.status in {"cancelled", "lost"}:
-                    self._resolve(future, _lost(build.request))
         if workers:
             self._failing_since = None
             return
+        now = time.monotonic()
         self._failing_since = self._failing_since or now
-        if self._stopping.is_set() and workers is not None:
+        if self._cancellation.stopping and workers is not None:
             self.end()
         elif now - self._failing_since >= self._patience:
             what = "not answered" if workers is None else "had no worker"
@@ -150,46 +129,48 @@ class ClusterExecutor:
     def end(self) -> None:
         """Stop waiting for builds; workers notice when the connection closes."""
         self._ending = True
-        for future, build in list(self._at_work.items()):
-            self._resolve(future, interrupted(build.request.shown))
 
-    def _ended(self, future: Future[SealResult], request: Request, remote: Any) -> None:
-        """Report a build, from a thread of Dask's."""
-        self._failing_since = None
-        try:
-            answer = remote.result()
-        except self._dask.KilledWorker:
-            result = crashed(request.shown, "died with its worker, as often as the scheduler allows", 1)
-        except ImportError as error:
-            self._lose(_without_project("a worker", error))
-            return
-        except (Exception, asyncio.CancelledError, concurrent.futures.CancelledError):  # noqa: BLE001 - whatever the cluster came to, the batch goes on
-            if self._client.status != "running":
-                return  # the scheduler is away: whether it comes back is seen by looking
-            result = _lost(request)
-        else:
-            if "release" in answer:
-                self._lose(_another_release(answer["worker"], answer["release"]))
-                return
-            result = SealResult(answer["entry"], answer["exit_code"])
-        self._resolve(future, result)
+    def close(self) -> None:
+        """Close the connection, for which a scheduler that is gone is not waited for long."""
 
-    def _resolve(self, future: Future[SealResult], result: SealResult) -> None:
-        if self._at_work.pop(future, None) is not None:
-            future.set_result(result)
+        def goodbye() -> None:
+            with contextlib.suppress(Exception):
+                self._client.close(timeout=_CLOSE_SECONDS)
+
+        # Dask's own timeout does not cover all of it.
+        closing = threading.Thread(target=goodbye, daemon=True)
+        closing.start()
+        closing.join(_CLOSE_SECONDS)
+
+    def _submit(self, request: Request) -> Any:
+        # By value: a worker without the project can still report that it is missing.
+        return self._client.submit(
+            lambda module, *arguments: importlib.import_module(module).build_on_worker(*arguments),
+            __name__,
+            asdict(request),
+            release(),
+            pure=False,
+        )
+
+    def _how_it_ended(self, remote: Any, error: BaseException) -> str | None:
+        """Say how a build ended of which no result comes; None when one may come yet, or everything ends."""
+        if isinstance(error, self._dask.KilledWorker):
+            return "died with its worker, as often as the scheduler allows"
+        if isinstance(error, ImportError):
+            self._lose(_without_project(error))
+        elif self._client.status != "running":
+            time.sleep(POLL_SECONDS)  # the scheduler is away: `poll` sees whether it comes back
+        elif not isinstance(error, TimeoutError) or remote is None or remote.status in _ENDED:
+            return "was lost by the cluster"
+        return None
 
     def _lose(self, error: AlphaResultsError) -> None:
         """End the batch: begin no further build, and report those at work as unknown."""
-        if self.lost is None:
-            self.lost = error
-            echo(f"{error}; the batch ends", err=True)
-        self._stopping.set()
-        unknown = type(error)(f"{error}; nothing is known of this build")
-        for future, build in list(self._at_work.items()):
-            self._resolve(future, failed(build.request.shown, unknown))
-
-    def _close(self) -> None:
-        _within(_CLOSE_SECONDS, lambda: self._client.close(timeout=_CLOSE_SECONDS))
+        with self._lock:
+            if self.lost is None:
+                self.lost = error
+                echo(f"{error}; the batch ends", err=True)
+        self._cancellation.finish()
 
 
 def build_on_worker(request: dict[str, Any], wanted: dict[str, str]) -> dict[str, Any]:
@@ -199,13 +180,9 @@ def build_on_worker(request: dict[str, Any], wanted: dict[str, str]) -> dict[str
         from distributed import get_worker  # noqa: PLC0415 - an optional dependency
 
         return {"worker": get_worker().address, "release": here}
-    with LocalExecutor(1, threads=1) as executor:
-        result = executor.submit(Request(**request)).result()
+    with contextlib.closing(LocalExecutor(1, threads=1)) as executor:
+        result = executor.build(Request(**request))
     return {"entry": result.entry, "exit_code": result.exit_code}
-
-
-def _lost(request: Request) -> SealResult:
-    return crashed(request.shown, "was lost by the cluster", 1)
 
 
 def _another_release(worker: str, theirs: Mapping[str, str]) -> SettingsError:
@@ -219,19 +196,7 @@ def _another_release(worker: str, theirs: Mapping[str, str]) -> SettingsError:
     )
 
 
-def _without_project(worker: str, error: ImportError) -> SettingsError:
+def _without_project(error: ImportError) -> SettingsError:
     return SettingsError(
-        f"--cluster: {worker} has not this project ({type(error).__name__}: {error}); start it in a checkout, with PYTHONPATH=."
+        f"--cluster: a worker has not this project ({type(error).__name__}: {error}); start it in a checkout, with PYTHONPATH=."
     )
-
-
-def _within(seconds: float, work: Callable[[], Any]) -> None:
-    """Run a call that may hang, and stop waiting for it after a time."""
-
-    def run() -> None:
-        with contextlib.suppress(Exception):
-            work()
-
-    thread = threading.Thread(target=run, daemon=True)
-    thread.start()
-    thread.join(seconds)

@@ -3,19 +3,80 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from typing import TYPE_CHECKING
 
 from pipeline.batch.batch import Batch
 from pipeline.batch.cancellation import Cancellation, stoppable
-from pipeline.batch.discover import DiscoveredSeal
-from pipeline.batch.report import Tally, print_line, print_result, print_summary
+from pipeline.batch.report import Display, Tally, print_line, print_result, print_summary
 from pipeline.batch.result import NOT_STARTED, SUCCESSES
 from pipeline.batch.run import Run, Step
+from pipeline.seal.store import without_secrets
 from schemas.errors import StorageUnavailable
 from schemas.exit_codes import ExitCode
+from schemas.screen import Screen
 from schemas.terminal import echo
 
+if TYPE_CHECKING:
+    from pipeline.batch.metrics_file import MetricsFile
 
-def build_once(batch: Batch) -> int:
+
+class Output:
+    """Prints and counts results, for people or for a program.
+
+    Parameters
+    ----------
+    batch
+        Whose results.
+    as_json
+        Whether a program reads the output.
+    metrics
+        Where results are counted for the monitoring; None for nowhere.
+    endless
+        Whether the batch has no end, so that no list is made of its failures.
+    """
+
+    def __init__(
+        self, batch: Batch, *, as_json: bool, metrics: MetricsFile | None, endless: bool = False
+    ) -> None:
+        self.tally = Tally(endless=endless)
+        self._batch = batch
+        self._as_json = as_json
+        self._metrics = metrics
+        self._endless = endless
+        self._screen = Screen(stderr=True)
+        self.display = Display(self._screen, hidden=as_json)
+
+    def scanned(self, *, worked: bool = True) -> None:
+        """Note a look for seals, and whether the stores answered."""
+        if self._metrics is not None:
+            self._metrics.scanned(worked=worked)
+
+    def add(self, step: Step) -> None:
+        """Count and print one result; seals that need no build are left out for people."""
+        result = step.result
+        self.tally.add(step.place, result)
+        if self._metrics is not None:
+            self._metrics.add(result)
+        if self._as_json:
+            print_line(result)
+        elif result.outcome != NOT_STARTED and (
+            step.attempted or self._batch.searched is None or result.outcome not in SUCCESSES
+        ):
+            with self.display.set_aside():
+                print_result(self._screen, result)
+
+    def end(self, exit_code: int) -> int:
+        """Print the counts, and return the exit code."""
+        if self._as_json:
+            print_summary(self.tally, exit_code)
+        elif not self._endless and len(self._batch.seals) != 1:
+            self.tally.print_table()
+        if self._metrics is not None:
+            self._metrics.ended(exit_code)
+        return exit_code
+
+
+def build_once(batch: Batch, output: Output) -> int:
     """Build what is due, report it, and return the exit code.
 
     Raises
@@ -25,96 +86,75 @@ def build_once(batch: Batch) -> int:
     StorageUnavailable
         When the datasets root, or the place that is searched, does not answer.
     """
-    tally, cancellation = Tally(), Cancellation()
-    with Run(batch, cancellation) as run, stoppable(cancellation):
+    cancellation = Cancellation()
+    with _run(batch, cancellation, output) as run, output.display, stoppable(cancellation):
         if not run.scan():
-            echo(f"no finished seal lies below {batch.shown}", err=True)
+            echo(f"no finished seal lies below {without_secrets(batch.searched or '')}", err=True)
+        output.scanned()
         for step in run.steps():
-            _report(batch, run, step)
-            tally.add(step.place, step.result)
-    exit_code = run.lost.exit_code if run.lost else tally.exit_code
-    if batch.as_json:
-        print_summary(tally, exit_code)
-    elif len(batch.seals) != 1:
-        tally.print_table()
-    return batch.metrics.ended(exit_code)
+            output.add(step)
+    return output.end(run.lost.exit_code if run.lost else output.tally.exit_code)
 
 
-def follow(batch: Batch) -> int:
+def follow(batch: Batch, output: Output, interval: float) -> int:
     """Build what is due, again and again, until a signal asks to end; return 0 then, 5 when the cluster was lost.
 
     A refused seal is tried again when it is sealed again, or when missing files of it arrive; one whose store was away, or
     whose process crashed, at the next scan. A store that is away is waited for.
+
+    Parameters
+    ----------
+    interval
+        Seconds between two scans.
 
     Raises
     ------
     SettingsError
         When an address makes no sense.
     """
-    tally, cancellation = Tally(endless=True), Cancellation()
-    away: str | None = None
-    with Run(batch, cancellation) as run, stoppable(cancellation):
-        watched = _Watched(batch, run, tally)
-        while not cancellation.stopping.is_set():
+    cancellation, away = Cancellation(), False
+    given_up: dict[tuple[str, str], datetime] = {}  # address and digest -> when it is tried again
+    with _run(batch, cancellation, output) as run, output.display, stoppable(cancellation):
+        while not cancellation.stopping:
             try:
                 seen = run.scan()
-                if away is not None:
+                output.scanned()
+                if away:
                     echo("the store answers again", err=True)
-                    away = None
-                watched.build(seen)
+                    away = False
+                now = datetime.now(UTC)
+                left_out = [one.address for one in seen if given_up.get((one.address, one.digest), now) > now]
+                for step in run.steps(left_out):
+                    if not step.attempted or step.result.outcome == NOT_STARTED:
+                        continue  # a batch reports it once; a watcher would report it at every scan
+                    output.add(step)
+                    if (until := _given_up_until(step, now)) is not None:
+                        given_up[step.seal.address, step.seal.digest] = until
             except StorageUnavailable as error:
-                if away is None:
-                    echo(f"{error}; looking again every {batch.interval:g} s", err=True)
-                away = str(error)
-                batch.metrics.scanned(worked=False)
-            cancellation.stopping.wait(batch.interval)
-    exit_code = run.lost.exit_code if run.lost else ExitCode.DONE
-    if batch.as_json:
-        print_summary(tally, exit_code)
-    return batch.metrics.ended(exit_code)
+                if not away:
+                    echo(f"{error}; looking again every {interval:g} s", err=True)
+                away = True
+                output.scanned(worked=False)
+            cancellation.wait(interval)
+    return output.end(run.lost.exit_code if run.lost else ExitCode.DONE)
 
 
-class _Watched:
-    """State of a watcher between scans: the seals it does not retry until their manifest changes."""
+def _run(batch: Batch, cancellation: Cancellation, output: Output) -> Run:
+    def stage(seal: str, at: str | None) -> None:
+        output.display.stage(seal, at, run.due)
 
-    def __init__(self, batch: Batch, run: Run, tally: Tally) -> None:
-        self._batch = batch
-        self._run = run
-        self._tally = tally
-        self._given_up: dict[str, str] = {}
-        self._early: dict[str, datetime] = {}
-
-    def build(self, seen: list[DiscoveredSeal]) -> None:
-        """Build and report what is due of a scan."""
-        # A seal that was written again has another digest; one refused for its time may be due by now.
-        now = datetime.now(UTC)
-        self._given_up = {
-            one.address: one.digest
-            for one in seen
-            if self._given_up.get(one.address) == one.digest and self._early.get(one.address, now) >= now
-        }
-        for step in self._run.steps(self._given_up):
-            if not step.attempted or step.result.outcome == NOT_STARTED:
-                continue  # a batch reports it once; a watcher would report it at every scan
-            _report(self._batch, self._run, step)
-            self._tally.add(step.place, step.result)
-            one, result = step.seal, step.result
-            if result.outcome in SUCCESSES or result.retryable:
-                continue
-            if result.outcome != "refused":
-                self._given_up[one.address] = one.digest
-            elif one.sealed_at is not None and one.sealed_at > now:
-                self._given_up[one.address], self._early[one.address] = one.digest, one.sealed_at
+    run = Run(batch, cancellation, stage)
+    return run
 
 
-def _report(batch: Batch, run: Run, step: Step) -> None:
-    """Count and print one result; seals that need no build are left out for people."""
+def _given_up_until(step: Step, now: datetime) -> datetime | None:
+    """Return when a seal that failed is tried again unless it is sealed anew; None when the next scan may choose it.
+
+    Refusals are remembered by the scan, but for those of seals whose time has not come.
+    """
     result = step.result
-    batch.metrics.add(result)
-    if batch.as_json:
-        print_line(result)
-    elif result.outcome != NOT_STARTED and (
-        step.attempted or batch.searched is None or result.outcome not in SUCCESSES
-    ):
-        with run.set_aside():
-            print_result(batch.screen, result)
+    if result.outcome in SUCCESSES or result.retryable:
+        return None
+    if result.outcome != "refused":
+        return datetime.max.replace(tzinfo=UTC)
+    return step.seal.sealed_at if step.seal.sealed_at is not None and step.seal.sealed_at > now else None

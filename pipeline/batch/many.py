@@ -8,18 +8,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Generator, Iterable
-from typing import TypeAlias, TypedDict, Unpack
+from typing import TypedDict, Unpack
 
-from pipeline.archive.exclusions import exclusions
-from pipeline.batch.batch import Batch, checked
+from pipeline.batch.batch import Address, Batch, make_batch
 from pipeline.batch.cancellation import Cancellation
-from pipeline.batch.request import Request
 from pipeline.batch.result import SealResult
 from pipeline.batch.run import OnStage, Run
 from schemas.errors import SettingsError
-
-Address: TypeAlias = "str | os.PathLike[str]"
-"""A folder, or the URL of a supported store."""
 
 
 class BuildOptions(TypedDict, total=False):
@@ -33,11 +28,6 @@ class BuildOptions(TypedDict, total=False):
         Address of a Dask scheduler to build on, and how long it may be silent; 60 seconds by default.
     force, strict, seal_keys, archives, exclude, single_writer
         As the flags of ``build``; `exclude` are patterns separated by commas.
-    cancellation
-        Ends the builds from another thread.
-    on_stage
-        Called with a seal's address and the stage of its build, from another thread; with None when it is done. It
-        must not raise.
     """
 
     jobs: int | None
@@ -49,12 +39,15 @@ class BuildOptions(TypedDict, total=False):
     archives: Address | None
     exclude: str | None
     single_writer: bool
-    cancellation: Cancellation | None
-    on_stage: OnStage | None
 
 
 def build_many(
-    seals: Iterable[Address], root: Address, **options: Unpack[BuildOptions]
+    seals: Iterable[Address],
+    root: Address,
+    *,
+    cancellation: Cancellation | None = None,
+    on_stage: OnStage | None = None,
+    **options: Unpack[BuildOptions],
 ) -> Generator[SealResult]:
     """Check the seals named and publish them, several at a time; yield each one's result as soon as it is known.
 
@@ -68,6 +61,11 @@ def build_many(
         Addresses of finished seals.
     root
         Of the datasets.
+    cancellation
+        Ends the builds from another thread.
+    on_stage
+        Called with a seal's address and the stage of its build, from another thread; with None when it is done. It
+        must not raise.
     **options
         See :class:`BuildOptions`.
 
@@ -86,11 +84,18 @@ def build_many(
     """
     if isinstance(seals, str | os.PathLike):
         raise SettingsError("seals: give a list of addresses, or build_from for a folder that holds some")
-    return _results(root, options, seals=tuple(os.fspath(seal) for seal in seals))
+    batch = make_batch(root, "root", seals=tuple(os.fspath(seal) for seal in seals), **options)
+    return _results(batch, cancellation, on_stage)
 
 
 def build_from(
-    folder: Address, root: Address, *, recheck: bool = False, **options: Unpack[BuildOptions]
+    folder: Address,
+    root: Address,
+    *,
+    recheck: bool = False,
+    cancellation: Cancellation | None = None,
+    on_stage: OnStage | None = None,
+    **options: Unpack[BuildOptions],
 ) -> Generator[SealResult]:
     """Publish the latest seal of each alpha below a folder or prefix; yield a result for every seal that is there.
 
@@ -104,8 +109,8 @@ def build_from(
         Of the datasets.
     recheck
         Whether seals are checked again that an earlier batch refused.
-    **options
-        See :class:`BuildOptions`.
+    cancellation, on_stage, **options
+        As of :func:`build_many`.
 
     Yields
     ------
@@ -119,54 +124,14 @@ def build_from(
     StorageUnavailable
         When a store or the scheduler does not answer at the beginning.
     """
-    return _results(root, options, folder=os.fspath(folder), recheck=recheck)
+    batch = make_batch(root, "root", searched=os.fspath(folder), recheck=recheck, **options)
+    return _results(batch, cancellation, on_stage)
 
 
 def _results(
-    root: Address,
-    options: BuildOptions,
-    *,
-    seals: tuple[str, ...] = (),
-    folder: str | None = None,
-    recheck: bool = False,
+    batch: Batch, cancellation: Cancellation | None, on_stage: OnStage | None
 ) -> Generator[SealResult]:
-    """Refuse options that no build could be made with, at the call, and return the results."""
-    unknown = options.keys() - BuildOptions.__annotations__.keys()
-    if unknown:
-        raise TypeError(f"unexpected keyword arguments: {', '.join(sorted(unknown))}")
-    jobs, cluster = options.get("jobs"), options.get("cluster")
-    single_writer = options.get("single_writer", False)
-    if jobs is not None and jobs < 1:
-        raise SettingsError(f"jobs: {jobs} is not a number of builds; give 1 or more")
-    if single_writer and (cluster is not None or jobs not in {None, 1}):
-        raise SettingsError("single_writer builds one seal at a time: leave out jobs and cluster")
-    archives, keys = options.get("archives"), options.get("seal_keys")
-    common = Request(
-        "",
-        os.fspath(root),
-        options.get("force", False),
-        None if archives is None else os.fspath(archives),
-        exclusions(options.get("exclude")),
-        single_writer,
-        options.get("strict", False),
-        None if keys is None else os.fspath(keys),
-    )
-    seconds = options.get("cluster_seconds", 60.0)
-    batch = Batch(
-        checked(common, "root"),
-        seals,
-        folder,
-        jobs,
-        cluster,
-        as_json=True,
-        recheck=recheck,
-        cluster_seconds=seconds,
-    )
-    return _run(batch, options.get("cancellation") or Cancellation(), options.get("on_stage"))
-
-
-def _run(batch: Batch, cancellation: Cancellation, on_stage: OnStage | None) -> Generator[SealResult]:
-    with Run(batch, cancellation, on_stage) as run:
+    with Run(batch, cancellation or Cancellation(), on_stage) as run:
         run.scan()
         for step in run.steps():
             yield step.result

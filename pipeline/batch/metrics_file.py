@@ -43,7 +43,7 @@ class MetricsFile:
     Parameters
     ----------
     path
-        The file; None for none.
+        The file.
 
     Raises
     ------
@@ -51,11 +51,10 @@ class MetricsFile:
         When the file cannot be written.
     """
 
-    def __init__(self, path: str | None) -> None:
+    def __init__(self, path: str) -> None:
         self._path = path
         self._warned = False
-        if path is not None:
-            disable_created_metrics()
+        disable_created_metrics()
         self._registry = CollectorRegistry()
         into: dict[str, Any] = {"registry": self._registry, "namespace": "alpha_results"}
         self._builds = Counter(
@@ -82,8 +81,6 @@ class MetricsFile:
         )
         self._exit_code = Gauge("build_exit_code", "Exit code of the command; -1 while it runs.", **into)
         self._exit_code.set(-1)
-        if path is None:
-            return
         try:
             write_to_textfile(path, self._registry)
         except OSError as error:
@@ -111,16 +108,13 @@ class MetricsFile:
             self._scanned.set(time.time())
         self._save()
 
-    def ended(self, exit_code: int) -> int:
-        """Note the end of the command, and return its exit code."""
+    def ended(self, exit_code: int) -> None:
+        """Note the end of the command."""
         self._exit_code.set(exit_code)
         self._finished.set(time.time())
         self._save()
-        return exit_code
 
     def _save(self) -> None:
-        if self._path is None:
-            return
         try:
             # Written beside it and renamed: whoever reads it never sees half of it.
             write_to_textfile(self._path, self._registry)

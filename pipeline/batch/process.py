@@ -9,12 +9,11 @@ import sys
 import tempfile
 import threading
 from collections.abc import Callable
-from concurrent.futures import Future, ThreadPoolExecutor
 from multiprocessing.connection import Pipe
-from typing import Any, Final, Self
+from typing import Any, Final
 
 from pipeline.batch import worker
-from pipeline.batch.request import Request
+from pipeline.batch.batch import Request
 from pipeline.batch.result import SealResult, crashed, interrupted
 from schemas.errors import AlphaResultsError
 from schemas.project import LOCATION
@@ -105,7 +104,7 @@ class WorkerProcess:
 
 
 class LocalExecutor:
-    """Builds on this machine, each process one seal at a time.
+    """Builds on this machine, each process one seal at a time; safe to use from several threads.
 
     Parameters
     ----------
@@ -124,24 +123,41 @@ class LocalExecutor:
         self.jobs = jobs
         self.lost: AlphaResultsError | None = None
         self._threads = threads or max(1, len(os.sched_getaffinity(0)) // jobs)
-        self._pool = ThreadPoolExecutor(jobs, thread_name_prefix="build")
         self._processes: set[WorkerProcess] = set()
         self._idle: list[WorkerProcess] = []
         self._lock = threading.Lock()
         self._ending = False
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.end()
-        self._pool.shutdown()
-        for process in self._processes:
-            process.close()
-
-    def submit(self, request: Request, on_stage: Callable[[str], None] | None = None) -> Future[SealResult]:
+    def build(self, request: Request, on_stage: Callable[[str], None] | None = None) -> SealResult:
         """Build one seal; when its process crashes, it is tried once more."""
-        return self._pool.submit(self._build, request, on_stage)
+        how = ""
+        for _ in range(ATTEMPTS):
+            try:
+                result: SealResult = self.call(worker.build, request, on_step=on_stage)
+            except ProcessDied as death:
+                how = str(death)
+            else:
+                return result
+        return interrupted(request.shown) if self._ending else crashed(request.shown, how, ATTEMPTS)
+
+    def call(
+        self, function: Callable[..., Any], *arguments: Any, on_step: Callable[[str], None] | None = None
+    ) -> Any:
+        """Call a function in an idle process, or a new one, as :meth:`WorkerProcess.call` does."""
+        with self._lock:
+            if self._ending:
+                raise ProcessDied("was ended with the batch")
+            process = self._idle.pop() if self._idle else WorkerProcess(self._threads)
+            self._processes.add(process)
+        try:
+            return process.call(function, *arguments, on_step=on_step)
+        finally:
+            with self._lock:
+                if process.retired:
+                    self._processes.discard(process)
+                    process.close()
+                else:
+                    self._idle.append(process)
 
     def poll(self) -> None:
         """Return at once: a dead process fails its own build."""
@@ -153,45 +169,10 @@ class LocalExecutor:
             for process in self._processes:
                 process.kill()
 
-    def call(
-        self, function: Callable[..., Any], *arguments: Any, on_step: Callable[[str], None] | None = None
-    ) -> Any:
-        """Call a function in an idle process, or a new one, as :meth:`WorkerProcess.call` does."""
-        process = self._acquire()
-        try:
-            return process.call(function, *arguments, on_step=on_step)
-        finally:
-            self._release(process)
-
-    def _build(self, request: Request, on_stage: Callable[[str], None] | None) -> SealResult:
-        how = ""
-        for _ in range(ATTEMPTS):
-            try:
-                result: SealResult = self.call(worker.build, request, on_step=on_stage)
-            except ProcessDied as death:
-                how = str(death)
-            else:
-                return result
-        return interrupted(request.shown) if self._ending else crashed(request.shown, how, ATTEMPTS)
-
-    def _acquire(self) -> WorkerProcess:
-        """Return a process that is idle, or a new one."""
-        with self._lock:
-            if self._ending:
-                raise ProcessDied("was ended with the batch")
-            if self._idle:
-                return self._idle.pop()
-            process = WorkerProcess(self._threads)
-            self._processes.add(process)
-            return process
-
-    def _release(self, process: WorkerProcess) -> None:
-        with self._lock:
-            if not process.retired:
-                self._idle.append(process)
-                return
-            self._processes.discard(process)
-        process.close()
+    def close(self) -> None:
+        """Kill the processes and release their pipes and logs; no call may be pending."""
+        for process in self._processes:
+            process.close()
 
 
 def _search_path() -> str:

@@ -9,9 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
-import time
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Final, TypedDict
 
@@ -32,17 +30,6 @@ _OF_FILES: Final = frozenset({"seal.digest", "seal.path", "seal.size"})
 """Rules that depend on the files, and not on the manifest alone."""
 _OF_TIME: Final = frozenset({"seal.clock"})
 """Rules that depend on the time of the check: what they refuse is never remembered."""
-_LONGEST_PAUSE: Final = 600.0
-"""Most seconds between two tries of a seal whose files come late."""
-
-
-@dataclass(slots=True)
-class _Late:
-    """How often a seal whose files are not complete was tried: when first, and when the next try may be."""
-
-    first: float
-    next: float
-    pause: float
 
 
 class Refusal(TypedDict):
@@ -88,24 +75,15 @@ class Refusals:
         The datasets root.
     searched
         Where seals are searched; refusals of seals that are not there any more are forgotten.
-    pause
-        Seconds between a first and a second try of a seal whose files come late; each later pause is twice as long.
-    late_seconds
-        How long such a seal is tried again.
     recheck
         Whether what earlier commands remembered is checked again.
     """
 
-    def __init__(
-        self, root: Storage, searched: str, *, pause: float, late_seconds: float, recheck: bool
-    ) -> None:
+    def __init__(self, root: Storage, searched: str, *, recheck: bool) -> None:
         self._root = root
         self._searched = without_secrets(searched)
-        self._pause = pause
-        self._late_seconds = late_seconds
         self._recheck = recheck
         self._known: dict[str, Refusal] | None = None
-        self._late: dict[str, _Late] = {}
         self._warned = False
 
     def refresh(self, seen: Iterable[DiscoveredSeal]) -> None:
@@ -118,7 +96,6 @@ class Refusals:
         """
         if self._known is not None:
             return
-        self._known = {}
         recorded = read_refusals(self._root)
         marks = {one.mark for one in seen}
         gone = [
@@ -135,7 +112,7 @@ class Refusals:
         entry = (self._known or {}).get(one.mark)
         if entry is None or entry["rules"] != rules_version():
             return None
-        if entry["files"] is not None and not self._still_late(one, entry["files"]):
+        if entry["files"] is not None and entry["files"] != file_digests_at(one.address):
             return None
         rules = ", ".join(dict.fromkeys(violation["rule"] for violation in entry["violations"]))
         return SealResult(
@@ -150,7 +127,7 @@ class Refusals:
             ExitCode.STILL_REFUSED,
         )
 
-    def record(self, one: DiscoveredSeal, result: SealResult, files: str | None) -> None:
+    def record(self, one: DiscoveredSeal, result: SealResult, files: str) -> None:
         """Remember a refusal, and forget one that does not hold any more.
 
         Parameters
@@ -179,8 +156,6 @@ class Refusals:
             "files": files if rules & _OF_FILES else None,
             "violations": violations,
         }
-        if entry["files"] is not None:
-            self._defer(one.mark)
         known[one.mark] = entry
         try:
             self._root.put(_path(one.mark), orjson.dumps(entry))
@@ -188,21 +163,6 @@ class Refusals:
             if not self._warned:
                 echo(f"a refusal could not be remembered, it will be checked again: {error}", err=True)
             self._warned = True
-
-    def _defer(self, mark: str) -> None:
-        now = time.monotonic()
-        late = self._late.get(mark)
-        first, pause = (now, self._pause) if late is None else (late.first, late.pause * 2)
-        pause = min(pause, _LONGEST_PAUSE)
-        self._late[mark] = _Late(first, now + pause, pause)
-
-    def _still_late(self, one: DiscoveredSeal, before: str) -> bool:
-        """Return whether the files are unchanged, or it is too early to try again."""
-        now = time.monotonic()
-        late = self._late.get(one.mark)
-        if late is not None and (now < late.next or now - late.first > self._late_seconds):
-            return True
-        return file_digests_at(one.address) == before
 
 
 def file_digests_at(address: str) -> str:

@@ -50,19 +50,17 @@ class Rate(ProgressColumn):
 
 
 class Display:
-    """Progress on a terminal, silent elsewhere; use as a context manager.
+    """Progress on a terminal while seals are built, silent elsewhere; use as a context manager.
 
     Parameters
     ----------
     screen
         Where it is shown.
-    total
-        Builds to come.
     hidden
         Do not show it, as when a program reads the output.
     """
 
-    def __init__(self, screen: Screen, total: int, *, hidden: bool) -> None:
+    def __init__(self, screen: Screen, *, hidden: bool) -> None:
         self._progress = Progress(
             SpinnerColumn(),
             TextColumn("{task.description}", markup=False),
@@ -78,7 +76,7 @@ class Display:
             redirect_stdout=False,
             redirect_stderr=False,
         )
-        self._task = self._progress.add_task("building", total=total)
+        self._task = self._progress.add_task("", total=None, visible=False)
         self._at_work: dict[str, str] = {}
 
     def __enter__(self) -> Self:
@@ -88,20 +86,16 @@ class Display:
     def __exit__(self, *_: object) -> None:
         self._progress.stop()
 
-    def stage(self, name: str, stage: str | None) -> None:
-        """Show the stage of a build; None when it is done."""
+    def stage(self, name: str, stage: str | None, total: int) -> None:
+        """Show the stage of a build, None when it is done, and how many builds there are."""
         if stage is None:
             self._at_work.pop(name, None)
+            self._progress.advance(self._task)
         else:
             self._at_work[name] = stage
-        description = "; ".join(
-            f"{each.rstrip('/').rsplit('/', 1)[-1]}: {at}" for each, at in list(self._at_work.items())
-        )
-        self._progress.update(self._task, description=description or "building")
-
-    def done(self) -> None:
-        """Count one build."""
-        self._progress.advance(self._task)
+        at_work = list(self._at_work.items())
+        description = "; ".join(f"{each.rstrip('/').rsplit('/', 1)[-1]}: {at}" for each, at in at_work)
+        self._progress.update(self._task, description=description, total=total, visible=bool(at_work))
 
     def set_aside(self) -> AbstractContextManager[None]:
         """Take it off the terminal while a result is printed."""

@@ -2,26 +2,28 @@
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import AbstractContextManager, ExitStack
+import queue
+from collections.abc import Callable, Collection, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from typing import Final, NamedTuple, Self
+from functools import partial
+from typing import TYPE_CHECKING, Final, NamedTuple, Self
 
 from datasets.layout import CATALOG
 from datasets.pointer_index import rebuild
 from datasets.storage import open_storage
 from pipeline.batch.batch import Batch
-from pipeline.batch.cancellation import Cancellation
+from pipeline.batch.cancellation import POLL_SECONDS, Cancellation
 from pipeline.batch.discover import DiscoveredSeal
-from pipeline.batch.executor import Executor, run
 from pipeline.batch.process import LocalExecutor
 from pipeline.batch.refusals import file_digests_at
-from pipeline.batch.report import Display
-from pipeline.batch.request import Request
-from pipeline.batch.result import NOT_STARTED, SealResult, failed, not_started
+from pipeline.batch.result import SealResult, failed, not_started
 from pipeline.batch.search import Search
-from schemas.errors import AlphaResultsError, InternalFailure, SealUnreadable, StorageUnavailable
+from pipeline.internal import contained
+from schemas.errors import AlphaResultsError, InternalFailure, SealUnreadable
+
+if TYPE_CHECKING:
+    from pipeline.batch.cluster import ClusterExecutor
 
 _OWN_FAULTS: Final = {SealUnreadable.__name__, InternalFailure.__name__}
 """Errors of a build that are about its seal, and not about the stores or the snapshot."""
@@ -52,7 +54,7 @@ class Step(NamedTuple):
 
 
 class Run:
-    """A batch with its builds, as a context manager; an exception that leaves it kills the builds at work.
+    """A batch with its builds, as a context manager; builds at work are killed when it is left.
 
     Parameters
     ----------
@@ -63,6 +65,11 @@ class Run:
     on_stage
         Called with stages, from the threads that wait for builds.
 
+    Attributes
+    ----------
+    due
+        Seals that had or will have their turn, as far as is known.
+
     Raises
     ------
     SettingsError
@@ -72,52 +79,43 @@ class Run:
     """
 
     def __init__(self, batch: Batch, cancellation: Cancellation, on_stage: OnStage | None = None) -> None:
-        self._batch = batch
+        self._common = batch.common
         self._cancellation = cancellation
         self._on_stage = on_stage
         self._storage = open_storage(batch.common.root, single_writer=batch.common.single_writer)
         self._named = [DiscoveredSeal(address, "") for address in batch.seals]
         self._search = None if batch.searched is None else Search(batch, batch.searched, self._storage)
-        self._display: Display | None = None
-        self._stack = ExitStack()
-        self._executor: Executor
+        self._executor = _executor(batch, cancellation)
+        self._pool = ThreadPoolExecutor(self._executor.jobs, thread_name_prefix="build")
+        self.due = 0
 
     def __enter__(self) -> Self:
-        with self._stack:
-            self._executor = self._stack.enter_context(_executor(self._batch, self._cancellation))
-            self._stack.enter_context(self._cancellation.ending_with(self._executor.end))
-            self._stack = self._stack.pop_all()
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        if kind is not None:
-            self._cancellation.abort()
-        self._stack.close()
+    def __exit__(self, *_: object) -> None:
+        self._executor.end()
+        self._pool.shutdown(cancel_futures=True)
+        self._executor.close()
 
     @property
     def lost(self) -> AlphaResultsError | None:
         """Why the executor can run no build any more; None while all is well."""
         return self._executor.lost
 
-    def set_aside(self) -> AbstractContextManager[None]:
-        """Take progress off the terminal while something is printed."""
-        return contextlib.nullcontext() if self._display is None else self._display.set_aside()
-
     def scan(self) -> list[DiscoveredSeal]:
         """Find every finished seal, or take those that were named; raises as :meth:`~pipeline.batch.search.Search.scan`."""
         if self._search is None:
             self._storage.exists(CATALOG)
-        seen = self._named if self._search is None else self._search.scan()
-        self._batch.metrics.scanned()
-        return seen
+            return self._named
+        return self._search.scan()
 
-    def steps(self, given_up: Mapping[str, str] | None = None) -> Iterator[Step]:
+    def steps(self, left_out: Collection[str] = ()) -> Iterator[Step]:
         """Build the seals that were named, or those that are due by the last scan; yield each as its result is known.
 
         Parameters
         ----------
-        given_up
-            Addresses of seals that are left out.
+        left_out
+            Addresses of seals that are not built.
 
         Raises
         ------
@@ -127,79 +125,74 @@ class Run:
         if self._search is None:
             yield from self._build(self._named, 0)
             return
-        failures, tried = set(given_up or ()), set[str]()
-        lost = set[str | None]()
-        skipped: list[tuple[DiscoveredSeal, SealResult]] = []
-        ended = False
-        while not ended:
-            try:
-                plan = self._search.choose(failures)
-            except StorageUnavailable as error:
-                if not tried:
-                    raise
-                # Which seal may replace a failed one is unknown: those that waited for one of their alpha fail.
-                for place, (one, known) in enumerate(skipped, start=len(tried)):
-                    waited = known.outcome == "superseded" and one.alpha_id in lost
-                    result = failed(Request(one.address, "").shown, error) if waited else known
-                    yield Step(place, one, result, attempted=waited)
-                return
-            due = [one for one in plan.due if one.address not in tried]
-            skipped = plan.skipped
-            if not due:
-                break
+        failures, tried = set(left_out), set[str]()
+        plan = self._search.choose(failures)
+        while due := [one for one in plan.due if one.address not in tried]:
             for step in self._build(due, len(tried)):
                 if _unpublishable(step.result):
                     failures.add(step.seal.address)
-                    lost.add(step.seal.alpha_id)
-                ended = ended or step.result.outcome == NOT_STARTED
                 yield step
             tried |= {one.address for one in due}
-        for place, (one, result) in enumerate(skipped, start=len(tried)):
+            if self._cancellation.stopping:
+                break
+            plan = self._search.choose(failures)
+        for place, (one, result) in enumerate(plan.skipped, start=len(tried)):
             yield Step(place, one, result, attempted=False)
 
     def _build(self, due: list[DiscoveredSeal], begin: int) -> Iterator[Step]:
-        """Build seals, whose places count from `begin`; yield each as its result is known, those that had no turn last."""
-        waiting = dict(enumerate(due))
-        files: dict[str, str] = {}
+        """Build seals, whose places count from `begin`; yield each as its result is known."""
+        self.due += len(due)
+        results: queue.SimpleQueue[tuple[int, SealResult, str]] = queue.SimpleQueue()
 
-        def requests() -> Iterator[Request]:
-            for one in due:
+        def build(place: int) -> None:
+            results.put((place, *self._result(due[place])))
+
+        for place in range(len(due)):
+            self._pool.submit(build, place)
+        for _ in due:
+            place, result, files = self._next(results)
+            if self._search is not None:
+                self._search.record(due[place], result, files)
+            yield Step(begin + place, due[place], result, attempted=True)
+        rebuild(self._storage)
+
+    def _next(self, results: queue.SimpleQueue[tuple[int, SealResult, str]]) -> tuple[int, SealResult, str]:
+        while True:
+            if self._cancellation.aborted:
+                self._executor.end()
+            try:
+                return results.get(timeout=POLL_SECONDS)
+            except queue.Empty:
+                self._executor.poll()
+
+    def _result(self, one: DiscoveredSeal) -> tuple[SealResult, str]:
+        """Build a seal unless the batch is to end; return its result, and its listing where refusals are remembered."""
+        request, files = replace(self._common, seal=one.address), ""
+        if self._cancellation.stopping:
+            return not_started(request.shown), files
+        stage = None if self._on_stage is None else partial(self._on_stage, request.shown)
+        try:
+            with contained("the build"):
                 if self._search is not None:
                     # Before it is read: a file that arrives during the check is a change.
-                    files[one.address] = file_digests_at(one.address)
-                yield replace(self._batch.common, seal=one.address)
-
-        with Display(self._batch.screen, len(due), hidden=self._batch.as_json) as display:
-
-            def stage(request: Request, at: str | None) -> None:
-                display.stage(request.shown, at)
-                if self._on_stage is not None:
-                    self._on_stage(request.shown, at)
-
-            self._display = display
-            stopping = self._cancellation.stopping
-            for place, result in run(requests(), self._executor, stopping=stopping, on_stage=stage):
-                display.done()
-                one = waiting.pop(place)
-                if self._search is not None:
-                    self._search.record(one, result, files[one.address])
-                yield Step(begin + place, one, result, attempted=True)
-            self._display = None
-        rebuild(self._storage)
-        for place, one in waiting.items():
-            result = not_started(Request(one.address, "").shown)
-            yield Step(begin + place, one, result, attempted=True)
+                    files = file_digests_at(one.address)
+                result = self._executor.build(request, stage)
+        except AlphaResultsError as error:
+            result = failed(request.shown, error)
+        if stage is not None:
+            stage(None)
+        return result, files
 
 
-def _executor(batch: Batch, cancellation: Cancellation) -> AbstractContextManager[Executor]:
+def _executor(batch: Batch, cancellation: Cancellation) -> LocalExecutor | ClusterExecutor:
     """Return what builds, on this machine or on a cluster."""
-    if batch.cluster is not None:
-        from pipeline.batch.cluster import ClusterExecutor  # noqa: PLC0415 - an optional dependency
+    if batch.cluster is None:
+        return LocalExecutor(batch.jobs or 1)
+    from pipeline.batch.cluster import ClusterExecutor  # noqa: PLC0415 - an optional dependency
 
-        return ClusterExecutor(
-            batch.cluster, batch.jobs, patience=batch.cluster_seconds, stopping=cancellation.stopping
-        )
-    return LocalExecutor(batch.jobs or 1)
+    return ClusterExecutor(
+        batch.cluster, batch.jobs, patience=batch.cluster_seconds, cancellation=cancellation
+    )
 
 
 def _unpublishable(result: SealResult) -> bool:

@@ -14,8 +14,8 @@ from datasets.storage import Storage
 from pipeline.batch.batch import Batch
 from pipeline.batch.discover import DiscoveredSeal, Seals
 from pipeline.batch.refusals import Refusals
-from pipeline.batch.request import Request
 from pipeline.batch.result import SealResult, skipped
+from pipeline.seal.store import without_secrets
 from schemas.errors import SnapshotCorrupt
 from schemas.version import schema_version
 
@@ -60,13 +60,8 @@ class Search:
         self._catalogue = Catalogue(storage)
         self._delivered = _Delivered(storage) if batch.common.archives is not None else None
         self._seals = Seals(searched)
-        self._refusals = Refusals(
-            storage,
-            searched,
-            pause=batch.interval,
-            late_seconds=batch.late_seconds,
-            recheck=batch.recheck or batch.common.force,
-        )
+        self._refusals = Refusals(storage, searched, recheck=batch.recheck or batch.common.force)
+        self.record = self._refusals.record
         self._seen: list[DiscoveredSeal] = []
 
     def scan(self) -> list[DiscoveredSeal]:
@@ -123,15 +118,11 @@ class Search:
             if reason is None or (reason == "unchanged" and undelivered):
                 plan.due.append(one)
             else:
-                shown = Request(one.address, "").shown
+                shown = without_secrets(one.address)
                 plan.skipped.append((one, skipped(shown, reason, str(one.alpha_id), snapshot)))
         if plan.due:
             self._storage.require_safe_writers()  # before a process is started for any of them
         return plan
-
-    def record(self, one: DiscoveredSeal, result: SealResult, files: str) -> None:
-        """Remember a refusal of a seal, whose listing was `files` before its build."""
-        self._refusals.record(one, result, files)
 
     def _pointer(self, one: DiscoveredSeal) -> Pointer | None:
         if one.alpha_id is None or one.alpha_id in self._catalogue.broken:

@@ -16,7 +16,7 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any, Final
 
-from pipeline.batch.request import Request
+from pipeline.batch.batch import Request
 from pipeline.batch.result import SealResult, built, failed
 from pipeline.internal import contained
 from schemas.allocator import prepare_building

@@ -267,12 +267,6 @@ GROUPS: Final = (
                 otherwise="seals need no signature",
             ),
             Setting(
-                "late_seconds",
-                seconds(0, 604_800),
-                "How long --watch retries a seal whose files arrive after its seal.json; the pauses double.",
-                default=21_600.0,
-            ),
-            Setting(
                 "cluster_seconds",
                 seconds(1, 86_400),
                 "How long the scheduler may fail to answer, or have no usable worker, before the batch ends.",

@@ -7,8 +7,8 @@ import re
 import signal
 import subprocess
 import threading
+import time
 from collections.abc import Callable
-from concurrent.futures import Future
 from contextlib import closing
 from pathlib import Path
 
@@ -16,10 +16,11 @@ import pytest
 
 import datasets
 from pipeline.batch import worker
-from pipeline.batch.executor import run
+from pipeline.batch.batch import Batch, Request
+from pipeline.batch.cancellation import Cancellation
 from pipeline.batch.process import WorkerProcess
-from pipeline.batch.request import Request
 from pipeline.batch.result import SealResult
+from pipeline.batch.run import Run
 from schemas.errors import AlphaResultsError
 from tests.support.harmful_calls import take_memory
 from tests.support.pipeline_command import build, report
@@ -199,60 +200,69 @@ def test_after_a_signal_running_builds_finish_and_no_other_begins(
 class _Counting:
     """Builds nothing, and counts how many are at it."""
 
-    def __init__(self, jobs: int, fails_at: int | None = None) -> None:
+    def __init__(self, jobs: int, fails_at: str | None = None) -> None:
         self.jobs = jobs
         self.lost: AlphaResultsError | None = None
         self.begun = 0
-        self.at_work: list[tuple[Request, Future[SealResult]]] = []
+        self.most = 0
+        self._at_work = 0
+        self._lock = threading.Lock()
         self._fails_at = fails_at
 
-    def submit(self, request: Request, on_stage: object = None) -> Future[SealResult]:
+    def build(self, request: Request, on_stage: object = None) -> SealResult:
         del on_stage
-        self.begun += 1
-        future: Future[SealResult] = Future()
-        self.at_work.append((request, future))
-        assert len(self.at_work) <= self.jobs
-        if len(self.at_work) == self.jobs or int(request.seal) > 36:
-            self.end()
-        return future
+        with self._lock:
+            self.begun += 1
+            self._at_work += 1
+            self.most = max(self.most, self._at_work)
+        time.sleep(0.01)
+        with self._lock:
+            self._at_work -= 1
+        if request.seal == self._fails_at:
+            raise RuntimeError("a mistake of the program")
+        return SealResult({"seal": request.seal, "outcome": "built"})
 
     def poll(self) -> None:
-        self.end()
+        """Nothing can be lost."""
 
-    def end(self) -> None:
-        for request, future in self.at_work:
-            if request.seal == str(self._fails_at):
-                future.set_exception(RuntimeError("a mistake of the program"))
-            else:
-                future.set_result(SealResult({"seal": request.seal, "outcome": "built"}))
-        self.at_work.clear()
+    end = close = poll
 
 
-def test_as_many_builds_run_as_requested_and_each_is_reported_once() -> None:
+def _run(
+    monkeypatch: pytest.MonkeyPatch, folder: Path, executor: _Counting, seals: int, cancellation: Cancellation
+) -> Run:
+    monkeypatch.setattr("pipeline.batch.run._executor", lambda *_: executor)
+    return Run(Batch(Request("", str(folder)), tuple(map(str, range(seals)))), cancellation)
+
+
+def test_as_many_builds_run_as_requested_and_each_is_reported_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     executor = _Counting(3)
-    requests = [Request(str(number), "") for number in range(40)]
-    result = dict(run(iter(requests), executor, stopping=threading.Event()))
-    assert {place: outcome.entry["seal"] for place, outcome in result.items()} == {
-        n: str(n) for n in range(40)
-    }
+    with _run(monkeypatch, tmp_path, executor, 40, Cancellation()) as run:
+        steps = list(run.steps())
+    assert sorted((step.place, step.result.seal) for step in steps) == [(n, str(n)) for n in range(40)]
+    assert executor.most == 3
 
 
-def test_after_a_stop_no_further_build_begins() -> None:
-    stopping = threading.Event()
-    executor = _Counting(1)
-    results = []
-    for place, _ in run((Request(str(n), "") for n in range(3, 10_000)), executor, stopping=stopping):
-        results.append(place)
-        stopping.set()
-    assert len(results) == executor.begun < 10_000 - 3
+def test_after_a_stop_no_further_build_begins(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    executor, cancellation = _Counting(1), Cancellation()
+    with _run(monkeypatch, tmp_path, executor, 1000, cancellation) as run:
+        outcomes = []
+        for step in run.steps():
+            outcomes.append(step.result.outcome)
+            cancellation.finish()
+    assert outcomes.count("built") == executor.begun < 1000
+    assert len(outcomes) == 1000
 
 
-def test_a_mistake_of_the_program_costs_its_own_seal_and_is_reported() -> None:
-    requests = [Request(str(n), "") for n in range(9)]
-    result = dict(run(requests, _Counting(2, fails_at=5), stopping=threading.Event()))
-    assert {place: outcome.outcome for place, outcome in result.items()} == {
+def test_a_mistake_of_the_program_costs_its_own_seal_and_is_reported(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with _run(monkeypatch, tmp_path, _Counting(2, fails_at="5"), 9, Cancellation()) as run:
+        results = {step.place: step.result for step in run.steps()}
+    assert {place: result.outcome for place, result in results.items()} == {
         place: "failed" if place == 5 else "built" for place in range(9)
     }
-    entry = result[5].entry
-    assert (entry["failure"], result[5].exit_code) == ("internal", 7)
-    assert "a mistake of the program" in entry["message"]
+    assert (results[5].entry["failure"], results[5].exit_code) == ("internal", 7)
+    assert "a mistake of the program" in results[5].entry["message"]

@@ -15,8 +15,8 @@ import pytest
 
 import datasets
 from pipeline import Cancellation, build_from, build_many
+from pipeline.batch.batch import Request
 from pipeline.batch.process import WorkerProcess
-from pipeline.batch.request import Request
 from pipeline.batch.result import failed
 from schemas import errors
 from schemas.errors import AlphaResultsError, SealRefused, SettingsError, StorageUnavailable

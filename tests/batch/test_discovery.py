@@ -15,9 +15,8 @@ from datasets.publication.pointers import served
 from datasets.storage import open_storage
 from pipeline.__main__ import cli
 from pipeline.batch import process
-from pipeline.batch.batch import Batch
+from pipeline.batch.batch import Batch, Request
 from pipeline.batch.discover import Seals
-from pipeline.batch.request import Request
 from pipeline.batch.search import Search
 from pipeline.snapshot_builder import build_seal
 from tests.support.pipeline_command import build

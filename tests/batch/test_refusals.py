@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import signal
 import subprocess
-import time
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -83,7 +82,7 @@ def test_a_refusal_is_remembered_and_cron_hears_of_it_once(
         raise AssertionError("a build was started")
 
     with monkeypatch.context() as patch:
-        patch.setattr("pipeline.batch.process.LocalExecutor.submit", nothing)
+        patch.setattr("pipeline.batch.process.LocalExecutor.build", nothing)
         again = cron(tmp_path)
     assert (again.exit_code, outcomes(again)) == (8, {"good": "unchanged", "bad": "still refused"})
     (entry,) = [entry for entry in again.json["seals"] if entry["outcome"] == "still refused"]
@@ -174,28 +173,3 @@ def test_a_watcher_serves_the_earlier_seal_at_the_same_scan(
     watch.send_signal(signal.SIGTERM)
     watch.communicate(timeout=120)
     assert result == ["refused", "built"]
-
-
-def test_retries_have_pauses_that_double_and_an_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from datasets.storage import open_storage  # noqa: PLC0415 - only here
-    from pipeline.batch.discover import DiscoveredSeal  # noqa: PLC0415 - as above
-    from pipeline.batch.result import SealResult  # noqa: PLC0415 - as above
-
-    clock = [0.0]
-    monkeypatch.setattr(time, "monotonic", lambda: clock[0])
-    folder = tmp_path / "seal"
-    folder.mkdir()
-    one = DiscoveredSeal(str(folder), "0" * 64)
-    refused = SealResult({"outcome": "refused", "violations": [{"rule": "seal.digest"}]}, 1)
-    known = refusals.Refusals(
-        open_storage(tmp_path / "root"), str(tmp_path), pause=10, late_seconds=100, recheck=False
-    )
-    known.refresh([one])
-    tries = []
-    while clock[0] < 500:
-        if known.known(one) is None:
-            tries.append(clock[0])
-            known.record(one, refused, refusals.file_digests_at(one.address))
-        (folder / "growing").write_text("x" * int(clock[0] + 1))
-        clock[0] += 1
-    assert tries == [0, 10, 30, 70]

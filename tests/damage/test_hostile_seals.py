@@ -22,9 +22,9 @@ from click.testing import CliRunner
 from datasets.regular_file import NotRegular, TooLarge, read_regular
 from pipeline.__main__ import cli
 from pipeline.batch import worker
+from pipeline.batch.batch import Request
 from pipeline.batch.discover import Seals
 from pipeline.batch.process import WorkerProcess
-from pipeline.batch.request import Request
 from pipeline.check_command import check_seal
 from pipeline.rules import RULES
 from schemas.errors import InternalFailure
