@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 
 import polars as pl
 
@@ -55,25 +55,24 @@ def _weekly(sealed: Mapping[str, pl.DataFrame], *, unsmoothed: bool) -> Iterator
 
 
 def _by_book(sealed: Mapping[str, pl.DataFrame], equity_basis: float) -> Iterator[Rebuilt]:
-    derivations: dict[str, Callable[[pl.DataFrame], ledgers.Books]] = {
-        "portfolio": lambda rows: ledgers.published_portfolio(rows, equity_basis),
-        "positions": ledgers.published_positions,
-        "pnl": ledgers.published_pnl,
-        "trades": ledgers.published_trades,
+    by_kind = {
+        kind: ledgers.published_by_name(kind, sealed[kind])
+        for kind in ("positions", "pnl", "trades")
+        if kind in sealed
     }
-    by_kind = {kind: derive(sealed[kind]) for kind, derive in derivations.items() if kind in sealed}
+    if "portfolio" in sealed:
+        by_kind["portfolio"] = ledgers.published_portfolio(sealed["portfolio"], equity_basis)
+        yield from _parts("equity_curve", ledgers.published_equity_curves(by_kind["portfolio"]))
     for kind, parts in by_kind.items():
-        for book, rows in parts.items():
-            yield kind, book, rows
-    if "portfolio" in by_kind:
-        for book, rows in ledgers.published_equity_curves(by_kind["portfolio"]).items():
-            yield "equity_curve", book, rows
+        yield from _parts(kind, parts)
     if by_kind:
-        yield (
-            "books",
-            None,
-            ledgers.published_books({kind: ledgers.spans(parts, kind) for kind, parts in by_kind.items()}),
-        )
+        spans = {kind: ledgers.spans(parts, kind) for kind, parts in by_kind.items()}
+        yield "books", None, ledgers.published_books(spans)
+
+
+def _parts(dataset: str, parts: ledgers.Books) -> Iterator[Rebuilt]:
+    for book, rows in parts.items():
+        yield dataset, book, rows
 
 
 def differences(published: pl.DataFrame, again: pl.DataFrame, equity_basis: float) -> Iterator[str]:

@@ -16,15 +16,7 @@ from pipeline.maths.ordering import ordered
 from pipeline.reconciliation.tables import find_runs
 from pipeline.rules.in_parts import runs_across
 from pipeline.seal import Seal
-from pipeline.snapshot_builder.ledgers import (
-    Books,
-    Span,
-    Spans,
-    published_pnl,
-    published_positions,
-    published_trades,
-    spans,
-)
+from pipeline.snapshot_builder.ledgers import Span, Spans, published_by_name, span
 from pipeline.snapshot_builder.weekly import published_decisions
 from pipeline.snapshot_builder.write import SnapshotWriter
 from schemas.tables.books import book_order
@@ -123,33 +115,21 @@ def write_books(
         Shown the rows of each book part by part, in order, as they are published.
     """
     total: Spans = {}
+
+    def derived(book: str) -> Iterator[pl.DataFrame]:
+        for place in layout.parts(book):
+            first = place.start - layout.books[book].start
+            rows = published_by_name(kind, seal.part(kind, place).frame, first)[book]
+            part = span(rows, kind)
+            total[book] = _joined(total[book], part) if book in total else part
+            look(book, rows)
+            yield rows
+
     for book, rows in layout.books.items():
         assert book is not None
-        parts = _derived(seal, kind, layout, book, total)
-        writer.parts(kind, _shown(parts, book, look), book)
+        writer.parts(kind, derived(book), book)
         assert total[book][1] == len(rows)
     return total
-
-
-def _shown(
-    parts: Iterator[pl.DataFrame], book: str, look: Callable[[str, pl.DataFrame], None]
-) -> Iterator[pl.DataFrame]:
-    for rows in parts:
-        look(book, rows)
-        yield rows
-
-
-def _derived(seal: Seal, kind: str, layout: Layout, book: str, total: Spans) -> Iterator[pl.DataFrame]:
-    derive: dict[str, Callable[[pl.DataFrame, int], Books]] = {
-        "positions": lambda rows, _: published_positions(rows),
-        "pnl": lambda rows, _: published_pnl(rows),
-        "trades": published_trades,
-    }
-    for rows in layout.parts(book):
-        books = derive[kind](seal.part(kind, rows).frame, rows.start - layout.books[book].start)
-        (part,) = spans(books, kind).values()
-        total[book] = _joined(total[book], part) if book in total else part
-        yield books[book]
 
 
 def _joined(first: Span, then: Span) -> Span:

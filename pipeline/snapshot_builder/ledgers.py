@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from datetime import date
-from functools import partial
 from itertools import accumulate
+from typing import Final
 
 import numpy as np
 import polars as pl
@@ -63,29 +63,39 @@ def published_portfolio(sealed: pl.DataFrame, equity_basis: float) -> Books:
     return by_book(sealed, PORTFOLIO, lambda rows: rows.with_columns(equity_basis=pl.lit(equity_basis)))
 
 
-def published_positions(sealed: pl.DataFrame) -> Books:
-    """Return the holdings of each book."""
-    return by_book(sealed, POSITIONS, lambda rows: rows)
-
-
-def published_pnl(sealed: pl.DataFrame) -> Books:
-    """Return the P&L of each book with its net: the costs are negative already, so it is a plain sum."""
-    return by_book(sealed, PNL, _with_net)
-
-
-def published_trades(sealed: pl.DataFrame, first: int = 0) -> Books:
-    """Return the fills of each book, numbered from `first` in the order the engine sealed them."""
-    return by_book(sealed, TRADES, partial(_numbered, first=first))
-
-
 # As series, not expressions, which would wait for their turn in the engine behind the files being written.
-def _with_net(rows: pl.DataFrame) -> pl.DataFrame:
+def _with_net(rows: pl.DataFrame, _: int) -> pl.DataFrame:
+    """Add the net P&L: the costs are negative already, so it is a plain sum."""
     net = rows["market_pnl"] + rows["execution_cost"] + rows["borrow_cashflow"]
     return rows.hstack([net.alias("net_pnl")])
 
 
 def _numbered(rows: pl.DataFrame, first: int) -> pl.DataFrame:
     return rows.hstack([pl.Series("fill_order", np.arange(first, first + rows.height), pl.Int64)])
+
+
+_DERIVED: Final[Mapping[str, tuple[Table, Callable[[pl.DataFrame, int], pl.DataFrame]]]] = {
+    "positions": (POSITIONS, lambda rows, _: rows),
+    "pnl": (PNL, _with_net),
+    "trades": (TRADES, _numbered),
+}
+"""Kind by name of a book -> its declaration, and what adds its derived columns."""
+
+
+def published_by_name(kind: str, sealed: pl.DataFrame, first: int = 0) -> Books:
+    """Return the positions, P&L or fills of each book.
+
+    Parameters
+    ----------
+    kind
+        Which of them.
+    sealed
+        The sealed table, or a part of it.
+    first
+        Number of the first fill of a book; they are numbered in the order the engine sealed them.
+    """
+    table, derive = _DERIVED[kind]
+    return by_book(sealed, table, lambda rows: derive(rows, first))
 
 
 def published_equity_curves(portfolio: Books) -> Books:
@@ -148,10 +158,11 @@ def spans(parts: Books, kind: str) -> Spans:
     parts
         Book -> its rows by day, as published.
     """
-    return {book: _span(rows, kind) for book, rows in parts.items()}
+    return {book: span(rows, kind) for book, rows in parts.items()}
 
 
-def _span(rows: pl.DataFrame, kind: str) -> Span:
+def span(rows: pl.DataFrame, kind: str) -> Span:
+    """Count the days and rows of one book, as :func:`spans` does."""
     # As series, not expressions, which would wait for their turn in the engine behind the files being written.
     day = rows["timestamp"].cast(pl.Date) if kind == "trades" else rows["date"]
     # Rows stand by day, so that a day begins wherever it is another than that of the row before.

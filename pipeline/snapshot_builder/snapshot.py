@@ -121,8 +121,9 @@ def build_seal(
     storage = open_storage(root, single_writer=single_writer)
     with stages("open"):
         seal = Seal.open(address)
-        current = _published_state(storage, seal, force=force)
-    if current.unchanged:
+        current, earlier = _served(storage, seal, force=force)
+    # Built by this version of the declarations, whichever version of a library wrote the files: the figures are the same.
+    if current is not None and earlier is not None and is_current(current, seal.digest) and not force:
         with stages("archive"):
             archive = package(seal, storage, archives, exclude=exclude)
         return BuildResult(
@@ -132,7 +133,7 @@ def build_seal(
     with stages("check"):
         report = check(seal, figures=False, keys=keys)
     _require_sound(seal, report.violations, report.warnings if strict else ())
-    with Publication(storage, seal.alpha_id, current.manifest) as publication:
+    with Publication(storage, seal.alpha_id, earlier) as publication:
         written = _write_all(seal, report, publication, stages)
         warning = metrics_reproduced(written.figures)
         if warning is not None:
@@ -145,7 +146,8 @@ def build_seal(
             manifest = with_history(
                 storage, manifest, written.weeks, lambda history: of_the_past(history).to_dict()
             )
-            published = publication.commit(manifest, _pointer(seal, manifest), force=force)
+            pointer = make_pointer(manifest, seal.description())
+            published = publication.commit(manifest, pointer, force=force)
     with stages("archive"):
         archive = package(seal, storage, archives, exclude=exclude)
     return BuildResult(
@@ -161,20 +163,11 @@ def build_seal(
     )
 
 
-@dataclass(frozen=True, slots=True)
-class _PublishedState:
-    """The served snapshot of an alpha before a build."""
+def _served(storage: Storage, seal: Seal, *, force: bool) -> tuple[Pointer | None, Manifest | None]:
+    """Return the pointer and manifest that are served before a build; refuse early a seal that would not be served.
 
-    snapshot: str = ""
-    manifest: Manifest | None = None
-    unchanged: bool = False
-
-
-def _published_state(storage: Storage, seal: Seal, *, force: bool) -> _PublishedState:
-    """Recognise a seal that is served already, and refuse early one that would not be served.
-
-    It is served already when this version of the declarations built it, whichever version of a library wrote the files:
-    the figures are the same. It is built again when forced, or when its manifest is not the one that the pointer names.
+    No pointer where there is none, or one of another format that is to be replaced; no manifest where it is not the one that the
+    pointer names.
     """
     try:
         current = served(storage, seal.alpha_id)
@@ -183,11 +176,9 @@ def _published_state(storage: Storage, seal: Seal, *, force: bool) -> _Published
             raise
         current = None
     if current is None:
-        return _PublishedState()
+        return None, None
     refuse(current, seal.digest, schema_version(), seal.sealed_at, force=force)
-    manifest, _ = check_manifest(storage, current)
-    unchanged = manifest is not None and is_current(current, seal.digest) and not force
-    return _PublishedState(current.snapshot, manifest, unchanged=unchanged)
+    return current, check_manifest(storage, current)[0]
 
 
 def _require_sound(seal: Seal, violations: Sequence[Violation], warnings: Sequence[Violation]) -> None:
@@ -216,7 +207,7 @@ def _write_all(seal: Seal, report: Report, publication: Publication, stages: Sta
     writer = SnapshotWriter(publication)
     weekly: Future[_Weekly] | None = None
     digests = digest_decisions(None)
-    fills = FillDigests() if seal.has("trades") else None
+    fills = FillDigests()
     with writer, ThreadPoolExecutor(1, thread_name_prefix="signal") as beside:
         decisions = None
         if seal.has("decisions"):
@@ -239,11 +230,11 @@ def _write_all(seal: Seal, report: Report, publication: Publication, stages: Sta
                 writer.by_book("equity_curve", ledgers.published_equity_curves(ledger))
                 spans["portfolio"] = ledgers.spans(ledger, "portfolio")
         sides = research.sides_of(ledger)
-        looks = {"positions": sides.positions, "pnl": sides.pnl, "trades": _adding(fills)}
-        for kind in ("positions", "pnl", "trades"):
+        looks = {"positions": sides.positions, "pnl": sides.pnl, "trades": fills.add}
+        for kind, look in looks.items():
             if seal.has(kind):
                 with stages(kind):
-                    spans[kind] = _write_books(seal, writer, kind, looks[kind])
+                    spans[kind] = _write_books(seal, writer, kind, look)
         _write_trials(seal, writer, stages)
         if spans:
             writer.table("books", ledgers.published_books(spans))
@@ -268,17 +259,13 @@ def _write_all(seal: Seal, report: Report, publication: Publication, stages: Sta
     return _Written(writer.files, writer.columns, figures, sealed_weeks, weeks, delayed)
 
 
-def _adding(fills: FillDigests | None) -> Callable[[str, pl.DataFrame], None]:
-    return (lambda *_: None) if fills is None else fills.add
-
-
 def _sealed_weeks(
-    seal: Seal, digests: dict[date, WeekDigests], fills: FillDigests | None, weekly: pl.DataFrame | None
+    seal: Seal, digests: dict[date, WeekDigests], fills: FillDigests, weekly: pl.DataFrame | None
 ) -> dict[str, SealedWeek]:
     """Return the digests and IC of every week, for later seals; empty without a rebalance index."""
     if not seal.has("rebalances"):
         return {}
-    return seal_weeks(seal.table("rebalances"), digests, fills, weekly)
+    return seal_weeks(seal.table("rebalances"), digests, fills if seal.has("trades") else None, weekly)
 
 
 _Weekly = tuple[dict[str, pl.DataFrame], Floats | None, DeliveredSignal | Unavailable]
@@ -324,12 +311,7 @@ def _write_books(
     layout = in_parts.find_layout(seal, kind) if seal.in_parts else None
     if layout is not None:
         return in_parts.write_books(seal, writer, kind, layout, look)
-    derive = {
-        "positions": ledgers.published_positions,
-        "pnl": ledgers.published_pnl,
-        "trades": ledgers.published_trades,
-    }[kind]
-    rows = derive(seal.table(kind))
+    rows = ledgers.published_by_name(kind, seal.table(kind))
     seal.drop(kind)
     writer.by_book(kind, rows)
     for book, own in rows.items():
@@ -338,7 +320,6 @@ def _write_books(
 
 
 def _write_trials(seal: Seal, writer: SnapshotWriter, stages: Stages) -> None:
-    """Write the returns of the trials, where the run sealed any."""
     if seal.has("trials"):
         with stages("trials"):
             writer.table("trials", ordered(seal.table("trials"), TABLES["trials"].sort))
@@ -359,7 +340,7 @@ def _write_metrics(seal: Seal, writer: SnapshotWriter, weeks: pl.DataFrame | Non
 def _write_documents(
     seal: Seal, report: Report, figures_by_family: Mapping[str, research.Document], writer: SnapshotWriter
 ) -> None:
-    description = seal.description() if seal.has("description") else None
+    description = seal.description()
     if description is not None:
         writer.document(DESCRIPTION, "description", encode(description))
     for family, document in figures_by_family.items():
@@ -398,7 +379,7 @@ def _manifest(seal: Seal, written: _Written, report: Report, notices: tuple[Noti
         engine=dict(seal.engine),
         sealed_by=report.sealed_by,
         kinds=tuple(kind for kind in KINDS if seal.has(kind)),
-        missing=_missing(seal),
+        missing=tuple(kind for kind in REQUIRED_KINDS if not seal.has(kind)),
         columns=written.columns,
         files=tuple(written.files),
         warnings=tuple(warning.to_dict() for warning in report.warnings),
@@ -408,14 +389,6 @@ def _manifest(seal: Seal, written: _Written, report: Report, notices: tuple[Noti
         checks=rule_outcomes(report, seal.kinds),
         notices=tuple(notice.to_dict() for notice in notices),
     )
-
-
-def _pointer(seal: Seal, manifest: Manifest) -> Pointer:
-    return make_pointer(manifest, seal.description() if seal.has("description") else None)
-
-
-def _missing(seal: Seal) -> tuple[str, ...]:
-    return tuple(kind for kind in REQUIRED_KINDS if not seal.has(kind))
 
 
 def _instant(moment: datetime) -> str:

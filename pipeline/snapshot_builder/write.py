@@ -9,8 +9,8 @@ import os
 import queue
 from collections.abc import Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from pathlib import Path
-from typing import Any, Final, Self
+from dataclasses import replace
+from typing import Final, Self
 
 import polars as pl
 from polars.io.plugins import register_io_source
@@ -48,19 +48,14 @@ def write_table(
     FileEntry
         With size, digest and span; the same rows always give the same bytes.
     """
-    relative = table_path(dataset, book)
-    schema = stored_schema(PUBLISHED_TABLES[dataset], rows.columns)
     buffer = io.BytesIO()
+    schema = stored_schema(PUBLISHED_TABLES[dataset], rows.columns)
     rows.write_parquet(
         buffer, compression=COMPRESSION, row_group_size=ROW_GROUP_ROWS, statistics=True, arrow_schema=schema
     )
-    # Digested in memory: reading the file back would double the traffic of the build.
-    data = buffer.getbuffer()
+    entry = write_document(publication, table_path(dataset, book), dataset, buffer.getbuffer())
     first, last = find_span(rows)
-    sha256 = hashlib.sha256(data).hexdigest()
-    if not publication.linked(relative, sha256):
-        _write(publication.folder / relative, data)
-    return FileEntry(relative, dataset, book, rows.height, data.nbytes, sha256, first, last)
+    return replace(entry, book=book, rows=rows.height, first=first, last=last)
 
 
 def write_parts(
@@ -110,21 +105,21 @@ def write_parts(
     return FileEntry(relative, dataset, book, rows, size, sha256, *span)
 
 
-def write_document(publication: Publication, relative: str, dataset: str, data: bytes) -> FileEntry:
-    """Write a JSON document of the snapshot and describe it."""
+def write_document(
+    publication: Publication, relative: str, dataset: str, data: bytes | memoryview
+) -> FileEntry:
+    """Write a file of the snapshot from memory and describe it, as one without rows."""
+    # Digested in memory: reading the file back would double the traffic of the build.
     sha256 = hashlib.sha256(data).hexdigest()
     if not publication.linked(relative, sha256):
-        _write(publication.folder / relative, data)
-    return FileEntry(relative, dataset, None, 0, len(data), sha256)
-
-
-def _write(target: Path, data: bytes | memoryview) -> None:
-    with writing(target):
-        target.parent.mkdir(parents=True, exist_ok=True)
-        with target.open("wb") as stream:
-            stream.write(data)
-            # Begun here, beside the build: publication waits until every file is on the disk, and finds it there.
-            os.fsync(stream.fileno())
+        target = publication.folder / relative
+        with writing(target):
+            target.parent.mkdir(parents=True, exist_ok=True)
+            with target.open("wb") as stream:
+                stream.write(data)
+                # Begun here, beside the build: publication waits until every file is on the disk, and finds it there.
+                os.fsync(stream.fileno())
+    return FileEntry(relative, dataset, None, 0, memoryview(data).nbytes, sha256)
 
 
 def find_span(rows: pl.DataFrame) -> tuple[str | None, str | None]:
@@ -150,7 +145,7 @@ class SnapshotWriter:
     def __init__(self, publication: Publication) -> None:
         self._publication = publication
         self._pool = ThreadPoolExecutor(max_workers=2, thread_name_prefix="write")
-        self._written: list[Any] = []
+        self._written: list[Future[FileEntry]] = []
         self.files: list[FileEntry] = []
         self.columns: dict[str, tuple[str, ...]] = {}
 

@@ -7,7 +7,7 @@ import datetime as dt
 import polars as pl
 import pytest
 
-from pipeline.snapshot_builder.ledgers import published_pnl
+from pipeline.snapshot_builder.ledgers import published_by_name
 
 DAY = dt.date(2020, 1, 3)
 
@@ -31,7 +31,7 @@ GROUPED = [
 
 @pytest.mark.parametrize("order", [(0, 1, 2, 3, 4), (3, 4, 0, 1, 2), (3, 0, 4, 1, 2), (4, 2, 1, 3, 0)])
 def test_books_are_split_and_put_in_order(order: tuple[int, ...]) -> None:
-    books = published_pnl(pnl([GROUPED[place] for place in order]))
+    books = published_by_name("pnl", pnl([GROUPED[place] for place in order]))
     assert {name: rows.select("date", "symbol", "net_pnl").rows() for name, rows in books.items()} == {
         "long_short": [
             (DAY, "A", 0.25),
@@ -43,4 +43,4 @@ def test_books_are_split_and_put_in_order(order: tuple[int, ...]) -> None:
 
 
 def test_a_table_without_rows_has_no_book() -> None:
-    assert published_pnl(pnl(GROUPED).clear()) == {}
+    assert published_by_name("pnl", pnl(GROUPED).clear()) == {}
