@@ -14,7 +14,7 @@ from schemas.meta import META
 from schemas.objects.rows import column_field
 from schemas.parameters import ALPHA_PATH, LIMIT, OFFSET, Parameter, ParameterKind
 from schemas.rows import ROWS
-from schemas.table import PATTERNS, Bound, Column
+from schemas.table import Column
 from schemas.tables import PUBLISHED_TABLES, SEALED_TABLES
 
 _TYPES: Final = {
@@ -64,22 +64,16 @@ def client_declarations() -> str:
 
 
 def seal_columns() -> str:
-    """Return the tables of a seal as JSON: the columns that an engine may write, and the key of each table."""
-    return (
-        _json(
-            {
-                kind: {
-                    "columns": [_sealed_column(column) for column in table.sealed_columns],
-                    # Trades have no key: a fill is known by its place.
-                    "key": table.key
-                    if {*table.key} <= {column.name for column in table.sealed_columns}
-                    else (),
-                }
-                for kind, table in SEALED_TABLES.items()
-            }
-        )
-        + "\n"
-    )
+    """Return the tables of a seal as JSON: the columns that an engine may write with their types, and the key of each table."""
+    tables = {
+        kind: {
+            "columns": {column.name: _sealed_type(column) for column in table.sealed_columns},
+            # Trades have no key: a fill is known by its place.
+            "key": table.key if {*table.key} <= {column.name for column in table.sealed_columns} else (),
+        }
+        for kind, table in SEALED_TABLES.items()
+    }
+    return _json(tables) + "\n"
 
 
 _STUB: Final = """\
@@ -270,14 +264,8 @@ def _column(name: str, field: Field) -> dict[str, Any]:
     return {"name": name, "type": kind, **marks}
 
 
-def _sealed_column(column: Column) -> dict[str, Any]:
-    field = column_field(column, optional=column.optional, nullable=column.nullable)
-    facts = _column(column.name, field)
-    if column.vocabulary:
-        facts["vocabulary"] = column.vocabulary
-    if column.bound not in {Bound.ANY, *PATTERNS}:
-        facts["bound"] = column.bound
-    return facts
+def _sealed_type(column: Column) -> str:
+    return _TYPES[column_field(column, optional=column.optional, nullable=column.nullable).type]
 
 
 def _moments(payload: Field) -> dict[str, str]:

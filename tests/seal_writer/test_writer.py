@@ -146,24 +146,11 @@ def test_what_stops_on_the_way_is_never_taken_for_a_seal(
     assert list(tmp_path.rglob("seal.json")) == []
 
 
-def test_without_the_pipeline_what_the_tables_tell_is_checked(
+def test_without_the_rules_a_seal_is_written_unchecked(
     tables: dict[str, pl.DataFrame], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, "pipeline.rules.checking", None)
-    assert (filled(tmp_path / "sound", tables).write() / "seal.json").is_file()
-    ledger = tables["portfolio"]
-    for frame, said in {
-        "lost": (ledger.drop("timestamp"), "portfolio: the column timestamp is missing and does not follow"),
-        "twice": (pl.concat([ledger, ledger.head(1)]), r"portfolio: rows share their \(book, date\)"),
-        "nan": (ledger.with_columns(cash_end=float("nan")), "portfolio.cash_end is NaN or infinite"),
-        "sign": (
-            ledger.with_columns(cash_end=pl.col("cash_end") + 1),
-            "is not cash_end \\+ position_value_end in",
-        ),
-    }.values():
-        with pytest.raises(SealRefused, match=said):
-            filled(tmp_path / "broken", tables | {"portfolio": frame}).write()
-    assert [path.name for path in tmp_path.iterdir()] == ["sound"]
+    assert (filled(tmp_path / "seal", tables).write() / "seal.json").is_file()
 
 
 @pytest.mark.parametrize(

@@ -1,17 +1,17 @@
-"""Whether a seal will be accepted: the pipeline's own rules where it is installed, else what can be checked without it."""
+"""Whether a seal will be accepted: the types of its columns, and the pipeline's own rules where they are installed."""
 
 from __future__ import annotations
 
 import difflib
 import hashlib
+import json
 import sys
-from collections.abc import Mapping
+from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 
-from alpha_results_seal.columns import COLUMNS, KEYS, Column
 from alpha_results_seal.errors import SealError
 
 TYPES = {
@@ -22,7 +22,11 @@ TYPES = {
     "bool": pl.Boolean(),
     "text": pl.String(),
 }
-_TOLERANCE = 1e-9
+_TABLES: dict[str, Any] = json.loads(files(__package__).joinpath("columns.json").read_text("utf-8"))
+COLUMNS: dict[str, dict[str, str]] = {kind: table["columns"] for kind, table in _TABLES.items()}
+"""Kind -> the columns that an engine may write, and their types."""
+KEYS = {kind: tuple(table["key"]) for kind, table in _TABLES.items()}
+"""Kind -> the columns that are unique together."""
 
 
 def typed(kind: str, frame: pl.DataFrame) -> pl.DataFrame:
@@ -33,7 +37,7 @@ def typed(kind: str, frame: pl.DataFrame) -> pl.DataFrame:
     SealError
         When a column is not declared, or has values of another type.
     """
-    declared = {column.name: column for column in COLUMNS[kind]}
+    declared = COLUMNS[kind]
     for name in frame.columns:
         if name not in declared:
             near = difflib.get_close_matches(name.lower(), declared, n=1, cutoff=0.6)
@@ -44,31 +48,31 @@ def typed(kind: str, frame: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def _typed(kind: str, series: pl.Series, column: Column) -> pl.Series:
-    target = TYPES[column.type]
+def _typed(kind: str, series: pl.Series, declared: str) -> pl.Series:
+    target = TYPES[declared]
     if series.dtype == target:
         return series
-    if column.type == "instant" and isinstance(series.dtype, pl.Datetime) and series.dtype.time_zone is None:
+    if declared == "instant" and isinstance(series.dtype, pl.Datetime) and series.dtype.time_zone is None:
         raise SealError(
             f"{kind}.{series.name} is datetime64[{series.dtype.time_unit}] without time zone: localise it "
             "(tz_localize('UTC'), or local times with their own zone)."
         )
-    if column.type == "instant" and series.dtype == pl.Date:
+    if declared == "instant" and series.dtype == pl.Date:
         raise SealError(f"{kind}.{series.name} is a day and has to be an instant: write the moment, in UTC.")
     try:
-        if column.type == "instant" and isinstance(series.dtype, pl.Datetime):
+        if declared == "instant" and isinstance(series.dtype, pl.Datetime):
             return series.dt.convert_time_zone("UTC").dt.cast_time_unit("us")
-        if column.type == "date" and series.dtype == pl.String:
+        if declared == "date" and series.dtype == pl.String:
             return series.str.to_date()
         cast = series.cast(target)
     except pl.exceptions.PolarsError as error:
         raise SealError(
-            f"{kind}.{series.name} is {series.dtype} and has to be {column.type}: {error}"
+            f"{kind}.{series.name} is {series.dtype} and has to be {declared}: {error}"
         ) from error
-    if column.type == "float" and series.dtype == pl.String:
+    if declared == "float" and series.dtype == pl.String:
         raise SealError(f"{kind}.{series.name} is text and has to be a number: pd.to_numeric(column).")
     if (
-        column.type == "date"
+        declared == "date"
         and isinstance(series.dtype, pl.Datetime)
         and (cast.cast(series.dtype) != series).any()
     ):
@@ -76,67 +80,6 @@ def _typed(kind: str, series: pl.Series, column: Column) -> pl.Series:
             f"{kind}.{series.name} has times of day and has to be a day: drop them (dt.normalize())."
         )
     return cast
-
-
-def cheap_problems(tables: Mapping[str, pl.DataFrame], equity_basis: float) -> list[str]:
-    """Return what is wrong by the tables alone: columns, nulls, numbers, keys, codes and the sums of the ledger."""
-    problems = []
-    for kind, frame in tables.items():
-        for column in COLUMNS[kind]:
-            if column.name not in frame.columns:
-                if not column.optional:
-                    problems.append(
-                        f"{kind}: the column {column.name} is missing and does not follow from the others"
-                    )
-                continue
-            problems += [f"{kind}.{column.name} {said}" for said in _of_values(frame[column.name], column)]
-        key = KEYS[kind]
-        if key and set(key) <= set(frame.columns) and frame.select(key).is_duplicated().any():
-            problems.append(f"{kind}: rows share their ({', '.join(key)})")
-    if not problems and "portfolio" in tables:
-        problems += _of_the_ledger(tables["portfolio"], equity_basis)
-    return problems
-
-
-def _of_values(series: pl.Series, column: Column) -> list[str]:
-    problems = []
-    if not column.nullable and series.null_count():
-        problems.append(f"is null in {series.null_count()} rows")
-    if series.dtype == pl.Float64 and not series.is_finite().fill_null(value=True).all():
-        problems.append("is NaN or infinite: write null where that is allowed")
-    if column.vocabulary and not set(series.drop_nulls().unique()) <= set(column.vocabulary):
-        problems.append(f"holds other codes than {', '.join(column.vocabulary)}")
-    values = series.drop_nulls()
-    signs = {"> 0": "<= 0", ">= 0": "< 0", "<= 0": "> 0", "not 0": "= 0"}
-    if column.bound in signs and values.len():
-        broken = {"> 0": values <= 0, ">= 0": values < 0, "<= 0": values > 0, "not 0": values == 0}[
-            column.bound
-        ]
-        if broken.any():
-            problems.append(f"must be {column.bound} and is {signs[column.bound]} in {broken.sum()} rows")
-    return problems
-
-
-def _of_the_ledger(ledger: pl.DataFrame, equity_basis: float) -> list[str]:
-    flows = ("market_pnl", "execution_cost", "borrow_cashflow", "cash_carry", "rounding_adjustment")
-    ledger = ledger.sort("book", "date")
-    before = pl.col("ending_equity").shift(1).over("book").fill_null(equity_basis)
-    same = {
-        "ending_equity is not the sum of the session's parts": (
-            pl.sum_horizontal("starting_equity", *flows), pl.col("ending_equity"),
-        ),
-        "ending_equity is not cash_end + position_value_end": (
-            pl.col("cash_end") + pl.col("position_value_end"), pl.col("ending_equity"),
-        ),
-        "starting_equity is not what the session before ended with": (before, pl.col("starting_equity")),
-    }  # fmt: skip
-    problems = []
-    for said, (one, other) in same.items():
-        allowed = pl.max_horizontal(one.abs(), other.abs(), pl.lit(equity_basis)) * _TOLERANCE
-        rows = ledger.filter((one - other).abs() > allowed).height
-        if rows:
-            problems.append(f"portfolio: {said} in {rows} sessions")
-    return problems
 
 
 def pipeline_problems(folder: Path, manifest: bytes, *, strict: bool) -> list[str] | None:

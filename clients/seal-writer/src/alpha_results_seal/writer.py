@@ -15,8 +15,7 @@ from typing import Any
 
 import polars as pl
 
-from alpha_results_seal.checks import cheap_problems, pipeline_problems, typed
-from alpha_results_seal.columns import COLUMNS, KEYS
+from alpha_results_seal.checks import COLUMNS, KEYS, pipeline_problems, typed
 from alpha_results_seal.derive import completed
 from alpha_results_seal.errors import SealError, SealRefused
 from alpha_results_seal.frames import table
@@ -169,7 +168,7 @@ class SealWriter:
         Raises
         ------
         SealRefused
-            When a rule is broken: all of the pipeline's where it is installed, else those that the tables alone show.
+            When a rule of the format is broken, where the rules are installed.
         SealError
             When the folder is not empty, or no table was added.
         """
@@ -182,9 +181,6 @@ class SealWriter:
         tables = {kind: _sorted(kind, typed(kind, frame)) for kind, frame in tables.items()}
         if not tables:
             raise SealError("the seal has no tables: add a ledger or tables.")
-        problems = cheap_problems(tables, self._equity_basis)
-        if problems:
-            raise SealRefused(problems)
         folder.parent.mkdir(parents=True, exist_ok=True)
         unfinished = Path(
             tempfile.mkdtemp(prefix=f".{folder.name}.", suffix=".unfinished", dir=folder.parent)
