@@ -126,7 +126,6 @@ class ServerState:
         await asyncio.to_thread(self.snapshots.stop)
         await self.market_data.close()
         await self.factors.close()
-        self.source_downloads.close()
         await asyncio.to_thread(self.row_tables.close)
         await asyncio.to_thread(self.computing.close)
         self.table_views.close()
@@ -137,7 +136,6 @@ class ServerState:
         """Drop what is cached of snapshots that nobody reads any more."""
         self.row_tables.drop_unread()
         self.caches.drop_unread(self._is_read)
-        self.table_views.drop_unread(self._is_read)
         self.damage.keep_served()
         self.neighbours.catalogue_changed()
 

@@ -67,23 +67,9 @@ class Tools:
         self._ask = ask
 
     @property
-    def all(self) -> tuple[Callable[..., Awaitable[str]], ...]:
-        """Every tool; its name, parameters and docstring are what an agent is told."""
-        return (
-            self.find,
-            self.describe,
-            self.compare,
-            self.judge,
-            self.explain_week,
-            self.positions,
-            self.performance,
-            self.luck,
-            self.risk,
-            self.costs,
-            self.exposures,
-            self.changes,
-            self.table_link,
-        )
+    def all(self) -> list[Callable[..., Awaitable[str]]]:
+        """Every tool; its name, parameters and docstring are what an agent reads."""
+        return [getattr(self, name) for name in vars(Tools) if name != "all" and not name.startswith("_")]
 
     async def find(
         self,

@@ -6,7 +6,6 @@ import asyncio
 import os
 import time
 from collections.abc import Mapping
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, Final
 
@@ -30,8 +29,6 @@ _log = structlog.get_logger("serve.downloads")
 RETRY_SECONDS: Final = 5
 REMEMBERED_SECONDS: Final = 60.0
 """How long a failed call to the store counts as a fault of now; nobody asks it anything in between."""
-THREADS: Final = 4
-"""Calls to the store at a time: enough, since each is one small request, and no more wait on a store that hangs."""
 
 
 class SourceArchives:
@@ -82,7 +79,6 @@ class SourceArchives:
                 fix="set ALPHA_RESULTS_ARCHIVES_PUBLIC_ENDPOINT to an https host, or deliver into a bucket",
             )
         self._failed = float("-inf")
-        self._threads = ThreadPoolExecutor(THREADS, thread_name_prefix="source-download")
 
     @property
     def configured(self) -> bool:
@@ -93,10 +89,6 @@ class SourceArchives:
     def healthy(self) -> bool:
         """Whether the last call to the store worked, or failed too long ago to say anything of now."""
         return time.monotonic() - self._failed >= REMEMBERED_SECONDS
-
-    def close(self) -> None:
-        """Let the threads go; a request to the store under way ends by its own time limit."""
-        self._threads.shutdown(wait=False, cancel_futures=True)
 
     async def offer(self, snapshot: Snapshot) -> dict[str, Any]:
         """Sign an address of the archive of the source that made a snapshot.
@@ -117,9 +109,8 @@ class SourceArchives:
         """
         if not self.configured:
             raise _not_configured()
-        work = asyncio.get_running_loop().run_in_executor(self._threads, self._offer, snapshot)
         try:
-            return await asyncio.wait_for(work, WAIT_SECONDS)
+            return await asyncio.wait_for(asyncio.to_thread(self._offer, snapshot), WAIT_SECONDS)
         except TimeoutError:
             self._failed = time.monotonic()
             _log.error("archive_store_slow", alpha_id=snapshot.alpha_id)

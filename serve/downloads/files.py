@@ -11,15 +11,16 @@ import os
 import tempfile
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import IO, Any, Final, cast
+from typing import IO, Any, Final, NamedTuple, cast
 
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from datasets.disk import writing
+from datasets.manifest import FileEntry
 from datasets.snapshot import Snapshot
 from schemas.arrow import arrow_field
 from schemas.downloads import BOOK_ROWS_TABLES, is_raw_book, visible_columns
@@ -31,10 +32,8 @@ from serve.cache import SnapshotKey
 from serve.downloads.links import AS_BUILT, WITHOUT_RAW, TableLink
 from serve.pages.books import holds_book
 
-OPEN_FILES: Final = 16
+MAX_VIEWS: Final = 32
 """Views whose bytes are on the disk; each takes a file descriptor."""
-DESCRIBED: Final = 10_000
-"""Views whose size and digest are remembered after their bytes are gone: the same ones are written again."""
 COMPRESSION: Final = "lz4"
 """As of published files."""
 _READ: Final = 2**20
@@ -51,83 +50,65 @@ class FileFacts:
     sha256: str
 
 
-@dataclass(slots=True)
-class _Written:
+class View(NamedTuple):
+    """A file without a name, and what it is."""
+
     facts: FileFacts
     file: IO[bytes]
 
 
 class TableViews:
-    """Makes and keeps open the views of this process. Safe between threads.
+    """Makes the views of this process, and keeps those used last. Safe between threads.
 
     The same file gives the same view wherever it is made by the same release of the Parquet library: rows in their order,
     row groups as they are, the declared columns that are visible.
     """
 
     def __init__(self) -> None:
-        self._written: OrderedDict[_ViewKey, _Written] = OrderedDict()
-        self._described: OrderedDict[_ViewKey, FileFacts] = OrderedDict()
+        self._views: OrderedDict[_ViewKey, View] = OrderedDict()
         self._lock = threading.Lock()
         self._making = threading.Lock()
 
-    def facts(self, snapshot: Snapshot, table: str, book: str | None, columns: Sequence[Column]) -> FileFacts:
-        """Return rows, size and digest of a view, which is made where that is not known.
+    def open(self, file: TableFile) -> tuple[FileFacts, int]:
+        """Return what a view is and a descriptor to read it by, which the caller closes.
 
         Raises
         ------
         SnapshotCorrupt, StorageUnavailable
             When the published file cannot be read, or there is no room for what is made of it.
         """
-        key = (snapshot.key, table, book)
-        with self._lock:
-            facts = self._described.get(key)
-        return facts if facts is not None else self._made(key, snapshot, columns)[0]
+        link, snapshot = file.link, file.snapshot
+        key = (snapshot.key, link.table, link.book)
+        opened = self._opened(key)
+        if opened is not None:
+            return opened
+        with self._making:  # one at a time: it takes a row group's memory
+            opened = self._opened(key)
+            if opened is not None:
+                return opened
+            view = _write(snapshot.file(link.table, link.book), link.table, file.columns)
+            with self._lock:
+                self._views[key] = view
+                while len(self._views) > MAX_VIEWS:
+                    self._views.popitem(last=False)[1].file.close()
+                return view.facts, os.dup(view.file.fileno())
 
-    def open(
-        self, snapshot: Snapshot, table: str, book: str | None, columns: Sequence[Column]
-    ) -> tuple[FileFacts, int]:
-        """Return a view and a descriptor of its own of the file, which the caller closes; errors as of :meth:`facts`."""
-        key = (snapshot.key, table, book)
+    def _opened(self, key: _ViewKey) -> tuple[FileFacts, int] | None:
         with self._lock:
-            written = self._written.get(key)
-            if written is not None:
-                self._written.move_to_end(key)
-                return written.facts, os.dup(written.file.fileno())
-        return self._made(key, snapshot, columns, opened=True)
-
-    def drop_unread(self, is_read: Callable[[SnapshotKey], bool]) -> None:
-        """Forget the views of snapshots that nobody reads any more."""
-        with self._lock:
-            for key in [x for x in self._written if not is_read(x[0])]:
-                self._written.pop(key).file.close()
-            for key in [x for x in self._described if not is_read(x[0])]:
-                del self._described[key]
+            view = self._views.get(key)
+            if view is None:
+                return None
+            self._views.move_to_end(key)
+            return view.facts, os.dup(view.file.fileno())
 
     def close(self) -> None:
         """Give all bytes back."""
-        self.drop_unread(lambda _: False)
-
-    def _made(
-        self, key: _ViewKey, snapshot: Snapshot, columns: Sequence[Column], *, opened: bool = False
-    ) -> tuple[FileFacts, int]:
-        _, table, book = key
-        with self._making:  # one at a time: it takes a row group's memory
-            with self._lock:
-                written = self._written.get(key)
-            if written is None:
-                written = _write(snapshot.file(table, book), table, columns)
-            with self._lock:
-                self._written[key] = written
-                self._described[key] = written.facts
-                descriptor = os.dup(written.file.fileno()) if opened else -1
-                while len(self._written) > OPEN_FILES:
-                    self._written.popitem(last=False)[1].file.close()
-                while len(self._described) > DESCRIBED:
-                    self._described.popitem(last=False)
-        return written.facts, descriptor
+        with self._lock:
+            while self._views:
+                self._views.popitem()[1].file.close()
 
 
-def _write(path: str, table: str, visible: Sequence[Column]) -> _Written:
+def _write(path: str, table: str, visible: Sequence[Column]) -> View:
     """Write some columns of a published file, one row group after the other, and say of them what is declared now."""
     columns = [column.name for column in visible]
     with pq.ParquetFile(path) as source:
@@ -150,7 +131,7 @@ def _write(path: str, table: str, visible: Sequence[Column]) -> _Written:
                         sink.write_table(part.cast(schema), row_group_size=max(1, part.num_rows))
                         rows += part.num_rows
                 file.flush()
-                return _Written(FileFacts(rows, file.tell(), _digest(file)), file)
+                return View(FileFacts(rows, file.tell(), _digest(file)), file)
             except BaseException:
                 file.close()
                 raise
@@ -179,6 +160,11 @@ class TableFile:
     snapshot: Snapshot
     link: TableLink
     columns: tuple[Column, ...]
+
+    @property
+    def published(self) -> FileEntry:
+        """What the manifest says of the published file."""
+        return self.snapshot.entry(self.link.table, self.link.book)
 
 
 def offered(snapshot: Snapshot, readable: Collection[str], *, raw: bool) -> Iterator[TableFile]:
@@ -249,10 +235,11 @@ def asked_for(
 
 def read_facts(views: TableViews, file: TableFile) -> FileFacts:
     """Return rows, size and digest of a file."""
-    link = file.link
-    if link.view == WITHOUT_RAW:
-        return views.facts(file.snapshot, link.table, link.book, file.columns)
-    entry = file.snapshot.entry(link.table, link.book)
+    if file.link.view == WITHOUT_RAW:
+        facts, descriptor = views.open(file)
+        os.close(descriptor)
+        return facts
+    entry = file.published
     return FileFacts(entry.rows, entry.bytes, entry.sha256)
 
 
@@ -266,7 +253,7 @@ def opened(views: TableViews, file: TableFile) -> tuple[FileFacts, int]:
     """
     link = file.link
     if link.view == WITHOUT_RAW:
-        return views.open(file.snapshot, link.table, link.book, file.columns)
+        return views.open(file)
     path = file.snapshot.file(link.table, link.book)
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
@@ -281,7 +268,7 @@ def opened(views: TableViews, file: TableFile) -> tuple[FileFacts, int]:
 
 def row(views: TableViews, file: TableFile) -> Mapping[str, Any]:
     """Return a file as the list shows it."""
-    facts, entry = read_facts(views, file), file.snapshot.entry(file.link.table, file.link.book)
+    facts, entry = read_facts(views, file), file.published
     return {
         "table": file.link.table,
         "book": file.link.book,
@@ -295,9 +282,6 @@ def row(views: TableViews, file: TableFile) -> Mapping[str, Any]:
             for x in file.columns
         ],
     }
-
-
-_Files = dict[tuple[str, str | None], TableFile]
 
 
 def compared_tables(
@@ -317,11 +301,15 @@ def compared_tables(
     SnapshotCorrupt, StorageUnavailable
         When a file that the key has only in part is gone or cannot be read.
     """
-    before, after = (_files(one, tables, raw=raw) for one in (earlier, later))
+    before, after = (
+        {(x.link.table, x.link.book): x for x in offered(one, tables, raw=raw)} for one in (earlier, later)
+    )
     order = list(PUBLISHED_TABLES)
     for table, book in sorted(dict.fromkeys((*after, *before)), key=lambda one: order.index(one[0])):
         was, is_now = before.get((table, book)), after.get((table, book))
-        columns_before, columns_after = _columns(was), _columns(is_now)
+        columns_before, columns_after = (
+            () if file is None else [column.name for column in file.columns] for file in (was, is_now)
+        )
         yield {
             "dataset": table,
             "book": book,
@@ -333,34 +321,20 @@ def compared_tables(
         }
 
 
-def _files(snapshot: Snapshot, tables: Collection[str], *, raw: bool) -> _Files:
-    return {(x.link.table, x.link.book): x for x in offered(snapshot, tables, raw=raw)}
-
-
-def _columns(file: TableFile | None) -> tuple[str, ...]:
-    return () if file is None else tuple(column.name for column in file.columns)
-
-
 def _change(views: TableViews, was: TableFile | None, is_now: TableFile | None) -> str:
     if was is None:
         return "added"
     if is_now is None:
         return "removed"
-    if _columns(was) != _columns(is_now):
+    if [column.name for column in was.columns] != [column.name for column in is_now.columns]:
         return "changed"
     # Of the same published file every key has the same part.
-    same = _published_digest(was) == _published_digest(is_now)
+    same = was.published.sha256 == is_now.published.sha256
     same = same or read_facts(views, was).sha256 == read_facts(views, is_now).sha256
     return "unchanged" if same else "changed"
-
-
-def _published_digest(file: TableFile) -> str:
-    return file.snapshot.entry(file.link.table, file.link.book).sha256
 
 
 def _rows(views: TableViews, file: TableFile | None) -> int | None:
     if file is None:
         return None
-    if file.link.table in BOOK_ROWS_TABLES:
-        return read_facts(views, file).rows
-    return file.snapshot.entry(file.link.table, file.link.book).rows
+    return read_facts(views, file).rows if file.link.table in BOOK_ROWS_TABLES else file.published.rows

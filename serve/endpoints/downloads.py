@@ -121,7 +121,7 @@ async def stored_url(service: ServerState, file: TableFile) -> str | None:
     signer, link = service.table_signer, file.link
     if signer is None or link.view != AS_BUILT:
         return None
-    key = f"{snapshot_path(link.alpha, link.snapshot)}/{file.snapshot.entry(link.table, link.book).path}"
+    key = f"{snapshot_path(link.alpha, link.snapshot)}/{file.published.path}"
     sign = partial(signer.sign, key, link.filename, PARQUET_TYPE, TABLE_LIFETIME)
     try:
         return await asyncio.wait_for(asyncio.to_thread(sign), WAIT_SECONDS)

@@ -13,8 +13,10 @@ from functools import partial
 from typing import Any, Final, cast
 
 import orjson
-from litestar import Request, Response, Router, get, post
+from litestar import HttpMethod, Request, Response, Router, get, post
+from litestar.connection import ASGIConnection
 from litestar.exceptions import HTTPException, MethodNotAllowedException, NotFoundException
+from litestar.handlers import BaseRouteHandler
 
 from datasets.pinned import still_kept
 from datasets.snapshot import Snapshot
@@ -61,9 +63,16 @@ def router(service: ServerState) -> Router:
             get(_TABLE + "/metadata")(sharing.metadata),
             post(_TABLE + "/query", status_code=200)(sharing.query),
         ],
+        guards=[_refuse_options],
         exception_handlers={HTTPException: failed, Exception: failed},
         request_max_body_size=MAX_BODY,
     )
+
+
+def _refuse_options(request: ASGIConnection[Any, Any, Any, Any], _: BaseRouteHandler) -> None:
+    """Refuse a method that the framework would answer, as everywhere else."""
+    if request.scope["method"] == HttpMethod.OPTIONS:
+        raise MethodNotAllowedException
 
 
 def failed(request: Request[Any, Any, Any], error: Exception) -> Response[bytes]:

@@ -160,7 +160,7 @@ def test_answers_to_a_hidden_share_and_an_absent_one_are_the_same_bytes(api: Con
             assert hidden.status_code == absent.status_code
 
 
-@pytest.mark.parametrize("method", ["PUT", "DELETE", "PATCH", "HEAD"])
+@pytest.mark.parametrize("method", ["PUT", "DELETE", "PATCH", "HEAD", "OPTIONS"])
 def test_another_method_is_refused_in_the_form_of_the_protocol(api: ContractApp, method: str) -> None:
     for path in ("/shares", f"/shares/{FULL}/schemas/run/tables/portfolio/query"):
         answer = ask(api, path, method=method)
