@@ -25,14 +25,13 @@ def _():
     import matplotlib.pyplot as plt
     import numpy as np
     import polars as pl
-    from alpha_results_datasets.figures.ratios import information_ratio, max_drawdown_pct
 
     # `$ROOT` as the demo's line sets it; without it, the demo that was started in this folder.
     file = Path(".demo/env")
     words = shlex.split(file.read_text()) if file.is_file() else []
     given = dict(word.split("=", 1) for word in words if "=" in word) | os.environ
     place = given.get("ALPHA_RESULTS_DATASETS") or given.get("ROOT") or ".demo/published"
-    return datasets, information_ratio, max_drawdown_pct, mo, np, pl, place, plt
+    return datasets, mo, np, pl, place, plt
 
 
 @app.cell
@@ -152,31 +151,23 @@ def _(mo):
 
 
 @app.cell
-def _(information_ratio, max_drawdown_pct, np, pl, returns, runs, together):
-    def measured(series):
-        ending = np.cumprod(1 + series)
-        starting = np.concatenate([[1.0], ending[:-1]])
-        figures = information_ratio(starting, ending), max_drawdown_pct(starting, ending)
-        return [x if isinstance(x, float) else None for x in figures]
-
-    combined_ratio, combined_drawdown = measured(together)
-    _rows = []
-    for _i, _alpha in enumerate(runs):
-        _own = measured(returns[_i])
-        _without = measured(np.delete(returns, _i, axis=0).mean(axis=0)) if len(runs) > 1 else (None, None)
-        _adds = None if None in (combined_ratio, _without[0]) else combined_ratio - _without[0]
-        _rows.append(
-            {
-                "alpha": _alpha,
-                "information_ratio": _own[0],
-                "max_drawdown_pct": _own[1],
-                "without": _without[0],
-                "adds": _adds,
-            }
-        )
-    contribution = pl.DataFrame(_rows, infer_schema_length=None)
+def _(pl, root, runs):
+    # As `/v1/alphas/{alpha}/contribution` answers; one alpha alone adds to nothing.
+    _answers = {
+        alpha: root.contribution(alpha, [other for other in runs if other != alpha])
+        for alpha in runs
+        if len(runs) > 1
+    }
+    together_figures = next(iter(_answers.values()))["with"] if _answers else None
+    contribution = pl.DataFrame(
+        [
+            {"alpha": alpha, "without": answer["without"]["sharpe"], "adds": answer["marginal"]["sharpe"]}
+            for alpha, answer in _answers.items()
+        ],
+        schema={"alpha": pl.String, "without": pl.Float64, "adds": pl.Float64},
+    )
     contribution.with_columns(pl.exclude("alpha").round(4))
-    return combined_drawdown, combined_ratio, contribution
+    return contribution, together_figures
 
 
 @app.cell(hide_code=True)
@@ -191,8 +182,6 @@ def _(mo):
 
 @app.cell
 def _(
-    combined_drawdown,
-    combined_ratio,
     contribution,
     daily,
     mo,
@@ -201,6 +190,7 @@ def _(
     return_correlations,
     runs,
     score_correlations,
+    together_figures,
 ):
     conclusions = []
     _names = list(runs)
@@ -212,16 +202,14 @@ def _(
             f"sessions; their scores correlate at {score_correlations[_i, _j]:.2f}, and what they hold overlaps by "
             f"{overlaps[_i, _j]:.0%}."
         )
-    _best = contribution.sort("information_ratio", descending=True, nulls_last=True).row(0, named=True)
-    if combined_ratio is not None and _best["information_ratio"] is not None:
-        _verdict = "above" if combined_ratio > _best["information_ratio"] else "below"
+    if together_figures is not None and together_figures["sharpe"] is not None:
         conclusions.append(
-            f"In equal parts they have an information ratio of {combined_ratio:.2f}, {_verdict} the best single one "
-            f"(`{_best['alpha']}`, {_best['information_ratio']:.2f}); the deepest fall is {combined_drawdown:.2f} %."
+            f"In equal parts they have a Sharpe ratio of {together_figures['sharpe']:.2f}; the deepest fall is "
+            f"{together_figures['max_drawdown_pct']:.2f} %."
         )
     for _row in contribution.drop_nulls("adds").iter_rows(named=True):
         _verb = "adds" if _row["adds"] > 0 else "takes away"
-        conclusions.append(f"`{_row['alpha']}` {_verb} {abs(_row['adds']):.2f} of information ratio.")
+        conclusions.append(f"`{_row['alpha']}` {_verb} {abs(_row['adds']):.2f} of Sharpe ratio.")
     mo.md("\n".join(f"- {sentence}" for sentence in conclusions))
     return (conclusions,)
 

@@ -16,7 +16,6 @@ from schemas.project import project_version
 from serve.agents.inner_calls import Call, ask
 from serve.agents.tools import Tools
 from serve.http import request as requests
-from serve.http.errors import failure_response
 from serve.http.request import Application, Receive, Scope, Send
 from serve.state import ServerState
 
@@ -75,15 +74,10 @@ class Agents:
         """Answer one message, after the checks of its key."""
         request = requests.of(scope)
         request.endpoint = _ME.id
-        try:
-            if scope["method"] != "POST":
-                await _only_post(send)
-                return
-            access = self._service.access
-            await access.authorize(request.headers, request.client, _ME, request)
-        except Exception as error:  # noqa: BLE001 - the last line: nothing of an unforeseen failure may leak
-            await failure_response(error, request)(scope, receive, send)
+        if scope["method"] != "POST":
+            await _only_post(send)
             return
+        await self._service.access.authorize(request.headers, request.client, _ME, request)
         _AT_WORK.set((scope, request.id))
         await self._sessions.handle_request(scope, receive, send)
 

@@ -20,7 +20,7 @@ from serve.downloads.links import (
     WAIT_SECONDS,
     ObjectSigner,
     SigningFailed,
-    checked_endpoint,
+    checked_url,
     parse_bucket,
 )
 
@@ -63,10 +63,10 @@ class SourceArchives:
     ) -> None:
         self._storage = storage
         bucket, prefix = parse_bucket(archives, "ALPHA_RESULTS_ARCHIVES")
-        endpoint = checked_endpoint(public_endpoint, "ALPHA_RESULTS_ARCHIVES_PUBLIC_ENDPOINT")
+        endpoint = checked_url(public_endpoint, "ALPHA_RESULTS_ARCHIVES_PUBLIC_ENDPOINT")
         self._signer = ObjectSigner(bucket, prefix, endpoint, environment) if bucket else None
         self._folder = open_storage(archives) if archives and not bucket else None
-        self.file_host: Final = endpoint.rstrip("/") if endpoint and self._folder else None
+        self.file_host: Final = endpoint if self._folder else None
         """Where links of archives in a folder begin."""
         if self.file_host is not None and not self.file_host.startswith("https://"):
             raise SettingsError(
@@ -170,9 +170,15 @@ class SourceArchives:
             state, descriptor = self.open(snapshot)
             os.close(descriptor)
             return _offered(state)
-        state = self._delivered(snapshot)
+        state, signer = self._delivered(snapshot), self._signer
+        if signer is None:
+            raise _not_configured()
+        key = state.key or ""
         try:
-            url = self._sign(state)
+            size = signer.size(key)
+            if size is None or (state.size_bytes is not None and size != state.size_bytes):
+                raise _missing(state)
+            url = signer.sign(key, state.filename, "application/zip", SOURCE_LIFETIME)
         except SigningFailed as error:
             if error.without_credentials:
                 _log.error("archive_store_without_credentials", kind=error.kind)
@@ -182,16 +188,6 @@ class SourceArchives:
             raise _unavailable() from None
         self._failed = float("-inf")
         return {"url": url, **_offered(state)}
-
-    def _sign(self, state: ArchiveState) -> str:
-        """Check that the object recorded is there, then sign its address."""
-        if self._signer is None:
-            raise _not_configured()
-        key = state.key or ""
-        size = self._signer.size(key)
-        if size is None or (state.size_bytes is not None and size != state.size_bytes):
-            raise _missing(state)
-        return self._signer.sign(key, state.filename, "application/zip", SOURCE_LIFETIME)
 
 
 def _offered(state: ArchiveState) -> dict[str, Any]:

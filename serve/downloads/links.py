@@ -151,11 +151,11 @@ def invalid() -> ApiError:
     return ApiError("link_invalid", "This link was altered, or was not signed here; ask for another.")
 
 
-def checked_public_url(text: str | None) -> str | None:
-    """Return the base URL an operator gave, without a slash at its end; SettingsError when it is not one."""
+def checked_url(text: str | None, setting: str) -> str | None:
+    """Return the base URL an operator gave, without a slash at its end; SettingsError, which names the setting, when it is not one."""
     if text and not _PUBLIC.match(text):
         raise SettingsError(
-            f"ALPHA_RESULTS_PUBLIC_URL is {text.partition('?')[0]!r}: write https://host or https://host/prefix"
+            f"{setting} is {without_secrets(text)!r}: write https://host or https://host/prefix"
         )
     return text.rstrip("/") if text else None
 
@@ -282,15 +282,6 @@ def parse_bucket(address: str | None, setting: str) -> tuple[str, str]:
     if not bucket:
         raise SettingsError(f"{setting} names no bucket: write s3://bucket or s3://bucket/prefix")
     return bucket, f"{prefix}/" if prefix else ""
-
-
-def checked_endpoint(text: str | None, setting: str) -> str | None:
-    """Return a public endpoint; SettingsError unless it is an http or https URL."""
-    if text and text.partition("://")[0] not in {"http", "https"}:
-        raise SettingsError(
-            f"{setting} is {without_secrets(text)!r}: it has to begin with https:// (or http://)"
-        )
-    return text or None
 
 
 @contextmanager

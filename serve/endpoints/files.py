@@ -12,9 +12,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from functools import partial
-from typing import Any, Final, NamedTuple
-
-from polars.exceptions import PanicException
+from typing import Final, NamedTuple
 
 from datasets.snapshot import Snapshot
 from schemas.endpoints import ENDPOINTS, readable_tables
@@ -23,7 +21,6 @@ from serve.auth.caller import Rights
 from serve.downloads.files import opened, select_file
 from serve.downloads.links import PARQUET_TYPE, ArchiveLink, Signed, TableLink, signed_text
 from serve.http import request as requests
-from serve.http.errors import failure_response
 from serve.http.request import Receive, Request, Scope, Send
 from serve.http.responses import matches, matches_any
 from serve.state import ServerState
@@ -67,21 +64,6 @@ class Files:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request; a failure after the first byte ends the connection."""
         request = requests.of(scope)
-        begun = False
-
-        async def noted(message: Any) -> None:
-            nonlocal begun
-            begun = True
-            await send(message)
-
-        try:
-            await self._answer(scope, request, receive, noted)
-        except (Exception, PanicException) as error:
-            if begun:
-                raise
-            await failure_response(error, request)(scope, receive, send)
-
-    async def _answer(self, scope: Scope, request: Request, receive: Receive, send: Send) -> None:
         path = scope["raw_path"].decode("ascii", "replace")
         link = TableLink.parse(path) or ArchiveLink.parse(path)
         if link is None:

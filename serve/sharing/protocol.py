@@ -11,8 +11,9 @@ import uuid
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any, Final
+from typing import Annotated, Any, Final
 
+import msgspec
 import orjson
 
 from schemas.errors import ApiError
@@ -42,19 +43,19 @@ _COMPARED: Final[Mapping[str, Callable[[str, str], bool]]] = {
     "greaterThan": lambda value, wanted: value > wanted,
     "greaterThanOrEqual": lambda value, wanted: value >= wanted,
 }
-_QUERY_FIELDS: Final = {
-    "predicateHints": list,
-    "jsonPredicateHints": str,
-    "limitHint": int,
-    "version": int,
-    "timestamp": str,
-    "startingVersion": int,
-    "endingVersion": int,
-    "refreshToken": str,
-    "includeRefreshToken": bool,
-    "idempotencyKey": str,
-}
 _PROTOCOL: Final = {"protocol": {"minReaderVersion": 1}}
+
+
+class _Fields(msgspec.Struct, rename="camel"):
+    """The fields of a query's body that are read; others may be there."""
+
+    predicate_hints: list[Any] | None = None
+    json_predicate_hints: str | None = None
+    limit_hint: Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)] | None = None
+    version: int | None = None
+    timestamp: str | None = None
+    starting_version: int | None = None
+    ending_version: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,24 +92,15 @@ def parse_query(body: bytes) -> TableQuery:
         ``bad_request``, naming the field that is no JSON, of another type, or asks for changes between versions.
     """
     try:
-        fields = orjson.loads(body) if body else {}
-    except orjson.JSONDecodeError as error:
-        raise bad_request("body", "must be a JSON object") from error
-    if not isinstance(fields, dict):
-        raise bad_request("body", "must be a JSON object")
-    for name, kind in _QUERY_FIELDS.items():
-        value = fields.get(name)
-        if value is not None and (not isinstance(value, kind) or (kind is int and isinstance(value, bool))):
-            raise bad_request(name, f"must be of the type {kind.__name__}")
-    if fields.get("startingVersion") is not None or fields.get("endingVersion") is not None:
+        fields = msgspec.json.decode(body or b"{}", type=_Fields)
+    except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
+        raise bad_request("body", f"must be a JSON object of the protocol: {error}") from error
+    if fields.starting_version is not None or fields.ending_version is not None:
         raise bad_request("startingVersion", "changes between versions are not shared; name one version")
-    limit, version = fields.get("limitHint"), fields.get("version")
-    if limit is not None and limit < 0:
-        raise bad_request("limitHint", "must be at least 0")
-    if version is not None and fields.get("timestamp") is not None:
+    if fields.version is not None and fields.timestamp is not None:
         raise bad_request("timestamp", "cannot be given beside version")
-    moment = None if fields.get("timestamp") is None else parse_moment("timestamp", fields["timestamp"])
-    return TableQuery(_book_filter(fields.get("jsonPredicateHints")), limit, version, moment)
+    moment = None if fields.timestamp is None else parse_moment("timestamp", fields.timestamp)
+    return TableQuery(_book_filter(fields.json_predicate_hints), fields.limit_hint, fields.version, moment)
 
 
 def parse_moment(name: str, text: str) -> datetime:

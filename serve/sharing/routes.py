@@ -71,7 +71,7 @@ def router(service: ServerState) -> Router:
 
 def _refuse_options(request: ASGIConnection[Any, Any, Any, Any], _: BaseRouteHandler) -> None:
     """Refuse a method that the framework would answer, as everywhere else."""
-    if request.scope["method"] == HttpMethod.OPTIONS:
+    if request.scope.get("method") == HttpMethod.OPTIONS:
         raise MethodNotAllowedException
 
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import datetime as dt
+import hashlib
 import logging
-from collections.abc import Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -71,6 +72,21 @@ class Meddler(httpx.BaseTransport, httpx.AsyncBaseTransport):
     @property
     def files(self) -> list[httpx.Request]:
         return [x for x in self.requests if x.url.path.startswith("/files")]
+
+
+class Stopping(httpx.SyncByteStream, httpx.AsyncByteStream):
+    """A body whose connection breaks."""
+
+    def __init__(self, begun: bytes) -> None:
+        self._begun = begun
+
+    def __iter__(self) -> Iterator[bytes]:
+        yield self._begun
+        raise httpx.ReadError("the connection broke")
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        yield self._begun
+        raise httpx.ReadError("the connection broke")
 
 
 def refusal(status: int, code: str) -> httpx.Response:
@@ -148,13 +164,16 @@ def test_all_rows_of_a_table_take_one_call_and_a_file_that_is_fetched_without_th
         assert_frame_equal(frame, client[FULL].positions())
 
 
-def test_the_asynchronous_client_fetches_by_link_and_again_where_a_connection_broke(service: Service) -> None:
+def test_the_asynchronous_client_fetches_by_link_and_goes_on_where_a_connection_broke(
+    service: Service,
+) -> None:
     broken: list[int] = []
 
-    def change(request: httpx.Request, _: bytes) -> None:
-        if request.url.path.startswith("/files") and not broken:
-            broken.append(1)
-            raise httpx.ReadError("the connection broke")
+    def change(request: httpx.Request, body: bytes) -> httpx.Response | None:
+        if not request.url.path.startswith("/files") or broken:
+            return None
+        broken.append(1)
+        return httpx.Response(200, headers={"etag": etag_of(body)}, stream=Stopping(body[:1000]))
 
     meddler = Meddler(change)
 
@@ -163,9 +182,42 @@ def test_the_asynchronous_client_fetches_by_link_and_again_where_a_connection_br
             return await client[FULL].scores(fields="all")
 
     frame = asyncio.run(ask())
-    assert (len(meddler.files), len(meddler.calls)) == (2, 1)
+    assert [x.headers.get("range") for x in meddler.files] == [None, "bytes=1000-"]
+    assert len(meddler.calls) == 1
     with Client(service.address, service.keys["raw"], links=False) as client:
         assert_frame_equal(frame, client[FULL].scores(fields="all"))
+
+
+def etag_of(body: bytes) -> str:
+    return f'"{hashlib.sha256(body).hexdigest()}"'
+
+
+@pytest.mark.usefixtures("no_waits")
+@pytest.mark.parametrize("etag", [True, False])
+def test_a_download_goes_on_where_its_connection_broke(service: Service, *, etag: bool) -> None:
+    sent: list[int] = []
+
+    def change(request: httpx.Request, body: bytes) -> httpx.Response | None:
+        if not request.url.path.startswith("/files") or len(sent) == 6:
+            return None
+        sent.append(1)
+        status = 206 if "range" in request.headers else 200
+        span = {"content-range": f"bytes {at}-/*"} if (at := 500 * (len(sent) - 1)) and etag else {}
+        tag = {"etag": whole_etag} if etag else {}
+        return httpx.Response(status, headers={**span, **tag}, stream=Stopping(body[:500]))
+
+    with Client(service.address, service.keys["raw"]) as client:
+        link = client[FULL].tables_download("trades", "long_short")
+        expected = client[FULL].trades("long_short")
+    whole_etag = f'"{link["sha256"]}"'
+    meddler = Meddler(change)
+    # Each time more of it comes, so no attempt counts as one in vain.
+    retries = 1 if etag else 6
+    with Client(service.address, service.keys["raw"], transport=meddler, retries=retries) as client:
+        assert_frame_equal(client[FULL].trades("long_short"), expected)
+    ranges = [x.headers.get("range") for x in meddler.files]
+    assert ranges == ([None, *(f"bytes={500 * n}-" for n in range(1, 7))] if etag else [None] * 7)
+    assert len(meddler.calls) == 1
 
 
 @pytest.mark.parametrize(

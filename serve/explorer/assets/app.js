@@ -117,32 +117,31 @@ function signInForm(error = null) {
 
 // ---- light and dark ----
 
-const dark = matchMedia("(prefers-color-scheme: dark)");
+const { dataset } = document.documentElement;
+const other = () => (dataset.theme === "dark" ? "light" : "dark");
 
-function themeNow() {
-  return document.documentElement.dataset.theme ?? (dark.matches ? "dark" : "light");
+function switchTheme(theme) {
+  dataset.theme = theme;
+  nameTheme();
+  repaint();
 }
 
 function nameTheme() {
-  const other = themeNow() === "dark" ? "light" : "dark";
-  themeButton.textContent = other === "dark" ? "Dark" : "Light";
-  themeButton.setAttribute("aria-label", `Switch to the ${other} theme`);
+  themeButton.textContent = other() === "dark" ? "Dark" : "Light";
+  themeButton.setAttribute("aria-label", `Switch to the ${other()} theme`);
 }
 
 themeButton.addEventListener("click", () => {
-  const other = themeNow() === "dark" ? "light" : "dark";
-  document.documentElement.dataset.theme = other;
+  dataset.picked = other();
   try {
-    localStorage.setItem("theme", other);
+    localStorage.setItem("theme", dataset.picked);
   } catch {
     // A browser that stores nothing shows the theme until the page is closed.
   }
-  nameTheme();
-  repaint();
+  switchTheme(dataset.picked);
 });
-dark.addEventListener("change", () => {
-  nameTheme();
-  repaint();
+matchMedia("(prefers-color-scheme: dark)").addEventListener("change", ({ matches }) => {
+  if (!dataset.picked) switchTheme(matches ? "dark" : "light");
 });
 
 nameTheme();

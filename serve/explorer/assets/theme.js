@@ -1,12 +1,12 @@
 // Runs before the page is painted, so that it never flashes in the other colours.
 "use strict";
 (() => {
-  const stored = (() => {
-    try {
-      return localStorage.getItem("theme");
-    } catch {
-      return null;
-    }
-  })();
-  if (stored === "light" || stored === "dark") document.documentElement.dataset.theme = stored;
+  const { dataset } = document.documentElement;
+  dataset.theme = matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light";
+  try {
+    const stored = localStorage.getItem("theme");
+    if (stored === "light" || stored === "dark") dataset.theme = dataset.picked = stored;
+  } catch {
+    // A browser that stores nothing follows the system.
+  }
 })();

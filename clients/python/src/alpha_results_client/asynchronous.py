@@ -11,7 +11,7 @@ import httpx
 
 from alpha_results_client.client import BaseClient, BaseRun
 from alpha_results_client.collect import alpha_ids
-from alpha_results_client.exchange import Broken, Plan, Reply, Send, Step, Work
+from alpha_results_client.exchange import Broken, Plan, Reply, Send, Step, Work, outcome
 from alpha_results_client.methods import AsyncClientMethods, AsyncRunMethods
 
 F = TypeVar("F")
@@ -74,8 +74,15 @@ class AsyncClient(AsyncClientMethods[F], BaseClient[httpx.AsyncClient], Generic[
 
     async def _send(self, step: Send) -> Reply | Broken:
         request = self._request(step)
+        pieces: list[bytes] = []
+        answer = reason = None
         try:
-            answer = await self._http.send(request)
+            answer = await self._http.send(request, stream=True)
+            try:
+                async for piece in answer.aiter_bytes():
+                    pieces.append(piece)  # noqa: PERF401 - what came before a failure is kept
+            finally:
+                await answer.aclose()
         except httpx.RequestError as error:
-            return Broken.by(error)
-        return Reply(answer.status_code, answer.headers, answer.content)
+            reason = f"{type(error).__name__}: {error}"
+        return outcome(answer, pieces, reason)

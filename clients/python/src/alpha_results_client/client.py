@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -14,7 +15,7 @@ from alpha_results_client.cache import DEFAULT_BYTES, DiskCache
 from alpha_results_client.collect import alpha_ids, collect, fetch
 from alpha_results_client.declared import ENDPOINTS
 from alpha_results_client.errors import AlphaResultsClientError
-from alpha_results_client.exchange import Broken, Link, Plan, Reply, Send, Step, Work
+from alpha_results_client.exchange import Broken, Link, Plan, Reply, Send, Step, Work, outcome
 from alpha_results_client.methods import ClientMethods, RunMethods
 from alpha_results_client.metrics import metrics_rows
 from alpha_results_client.settings import VERSION, Progress, Settings
@@ -176,7 +177,7 @@ class BaseClient(Generic[H]):
         if self._http.is_closed:
             raise AlphaResultsClientError("the client was closed")
         request = self._http.build_request("GET", step.target, headers=step.headers)
-        if step.target.startswith("/"):
+        if step.is_to_service:
             request.headers["Authorization"] = self._settings.authorization.value
         else:
             request.url = Link(request.url)
@@ -276,8 +277,13 @@ class Client(ClientMethods[F], BaseClient[httpx.Client], Generic[F]):
 
     def _send(self, step: Send) -> Reply | Broken:
         request = self._request(step)
+        pieces: list[bytes] = []
+        answer = reason = None
         try:
-            answer = self._http.send(request)
+            answer = self._http.send(request, stream=True)
+            with contextlib.closing(answer):
+                for piece in answer.iter_bytes():
+                    pieces.append(piece)  # noqa: PERF402 - what came before a failure is kept
         except httpx.RequestError as error:
-            return Broken.by(error)
-        return Reply(answer.status_code, answer.headers, answer.content)
+            reason = f"{type(error).__name__}: {error}"
+        return outcome(answer, pieces, reason)

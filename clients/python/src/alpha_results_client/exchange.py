@@ -9,7 +9,7 @@ from __future__ import annotations
 import datetime as dt
 import json
 import random
-from collections.abc import Generator, Mapping
+from collections.abc import Generator, Mapping, Sequence
 from email.utils import parsedate_to_datetime
 from typing import Any, Callable, NamedTuple, TypeVar, Union
 from urllib.parse import quote, urlencode
@@ -30,6 +30,11 @@ class Send(NamedTuple):
 
     target: str
     headers: Mapping[str, str]
+
+    @property
+    def is_to_service(self) -> bool:
+        """Whether the target is a path of the service, rather than the address of a link."""
+        return self.target.startswith("/")
 
 
 class Work(NamedTuple):
@@ -53,14 +58,16 @@ class Reply(NamedTuple):
 
 
 class Broken(NamedTuple):
-    """Why no answer came; without the exception, whose traceback holds the headers that were sent."""
+    """Why no complete answer came, and what came of it; without the exception, whose traceback holds the headers that were sent."""
 
     reason: str
+    begun: Reply | None = None
 
-    @classmethod
-    def by(cls, error: httpx.RequestError) -> Broken:
-        """Return the reason as a message says it."""
-        return cls(f"{type(error).__name__}: {error}")
+
+def outcome(answer: httpx.Response | None, pieces: Sequence[bytes], reason: str | None) -> Reply | Broken:
+    """Return what came of a request; `reason` says why it broke off, where it did."""
+    reply = None if answer is None else Reply(answer.status_code, answer.headers, b"".join(pieces))
+    return reply if reply is not None and reason is None else Broken(reason or "", reply)
 
 
 Step = Union[Send, Work, Sleep]
@@ -98,7 +105,7 @@ def exchange(settings: Settings, target: str) -> Plan[Any]:
     """
     stored = None if settings.cache is None else settings.cache.read(settings.identity, target)
     headers = {} if stored is None else {"If-None-Match": stored.etag}
-    reply = yield from request(settings, Send(target, headers), settings.retries)
+    reply = yield from request(settings, Send(target, headers))
     if stored is not None and reply.status == httpx.codes.NOT_MODIFIED:
         return _read(settings, stored.body)
     document = _read(settings, reply.body)
@@ -108,8 +115,10 @@ def exchange(settings: Settings, target: str) -> Plan[Any]:
     return document
 
 
-def request(settings: Settings, send: Send, retries: int) -> Plan[Reply]:
+def request(settings: Settings, send: Send) -> Plan[Reply]:
     """Send a request, again where a failure may pass, and return an answer of status 200, or of 304 to a request with an entity tag.
+
+    An answer that breaks off is continued where it stopped, if its entity tag says that the bytes are the same.
 
     Raises
     ------
@@ -117,14 +126,22 @@ def request(settings: Settings, send: Send, retries: int) -> Plan[Reply]:
         As :func:`exchange`.
     """
     accepted = {httpx.codes.OK} | ({httpx.codes.NOT_MODIFIED} if "If-None-Match" in send.headers else set())
-    attempt = 0
+    begun: Reply | None = None
+    attempt, came = 0, False
     while True:
         failure: ApiError | NoAnswer
-        reply: Reply | Broken = yield send
+        reply: Reply | Broken = yield send if begun is None else _rest_of(send, begun)
         if isinstance(reply, Broken):
             failure, wait = NoAnswer(f"{settings.base_url} gave no answer: {reply.reason}"), None
+            part = None if reply.begun is None else _joined(begun, reply.begun)
+            came = came or bool(part and part.body)
+            if part is not None and _is_resumable(part):
+                attempt = 0 if begun is None or len(part.body) > len(begun.body) else attempt
+                begun = part
         elif reply.status in accepted:
             return reply
+        elif begun is not None and reply.status == httpx.codes.PARTIAL_CONTENT:
+            return _joined(begun, reply)
         else:
             failure = parse_failure(settings, reply)
             wait = failure.retry_after
@@ -132,6 +149,8 @@ def request(settings: Settings, send: Send, retries: int) -> Plan[Reply]:
                 raise failure
         if wait is None:
             wait = backoff_seconds(attempt)
+        # The address of a link that callers cannot reach is not waited for as the service is.
+        retries = settings.retries if send.is_to_service or came else min(1, settings.retries)
         if attempt >= retries or wait > settings.longest_wait:
             raise failure
         attempt += 1
@@ -141,6 +160,23 @@ def request(settings: Settings, send: Send, retries: int) -> Plan[Reply]:
             wait,
         )
         yield Sleep(wait)
+
+
+def _is_resumable(part: Reply) -> bool:
+    return part.status == httpx.codes.OK and part.headers.get("etag", "").startswith('"')  # a strong tag
+
+
+def _rest_of(send: Send, begun: Reply) -> Send:
+    """Ask for the rest of the very answer that was begun."""
+    span = {"Range": f"bytes={len(begun.body)}-", "If-Range": begun.headers["etag"]}
+    return send._replace(headers={**send.headers, **span})
+
+
+def _joined(begun: Reply | None, reply: Reply) -> Reply:
+    """Return what was begun with what continues it; the reply itself where it does not."""
+    if begun is None or not reply.headers.get("content-range", "").startswith(f"bytes {len(begun.body)}-"):
+        return reply
+    return begun._replace(body=begun.body + reply.body)
 
 
 def _read(settings: Settings, body: bytes) -> Any:

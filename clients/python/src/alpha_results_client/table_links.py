@@ -136,10 +136,9 @@ def _fetch_file(settings: Settings, url: str, sha256: str) -> Plan[bytes]:
     stored = None if settings.cache is None else settings.cache.read_file(sha256)
     if stored is not None:
         return stored
-    # A content coding would make its bytes others. An address that callers cannot reach is not waited for as the service is.
-    send = Send(url, {"Accept-Encoding": "identity"})
+    send = Send(url, {"Accept-Encoding": "identity"})  # a content coding would make its bytes others
     try:
-        reply = yield from request(settings, send, min(1, settings.retries))
+        reply = yield from request(settings, send)
     except (ApiError, NoAnswer) as error:
         raise LinkFailed(f"the link failed: {error}") from None
     if hashlib.sha256(reply.body).hexdigest() != sha256:
