@@ -1,1 +1,1 @@
-"""Whole files by signed links: tables, and the archives of sources."""
+"""Files by signed links: tables, and the archives of sources."""

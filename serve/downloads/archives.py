@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import os
 import time
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
@@ -44,8 +43,6 @@ class SourceArchives:
     public_endpoint
         Base URL at which callers reach the object store; by default the one this service uses. Of a folder the https URL
         of a host that passes links on to this service, without which downloads are not configured.
-    environment
-        Where endpoint and region are read; by default the process's own.
 
     Raises
     ------
@@ -59,12 +56,11 @@ class SourceArchives:
         storage: Storage,
         archives: str | None,
         public_endpoint: str | None = None,
-        environment: Mapping[str, str] | None = None,
     ) -> None:
         self._storage = storage
         bucket, prefix = parse_bucket(archives, "ALPHA_RESULTS_ARCHIVES")
         endpoint = checked_url(public_endpoint, "ALPHA_RESULTS_ARCHIVES_PUBLIC_ENDPOINT")
-        self._signer = ObjectSigner(bucket, prefix, endpoint, environment) if bucket else None
+        self._signer = ObjectSigner(bucket, prefix, endpoint) if bucket else None
         self._folder = open_storage(archives) if archives and not bucket else None
         self.file_host: Final = endpoint if self._folder else None
         """Where links of archives in a folder begin."""
@@ -96,8 +92,8 @@ class SourceArchives:
         Returns
         -------
         dict
-            The ``data`` of the answer; without its ``url`` where the archive lies in a folder, for which
-            :meth:`open` is asked by whoever follows a link.
+            The ``data`` of the answer; without its ``url`` where the archive lies in a folder, whose
+            links :meth:`open` answers.
 
         Raises
         ------
@@ -117,7 +113,7 @@ class SourceArchives:
             raise _unavailable() from None
 
     def state(self, snapshot: Snapshot) -> ArchiveState | None:
-        """Return what is recorded of the archive of the source that made a snapshot; None when nothing is.
+        """Return what is recorded of the archive of the source that made a snapshot; None without a record.
 
         Raises
         ------

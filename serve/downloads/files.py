@@ -209,7 +209,7 @@ def _has_raw_rows(snapshot: Snapshot, table: str) -> bool:
     )
 
 
-def asked_for(
+def requested_file(
     snapshot: Snapshot, table: str, book: str | None, readable: Collection[str], *, raw: bool
 ) -> TableFile:
     """Return the file a caller names.
@@ -218,7 +218,7 @@ def asked_for(
     ------
     ApiError
         ``unknown_book`` as everywhere; ``table_not_found`` when the run has no such table, or the key may not have it:
-        nobody is told which.
+        the answer does not say which.
     """
     if book is not None and table in readable:
         holds_book(snapshot, table, book, raw=raw)

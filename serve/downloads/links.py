@@ -126,7 +126,7 @@ class Signed(NamedTuple):
 
     @classmethod
     def parse(cls, query_string: bytes) -> Self:
-        """Read a query string; ApiError ``link_invalid`` unless it has each of the three once, and nothing else."""
+        """Read a query string; ApiError ``link_invalid`` unless it has each of the three once, and no other."""
         pairs = parse_qsl(query_string.decode("latin-1"), keep_blank_values=True)
         values = dict(pairs)
         if len(pairs) != 3 or values.keys() != {"expires", "key", "signature"}:
@@ -180,14 +180,14 @@ def base_url(public_url: str | None, headers: Mapping[bytes, bytes], *, behind_p
 
 
 class SigningFailed(Exception):
-    """The store did not answer, or nothing can be signed for it.
+    """The store did not answer, or no address can be signed for it.
 
     Parameters
     ----------
     kind
-        The failure without its message, which may hold the address that was asked for.
+        The failure without its message, which may hold the address requested.
     without_credentials
-        Whether no credentials were found.
+        Whether there are no credentials.
     """
 
     def __init__(self, kind: str, *, without_credentials: bool = False) -> None:
@@ -205,8 +205,6 @@ class ObjectSigner:
         Where they lie; see :func:`parse_bucket`.
     public_endpoint
         Base URL at which callers reach the object store; by default the one this service uses.
-    environment
-        Where endpoint and region are read; by default the process's own.
     """
 
     def __init__(
@@ -214,13 +212,12 @@ class ObjectSigner:
         bucket: str,
         prefix: str,
         public_endpoint: str | None = None,
-        environment: Mapping[str, str] | None = None,
     ) -> None:
         with extra("s3", "signing for a bucket"):
             import botocore  # noqa: F401, PLC0415 - said at the start, not at the first call
 
         self._bucket, self._prefix = bucket, prefix
-        self._inside = S3Settings.from_environment(os.environ if environment is None else environment)
+        self._inside = S3Settings.from_environment(os.environ)
         self._outside = replace(self._inside, endpoint=public_endpoint or self._inside.endpoint)
         # At its most talkative botocore writes what it signs, and the signature, into the log.
         for name in ("botocore", "aiobotocore"):
@@ -238,7 +235,7 @@ class ObjectSigner:
         return int(head["ContentLength"])
 
     def sign(self, key: str, filename: str, media_type: str, seconds: int) -> str:
-        """Sign the address of an object; the store is not asked. SigningFailed without credentials."""
+        """Sign the address of an object; no call to the store. SigningFailed without credentials."""
         with _failures():
             url: str = self._clients[1].generate_presigned_url(
                 "get_object",

@@ -1,4 +1,4 @@
-"""Whole files: the list of tables, and signed links of a table and of a source archive."""
+"""Files: the list of tables, and signed links of a table and of a source archive."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from schemas.endpoints import readable_tables
 from schemas.errors import ApiError
 from schemas.objects.downloads import TABLE_LIFETIME
 from schemas.tables import PUBLISHED_TABLES
-from serve.downloads.files import FileFacts, TableFile, asked_for, offered, read_facts, row
+from serve.downloads.files import FileFacts, TableFile, offered, read_facts, requested_file, row
 from serve.downloads.links import (
     AS_BUILT,
     PARQUET_TYPE,
@@ -47,7 +47,7 @@ def tables(service: ServerState, request: Request) -> Page:
 
 async def download(service: ServerState, request: Request) -> Single:
     """Sign an address of one file; the answer is a credential, so nothing on the way may cache it."""
-    file, facts = await service.compute(partial(_asked_for, service, request))
+    file, facts = await service.compute(partial(_requested, service, request))
     expires = int(time.time()) + TABLE_LIFETIME
     url = await stored_url(service, file) or await signed_url(service, request, file.link.path, expires)
     return Single(
@@ -68,7 +68,7 @@ async def download(service: ServerState, request: Request) -> Single:
     )
 
 
-def _asked_for(service: ServerState, request: Request) -> tuple[TableFile, FileFacts]:
+def _requested(service: ServerState, request: Request) -> tuple[TableFile, FileFacts]:
     table, book = request.values["table"], request.values["book"]
     if PUBLISHED_TABLES[table].partition:
         book = _DEFAULT_BOOK if book is None else book
@@ -77,7 +77,7 @@ def _asked_for(service: ServerState, request: Request) -> tuple[TableFile, FileF
         error = refusal(broken)
         raise ApiError(error.code, error.message, {"parameters": broken, "available": []})
     readable = readable_tables(request.caller.callable_ids)
-    file = asked_for(request.snapshot, table, book, readable, raw=request.raw)
+    file = requested_file(request.snapshot, table, book, readable, raw=request.raw)
     return file, read_facts(service.table_views, file)
 
 

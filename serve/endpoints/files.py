@@ -171,14 +171,7 @@ class Files:
             return
         part = None
         if method == "GET" and same_entity(request.header(b"if-range"), etag):
-            try:
-                part = wanted_range(request.header(b"range"), file.size)
-            except UnsatisfiableRange:
-                raise ApiError(
-                    "range_not_satisfiable",
-                    "The range begins after the end of the file.",
-                    headers={"Content-Range": f"bytes */{file.size}", "Accept-Ranges": "bytes"},
-                ) from None
+            part = wanted_range(request.header(b"range"), file.size)
         first, end = part or (0, file.size)
         headers |= {
             "content-type": file.media_type,
@@ -225,10 +218,6 @@ async def _disconnected(receive: Receive) -> None:
         pass
 
 
-class UnsatisfiableRange(ValueError):
-    """A range that begins after the end of the file."""
-
-
 def wanted_range(header: str | None, size: int) -> tuple[int, int] | None:
     """Return the first byte of a range and the one after its last.
 
@@ -247,23 +236,24 @@ def wanted_range(header: str | None, size: int) -> tuple[int, int] | None:
 
     Raises
     ------
-    UnsatisfiableRange
-        When nothing of the file is in it.
+    ApiError
+        ``range_not_satisfiable`` when nothing of the file is in it.
     """
     match = None if header is None else _RANGE.match(header)
     if match is None or match[1] == match[2] == "":
         return None
     if match[1] == "":
-        length = min(int(match[2]), size)
-        if length == 0:
-            raise UnsatisfiableRange
-        return size - length, size
-    first = int(match[1])
-    last = int(match[2]) if match[2] else size - 1
-    if match[2] and last < first:
-        return None
+        first, last = max(0, size - int(match[2])), size - 1
+    else:
+        first, last = int(match[1]), int(match[2]) if match[2] else size - 1
+        if match[2] and last < first:
+            return None
     if first >= size:
-        raise UnsatisfiableRange
+        raise ApiError(
+            "range_not_satisfiable",
+            "The range begins after the end of the file.",
+            headers={"Content-Range": f"bytes */{size}", "Accept-Ranges": "bytes"},
+        )
     return first, min(last + 1, size)
 
 

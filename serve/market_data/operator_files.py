@@ -19,9 +19,9 @@ _log = structlog.get_logger("serve.market_data")
 T = TypeVar("T")
 
 LOOK_SECONDS: Final = 15.0
-"""Pause between two looks at the files, which are one listing and no read while nothing changed."""
+"""Pause between two looks at the files, which are one listing while no file changed."""
 RETRY_SECONDS: Final = 2.0
-"""Pause after a failed look while nothing was read."""
+"""Pause after a failed look before the first files were read."""
 WAIT_SECONDS: Final = 5.0
 """Longest a request waits for the first look; the look goes on without it."""
 _SUFFIX: Final = ".parquet"
@@ -181,11 +181,9 @@ class OperatorFiles(Generic[T]):
         return files
 
 
-def factor_files(address: str | None, *, look_seconds: float = LOOK_SECONDS) -> OperatorFiles[Factors]:
+def factor_files(address: str | None) -> OperatorFiles[Factors]:
     """Return the operator's file of factors."""
-    return OperatorFiles(
-        "factors", "ALPHA_RESULTS_FACTORS", address, _read_factors, look_seconds=look_seconds
-    )
+    return OperatorFiles("factors", "ALPHA_RESULTS_FACTORS", address, _read_factors)
 
 
 def _read_factors(files: Mapping[str, bytes]) -> Factors:

@@ -67,9 +67,9 @@ def _benchmark(symbol: str, rows: pl.DataFrame) -> Benchmark:
         symbol,
         name,
         simulated,
-        rows["date"].to_numpy(writable=True),
-        rows["close"].to_numpy(writable=True),
-        rows["adj_close"].fill_null(math.nan).to_numpy(writable=True),
+        rows["date"].to_numpy(),
+        rows["close"].to_numpy(),
+        rows["adj_close"].fill_null(math.nan).to_numpy(),
     )
 
 

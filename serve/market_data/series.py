@@ -9,7 +9,7 @@ from datasets.figures.series import Dates, Floats
 
 @dataclass(frozen=True, slots=True)
 class Benchmark:
-    """The prices of one symbol, ascending by day. The arrays are read-only: requests share them.
+    """The prices of one symbol, ascending by day. Requests share the arrays.
 
     Attributes
     ----------
@@ -33,10 +33,6 @@ class Benchmark:
     dates: Dates
     close: Floats
     adjusted: Floats
-
-    def __post_init__(self) -> None:
-        for column in (self.dates, self.close, self.adjusted):
-            column.flags.writeable = False
 
     @property
     def source(self) -> str:

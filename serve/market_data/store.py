@@ -66,7 +66,7 @@ class MarketData(OperatorFiles[Mapping[str, Benchmark]]):
         return cached or {}
 
     def refusal(self, symbol: str) -> ApiError | None:
-        """Return the ``bad_request`` for a symbol that is not there; None when nothing is cached, so that nobody can tell."""
+        """Return the ``bad_request`` for a symbol that is not there; None before the first files were read."""
         return _unknown(self.held) if self.held and symbol not in self.held else None
 
 

@@ -22,7 +22,7 @@ _ADJUSTED, _CLOSE = RETURN_BASES
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """The rows of a whole window, and their summary.
+    """The rows of a window, and their summary.
 
     Attributes
     ----------

@@ -5,10 +5,8 @@ Source: PROTOCOL.md of delta-io/delta-sharing, response format ``parquet``.
 
 from __future__ import annotations
 
-import base64
-import binascii
 import uuid
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Annotated, Any, Final
@@ -36,13 +34,6 @@ _TYPES: Final = {
     Type.BOOL: "boolean",
     Type.STR: "string",
 }
-_COMPARED: Final[Mapping[str, Callable[[str, str], bool]]] = {
-    "equal": lambda value, wanted: value == wanted,
-    "lessThan": lambda value, wanted: value < wanted,
-    "lessThanOrEqual": lambda value, wanted: value <= wanted,
-    "greaterThan": lambda value, wanted: value > wanted,
-    "greaterThanOrEqual": lambda value, wanted: value >= wanted,
-}
 _PROTOCOL: Final = {"protocol": {"minReaderVersion": 1}}
 
 
@@ -64,15 +55,12 @@ class TableQuery:
 
     Attributes
     ----------
-    book
-        Decides of a book by its name whether the predicate hints may hold in its rows.
     limit
         Rows after which further files may be left out; None for no limit.
     version, moment
         The version wanted, or the one served at a moment; None for the one served now.
     """
 
-    book: Callable[[str], bool]
     limit: int | None
     version: int | None
     moment: datetime | None
@@ -100,7 +88,14 @@ def parse_query(body: bytes) -> TableQuery:
     if fields.version is not None and fields.timestamp is not None:
         raise bad_request("timestamp", "cannot be given beside version")
     moment = None if fields.timestamp is None else parse_moment("timestamp", fields.timestamp)
-    return TableQuery(_book_filter(fields.json_predicate_hints), fields.limit_hint, fields.version, moment)
+    return TableQuery(fields.limit_hint, fields.version, moment)
+
+
+def parse_number(name: str, text: str) -> int:
+    """Read an integer of a query string; ``bad_request`` when it is none."""
+    if not (text.isascii() and text.isdigit() and len(text) <= 18):
+        raise bad_request(name, "must be an integer of at least 0")
+    return int(text)
 
 
 def parse_moment(name: str, text: str) -> datetime:
@@ -127,7 +122,7 @@ def version_of(published_at: str) -> int:
 def page(
     names: Sequence[str], max_results: str | None, token: str | None
 ) -> tuple[Sequence[str], str | None]:
-    """Return one page of a list and the token of the next, None after the last.
+    """Return one page of a list and the token of the next, its last name; None after the last page.
 
     Parameters
     ----------
@@ -139,23 +134,12 @@ def page(
     Raises
     ------
     ApiError
-        ``bad_request`` for a number of results or a token that is none.
+        ``bad_request`` for a number of results that is none.
     """
-    size = MAX_PAGE
-    if max_results is not None:
-        if not max_results.isascii() or not max_results.isdigit() or len(max_results) > 9:
-            raise bad_request("maxResults", "must be a whole number of at least 0")
-        size = min(int(max_results), MAX_PAGE)
-    if token:
-        try:
-            after = base64.b64decode(token, altchars=b"-_", validate=True).decode()
-        except (binascii.Error, ValueError) as error:
-            raise bad_request("pageToken", "must be the nextPageToken of an answer") from error
-        names = [name for name in names if name > after]
+    size = MAX_PAGE if max_results is None else min(parse_number("maxResults", max_results), MAX_PAGE)
+    names = [name for name in names if name > (token or "")]
     shown = names[:size]
-    if len(names) <= size or not shown:
-        return shown, None
-    return shown, base64.urlsafe_b64encode(shown[-1].encode()).decode()
+    return shown, shown[-1] if len(names) > size and shown else None
 
 
 def listed(items: Iterable[Mapping[str, Any]], next_token: str | None) -> bytes:
@@ -234,35 +218,3 @@ def error_body(error: ApiError) -> bytes:
 
 def _field(name: str, kind: str, comment: str) -> dict[str, Any]:
     return {"name": name, "type": kind, "nullable": True, "metadata": {"comment": comment}}
-
-
-def _book_filter(hints: str | None) -> Callable[[str], bool]:
-    """Return what the hints say of books. Hints need not be obeyed, so one that is not understood keeps every file."""
-    try:
-        tree = None if hints is None else orjson.loads(hints)
-    except orjson.JSONDecodeError:
-        tree = None
-    return lambda book: _may_hold(tree, book) is not False
-
-
-def _may_hold(node: Any, book: str) -> bool | None:
-    """Evaluate a predicate where only the book is known; None is unknown."""
-    if not isinstance(node, dict):
-        return None
-    operation, children = node.get("op"), node.get("children") or []
-    if not isinstance(operation, str) or not isinstance(children, list):
-        return None
-    if operation in {"and", "or"}:
-        verdicts = [_may_hold(child, book) for child in children]
-        decided: bool = operation == "or"  # one true decides an "or", one false an "and"
-        if decided in verdicts:
-            return decided
-        return None if None in verdicts else not decided
-    if operation == "not" and len(children) == 1:
-        negated = _may_hold(children[0], book)
-        return None if negated is None else not negated
-    compare = _COMPARED.get(operation)
-    match children:
-        case [{"op": "column", "name": "book"}, {"op": "literal", "value": str(wanted)}] if compare:
-            return compare(book, wanted)
-    return None

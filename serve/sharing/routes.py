@@ -163,11 +163,9 @@ class Sharing:
         """Return the columns of a table; of an earlier one with ``version`` or ``timestamp``."""
         served = await self._snapshot(request, TABLES)
         number, moment = request.query_params.get("version"), request.query_params.get("timestamp")
-        if number is not None and not (number.isascii() and number.isdigit() and len(number) <= 18):
-            raise protocol.bad_request("version", "must be a whole number")
         snapshot = await self._at(
             served,
-            None if number is None else int(number),
+            None if number is None else protocol.parse_number("version", number),
             None if moment is None else protocol.parse_moment("timestamp", moment),
         )
         files = await self._table(request, snapshot)
@@ -182,9 +180,6 @@ class Sharing:
         lines, rows = _metadata(files), 0
         expires = int(time.time()) + TABLE_LIFETIME
         for file in files:
-            book = file.link.book
-            if book is not None and not wanted.book(book):
-                continue
             if wanted.limit is not None and rows >= wanted.limit:
                 break
             facts = await self._service.compute(partial(read_facts, self._service.table_views, file))

@@ -256,22 +256,6 @@ def test_the_stored_answers_stay_within_their_bound(service: Service, tmp_path: 
     assert sum(sizes) <= max(bound, *sizes)
 
 
-def test_progress_is_reported_page_by_page(
-    service: Service, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setattr(collect, "PAGE", 200)
-    result: list[tuple[str, int, int]] = []
-    with Client(
-        service.address, service.keys["raw"], progress=lambda *x: result.append(x), links=False
-    ) as client:
-        rows = client[FULL].scores().height
-    assert [done for _, done, _ in result] == [*range(200, rows, 200), rows]
-    assert {(what, total) for what, _, total in result} == {(f"signals.scores {FULL}", rows)}
-    with Client(service.address, service.keys["raw"], progress=True, links=False) as client:
-        client[FULL].scores()
-    assert f"signals.scores {FULL}: 100%" in capsys.readouterr().err
-
-
 def test_the_key_is_in_no_representation_error_or_log(
     service: Service, caplog: pytest.LogCaptureFixture
 ) -> None:

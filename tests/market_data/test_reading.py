@@ -52,13 +52,6 @@ def test_a_file_without_adjusted_closes_has_none(market_file: File) -> None:
     assert np.isnan(unknown).tolist() == [False, False, True, True, False]
 
 
-def test_cached_prices_cannot_be_changed(market_file: File) -> None:
-    series = read_benchmarks({"m": market_file()})["ABC"]
-    for column in (series.dates, series.close, series.adjusted):
-        with pytest.raises(ValueError, match="read-only"):
-            column[0] = column[1]
-
-
 @pytest.mark.parametrize(
     ("metadata", "columns", "name", "source"),
     [

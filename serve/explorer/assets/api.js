@@ -90,7 +90,7 @@ export function takeKeyFromAddress() {
   }
 }
 
-/** The whole answer, {data, meta, …}, of one path below /v1. */
+/** The answer, {data, meta, …}, of one path below /v1. */
 export function get(path, parameters = {}) {
   const address = addressOf(path, parameters);
   const run = /^alphas\/[^/]+(?=\/)/.exec(path)?.[0];

@@ -85,8 +85,8 @@ export function conclusions({ state, metrics, curve, benchmark, signal, costs })
   async function load() {
     list.setAttribute("aria-busy", "true");
     const given = (promise) => promise.catch(() => null); // the sections below say what is refused
-    const [answer, equity, score, paid] = await Promise.all([metrics, curve, signal, costs].map((asked) => (asked === null ? null : given(asked()))));
-    const whole = answer?.data.within_window === null;
+    const [answer, equity, score, paid] = await Promise.all([metrics, curve, signal, costs].map((load) => (load === null ? null : given(load()))));
+    const unwindowed = answer?.data.within_window === null;
     const beside = equity?.rows.length ? await given(benchmark(equity.rows)) : null;
     const sentences = sentencesOf({
       book: state.book,
@@ -94,9 +94,9 @@ export function conclusions({ state, metrics, curve, benchmark, signal, costs })
       why: answer ? reasonOf(answer.data, remarks(answer.meta)) : null,
       rows: equity?.rows,
       benchmark: beside,
-      delivered: whole ? score?.data.delivered : null,
+      delivered: unwindowed ? score?.data.delivered : null,
       deciles: answer?.data.ic_deciles,
-      costs: whole ? paid?.data : null,
+      costs: unwindowed ? paid?.data : null,
     });
     list.replaceChildren(...sentences.map(({ about, text }) => el("li", { "data-about": about }, text)));
     list.setAttribute("aria-busy", "false");

@@ -18,7 +18,7 @@ from alpha_results_client.errors import AlphaResultsClientError
 from alpha_results_client.exchange import Broken, Link, Plan, Reply, Send, Step, Work, outcome
 from alpha_results_client.methods import ClientMethods, RunMethods
 from alpha_results_client.metrics import metrics_rows
-from alpha_results_client.settings import VERSION, Progress, Settings
+from alpha_results_client.settings import VERSION, Settings
 from alpha_results_client.suggestions import did_you_mean, suggesting
 from alpha_results_client.table import Table, make_frame
 from alpha_results_client.values import Value
@@ -98,7 +98,6 @@ class BaseClient(Generic[H]):
         frames: str = "polars",
         cache: PathText | None = None,
         cache_bytes: int = DEFAULT_BYTES,
-        progress: bool | Progress = False,
         retries: int = 4,
         longest_wait: float = 65.0,
         timeout: float = 60.0,
@@ -106,7 +105,7 @@ class BaseClient(Generic[H]):
         transport: Any = None,
     ) -> None:
         stored = None if cache is None else DiskCache(cache, cache_bytes)
-        self._settings = Settings(base_url, key, frames, retries, longest_wait, stored, progress, links)
+        self._settings = Settings(base_url, key, frames, retries, longest_wait, stored, links)
         self._http: H = self._http_class(
             base_url=self._settings.base_url, timeout=timeout, transport=transport, headers=_USER_AGENT
         )
@@ -204,9 +203,6 @@ class Client(ClientMethods[F], BaseClient[httpx.Client], Generic[F]):
         still counts.
     cache_bytes
         How much it may hold.
-    progress
-        True shows a bar for what takes several pages (needs tqdm); a function is called with
-        ``(what, rows so far, rows in all)`` after each page or file.
     retries
         Further attempts where a failure may pass: no connection, 429, 502, 503, 504. ``Retry-After`` is obeyed.
     longest_wait

@@ -13,7 +13,6 @@ from alpha_results_client.declared import ENDPOINTS
 from alpha_results_client.errors import ResultsWarning, SnapshotNotFound, UnexpectedAnswer
 from alpha_results_client.exchange import Plan, Work, exchange, make_target
 from alpha_results_client.moments import with_moments
-from alpha_results_client.progress import Reporter, reporter
 from alpha_results_client.settings import Settings
 from alpha_results_client.table import Table, make_frame
 from alpha_results_client.table_links import CollectionRequest, fetch_by_link, may_link, worth_a_link
@@ -59,24 +58,22 @@ def collect(
     named = query.get("snapshot")
     request = CollectionRequest(endpoint, path, query, row_model(endpoint, query))
     for turn in range(_TURNS):
-        with reporter(settings.progress, f"{endpoint} {path.get('alpha', '')}".strip()) as report:
-            if not with_meta and request.is_unfiltered and may_link(settings, request):
-                frame = yield from fetch_by_link(settings, request, None)
-                if frame is not None:
-                    report(len(frame), len(frame))
-                    return Table(frame, {}, "link")
-            try:
-                table = yield from _pages(settings, request, report)
-            except (_Changed, SnapshotNotFound) as error:
-                if isinstance(error, SnapshotNotFound) and (named is not None or turn == _TURNS - 1):
-                    raise
-                continue
+        if not with_meta and request.is_unfiltered and may_link(settings, request):
+            frame = yield from fetch_by_link(settings, request, None)
+            if frame is not None:
+                return Table(frame, {}, "link")
+        try:
+            table = yield from _pages(settings, request)
+        except (_Changed, SnapshotNotFound) as error:
+            if isinstance(error, SnapshotNotFound) and (named is not None or turn == _TURNS - 1):
+                raise
+            continue
         announce(table.meta)
         return table
     raise UnexpectedAnswer(f"{endpoint} changed between two pages, {_TURNS} times in a row; try again")
 
 
-def _pages(settings: Settings, request: CollectionRequest, report: Reporter) -> Plan[Table[Any]]:
+def _pages(settings: Settings, request: CollectionRequest) -> Plan[Table[Any]]:
     endpoint = request.endpoint
     rows: list[Mapping[str, Any]] = []
     first: Mapping[str, Any] | None = None
@@ -98,14 +95,12 @@ def _pages(settings: Settings, request: CollectionRequest, report: Reporter) -> 
                 pinned["snapshot"] = meta["snapshot"]
         if total != of_all or (more and not data) or (not more and len(rows) != total):
             raise _Changed
-        report(len(rows), total)
         if not more:
             frame = yield Work(partial(make_frame, rows, request.model, settings.frames))
             return Table(frame, with_moments(first, f"meta {endpoint}"))
         if began and worth_a_link(total, PAGE) and may_link(settings, request):
             frame = yield from fetch_by_link(settings, request._replace(query=pinned), total)
             if frame is not None:
-                report(total, total)
                 return Table(frame, with_moments(first, f"meta {endpoint}"), "link")
 
 

@@ -103,7 +103,8 @@ def exchange(settings: Settings, target: str) -> Plan[Any]:
     UnexpectedAnswer
         When something else answers.
     """
-    stored = None if settings.cache is None else settings.cache.read(settings.identity, target)
+    name = f"{settings.identity} {target}"
+    stored = None if settings.cache is None else settings.cache.read(name)
     headers = {} if stored is None else {"If-None-Match": stored.etag}
     reply = yield from request(settings, Send(target, headers))
     if stored is not None and reply.status == httpx.codes.NOT_MODIFIED:
@@ -111,7 +112,7 @@ def exchange(settings: Settings, target: str) -> Plan[Any]:
     document = _read(settings, reply.body)
     etag = reply.headers.get("etag")
     if settings.cache is not None and etag:
-        settings.cache.write(settings.identity, target, etag, reply.body)
+        settings.cache.write(name, etag, reply.body)
     return document
 
 

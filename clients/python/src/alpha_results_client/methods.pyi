@@ -13,7 +13,6 @@ import pandas as pd
 import polars as pl
 from alpha_results_client.asynchronous import AsyncClient, AsyncRun
 from alpha_results_client.client import Client, Run
-from alpha_results_client.settings import Progress
 from alpha_results_client.table import Table
 from alpha_results_client.values import Value
 from typing_extensions import Unpack
@@ -24,7 +23,6 @@ Day = Union[str, dt.date]
 class Options(TypedDict, total=False):
     cache: str | os.PathLike[str] | None
     cache_bytes: int
-    progress: bool | Progress
     retries: int
     longest_wait: float
     timeout: float

@@ -11,8 +11,7 @@ from alpha_results_client.declared import MOMENTS
 
 def parse_instant(text: str) -> dt.datetime:
     """Read ``2020-03-27T20:00:00Z``, with or without microseconds."""
-    form = "%Y-%m-%dT%H:%M:%S.%fZ" if "." in text else "%Y-%m-%dT%H:%M:%SZ"
-    return dt.datetime.strptime(text, form).replace(tzinfo=dt.timezone.utc)
+    return dt.datetime.fromisoformat(text.replace("Z", "+00:00"))
 
 
 def parse_day(text: str) -> dt.date:
@@ -21,6 +20,12 @@ def parse_day(text: str) -> dt.date:
 
 
 _READERS = {"date": parse_day, "instant": parse_instant}
+
+
+def read_moments(values: list[Any], kind: str) -> list[Any]:
+    """Return the values of a column, days and instants read."""
+    read = _READERS.get(kind)
+    return values if read is None else [None if value is None else read(value) for value in values]
 
 
 def with_moments(value: Any, model: str) -> Any:

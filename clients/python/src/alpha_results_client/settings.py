@@ -10,7 +10,6 @@ import os
 import time
 from copy import copy
 from importlib.metadata import version
-from typing import Callable
 from urllib.parse import urlsplit
 
 from alpha_results_client.cache import DiskCache
@@ -18,8 +17,6 @@ from alpha_results_client.errors import AlphaResultsClientError
 from alpha_results_client.parquet import READERS
 
 VERSION = version("alpha-results-client")
-Progress = Callable[[str, int, int], None]
-"""Called after each page or piece with what is fetched, rows so far and rows in all."""
 _DISABLED_SECONDS = 600.0
 """Seconds after which a link is tried again where none worked."""
 _WORTH_SAYING = 1.0
@@ -48,8 +45,6 @@ class Settings:
         Seconds: a longer ``Retry-After`` raises rather than sleeps.
     cache
         Where answers are stored by entity tag; None stores none.
-    progress
-        Whether, or by whom, the progress of tables of several pages is shown.
     links
         Whether tables may be fetched as files by signed link.
 
@@ -67,7 +62,6 @@ class Settings:
         retries: int,
         longest_wait: float,
         cache: DiskCache | None,
-        progress: bool | Progress,
         links: bool = True,
     ) -> None:
         base_url = _given("base_url", base_url, URL)
@@ -87,7 +81,6 @@ class Settings:
         self.retries = retries
         self.longest_wait = longest_wait
         self.cache = cache
-        self.progress = progress
         # Why tables come by pages, and until when links are not tried again.
         self._links_disabled = (_no_links(frames, links), math.inf)
         self._announced: set[str] = set()

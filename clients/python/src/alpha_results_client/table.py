@@ -5,15 +5,12 @@ from __future__ import annotations
 import datetime as dt
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from importlib import import_module
+from typing import Any, Generic, TypeVar
 
 from alpha_results_client.declared import ROWS, Column
 from alpha_results_client.metrics import FIGURE
-from alpha_results_client.moments import with_moments
-
-if TYPE_CHECKING:
-    import pandas as pd
-    import polars as pl
+from alpha_results_client.moments import read_moments, with_moments
 
 F = TypeVar("F")
 
@@ -51,9 +48,11 @@ def make_frame(rows: list[Mapping[str, Any]], model: str, frames: str) -> Any:
     present = {name for row in rows for name in row}
     names = [name for name, column in declared.items() if (name in present if rows else not column.optional)]
     names += sorted(present - declared.keys())
-    columns = {name: [row.get(name) for row in rows] for name in names}
-    make = _polars if frames == "polars" else _pandas
-    return make(columns, declared)
+    columns = {
+        name: read_moments([row.get(name) for row in rows], declared[name].type if name in declared else "")
+        for name in names
+    }
+    return _typed(columns, declared, frames)
 
 
 def make_wide_frame(columns: Mapping[str, Mapping[dt.date, float | None]], frames: str) -> Any:
@@ -65,8 +64,7 @@ def make_wide_frame(columns: Mapping[str, Mapping[dt.date, float | None]], frame
             {"date": day, **{name: values[i] for name, values in wide.items()}} for i, day in enumerate(days)
         ]
     declared = {"date": Column("date", "date"), **{name: Column(name, "float") for name in wide}}
-    make = _polars if frames == "polars" else _pandas
-    return make({"date": [day.isoformat() for day in days], **wide}, declared)
+    return _typed({"date": days, **wide}, declared, frames)
 
 
 def _flat(row: Mapping[str, Any], declared: Mapping[str, Column], prefix: str = "") -> dict[str, Any]:
@@ -80,62 +78,32 @@ def _flat(row: Mapping[str, Any], declared: Mapping[str, Column], prefix: str = 
     return flat
 
 
-def _polars(columns: dict[str, list[Any]], declared: Mapping[str, Column]) -> pl.DataFrame:
+def _typed(columns: Mapping[str, list[Any]], declared: Mapping[str, Column], frames: str) -> Any:
+    """Return columns as a frame of their declared types."""
     try:
-        import polars as pl  # noqa: PLC0415 - optional
+        library = import_module(frames)
     except ImportError as error:
         raise ImportError(
-            "frames='polars' needs Polars: pip install 'alpha-results-client[polars]'"
+            f"frames={frames!r} needs {frames}: pip install 'alpha-results-client[{frames}]'"
         ) from error
-    types: dict[str, Any] = {
+    types = _polars_types(library) if frames == "polars" else _PANDAS_TYPES
+    series = {}
+    for name, values in columns.items():
+        if name in declared:
+            series[name] = library.Series(values, dtype=types[declared[name].type])
+        else:
+            series[name] = library.Series(values, **({"strict": False} if frames == "polars" else {}))
+    return library.DataFrame(series)
+
+
+_PANDAS_TYPES = {
+    "float": "float64", "int": "Int64", "bool": "boolean", "text": "string", "texts": "object", "objects": "object",
+    "date": "datetime64[us]", "instant": "datetime64[us, UTC]",
+}  # fmt: skip
+
+
+def _polars_types(pl: Any) -> Mapping[str, Any]:
+    return {
         "float": pl.Float64, "int": pl.Int64, "bool": pl.Boolean, "text": pl.String, "texts": pl.List(pl.String),
-        "objects": pl.Object,
+        "objects": pl.Object, "date": pl.Date, "instant": pl.Datetime("us", "UTC"),
     }  # fmt: skip
-    series = []
-    for name, values in columns.items():
-        kind = declared[name].type if name in declared else None
-        if kind is None:
-            series.append(pl.Series(name, values, strict=False))
-        elif kind == "date":
-            series.append(pl.Series(name, values, dtype=pl.String).str.to_date("%Y-%m-%d"))
-        elif kind == "instant":
-            # With and without microseconds in one column: chrono's %.f takes both, and a naive time is of no zone yet.
-            read = pl.Series(name, values, dtype=pl.String).str.to_datetime(
-                "%Y-%m-%dT%H:%M:%S%.fZ", time_unit="us"
-            )
-            series.append(read.dt.replace_time_zone("UTC"))
-        else:
-            series.append(pl.Series(name, values, dtype=types[kind]))
-    return pl.DataFrame(series)
-
-
-def _pandas(columns: dict[str, list[Any]], declared: Mapping[str, Column]) -> pd.DataFrame:
-    try:
-        import pandas as pd  # noqa: PLC0415 - optional
-    except ImportError as error:
-        raise ImportError(
-            "frames='pandas' needs pandas: pip install 'alpha-results-client[pandas]'"
-        ) from error
-    types = {
-        "float": "float64",
-        "int": "Int64",
-        "bool": "boolean",
-        "text": "string",
-        "texts": "object",
-        "objects": "object",
-    }
-    series: dict[str, Any] = {}
-    for name, values in columns.items():
-        kind = declared[name].type if name in declared else None
-        if kind is None:
-            series[name] = pd.Series(values)
-        elif kind == "date":
-            series[name] = pd.to_datetime(pd.Series(values, dtype="object"), format="%Y-%m-%d").astype(
-                "datetime64[us]"
-            )
-        elif kind == "instant":
-            read = pd.to_datetime(pd.Series(values, dtype="object"), format="ISO8601", utc=True)
-            series[name] = read.astype("datetime64[us, UTC]")
-        else:
-            series[name] = pd.Series(values, dtype=types[kind])
-    return pd.DataFrame(series)

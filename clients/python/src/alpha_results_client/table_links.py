@@ -133,9 +133,9 @@ def _fetch_by_link(settings: Settings, wanted: CollectionRequest, total: int | N
 
 def _fetch_file(settings: Settings, url: str, sha256: str) -> Plan[bytes]:
     """Fetch the file of a link, or take it from the cache."""
-    stored = None if settings.cache is None else settings.cache.read_file(sha256)
+    stored = None if settings.cache is None else settings.cache.read(sha256)
     if stored is not None:
-        return stored
+        return stored.body
     send = Send(url, {"Accept-Encoding": "identity"})  # a content coding would make its bytes others
     try:
         reply = yield from request(settings, send)
@@ -144,7 +144,7 @@ def _fetch_file(settings: Settings, url: str, sha256: str) -> Plan[bytes]:
     if hashlib.sha256(reply.body).hexdigest() != sha256:
         raise LinkFailed("the file fetched by link is not the one described")
     if settings.cache is not None:
-        settings.cache.write_file(sha256, reply.body)
+        settings.cache.write(sha256, sha256, reply.body)
     return reply.body
 
 

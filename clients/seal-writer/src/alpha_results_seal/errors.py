@@ -6,11 +6,11 @@ from collections.abc import Sequence
 
 
 class SealError(ValueError):
-    """Something given makes no seal; the message names it and the fix. Nothing was written."""
+    """Something given makes no seal; the message names it and the fix. No file was written."""
 
 
 class SealRefused(SealError):
-    """The finished tables break rules of the format. Nothing was written.
+    """The finished tables break rules of the format. No file was written.
 
     Attributes
     ----------

@@ -52,14 +52,6 @@ class Matrix:
         return values
 
 
-@dataclass(frozen=True)
-class Prices:
-    """Closes, and opens where they are known."""
-
-    close: Matrix
-    open: Matrix | None
-
-
 def table(frame: Any, what: str) -> pl.DataFrame:
     """Return a frame of Polars, pandas or Arrow, or a CSV or Parquet file, as one of Polars.
 
@@ -118,8 +110,8 @@ def matrix(frame: Any, value: str, what: str) -> Matrix:
     return Matrix(frame["date"].to_numpy().astype("datetime64[D]"), tuple(names), values)
 
 
-def prices(given: Any) -> Prices:
-    """Read prices: a long frame with ``close`` and perhaps ``open``, a wide one of closes, or a mapping of both.
+def prices(given: Any) -> tuple[Matrix, Matrix | None]:
+    """Read closes, and opens where they are known: a long frame with ``close`` and perhaps ``open``, a wide one of closes, or a mapping of both.
 
     Raises
     ------
@@ -155,7 +147,7 @@ def prices(given: Any) -> Prices:
         opened.symbols != close.symbols or not np.array_equal(opened.days, close.days)
     ):
         raise SealError("prices: open and close are of different days or names.")
-    return Prices(close, opened)
+    return close, opened
 
 
 def _file(path: Path, what: str) -> pl.DataFrame:

@@ -92,10 +92,10 @@ class Ledger:
         SealError
             When something given makes no books; the message names it.
         """
-        market = Market.of(prices, calendar)
         books = weights if isinstance(weights, Mapping) else {"long_short": weights}
         targets = {str(name): matrix(frame, "weight", f"weights of {name}") for name, frame in books.items()}
         scored = None if scores is None else matrix(scores, "score", "scores")
+        market = Market.of(prices, calendar, _names(targets, scored))
         return cls._of_targets(targets, scored, market, costs, equity_basis)
 
     @classmethod
@@ -142,8 +142,9 @@ class Ledger:
         SealError
             When something given makes no books; the message names it.
         """
-        market = Market.of(prices, calendar or NEW_YORK)
-        decided = tails_of(matrix(scores, "score", "scores"), market, tails)
+        given = matrix(scores, "score", "scores")
+        market = Market.of(prices, calendar or NEW_YORK, given.symbols)
+        decided = tails_of(given, market, tails)
         ledger = cls._of_targets(decided.weights, decided.scores, market, costs or Costs(), equity_basis)
         steps = [
             "the last day of each week that has scores decides",
@@ -171,18 +172,16 @@ class Ledger:
         costs: Costs,
         equity_basis: float,
     ) -> Ledger:
-        weeks = read_weeks(targets, scored, market.sessions, market.observed)
+        weeks = read_weeks(targets, scored, market)
         first = min((week.fill for week in weeks if not week.pending), default=None)
         if first is None:
             raise SealError("no decision is followed by a session with prices: no books can be kept.")
-        named = [*targets.values(), *([] if scored is None else [scored])]
-        market = market.with_names({name for part in named for name in part.symbols})
         state = {name: Book(name, market.symbols, _basis(equity_basis)) for name in targets}
         by_session = {week.fill: week for week in weeks if not week.pending}
         for session in range(first, market.observed):
             if session in by_session:
                 week = by_session[session]
-                week.settle(market.symbols, market.tradeable(session), state)
+                week.settle(market.tradeable(session), state)
                 for name, book in state.items():
                     _rebalance(book, week, week.targets[name], market, session, costs)
             market.close_books(state, session, costs)
@@ -240,26 +239,25 @@ class Ledger:
             When a fill has no session, no close to be marked at, no session before it, or no weights of the day on which it
             was decided.
         """
-        market = Market.of(closes, calendar)
-        rows = read_fills(table(fills, "fills"), market)
+        given = table(fills, "fills")
+        targets = {} if weights is None else {book: matrix(weights, "weight", "weights")}
+        scored = None if scores is None else matrix(scores, "score", "scores")
+        market = Market.of(closes, calendar, _names(targets, scored))
+        rows = read_fills(given, market)
         if not rows.height:
             raise SealError("there are no fills: no books can be kept.")
         if weights is None and scores is not None:
             raise SealError("scores without weights decide nothing: give weights= as well.")
-        targets = {} if weights is None else {book: matrix(weights, "weight", "weights")}
-        scored = None if scores is None else matrix(scores, "score", "scores")
-        weeks = read_weeks(targets, scored, market.sessions, market.observed) if targets else []
+        weeks = read_weeks(targets, scored, market) if targets else []
         if targets:
             _require_decided(rows, weeks)
-        named = [*targets.values(), *([] if scored is None else [scored])]
-        market = market.with_names({*rows["symbol"], *(name for part in named for name in part.symbols)})
         state = Book(book, market.symbols, _basis(equity_basis))
         place = {name: at for at, name in enumerate(market.symbols)}
         of_session = {int(key[0]): part for key, part in rows.group_by(["session"], maintain_order=True)}
         by_session = {week.fill: week for week in weeks if not week.pending}
         for session in range(min([*of_session, *by_session]), market.observed):
             if session in by_session:
-                by_session[session].settle(market.symbols, market.tradeable(session), {book: state})
+                by_session[session].settle(market.tradeable(session), {book: state})
             for fill in of_session[session].iter_rows(named=True) if session in of_session else ():
                 at = place[fill["symbol"]]
                 after = float(state.shares[at]) + fill["quantity"]
@@ -283,7 +281,7 @@ class Ledger:
             )
         notes += (costs or Costs()).notes(traded=False)
         for column, said in ASSUMED.items():
-            if column not in table(fills, "fills").columns:
+            if column not in given.columns:
                 notes.append(said)
         return cls(tables, equity_basis, tuple(notes))
 
@@ -314,9 +312,8 @@ def _decided(weeks: Sequence[Week], books: Mapping[str, Book], market: Market) -
     """Return the tables of decisions, once every session is closed; pending ones are settled here."""
     for week in weeks:
         if week.pending:
-            week.settle(market.symbols, market.tradeable(market.observed - 1), books)
-    decisions = decisions_table(weeks, books, market.symbols, market.fill_prices, market.fill_instants)
-    return {"rebalances": rebalances_table(weeks), "decisions": decisions}
+            week.settle(market.tradeable(market.observed - 1), books)
+    return {"rebalances": rebalances_table(weeks), "decisions": decisions_table(weeks, books, market)}
 
 
 def _require_decided(fills: pl.DataFrame, weeks: Sequence[Week]) -> None:
@@ -327,6 +324,11 @@ def _require_decided(fills: pl.DataFrame, weeks: Sequence[Week]) -> None:
             f"{fill['symbol']} is filled on {fill['date']} by a decision of {fill['decision_at']}, and there are no weights of "
             "that day: give the weights of every day on which fills were decided."
         )
+
+
+def _names(targets: Mapping[str, Matrix], scored: Matrix | None) -> set[str]:
+    parts = [*targets.values(), *([] if scored is None else [scored])]
+    return {name for part in parts for name in part.symbols}
 
 
 def _basis(equity_basis: float) -> float:

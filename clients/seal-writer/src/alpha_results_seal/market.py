@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -14,7 +14,7 @@ from alpha_results_seal.book import Book
 from alpha_results_seal.calendar import Calendar
 from alpha_results_seal.costs import Costs
 from alpha_results_seal.errors import SealError
-from alpha_results_seal.frames import Days, Floats, Matrix, Prices, prices
+from alpha_results_seal.frames import Days, Floats, prices
 
 
 @dataclass(frozen=True)
@@ -44,10 +44,13 @@ class Market:
     close_at: list[dt.datetime]
 
     @classmethod
-    def of(cls, given: Any, calendar: Calendar) -> Market:
-        """Put prices as given on the sessions of a calendar; SealError where they do not fit."""
-        bars: Prices = prices(given)
-        days = bars.close.days
+    def of(cls, given: Any, calendar: Calendar, named: Iterable[str] = ()) -> Market:
+        """Put prices as given on the sessions of a calendar; SealError where they do not fit.
+
+        `named` are names that have to be among the market's own, though they may have no prices.
+        """
+        closes, opens = prices(given)
+        days = closes.days
         if not len(days):
             raise SealError("there are no prices.")
         sessions = (
@@ -58,22 +61,10 @@ class Market:
             raise SealError(f"there are prices on {strange[0]}, which is not a session of the calendar.")
         observed = int(np.searchsorted(sessions, days[-1])) + 1
         seen = sessions[:observed]
-        symbols = bars.close.symbols
-        opens = None if bars.open is None else bars.open.on(seen, symbols)
+        symbols = tuple(sorted({*closes.symbols, *named}))
         return cls(
-            sessions, observed, symbols, bars.close.on(seen, symbols), opens,
+            sessions, observed, symbols, closes.on(seen, symbols), None if opens is None else opens.on(seen, symbols),
             calendar.opens(sessions).to_list(), calendar.closes(sessions).to_list(),
-        )  # fmt: skip
-
-    def with_names(self, names: set[str]) -> Market:
-        """Return the market with further names, which have no prices."""
-        symbols = tuple(sorted({*self.symbols, *names}))
-        seen = self.sessions[: self.observed]
-        return Market(
-            self.sessions, self.observed, symbols,
-            Matrix(seen, self.symbols, self.closes).on(seen, symbols),
-            None if self.opens is None else Matrix(seen, self.symbols, self.opens).on(seen, symbols),
-            self.open_at, self.close_at,
         )  # fmt: skip
 
     @cached_property

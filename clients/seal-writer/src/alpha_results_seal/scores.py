@@ -39,7 +39,7 @@ def tails_of(scores: Matrix, market: Market, tails: float) -> Tails:
     scores
         By day and name; higher is better.
     market
-        Prices and sessions.
+        Prices and sessions; the names of the scores are among its own.
     tails
         Share of the names in each tail.
 
@@ -54,10 +54,9 @@ def tails_of(scores: Matrix, market: Market, tails: float) -> Tails:
         )
     weekly, notes = _weekly(scores, market)
     place = np.searchsorted(market.sessions, last_sessions(weekly.days, market.sessions))
-    closes = Matrix(market.sessions[: market.observed], market.symbols, market.closes)
-    names = tuple(sorted({*market.symbols, *weekly.symbols}))
-    priced = np.isfinite(closes.on(closes.days, names)[place][:, np.searchsorted(names, weekly.symbols)])
-    unpriced = sorted(set(weekly.symbols) - set(market.symbols))
+    closes = np.isfinite(market.closes[:, np.searchsorted(market.symbols, weekly.symbols)])
+    priced = closes[place]
+    unpriced = [weekly.symbols[at] for at in np.flatnonzero(~closes.any(axis=0))]
     if unpriced:
         notes.append(f"{len(unpriced)} names with scores have no prices at all, the first: {unpriced[0]}")
     selectable = np.where(priced, weekly.values, np.nan)

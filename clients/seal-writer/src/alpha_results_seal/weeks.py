@@ -13,6 +13,7 @@ import polars as pl
 from alpha_results_seal.book import Book
 from alpha_results_seal.errors import SealError
 from alpha_results_seal.frames import Days, Floats, Matrix
+from alpha_results_seal.market import Market
 
 BOOKS = ("long_short", "long_only", "raw_long_short", "raw_long_only")
 MIN_WEIGHT = 1e-12
@@ -34,70 +35,66 @@ class Week:
     pending
         Whether that session is still to come.
     given
-        Book -> name -> weight, as given.
+        Book -> weights as given, shape (N,); NaN where there is none.
     scores
-        Name -> score.
+        Shape (N,); NaN where there is none.
     targets
         Book -> weights of all names, shape (N,), of what can be traded.
     tradeable
         Shape (N,).
     named
-        The names of its cross-section.
+        Places of the names of its cross-section.
     """
 
     date: dt.date
     given_on: dt.date
     fill: int
     pending: bool
-    given: dict[str, dict[str, float]]
-    scores: dict[str, float]
+    given: dict[str, Floats]
+    scores: Floats
     targets: dict[str, Floats] = field(default_factory=dict)
     tradeable: Any = None
-    named: tuple[str, ...] = ()
+    named: Any = None
 
-    def settle(self, symbols: tuple[str, ...], tradeable: Any, books: Mapping[str, Book]) -> None:
+    def settle(self, tradeable: Any, books: Mapping[str, Book]) -> None:
         """Take out what cannot be traded, and note whom the decision is about: those weighed, scored or held."""
-        place = {name: at for at, name in enumerate(symbols)}
         self.tradeable = tradeable
-        named = set(self.scores).union(*self.given.values())
+        named = np.isfinite(self.scores)
         for name, weights in self.given.items():
-            target = np.zeros(len(symbols))
-            for symbol, weight in weights.items():
-                target[place[symbol]] = weight if abs(weight) >= MIN_WEIGHT else 0.0
-            target[~tradeable] = 0.0
+            target = np.where(tradeable & (np.abs(weights) >= MIN_WEIGHT), weights, 0.0)
             if name.endswith("long_only") and target.any():
                 target /= target.sum()
             self.targets[name] = target
-            named |= {symbols[at] for at in np.flatnonzero(books[name].shares)}
-        self.named = tuple(sorted(named & set(symbols)))
+            named |= np.isfinite(weights) | (books[name].shares != 0)
+        self.named = np.flatnonzero(named)
 
 
-def read_weeks(
-    targets: Mapping[str, Matrix], scores: Matrix | None, sessions: Days, observed: int
-) -> list[Week]:
+def read_weeks(targets: Mapping[str, Matrix], scores: Matrix | None, market: Market) -> list[Week]:
     """Put the decisions of all books together, and find the session that fills each.
 
-    A decision on a day that is no session is dated by the session before.
+    A decision on a day that is no session is dated by the session before. The names of targets and scores are among those of the
+    market.
 
     Raises
     ------
     SealError
         When books decide on different days or twice a week, or when weights are not those of their book.
     """
-    days = _common_days(targets)
+    days, sessions = _common_days(targets), market.sessions
     dates = last_sessions(days, sessions)
     _weekly(days, dates)
+    weights = {name: part.on(days, market.symbols) for name, part in targets.items()}
+    scored = np.full((len(days), len(market.symbols)), np.nan)
+    if scores is not None:
+        kept = np.isin(scores.days, days)
+        scored = Matrix(scores.days[kept], scores.symbols, scores.values[kept]).on(days, market.symbols)
     weeks = []
     for row, (day, date) in enumerate(zip(days, dates)):
         fill = int(np.searchsorted(sessions, date, side="right"))
-        given = {name: _row(part, row) for name, part in targets.items()}
-        for name, weights in given.items():
-            _of_its_book(name, weights, day)
-        scored: dict[str, float] = {}
-        if scores is not None:
-            at = np.flatnonzero(scores.days == day)
-            scored = _row(scores, int(at[0])) if len(at) else {}
-        weeks.append(Week(date.item(), day.item(), fill, fill >= observed, given, scored))
+        given = {name: values[row] for name, values in weights.items()}
+        for name, values in given.items():
+            _of_its_book(name, values, day, market.symbols)
+        weeks.append(Week(date.item(), day.item(), fill, fill >= market.observed, given, scored[row]))
     for one, other in zip(weeks, weeks[1:]):
         if one.fill == other.fill and not other.pending:
             raise SealError(
@@ -138,27 +135,17 @@ def rebalances_table(weeks: Sequence[Week]) -> pl.DataFrame:
     )
 
 
-def decisions_table(
-    weeks: Sequence[Week],
-    books: Mapping[str, Book],
-    symbols: tuple[str, ...],
-    prices: Floats,
-    instants: Sequence[dt.datetime],
-) -> pl.DataFrame:
+def decisions_table(weeks: Sequence[Week], books: Mapping[str, Book], market: Market) -> pl.DataFrame:
     """Return one row a decision and name.
 
     Parameters
     ----------
-    weeks, books, symbols
-        The decisions, the books they led to, and the N names.
-    prices
-        Shape (observed sessions, N): those that decisions are filled at, opens or closes; NaN where there is no bar.
-    instants
-        The moments of those prices, also of sessions to come.
+    weeks, books, market
+        The decisions, the books they led to, and the prices they are filled at.
     """
-    place = {name: at for at, name in enumerate(symbols)}
+    instants = market.fill_instants
     entries = [int(week.fill) for week in weeks]
-    forward = _forward_returns(prices, entries)
+    forward = _forward_returns(market.fill_prices, entries)
     raw = [name for name in books if name.startswith("raw_")]
     rows: list[dict[str, Any]] = []
     for number, week in enumerate(weeks):
@@ -166,10 +153,10 @@ def decisions_table(
         filled: dict[bool, dict[str, dt.datetime]] = {True: {}, False: {}}
         for name, book in books.items():
             filled[name in raw].update(book.filled_on(week.date))
-        for symbol in week.named:
-            at = place[symbol]
-            free = bool(week.tradeable[at])
-            row: dict[str, Any] = {"date": week.date, "symbol": symbol, "score": week.scores.get(symbol)}
+        for at in week.named:
+            symbol, free = market.symbols[at], bool(week.tradeable[at])
+            row: dict[str, Any] = {"date": week.date, "symbol": symbol}
+            row["score"] = float(week.scores[at]) if np.isfinite(week.scores[at]) else None
             for name in ("long_short", "long_only", *raw):
                 row[f"{name}_target_weight"] = float(week.targets[name][at]) if name in week.targets else 0.0
             row["next_open_tradeable"] = free
@@ -225,11 +212,6 @@ def _common_days(targets: Mapping[str, Matrix]) -> Days:
     return days
 
 
-def _row(part: Matrix, row: int) -> dict[str, float]:
-    values = part.values[row]
-    return {part.symbols[at]: float(values[at]) for at in np.flatnonzero(np.isfinite(values))}
-
-
 def week_numbers(days: Days) -> Any:
     """Return the number of each day's week, Monday to Sunday."""
     return (days.astype("datetime64[D]").astype(np.int64) + 3) // 7
@@ -249,13 +231,15 @@ def _weekly(days: Days, dates: Days) -> None:
         )
 
 
-def _of_its_book(name: str, weights: Mapping[str, float], day: Any) -> None:
+def _of_its_book(name: str, weights: Floats, day: Any, symbols: tuple[str, ...]) -> None:
     if not name.endswith("long_only"):
         return
-    total = sum(weights.values())
-    negative = [symbol for symbol, weight in weights.items() if weight < 0]
-    if negative:
-        raise SealError(f"{name} is short of {negative[0]} on {day}: a book with shorts is long_short.")
+    total = float(np.nansum(weights))
+    negative = np.flatnonzero(weights < 0)
+    if len(negative):
+        raise SealError(
+            f"{name} is short of {symbols[negative[0]]} on {day}: a book with shorts is long_short."
+        )
     if total != 0 and abs(total - 1) > 1e-6:
         raise SealError(
             f"the {name} weights of {day} sum to {total:.6g}, and a long-only book is fully invested: scale them to 1, "
