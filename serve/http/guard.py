@@ -16,6 +16,8 @@ _LOOKS_PER_LIMIT: Final = 8
 _MAX_PAUSE_SECONDS: Final = 1.0
 _MAX_PIPELINED: Final = 64
 """Requests of a connection that are parsed and not answered: the server keeps each of them in memory."""
+_MAX_WAITING_BODIES: Final = 1 << 16
+"""Bytes of the bodies of requests that wait for an earlier answer: the server reads on after each answer."""
 _RAW_BYTE: Final = re.compile(rb"[\x80-\xff]")
 
 
@@ -51,6 +53,8 @@ class GuardedConnection(HttpToolsProtocol):
         self._half_closed = False
         self._in_work = 0
         """Requests parsed and not answered."""
+        self._waiting_bodies = 0
+        """Bytes of bodies since the connection had one request or none to answer."""
         self._head_bytes = 0
         """Bytes since a head or a part of a body was complete: of a head, of trailers, of a chunk's extensions."""
         self._head_since: float | None = self.loop.time()
@@ -130,8 +134,12 @@ class GuardedConnection(HttpToolsProtocol):
         self.headers = []  # trailers of a chunked body go there: they are no headers of the request
 
     def on_body(self, body: bytes) -> None:
-        """Leave the body out of the bytes of heads."""
+        """Leave the body out of the bytes of heads; refuse bodies behind requests that are not answered yet."""
         self._head_bytes = 0
+        if self._in_work > 1:
+            self._waiting_bodies += len(body)
+            if self._waiting_bodies > _MAX_WAITING_BODIES:
+                raise TooManyRequests
         super().on_body(body)
 
     def on_message_complete(self) -> None:
@@ -144,6 +152,8 @@ class GuardedConnection(HttpToolsProtocol):
     def on_response_complete(self) -> None:
         """Begin to wait for the next request."""
         self._in_work -= 1
+        if self._in_work <= 1:
+            self._waiting_bodies = 0
         self._idle_since = self.loop.time()
         if self._head_since is not None:
             self._head_since = self._idle_since
