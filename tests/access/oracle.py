@@ -48,16 +48,11 @@ class Oracle:
         """Answer at `now`; `seen` is what a clock says that has not come to `now` yet, and has to be waited for."""
         seen = now if seen is None else seen
         full = self._full(now, wall, rate) if charge else []
-        retry = 0
-        if full:
-            moments = {at + length for at in self.calls for length in ROLLING_US}
-            later = [x for x in sorted({now, *moments}) if x >= now]
-            rolling = next(x for x in later if not set(self._full(x, wall, rate)) - {QUOTA})
+        waits = {window: self._opening(window, now, wall, rate) - seen for window in full if window != QUOTA}
+        if QUOTA in full:
             # What a clock that was ahead left in the next month is not foreseen.
-            retry = max(
-                rolling - seen if rolling > now else 0, next_month(wall) - wall if QUOTA in full else 0
-            )
-        elif charge:
+            waits[QUOTA] = next_month(wall) - wall
+        if charge and not full:
             self.calls.append(now)
             self.months[month_of(wall)] += 1
         counts = self._counts(now, wall)
@@ -68,9 +63,13 @@ class Oracle:
         return LimitStatus(
             tuple(counts),
             (*resets, next_month(wall) - wall),
-            full[0] if full else None,
-            retry,
+            max(full, key=lambda window: waits[window], default=None),
+            max(waits.values(), default=0),
         )
+
+    def _opening(self, window: LimitWindow, now: int, wall: int, rate: RateLimit) -> int:
+        moments = sorted({at + length for at in self.calls for length in ROLLING_US})
+        return next(x for x in moments if x > now and window not in self._full(x, wall, rate))
 
     def _full(self, now: int, wall: int, rate: RateLimit) -> list[LimitWindow]:
         pairs = zip(LIMIT_WINDOWS, self._counts(now, wall), rate.limits, strict=True)

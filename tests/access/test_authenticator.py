@@ -271,6 +271,16 @@ async def test_the_second_refuses_with_its_code(
     assert (await used(access, token))[-1] == admitted
 
 
+async def test_of_a_second_and_a_day_that_are_full_the_day_gives_code_and_retry_after(
+    access: Authenticator, administration: Administration
+) -> None:
+    token = await issue(administration, rate="per_second=1,per_minute=1,per_day=1,monthly=null")
+    await access.authorize(bearer(token), PEER, ME)
+    refused = await refusal(access, token)
+    assert (refused.code, refused.details) == ("rate_limit_day", {"window": "day", "limit": 1})
+    assert refused.headers["Retry-After"] == refused.headers["X-RateLimit-Reset-Day"] == "86400"
+
+
 async def test_asking_charges_nothing_and_agrees_with_what_is_enforced(
     access: Authenticator, administration: Administration
 ) -> None:

@@ -5,8 +5,8 @@
 --          and one field per calendar month (yyyymm) = its calls
 -- ARGV[1] whole numbers with blanks: cost (1 charges, 0 asks), then limit (-1: none) and length in
 --         microseconds of each rolling window from the shortest to the longest, and last the month's limit
--- returns  whole numbers with blanks: the first window without room (0-based; -1: admitted), microseconds
---          until all have room, calls in each window, microseconds until each window's count first falls
+-- returns  whole numbers with blanks: the window that refuses longest (0-based; -1: admitted), microseconds
+--          until it has room, calls in each window, microseconds until each window's count first falls
 -- One text each way, because a client spends longer on a dozen small values than the server on all of this.
 local calls, months, asked = KEYS[1], KEYS[2], {}
 for number in string.gmatch(ARGV[1], '%S+') do asked[#asked + 1] = tonumber(number) end
@@ -76,8 +76,7 @@ end
 
 local refused, retry, used, reset, longest, inside = -1, 0, {}, {}, 0, 0
 local function refuse(window, wait)
-  if refused < 0 then refused = window end
-  if wait > retry then retry = wait end
+  if wait > retry then refused, retry = window, wait end
 end
 for i = 1, windows do
   local limit, span = asked[2 * i], asked[2 * i + 1]

@@ -81,9 +81,9 @@ class LimitStatus(NamedTuple):
         Microseconds until the count of each rolling window first falls, 0 when it is 0 already; for the
         month, until the next one begins.
     refused
-        The first window, in their order, that has no room; None when the call was admitted.
+        The window that refuses longest, of two equally long the shorter one; None when the call was admitted.
     retry_us
-        Microseconds until every window would have room, if no other call is made; 0 when admitted.
+        Microseconds until that window, and so every one, would have room, if no other call is made; 0 when admitted.
     """
 
     used: tuple[int, ...]
@@ -135,16 +135,16 @@ def decide(
         here = count - head
         limit = limits[i]
         if charge and limit is not None and here >= limit:
-            refused = LIMIT_WINDOWS[i] if refused is None else refused
-            retry = max(retry, times[count - limit] + length - now_us)
+            wait = times[count - limit] + length - now_us
+            if wait > retry:
+                refused, retry = LIMIT_WINDOWS[i], wait
         used.append(here + cost)
         reset.append(times[head] + length - now_us if here else 0)
     in_month = log.months.get(month.number, 0)
     to_next = month.end_us - wall_us
     limit = limits[MONTH]
-    if charge and limit is not None and in_month >= limit:
-        refused = LIMIT_WINDOWS[MONTH] if refused is None else refused
-        retry = max(retry, to_next)
+    if charge and limit is not None and in_month >= limit and to_next > retry:
+        refused, retry = LIMIT_WINDOWS[MONTH], to_next
     used.append(in_month + cost)
     if refused is None and charge:
         times.append(now_us)
