@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
+import shutil
 from collections.abc import Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 import polars as pl
@@ -15,7 +17,6 @@ from examples.reference_engine.alpha import DEFAULT_ALPHAS, ENGINE, AlphaSpec
 from examples.reference_engine.ledger import run_books
 from examples.reference_engine.market import BENCHMARK_SYMBOL, Market, simulate_market
 from examples.reference_engine.own_metrics import own_metrics
-from examples.reference_engine.receipt import MARKET, digests, read, writing
 from examples.reference_engine.record import RunRecord
 from examples.reference_engine.strategy import decide
 from examples.reference_engine.texts import description, source_files
@@ -23,6 +24,13 @@ from examples.reference_engine.weekly_tables import decisions_table, rebalances_
 from examples.reference_engine.write import json_bytes, write_seal
 from schemas.errors import SettingsError
 from schemas.market_data import SIMULATED_KEY
+
+MARKET: Final = "market"
+"""Folder of the benchmark, beside the seals."""
+_RECEIPT: Final = "simulation.json"
+"""Parameters of a simulation, and the digest of every file; written after all others."""
+_DRAFT: Final = ".unfinished"
+"""Folder in which a simulation is written before its files are put in their places."""
 
 
 def run_alpha(market: Market, spec: AlphaSpec) -> RunRecord:
@@ -109,7 +117,8 @@ def simulate(
     Parameters
     ----------
     out
-        Folder to write into; created, and refused when it holds anything but what an interrupted call left.
+        Folder to write into by one process at a time; created, and refused when it holds anything but what an interrupted
+        call left.
     seed, names, weeks
         Arguments of the market; see :func:`~examples.reference_engine.market.simulate_market`.
     alphas
@@ -131,10 +140,21 @@ def simulate(
     if not identifiers or len(set(identifiers)) < len(identifiers):
         raise SettingsError(f"alphas must be one or more runs with distinct ids, and are {identifiers}.")
     market = simulate_market(seed, names, weeks)
-    with writing(out, _parameters(seed, names, weeks, alphas), replace=replace_unchanged):
-        seals = [write_seal(out / spec.alpha_id, run_alpha(market, spec)) for spec in alphas]
-        _write_benchmark(out / MARKET, market)
-    return seals
+    draft = out / _DRAFT
+    shutil.rmtree(draft, ignore_errors=True)  # of an interrupted call
+    _require_free(out, replace_unchanged=replace_unchanged)
+    draft.mkdir(parents=True)
+    for spec in alphas:
+        write_seal(draft / spec.alpha_id, run_alpha(market, spec))
+    _write_benchmark(draft / MARKET, market)
+    receipt = {"parameters": _parameters(seed, names, weeks, alphas), "files": _digests(draft)}
+    (draft / _RECEIPT).write_bytes(json_bytes(receipt))
+    for replaced in set(out.iterdir()) - {draft}:
+        shutil.rmtree(replaced) if replaced.is_dir() else replaced.unlink()
+    for path in sorted(draft.iterdir(), key=lambda path: path.name == _RECEIPT):
+        path.rename(out / path.name)
+    draft.rmdir()
+    return [out / spec.alpha_id for spec in alphas]
 
 
 def already_simulated(
@@ -148,10 +168,33 @@ def already_simulated(
         None when `out` is missing, empty, made otherwise, unfinished, or changed since.
     """
     wanted = json.loads(json_bytes(_parameters(seed, names, weeks, alphas)))
-    receipt = read(out)
-    if receipt is None or receipt != {"parameters": wanted, "files": digests(out)}:
+    if _receipt(out) != {"parameters": wanted, "files": _digests(out)}:
         return None
     return [out / spec.alpha_id for spec in alphas]
+
+
+def _require_free(out: Path, *, replace_unchanged: bool) -> None:
+    if out.is_dir() and any(out.iterdir()):
+        receipt = _receipt(out)
+        free = replace_unchanged and receipt is not None and receipt["files"] == _digests(out)
+    else:
+        free = not out.exists() or out.is_dir()
+    if not free:
+        raise SettingsError(f"{out} holds something else already: remove it, or name another folder.")
+
+
+def _receipt(out: Path) -> dict[str, Any] | None:
+    try:
+        receipt = json.loads((out / _RECEIPT).read_bytes())
+    except (OSError, ValueError):
+        return None
+    return receipt if isinstance(receipt, dict) and receipt.keys() == {"parameters", "files"} else None
+
+
+def _digests(out: Path) -> dict[str, str]:
+    """Return the SHA-256 of every file but the receipt, by its path in the folder."""
+    files = sorted(path for path in out.rglob("*") if path.is_file() and path.name != _RECEIPT)
+    return {path.relative_to(out).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest() for path in files}
 
 
 def _manifest(spec: AlphaSpec) -> dict[str, Any]:

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import click
 import orjson
 
-from schemas.errors import SettingsError
-from schemas.settings.options import option
+from schemas.errors import AlphaNotPublished, SettingsError
+from schemas.settings.options import option, switch_option
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from datasets.pointer import Pointer
     from datasets.storage import Storage
 
 
@@ -46,6 +49,24 @@ def opened(root: str, *, single_writer: bool = False) -> Storage:
     return storage
 
 
+def pointer_of(storage: Storage, alpha: str) -> Pointer:
+    """Return the pointer of an alpha, one that is withdrawn too.
+
+    Raises
+    ------
+    AlphaNotPublished
+        When it has none.
+    SnapshotCorrupt
+        When it cannot be read.
+    """
+    from datasets.publication.pointers import served
+
+    pointer = served(storage, alpha)
+    if pointer is None:
+        raise AlphaNotPublished(f"{storage.address} publishes no alpha {alpha!r}")
+    return pointer
+
+
 def published_alphas(storage: Storage) -> list[str]:
     """List the alphas that have a pointer, by name; one listing.
 
@@ -57,6 +78,26 @@ def published_alphas(storage: Storage) -> list[str]:
     from datasets.layout import CATALOG, by_alpha
 
     return sorted(by_alpha(storage.entries(CATALOG)))
+
+
+def decision(name: str) -> Callable[[Callable[..., None]], click.Command]:
+    """Declare a command by which an operator decides on an alpha, with the options they share."""
+    options = (
+        click.command(name),
+        click.argument("alpha"),
+        click.option("--reason", help="Why; `show` prints it, with who and when."),
+        root_option,
+        switch_option("single_writer"),
+        json_option,
+    )
+
+    def declare(function: Callable[..., None]) -> click.Command:
+        command: Any = function
+        for add in reversed(options):
+            command = add(command)
+        return cast("click.Command", command)
+
+    return declare
 
 
 def print_json(document: Any) -> None:

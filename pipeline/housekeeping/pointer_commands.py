@@ -12,24 +12,16 @@ from datasets.integrity import check_files, read_manifests
 from datasets.layout import DESCRIPTION, MANIFEST, snapshot_path
 from datasets.manifest import Manifest, named_by_content
 from datasets.pointer import Pointer, make_pointer
-from pipeline.housekeeping.command_line import json_option, opened, print_json, root_option
+from pipeline.housekeeping.command_line import decision, opened, pointer_of, print_json
 from schemas.errors import AlphaNotPublished, SnapshotCorrupt
-from schemas.settings.options import switch_option
 from schemas.terminal import echo
 
 if TYPE_CHECKING:
     from datasets.storage import Storage
 
-reason_option = click.option("--reason", help="Why; `show` prints it, with who and when.")
 
-
-@click.command()
-@click.argument("alpha")
+@decision("rollback")
 @click.option("--to", "snapshot", help="Snapshot to serve; by default the last one with other figures.")
-@reason_option
-@root_option
-@switch_option("single_writer")
-@json_option
 def rollback(
     *, alpha: str, snapshot: str | None, reason: str | None, root: str, single_writer: bool, as_json: bool
 ) -> None:
@@ -42,13 +34,11 @@ def rollback(
     4 when it is not intact, 5 when the store is away.
     """
     from datasets.publication.decisions import author, roll_back
-    from datasets.publication.pointers import refuse_withdrawn, served
+    from datasets.publication.pointers import refuse_withdrawn
 
     storage = opened(root, single_writer=single_writer)
     by = author(reason)
-    current = served(storage, alpha)
-    if current is None:
-        raise AlphaNotPublished(f"{storage.address} publishes no alpha {alpha!r}")
+    current = pointer_of(storage, alpha)
     refuse_withdrawn(current)
     target = snapshot or _before(storage, current)
     try:
@@ -69,12 +59,7 @@ def rollback(
         echo(f"{alpha}: unchanged, snapshot {target} is served already")
 
 
-@click.command("withdraw")
-@click.argument("alpha")
-@reason_option
-@root_option
-@switch_option("single_writer")
-@json_option
+@decision("withdraw")
 def withdraw_command(
     *, alpha: str, reason: str | None, root: str, single_writer: bool, as_json: bool
 ) -> None:
@@ -96,12 +81,7 @@ def withdraw_command(
         echo(f"{alpha}: unchanged, it is withdrawn already")
 
 
-@click.command("restore")
-@click.argument("alpha")
-@reason_option
-@root_option
-@switch_option("single_writer")
-@json_option
+@decision("restore")
 def restore_command(*, alpha: str, reason: str | None, root: str, single_writer: bool, as_json: bool) -> None:
     """Undo the withdrawal of ALPHA: serve again what was served then.
 
@@ -111,13 +91,10 @@ def restore_command(*, alpha: str, reason: str | None, root: str, single_writer:
     the store is away.
     """
     from datasets.publication.decisions import author, restore
-    from datasets.publication.pointers import served
 
     storage = opened(root, single_writer=single_writer)
     by = author(reason)
-    current = served(storage, alpha)
-    if current is None:
-        raise AlphaNotPublished(f"{storage.address} publishes no alpha {alpha!r}")
+    current = pointer_of(storage, alpha)
     if not current.withdrawn:
         if as_json:
             print_json({"alpha_id": alpha, "snapshot": current.snapshot, "changed": False, "served": True})

@@ -173,11 +173,7 @@ class Seal:
 
         The bytes of a table are freed once it is decoded; a later call reads the file again.
         """
-        self._verify(kind)
-        if (kind, "") not in self._bytes:
-            self._facts.pop(kind)
-            self._verify(kind)
-        return self._bytes[kind, ""]
+        return self._verified(kind, "")
 
     def decode(self, kind: str) -> DecodedTable:
         """Return a table with the problems of its columns, decoded once from verified bytes."""
@@ -264,13 +260,9 @@ class Seal:
 
     def read_source(self, path: str) -> bytes:
         """Return the verified bytes of one source file, named as in :meth:`source_files`."""
-        self._verify(FOLDER_KIND)
         if path not in self.source_files():
             raise SealUnreadable(f"{self.address}: the run sealed no source file {path!r}")
-        if (FOLDER_KIND, path) not in self._bytes:
-            self._facts.pop(FOLDER_KIND)
-            self._verify(FOLDER_KIND)
-        return self._bytes[FOLDER_KIND, path]
+        return self._verified(FOLDER_KIND, path)
 
     def drop(self, kind: str) -> None:
         """Drop what is cached of a kind; the next use reads it again."""
@@ -321,6 +313,14 @@ class Seal:
     def _verify(self, kind: str) -> None:
         self._require(seal_size(kind, self.files(kind)))
         self._require(seal_digest(kind, self.files(kind)))
+
+    def _verified(self, kind: str, name: str) -> bytes:
+        """Return verified bytes, read again where they were freed since."""
+        self._verify(kind)
+        if (kind, name) not in self._bytes:
+            self._facts.pop(kind)
+            self._verify(kind)
+        return self._bytes[kind, name]
 
     def _require(self, violation: Violation | None) -> None:
         if violation is not None:

@@ -15,7 +15,6 @@ from click.testing import CliRunner
 
 from examples.reference_engine import DEFAULT_ALPHAS, AlphaSpec, already_simulated, simulate, write_seal
 from examples.reference_engine.command import simulate as command
-from examples.reference_engine.receipt import writing
 from examples.reference_engine.record import RunRecord
 from schemas.errors import SettingsError
 from schemas.market_data import SIMULATED_KEY
@@ -249,14 +248,6 @@ def test_a_receipt_of_somebody_else_is_refused_and_kept(tmp_path: Path, receipt:
     with pytest.raises(SettingsError, match="holds something else already"):
         simulate(tmp_path, **SIZE)
     assert contents(tmp_path) == {"simulation.json": receipt.encode(), "mine.txt": b"kept"}
-
-
-def test_two_do_not_simulate_into_one_folder(tmp_path: Path) -> None:
-    with (
-        writing(tmp_path, {"alphas": []}),
-        pytest.raises(SettingsError, match="another process is simulating"),
-    ):
-        simulate(tmp_path, **SIZE)
 
 
 def test_a_finished_simulation_is_replaced_on_request_if_unchanged(tmp_path: Path) -> None:
