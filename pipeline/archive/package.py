@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import zipfile
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any, Final
 
@@ -108,31 +108,7 @@ def outcome_of(state: ArchiveState | None) -> dict[str, Any]:
     return {"outcome": state.status, "message": message, "archive": state.to_dict()}
 
 
-@dataclass(frozen=True, slots=True)
-class _Archive:
-    content: bytes
-    files: int
-    left_out: int
-
-
 def _deliver(seal: Seal, archives: Storage, exclude: Sequence[str]) -> ArchiveState:
-    archive = _pack(seal, exclude)
-    sha256 = digest(archive.content)
-    # Named by its content: an upload replaces no other object, and a signed address always means the same bytes.
-    key = f"{seal.alpha_id}/{sha256}.zip"
-    if archives.size(key) != len(archive.content):
-        archives.put(key, archive.content)
-    return replace(
-        _state(seal, DELIVERED, exclude),
-        key=key,
-        size_bytes=len(archive.content),
-        sha256=sha256,
-        files=archive.files,
-        left_out=archive.left_out,
-    )
-
-
-def _pack(seal: Seal, exclude: Sequence[str]) -> _Archive:
     sealed = seal.source_files()
     included = [path for path in sealed if not is_excluded(path, exclude)]
     if not included:
@@ -143,7 +119,19 @@ def _pack(seal: Seal, exclude: Sequence[str]) -> _Archive:
         )
     content = zip_files({path: seal.read_source(path) for path in included})
     seal.drop("source")
-    return _Archive(content, len(included), len(sealed) - len(included))
+    sha256 = digest(content)
+    # Named by its content: an upload replaces no other object, and a signed address always means the same bytes.
+    key = f"{seal.alpha_id}/{sha256}.zip"
+    if archives.size(key) != len(content):
+        archives.put(key, content)
+    return replace(
+        _state(seal, DELIVERED, exclude),
+        key=key,
+        size_bytes=len(content),
+        sha256=sha256,
+        files=len(included),
+        left_out=len(sealed) - len(included),
+    )
 
 
 def _recorded(seal: Seal, storage: Storage) -> ArchiveState | None:

@@ -33,6 +33,14 @@ OUTCOMES: Final = (
 """Every outcome; each has its series from the beginning, so that an alert never waits for the first."""
 _SECONDS: Final = (1, 2.5, 5, 10, 30, 60, 120, 300, 600, 1800)
 
+_GAUGES: Final = {
+    "build_looked_timestamp_seconds": "When seals were last looked for with success.",
+    "build_stores_reachable": "Whether the stores answered when seals were last looked for.",
+    "build_started_timestamp_seconds": "When the command began.",
+    "build_finished_timestamp_seconds": "When the command ended; 0 while it runs.",
+    "build_exit_code": "Exit code of the command; -1 while it runs.",
+}
+
 
 class MetricsFile:
     """Counts since the command began, written after each change, and never in part.
@@ -68,19 +76,9 @@ class MetricsFile:
         self._undelivered = Counter(
             "build_archives_undelivered", "Snapshots published without their source archive.", **into
         )
-        self._scanned = Gauge(
-            "build_looked_timestamp_seconds", "When seals were last looked for with success.", **into
-        )
-        self._reachable = Gauge(
-            "build_stores_reachable", "Whether the stores answered when seals were last looked for.", **into
-        )
-        started = Gauge("build_started_timestamp_seconds", "When the command began.", **into)
-        started.set(time.time())
-        self._finished = Gauge(
-            "build_finished_timestamp_seconds", "When the command ended; 0 while it runs.", **into
-        )
-        self._exit_code = Gauge("build_exit_code", "Exit code of the command; -1 while it runs.", **into)
-        self._exit_code.set(-1)
+        self._gauges = {name: Gauge(name, meaning, **into) for name, meaning in _GAUGES.items()}
+        self._gauges["build_started_timestamp_seconds"].set(time.time())
+        self._gauges["build_exit_code"].set(-1)
         try:
             write_to_textfile(path, self._registry)
         except OSError as error:
@@ -103,15 +101,15 @@ class MetricsFile:
 
     def scanned(self, *, worked: bool = True) -> None:
         """Note a look for seals, and whether the stores answered."""
-        self._reachable.set(worked)
+        self._gauges["build_stores_reachable"].set(worked)
         if worked:
-            self._scanned.set(time.time())
+            self._gauges["build_looked_timestamp_seconds"].set(time.time())
         self._save()
 
     def ended(self, exit_code: int) -> None:
         """Note the end of the command."""
-        self._exit_code.set(exit_code)
-        self._finished.set(time.time())
+        self._gauges["build_exit_code"].set(exit_code)
+        self._gauges["build_finished_timestamp_seconds"].set(time.time())
         self._save()
 
     def _save(self) -> None:
