@@ -69,15 +69,6 @@ class Cells:
         place = np.repeat(np.arange(sessions.size), high - low)
         return self._rows(runs), np.repeat(place, self._lengths(runs))
 
-    def reduced(self, ufunc: np.ufunc, values: Floats, sessions: int) -> Floats:
-        """Reduce values of the rows by session, shape (sessions,), beginning with 0."""
-        totals = np.zeros(sessions)
-        if self.session.size:
-            known = self.session >= 0
-            with np.errstate(over="ignore", invalid="ignore"):  # an overflow is a finding, not a crash
-                ufunc.at(totals, self.session[known], ufunc.reduceat(values, self.starts[:-1])[known])
-        return totals
-
     def _lengths(self, runs: Codes) -> Codes:
         return self.starts[runs + 1] - self.starts[runs]
 
@@ -118,6 +109,8 @@ class Block:
     places, before
         Table -> where its rows lie, and where they lie one session later. Nothing is carried into the first session
         of a book.
+    compared
+        Whether each session is compared.
     """
 
     start: int
@@ -125,6 +118,7 @@ class Block:
     keys: Codes
     places: Mapping[Hashable, Place]
     before: Mapping[Hashable, Place]
+    compared: Flags
 
     def spread(self, table: Hashable, column: Floats, *, before: bool = False) -> Floats:
         """Put a column on the occupied cells; a cell of several rows holds their sum.
@@ -150,13 +144,32 @@ class Block:
         return self.keys // self.symbols
 
 
+def reduced_by_session(
+    ufunc: np.ufunc, values: Floats, session: Codes, lengths: Codes, sessions: int
+) -> Floats:
+    """Reduce values of adjacent rows by session, shape (sessions,), beginning with 0.
+
+    Parameters
+    ----------
+    session, lengths
+        Session, negative for none, and number of rows of each run of rows.
+    """
+    reduced = np.zeros(sessions)
+    if session.size:
+        known = session >= 0
+        with np.errstate(over="ignore", invalid="ignore"):  # an overflow is a finding, not a crash
+            by_run = ufunc.reduceat(values, np.cumsum(lengths) - lengths)
+            ufunc.at(reduced, session[known], by_run[known])
+    return reduced
+
+
 def totals(code: npt.NDArray[np.integer], values: Floats, size: int) -> Floats:
     """Sum values by code, shape (size,): float64 even of no values."""
     return np.bincount(code, weights=values, minlength=size).astype(np.float64, copy=False)
 
 
 def blocks(
-    tables: Mapping[Hashable, Cells], opens: Flags, symbols: int, *, carried: Hashable, begin: int = 0
+    tables: Mapping[Hashable, Cells], opens: Flags, symbols: int, *, carried: Hashable, compared: Flags
 ) -> Iterator[Block]:
     """Cut a grid into blocks of about :data:`BLOCK_CELLS`.
 
@@ -170,19 +183,26 @@ def blocks(
         Width of the grid.
     carried
         The table whose rows are wanted one session later as well.
-    begin
-        First session of the first block.
+    compared
+        Whether a session is compared, shape (sessions,); blocks without any are left out.
     """
     height = max(1, BLOCK_CELLS // max(1, symbols))
-    for start in range(begin, opens.size, height):
-        yield _block(tables, opens, range(start, min(start + height, opens.size)), symbols, carried)
+    for start in range(0, opens.size, height):
+        own = compared[start : start + height]
+        if own.any():
+            keys = _keys(tables, opens, range(start, start + own.size), symbols, carried)
+            yield _block(start, own, symbols, keys)
 
 
-def _block(
+Keys = dict[tuple[Hashable, bool], tuple[Rows, Codes]]
+"""Table, and whether one session later -> rows, and the key of the cell of each."""
+
+
+def _keys(
     tables: Mapping[Hashable, Cells], opens: Flags, sessions: range, symbols: int, carried: Hashable
-) -> Block:
+) -> Keys:
     start, stop = sessions.start, sessions.stop
-    keys: dict[tuple[Hashable, bool], tuple[Rows, Codes]] = {}
+    keys: Keys = {}
     for name, cells in tables.items():
         rows, session = cells.within(start, stop)
         keys[name, False] = rows, (session - start) * symbols + cells.symbol[rows]
@@ -193,7 +213,11 @@ def _block(
                 rows = goes_on + rows.start if isinstance(rows, slice) else rows[goes_on]
                 session = session[goes_on]
             keys[name, True] = rows, (session + 1 - start) * symbols + cells.symbol[rows]
-    occupied = np.zeros(len(sessions) * symbols, np.bool_)
+    return keys
+
+
+def _block(start: int, compared: Flags, symbols: int, keys: Keys) -> Block:
+    occupied = np.zeros(compared.size * symbols, np.bool_)
     for _, key in keys.values():
         occupied[key] = True
     cell = np.flatnonzero(occupied)
@@ -206,6 +230,7 @@ def _block(
         cell,
         {name: place for (name, later), place in places.items() if not later},
         {name: place for (name, later), place in places.items() if later},
+        compared,
     )
 
 
@@ -236,17 +261,21 @@ class Gaps:
 
 
 def gaps_in(block: Block, wrong: Flags, expected: Floats, actual: Floats, **parts: Floats) -> Gaps | None:
-    """Pick the cells of a block that are wrong; None when none is."""
+    """Pick the cells of a block that are wrong, of sessions that are compared; None when none is."""
     if not wrong.any():
         return None
-    at = np.flatnonzero(wrong)
+    at = np.flatnonzero(wrong & block.compared[block.session])
     session, symbol = np.divmod(block.keys[at], block.symbols)
-    return Gaps(
-        session + block.start,
-        symbol,
-        expected[at],
-        actual[at],
-        {name: values[at] for name, values in parts.items()},
+    return (
+        None
+        if not at.size
+        else Gaps(
+            session + block.start,
+            symbol,
+            expected[at],
+            actual[at],
+            {name: values[at] for name, values in parts.items()},
+        )
     )
 
 

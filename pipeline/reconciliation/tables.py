@@ -2,19 +2,28 @@
 
 from __future__ import annotations
 
-import threading
 import weakref
 from collections.abc import Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Final
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from pipeline.reconciliation.grid import Block, Cells, Codes, Flags, Floats, Gaps, Symbols, blocks, totals
+from pipeline.reconciliation.grid import (
+    Block,
+    Cells,
+    Codes,
+    Flags,
+    Floats,
+    Gaps,
+    Symbols,
+    blocks,
+    reduced_by_session,
+)
 from pipeline.seal.declared_differences import DeclaredDifferences
-from schemas.kinds import TABLE_KINDS
 from schemas.tables.books import base_book
 
 SESSION = ("book", "date")
@@ -47,35 +56,6 @@ class Runs:
     def repeat(self, values: pl.Series) -> pl.Series:
         """Spread one value a row range over its rows; nulls become NaN."""
         return pl.Series(values.name, np.repeat(values.to_numpy(), self.lengths))
-
-
-class SymbolCodes:
-    """The symbols of all tables of a run by number, each column numbered once. Safe to share between threads.
-
-    A number is as wide as four characters, so that joins and comparisons of names cost what those of integers do.
-
-    Parameters
-    ----------
-    category
-        Whose numbers are used, so that tables of several parts share them; a new one by default.
-    """
-
-    def __init__(self, category: pl.Categorical | None = None) -> None:
-        # The numbers are this run's own and go with it.
-        self._category = category or pl.Categorical(pl.Categories.random())
-        self._coded: dict[str, CodedSymbols] = {}
-        self._locks = {kind: threading.Lock() for kind in TABLE_KINDS}
-
-    def of(self, kind: str, symbols: pl.Series) -> CodedSymbols:
-        """Return the numbers of the ``symbol`` column of a kind."""
-        with self._locks[kind]:
-            if kind not in self._coded:
-                coded = symbols.cast(self._category)
-                codes = coded.to_physical()
-                # Counted, not hashed: there are few numbers.
-                numbers = np.flatnonzero(np.bincount(codes.drop_nulls().to_numpy())).astype(np.uint32)
-                self._coded[kind] = CodedSymbols(codes, pl.Series(numbers).cat.to(self._category))
-            return self._coded[kind]
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,20 +92,20 @@ class CodedSymbols:
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """Facts of the run that its rules need where their tables hold only a part of it.
+    """Facts of the run that its rules need where their large tables hold only a part of it.
 
     Attributes
     ----------
-    context
-        Sessions, first in the order of book and date, that are there for what is carried over from them: figures by
-        name of these are not compared.
+    days
+        First and last day, as days since 1970, of the sessions that are compared: the rows of others are incomplete, and there
+        for what is carried over from them. None where the tables are complete.
     moments
         ``book``, ``timestamp`` and ``decision_at`` of the fills of the run; None where the tables have all of them.
     whole_shares
         Whether all quantities of the run are whole numbers; None where the tables have all of them.
     """
 
-    context: int = 0
+    days: tuple[int, int] | None = None
     moments: pl.DataFrame | None = None
     whole_shares: bool | None = None
 
@@ -144,7 +124,7 @@ class Tables:
     part
         What is known of the run beside these tables, where they are a part of it.
     category
-        As of :class:`SymbolCodes`.
+        Whose numbers the symbols have, so that tables of several parts share them; a new one by default.
     """
 
     def __init__(
@@ -157,9 +137,9 @@ class Tables:
     ) -> None:
         self._frames = dict(frames)
         self._runs: dict[tuple[str, tuple[str, ...]], Runs] = {}
-        self._symbols = SymbolCodes(category)
-        self._alignment: Alignment | None = None
-        self._lock = threading.Lock()
+        # The numbers are this run's own and go with it.
+        self._category = category or pl.Categorical(pl.Categories.random())
+        self._symbols: dict[str, CodedSymbols] = {}
         self.equity_basis = equity_basis
         self.declared = declared or DeclaredDifferences()
         self.part = part or Part()
@@ -176,33 +156,33 @@ class Tables:
         """Return those of the columns that the kind has."""
         return tuple(column for column in columns if self.has(kind, column))
 
-    def without(self, failed: Mapping[str, set[str]]) -> Tables:
+    def without(self, failed: Mapping[str, Collection[str]]) -> Tables:
         """Return the tables without columns that cannot be relied on; nothing is copied."""
-        remaining = Tables(
-            {
-                kind: frame.drop(failed[kind], strict=False) if failed.get(kind) else frame
-                for kind, frame in self._frames.items()
-            },
-            self.equity_basis,
-            self.declared,
-            self.part,
-        )
-        remaining._runs = self._runs
-        remaining._symbols = self._symbols
+        frames = {
+            kind: frame.drop(failed.get(kind, ()), strict=False) for kind, frame in self._frames.items()
+        }
+        remaining = Tables(frames, self.equity_basis, self.declared, self.part, self._category)
+        remaining._runs, remaining._symbols = self._runs, self._symbols
         return remaining
 
-    @property
+    @cached_property
     def alignment(self) -> Alignment:
         """The tables on the grid of the ledger's sessions, made by the first rule that asks."""
-        with self._lock:
-            if self._alignment is None:
-                # Not a circle: what it holds is freed with the tables, not some time later.
-                self._alignment = Alignment(weakref.proxy(self))
-            return self._alignment
+        # Not a circle: what it holds is freed with the tables, not some time later.
+        return Alignment(weakref.proxy(self))
 
     def symbols(self, kind: str) -> CodedSymbols:
-        """Return the symbols of a kind by number, looked up once."""
-        return self._symbols.of(kind, self._frames[kind]["symbol"])
+        """Return the symbols of a kind by number, looked up once.
+
+        A number is as wide as four characters, so that joins and comparisons of names cost what those of integers do.
+        """
+        if kind not in self._symbols:
+            coded = self._frames[kind]["symbol"].cast(self._category)
+            codes = coded.to_physical()
+            # Counted, not hashed: there are few numbers.
+            numbers = np.flatnonzero(np.bincount(codes.drop_nulls().to_numpy())).astype(np.uint32)
+            self._symbols[kind] = CodedSymbols(codes, pl.Series(numbers).cat.to(self._category))
+        return self._symbols[kind]
 
     def runs(self, kind: str, columns: tuple[str, ...] = SESSION) -> Runs:
         """Return the row ranges of rows that agree in these columns, computed once."""
@@ -228,7 +208,7 @@ def find_runs(key: pl.DataFrame) -> Runs:
 
 
 class Alignment:
-    """Where the rows of each table lie, computed once for all rules. Safe to share between threads.
+    """Where the rows of each table lie, computed once for all rules.
 
     Parameters
     ----------
@@ -243,26 +223,22 @@ class Alignment:
 
     def __init__(self, tables: Tables) -> None:
         self._tables = tables
-        self._lock = threading.RLock()
         self._cells: dict[Hashable, Cells] = {}
         self._run_sessions: dict[Hashable, tuple[Codes, Codes]] = {}
-        self._blocks: list[Block] | None = None
-        self._sessions: pl.DataFrame | None = None
         self._named = [kind for kind in _NAMED if tables.has(kind, "symbol")]
         self.width = max((tables.symbols(kind).width for kind in self._named), default=0)
 
-    @property
+    @cached_property
+    def _order(self) -> Codes:
+        """Row of the portfolio of each session."""
+        keys = self._tables["portfolio"].select(SESSION)
+        return keys.select(pl.arg_sort_by(SESSION)).to_series().to_numpy()
+
+    @cached_property
     def sessions(self) -> pl.DataFrame:
         """``book``, ``date`` and ``session`` (the row of the grid), by book and date."""
-        with self._lock:
-            if self._sessions is None:
-                keys = self._tables["portfolio"].select("book", "date", place=pl.int_range(pl.len()))
-                ordered = keys.sort("book", "date")
-                self._order = ordered["place"].to_numpy()
-                self._sessions = ordered.select(
-                    "book", "date", session=pl.int_range(pl.len(), dtype=pl.Int64)
-                )
-            return self._sessions
+        ordered = self._tables["portfolio"][self._order].select(SESSION)
+        return ordered.with_columns(session=pl.int_range(pl.len(), dtype=pl.Int64))
 
     @property
     def opens(self) -> Flags:
@@ -270,28 +246,29 @@ class Alignment:
         books = self.sessions["book"].rle_id().to_numpy()
         return np.diff(books, prepend=-1) != 0 if books.size else np.zeros(0, np.bool_)
 
-    def blocks(self) -> list[Block]:
-        """Cut the grid of positions, pnl and fills into blocks, once."""
-        with self._lock:
-            if self._blocks is None:
-                keys = {"positions": SESSION, "pnl": SESSION, "trades": ("book", "timestamp")}
-                placed: dict[Hashable, Cells] = {
-                    kind: self.cells(kind)
-                    for kind, key in keys.items()
-                    if self._tables.has(kind, *key, "symbol")
-                }
-                aside = self._tables.declared.outside_ledger
-                if "trades" in placed and aside:
-                    placed["trades", aside] = self.cells("trades", aside)
-                self._blocks = list(
-                    blocks(
-                        placed, self.opens, self.width, carried="positions", begin=self._tables.part.context
-                    )
-                )
-            return self._blocks
+    @cached_property
+    def compared(self) -> Flags:
+        """Whether a session is compared: all of them, or those of a part."""
+        days = self._tables.part.days
+        if days is None:
+            return np.ones(self.sessions.height, np.bool_)
+        return self.sessions["date"].to_physical().is_between(*days).to_numpy()
 
+    @cached_property
+    def blocks(self) -> list[Block]:
+        """The grid of positions, pnl and fills in blocks."""
+        keys = {"positions": SESSION, "pnl": SESSION, "trades": ("book", "timestamp")}
+        placed: dict[Hashable, Cells] = {
+            kind: self.cells(kind) for kind, key in keys.items() if self._tables.has(kind, *key, "symbol")
+        }
+        aside = self._tables.declared.outside_ledger
+        if "trades" in placed and aside:
+            placed["trades", aside] = self.cells("trades", aside)
+        return list(blocks(placed, self.opens, self.width, carried="positions", compared=self.compared))
+
+    @property
     def fills(self) -> Hashable:
-        """Name, in :meth:`blocks`, the fills that belong to the ledger."""
+        """Name, in :attr:`blocks`, of the fills that belong to the ledger."""
         aside = self._tables.declared.outside_ledger
         return ("trades", aside) if aside else "trades"
 
@@ -306,11 +283,9 @@ class Alignment:
             Suffixes of trade-only variants whose fills are not wanted.
         """
         key = (kind, tuple(sorted(leaving_out)))
-        with self._lock:
-            if key not in self._cells:
-                session, lengths = self._sessions_of(kind, leaving_out)
-                self._cells[key] = Cells.of(session, lengths, self.codes(kind))
-            return self._cells[key]
+        if key not in self._cells:
+            self._cells[key] = Cells.of(*self._sessions_of(kind, leaving_out), self.codes(kind))
+        return self._cells[key]
 
     def codes(self, kind: str) -> Symbols:
         """Return the column of the grid for each row of a table with ``symbol``."""
@@ -337,57 +312,47 @@ class Alignment:
         self, kind: str, values: Floats, leaving_out: Collection[str] = (), ufunc: np.ufunc = np.add
     ) -> Floats:
         """Sum values of the rows of a table by session, or reduce them otherwise; shape (sessions,)."""
-        return self.cells(kind, leaving_out).reduced(ufunc, values, self.sessions.height)
-
-    def session_sums(self, kind: str, column: str) -> Floats:
-        """Sum a column of positions or pnl by session, shape (sessions,); its symbols play no part."""
-        session, lengths = self._sessions_of(kind, ())
-        values = self.column(kind, column)
-        if not values.size:
-            return np.zeros(self.sessions.height)
-        with np.errstate(
-            over="ignore", invalid="ignore"
-        ):  # an overflow is a finding of the rule, not a crash
-            sums = np.add.reduceat(values, np.cumsum(lengths) - lengths)
-            return totals(session[session >= 0], sums[session >= 0], self.sessions.height)
+        session, lengths = self._sessions_of(kind, leaving_out)
+        return reduced_by_session(ufunc, values, session, lengths, self.sessions.height)
 
     def unknown_sessions(self, kind: str) -> pl.DataFrame:
         """Return book and date of the sessions of positions or pnl that the ledger lacks, in this order."""
         session, _ = self._sessions_of(kind, ())
-        heads = self._tables.runs(kind).heads
-        return (
-            heads.filter(pl.Series(session < 0)).unique().sort(SESSION)
-            if (session < 0).any()
-            else heads.clear()
-        )
+        return self._tables.runs(kind).heads.filter(session < 0).unique().sort(SESSION)
 
     def ledger(self, column: str) -> Floats:
         """Return a column of the portfolio in the order of the sessions."""
-        assert self.sessions is not None
         values: Floats = self._tables["portfolio"][column].to_numpy()[self._order]
         return values
 
     def _sessions_of(self, kind: str, leaving_out: Collection[str]) -> tuple[Codes, Codes]:
         """Return session, -1 for none, and length of each run of the rows of a table."""
         key = (kind, tuple(sorted(leaving_out)))
-        with self._lock:
-            if key not in self._run_sessions:
-                self._run_sessions[key] = self._found_sessions(kind, leaving_out)
-            return self._run_sessions[key]
+        if key not in self._run_sessions:
+            runs = self._tables.runs(kind, ("book", "timestamp") if kind == "trades" else SESSION)
+            heads = runs.heads
+            if kind == "trades":
+                heads = fill_sessions(heads, leaving_out)
+            placed = heads.join(self.sessions, on=SESSION, how="left", maintain_order="left")
+            self._run_sessions[key] = placed["session"].fill_null(-1).to_numpy(), runs.lengths
+        return self._run_sessions[key]
 
-    def _found_sessions(self, kind: str, leaving_out: Collection[str]) -> tuple[Codes, Codes]:
-        columns = ("book", "timestamp") if kind == "trades" else ("book", "date")
-        runs = self._tables.runs(kind, columns)
-        heads = runs.heads
-        if kind == "trades":
-            names = heads["book"].unique()
-            outside = [
-                name for name in names if name != base_book(name) and name.endswith(tuple(leaving_out))
-            ]
-            base = {name: None if name in outside else base_book(name) for name in names}
-            heads = heads.select(
-                book=pl.col("book").replace_strict(base, return_dtype=pl.String),
-                date=pl.col("timestamp").dt.date(),
-            )
-        placed = heads.join(self.sessions, on=("book", "date"), how="left", maintain_order="left")
-        return placed["session"].fill_null(-1).to_numpy(), runs.lengths
+
+def fill_sessions(moments: pl.DataFrame, leaving_out: Collection[str] = ()) -> pl.DataFrame:
+    """Return ``book`` and ``date`` of the session that each fill belongs to, the book null of variants left out.
+
+    Parameters
+    ----------
+    moments
+        ``book`` and ``timestamp`` of fills.
+    leaving_out
+        Suffixes of trade-only variants.
+    """
+    session_of = {
+        name: None if name != base_book(name) and name.endswith(tuple(leaving_out)) else base_book(name)
+        for name in moments["book"].unique()
+    }
+    return moments.select(
+        book=pl.col("book").replace_strict(session_of, return_dtype=pl.String),
+        date=pl.col("timestamp").dt.date(),
+    )

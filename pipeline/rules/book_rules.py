@@ -2,20 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator, Mapping
 from typing import Final
 
 import numpy as np
 import polars as pl
 
-from pipeline.reconciliation.books import CARRY, TURNOVER, before, carry_by_convention, expected_cash, ratio
 from pipeline.reconciliation.grid import Flags, Floats
-from pipeline.reconciliation.holdings import differing
 from pipeline.reconciliation.tables import SESSION, Tables
 from pipeline.rule import Finding, examples_wanted, rule
 from pipeline.rules.findings import pick_examples
-from pipeline.rules.tolerance import ABSOLUTE
+from pipeline.rules.tolerance import ABSOLUTE, differing
 
+TURNOVER: Final[Mapping[str, str]] = {
+    "traded_over_starting_equity": "half of turnover_notional over starting_equity",
+    "weight_changes_on_fills": "half of the absolute changes of weight since the close before, on sessions with a fill",
+    "traded_over_ending_equity": "half of turnover_notional over ending_equity",
+    "weight_changes": "half of the absolute changes of weight since the close before, on every session",
+}
+"""The conventions of the ledger's turnover, in the order tried; one of them has to hold for a whole run."""
+CARRY: Final[Mapping[str, str]] = {
+    "cash": "cash_start x risk_free_return",
+    "positive_cash": "cash_start x risk_free_return, and 0 while cash_start is negative",
+}
+"""The conventions of the interest on cash, in the order tried."""
 ROUNDING_DEVIATIONS: Final = 5.0
 """Bound in roots of the sum of squares: random signs exceed it once in 270,000 books (Hoeffding: 2 exp(-25/2))."""
 ROUNDING_MOST: Final = 0.01
@@ -25,6 +35,8 @@ ROUNDING_LEAST: Final = 1e-4
 
 _FILL: Final = ("book", "timestamp", "symbol")
 _CELL: Final = (*SESSION, "symbol")
+_RATIOS: Final = ("gross_exposure", "net_exposure", "largest_abs_weight", "turnover")
+"""Columns of the ledger that are compared at the scale of 1, not of equity_basis."""
 
 
 @rule(
@@ -37,8 +49,9 @@ _CELL: Final = (*SESSION, "symbol")
 def portfolio_cash_start(tables: Tables) -> Finding | None:
     """Report sessions that do not start from the cash they ended with."""
     grid = tables.alignment
-    expected = before(grid.ledger("cash_end"), grid.opens, tables.equity_basis)
-    return _sessions_finding(tables, {"cash_start": expected}, money=True)
+    expected = np.roll(grid.ledger("cash_end"), 1)
+    expected[grid.opens] = tables.equity_basis
+    return _finding(tables, {"cash_start": expected})
 
 
 @rule(
@@ -73,8 +86,7 @@ def portfolio_cash_flow(tables: Tables) -> Finding | None:
     paid = grid.by_session("trades", quantity * mid, aside)
     flows = grid.ledger("borrow_cashflow") + grid.ledger("cash_carry") + grid.ledger("rounding_adjustment")
     costs = grid.by_session("trades", cost, aside)
-    expected = expected_cash(grid.ledger("cash_start"), paid, costs, flows, received)
-    return _sessions_finding(tables, {"cash_end": expected}, money=True)
+    return _finding(tables, {"cash_end": grid.ledger("cash_start") - paid - costs + flows + received})
 
 
 @rule(
@@ -91,7 +103,7 @@ def portfolio_execution_cost(tables: Tables) -> Finding | None:
     """Report sessions that are charged other costs than those of their fills."""
     grid, aside = tables.alignment, tables.declared.outside_ledger
     cost = -grid.by_session("trades", grid.column("trades", "execution_cost"), aside)
-    return _sessions_finding(tables, {"execution_cost": cost}, money=True)
+    return _finding(tables, {"execution_cost": cost})
 
 
 @rule(
@@ -108,7 +120,7 @@ def portfolio_rounding(tables: Tables) -> Finding | None:
     rounding, equity = grid.ledger("rounding_adjustment"), np.abs(grid.ledger("starting_equity"))
     allowed = tables.declared.rounding * np.maximum(equity, tables.equity_basis)
     wrong = ~(np.abs(rounding) <= allowed)
-    return _wrong_sessions(tables, {"rounding_adjustment": (wrong, 0.0 * rounding, rounding)})
+    return _finding(tables, {"rounding_adjustment": 0.0 * rounding}, {"rounding_adjustment": wrong})
 
 
 @rule(
@@ -153,8 +165,10 @@ def portfolio_rounding_total(tables: Tables) -> Finding | None:
 def portfolio_carry(tables: Tables) -> Finding | None:
     """Warn of interest that the rate of the session does not explain."""
     grid = tables.alignment
-    candidates = carry_by_convention(grid.ledger("cash_start"), grid.ledger("risk_free_return"))
-    return _nearest(tables, "cash_carry", candidates, ABSOLUTE * tables.equity_basis)
+    cash, rate = grid.ledger("cash_start"), np.nan_to_num(grid.ledger("risk_free_return"))
+    return _nearest(
+        tables, "cash_carry", {"cash": cash * rate, "positive_cash": np.maximum(cash, 0.0) * rate}
+    )
 
 
 @rule(
@@ -185,18 +199,15 @@ def portfolio_exposure(tables: Tables) -> Finding | None:
     size, equity = np.abs(notional), grid.ledger("ending_equity")
     gross, net = grid.by_session("positions", size), grid.by_session("positions", notional)
     largest = grid.by_session("positions", size, ufunc=np.maximum)
-    money = {"gross_notional": gross, "net_notional": net}
-    shares = {
-        "gross_exposure": ratio(gross, equity),
-        "net_exposure": ratio(net, equity),
-        "largest_abs_weight": np.abs(ratio(largest, equity)),
+    expected = {
+        "gross_notional": gross,
+        "net_notional": net,
+        "gross_exposure": _ratio(gross, equity),
+        "net_exposure": _ratio(net, equity),
+        "largest_abs_weight": np.abs(_ratio(largest, equity)),
     }
-    wrong = {
-        name: _compared(tables, name, expected, tables.equity_basis if name in money else 1.0)
-        for name, expected in {**money, **shares}.items()
-        if tables.has("portfolio", name)
-    }
-    return _wrong_sessions(tables, wrong)
+    sealed = tables.present("portfolio", tuple(expected))
+    return _finding(tables, {name: expected[name] for name in sealed})
 
 
 @rule(
@@ -212,11 +223,10 @@ def portfolio_exposure(tables: Tables) -> Finding | None:
 )
 def portfolio_turnover_notional(tables: Tables) -> Finding | None:
     """Report sessions whose traded notional is not that of their fills."""
-    grid, aside = tables.alignment, _outside_turnover(tables)
+    grid, declared = tables.alignment, tables.declared
+    aside = (*declared.outside_ledger, *declared.outside_turnover)
     traded = np.abs(grid.column("trades", "quantity") * grid.column("trades", "mid_price"))
-    return _sessions_finding(
-        tables, {"turnover_notional": grid.by_session("trades", traded, aside)}, money=True
-    )
+    return _finding(tables, {"turnover_notional": grid.by_session("trades", traded, aside)})
 
 
 @rule(
@@ -234,39 +244,29 @@ def portfolio_turnover(tables: Tables) -> Finding | None:
     tried: dict[str, Floats] = {}
     for name, expected in _turnovers(tables):
         tried[name] = expected
-        if not _turnover_breaks(tables, expected):
+        if not _mismatch(tables, "turnover", expected).any():
             return None
-    return _nearest(tables, "turnover", tried, ABSOLUTE)
+    return _nearest(tables, "turnover", tried)
 
 
 def turnover_conventions(tables: Tables) -> set[str]:
     """Name the conventions of turnover that every session keeps."""
-    return {name for name, expected in _turnovers(tables) if not _turnover_breaks(tables, expected)}
+    return {
+        name for name, expected in _turnovers(tables) if not _mismatch(tables, "turnover", expected).any()
+    }
 
 
 def _turnovers(tables: Tables) -> Iterator[tuple[str, Floats]]:
     """Compute the turnover by the conventions that the tables allow, one after the other."""
     grid = tables.alignment
     half = 0.5 * grid.ledger("turnover_notional")
-    candidates: dict[str, Callable[[], Floats]] = {
-        "traded_over_starting_equity": lambda: ratio(half, grid.ledger("starting_equity")),
-        "traded_over_ending_equity": lambda: ratio(half, grid.ledger("ending_equity")),
-    }
-    if tables.has("positions", *_CELL, "weight"):
-        candidates["weight_changes"] = lambda: _weight_changes(tables)
-        candidates["weight_changes_on_fills"] = lambda: np.where(half > 0, _weight_changes(tables), 0.0)
-    for name in TURNOVER:
-        if name in candidates:
-            yield name, candidates[name]()
-
-
-def _turnover_breaks(tables: Tables, expected: Floats) -> bool:
-    wrong = _compared(tables, "turnover", expected, 1.0)[0]
-    return bool(wrong[tables.part.context :].any())
-
-
-def _outside_turnover(tables: Tables) -> tuple[str, ...]:
-    return (*tables.declared.outside_ledger, *tables.declared.outside_turnover)
+    yield "traded_over_starting_equity", _ratio(half, grid.ledger("starting_equity"))
+    changes = _weight_changes(tables) if tables.has("positions", *_CELL, "weight") else None
+    if changes is not None:
+        yield "weight_changes_on_fills", np.where(half > 0, changes, 0.0)
+    yield "traded_over_ending_equity", _ratio(half, grid.ledger("ending_equity"))
+    if changes is not None:
+        yield "weight_changes", changes
 
 
 def _weight_changes(tables: Tables) -> Floats:
@@ -274,54 +274,57 @@ def _weight_changes(tables: Tables) -> Floats:
     grid = tables.alignment
     weight = grid.column("positions", "weight")
     changes = np.zeros(grid.sessions.height)
-    for block in grid.blocks():
+    for block in grid.blocks:
         moved = np.abs(block.spread("positions", weight) - block.spread("positions", weight, before=True))
         sums = np.bincount(block.session, weights=0.5 * moved)
         changes[block.start : block.start + sums.size] = sums
     return changes
 
 
-def _compared(tables: Tables, column: str, expected: Floats, scale: float) -> tuple[Flags, Floats, Floats]:
-    actual = tables.alignment.ledger(column)
-    known = ~np.isnan(expected)
-    return differing(expected, actual, ABSOLUTE * scale) & known, expected, actual
+def _ratio(numerator: Floats, denominator: Floats) -> Floats:
+    """Divide; NaN over 0."""
+    return np.divide(numerator, denominator, out=np.full_like(numerator, np.nan), where=denominator != 0)
 
 
-def _sessions_finding(tables: Tables, columns: dict[str, Floats], *, money: bool) -> Finding | None:
-    scale = tables.equity_basis if money else 1.0
-    return _wrong_sessions(
-        tables, {name: _compared(tables, name, expected, scale) for name, expected in columns.items()}
-    )
-
-
-def _nearest(tables: Tables, column: str, candidates: dict[str, Floats], floor: float) -> Finding | None:
-    """Compare a column with conventions; report it by the one that fewest sessions break."""
-    actual = tables.alignment.ledger(column)
-    broken = {
-        name: differing(expected, actual, floor) & ~np.isnan(expected)
-        for name, expected in candidates.items()
-    }
-    best = min(broken, key=lambda name: int(broken[name].sum()))
-    return _wrong_sessions(
-        tables, {column: (broken[best], candidates[best], actual)}, f", nearest to the convention {best},"
-    )
-
-
-def _wrong_sessions(
-    tables: Tables, columns: dict[str, tuple[Flags, Floats, Floats]], remark: str = ""
-) -> Finding | None:
-    """Report sessions by column; one row is one session and column."""
+def _mismatch(tables: Tables, column: str, expected: Floats) -> Flags:
+    """Return the sessions in which a column is not what is expected of it; NaN expects nothing."""
     grid = tables.alignment
+    floor = ABSOLUTE * (1.0 if column in _RATIOS else tables.equity_basis)
+    return differing(expected, grid.ledger(column), floor) & ~np.isnan(expected) & grid.compared
+
+
+def _nearest(tables: Tables, column: str, candidates: Mapping[str, Floats]) -> Finding | None:
+    """Compare a column with conventions; report it by the one that fewest sessions break."""
+    best = min(candidates, key=lambda name: int(_mismatch(tables, column, candidates[name]).sum()))
+    return _finding(tables, {column: candidates[best]}, remark=f", nearest to the convention {best},")
+
+
+def _finding(
+    tables: Tables,
+    expected: Mapping[str, Floats],
+    wrong: Mapping[str, Flags] | None = None,
+    remark: str = "",
+) -> Finding | None:
+    """Report sessions in which columns are not what is expected of them; one row is one session.
+
+    Parameters
+    ----------
+    wrong
+        Which sessions these are, where it is not those that differ by more than the tolerance.
+    """
+    grid = tables.alignment
+    if wrong is None:
+        wrong = {name: _mismatch(tables, name, values) for name, values in expected.items()}
     parts, reasons = [], []
-    for name, (wrong, expected, actual) in columns.items():
-        at = np.flatnonzero(wrong)
+    for name, flags in wrong.items():
+        at = np.flatnonzero(flags)
         if at.size:
             reasons.append(f"{name} is not what its parts come to{remark} in {at.size} sessions")
-            figures = {"expected": expected[at], "actual": actual[at]}
-            parts.append(grid.sessions[at].drop("session").with_columns(column=pl.lit(name), **figures))
+            figures = {"expected": expected[name][at], "actual": grid.ledger(name)[at]}
+            rows = grid.sessions[at].with_columns(column=pl.lit(name), **figures)
+            parts.append(rows.head(examples_wanted(rows.height)))
     if not parts:
         return None
-    shown = pl.concat([part.head(examples_wanted(part.height)) for part in parts])
-    rows = int(np.logical_or.reduce([wrong for wrong, _, _ in columns.values()]).sum())
-    columns_shown = (*SESSION, "column", "expected", "actual")
-    return Finding("portfolio", rows, pick_examples(shown, columns_shown), "; ".join(reasons))
+    examples = pick_examples(pl.concat(parts), (*SESSION, "column", "expected", "actual"))
+    rows_broken = int(np.logical_or.reduce(list(wrong.values())).sum())
+    return Finding("portfolio", rows_broken, examples, "; ".join(reasons))

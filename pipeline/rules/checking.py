@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
@@ -24,7 +25,6 @@ from pipeline.rules.in_parts import Undecided, apply_in_parts, read_columns
 from pipeline.rules.registry import RULES
 from pipeline.rules.report import NotChecked, Report
 from pipeline.rules.return_rules import decisions_forward_return
-from pipeline.rules.threads import on_threads
 from pipeline.seal import Seal
 from pipeline.seal.document_rules import (
     DESCRIPTION_AS_A_WHOLE,
@@ -53,10 +53,6 @@ from schemas.tables.pnl import ADJUSTMENTS
 
 _READERS: Final = 8
 """Threads that read and hash; hashing releases the interpreter, and an object store answers slowly."""
-_CHECKERS: Final = 2
-"""Threads that apply rules: much of their work uses one core."""
-_FEW_ROWS: Final = 200_000
-"""Rows of all tables together up to which rules are applied one after another."""
 _FEW_BYTES: Final = 4 * 2**20
 """Bytes of all files of a local folder up to which they are read one after another."""
 
@@ -95,6 +91,15 @@ class _Check:
             for column in violation.columns:
                 self.void.setdefault(violation.kind, {}).setdefault(column, rule.id)
         return True
+
+    def apply(self, rule: Rule[Any], *arguments: Any) -> None:
+        """Apply a rule, and keep its outcome."""
+        self.on_step(rule.id)
+        with contained(f"the rule {rule.id}"):
+            violation, coverage = rule.apply(*arguments)
+        self.note(violation)
+        if coverage is not None:
+            self.cover(rule, coverage)
 
     def cover(self, rule: Rule[Any], coverage: Coverage) -> None:
         """Keep the share of its rows that a rule could compare."""
@@ -149,27 +154,14 @@ def check(
             return _check_in_parts(seal, step, figures=figures, keys=keys)
     state = _begun(seal, step, keys)
     tables = Tables(state.frames, seal.equity_basis, seal.declared)
-    few = sum(frame.height for frame in state.frames.values()) <= _FEW_ROWS
-    with on_threads(_CHECKERS, "rule", few=few) as begin:
-        _note_all(
-            state,
-            [
-                (rule, begin(partial(rule.apply, kind, tables)))
-                for rule in RULES.values()
-                if rule.level is Level.TABLE
-                for kind in _tables_of(state, rule)
-            ],
-        )
-        sound = tables.without({kind: set(columns) for kind, columns in state.void.items()})
-        doubled = {violation.kind for violation in state.violations if violation.rule == "table.key"}
-        _note_all(
-            state,
-            [
-                (rule, begin(partial(rule.apply, sound)))
-                for rule in RULES.values()
-                if rule.level is Level.RUN and _applies(state, rule, sound, doubled)
-            ],
-        )
+    for rule in RULES.values():
+        for kind in _tables_of(state, rule) if rule.level is Level.TABLE else ():
+            state.apply(rule, kind, tables)
+    sound = tables.without(state.void)
+    doubled = {violation.kind for violation in state.violations if violation.rule == "table.key"}
+    for rule in RULES.values():
+        if rule.level is Level.RUN and _applies(state, rule, sound, doubled):
+            state.apply(rule, sound)
     return _report(state, sound, figures=figures)
 
 
@@ -298,8 +290,12 @@ def _read_files(state: _Check) -> None:
         else:
             safe.append(kind)
     few = seal.local and sum(seal.kinds[kind].bytes or 0 for kind in safe) <= _FEW_BYTES
-    with on_threads(_READERS, "seal", few=few) as begin:
-        reading = {kind: begin(partial(_read, state, kind)) for kind in safe}
+    # A pool without work starts no thread: threads that wait for each other would cost a small seal a quarter more time.
+    with ThreadPoolExecutor(_READERS, thread_name_prefix="seal") as pool:
+        reading = {
+            kind: partial(_read, state, kind) if few else pool.submit(_read, state, kind).result
+            for kind in safe
+        }
         # Small files first: the large ones are hashed while those are decoded.
         for kind in sorted(safe, key=lambda kind: seal.kinds[kind].bytes or 0):
             state.on_step(seal.kinds[kind].path)
@@ -361,20 +357,6 @@ def _check_description(state: _Check) -> None:
         return
     for rule in DESCRIPTION_AS_A_WHOLE:
         state.note(rule(document))
-
-
-_Outcome = Callable[[], tuple[Violation | None, Coverage | None]]
-
-
-def _note_all(state: _Check, begun: list[tuple[Rule[Any], _Outcome]]) -> None:
-    """Keep the outcomes of rules in their order; rules are pure, so they may run side by side."""
-    for rule, outcome in begun:
-        state.on_step(rule.id)
-        with contained(f"the rule {rule.id}"):
-            violation, coverage = outcome()
-            state.note(violation)
-            if coverage is not None:
-                state.cover(rule, coverage)
 
 
 def _tables_of(state: _Check, rule: Rule[Any]) -> Iterator[str]:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Final
 
-from pipeline.reconciliation.books import CARRY, TURNOVER
 from pipeline.reconciliation.conventions import CONVENTIONS, Convention
 from pipeline.reconciliation.figures import TOLERANCE
 from pipeline.rule import Rule
+from pipeline.rules.book_rules import CARRY, TURNOVER
 from pipeline.rules.registry import RULES
 from pipeline.rules.tolerance import ABSOLUTE, RELATIVE
 from schemas.documents import escape_cell, with_part

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Final
 
 import numpy as np
 import polars as pl
 
-from pipeline.reconciliation.grid import Floats, Gaps, gaps_in, joined
-from pipeline.reconciliation.holdings import differing, expected_market_pnl, expected_quantity
+from pipeline.reconciliation.grid import Block, Floats, Gaps, gaps_in, joined
 from pipeline.reconciliation.tables import FILLS, SESSION, Tables
 from pipeline.rule import Finding, rule
 from pipeline.rules.findings import broken_rows, pick_examples
-from pipeline.rules.tolerance import ABSOLUTE, rows_that_differ
+from pipeline.rules.tolerance import ABSOLUTE, differing, rows_that_differ
 
 _CELL: Final = (*SESSION, "symbol")
 _FILL: Final = ("book", "timestamp", "symbol")
@@ -85,22 +85,21 @@ def positions_fills(tables: Tables) -> Finding | None:
     grid = tables.alignment
     quantity, filled = grid.column("positions", "quantity"), grid.column("trades", "quantity")
     adjusted = _optional(tables, _QUANTITY)
-    parts: list[Gaps] = []
-    for block in grid.blocks():
+
+    def compare(block: Block) -> Gaps | None:
         before = block.spread("positions", quantity, before=True)
         actual = block.spread("positions", quantity)
-        bought = block.spread(grid.fills(), filled)
-        moved = bought if adjusted is None else bought + block.spread("pnl", adjusted)
-        expected = expected_quantity(before, moved)
+        bought = block.spread(grid.fills, filled)
+        expected = before + bought
+        if adjusted is not None:
+            expected += block.spread("pnl", adjusted)
         # Without a price the tolerance cannot be money: a sum that cancels is compared at the scale of its terms.
         wrong = differing(expected, actual, 0.0, before, bought)
         if wrong.any():
-            wrong &= differing(expected, actual, 0.0, block.spread(grid.fills(), abs(filled)))
-        gaps = gaps_in(block, wrong, expected, actual, quantity_before=before, filled=bought)
-        parts += [gaps] if gaps is not None else []
-    return _cells_finding(
-        tables, "positions", joined(parts), "quantity is not the quantity before plus the fills"
-    )
+            wrong &= differing(expected, actual, 0.0, block.spread(grid.fills, abs(filled)))
+        return gaps_in(block, wrong, expected, actual, quantity_before=before, filled=bought)
+
+    return _finding(tables, "positions", compare, "quantity is not the quantity before plus the fills")
 
 
 @rule(
@@ -121,23 +120,23 @@ def positions_fills(tables: Tables) -> Finding | None:
 def pnl_market(tables: Tables) -> Finding | None:
     """Report name-days whose profit is not what positions and fills come to."""
     grid = tables.alignment
-    notional, paid = grid.column("positions", "signed_notional"), _paid(tables)
+    notional = grid.column("positions", "signed_notional")
+    paid = grid.column("trades", "quantity") * grid.column("trades", "mid_price")
     pnl, cash = grid.column("pnl", "market_pnl"), _optional(tables, _CASH)
-    parts: list[Gaps] = []
-    for block in grid.blocks():
+
+    def compare(block: Block) -> Gaps | None:
         before = block.spread("positions", notional, before=True)
         after = block.spread("positions", notional)
-        bought = block.spread(grid.fills(), paid)
-        expected = expected_market_pnl(before, after, bought)
+        bought = block.spread(grid.fills, paid)
+        expected = after - before - bought
         if cash is not None:
             expected += block.spread("pnl", cash)
         actual = block.spread("pnl", pnl)
         wrong = differing(expected, actual, ABSOLUTE * tables.equity_basis, before, after, bought)
-        gaps = gaps_in(
-            block, wrong, expected, actual, notional_before=before, notional=after, paid_at_mid=bought
-        )
-        parts += [gaps] if gaps is not None else []
-    return _cells_finding(tables, "pnl", joined(parts), "market_pnl is not what positions and fills come to")
+        parts = {"notional_before": before, "notional": after, "paid_at_mid": bought}
+        return gaps_in(block, wrong, expected, actual, **parts)
+
+    return _finding(tables, "pnl", compare, "market_pnl is not what positions and fills come to")
 
 
 @rule(
@@ -155,13 +154,13 @@ def pnl_execution_cost(tables: Tables) -> Finding | None:
     """Report name-days whose cost is not that of their fills."""
     grid = tables.alignment
     cost, pnl = grid.column("trades", "execution_cost"), grid.column("pnl", "execution_cost")
-    parts: list[Gaps] = []
-    for block in grid.blocks():
-        expected, actual = -block.spread(grid.fills(), cost), block.spread("pnl", pnl)
+
+    def compare(block: Block) -> Gaps | None:
+        expected, actual = -block.spread(grid.fills, cost), block.spread("pnl", pnl)
         wrong = differing(expected, actual, ABSOLUTE * tables.equity_basis)
-        gaps = gaps_in(block, wrong, expected, actual)
-        parts += [gaps] if gaps is not None else []
-    return _cells_finding(tables, "pnl", joined(parts), "execution_cost is not that of the day's fills")
+        return gaps_in(block, wrong, expected, actual)
+
+    return _finding(tables, "pnl", compare, "execution_cost is not that of the day's fills")
 
 
 @rule(
@@ -183,8 +182,8 @@ def pnl_borrow(tables: Tables) -> Finding | None:
     quantity, borrow = grid.column("positions", "quantity"), grid.column("pnl", "borrow_cashflow")
     selling = tables.has("trades", *_FILL, "quantity")
     sold = grid.column("trades", "quantity").clip(max=0.0) if selling else None
-    parts: list[Gaps] = []
-    for block in grid.blocks():
+
+    def compare(block: Block) -> Gaps | None:
         actual = block.spread("pnl", borrow)
         after = block.spread("positions", quantity)
         wrong = (actual < -ABSOLUTE * tables.equity_basis) & (after >= 0)
@@ -192,26 +191,23 @@ def pnl_borrow(tables: Tables) -> Finding | None:
             wrong &= block.spread("positions", quantity, before=True) >= 0
         if sold is not None and wrong.any():
             wrong &= block.spread("trades", sold) >= 0
-        gaps = gaps_in(block, wrong, np.zeros_like(actual), actual, quantity=after)
-        parts += [gaps] if gaps is not None else []
-    return _cells_finding(
-        tables, "pnl", joined(parts), "borrow_cashflow is charged to a name that is not short"
-    )
+        return gaps_in(block, wrong, np.zeros_like(actual), actual, quantity=after)
 
-
-def _paid(tables: Tables) -> Floats:
-    grid = tables.alignment
-    return grid.column("trades", "quantity") * grid.column("trades", "mid_price")
+    return _finding(tables, "pnl", compare, "borrow_cashflow is charged to a name that is not short")
 
 
 def _optional(tables: Tables, column: str) -> Floats | None:
     return tables.alignment.column("pnl", column) if tables.has("pnl", *_CELL, column) else None
 
 
-def _cells_finding(tables: Tables, kind: str, gaps: Gaps | None, complaint: str) -> Finding | None:
+def _finding(
+    tables: Tables, kind: str, compare: Callable[[Block], Gaps | None], complaint: str
+) -> Finding | None:
+    """Report the cells of the grid that a comparison returns, block by block."""
+    grid = tables.alignment
+    gaps = joined([gaps for block in grid.blocks if (gaps := compare(block)) is not None])
     if gaps is None:
         return None
-    rows = tables.alignment.rows(gaps)
-    return Finding(
-        kind, gaps.size, pick_examples(rows, rows.columns), f"{complaint} on {gaps.size} name-days"
-    )
+    rows = grid.rows(gaps)
+    examples = pick_examples(rows, rows.columns)
+    return Finding(kind, gaps.size, examples, f"{complaint} on {gaps.size} name-days")

@@ -8,11 +8,10 @@ from typing import Any, Final
 import numpy as np
 import polars as pl
 
-from pipeline.reconciliation.holdings import differing
 from pipeline.reconciliation.tables import SESSION, Tables
 from pipeline.rule import Finding, rule
 from pipeline.rules.findings import broken_rows, joined_findings, pick_examples
-from pipeline.rules.tolerance import ABSOLUTE, rows_that_differ
+from pipeline.rules.tolerance import ABSOLUTE, differing, rows_that_differ
 
 _KEY: Final = (*SESSION, "symbol")
 _FLOWS: Final = ("market_pnl", "execution_cost", "borrow_cashflow")
@@ -111,8 +110,9 @@ def _totals(tables: Tables, kind: str, columns: dict[str, str]) -> Finding | Non
     reasons = [f"{unknown.height} sessions are not in the portfolio"] if unknown.height else []
     broken = np.zeros(grid.sessions.height, np.bool_)
     for name, column in columns.items():
-        actual, expected = grid.session_sums(kind, name), grid.ledger(column)
-        wrong = np.flatnonzero(differing(expected, actual, ABSOLUTE * tables.equity_basis))
+        actual, expected = grid.by_session(kind, grid.column(kind, name)), grid.ledger(column)
+        differs = differing(expected, actual, ABSOLUTE * tables.equity_basis)
+        wrong = np.flatnonzero(differs & grid.compared)
         broken[wrong] = True
         if wrong.size:
             reasons.append(f"{name} does not sum to the portfolio's {column} in {wrong.size} sessions")

@@ -1,4 +1,4 @@
-"""The rules on a run too large for memory: part by part, each with the session before it.
+"""The rules on a run too large for memory: some days at a time, with what these days carry over from others.
 
 This path only establishes that every rule holds. Where a rule that refuses is broken, or is undecided
 from parts alone, the run is checked at once in memory: both paths produce identical reports.
@@ -13,84 +13,26 @@ from typing import Any, Final
 import numpy as np
 import polars as pl
 
-from pipeline.reconciliation.grid import Codes
-from pipeline.reconciliation.tables import FILLS, SESSION, Part, Runs, Tables, find_runs
+from pipeline.reconciliation.grid import Codes, Flags
+from pipeline.reconciliation.tables import FILLS, SESSION, Part, Runs, Tables, fill_sessions, find_runs
 from pipeline.rule import Coverage, Level, Rule, Violation
 from pipeline.rules.book_rules import portfolio_turnover, turnover_conventions
-from pipeline.rules.table_rules import strictly_grouped
 from pipeline.rules.target_rules import whole_shares
 from pipeline.seal import Seal
 from pipeline.seal.seal import LARGE_KINDS
 from schemas.tables import TABLES
-from schemas.tables.books import base_book
 from schemas.tables.pnl import ADJUSTMENTS
 
 PART_ROWS: Final = 1_500_000
 """Rows of all tables together in a part: about 200 MB, with what is computed of them."""
-
 _GAP_ROWS: Final = 100_000
 """Longest gap between wanted rows that is decoded with them."""
 _ORDER: Final = {"decisions": ("date",), "positions": SESSION, "pnl": SESSION, "trades": FILLS}
 """Table -> what its rows are grouped by."""
 
-BY_SESSION: Final = frozenset({
-    "positions.notional", "positions.weight", "positions.total", "positions.fills", "pnl.total", "pnl.market",
-    "pnl.execution_cost", "pnl.borrow", "trades.session", "trades.reasons", "trades.cost", "trades.decision",
-    "portfolio.cash_flow", "portfolio.execution_cost", "portfolio.exposure", "portfolio.turnover_notional",
-    "portfolio.turnover",
-})  # fmt: skip
-"""Rules on one session of a book and on the holdings of the one before."""
-BY_WEEK: Final = frozenset({
-    "decisions.week", "decisions.untradeable", "decisions.pending", "decisions.long_only", "decisions.rank",
-    "decisions.rank_order", "decisions.target", "decisions.fill_at", "decisions.forward_return",
-    "decisions.sides",
-})  # fmt: skip
-"""Rules on one week and on the fills and holdings that follow from it."""
-BY_DAY: Final = frozenset({"trades.one_price", "positions.one_price"})
-"""Rules on one day of all books."""
-
-_OF_WEEKS: Final = {
-    "trades": (*FILLS, "symbol", "phase", "quantity", "mid_price"),
-    "positions": (*SESSION, "symbol", "quantity"),
-}
-"""Table -> columns that the rules by week read."""
-_OF_ADJUSTED_WEEKS: Final = {
-    **_OF_WEEKS,
-    "positions": (*_OF_WEEKS["positions"], "mark_price"),
-    "pnl": (*SESSION, "symbol", *ADJUSTMENTS),
-}
-"""The same where shares and cash come without a fill, between the fills of a week and those of the next."""
-_OF_DAYS: Final = {
-    "trades": (*FILLS, "symbol", "mid_price"),
-    "positions": (*SESSION, "symbol", "mark_price"),
-}
-"""Table -> columns that the rules by day read."""
-
 
 class Undecided(Exception):
     """A rule is broken, or cannot be decided from parts: the run is checked at once in memory."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Index:
-    """Groups of rows of a table, and the session or week of each."""
-
-    runs: Runs
-    unit: Codes
-    """Session or week of each group."""
-
-    def rows(self, units: Codes) -> list[range]:
-        """Return the rows of some sessions or weeks, as few ranges as possible, in the order of the table."""
-        groups = np.flatnonzero(np.isin(self.unit, units))
-        if not groups.size:
-            return []
-        first, last = self.runs.starts[groups], self.runs.starts[groups] + self.runs.lengths[groups]
-        breaks = np.flatnonzero(first[1:] != last[:-1])
-        begins, ends = (
-            first[np.concatenate([[0], breaks + 1])],
-            last[np.concatenate([breaks, [groups.size - 1]])],
-        )
-        return [range(int(a), int(b)) for a, b in zip(begins, ends, strict=True)]
 
 
 def apply_in_parts(
@@ -117,30 +59,50 @@ def apply_in_parts(
     Undecided
         When another one is broken, or is undecided.
     """
-    rules, warnings = list(rules), []
-    large = [kind for kind in LARGE_KINDS if seal.has(kind)]
-    for kind in large:
-        _require(_by_rows(seal, kind, [rule for rule in rules if rule.level is Level.TABLE]))
-    run = {rule.id: rule for rule in rules if rule.level is Level.RUN}
-    in_memory = [rule for rule in run.values() if not set(rule.kinds) & set(LARGE_KINDS)]
-    for rule in in_memory:
-        violation = rule(Tables(small, seal.equity_basis, seal.declared))
-        if violation is not None:
-            _require([rule.warns])
-            warnings.append(violation)
-    if {rule.id for rule in run.values()} - {rule.id for rule in in_memory} - BY_SESSION - BY_WEEK - BY_DAY:
+    if "portfolio" not in small or "rebalances" not in small:
         raise Undecided
-    warning, coverage = _Parts(seal, small, large).require(run)
-    for rule in warning:
-        warnings += _of_columns(seal, rule)
-    return warnings, coverage
+    large = [kind for kind in LARGE_KINDS if seal.has(kind)]
+    of_tables, by_part, warnings = [], [], []
+    for rule in rules:
+        if rule.level is Level.TABLE:
+            of_tables.append(rule)
+        elif set(rule.kinds) & set(LARGE_KINDS):
+            by_part.append(rule)
+        elif (violation := rule(Tables(small, seal.equity_basis, seal.declared))) is not None:
+            _require(rule.warns)
+            warnings.append(violation)
+    warned, coverage = _by_days(_Days(seal, small, large), large, of_tables, by_part)
+    return [*warnings, *(violation for rule in warned for violation in _of_columns(seal, rule))], coverage
+
+
+def _by_days(
+    days: _Days, large: list[str], of_tables: list[Rule[Any]], by_part: list[Rule[Any]]
+) -> tuple[list[Rule[Any]], dict[str, Coverage]]:
+    """Apply rules to each part; return those that warn, and what share of their rows rules compared."""
+    coverage: dict[str, Coverage] = {}
+    fitting: set[str] | None = None
+    warned: list[Rule[Any]] = []
+    for tables in days.parts():
+        _require(all(rule(kind, tables) is None for kind in large for rule in of_tables))
+        for rule in by_part:
+            if rule.id == portfolio_turnover.id:
+                conventions = turnover_conventions(tables)
+                fitting = conventions if fitting is None else fitting & conventions
+                _require(bool(fitting))
+            elif rule not in warned:
+                violation, share = rule.apply(tables)
+                if violation is not None:
+                    _require(rule.warns)
+                    warned.append(rule)
+                if share is not None:
+                    coverage[rule.id] = coverage[rule.id] + share if rule.id in coverage else share
+    return warned, coverage
 
 
 def _of_columns(seal: Seal, rule: Rule[Any]) -> Iterator[Violation]:
-    """Apply a rule that warns to in_memory columns of the one table that it reads."""
-    kinds = set(rule.kinds)
-    _require([len(kinds) == 1])
-    (kind,) = kinds
+    """Apply a rule that warns to all rows of the columns it reads of its one table."""
+    _require(len(rule.kinds) == 1)
+    (kind,) = rule.kinds
     columns = (*TABLES[kind].key, *rule.needs.get(kind, ()), *rule.uses.get(kind, ()))
     frame = _frame(seal, kind, [range(seal.decode_height(kind))], columns)
     violation = rule(Tables({kind: frame}, seal.equity_basis, seal.declared))
@@ -148,19 +110,11 @@ def _of_columns(seal: Seal, rule: Rule[Any]) -> Iterator[Violation]:
         yield violation
 
 
-def _by_rows(seal: Seal, kind: str, rules: list[Rule[Any]]) -> Iterator[bool]:
-    key = TABLES[kind].key
-    for rows in _cut(seal.decode_height(kind), PART_ROWS):
-        # With the row before, so that order is looked at across the cut as well.
-        tables = Tables({kind: _frame(seal, kind, [range(max(0, rows.start - 1), rows.stop)])})
-        if tables.has(kind, *key) and not strictly_grouped(kind, key, tables):
-            raise Undecided
-        yield all(rule(kind, tables) is None for rule in rules)
-
-
 def read_columns(seal: Seal, kind: str, columns: tuple[str, ...]) -> Iterator[pl.DataFrame]:
     """Yield some columns of a table part by part; one part without rows where it has none."""
-    for rows in list(_cut(seal.decode_height(kind), PART_ROWS)) or [range(0)]:
+    height = seal.decode_height(kind)
+    for start in range(0, height, PART_ROWS) or [0]:
+        rows = range(start, min(start + PART_ROWS, height))
         yield _frame(seal, kind, [rows], columns).select(columns)
 
 
@@ -173,214 +127,127 @@ def runs_across(parts: Iterable[pl.DataFrame]) -> Runs:
     return Runs(joined.heads, np.cumsum(lengths) - lengths, lengths)
 
 
-def _require(holds: Iterable[bool]) -> None:
-    if not all(holds):
+def _require(holds: bool) -> None:
+    if not holds:
         raise Undecided
 
 
-def _cut(height: int, size: int) -> Iterator[range]:
-    return (range(start, min(start + size, height)) for start in range(0, height, size))
-
-
 def _frame(seal: Seal, kind: str, rows: list[range], columns: tuple[str, ...] | None = None) -> pl.DataFrame:
-    parts = []
-    for some, places in _spans(rows):
-        decoded = seal.part(kind, some, columns)
-        if any(problem.stored != "absent" for problem in decoded.problems):
-            raise Undecided
-        parts.append(decoded.frame if places is None else decoded.frame[places])
-    return pl.concat(parts) if len(parts) > 1 else parts[0]
+    """Decode ranges of rows; those near each other with the gap between them, which is cheaper than a second read."""
+    parts, span = [], rows[:1] or [range(0)]
+    for some in [*rows[1:], None]:
+        if (
+            some is not None
+            and some.start - span[-1].stop <= _GAP_ROWS
+            and some.stop - span[0].start <= PART_ROWS
+        ):
+            span.append(some)
+            continue
+        first = span[0].start
+        decoded = seal.part(kind, range(first, span[-1].stop), columns)
+        _require(all(problem.stored == "absent" for problem in decoded.problems))
+        wanted = [decoded.frame[own.start - first : own.stop - first] for own in span]
+        parts += wanted
+        span = [] if some is None else [some]
+    return pl.concat(parts)
 
 
-def _spans(rows: list[range]) -> Iterator[tuple[range, Codes | None]]:
-    """Yield spans to decode, and which of their rows are wanted: decoding a gap is cheaper than a second read."""
-    span: list[range] = []
-    for some in rows or [range(0)]:
-        if span and (some.start - span[-1].stop > _GAP_ROWS or some.stop - span[0].start > PART_ROWS):
-            yield _span(span)
-            span = []
-        span.append(some)
-    yield _span(span)
+@dataclass(frozen=True, slots=True)
+class _Groups:
+    """Groups of rows of a table, and the session of each; of decisions, the day."""
+
+    runs: Runs
+    unit: Codes
+
+    def rows(self, wanted: Flags) -> list[range]:
+        """Return the rows of the groups that are wanted, as few ranges as possible, in the order of the table."""
+        groups = np.flatnonzero(wanted)
+        first, last = self.runs.starts[groups], self.runs.starts[groups] + self.runs.lengths[groups]
+        apart = first[1:] != last[:-1]
+        begins = first[np.concatenate([[True], apart])[: first.size]]
+        ends = last[np.concatenate([apart, [True]])[: first.size]]
+        return [range(int(begin), int(end)) for begin, end in zip(begins, ends, strict=True)]
 
 
-def _span(rows: list[range]) -> tuple[range, Codes | None]:
-    span = range(rows[0].start, rows[-1].stop)
-    return span, None if len(rows) == 1 else np.concatenate(
-        [np.arange(r.start, r.stop) for r in rows]
-    ) - span.start
-
-
-class _Parts:
-    """The sessions and weeks of a run, and their rows."""
+class _Days:
+    """The days of a run, and the rows of its tables on them."""
 
     def __init__(self, seal: Seal, small: Mapping[str, pl.DataFrame], large: list[str]) -> None:
-        if "portfolio" not in small or "rebalances" not in small:
-            raise Undecided
         self._seal, self._small = seal, small
-        self._ledger = small["portfolio"].sort(SESSION)
-        self._sessions = self._ledger.select(SESSION).with_row_index("session")
-        self._index = {kind: self._indexed(kind) for kind in large}
-        self._adjusted = "pnl" in large and bool({*ADJUSTMENTS} & {*_frame(seal, "pnl", [range(0)]).columns})
+        self._sessions = small["portfolio"].select(SESSION).sort(SESSION).with_row_index("session")
+        self._days = _numbers(self._sessions["date"])
+        self._groups = {kind: self._grouped(kind) for kind in large}
+        self._adjusted = "pnl" in large and not {*ADJUSTMENTS}.isdisjoint(_frame(seal, "pnl", []).columns)
 
-    def require(self, rules: Mapping[str, Rule[Any]]) -> tuple[list[Rule[Any]], dict[str, Coverage]]:
-        """Apply the rules by session, by day and by week; Undecided when one that does not only warn is broken.
+    def parts(self) -> Iterator[Tables]:
+        """Yield the tables of some days, every day once, with what is carried over to them and what follows from them."""
+        moments = self._groups["trades"].runs.heads if "trades" in self._groups else None
+        quantities = (
+            read_columns(self._seal, "positions", ("quantity",)) if "positions" in self._groups else ()
+        )
+        only_whole_shares = all(whole_shares(part["quantity"].to_numpy()) for part in quantities)
+        for first, last in self._spans():
+            own = (self._days >= first) & (self._days <= last)
+            needed = own.copy()
+            needed[:-1] |= own[1:]  # the session before
+            frames = {}
+            if "decisions" in self._groups:
+                groups = self._groups["decisions"]
+                frames["decisions"] = self._read("decisions", (groups.unit >= first) & (groups.unit <= last))
+                if moments is not None:
+                    needed |= self._acted_on(frames["decisions"], moments)
+            for kind, groups in self._groups.items():
+                if kind != "decisions":
+                    frames[kind] = self._read(kind, needed[groups.unit])
+            part = Part((first, last), moments, only_whole_shares)
+            yield Tables({**self._small, **frames}, self._seal.equity_basis, self._seal.declared, part)
 
-        Returns
-        -------
-        tuple
-            The rules that warn, and what share of their rows rules compared, by rule.
-        """
-        fitting: set[str] | None = None
-        only_whole_shares = True
-        for first, last in self._session_parts():
-            tables = self._of_sessions(first, last)
-            for id_ in sorted(BY_SESSION & set(rules)):
-                if id_ == portfolio_turnover.id:
-                    conventions = turnover_conventions(tables)
-                    fitting = conventions if fitting is None else fitting & conventions
-                else:
-                    _require([rules[id_](tables) is None])
-            if tables.has("positions", "quantity"):
-                only_whole_shares = only_whole_shares and whole_shares(
-                    tables["positions"]["quantity"].to_numpy()
-                )
-        _require([fitting is None or bool(fitting)])
-        for tables in self._day_parts() if BY_DAY & set(rules) else ():
-            _require(rules[id_](tables) is None for id_ in sorted(BY_DAY & set(rules)))
-        warning: dict[str, Rule[Any]] = {}
-        coverage: dict[str, Coverage] = {}
-        for weeks in self._week_parts():
-            tables = self._of_weeks(weeks, only_whole_shares=only_whole_shares)
-            for id_ in sorted((BY_WEEK & set(rules)) - set(warning)):
-                violation, share = rules[id_].apply(tables)
-                if violation is not None:
-                    _require([rules[id_].warns])
-                    warning[id_] = rules[id_]
-                if share is not None:
-                    coverage[id_] = coverage[id_] + share if id_ in coverage else share
-        return list(warning.values()), coverage
+    def _spans(self) -> Iterator[tuple[int, int]]:
+        """Yield first and last day of each part."""
+        day_of = [
+            groups.unit if kind == "decisions" else self._days[groups.unit]
+            for kind, groups in self._groups.items()
+        ]
+        sizes = [groups.runs.lengths for groups in self._groups.values()]
+        days, place = np.unique(np.concatenate([*day_of, self._days]), return_inverse=True)
+        rows = np.bincount(place, weights=np.concatenate([*sizes, np.zeros(self._days.size)]))
+        part = np.cumsum(rows) // PART_ROWS
+        for number in np.unique(part):
+            own = days[part == number]
+            yield int(own[0]), int(own[-1])
 
-    def _indexed(self, kind: str) -> _Index:
+    def _acted_on(self, decisions: pl.DataFrame, moments: pl.DataFrame) -> Flags:
+        """Return the sessions of the fills that decisions name or that end them; with those between, where shares or cash came."""
+        weeks = np.unique(_numbers(decisions["date"]))
+        calendar = np.unique(_numbers(self._small["rebalances"]["date"]))
+        after = np.searchsorted(calendar, weeks, side="right")
+        weeks = np.concatenate([weeks, calendar[after[after < calendar.size]]])
+        named = np.isin(_numbers(moments["decision_at"]), weeks)
+        for instant in ("entry_at", "maturity_at"):
+            if instant in decisions.columns:
+                named |= moments["timestamp"].is_in(decisions[instant].unique().implode()).to_numpy()
+        acted = np.zeros(self._days.size, np.bool_)
+        acted[self._groups["trades"].unit[named]] = True
+        if self._adjusted and acted.any():
+            days = self._days[acted]
+            acted = (self._days >= days.min()) & (self._days <= days.max())
+        return acted
+
+    def _read(self, kind: str, wanted: Flags) -> pl.DataFrame:
+        return _frame(self._seal, kind, self._groups[kind].rows(wanted))
+
+    def _grouped(self, kind: str) -> _Groups:
         """Find the groups of rows of a table; Undecided where they are not in the order that parts need."""
-        key = _ORDER[kind]
-        runs = runs_across(read_columns(self._seal, kind, key))
-        if TABLES[kind].key and kind != "trades" and runs.heads.is_duplicated().any():
-            raise Undecided
+        runs = runs_across(read_columns(self._seal, kind, _ORDER[kind]))
+        _require(not any(column.null_count() for column in runs.heads))
+        _require(kind == "trades" or not runs.heads.is_duplicated().any())
         if kind == "decisions":
-            unit = runs.heads["date"].to_physical().to_numpy().astype(np.int64)
-        else:
-            unit = self._sessions_of(kind, runs.heads)
-        return _Index(runs, unit)
-
-    def _sessions_of(self, kind: str, heads: pl.DataFrame) -> Codes:
-        if kind == "trades":
-            base = {book: base_book(book) for book in heads["book"].unique()}
-            heads = heads.select(
-                book=pl.col("book").replace_strict(base, return_dtype=pl.String),
-                date=pl.col("timestamp").dt.date(),
-            )
+            return _Groups(runs, _numbers(runs.heads["date"]))
+        heads = fill_sessions(runs.heads) if kind == "trades" else runs.heads
         sessions = heads.join(self._sessions, on=SESSION, how="left", maintain_order="left")["session"]
-        if sessions.null_count():
-            raise Undecided
-        return sessions.to_numpy().astype(np.int64)
+        _require(not sessions.null_count())
+        return _Groups(runs, sessions.to_numpy().astype(np.int64))
 
-    def _session_parts(self) -> Iterator[tuple[int, int]]:
-        rows = np.zeros(self._sessions.height, np.int64)
-        for kind, index in self._index.items():
-            if kind != "decisions":
-                np.add.at(rows, index.unit, index.runs.lengths)
-        first = rows_in_part = 0
-        for session, size in enumerate(rows.tolist()):
-            if rows_in_part and rows_in_part + size > PART_ROWS:
-                yield first, session
-                first, rows_in_part = session, 0
-            rows_in_part += size
-        if first < rows.size:
-            yield first, rows.size
 
-    def _of_sessions(self, first: int, last: int) -> Tables:
-        """Return the tables of some sessions, and of the one before where its book goes on."""
-        book = self._ledger["book"]
-        context = int(first > 0 and book[first] == book[first - 1])
-        units = np.arange(first - context, last)
-        frames = {
-            kind: _frame(self._seal, kind, index.rows(units))
-            for kind, index in self._index.items()
-            if kind != "decisions"
-        }
-        ledger = self._ledger[first - context : last]
-        return self._tables({**frames, "portfolio": ledger}, Part(context=context))
-
-    def _day_parts(self) -> Iterator[Tables]:
-        """Yield the fills and positions of all books on some days, one after the other."""
-        kinds = {kind: columns for kind, columns in _OF_DAYS.items() if kind in self._index}
-        days, day = np.unique(self._sessions["date"].to_physical().to_numpy(), return_inverse=True)
-        rows = np.zeros(days.size, np.int64)
-        for kind in kinds:
-            np.add.at(rows, day[self._index[kind].unit], self._index[kind].runs.lengths)
-        part = np.cumsum(rows) // max(1, PART_ROWS)
-        for number in np.unique(part):
-            units = np.flatnonzero(part[day] == number)
-            yield self._tables(
-                {
-                    kind: _frame(self._seal, kind, self._index[kind].rows(units), columns)
-                    for kind, columns in kinds.items()
-                },
-                Part(),
-            )
-
-    def _week_parts(self) -> Iterator[Codes]:
-        if "decisions" not in self._index:
-            return
-        index = self._index["decisions"]
-        rows = index.runs.lengths
-        if self._adjusted:
-            # With the sessions up to the fills of the next week, all books together.
-            held = np.zeros(self._ledger.height, np.int64)
-            for kind in ("positions", "pnl"):
-                if kind in self._index:
-                    np.add.at(held, self._index[kind].unit, self._index[kind].runs.lengths)
-            days = self._sessions["date"].to_physical().to_numpy()
-            after = np.searchsorted(np.unique(index.unit), days, side="right") - 1
-            weeks = np.bincount(after[after >= 0], weights=held[after >= 0], minlength=index.unit.size)
-            rows = rows + 2 * weeks[np.searchsorted(np.unique(index.unit), index.unit)].astype(np.int64)
-        part = np.cumsum(rows) // max(1, PART_ROWS // 2)
-        for number in np.unique(part):
-            yield index.unit[part == number]
-
-    def _of_weeks(self, weeks: Codes, *, only_whole_shares: bool) -> Tables:
-        """Return the decisions of some weeks, the fills that name them or end them, and all that lies on their days."""
-        frames = {"decisions": _frame(self._seal, "decisions", self._index["decisions"].rows(weeks))}
-        moments = None
-        if "trades" in self._index:
-            fills = self._index["trades"]
-            moments = fills.runs.heads
-            calendar = np.unique(self._small["rebalances"]["date"].to_physical().to_numpy())
-            after = np.searchsorted(calendar, weeks, side="right")
-            named = np.isin(
-                moments["decision_at"].to_physical().to_numpy(),
-                np.concatenate([weeks, calendar[after[after < calendar.size]]]),
-            )
-            for instant in ("entry_at", "maturity_at"):
-                if instant in frames["decisions"].columns:
-                    named |= (
-                        moments["timestamp"].is_in(frames["decisions"][instant].unique().implode()).to_numpy()
-                    )
-            days = np.unique(fills.unit[named])
-            wanted = _OF_WEEKS
-            if self._adjusted and days.size:
-                dates = self._sessions["date"].to_physical().to_numpy()
-                span = dates[days]
-                wanted, days = (
-                    _OF_ADJUSTED_WEEKS,
-                    np.flatnonzero((dates >= span.min()) & (dates <= span.max())),
-                )
-            frames |= {
-                kind: _frame(self._seal, kind, self._index[kind].rows(days), columns)
-                for kind, columns in wanted.items()
-                if kind in self._index
-            }
-        return self._tables(frames, Part(moments=moments, whole_shares=only_whole_shares))
-
-    def _tables(self, frames: Mapping[str, pl.DataFrame], part: Part) -> Tables:
-        return Tables({**self._small, **frames}, self._seal.equity_basis, self._seal.declared, part)
+def _numbers(days: pl.Series) -> Codes:
+    return days.to_physical().to_numpy().astype(np.int64)

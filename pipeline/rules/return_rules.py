@@ -11,11 +11,10 @@ import polars as pl
 
 from pipeline.reconciliation.corporate_actions import CorporateActions, Holding
 from pipeline.reconciliation.grid import Codes, Floats
-from pipeline.reconciliation.holdings import differing
 from pipeline.reconciliation.tables import FILLS, SESSION, Tables
 from pipeline.rule import Coverage, Finding, examples_wanted, rule
 from pipeline.rules.findings import pick_examples
-from pipeline.rules.tolerance import ABSOLUTE, RELATIVE
+from pipeline.rules.tolerance import ABSOLUTE, RELATIVE, differing
 from schemas.tables.books import RAW_PREFIX, SETTLEMENTS, base_book
 from schemas.tables.pnl import ADJUSTMENTS
 

@@ -8,15 +8,18 @@ from typing import Any, Final
 import numpy as np
 import polars as pl
 
-from pipeline.reconciliation.grid import Cells, Codes, Flags, Floats, Gaps, gaps_on, joined, totals
-from pipeline.reconciliation.tables import FILLS, SESSION, Tables
-from pipeline.reconciliation.targets import (
-    implied_equity,
-    off_scale,
-    out_of_proportion,
-    side_equity,
-    wrong_side,
+from pipeline.reconciliation.grid import (
+    Cells,
+    Codes,
+    Flags,
+    Floats,
+    Gaps,
+    gaps_on,
+    joined,
+    reduced_by_session,
+    totals,
 )
+from pipeline.reconciliation.tables import FILLS, SESSION, Tables
 from pipeline.rule import Finding, rule
 from pipeline.rules.findings import joined_findings, pick_examples
 from schemas.objects.seal import BINDING
@@ -30,6 +33,10 @@ _WEIGHT_OF: Final = {
     for book in CONDITIONED_BOOKS
 }
 """Book -> the weights it is built on."""
+_PROPORTION: Final = 1e-6
+"""How far, relatively, positions opened on one decision may be out of proportion to their weights."""
+_SIZING: Final = 0.1
+"""How far, relatively, the equity that weights were multiplied with may lie from the session's starting equity."""
 _PART: Final = 1 << 16
 _FILL_COLUMNS: Final = ("book", "timestamp", "decision_at", "symbol", "phase", "quantity", "mid_price")
 
@@ -99,6 +106,31 @@ def whole_shares(quantity: Floats) -> bool:
     return all(np.array_equal(part, np.rint(part)) for part in parts)
 
 
+def side_equity(equity: Floats, target: Floats) -> Floats:
+    """Return, in the place of each sized position, the median of its side's implied equities.
+
+    Names that cannot be traded use up part of their side's budget, so that an engine may scale the rest of a side;
+    it scales all of them alike.
+
+    Parameters
+    ----------
+    equity
+        The equity that each position was sized with, by rebalance and symbol: what was opened over its weight; NaN where
+        nothing was.
+    target
+        Target weights.
+    """
+    implied = np.full_like(equity, np.nan)
+    row, column = np.nonzero(~np.isnan(equity))
+    values, side = equity[row, column], 2 * row + (target[row, column] > 0)
+    order = np.lexsort((values, side))
+    values, sides = values[order], side[order]
+    _, first, place, size = np.unique(sides, return_index=True, return_inverse=True, return_counts=True)
+    middle = 0.5 * (values[first + (size - 1) // 2] + values[first + size // 2])
+    implied[row[order], column[order]] = middle[place]
+    return implied
+
+
 class _Board:
     """Weights by week and symbol, fills and holdings by session and symbol."""
 
@@ -112,7 +144,8 @@ class _Board:
         self._starting = grid.ledger("starting_equity")
         tradeable = tables["decisions"]["next_open_tradeable"].cast(pl.Float64).to_numpy()
         self._tradeable = self._by_week(tradeable) > 0
-        self._frozen = self._cells.reduced(np.add, 1.0 - tradeable, self._weeks.len()) > 0
+        frozen = reduced_by_session(np.add, 1.0 - tradeable, week, runs.lengths, self._weeks.len())
+        self._frozen = frozen > 0
         trades, quantity = tables["trades"], grid.column("positions", "quantity")
         fills = tables.runs("trades", FILLS)
         own = {book: book in _WEIGHT_OF for book in fills.heads["book"].unique()}
@@ -146,28 +179,26 @@ class _Board:
         undoubted = self._tradeable[week] & (self._on(sessions, (self._fills, self._other)) == 0)
         quantity = self._on(sessions, self._held)
         opened = np.where(undoubted, self._on(sessions, (self._fills, self._opened)), 0.0)
-        equity = implied_equity(target, opened)
-        side, starting = side_equity(equity, target), self._starting[sessions]
+        sized = (opened != 0) & (target != 0)
+        equity = np.divide(opened, target, out=np.full_like(target, np.nan), where=sized)
+        side, starting = side_equity(equity, target), self._starting[sessions][:, None]
         slack: Floats | float = 0.0
-        if self._whole_shares:
+        if self._whole_shares:  # what one share of each name comes to
             shares = self._on(sessions, (self._fills, self._shares)) * target
             slack = np.abs(np.divide(opened, shares, out=np.zeros_like(opened), where=shares != 0))
+        with np.errstate(invalid="ignore", divide="ignore"):
+            uneven = np.abs(equity - side) > np.maximum(_PROPORTION * np.abs(side), slack)
+            share = side / starting
+            # A name that cannot be traded may have used up part of the budget: then less is lawful.
+            off_scale = (share > 1.0 + _SIZING) | ((share < 1.0 - _SIZING) & ~self._frozen[week][:, None])
         checks: dict[str, tuple[Flags, Floats, Floats]] = {
             "held on another side than their target weight": (
-                wrong_side(target, undoubted, quantity),
+                undoubted & (np.sign(target) != np.sign(quantity)),
                 target,
                 quantity,
             ),
-            "opened out of proportion to their target weight": (
-                out_of_proportion(equity, side, slack),
-                side * target,
-                opened,
-            ),
-            "opened on an equity that is not the book's": (
-                off_scale(side, starting, self._frozen[week]),
-                starting[:, None] * target,
-                opened,
-            ),
+            "opened out of proportion to their target weight": (uneven, side * target, opened),
+            "opened on an equity that is not the book's": (off_scale, starting * target, opened),
         }
         by_fault = {
             fault: gaps_on(sessions, wrong, expected, actual, target_weight=target)
@@ -198,46 +229,25 @@ class _Board:
 )
 def decisions_fill_at(tables: Tables) -> Finding | None:
     """Report decisions that point at a fill nobody made."""
-    grid, trades, decisions = tables.alignment, tables["trades"], tables["decisions"]
-    weeks = decisions["date"].unique().sort()
-    fills = tables.runs("trades", FILLS)
-    week = np.repeat(_places(weeks, fills.heads["decision_at"]), fills.lengths)
-    instant = trades["timestamp"].to_physical().to_numpy()
-    runs = tables.runs("decisions", ("date",))
-    decided_week, decided_symbol = (
-        np.repeat(_places(weeks, runs.heads["date"]), runs.lengths),
-        grid.codes("decisions"),
+    decisions = tables["decisions"].with_columns(_code=tables.symbols("decisions").column)
+    fills = tables["trades"].select(
+        "book", date="decision_at", at="timestamp", _code=tables.symbols("trades").column
     )
+    books = [name for name in tables.runs("trades", FILLS).heads["book"].unique() if base_book(name) == name]
     reasons: list[str] = []
     shown: list[Mapping[str, Any]] = []
     total = 0
     for column in tables.present("decisions", ("fill_at", "raw_fill_at")):
-        raw = column.startswith(RAW_PREFIX)
-        family = {
-            name: base_book(name) == name and name.startswith(RAW_PREFIX) == raw
-            for name in fills.heads["book"].unique()
-        }
-        mine = fills.heads["book"].replace_strict(family, return_dtype=pl.Boolean).to_numpy()
-        made = np.flatnonzero(np.repeat(mine, fills.lengths) & (week >= 0))
-        # The last fill of each name and week settles nearly every row, so that few are looked up.
-        last = np.full((weeks.len(), grid.width), np.iinfo(np.int64).min)
-        last[week[made], grid.codes("trades")[made]] = instant[made]
-        stated = np.flatnonzero(decisions[column].is_not_null().to_numpy())
-        sealed = decisions[column].to_physical().to_numpy()[stated]
-        open_ = stated[last[decided_week[stated], decided_symbol[stated]] != sealed]
-        if open_.size:
-            names = trades[made].select(date="decision_at", symbol="symbol", at="timestamp")
-            rows = decisions[open_]
-            lost = rows.join(names, left_on=(*_NAME, column), right_on=(*_NAME, "at"), how="anti")
-            if lost.height:
-                total += lost.height
-                reasons.append(f"{column} is not the time of a fill in {lost.height} rows")
-                shown += pick_examples(lost, (*_NAME, column))
+        family = [name for name in books if name.startswith(RAW_PREFIX) == column.startswith(RAW_PREFIX)]
+        lost = decisions.filter(pl.col(column).is_not_null()).join(
+            fills.filter(pl.col("book").is_in(family)),
+            left_on=("date", "_code", column),
+            right_on=("date", "_code", "at"),
+            how="anti",
+            maintain_order="left",
+        )
+        if lost.height:
+            total += lost.height
+            reasons.append(f"{column} is not the time of a fill in {lost.height} rows")
+            shown += pick_examples(lost, (*_NAME, column))
     return joined_findings("decisions", total, shown, reasons)
-
-
-def _places(weeks: pl.Series, days: pl.Series) -> Codes:
-    """Number days by the weeks they are; -1 for a day that is none."""
-    place = weeks.search_sorted(days).to_numpy().astype(np.int64)
-    place[~np.isin(days.to_numpy(), weeks.to_numpy())] = -1
-    return place

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from typing import Final
 
+import numpy as np
 import polars as pl
+
+from pipeline.reconciliation.grid import Flags, Floats
 
 RELATIVE: Final = 1e-9
 """Of the larger magnitude."""
@@ -42,3 +45,23 @@ def rows_that_differ(frame: pl.DataFrame, a: pl.Expr, b: pl.Expr, scale: float =
     """
     within_floor = (a - b).abs() <= ABSOLUTE * scale
     return frame.filter(within_floor.not_()).filter(differ(a, b, scale))
+
+
+def differing(expected: Floats, actual: Floats, floor: float, *magnitudes: Floats) -> Flags:
+    """Return where two figures differ by more than ``max(floor, 1e-9 of the largest magnitude)``.
+
+    A difference that is not a finite number differs. The other magnitudes are looked at only where neither the floor nor
+    `actual` settles it, which in a sound ledger is nearly nowhere.
+    """
+    with np.errstate(invalid="ignore", over="ignore"):
+        gap = np.abs(actual - expected)
+        wrong: Flags = ~(gap <= floor)
+        if wrong.any():
+            wrong &= ~(gap <= RELATIVE * np.abs(actual))
+    if wrong.any():
+        at = np.nonzero(wrong)
+        allowed = np.abs(expected[at])
+        for part in (actual, *magnitudes):
+            allowed = np.maximum(allowed, np.abs(part[at]))
+        wrong[at] = ~(gap[at] <= RELATIVE * allowed)
+    return wrong

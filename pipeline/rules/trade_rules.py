@@ -6,10 +6,9 @@ from typing import Final
 
 import polars as pl
 
-from pipeline.reconciliation.tables import SESSION, Tables
+from pipeline.reconciliation.tables import SESSION, Tables, fill_sessions
 from pipeline.rule import Finding, rule
 from pipeline.rules.findings import broken_rows
-from schemas.tables.books import base_book
 
 _FILL: Final = ("book", "timestamp", "symbol")
 _CLOSING: Final = "close"
@@ -27,12 +26,10 @@ def trades_session(tables: Tables) -> Finding | None:
     trades = tables["trades"]
     # Most fills of a book share their instant, so that few pairs are looked up.
     moments = tables.runs("trades", ("book", "timestamp")).heads.unique()
-    names = moments["book"].unique()
-    base = {name: base_book(name) for name in names}
-    sessions = tables["portfolio"].select(_base="book", _day="date")
-    unmatched = moments.with_columns(
-        _base=pl.col("book").replace_strict(base, return_dtype=pl.String), _day=pl.col("timestamp").dt.date()
-    ).join(sessions, on=("_base", "_day"), how="anti")
+    sessions = tables["portfolio"].select(SESSION)
+    unmatched = moments.hstack(fill_sessions(moments).rename({"book": "_base", "date": "_day"})).join(
+        sessions, left_on=("_base", "_day"), right_on=SESSION, how="anti"
+    )
     if not unmatched.height:
         return None
     broken = trades.join(unmatched, on=("book", "timestamp"), how="semi")

@@ -12,9 +12,7 @@ from typing import Any
 import polars as pl
 import pytest
 
-from pipeline.rule import Level
-from pipeline.rules import RULES, check
-from pipeline.rules.in_parts import BY_DAY, BY_SESSION, BY_WEEK
+from pipeline.rules import check
 from pipeline.seal import Seal
 from pipeline.seal.seal import LARGE_KINDS
 from pipeline.snapshot_builder import build_seal
@@ -211,14 +209,6 @@ def test_a_warning_does_not_bring_a_large_table_into_memory(tmp_path: Path, cut:
     assert set(warned) == {"decisions.rank_order", "portfolio.carry"}
     decisions = pl.read_parquet(made / "decisions.parquet")
     assert warned["decisions.rank_order"]["rows"] > decisions.height // 2
-
-
-def test_every_rule_on_large_tables_is_applied_by_session_week_or_day() -> None:
-    def reads_large(kinds: tuple[str, ...]) -> bool:
-        return bool({*kinds} & {*LARGE_KINDS})
-
-    reading = {rule.id for rule in RULES.values() if rule.level is Level.RUN and reads_large(rule.kinds)}
-    assert reading == BY_SESSION | BY_WEEK | BY_DAY
 
 
 def test_a_file_that_cannot_be_written_ends_the_build(

@@ -11,11 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pipeline.reconciliation.grid import Cells, blocks
-from pipeline.reconciliation.targets import side_equity
 from pipeline.rules import Tables
 from pipeline.rules.book_rules import portfolio_cash_flow, portfolio_exposure, portfolio_turnover
 from pipeline.rules.fill_rules import pnl_borrow, pnl_execution_cost, pnl_market, positions_fills
-from pipeline.rules.target_rules import decisions_fill_at, decisions_target
+from pipeline.rules.target_rules import decisions_fill_at, decisions_target, side_equity
 from pipeline.seal import Seal
 from tests.support.seals import make_seal
 
@@ -212,7 +211,7 @@ def test_a_grid_holds_the_sum_of_the_rows_of_each_cell(
     actual, carried = np.zeros((41, 7)), np.zeros((41, 7))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("pipeline.reconciliation.grid.BLOCK_CELLS", size)
-        for block in blocks({"rows": cells}, first, 7, carried="rows"):
+        for block in blocks({"rows": cells}, first, 7, carried="rows", compared=np.ones_like(first)):
             at = (block.start + block.session, block.keys % 7)
             actual[at] = block.spread("rows", values)
             carried[at] = block.spread("rows", values, before=True)
