@@ -17,7 +17,7 @@ from pipeline.notices.ledger import Flows
 from pipeline.notices.panel import NEVER, Span
 from pipeline.notices.probe import MAX_DAYS, NO_SAMPLE, Sample, days_by_digest, period
 from pipeline.notices.rows import BOOK_BITS, ReadColumns, Symbols, days_of, expanded, place_in, rows_of
-from pipeline.reconciliation.tables import FILLS, SESSION, Runs
+from pipeline.reconciliation.tables import FILLS, SESSION, Runs, acted_at
 from schemas.notices import BASIS_POINTS, NEARLY_UNBORROWED
 from schemas.tables.books import RAW_PREFIX, SETTLEMENTS, TRADE_ONLY_SUFFIXES
 from schemas.tables.pnl import ADJUSTMENTS
@@ -209,18 +209,8 @@ def _fills(
 
 def _weekly_instants(heads: pl.DataFrame, sessions: Integers, panel: PanelRows) -> Integers:
     """Return the one instant of the first session after each decision at which the books acted on it; NEVER for none."""
-    own = ~pl.any_horizontal(pl.col("book").str.ends_with(suffix) for suffix in TRADE_ONLY_SUFFIXES)
-    acted = (
-        heads.filter(own)
-        .group_by("decision_at")
-        .agg(at=pl.col("timestamp").min(), last=pl.col("timestamp").max())
-        .filter(pl.col("at") == pl.col("last"))
-        .sort("decision_at")
-    )
-    decided = days_of(acted["decision_at"])
-    next_session = np.append(sessions, NEVER)[np.searchsorted(sessions, decided, side="right")]
-    week, known = place_in(decided, panel.days)
-    known &= next_session == days_of(acted["at"])
+    acted = acted_at(heads, pl.Series(sessions, dtype=pl.Int32).cast(pl.Date))
+    week, known = place_in(days_of(acted["date"]), panel.days)
     weekly = np.full(panel.days.size, NEVER)
     weekly[week[known]] = acted["at"].cast(pl.Int64).to_numpy()[known]
     return weekly

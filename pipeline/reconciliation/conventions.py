@@ -23,6 +23,7 @@ from datasets.figures.unavailable import Unavailable
 PERIODS: Final = (252, 260, 365)
 """Sessions in a year, as engines count them."""
 WEEKS: Final = 52
+_DDOF: Final = (1, 0)
 
 
 @dataclass(frozen=True)
@@ -82,6 +83,8 @@ class Weekly:
 
 Span: TypeAlias = "Daily | Weekly"
 Compute: TypeAlias = Callable[..., float | None]
+Series: TypeAlias = Callable[..., Floats]
+"""A series of a span."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,56 +113,38 @@ def _or_none(figure: float | Unavailable) -> float | None:
     return None if isinstance(figure, Unavailable) else figure
 
 
-def _ratio(series: Floats, ddof: int, periods: int) -> float | None:
-    values = measured(series)
+def _ratio(series: Floats | None, ddof: int, periods: int) -> float | None:
+    values = np.empty(0) if series is None else measured(series)
     if values.size < 2 or is_constant(values):
         return None
     return float(values.mean() / values.std(ddof=ddof)) * math.sqrt(periods)
 
 
-def _ratios(daily: Callable[[Daily], Floats], weekly: Callable[[Daily], Floats]) -> tuple[Convention, ...]:
-    """Mean over deviation of daily or weekly returns, annualised or not."""
-    conventions = [
-        Convention(
-            f"daily, {periods} periods, ddof {ddof}", partial(_of, daily, ddof, periods), annualised=True
-        )
-        for periods in PERIODS
-        for ddof in (1, 0)
-    ]
-    conventions += [
-        Convention(
-            f"weekly, {WEEKS} periods, ddof {ddof}", partial(_of, weekly, ddof, WEEKS), annualised=True
-        )
-        for ddof in (1, 0)
-    ]
-    for ddof in (1, 0):
-        conventions.append(Convention(f"daily, ddof {ddof}", partial(_of, daily, ddof, 1)))
-        conventions.append(Convention(f"weekly, ddof {ddof}", partial(_of, weekly, ddof, 1)))
-    return tuple(conventions)
-
-
-def _of(series: Callable[[Daily], Floats], ddof: int, periods: int, span: Daily) -> float | None:
-    return _ratio(series(span), ddof, periods)
-
-
-def _ic_ratios(series: Callable[[Weekly], Floats | None]) -> tuple[Convention, ...]:
-    def compute(ddof: int, periods: int, span: Weekly) -> float | None:
-        values = series(span)
-        return None if values is None else _ratio(values, ddof, periods)
-
-    return tuple(
-        Convention(
-            f"weekly, {WEEKS} periods, ddof {ddof}" if periods > 1 else f"weekly, ddof {ddof}",
-            partial(compute, ddof, periods),
-            annualised=periods > 1,
-        )
-        for periods in (WEEKS, 1)
-        for ddof in (1, 0)
+def _ratio_of(label: str, series: Series, ddof: int, periods: int = 1) -> Convention:
+    """Mean over deviation of a series, annualised where it has periods."""
+    scale = f"{periods} periods, " if periods > 1 else ""
+    return Convention(
+        f"{label}, {scale}ddof {ddof}",
+        lambda span: _ratio(series(span), ddof, periods),
+        annualised=periods > 1,
     )
 
 
-def _mean_raw(span: Weekly) -> float | None:
-    return None if span.raw_ic is None else mean_or_null(span.raw_ic)
+def _ratios(daily: Series, weekly: Series) -> tuple[Convention, ...]:
+    """Mean over deviation of daily or weekly returns, annualised or not."""
+    return (
+        *(_ratio_of("daily", daily, ddof, periods) for periods in PERIODS for ddof in _DDOF),
+        *(_ratio_of("weekly", weekly, ddof, WEEKS) for ddof in _DDOF),
+        *(
+            _ratio_of(label, series, ddof)
+            for ddof in _DDOF
+            for label, series in (("daily", daily), ("weekly", weekly))
+        ),
+    )
+
+
+def _ic_ratios(series: Series) -> tuple[Convention, ...]:
+    return tuple(_ratio_of("weekly", series, ddof, periods) for periods in (WEEKS, 1) for ddof in _DDOF)
 
 
 def _dispersion(ddof: int, span: Weekly) -> float | None:
@@ -172,59 +157,37 @@ def _coverage_measured(span: Weekly) -> float | None:
     return mean_or_null(span.n_return_obs[some] / span.n_symbols[some])
 
 
-def _profit(span: Daily) -> float | None:
-    return _or_none(ratios.pnl(span.starting, span.ending))
+def _over(compute: Compute, scale: Callable[[Daily], float]) -> Compute:
+    def ratio(span: Daily) -> float | None:
+        figure = compute(span)
+        return None if figure is None else figure / scale(span)
+
+    return ratio
 
 
-def _over(compute: Compute, scale: Callable[[Daily], float], span: Daily) -> float | None:
-    figure = compute(span)
-    return None if figure is None else figure / scale(span)
-
-
-def _drawdown(span: Daily) -> float | None:
-    return span.drawdowns[0]
-
-
-def _drawdown_pct(span: Daily) -> float | None:
-    return span.drawdowns[1]
-
-
-def _since_the_run_began(compute: Compute, span: Daily) -> float | None:
-    return compute(span.since_the_run_began) if span.starting.size else None
-
-
-def _basis(span: Daily) -> float:
-    return span.equity_basis
-
-
-def _opening(span: Daily) -> float:
-    return float(span.starting[0])
+def _since_the_run_began(compute: Compute) -> Compute:
+    return lambda span: compute(span.since_the_run_began) if span.starting.size else None
 
 
 def _money(compute: Compute) -> tuple[Convention, ...]:
     """Give figures in equity units: as they are, and as a ratio where the record says so."""
     return (
         Convention("equity units", compute, units=("base_currency_units",)),
-        Convention("over equity_basis", partial(_over, compute, _basis), units=("ratio",)),
-        Convention("over opening equity", partial(_over, compute, _opening), units=("ratio",)),
+        Convention("over equity_basis", _over(compute, lambda span: span.equity_basis), units=("ratio",)),
+        Convention(
+            "over opening equity", _over(compute, lambda span: float(span.starting[0])), units=("ratio",)
+        ),
     )
 
 
-def _mean_of(series: Callable[[Daily], Floats], periods: int, span: Daily) -> float | None:
-    mean = mean_or_null(series(span))
-    return None if mean is None else mean * periods
+def _mean_of(
+    name: str, series: Series, periods: int = 1, *, units: tuple[str, ...] = (), annualised: bool = False
+) -> Convention:
+    def compute(span: Daily) -> float | None:
+        mean = mean_or_null(series(span))
+        return None if mean is None else mean * periods
 
-
-def _turnover(span: Daily) -> Floats:
-    return span.turnover
-
-
-def _weekly_turnover(span: Daily) -> Floats:
-    return span.weeks[2] if span.turnover.size else span.turnover
-
-
-def _risk_free(span: Daily) -> Floats:
-    return span.risk_free
+    return Convention(name, compute, annualised, units)
 
 
 def _compounded_rate(periods: int, span: Daily) -> float | None:
@@ -232,53 +195,45 @@ def _compounded_rate(periods: int, span: Daily) -> float | None:
     return float(np.expm1(np.log1p(rates).mean() * periods)) if rates.size else None
 
 
-def _total(span: Daily) -> float | None:
-    return float(span.turnover.sum()) if span.turnover.size else None
-
-
-def _yearly(
-    series: Callable[[Daily], Floats], weekly: Callable[[Daily], Floats] | None
-) -> tuple[Convention, ...]:
-    of_sessions = tuple(
-        Convention(f"mean of a session x {periods}", partial(_mean_of, series, periods), annualised=True)
-        for periods in PERIODS
-    )
-    if weekly is None:
-        return of_sessions
-    return (
-        *of_sessions,
-        Convention(f"mean of a week x {WEEKS}", partial(_mean_of, weekly, WEEKS), annualised=True),
+def _yearly(series: Series) -> tuple[Convention, ...]:
+    return tuple(
+        _mean_of(f"mean of a session x {periods}", series, periods, annualised=True) for periods in PERIODS
     )
 
 
-def _excess(span: Daily) -> Floats:
-    return span.returns - span.risk_free
+def _drawdown_pct(span: Daily) -> float | None:
+    return span.drawdowns[1]
 
 
-def _weekly_returns(span: Daily) -> Floats:
-    return span.weeks[0] if span.starting.size else span.starting
-
-
-def _weekly_excess(span: Daily) -> Floats:
-    return span.weeks[0] - span.weeks[1] if span.starting.size else span.starting
-
-
-_PER_SESSION: Final = Convention(
-    "mean of a session", partial(_mean_of, _turnover, 1), units=("per_session", "ratio")
+_YEARLY_TURNOVER: Final = (
+    *_yearly(lambda span: span.turnover),
+    _mean_of(f"mean of a week x {WEEKS}", lambda span: span.weeks[2], WEEKS, annualised=True),
 )
-_PER_WEEK: Final = Convention("mean of a week", partial(_mean_of, _weekly_turnover, 1), units=("ratio",))
-_SUM: Final = Convention("sum of the sessions", _total, units=("period_sum", "ratio"))
-_DRAWDOWNS: Final = _money(_drawdown)
+_MEAN_TURNOVER: Final = (
+    _mean_of("mean of a session", lambda span: span.turnover, units=("per_session", "ratio")),
+    _mean_of("mean of a week", lambda span: span.weeks[2], units=("ratio",)),
+)
+_SUM: Final = Convention(
+    "sum of the sessions",
+    lambda span: float(span.turnover.sum()) if span.turnover.size else None,
+    units=("period_sum", "ratio"),
+)
+_DRAWDOWNS: Final = _money(lambda span: span.drawdowns[0])
 
 CONVENTIONS: Final[Mapping[str, tuple[Convention, ...]]] = {
     "mean_ic": (Convention("mean of the measured weeks", lambda span: mean_or_null(span.ic)),),
     "icir": _ic_ratios(lambda span: span.ic),
-    "raw_mean_ic": (Convention("mean of the measured weeks", _mean_raw),),
+    "raw_mean_ic": (
+        Convention(
+            "mean of the measured weeks",
+            lambda span: None if span.raw_ic is None else mean_or_null(span.raw_ic),
+        ),
+    ),
     "raw_icir": _ic_ratios(lambda span: span.raw_ic),
     "ic_hit_rate": (
         Convention("share of the measured weeks above 0", lambda span: _or_none(rank_ic.hit_rate(span.ic))),
     ),
-    "ic_dispersion": tuple(Convention(f"ddof {ddof}", partial(_dispersion, ddof)) for ddof in (1, 0)),
+    "ic_dispersion": tuple(Convention(f"ddof {ddof}", partial(_dispersion, ddof)) for ddof in _DDOF),
     "ic_coverage": (
         Convention(
             "mean of the traded weeks",
@@ -286,26 +241,28 @@ CONVENTIONS: Final[Mapping[str, tuple[Convention, ...]]] = {
         ),
         Convention("mean of the weeks with a return", _coverage_measured),
     ),
-    "information_ratio": _ratios(lambda span: span.returns, _weekly_returns),
-    "excess_sharpe": _ratios(_excess, _weekly_excess),
+    "information_ratio": _ratios(lambda span: span.returns, lambda span: span.weeks[0]),
+    "excess_sharpe": _ratios(
+        lambda span: span.returns - span.risk_free, lambda span: span.weeks[0] - span.weeks[1]
+    ),
     "risk_free_rate": (
-        *_yearly(_risk_free, None),
+        *_yearly(lambda span: span.risk_free),
         *(
             Convention(
                 f"compounded over {periods} sessions", partial(_compounded_rate, periods), annualised=True
             )
             for periods in PERIODS
         ),
-        Convention("mean of a session", partial(_mean_of, _risk_free, 1)),
+        _mean_of("mean of a session", lambda span: span.risk_free),
     ),
-    "pnl": _money(_profit),
+    "pnl": _money(lambda span: _or_none(ratios.pnl(span.starting, span.ending))),
     "max_drawdown": (
         *_DRAWDOWNS,
         *(
-            Convention(
-                f"{way.name}, below the peak of the run",
-                partial(_since_the_run_began, way.compute),
-                units=way.units,
+            replace(
+                way,
+                name=f"{way.name}, below the peak of the run",
+                compute=_since_the_run_began(way.compute),
             )
             for way in _DRAWDOWNS
         ),
@@ -314,21 +271,20 @@ CONVENTIONS: Final[Mapping[str, tuple[Convention, ...]]] = {
         Convention("percentage points of the peak", _drawdown_pct, units=("percentage_points",)),
         Convention(
             "percentage points of the peak of the run",
-            partial(_since_the_run_began, _drawdown_pct),
+            _since_the_run_began(_drawdown_pct),
             units=("percentage_points",),
         ),
-        Convention("ratio of the peak", partial(_over, _drawdown_pct, lambda _: 100.0), units=("ratio",)),
+        Convention("ratio of the peak", _over(_drawdown_pct, lambda _: 100.0), units=("ratio",)),
     ),
-    "annualised_turnover": _yearly(_turnover, _weekly_turnover),
+    "annualised_turnover": _YEARLY_TURNOVER,
     "turnover": (
-        *_yearly(_turnover, _weekly_turnover),
-        _PER_SESSION,
-        _PER_WEEK,
+        *_YEARLY_TURNOVER,
+        *_MEAN_TURNOVER,
         replace(_SUM, units=("period_sum",)),
         # Its unit does not tell it from a mean.
         replace(_SUM, name="sum of the sessions, as a ratio", units=("ratio",)),
     ),
-    "mean_turnover": (_PER_SESSION, _PER_WEEK),
+    "mean_turnover": _MEAN_TURNOVER,
     "total_turnover": (_SUM,),
 }
 """Name of a record -> the conventions tried, in this order. These are all the names that the interface serves."""

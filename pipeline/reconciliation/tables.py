@@ -356,3 +356,38 @@ def fill_sessions(moments: pl.DataFrame, leaving_out: Collection[str] = ()) -> p
         book=pl.col("book").replace_strict(session_of, return_dtype=pl.String),
         date=pl.col("timestamp").dt.date(),
     )
+
+
+def acted_at(moments: pl.DataFrame, sessions: pl.Series) -> pl.DataFrame:
+    """Find the one instant at which the books acted on each decision.
+
+    Parameters
+    ----------
+    moments
+        ``book``, ``timestamp`` and ``decision_at`` of fills; those of trade-only variants do not count.
+    sessions
+        Days of the ledger.
+
+    Returns
+    -------
+    polars.DataFrame
+        ``date`` of the decision, ascending, and the instant ``at``, of decisions all of whose fills are of one instant of the
+        first session after it.
+    """
+    own = [book for book in moments["book"].unique() if base_book(book) == book]
+    return (
+        moments.filter(pl.col("book").is_in(own))
+        .group_by(date="decision_at")
+        .agg(at=pl.col("timestamp").min(), last=pl.col("timestamp").max())
+        .filter(pl.col("at") == pl.col("last"))
+        .sort("date")
+        .join_asof(
+            sessions.unique().sort().to_frame("session"),
+            left_on="date",
+            right_on="session",
+            strategy="forward",
+            allow_exact_matches=False,
+        )
+        .filter(pl.col("at").dt.date() == pl.col("session"))
+        .select("date", "at")
+    )

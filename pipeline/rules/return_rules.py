@@ -11,11 +11,11 @@ import polars as pl
 
 from pipeline.reconciliation.corporate_actions import CorporateActions, Holding
 from pipeline.reconciliation.grid import Codes, Floats
-from pipeline.reconciliation.tables import FILLS, SESSION, Tables
+from pipeline.reconciliation.tables import FILLS, SESSION, Tables, acted_at
 from pipeline.rule import Coverage, Finding, examples_wanted, rule
 from pipeline.rules.findings import pick_examples
 from pipeline.rules.tolerance import ABSOLUTE, RELATIVE, differing
-from schemas.tables.books import RAW_PREFIX, SETTLEMENTS, base_book
+from schemas.tables.books import RAW_PREFIX, SETTLEMENTS
 from schemas.tables.pnl import ADJUSTMENTS
 
 _CELL: Final = (*SESSION, "symbol")
@@ -192,23 +192,11 @@ def _weekly_instants(tables: Tables, weeks: pl.Series) -> Mapping[str, Codes]:
     moments = tables.part.moments
     if moments is None:
         moments = tables.runs("trades", FILLS).heads
-    own = [book for book in moments["book"].unique() if base_book(book) == book]
-    acted = (
-        moments.filter(pl.col("book").is_in(own))
-        .group_by(date="decision_at")
-        .agg(at=pl.col("timestamp").min(), last=pl.col("timestamp").max())
-        .filter(pl.col("at") == pl.col("last"))
-    )
-    sessions = tables["portfolio"].select(session=pl.col("date").unique().sort())
     calendar = (
         tables["rebalances"]
         .select(pl.col("date").unique().sort())
-        .join_asof(
-            sessions, left_on="date", right_on="session", strategy="forward", allow_exact_matches=False
-        )
-        .join(acted, on="date", how="left", maintain_order="left")
-        .with_columns(entry_at=pl.when(pl.col("at").dt.date() == pl.col("session")).then("at"))
-        .with_columns(maturity_at=pl.col("entry_at").shift(-1))
+        .join(acted_at(moments, tables["portfolio"]["date"]), on="date", how="left", maintain_order="left")
+        .select("date", entry_at="at", maturity_at=pl.col("at").shift(-1))
     )
     instants = weeks.to_frame("date").join(calendar, on="date", how="left", maintain_order="left")
     return {
