@@ -96,7 +96,7 @@ def create(
     program, access
         Its settings.
     instruments
-        Measure the service; None measures nothing.
+        Measure the service; None without a metrics port.
     watched
         Watches over the end of the lifespan, while everything is being closed.
     opened

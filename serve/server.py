@@ -1,9 +1,9 @@
-"""The server's processes: how they begin, and how they end when they are asked to.
+"""The server's processes: how they begin, and how they end at a signal.
 
 The first SIGTERM or SIGINT makes the service unready, closes the port after the drain delay and lets what is in flight
-finish, for a bounded time; a second one ends everything at once. uvicorn alone does so for a second SIGINT of a single
-process and for nothing else: its supervisor ignores a second signal. And it takes the Ctrl-C that a terminal sends to a
-group, and a parent passes on, for two.
+finish, for a bounded time; a second one ends everything at once. uvicorn alone does so only for a second SIGINT of a single
+process: its supervisor ignores a second signal, and counts a Ctrl-C twice that a terminal sends to a group and a parent
+passes on.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 _log = structlog.get_logger("serve.server")
 
 SAME_SECONDS: Final = 0.5
-"""A terminal tells a whole group of processes to end, and some of them pass it on: what comes this soon is the same."""
+"""A terminal signals every process of a group, and some pass the signal on: one that comes this soon is the same."""
 CLOSING_SECONDS: Final = 15.0
 """How long what is open may take to close after the last request."""
 _SIGNALS: Final = (signal.SIGTERM, signal.SIGINT)
@@ -69,8 +69,8 @@ class _Ending:
         self._close_at = time.monotonic() + (self._delay_seconds if number == signal.SIGTERM else 0.0)
         return True
 
-    def again(self) -> bool:
-        """Whether a signal comes too late to be the first one told twice."""
+    def is_second(self) -> bool:
+        """Whether a signal is a second one, and not the first one passed on by a parent."""
         now = time.monotonic()
         if self._first is None:
             self._first = now
@@ -102,7 +102,7 @@ class Server(uvicorn.Server):
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         """Begin to end at the first signal; at the second one, do so."""
         del frame
-        if self._ending.again():
+        if self._ending.is_second():
             _end_immediately(sig)
         elif self._ending.begin(sig):
             self._draining()
@@ -142,7 +142,7 @@ class Supervisor(Multiprocess):
             signal.signal(number, self._asked)
 
     def _asked(self, number: int, _: FrameType | None) -> None:
-        if self._ending.again():
+        if self._ending.is_second():
             for process in self.processes:
                 process.process.kill()
             _end_immediately(number)
@@ -151,7 +151,7 @@ class Supervisor(Multiprocess):
             self.signal_queue.append(number)
 
     def handle_signals(self) -> None:
-        """Do what was asked for, the delay over."""
+        """Handle what arrived, once the delay is over."""
         if self._ending.signal is None or self._ending.due:
             super().handle_signals()
 

@@ -45,7 +45,7 @@ def _query(request: Request, figures: FiguresQuery | None) -> AlphasQuery:
 
 
 def _figures(caller: Caller, values: Values) -> FiguresQuery:
-    """Return what is asked of figures, tags and days; refuse what the key may not be told."""
+    """Return the conditions on figures, tags and days; refuse those that the key may not use."""
     sort = values["sort"]
     bounds = tuple(
         (name, values[f"min_{name}"], values[f"max_{name}"])

@@ -1,4 +1,4 @@
-"""A guard around the server's own protocol: it closes connections that take too much, and answers nothing by itself."""
+"""A guard around the server's own protocol: it closes connections that take too much, and leaves every answer to the application."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ class GuardedConnection(HttpToolsProtocol):
                 return
 
     def eof_received(self) -> bool:  # type: ignore[override]
-        """Answer what was asked before a caller stopped sending."""
+        """Still answer the requests that came before the caller stopped sending."""
         self._half_closed = True
         return self._in_work > 0
 
@@ -200,4 +200,4 @@ class GuardedConnection(HttpToolsProtocol):
 def _percent_encoded(data: bytes) -> bytes:
     """Return a request whose first line has its raw bytes percent-encoded, as they were meant to be."""
     line, end, rest = data.partition(b"\r\n")
-    return _RAW_BYTE.sub(lambda found: b"%%%02X" % found[0][0], line) + end + rest
+    return _RAW_BYTE.sub(lambda byte: b"%%%02X" % byte[0][0], line) + end + rest

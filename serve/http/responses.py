@@ -34,7 +34,7 @@ class Page:
     rows
         The page.
     meta
-        Nothing that changes between two calls for the same thing: the body has an entity tag.
+        The same in two calls for the same page: the body has an entity tag.
     """
 
     rows: Rows
@@ -133,7 +133,7 @@ def collection(rows: Rows, limit: int, offset: int, meta: Mapping[str, Any]) -> 
     limit, offset
         As applied.
     meta
-        Must hold nothing but what the snapshot and the request determine: the body has an ETag.
+        Determined by the snapshot and the request alone: the body has an ETag.
     """
     pagination = {
         "limit": limit,
@@ -229,7 +229,7 @@ def _encoded(name: str) -> bytes:
 
 
 class Response:
-    """A whole response; all bodies are JSON.
+    """A response; all bodies are JSON.
 
     Parameters
     ----------
@@ -238,7 +238,7 @@ class Response:
     headers
         Besides those that follow from the body.
     shared
-        Whether a shared cache may keep it, so that nothing of the call that fetched it may be in it.
+        Whether a shared cache may keep it: then it must not name the call that fetched it.
     """
 
     __slots__ = ("body", "headers", "shared", "status")

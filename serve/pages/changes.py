@@ -1,10 +1,9 @@
-"""All changes of a catalogue in order, and reading on from where a caller stopped.
+"""The changes of a catalogue in order, and cursors from which a caller reads on.
 
-The order is by the clocks of those who published, and these are never quite alike: a change may come to be known after a
-later one. A cursor therefore says besides a place what was known shortly before it: a digest of the changes of the last
-seconds, minutes and hour. Where a node knows others than the caller was told, it tells that stretch again. So none is lost
-whose clock was less than an hour slow, a caller is told the same change twice at most where something came late, and
-nothing has to be remembered on any node.
+Changes are ordered by the clocks of the publishing machines, which differ slightly, so that a change may arrive after a later
+one. A cursor therefore holds, beside its place, digests of the changes of the last seconds, minutes and hour before it. Where
+a node knows other changes in one of these stretches, it returns the stretch again. So no change is lost whose clock was less
+than an hour slow, a change is repeated only where one arrived late, and the nodes keep no state for callers.
 """
 
 from __future__ import annotations
@@ -222,14 +221,11 @@ class ChangeLogs:
                 return self._log
             known = {}
             for pointer in (*listing.pointers, *listing.unserved):
-                found = self._known.get(pointer.alpha_id)
-                same = found is not None and (found[0] is pointer or found[0] == pointer)
-                known[pointer.alpha_id] = (
-                    found
-                    if same and found is not None
-                    else (pointer, tuple(map(make_entry, changes_of(pointer))))
-                )
-            entries = [entry for _, found in known.values() for entry in found]
+                before = self._known.get(pointer.alpha_id)
+                if before is None or before[0] != pointer:
+                    before = pointer, tuple(map(make_entry, changes_of(pointer)))
+                known[pointer.alpha_id] = before
+            entries = [entry for _, of_alpha in known.values() for entry in of_alpha]
             entries.sort(key=lambda entry: entry[:2])
             self._known, self._listing, self._log = known, listing, ChangeLog(entries)
             return self._log

@@ -76,7 +76,7 @@ class Engine:
     def dataset(
         self, snapshot: Snapshot, dataset: str, columns: Sequence[str], book: str | None = None
     ) -> pl.DataFrame:
-        """Return columns of a whole dataset, or of its part of one book.
+        """Return columns of a dataset, or of its part of one book, with all rows.
 
         Raises
         ------

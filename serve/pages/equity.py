@@ -30,7 +30,7 @@ _DAYS: Final = ("first_date", "last_date", "max_drawdown_date")
 
 @dataclass(frozen=True, slots=True)
 class Ledger:
-    """A whole ledger of one book, ready to be measured over any window.
+    """The ledger of one book, ready to be measured over any window.
 
     Attributes
     ----------

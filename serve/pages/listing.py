@@ -117,7 +117,7 @@ def select(listing: Listing, query: FiguresQuery, chosen: Flags) -> Places:
 
 
 def _values(columns: Columns, query: FiguresQuery, name: str) -> Floats:
-    """Return what the list is sorted or chosen by, NaN where the caller is not told."""
+    """Return the values that the list is sorted or filtered by, NaN where the key may not see them."""
     if name in LISTED_ORDERS:
         return columns.rank(name)
     if name in JUDGED_NAMES:
@@ -128,7 +128,7 @@ def _values(columns: Columns, query: FiguresQuery, name: str) -> Floats:
 
 
 def figures(listing: Listing, query: FiguresQuery, place: int) -> dict[str, Any]:
-    """Return what a row shows of the figures asked for; nothing when none is."""
+    """Return the members of a row that show the requested figures; none without a request."""
     if not query.fields:
         return {}
     pointer = listing.pointers[place]

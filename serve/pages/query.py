@@ -118,7 +118,7 @@ class PageResult(NamedTuple):
     week
         Of a cross-section; None when the run has no rebalance index.
     summary
-        Of the whole window of an equity curve.
+        Of the window of an equity curve, not of the page.
     """
 
     rows: Rows
