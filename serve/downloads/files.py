@@ -29,7 +29,7 @@ from schemas.table import Column
 from schemas.tables import PUBLISHED_TABLES
 from schemas.tables.books import RAW_PREFIX
 from serve.cache import SnapshotKey
-from serve.downloads.links import AS_BUILT, WITHOUT_RAW, TableLink
+from serve.downloads.links import AS_BUILT, WITHOUT_RAW, FileLink
 from serve.pages.books import holds_book
 
 MAX_VIEWS: Final = 32
@@ -158,7 +158,7 @@ class TableFile:
     """
 
     snapshot: Snapshot
-    link: TableLink
+    link: FileLink
     columns: tuple[Column, ...]
 
     @property
@@ -200,7 +200,7 @@ def select_file(snapshot: Snapshot, table: str, book: str | None, *, raw: bool) 
         set(present) - {"book"} <= {x.name for x in columns} and not _has_raw_rows(snapshot, table)
     )
     view = AS_BUILT if is_complete else WITHOUT_RAW
-    return TableFile(snapshot, TableLink(snapshot.alpha_id, snapshot.id, view, table, book), columns)
+    return TableFile(snapshot, FileLink(snapshot.alpha_id, snapshot.id, view, table, book), columns)
 
 
 def _has_raw_rows(snapshot: Snapshot, table: str) -> bool:

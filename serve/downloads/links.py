@@ -24,6 +24,7 @@ FILES: Final = "/files"
 """Where links begin; outside of the interface's own paths, for no key is sent with them."""
 AS_BUILT: Final = "as-built"
 WITHOUT_RAW: Final = "without-raw"
+SOURCE: Final = "source"
 PARQUET_TYPE: Final = "application/vnd.apache.parquet"
 _SUFFIX: Final = ".parquet"
 _HOST: Final = re.compile(
@@ -38,69 +39,46 @@ WAIT_SECONDS: Final = 8.0
 """Longest a caller waits for a signature, a place in the queue included."""
 
 
-class TableLink(NamedTuple):
-    """The file that a link names.
+class FileLink(NamedTuple):
+    """The file that a link names: a table of a snapshot, or the source archive of the seal that the snapshot was made from.
 
     Attributes
     ----------
-    alpha, snapshot, table, book
-        Of which table; `book` is None of one that is not stored by book.
     view
-        ``as-built``, the published file, or ``without-raw``, what a key without raw-book access may have of it.
+        ``as-built``, a published file, ``without-raw``, what a key without raw-book access may have of it, or ``source``.
+    table, book
+        Of which table; `book` is None of one that is not stored by book.
     """
 
     alpha: str
     snapshot: str
     view: str
-    table: str
-    book: str | None
+    table: str = ""
+    book: str | None = None
 
     @property
     def path(self) -> str:
         """The path of the link."""
-        file = self.table if self.book is None else f"{self.table}/{self.book}"
-        return f"{FILES}/{self.alpha}/{self.snapshot}/{self.view}/{file}{_SUFFIX}"
+        file = "/".join(filter(None, (self.table, self.book))) + _SUFFIX
+        if self.view == SOURCE:
+            file = f"{self.alpha}.zip"
+        return f"{FILES}/{self.alpha}/{self.snapshot}/{self.view}/{file}"
 
     @property
     def filename(self) -> str:
-        """What a download is called."""
+        """What a download of a table is called."""
         return "-".join(x for x in (self.alpha, self.table, self.book) if x) + _SUFFIX
 
     @classmethod
     def parse(cls, path: str) -> Self | None:
-        """Read a path; None when it is not that of a table's link."""
-        book: str | None
+        """Read a path; None when it is not that of a link."""
         match path.removesuffix(_SUFFIX).split("/"):
-            case ["", "files", alpha, snapshot, view, table]:
-                book = None
-            case ["", "files", alpha, snapshot, view, table, book]:
-                pass
-            case _:
-                return None
-        link = cls(alpha, snapshot, view, table, book)
-        known = ALPHA_ID.match(alpha) and is_snapshot_id(snapshot) and view in {AS_BUILT, WITHOUT_RAW}
-        if not known or table not in PUBLISHED_TABLES or link.path != path:
-            return None
-        return link if book is None or BOOK_NAME.match(book) else None
-
-
-class ArchiveLink(NamedTuple):
-    """The source archive that a link names: that of the seal which a snapshot was made from."""
-
-    alpha: str
-    snapshot: str
-
-    @property
-    def path(self) -> str:
-        """The path of the link."""
-        return f"{FILES}/{self.alpha}/{self.snapshot}/source/{self.alpha}.zip"
-
-    @classmethod
-    def parse(cls, path: str) -> Self | None:
-        """Read a path; None when it is not that of an archive's link."""
-        match path.split("/"):
             case ["", "files", alpha, snapshot, "source", _]:
-                link = cls(alpha, snapshot)
+                link = cls(alpha, snapshot, SOURCE)
+            case ["", "files", alpha, snapshot, ("as-built" | "without-raw") as view, table, *books]:
+                link = cls(alpha, snapshot, view, table, books[0] if books else None)
+                if table not in PUBLISHED_TABLES or not (link.book is None or BOOK_NAME.match(link.book)):
+                    return None
             case _:
                 return None
         known = ALPHA_ID.match(alpha) and is_snapshot_id(snapshot)

@@ -20,8 +20,9 @@ from serve.downloads.files import FileFacts, TableFile, offered, read_facts, req
 from serve.downloads.links import (
     AS_BUILT,
     PARQUET_TYPE,
+    SOURCE,
     WAIT_SECONDS,
-    ArchiveLink,
+    FileLink,
     Signed,
     SigningFailed,
     base_url,
@@ -87,7 +88,7 @@ async def source(service: ServerState, request: Request) -> Single:
     data = await service.source_downloads.offer(snapshot)
     if "url" not in data:
         expires = int(time.time()) + data["expires_in"]
-        path = ArchiveLink(snapshot.alpha_id, snapshot.id).path
+        path = FileLink(snapshot.alpha_id, snapshot.id, SOURCE).path
         host = service.source_downloads.file_host
         data = {"url": await signed_url(service, request, path, expires, host), **data}
     return Single(data, source="archive store", meta=run_meta(request.snapshot), cache_control="no-store")

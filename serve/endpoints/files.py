@@ -19,7 +19,7 @@ from schemas.endpoints import ENDPOINTS, readable_tables
 from schemas.errors import AlphaNotPublished, ApiError, SnapshotCorrupt, SnapshotNotKept
 from serve.auth.caller import Rights
 from serve.downloads.files import opened, select_file
-from serve.downloads.links import PARQUET_TYPE, ArchiveLink, Signed, TableLink, signed_text
+from serve.downloads.links import PARQUET_TYPE, SOURCE, FileLink, Signed, signed_text
 from serve.http import request as requests
 from serve.http.request import Receive, Request, Scope, Send
 from serve.http.responses import matches, matches_any
@@ -65,12 +65,12 @@ class Files:
         """Answer one request; a failure after the first byte ends the connection."""
         request = requests.of(scope)
         path = scope["raw_path"].decode("ascii", "replace")
-        link = TableLink.parse(path) or ArchiveLink.parse(path)
+        link = FileLink.parse(path)
         if link is None:
             raise ApiError("not_found", "No such path.")
         if scope["method"] not in {"GET", "HEAD"}:
             raise ApiError("method_not_allowed", "This path answers GET and HEAD only.")
-        endpoint = TABLES if isinstance(link, TableLink) else ARCHIVES
+        endpoint = ARCHIVES if link.view == SOURCE else TABLES
         request.endpoint = endpoint.id
         signed = Signed.parse(scope["query_string"])
         holder = await self._service.access.link_holder(
@@ -123,9 +123,9 @@ class Files:
             if not self._sending[key_id]:
                 del self._sending[key_id]
 
-    def _opened(self, link: TableLink | ArchiveLink, holder: Rights) -> OpenFile:
+    def _opened(self, link: FileLink, holder: Rights) -> OpenFile:
         snapshot = self._snapshot(link)
-        if isinstance(link, ArchiveLink):
+        if link.view == SOURCE:
             state, descriptor = self._service.source_downloads.open(snapshot)
             size, sha256 = os.fstat(descriptor).st_size, state.sha256 or state.seal_digest
             return OpenFile(descriptor, size, sha256, state.filename, "application/zip")
@@ -144,7 +144,7 @@ class Files:
             raise
         return OpenFile(descriptor, facts.size, facts.sha256, link.filename, PARQUET_TYPE)
 
-    def _snapshot(self, link: TableLink | ArchiveLink, *, look_again: bool = False) -> Snapshot:
+    def _snapshot(self, link: FileLink, *, look_again: bool = False) -> Snapshot:
         snapshots = self._service.snapshots
         find = snapshots.look_for if look_again else snapshots.find_pinned
         try:

@@ -65,21 +65,12 @@ def _row(service: ServerState, pointer: Pointer, snapshot: str) -> dict[str, Any
         "replaced_at": None if snapshot == pointer.snapshot else pointer.earlier[snapshot].replaced_at,
         "served": snapshot == pointer.snapshot,
         "rolled_back": snapshot in pointer.rolled_back,
-        **(dict.fromkeys(_OF_MANIFEST) if manifest is None else _described(manifest)),
-        "built_with": [] if manifest is None else [f"{x} {y}" for x, y in manifest.built_with.items()],
-    }
-
-
-_OF_MANIFEST: Final = ("started_at", "sealed_at", "complete", "seal_digest", "declarations")
-
-
-def _described(manifest: Manifest) -> dict[str, Any]:
-    return {
-        "started_at": manifest.started_at,
-        "sealed_at": manifest.sealed_at,
-        "complete": not manifest.missing,
-        "seal_digest": manifest.seal_digest,
-        "declarations": manifest.schema_version,
+        "started_at": manifest and manifest.started_at,
+        "sealed_at": manifest and manifest.sealed_at,
+        "complete": manifest and not manifest.missing,
+        "seal_digest": manifest and manifest.seal_digest,
+        "declarations": manifest and manifest.schema_version,
+        "built_with": [f"{x} {y}" for x, y in manifest.built_with.items()] if manifest else [],
     }
 
 

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from alpha_results_client.declared import ROWS, STORED_COLUMNS, Column
+from alpha_results_client.table import polars_types
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -99,10 +100,7 @@ def _polars(data: bytes, selection: Selection) -> pl.DataFrame:
         frame = frame.filter(when <= selection.last)
     if selection.symbols is not None:
         frame = frame.filter(pl.col("symbol").is_in(list(selection.symbols)))
-    types: dict[str, Any] = {
-        "float": pl.Float64, "int": pl.Int64, "bool": pl.Boolean, "text": pl.String, "date": pl.Date,
-        "instant": pl.Datetime("us", "UTC"),
-    }  # fmt: skip
+    types = polars_types(pl)
     return frame.select(
         (pl.col(column.name) if stored else pl.lit(selection.book if column.name == "book" else None))
         .cast(types[column.type])

@@ -86,7 +86,7 @@ def _typed(columns: Mapping[str, list[Any]], declared: Mapping[str, Column], fra
         raise ImportError(
             f"frames={frames!r} needs {frames}: pip install 'alpha-results-client[{frames}]'"
         ) from error
-    types = _polars_types(library) if frames == "polars" else _PANDAS_TYPES
+    types = polars_types(library) if frames == "polars" else _PANDAS_TYPES
     series = {}
     for name, values in columns.items():
         if name in declared:
@@ -102,7 +102,8 @@ _PANDAS_TYPES = {
 }  # fmt: skip
 
 
-def _polars_types(pl: Any) -> Mapping[str, Any]:
+def polars_types(pl: Any) -> Mapping[str, Any]:
+    """Return the types of Polars by the words of the declarations."""
     return {
         "float": pl.Float64, "int": pl.Int64, "bool": pl.Boolean, "text": pl.String, "texts": pl.List(pl.String),
         "objects": pl.Object, "date": pl.Date, "instant": pl.Datetime("us", "UTC"),

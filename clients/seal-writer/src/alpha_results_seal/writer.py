@@ -8,10 +8,10 @@ import json
 import os
 import re
 import shutil
-import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 import polars as pl
 
@@ -182,9 +182,8 @@ class SealWriter:
         if not tables:
             raise SealError("the seal has no tables: add a ledger or tables.")
         folder.parent.mkdir(parents=True, exist_ok=True)
-        unfinished = Path(
-            tempfile.mkdtemp(prefix=f".{folder.name}.", suffix=".unfinished", dir=folder.parent)
-        )
+        unfinished = folder.with_name(f".{folder.name}.{uuid4().hex}.unfinished")
+        unfinished.mkdir()
         try:
             manifest = self._write_files(unfinished, tables)
             if self._key is not None:
@@ -192,7 +191,6 @@ class SealWriter:
             refused = pipeline_problems(unfinished, manifest, strict=strict)
             if refused:
                 raise SealRefused(refused)
-            unfinished.chmod(0o777 & ~_umask())
             os.replace(unfinished, folder)  # noqa: PTH105 -- over an empty folder, in one step
         finally:
             shutil.rmtree(unfinished, ignore_errors=True)
@@ -259,10 +257,3 @@ def _instant(name: str, moment: dt.datetime) -> str:
 
 def _smoothing(given: Mapping[str, Any] | None) -> dict[str, Any] | None:
     return None if given is None else {"half_life_weeks": None, "detail": None, **given}
-
-
-def _umask() -> int:
-    """Return the process's mask, which a temporary folder does not follow."""
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
