@@ -164,7 +164,9 @@ def request(settings: Settings, send: Send) -> Plan[Reply]:
 
 
 def _is_resumable(part: Reply) -> bool:
-    return part.status == httpx.codes.OK and part.headers.get("etag", "").startswith('"')  # a strong tag
+    """Whether bytes can be counted as the server counts them, and a strong tag says when they are the same."""
+    is_plain = part.headers.get("content-encoding", "identity") == "identity"
+    return part.status == httpx.codes.OK and is_plain and part.headers.get("etag", "").startswith('"')
 
 
 def _rest_of(send: Send, begun: Reply) -> Send:
