@@ -524,8 +524,7 @@ def test_the_theme_follows_the_system_and_the_switch(visit: Visit) -> None:
     ground = "() => getComputedStyle(document.body).backgroundColor"
     light = page.evaluate(ground)
     page.emulate_media(color_scheme="dark")
-    dark = page.evaluate(ground)
-    assert light != dark
+    page.wait_for_function(f"(light) => ({ground})() !== light", arg=light)  # from the next frame on
     page.get_by_role("button", name="Switch to the light theme").click()
     assert page.evaluate(ground) == light
     page.reload()
