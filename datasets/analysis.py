@@ -17,7 +17,7 @@ from datasets.snapshot import Snapshot
 from datasets.storage import open_storage
 from schemas.errors import KindNotPublished, SettingsError
 from schemas.market_data import MARKET_DATA, USUAL_BENCHMARK
-from schemas.metrics.statistic import CROSS_SECTIONS, SOURCES
+from schemas.metrics.statistic import CROSS_SECTIONS, LEDGER, SOURCES
 from schemas.settings import SETTINGS
 from schemas.tables import PUBLISHED_TABLES
 from schemas.tables.sealed_metrics import SCOPES
@@ -300,9 +300,21 @@ class Alpha(Snapshot):
         SnapshotCorrupt
             When a file is gone or damaged.
         """
-        from datasets.luck import luck  # noqa: PLC0415 - slow to load beside the rest
+        from datasets.figure_data import frames_of, read_evidence  # noqa: PLC0415 - slow to load beside the rest
+        from datasets.figures.luck import LuckQuery, measure  # noqa: PLC0415 - as above
+        from datasets.figures.luck_trials import known_trials, with_deflated_sharpe  # noqa: PLC0415 - as above
+        from datasets.figures.unavailable import MISSING_KIND, Unavailable  # noqa: PLC0415 - as above
 
-        return luck(self, book, window)
+        query = LuckQuery(book, frozenset({LEDGER.endpoint, CROSS_SECTIONS.endpoint}), window)
+        figures = measure(read_evidence(frames_of(self), self, book), query)
+        uncounted = Unavailable(
+            MISSING_KIND,
+            "the run sealed neither trials nor values that show a search, and the other alphas of a catalogue, which the "
+            "interface counts instead, are not read here",
+        )
+        return with_deflated_sharpe(
+            figures, known_trials(figures, None, None, described=True, readable=uncounted)
+        )
 
     def factor(self, column: str = "score") -> pd.Series:
         """Return a column of the cross-sections as alphalens takes a factor: by `date` and `asset`, without nulls.

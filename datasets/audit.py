@@ -106,7 +106,11 @@ def audit_entries(manifest: Manifest, reader: Reader = ANALYST) -> list[Entry]:
     made = [
         *_notices(manifest, reader),
         *map(_earlier_seal, manifest.history),
-        *map(_figure, _figures(manifest, reader)),
+        *(
+            _figure(figure)
+            for figure in manifest.reconciliation.get("figures", ())
+            if reader.raw or not figure["name"].startswith(RAW_PREFIX)
+        ),
         *(_rule(check, manifest, raw=reader.raw) for check in manifest.checks),
     ]
     shown: list[Entry] = visible(made, raw=reader.raw)
@@ -125,24 +129,15 @@ def _notices(manifest: Manifest, reader: Reader) -> Iterator[Entry]:
         if not may_see(notice["raw"], names, raw=reader.raw, may_read=reader.may_read):
             # As of a run without other runs beside it: whether there are any is not disclosed.
             yield _entry(
-                "notice",
-                notice["notice"],
-                NOT_CHECKED,
-                figure=notice["figure"],
-                reason=TOO_FEW_OTHERS,
-                details={},
+                "notice", notice["notice"], NOT_CHECKED, figure=notice["figure"], reason=TOO_FEW_OTHERS
             )
             continue
         entry = _entry(
             "notice",
             notice["notice"],
             notice["outcome"],
-            figure=notice["figure"],
-            value=notice["value"],
-            threshold=notice["threshold"],
-            unit=notice["unit"],
-            reason=notice["message"] if notice["outcome"] == NOTICED else notice["reason"],
-            details=notice["details"],
+            reason=notice["message" if notice["outcome"] == NOTICED else "reason"],
+            **{name: notice[name] for name in ("figure", "value", "threshold", "unit", "details")},
         )
         readable = [name for name in names if reader.may_read(name)]
         yield entry if len(readable) == len(names) else _of_some(entry, readable)
@@ -169,12 +164,6 @@ def _earlier_seal(seal: Mapping[str, Any]) -> Entry:
     )
 
 
-def _figures(manifest: Manifest, reader: Reader) -> Iterator[Mapping[str, Any]]:
-    for figure in manifest.reconciliation.get("figures", ()):
-        if reader.raw or not figure["name"].startswith(RAW_PREFIX):
-            yield figure
-
-
 def _figure(figure: Mapping[str, Any]) -> Entry:
     sealed, recomputed = figure["sealed"], figure["recomputed"]
     status, reason = NOT_CHECKED, figure.get("reason")
@@ -191,7 +180,6 @@ def _figure(figure: Mapping[str, Any]) -> Entry:
         figure=figure["name"],
         value=sealed,
         threshold=recomputed,
-        unit=None,
         reason=reason,
         details={
             name: figure[name] for name in ("scope", "period", "convention") if figure.get(name) is not None
@@ -224,35 +212,18 @@ def _rule(check: Mapping[str, Any], manifest: Manifest, *, raw: bool) -> Entry:
 def _closed(entry: Entry, endpoint: str) -> Entry:
     """Leave out the figures of an entry that was made from data the reader may not see."""
     shown = {name: value for name, value in entry["details"].items() if name in ("scope", "period", "alphas")}
-    if entry["status"] == PASS:
-        reason = None
-    elif entry["status"] == NOT_CHECKED:
-        reason = entry["reason"]
-    else:
-        reason = CLOSED.format(endpoint)
+    reasons = {PASS: None, NOT_CHECKED: entry["reason"]}
+    reason = reasons.get(entry["status"], CLOSED.format(endpoint))
     return {**entry, "value": None, "threshold": None, "unit": None, "reason": reason, "details": shown}
 
 
-def _entry(
-    kind: str,
-    name: str,
-    status: str,
-    *,
-    figure: str | None = None,
-    value: float | None = None,
-    threshold: float | None = None,
-    unit: str | None = None,
-    reason: str | None = None,
-    details: Mapping[str, Any],
-) -> Entry:
+def _entry(kind: str, name: str, status: str, **given: Any) -> Entry:
+    """Return an entry in declared order; what the check does not give is null."""
     return {
         "kind": kind,
         "id": name,
         "status": status,
-        "figure": figure,
-        "value": value,
-        "threshold": threshold,
-        "unit": unit,
-        "reason": reason,
-        "details": dict(details),
+        **dict.fromkeys(("figure", "value", "threshold", "unit", "reason")),
+        "details": {},
+        **given,
     }

@@ -361,7 +361,7 @@ def contribution_of(
     missing = next((each.alpha_id for each in everyone if not reader.has_rows(each, question)), None)
     if not others:
         answer = empty_contribution(
-            Unavailable("insufficient_data", "no alpha is given beside the one asked about")
+            Unavailable("insufficient_data", "name at least one other alpha to combine it with")
         )
     elif missing is not None:
         reason = reader.no_data(question)

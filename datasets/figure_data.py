@@ -60,11 +60,7 @@ def figures_of(snapshot: Snapshot) -> RunFigures:
     SnapshotCorrupt
         When the manifest or any file that it needs is gone or cannot be read.
     """
-
-    def unread(error: SnapshotCorrupt) -> None:
-        raise error
-
-    return read(frames_of(snapshot), snapshot.manifest, unread)
+    return read(frames_of(snapshot), snapshot.manifest)
 
 
 def frames_of(snapshot: Snapshot) -> Frames:
@@ -76,8 +72,12 @@ def frames_of(snapshot: Snapshot) -> Frames:
     return frames
 
 
+def _raise(error: SnapshotCorrupt) -> None:
+    raise error
+
+
 def read(
-    frames: Frames, manifest: Manifest, unread: Callable[[SnapshotCorrupt], None] = lambda _: None
+    frames: Frames, manifest: Manifest, unread: Callable[[SnapshotCorrupt], None] = _raise
 ) -> RunFigures:
     """Read the figures of a snapshot, or of one that is about to be published: a few thousand small rows.
 
@@ -88,7 +88,7 @@ def read(
     manifest
         Of the snapshot.
     unread
-        Called with each part that is Unavailable because its file is gone or cannot be read.
+        Called when the file of a part is gone or cannot be read: the part is Unavailable unless this raises, as by default.
 
     Raises
     ------

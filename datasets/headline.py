@@ -6,78 +6,51 @@ import io
 import logging
 import math
 from collections.abc import Callable, Sequence
-from pathlib import Path
-from typing import IO, Any, Final
+from typing import Any, Final
 
 import orjson
 import polars as pl
 
-from datasets.figure_data import BOOK, read
+from datasets.figure_data import BOOK, Frames, read
 from datasets.figures.costs import cost_bp
 from datasets.figures.headline import headline_of, without_figures
 from datasets.figures.unavailable import MISSING_KIND, Unavailable
 from datasets.layout import DESCRIPTION, snapshot_path
-from datasets.manifest import FileEntry, Manifest
+from datasets.manifest import Manifest
 from datasets.storage import Storage
-from schemas.errors import SnapshotCorrupt
 
 _log = logging.getLogger(__name__)
 
-Open = Callable[[str], "Path | IO[bytes]"]
-"""Opens a file of the snapshot by its path below the snapshot's folder."""
+Read = Callable[[str], bytes]
+"""Reads a file of the snapshot by its path below the snapshot's folder."""
 _COSTS: Final = ("execution_cost", "turnover_notional")
 
 
-class _Run:
-    """A snapshot that is not published yet, or no more than its manifest and the means to open its files."""
-
-    def __init__(self, manifest: Manifest, open_file: Open) -> None:
-        self._open = open_file
-        self._entries = {(entry.dataset, entry.book): entry for entry in manifest.files}
-
-    def frame(self, dataset: str, columns: Sequence[str], book: str | None = None) -> pl.DataFrame:
-        entry: FileEntry = self._entries[dataset, book]
-        return pl.read_parquet(self._open(entry.path), columns=list(columns), hive_partitioning=False)
-
-    def description(self) -> Any:
-        """Return the written description as sealed, None where there is none."""
-        if ("description", None) not in self._entries:
-            return None
-        opened = self._open(DESCRIPTION)
-        return orjson.loads(opened.read_bytes() if isinstance(opened, Path) else opened.read())
-
-    def cost_bp(self) -> float | Unavailable:
-        if ("portfolio", BOOK) not in self._entries:
-            return Unavailable(MISSING_KIND, f"the run holds no portfolio of the book {BOOK}")
-        rows = self.frame("portfolio", _COSTS, BOOK)
-        cost, traded = (rows[name].cast(pl.Float64).fill_null(float("nan")).to_numpy() for name in _COSTS)
-        value = cost_bp(cost, traded)
-        if isinstance(value, float) and not math.isfinite(value):
-            return Unavailable(
-                "insufficient_data", "the ledger has sessions without a cost or a traded notional"
-            )
-        return value
-
-
-def make_headline(manifest: Manifest, open_file: Open) -> dict[str, Any]:
+def make_headline(manifest: Manifest, read_file: Read) -> dict[str, Any]:
     """Return what a pointer records of a snapshot.
 
     Parameters
     ----------
     manifest
         Of the snapshot.
-    open_file
-        Opens its files; only small ones are read.
+    read_file
+        Reads its files; only small ones are read.
 
     Returns
     -------
     dict
         Every figure withheld where the files cannot be read: a publication is not refused for want of them.
     """
+    paths = {(entry.dataset, entry.book): entry.path for entry in manifest.files}
+
+    def frames(dataset: str, columns: Sequence[str], book: str | None = None) -> pl.DataFrame:
+        data = io.BytesIO(read_file(paths[dataset, book]))
+        return pl.read_parquet(data, columns=list(columns), hive_partitioning=False)
+
     try:
-        opened = _Run(manifest, open_file)
-        figures = read(opened.frame, manifest, _raise)
-        return headline_of(figures, opened.description(), opened.cost_bp()).document()
+        described = orjson.loads(read_file(DESCRIPTION)) if ("description", None) in paths else None
+        cost = _cost_bp(frames) if ("portfolio", BOOK) in paths else _NO_PORTFOLIO
+        return headline_of(read(frames, manifest), described, cost).document()
     except Exception:  # noqa: BLE001 - whatever it was, the snapshot is sound and is published
         _log.exception("the figures of %s could not be made; its list entry goes without", manifest.alpha_id)
         return without_figures().document()
@@ -87,8 +60,16 @@ def stored_headline(storage: Storage, manifest: Manifest) -> dict[str, Any]:
     """Return what a pointer records of a snapshot that is in the root, as :func:`make_headline` does."""
     folder = snapshot_path(manifest.alpha_id, manifest.snapshot)
     sizes = {entry.path: entry.bytes for entry in manifest.files}
-    return make_headline(manifest, lambda path: io.BytesIO(storage.read(f"{folder}/{path}", sizes[path])))
+    return make_headline(manifest, lambda path: storage.read(f"{folder}/{path}", sizes[path]))
 
 
-def _raise(error: SnapshotCorrupt) -> None:
-    raise error
+_NO_PORTFOLIO: Final = Unavailable(MISSING_KIND, f"the run holds no portfolio of the book {BOOK}")
+
+
+def _cost_bp(frames: Frames) -> float | Unavailable:
+    rows = frames("portfolio", _COSTS, BOOK)
+    cost, traded = (rows[name].cast(pl.Float64).fill_null(float("nan")).to_numpy() for name in _COSTS)
+    value = cost_bp(cost, traded)
+    if isinstance(value, float) and not math.isfinite(value):
+        return Unavailable("insufficient_data", "the ledger has sessions without a cost or a traded notional")
+    return value

@@ -15,10 +15,8 @@ from datasets.figures.equity import compounded, make_sessions, summarised
 from datasets.figures.price import price_summary
 from datasets.figures.series import Floats
 from datasets.figures.window import WHOLE_RUN, Window
-from datasets.luck import luck
 from datasets.snapshot import Snapshot
 from schemas.errors import SettingsError
-from schemas.tables.books import CONDITIONED_BOOKS
 from schemas.warning_codes import CODES
 
 Content = dict[str, Any]
@@ -29,10 +27,9 @@ LEVEL: Final = 0.95
 """Of the intervals shown."""
 NAMES: Final = 10
 """Best and worst names shown, of each."""
-MEASURED_BOOK: Final = CONDITIONED_BOOKS[0]
-"""The book that the headline figures describe, whichever book is drawn."""
 _READER: Final = Reader(raw=False, may_read=lambda _: True)
 """Who a sheet is written for: it names other alphas, which lie in the same root, but no raw columns."""
+NO_LEDGER: Final = "the run sealed no daily ledger of this book"
 NO_SESSION: Final = "no session of the run lies in the window"
 _OF_THE_WHOLE_RUN: Final = frozenset(
     {"core", "rank_ic", "rank_ic.conditioned", "rank_ic.raw", "nwt.ic", "periods"}
@@ -101,7 +98,7 @@ def content(
         "description": run.description(),
         "audit": {"verdict": verdict(metrics["checked"]), "entries": audit_entries(manifest, _READER)},
         "metrics": metrics,
-        "luck": luck(run, book, window),
+        "luck": run.luck(book=book, window=window),
         "weekly": weekly(run, metrics["nwt"]["ic"], window),
         "delivered": delivered(run, window),
         "equity": equity(run, book, window),
@@ -144,7 +141,7 @@ def of_window(metrics: Content) -> Content:
 def equity(run: Snapshot, book: str, window: Window) -> Content:
     """Return the equity curve of a book as columns, and what the interface summarises of it."""
     if not run.has_rows("equity_curve", book):
-        return withheld("the run sealed no daily ledger of this book")
+        return withheld(NO_LEDGER)
     rows = run.scan("equity_curve", book).filter(analysis.within(window)).collect()
     if rows.is_empty():
         return withheld(NO_SESSION)
@@ -164,7 +161,7 @@ def risk(run: Alpha, book: str, window: Window) -> Content:
     if not window.whole:
         return withheld("figures of risk are of the whole run")
     if not run.has_rows("portfolio", book):
-        return withheld("the run sealed no daily ledger of this book")
+        return withheld(NO_LEDGER)
     answer = _with_reasons(run.risk(book))
     return answer if answer["drawdowns"] is not None else withheld(answer["reasons"]["drawdowns"])
 
@@ -181,14 +178,14 @@ def legs(run: Alpha, book: str, window: Window) -> Content:
     if not window.whole:
         return withheld("legs and concentration are of the whole run")
     if not run.has_rows("portfolio", book):
-        return withheld("the run sealed no daily ledger of this book")
+        return withheld(NO_LEDGER)
     return _with_reasons(run.concentration(book))
 
 
 def exposures(run: Alpha, book: str, market_data: str | None, symbol: str | None, window: Window) -> Content:
     """Return what the benchmark and the factors explain of a book, as the interface answers it."""
     if not run.has_rows("portfolio", book):
-        return withheld("the run sealed no daily ledger of this book")
+        return withheld(NO_LEDGER)
     symbols = () if market_data is None else (symbol or analysis.default_symbol(market_data),)
     return _with_reasons(run.exposures(market_data, benchmarks=symbols, book=book, window=window))
 

@@ -8,7 +8,7 @@ import re
 from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import orjson
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
@@ -24,6 +24,11 @@ _HERE: Final = Path(__file__).parent
 _EXPORT: Final = re.compile(r"^export (?=(async )?(function|const|class)\b)", re.MULTILINE)
 _IMPORT: Final = re.compile(r"^import .*\n", re.MULTILINE)
 _MAKERS: Final = re.compile(r"^export (?:async )?function (\w+)", re.MULTILINE)
+_FILTERS: Final = (
+    *("label", "number", "fixed", "points", "percent", "entry", "unit", "basis", "day", "dated"),
+    *("of_equity", "measured", "span", "standing", "withheld"),
+)
+"""Functions of :mod:`datasets.report.figures` that the templates apply."""
 _END_OF_SCRIPT: Final = re.compile(r"<(?=/script|!--)", re.IGNORECASE)
 
 
@@ -98,24 +103,6 @@ def _templates() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    filters: dict[str, Any] = {
-        "label": figures.label,
-        "number": figures.number,
-        "fixed": figures.fixed,
-        "points": figures.points,
-        "percent": figures.percent,
-        "entry": figures.entry,
-        "unit": figures.unit,
-        "basis": figures.basis,
-        "day": figures.day,
-        "dated": figures.dated,
-        "of_equity": figures.of_equity,
-        "measured": figures.measured,
-        "span": figures.span,
-        "standing": figures.standing,
-        "withheld": figures.withheld,
-    }
-    made.filters.update(filters)
-    made.globals["reason"] = figures.reason
-    made.globals["banded"] = figures.banded
+    made.filters.update({name: getattr(figures, name) for name in _FILTERS})
+    made.globals.update(reason=figures.reason, banded=figures.banded)
     return made

@@ -348,6 +348,8 @@ def test_the_same_snapshots_give_the_same_bytes(root: Path, market: Path, tmp_pa
     ("arguments", "code", "says"),
     [
         (["Test_nowhere"], 9, "publishes no alpha 'Test_nowhere'"),
+        ([f"{FULL}s"], 9, f"did you mean {FULL}"),
+        (["x"], 9, "it publishes "),
         ([FULL, "--book", "sideways"], 2, "has no book 'sideways'; it has long_short, long_only"),
         ([FULL, FULL], 2, "give one to 6 alphas, each once"),
         ([FULL, "--from", "2021-13-01"], 2, "'2021-13-01' is not a valid date; give one as YYYY-MM-DD"),
