@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Final, Protocol
 
 from datasets.disk import locked, writing
-from datasets.file_digests import DIGESTS, FileDigests
+from datasets.file_digests import DIGESTS
 from datasets.layout import SAVED_CATALOGUE
 from schemas.errors import DiskUnavailable, SettingsError, SnapshotCorrupt, StorageUnavailable
 from schemas.settings import SETTINGS
@@ -78,22 +78,11 @@ class CacheCounts:
         self.hits = self.misses = self.fetched_bytes = self.evictions = self.evicted_bytes = 0
         self._lock = threading.Lock()
 
-    def read(self, *, hit: bool) -> None:
-        """Count a read of a file."""
+    def add(self, **amounts: int) -> None:
+        """Add amounts to counters by their names."""
         with self._lock:
-            self.hits += hit
-            self.misses += not hit
-
-    def fetched(self, size: int) -> None:
-        """Count the bytes of a copy made."""
-        with self._lock:
-            self.fetched_bytes += size
-
-    def evicted(self, size: int) -> None:
-        """Count a copy that made room."""
-        with self._lock:
-            self.evictions += 1
-            self.evicted_bytes += size
+            for name, amount in amounts.items():
+                setattr(self, name, getattr(self, name) + amount)
 
 
 class Cache:
@@ -170,9 +159,10 @@ class Cache:
             When the file is not here and the store does not answer, or this machine's disk takes no more.
         """
         path = self._path(storage, relative)
-        is_cached = self._usable(path, size, sha256)
-        self.counts.read(hit=is_cached)
-        if not is_cached:
+        if self._usable(path, size, sha256):
+            self.counts.add(hits=1)
+        else:
+            self.counts.add(misses=1)
             storage.require_answering(relative)
             with self._one_maker(path, size) as draft:
                 if not self._usable(path, size, sha256):  # another may have made the copy meanwhile
@@ -198,10 +188,10 @@ class Cache:
         except FileNotFoundError:
             data = None
         if data is not None and hashlib.sha256(data).hexdigest() == sha256:
-            self.counts.read(hit=True)
+            self.counts.add(hits=1)
             self._use(path, len(data))
             return data
-        self.counts.read(hit=False)
+        self.counts.add(misses=1)
         storage.require_answering(relative)
         data = storage.read(relative)
         if hashlib.sha256(data).hexdigest() != sha256:
@@ -211,17 +201,6 @@ class Cache:
             draft.write_bytes(data)
             self._name(draft, path)
         return data
-
-    def verify(self, storage: Source, relative: str, sha256: str) -> bool:
-        """Whether the copy is intact, by its digest; a damaged one is removed, and none at all is intact."""
-        path = self._path(storage, relative)
-        try:
-            intact = FileDigests(0.0).intact(path, path.stat().st_size, sha256)
-        except FileNotFoundError:
-            return True
-        if not intact:
-            path.unlink(missing_ok=True)
-        return intact
 
     def _path(self, storage: Source, relative: str) -> Path:
         return self.folder / storage.identity / relative
@@ -280,7 +259,7 @@ class Cache:
         )
 
     def _name(self, draft: Path, path: Path) -> None:
-        self.counts.fetched(draft.stat().st_size)
+        self.counts.add(fetched_bytes=draft.stat().st_size)
         # Flushed before it is renamed: after a power cut a copy of the right size would pass for a complete one.
         with draft.open("rb") as stream:
             os.fsync(stream.fileno())
@@ -321,7 +300,7 @@ class Cache:
                     continue
                 path.unlink(missing_ok=True)
             used -= size
-            self.counts.evicted(size)
+            self.counts.add(evictions=1, evicted_bytes=size)
             with contextlib.suppress(OSError):  # not empty yet
                 for parent in path.relative_to(self.folder).parents[:-1]:
                     (self.folder / parent).rmdir()

@@ -14,12 +14,11 @@ from typing import Final
 
 from datasets.catalogue import Catalogue
 from datasets.layout import is_snapshot_id
-from datasets.manifest import Manifest
 from datasets.pointer import Pointer, make_pointer
-from datasets.publication.pointers import served
+from datasets.publication.pointers import not_published, served
 from datasets.snapshot import Snapshot
 from datasets.storage import Storage
-from schemas.errors import AlphaNotPublished, SnapshotCorrupt, SnapshotNotKept
+from schemas.errors import SnapshotCorrupt, SnapshotNotKept
 
 OPENED: Final = 256
 """Earlier snapshots that stay opened: their manifests and descriptions are in memory."""
@@ -39,7 +38,7 @@ class PinnedSnapshots:
     def __init__(self, storage: Storage, catalogue: Catalogue) -> None:
         self._storage = storage
         self._catalogue = catalogue
-        self._opened: OrderedDict[tuple[str, str], Snapshot] = OrderedDict()
+        self._opened: OrderedDict[tuple[str, str, str], Snapshot] = OrderedDict()
         self._lock = threading.Lock()
 
     def opened(self, alpha_id: str, snapshot: str) -> Snapshot | None:
@@ -72,7 +71,7 @@ class PinnedSnapshots:
             When its manifest cannot be read.
         """
         current = self._kept(alpha_id, snapshot)
-        return current if snapshot == current.id else self._named_by(current.pointer, snapshot)
+        return self.opened(alpha_id, snapshot) or self._open(current.pointer, snapshot)
 
     def open_fresh(self, alpha_id: str, snapshot: str) -> Snapshot:
         """Do as :meth:`open`, by the pointer as it lies in the root rather than by the one in memory.
@@ -89,67 +88,60 @@ class PinnedSnapshots:
         if pointer is None:
             pointer = self._kept(alpha_id, snapshot).pointer
         if pointer.is_withdrawn:
-            raise _not_published(self._storage, alpha_id)
+            raise not_published(self._storage, alpha_id)
         _require_kept(pointer, snapshot)
-        return self._named_by(pointer, snapshot)
-
-    def _named_by(self, pointer: Pointer, snapshot: str) -> Snapshot:
-        """Return a snapshot that a pointer serves or remembers, opened once."""
-        if (known := self._known(pointer, snapshot)) is not None:
-            return known
-        current = snapshot == pointer.snapshot
-        opened = Snapshot(self._storage, pointer) if current else self._open(pointer, snapshot)
-        with self._lock:
-            self._opened[pointer.alpha_id, snapshot] = opened
-            while len(self._opened) > OPENED:
-                self._opened.popitem(last=False)
-        return opened
+        return self._known(pointer, snapshot) or self._open(pointer, snapshot)
 
     def _kept(self, alpha_id: str, snapshot: str) -> Snapshot:
         """Return what is served of an alpha, if the snapshot named is that or is still kept, without reading."""
         current = self._catalogue.resolve(alpha_id)
         if current is None:
-            raise _not_published(self._storage, alpha_id)
+            raise not_published(self._storage, alpha_id)
         _require_kept(current.pointer, snapshot)
         return current
 
     def _known(self, current: Pointer, snapshot: str) -> Snapshot | None:
-        key = (current.alpha_id, snapshot)
-        earlier = current.earlier.get(snapshot)
+        key = _key(current, snapshot)
         with self._lock:
             opened = self._opened.get(key)
-            if opened is None or (earlier is not None and earlier.published_at != opened.published_at):
-                return None  # removed, built and published once more since it was opened
-            self._opened.move_to_end(key)
+            if opened is not None:
+                self._opened.move_to_end(key)
             return opened
 
     def _open(self, current: Pointer, snapshot: str) -> Snapshot:
+        opened = Snapshot(self._storage, current)
+        if snapshot != current.snapshot:
+            opened = self._open_earlier(current, snapshot)
+        with self._lock:
+            self._opened[_key(current, snapshot)] = opened
+            while len(self._opened) > OPENED:
+                self._opened.popitem(last=False)
+        return opened
+
+    def _open_earlier(self, current: Pointer, snapshot: str) -> Snapshot:
         """Open an earlier snapshot; what its pointer said then is put together again from its manifest."""
-        alpha_id = current.alpha_id
         earlier = current.earlier[snapshot]
         draft = replace(current, snapshot=snapshot, manifest_sha256=earlier.manifest_sha256)
         opened = Snapshot(self._storage, draft)
         try:
-            manifest: Manifest = opened.manifest
+            manifest = opened.manifest
         except SnapshotCorrupt as error:
-            if isinstance(error.__cause__, FileNotFoundError):
-                raise _not_kept(
-                    alpha_id, snapshot, current.snapshot
-                ) from None  # gc went faster than this look
+            if isinstance(error.__cause__, FileNotFoundError):  # gc went faster than this look
+                raise _not_kept(current.alpha_id, snapshot, current.snapshot) from None
             raise
-        pointer = make_pointer(manifest, opened.description())
-        return opened.with_pointer(
-            replace(
-                pointer,
-                manifest_sha256=earlier.manifest_sha256,
-                published_at=earlier.published_at,
-                first_published_at=earlier.published_at,
-            )
+        pointer = replace(
+            make_pointer(manifest, opened.description()),
+            manifest_sha256=earlier.manifest_sha256,
+            published_at=earlier.published_at,
+            first_published_at=earlier.published_at,
         )
+        return opened.with_pointer(pointer)
 
 
-def _not_published(storage: Storage, alpha_id: str) -> AlphaNotPublished:
-    return AlphaNotPublished(f"{storage.address} publishes no alpha {alpha_id!r}")
+def _key(current: Pointer, snapshot: str) -> tuple[str, str, str]:
+    """Return alpha, snapshot and when it was first published: it may be removed, built and published once more."""
+    earlier = current.earlier.get(snapshot)
+    return current.alpha_id, snapshot, (earlier or current).published_at
 
 
 def still_kept(pointer: Pointer, snapshot: str) -> bool:

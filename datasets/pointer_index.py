@@ -91,10 +91,8 @@ def last_move(storage: Storage, known: Signature | None) -> Signature | None:
     """
     if storage.folder is not None:
         return storage.folder_signature(CATALOG)
-    version = storage.read_if_changed(MOVED_PATH, None if known is None else str(known[0]))
-    if version is None:
-        return known
-    return None if version.tag is None else (version.tag,)
+    tag = storage.read_version(MOVED_PATH, known=None if known is None else str(known[0])).tag
+    return None if tag is None else (tag,)
 
 
 def read_index(storage: Storage) -> Texts:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
-from typing import Any
+from difflib import get_close_matches
+from typing import Any, Final
 
 import polars as pl
 
@@ -15,8 +16,12 @@ from datasets.comparison import FileReader, Question, contribution_of, correlate
 from datasets.figures.unavailable import Unavailable
 from datasets.figures.window import WHOLE_RUN, Window
 from datasets.layout import ALPHAS, CATALOG, REFUSED
+from datasets.publication.pointers import not_published
 from datasets.storage import Storage, open_storage
 from schemas.errors import AlphaNotPublished, SettingsError
+
+_NAMES_SHOWN: Final = 3
+"""Alphas that a message names."""
 
 
 class Root:
@@ -34,11 +39,20 @@ class Root:
         self.catalogue.refresh()
 
     def __getitem__(self, alpha_id: str) -> Alpha:
-        """Return the served snapshot of an alpha; AlphaNotPublished when there is none."""
+        """Return the served snapshot of an alpha; AlphaNotPublished, with names that are near, when there is none."""
         served = self.catalogue.resolve(alpha_id)
         if served is None:
-            raise AlphaNotPublished(f"{self.storage.address} publishes no alpha {alpha_id!r}")
+            raise AlphaNotPublished(f"{not_published(self.storage, alpha_id)}; {self._near(alpha_id)}")
         return Alpha(self.storage, served.pointer)
+
+    def _near(self, alpha_id: str) -> str:
+        """Return the published alphas whose names are near, for messages; else some of all."""
+        names = list(self)
+        if near := get_close_matches(alpha_id, names, _NAMES_SHOWN):
+            return f"did you mean {' or '.join(near)}?"
+        if len(names) <= _NAMES_SHOWN:
+            return f"it publishes {', '.join(names) or 'none'}"
+        return f"it publishes {len(names)}, {', '.join(names[:_NAMES_SHOWN])} among them"
 
     def __contains__(self, alpha_id: object) -> bool:
         """Whether an alpha is published."""
@@ -213,8 +227,8 @@ def open_root(
     address
         A local folder or the URL of a supported store.
     cache
-        Folder for copies of a remote root's files, used from one session to the next; without one every file is
-        read from the store each time. A local root needs none.
+        Folder for copies of a remote root's files, used from one session to the next; None for a temporary one. A local root
+        needs none.
     cache_bytes
         Its largest size.
 

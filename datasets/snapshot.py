@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 from collections.abc import Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
@@ -13,9 +12,8 @@ import polars as pl
 
 from datasets.figures.unavailable import MISSING_KIND, Unavailable
 from datasets.figures.withheld import withheld_payload
-from datasets.file_digests import DIGESTS
 from datasets.layout import DESCRIPTION, MANIFEST, figures_path, snapshot_path
-from datasets.manifest import FileEntry, Manifest, digest
+from datasets.manifest import FileEntry, Manifest
 from datasets.pointer import Pointer
 from datasets.storage import Storage
 from schemas.errors import KindNotPublished, SnapshotCorrupt
@@ -25,6 +23,7 @@ from schemas.tables import PUBLISHED_TABLES
 
 if TYPE_CHECKING:
     import duckdb
+    import pyarrow as pa
     import pyarrow.dataset as pads
 
 # Polars loads NumPy when it first meets an array, and two threads that meet their first ones together break that.
@@ -62,10 +61,6 @@ class Snapshot:
         return snapshot_path(self.pointer.alpha_id, self.pointer.snapshot)
 
     @cached_property
-    def _local_folder(self) -> str:
-        return self._storage.full(self._folder)
-
-    @cached_property
     def manifest(self) -> Manifest:
         """What the snapshot holds.
 
@@ -90,16 +85,10 @@ class Snapshot:
         return "manifest" in self.__dict__
 
     def _document(self, path: str, sha256: str) -> bytes:
-        """Return the bytes of a JSON document, from the cache where it holds them."""
         try:
-            if self._storage.cache is not None:
-                return self._storage.cache.read(self._storage, path, sha256)
-            data = self._storage.read(path)
+            return self._storage.intact_document(path, sha256)
         except FileNotFoundError as error:
             raise SnapshotCorrupt(f"{path} is missing; build the seal again or roll back") from error
-        if digest(data) != sha256:
-            raise SnapshotCorrupt(f"{path} is not what its pointer or manifest names (SHA-256 differs)")
-        return data
 
     @cached_property
     def _entries(self) -> Mapping[tuple[str, str | None], FileEntry]:
@@ -157,13 +146,13 @@ class Snapshot:
             ) from None
 
     def file(self, dataset: str, book: str | None = None) -> str:
-        """Return an address of one file that DuckDB, Polars and Arrow can open.
+        """Return the path of one file on this machine, for DuckDB, Polars and Arrow.
 
         Returns
         -------
         str
-            A path of this machine on a local root, and on a remote one with a cache, into which the file is copied
-            first; it stays there for :data:`datasets.cache.IN_USE_SECONDS` at least. Else a URL.
+            Of a remote root that of its copy in the cache, which stays there for :data:`datasets.cache.IN_USE_SECONDS` at
+            least.
 
         Raises
         ------
@@ -176,22 +165,10 @@ class Snapshot:
             When the cache has no copy and cannot make one, or the disk does not permit reading the file.
         """
         entry = self.entry(dataset, book)
-        relative = f"{self._folder}/{entry.path}"
-        if self._storage.cache is not None:
-            return self._storage.cache.file(self._storage, relative, entry.bytes, entry.sha256)
-        if self._storage.folder is None:
-            return self._storage.url(relative)
-        path = f"{self._local_folder}/{entry.path}"
-        try:
-            intact = DIGESTS.intact(path, entry.bytes, entry.sha256)
-        except FileNotFoundError as error:
-            raise SnapshotCorrupt(f"{relative} is missing; verify the snapshot") from error
-        if not intact:
-            raise SnapshotCorrupt(f"{relative} is not what its manifest says; verify the snapshot")
-        return path
+        return self._storage.intact_file(f"{self._folder}/{entry.path}", entry.bytes, entry.sha256)
 
     def files(self, dataset: str) -> tuple[str, ...]:
-        """Return the addresses of all files of a dataset, books in canonical order."""
+        """Return the paths of all files of a dataset, books in canonical order."""
         if PUBLISHED_TABLES[dataset].partition:
             return tuple(self.file(dataset, book) for book in self.books(dataset))
         return (self.file(dataset),)
@@ -224,17 +201,22 @@ class Snapshot:
             return self._open(dataset, None).select(columns)
         books = self.books(dataset) if book is None else (book,)
         parts = [self._open(dataset, name).with_columns(pl.lit(name).alias("book")) for name in books]
+        if not parts:
+            return pl.DataFrame(self._without_rows(dataset)).lazy()
         return pl.concat(parts).select(columns)
 
+    def _without_rows(self, dataset: str) -> pa.Table:
+        """Return the columns of a partitioned table that was sealed without rows, and has no file."""
+        import pyarrow as pa  # noqa: PLC0415 - slow to load
+
+        from schemas.arrow import arrow_field  # noqa: PLC0415 - as above
+
+        present = self.columns(dataset)
+        fields = [arrow_field(x) for x in PUBLISHED_TABLES[dataset].published_columns if x.name in present]
+        return pa.schema(fields).empty_table()
+
     def _open(self, dataset: str, book: str | None) -> pl.LazyFrame:
-        if self._storage.folder is not None or self._storage.cache is not None:
-            return pl.scan_parquet(self.file(dataset, book), hive_partitioning=False)
-        # One digest-checked read: Polars' own object-store client would need its own credentials.
-        entry = self.entry(dataset, book)
-        data = self._storage.read(f"{self._folder}/{entry.path}", entry.bytes)
-        if digest(data) != entry.sha256:
-            raise SnapshotCorrupt(f"{self._folder}/{entry.path} is not what its manifest says")
-        return pl.read_parquet(io.BytesIO(data), hive_partitioning=False).lazy()
+        return pl.scan_parquet(self.file(dataset, book), hive_partitioning=False)
 
     def relation(
         self, dataset: str, book: str | None = None, *, connection: duckdb.DuckDBPyConnection | None = None
@@ -267,18 +249,14 @@ class Snapshot:
         table = PUBLISHED_TABLES[dataset]
         books = pa.schema([("book", pa.string())])
         partitioning = pads.partitioning(flavor="hive", schema=books) if table.partition else None
-        local = self._storage.folder is not None or self._storage.cache is not None
-        if local:
-            paths = list(self.files(dataset))
-        else:
-            entries = [entry for entry in self.manifest.files if entry.dataset == dataset]
-            paths = [self._storage.full(f"{self._folder}/{entry.path}") for entry in entries]
+        paths = list(self.files(dataset))
+        if not paths:
+            return pads.dataset(self._without_rows(dataset))
         # Files of this very dataset end in its own path below the snapshot, whatever stands before.
         base = paths[0].rpartition(f"/{dataset}/")[0] + f"/{dataset}"
         return pads.dataset(
             paths,
             format="parquet",
-            filesystem=None if local else self._storage.fs,
             partitioning=partitioning,
             partition_base_dir=base,
         )

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import getpass
 import socket
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -20,13 +21,14 @@ from datasets.publication.pointers import (
     judge,
     moment,
     next_pointer,
+    not_published,
     refuse_removed,
     refuse_withdrawn,
     require_complete,
-    served,
+    require_served,
 )
 from datasets.storage import Storage
-from schemas.errors import AlphaNotPublished, PublicationContended, SettingsError
+from schemas.errors import PublicationContended, SettingsError
 from schemas.kinds import REQUIRED_KINDS
 
 _END_OF_TIME: Final = "9999-12-31T23:59:59Z"
@@ -98,11 +100,7 @@ def roll_back(storage: Storage, pointer: Pointer, manifest: bytes, by: Author) -
     final = replace(pointer, manifest_sha256=digest(manifest))
     files = Manifest.decode(manifest, f"manifest of {pointer.snapshot}")
 
-    def decide(current: Pointer | None) -> Pointer | None:
-        if current is None:
-            raise AlphaNotPublished(
-                f"{pointer.alpha_id} is not published, so there is nothing to roll back from"
-            )
+    def decide(current: Pointer) -> Pointer | None:
         refuse_withdrawn(current)
         if (current.snapshot, current.manifest_sha256) == (final.snapshot, final.manifest_sha256):
             return None
@@ -110,19 +108,15 @@ def roll_back(storage: Storage, pointer: Pointer, manifest: bytes, by: Author) -
         require_complete(storage, files, len(manifest))
         # Dated before the move, so that readers can match decision and move.
         decision = by.decision("rollback", current.snapshot)
-        return _left(current, next_pointer(current, final), decision)
+        following = next_pointer(current, final)
+        return replace(
+            following,
+            rolled_back={**following.rolled_back, current.snapshot: judge(current, following)},
+            decisions=following.decided(decision),
+        )
 
-    changed = compare_and_swap(storage, pointer.alpha_id, decide)
+    changed = _move(storage, pointer.alpha_id, decide)
     return Published(pointer.alpha_id, pointer.snapshot, changed=changed is not None)
-
-
-def _left(current: Pointer, following: Pointer, decision: Decision) -> Pointer:
-    """Record in the next pointer the snapshot that was rolled back from."""
-    return replace(
-        following,
-        rolled_back={**following.rolled_back, current.snapshot: judge(current, following)},
-        decisions=following.decided(decision),
-    )
 
 
 def withdraw(storage: Storage, alpha_id: str, by: Author) -> Published:
@@ -140,31 +134,22 @@ def withdraw(storage: Storage, alpha_id: str, by: Author) -> Published:
     StorageUnavailable
         When the store does not answer, or its disk takes no more; what was served is still served.
     """
-    current = served(storage, alpha_id)
-    if current is None:
-        raise AlphaNotPublished(f"{storage.address} publishes no alpha {alpha_id!r}")
-    if current.withdrawn:
-        return Published(alpha_id, current.withdrawn, changed=False)
+    require_served(storage, alpha_id)
     manifest = _empty_manifest(alpha_id, _END_OF_TIME)
     # Its one file goes first, as those of every snapshot.
     storage.put(f"{snapshot_path(alpha_id, manifest.snapshot)}/{MANIFEST}", manifest.encode())
-    left: list[str] = []
 
-    def decide(current: Pointer | None) -> Pointer | None:
-        left.clear()
-        if current is None:
-            raise AlphaNotPublished(f"{storage.address} publishes no alpha {alpha_id!r}")
+    def decide(current: Pointer) -> Pointer | None:
         if current.withdrawn:
-            left.append(current.withdrawn)
             return None
-        left.append(current.snapshot)
         refuse_removed(current, _pointer(manifest))
         decisions = current.decided(by.decision("withdraw", current.snapshot))
         following = next_pointer(current, _pointer(manifest))
         return replace(following, withdrawn=current.snapshot, decisions=decisions)
 
-    changed = compare_and_swap(storage, alpha_id, decide)
-    return Published(alpha_id, left[-1], changed=changed is not None)
+    changed = _move(storage, alpha_id, decide)
+    left = changed or require_served(storage, alpha_id)
+    return Published(alpha_id, left.withdrawn or left.snapshot, changed=changed is not None)
 
 
 def restore(
@@ -193,9 +178,7 @@ def restore(
     else:
         following = replace(pointer, manifest_sha256=digest(manifest))
 
-    def decide(current: Pointer | None) -> Pointer | None:
-        if current is None:
-            raise AlphaNotPublished(f"{storage.address} publishes no alpha {alpha_id!r}")
+    def decide(current: Pointer) -> Pointer | None:
         if not current.withdrawn:
             return None
         if pointer is not None and manifest is not None:
@@ -206,8 +189,19 @@ def restore(
         decisions = current.decided(by.decision("restore", current.withdrawn))
         return replace(next_pointer(current, following), withdrawn=None, decisions=decisions)
 
-    changed = compare_and_swap(storage, alpha_id, decide)
+    changed = _move(storage, alpha_id, decide)
     return Published(alpha_id, following.snapshot, changed=changed is not None)
+
+
+def _move(storage: Storage, alpha_id: str, decide: Callable[[Pointer], Pointer | None]) -> Pointer | None:
+    """Replace the pointer of an alpha that is published, by compare-and-swap."""
+
+    def decide_served(current: Pointer | None) -> Pointer | None:
+        if current is None:
+            raise not_published(storage, alpha_id)
+        return decide(current)
+
+    return compare_and_swap(storage, alpha_id, decide_served)
 
 
 def empty_snapshots(alpha_id: str) -> frozenset[str]:

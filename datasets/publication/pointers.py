@@ -19,7 +19,13 @@ from datasets.manifest import Manifest, digest
 from datasets.pointer import MAX_EARLIER_SNAPSHOTS, Earlier, Pointer, RolledBack
 from datasets.pointer_index import record_move
 from datasets.storage import Storage, Version
-from schemas.errors import OtherFormat, PublicationContended, PublicationRefused, SnapshotCorrupt
+from schemas.errors import (
+    AlphaNotPublished,
+    OtherFormat,
+    PublicationContended,
+    PublicationRefused,
+    SnapshotCorrupt,
+)
 from schemas.version import schema_version
 
 _MAX_ATTEMPTS: Final = 50
@@ -50,6 +56,19 @@ def served(storage: Storage, alpha_id: str) -> Pointer | None:
         return Pointer.decode(storage.read(path), path)
     except FileNotFoundError:
         return None
+
+
+def require_served(storage: Storage, alpha_id: str) -> Pointer:
+    """Return the pointer of an alpha; AlphaNotPublished when it is not published."""
+    pointer = served(storage, alpha_id)
+    if pointer is None:
+        raise not_published(storage, alpha_id)
+    return pointer
+
+
+def not_published(storage: Storage, alpha_id: str) -> AlphaNotPublished:
+    """Return the refusal of an alpha that is not published."""
+    return AlphaNotPublished(f"{storage.address} publishes no alpha {alpha_id!r}")
 
 
 def publish_pointer(storage: Storage, pointer: Pointer, manifest: bytes, *, force: bool = False) -> Published:

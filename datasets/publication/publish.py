@@ -46,8 +46,8 @@ class Publication:
     alpha_id
         Alpha of the snapshot.
     earlier
-        Manifest of a snapshot of the same alpha: files that come out the same are linked to its own, or copied by the
-        store, and not written again. None where there is none, or it is in doubt.
+        Manifest of a snapshot of the same alpha: on a root of this machine, files that come out the same are linked to its
+        own and not written again. None where there is none, or it is in doubt.
 
     Attributes
     ----------
@@ -60,7 +60,7 @@ class Publication:
         self._alpha_id = alpha_id
         self._earlier = "" if earlier is None else snapshot_path(alpha_id, earlier.snapshot)
         self._lock = contextlib.ExitStack()
-        self._same = {} if earlier is None else {entry.path: entry for entry in earlier.files}
+        self._same = {} if earlier is None else {entry.path: entry.sha256 for entry in earlier.files}
 
     def __enter__(self) -> Self:
         """Make the staging folder and hold its lock, by which a dead build is distinguished from a live one."""
@@ -94,8 +94,7 @@ class Publication:
 
         Only on a root of this machine; the earlier file is read, so that no damage is handed on.
         """
-        entry = self._same.get(relative)
-        if self._storage.folder is None or entry is None or entry.sha256 != sha256:
+        if self._storage.folder is None or self._same.get(relative) != sha256:
             return False
         source, target = self._storage.folder / self._earlier / relative, self.folder / relative
         try:
@@ -139,7 +138,7 @@ class Publication:
             snapshot=manifest.snapshot,
             seal_digest=manifest.seal_digest,
             schema_version=manifest.schema_version,
-            headline=make_headline(manifest, lambda path: self.folder / path),
+            headline=make_headline(manifest, lambda path: (self.folder / path).read_bytes()),
         )
         encoded = manifest.encode()
         destination = snapshot_path(self._alpha_id, manifest.snapshot)
@@ -149,8 +148,7 @@ class Publication:
             target = f"{destination}/{entry.path}"
             if entry.path in present and self._in_place(target, present[entry.path].size, entry):
                 return False
-            if force or not self._copied(entry, target):
-                self._storage.put(target, self.folder / entry.path)
+            self._storage.put(target, self.folder / entry.path)
             return True
 
         # In any order among themselves, several at a time on a remote store, and all of them before the manifest.
@@ -161,13 +159,6 @@ class Publication:
             placed = True
         published = publish_pointer(self._storage, pointer, encoded, force=force)
         return Published(published.alpha_id, published.snapshot, changed=published.changed or placed)
-
-    def _copied(self, entry: FileEntry, target: str) -> bool:
-        """Have a store copy the earlier snapshot's file when it has the same bytes."""
-        earlier = self._same.get(entry.path)
-        if earlier is None or (earlier.sha256, earlier.bytes) != (entry.sha256, entry.bytes):
-            return False
-        return self._storage.copy(f"{self._earlier}/{entry.path}", target)
 
     def _in_place(self, target: str, size: int, entry: FileEntry) -> bool:
         """Whether an earlier build already placed these bytes: a sound file is never replaced."""

@@ -1,10 +1,10 @@
 """Folders of files on any supported store, behind one protocol: a local folder, or a bucket."""
 
 from datasets.storage.opening import open_storage, require_supported
-from datasets.storage.protocol import Lock, Signature, Storage, StoredFile, Version, without_secrets
+from datasets.storage.protocol import Renew, Signature, Storage, StoredFile, Version, without_secrets
 
 __all__ = [
-    "Lock",
+    "Renew",
     "Signature",
     "Storage",
     "StoredFile",

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import atexit
 import contextlib
+import functools
 import hashlib
 import os
+import shutil
 import tempfile
 import time
 import uuid
@@ -13,17 +16,17 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Final
+from typing import Any, ClassVar, Final
 
+from datasets.cache import DEFAULT_BYTES, Cache
 from datasets.disk import writing
 from datasets.layout import STAGING
 from datasets.storage import failures
-from datasets.storage.lock import acquire_object_lock
+from datasets.storage.lock import object_lock
 from datasets.storage.protocol import (
     DRAFT_SUFFIX,
     MAX_DOCUMENT_BYTES,
-    DraftFolder,
-    Lock,
+    Renew,
     Signature,
     Storage,
     StoredFile,
@@ -33,9 +36,6 @@ from datasets.storage.protocol import (
 from schemas.errors import SettingsError, SnapshotCorrupt, StorageUnavailable
 from schemas.settings import SETTINGS
 
-if TYPE_CHECKING:
-    from datasets.cache import Cache
-
 CONNECT_SECONDS: Final = 3.0
 READ_SECONDS: Final = 6.0
 ATTEMPTS: Final = 2
@@ -44,14 +44,13 @@ ANSWER_SECONDS: Final = 14.0
 """How long a small answer may take, tries included: a store that sends a few bytes a second keeps within the
 limits of its client, which are for a connection and between two pieces of an answer."""
 LONG_ANSWER_SECONDS: Final = 120.0
-"""The same for a listing, and for many small objects together."""
+"""The same for a listing, and for each thousand of many small objects."""
 LEAST_BYTES_PER_SECOND: Final = 64 << 10
 """A store that sends a large object slower than this counts as away."""
 HUNG_SECONDS: Final = 2.0
 """A failure that took longer than this is that of a store which takes requests and does not answer."""
 PAUSE_SECONDS: Final = 30.0
 """How long copies for the cache are then refused at once, so that a store that hangs does not occupy every thread."""
-BATCH: Final = 1000
 CONCURRENT_READS: Final = 64
 """Requests in flight at once: small objects are all waiting and no work."""
 _NO_TAG: Final = f'"{"0" * 32}"'
@@ -78,7 +77,7 @@ class ObjectStorage(Storage):
     endpoint
         Where the store is, when the address does not say.
     cache
-        For the immutable files of the root.
+        For the immutable files of the root; None for a temporary one.
     single_writer
         Whether the operator answers for it that nobody else writes meanwhile, so that a store without conditional
         writes will do.
@@ -95,7 +94,7 @@ class ObjectStorage(Storage):
         self.fs = fs
         self.base = str(fs._strip_protocol(address)).rstrip("/")  # noqa: SLF001 - as fsspec's own functions do
         self.identity = hashlib.sha256(f"{endpoint or ''} {self.address}".encode()).hexdigest()[:16]
-        self.cache = cache
+        self._cache = cache
         self._single_writer = single_writer
         self._hung_until = float("-inf")
 
@@ -118,6 +117,11 @@ class ObjectStorage(Storage):
             When the store answers that it knows no such conditions.
         """
 
+    @property
+    def cache(self) -> Cache:
+        """Where immutable files are cached; a temporary folder of this process where no other was given."""
+        return self._cache or _temporary_cache()
+
     def url(self, relative: str) -> str:
         """Return a URL."""
         return str(self.fs.unstrip_protocol(self.full(relative)))
@@ -137,30 +141,27 @@ class ObjectStorage(Storage):
     def read_many(self, relatives: Sequence[str]) -> dict[str, bytes | None]:
         """Return the bytes of many small files, many requests at a time; None for those that do not exist."""
         contents: dict[str, bytes | None] = dict.fromkeys(relatives)
-        for start in range(0, len(relatives), BATCH):
-            batch = {self.full(relative): relative for relative in relatives[start : start + BATCH]}
-            with self.translate_errors(relatives[start]):
-                options = {**self.read_options, **self._within(LONG_ANSWER_SECONDS)}
-                answers = self.fs.cat(list(batch), on_error="return", batch_size=CONCURRENT_READS, **options)
-                # Of a list of one path the answer is that file's alone.
-                by_path = answers if isinstance(answers, dict) else {next(iter(batch)): answers}
-                for path, data in by_path.items():
-                    if isinstance(data, bytes):
-                        contents[batch[path]] = data
-                    elif not isinstance(data, FileNotFoundError) or failures.names_missing_bucket(data):
-                        raise data
+        if not contents:
+            return contents
+        relative_of = {self.full(relative): relative for relative in relatives}
+        options = {**self.read_options, **self._within(_seconds_for_many(relatives))}
+        with self.translate_errors(relatives[0]):
+            answers = self.fs.cat(
+                list(relative_of), on_error="return", batch_size=CONCURRENT_READS, **options
+            )
+            # Of a list of one path the answer is that file's alone.
+            by_path = answers if isinstance(answers, dict) else dict.fromkeys(relative_of, answers)
+            for path, data in by_path.items():
+                if isinstance(data, bytes):
+                    contents[relative_of[path]] = data
+                elif not isinstance(data, FileNotFoundError) or failures.names_missing_bucket(data):
+                    raise data
         return contents
 
-    def read_version(self, relative: str, limit: int = MAX_DOCUMENT_BYTES) -> Version:
-        """Read a small file together with its entity tag."""
-        return self._version(relative, limit, None)
-
-    def read_if_changed(self, relative: str, tag: str | None) -> Version | None:
-        """Read a small file by one request on the condition that it changed; None when it did not."""
-        version = self._version(relative, MAX_DOCUMENT_BYTES, tag)
-        return None if tag and version.tag == tag else version
-
-    def _version(self, relative: str, limit: int, known: str | None) -> Version:
+    def read_version(
+        self, relative: str, limit: int = MAX_DOCUMENT_BYTES, known: str | None = None
+    ) -> Version:
+        """Read a small file together with its entity tag, by one request; without its bytes where the tag is the known one."""
         try:
             with self.translate_errors(relative):
                 return Version(*self._read_tagged(relative, limit, known))
@@ -180,6 +181,14 @@ class ObjectStorage(Storage):
                         raise
                 raise
 
+    def intact_file(self, relative: str, size: int, sha256: str) -> str:
+        """Return the path of a file's copy in the cache."""
+        return self.cache.file(self, relative, size, sha256)
+
+    def intact_document(self, relative: str, sha256: str) -> bytes:
+        """Return the bytes of a small file, from the cache where it holds them."""
+        return self.cache.read(self, relative, sha256)
+
     def exists(self, relative: str) -> bool:
         """Whether a file or folder is there."""
         return self._info(relative) is not None
@@ -191,7 +200,6 @@ class ObjectStorage(Storage):
 
     def _info(self, relative: str) -> Mapping[str, Any] | None:
         with self.translate_errors(relative):
-            self.fs.invalidate_cache()
             try:
                 entry: Mapping[str, Any] = self.fs.info(self.full(relative), **self._within(ANSWER_SECONDS))
             except (FileNotFoundError, NotADirectoryError):
@@ -216,11 +224,9 @@ class ObjectStorage(Storage):
 
     def _list(self, relative: str) -> list[Mapping[str, Any]]:
         with self.translate_errors(relative):
-            self.fs.invalidate_cache()
             try:
-                path = self.full(relative)
                 entries: list[Mapping[str, Any]] = self.fs.ls(
-                    path, detail=True, **self._within(LONG_ANSWER_SECONDS)
+                    self.full(relative), detail=True, **self._within(LONG_ANSWER_SECONDS)
                 )
             except FileNotFoundError as error:
                 if failures.names_missing_bucket(error):
@@ -232,7 +238,6 @@ class ObjectStorage(Storage):
         """List every file below a folder: path below that folder -> what the listing shows."""
         base = self.full(relative)
         with self.translate_errors(relative):
-            self.fs.invalidate_cache()
             listed = self.fs.find(base, detail=True, **self._within(LONG_ANSWER_SECONDS))
         files = {}
         for path, entry in sorted(listed.items()):
@@ -312,24 +317,11 @@ class ObjectStorage(Storage):
             return "writes although the condition was another version (If-Match)"
         return None
 
-    def copy(self, source: str, target: str) -> bool:
-        """Have the store copy a file to another name, without a transfer. False when it is gone."""
-        with self.translate_errors(target):
-            try:
-                self.fs.cp_file(self.full(source), self.full(target), **self._within(LONG_ANSWER_SECONDS))
-            except FileNotFoundError as error:
-                if failures.names_missing_bucket(error):
-                    raise
-                return False
-        return True
-
     def remove_files(self, relatives: Iterable[str]) -> None:
-        """Remove files one batch at a time; those that are gone already are not an error."""
-        paths_below = list(relatives)
-        for start in range(0, len(paths_below), BATCH):
-            with self.translate_errors(paths_below[start]), contextlib.suppress(FileNotFoundError):
-                paths = [self.full(relative) for relative in paths_below[start : start + BATCH]]
-                self.fs.rm(paths, **self._within(LONG_ANSWER_SECONDS))
+        """Remove files, as many in one request as the store takes; those that are gone already are not an error."""
+        paths = [self.full(relative) for relative in relatives]
+        with self.translate_errors("the files to remove"), contextlib.suppress(FileNotFoundError):
+            self.fs.rm(paths, **self._within(_seconds_for_many(paths)))
 
     def remove_folder(self, relative: str) -> None:
         """Remove the files of a folder, which no pointer may name any more."""
@@ -341,9 +333,9 @@ class ObjectStorage(Storage):
                 f"the store of {self.address} kept {len(remaining)} files of {relative}: check that removing is permitted"
             )
 
-    def lock(self, name: str, holder: str) -> AbstractContextManager[Lock]:
+    def lock(self, name: str, holder: str) -> AbstractContextManager[Renew]:
         """Take a lock that is an object and runs out; StorageUnavailable when somebody else has it."""
-        return acquire_object_lock(self, name, holder)
+        return object_lock(self, name, holder)
 
     def sweep_staging(self, before: datetime) -> None:
         """Remove drafts last written before then."""
@@ -352,9 +344,9 @@ class ObjectStorage(Storage):
             entry.path for entry in staged if entry.path.endswith(DRAFT_SUFFIX) and entry.modified < before
         )
 
-    def draft_folder(self) -> DraftFolder:
-        """Say that builds write in this machine's folder for temporary files."""
-        return DraftFolder(Path(tempfile.gettempdir()), f"alpha-results-build-{os.getuid()}", 0o700)
+    def draft_folder(self) -> tuple[Path, str, int]:
+        """Return this machine's folder for temporary files."""
+        return Path(tempfile.gettempdir()), f"alpha-results-build-{os.getuid()}", 0o700
 
     def _within(self, seconds: float) -> dict[str, float]:
         """Return the argument that limits a call; a file system in this process needs none and knows none."""
@@ -388,9 +380,20 @@ class ObjectStorage(Storage):
             ) from error
 
 
+@functools.cache
+def _temporary_cache() -> Cache:
+    folder = tempfile.mkdtemp(prefix="alpha-results-cache-")
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return Cache(folder, DEFAULT_BYTES)
+
+
 def seconds_for(size: int) -> float:
     """Return how long an object of so many bytes may take."""
     return ANSWER_SECONDS + size / LEAST_BYTES_PER_SECOND
+
+
+def _seconds_for_many(paths: Sequence[str]) -> float:
+    return LONG_ANSWER_SECONDS * (1 + len(paths) / 1000)
 
 
 def require_within(path: str, size: int, limit: int) -> None:

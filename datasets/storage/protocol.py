@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Final, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from schemas.errors import SnapshotCorrupt
 
@@ -64,35 +64,8 @@ class Version:
     tag: str | None = None
 
 
-class DraftFolder(NamedTuple):
-    """Where a build writes its files before they are published.
-
-    Attributes
-    ----------
-    parent
-        A folder of this machine.
-    prefix
-        What the names of builds in it begin with.
-    mode
-        Permissions of a build's folder, before the umask.
-    """
-
-    parent: Path
-    prefix: str
-    mode: int
-
-
-class Lock(Protocol):
-    """A lock that was acquired."""
-
-    def renew(self) -> None:
-        """Renew the lock when it is time to; to be called before every step that needs it.
-
-        Raises
-        ------
-        StorageUnavailable
-            When somebody else has it, or the store does not answer: stop then.
-        """
+Renew = Callable[[], None]
+"""Renews a lock when that is due, to be called before every step that needs it; StorageUnavailable when it is lost."""
 
 
 class Storage(ABC):
@@ -109,12 +82,8 @@ class Storage(ABC):
         The store's own path of the root.
     folder
         The root as a folder of this machine; None on a remote store.
-    fs
-        The fsspec file system of a remote store; None on a folder.
     identity
         Name of this root that no other store or address has, fit for a folder.
-    cache
-        Where immutable files of a remote root are cached on this machine; None on a folder, and when there is none.
     """
 
     concurrent_writes: ClassVar[int] = 1
@@ -124,8 +93,11 @@ class Storage(ABC):
     base: str
     identity: str
     folder: Path | None = None
-    fs: Any = None
-    cache: Cache | None = None
+
+    @property
+    def cache(self) -> Cache | None:
+        """Where immutable files of a remote root are cached on this machine; None on a folder."""
+        return None
 
     def full(self, relative: str) -> str:
         """Return the store's own path of a path relative to the root; the empty path is the root."""
@@ -140,7 +112,7 @@ class Storage(ABC):
     @property
     def missing(self) -> bool:
         """Whether the root is a missing folder; always False on a remote store, which has no folders."""
-        return False
+        return self.folder is not None and not self.folder.is_dir()
 
     def require_answering(self, relative: str) -> None:  # noqa: B027 - a folder always answers
         """Raise StorageUnavailable at once while the store hangs, as of its last request."""
@@ -168,17 +140,30 @@ class Storage(ABC):
             return b""
 
     @abstractmethod
-    def read_version(self, relative: str, limit: int = MAX_DOCUMENT_BYTES) -> Version:
-        """Read a small file together with the name of the version that was read."""
-
-    def read_if_changed(self, relative: str, tag: str | None) -> Version | None:
-        """Read a small file unless its version still has this name; None then."""
-        version = self.read_version(relative)
-        return None if tag and version.tag == tag else version
+    def read_version(
+        self, relative: str, limit: int = MAX_DOCUMENT_BYTES, known: str | None = None
+    ) -> Version:
+        """Read a small file together with the name of its version; an object store may leave out the bytes of a known one."""
 
     @abstractmethod
-    def download(self, relative: str, target: Path, size: int) -> None:
-        """Copy a file of a size to a local path, which is not flushed; FileNotFoundError when it does not exist."""
+    def intact_file(self, relative: str, size: int, sha256: str) -> str:
+        """Return the path on this machine of an immutable file, or of its copy in the cache.
+
+        Raises
+        ------
+        SnapshotCorrupt
+            When it is missing, or its size or digest differs.
+        """
+
+    @abstractmethod
+    def intact_document(self, relative: str, sha256: str) -> bytes:
+        """Return the bytes of a small immutable file; FileNotFoundError when it does not exist.
+
+        Raises
+        ------
+        SnapshotCorrupt
+            When its digest differs.
+        """
 
     @abstractmethod
     def exists(self, relative: str) -> bool:
@@ -252,10 +237,6 @@ class Storage(ABC):
             When the store does not answer; it may or may not have written.
         """
 
-    def copy(self, source: str, target: str) -> bool:  # noqa: ARG002 - for stores that can
-        """Have the store itself copy a file to another name; False where it cannot, or the file is gone."""
-        return False
-
     @abstractmethod
     def remove_files(self, relatives: Iterable[str]) -> None:
         """Remove files; those that are gone already are not an error."""
@@ -278,8 +259,8 @@ class Storage(ABC):
         """
 
     @abstractmethod
-    def lock(self, name: str, holder: str) -> AbstractContextManager[Lock]:
-        """Take the lock for work that two processes would spoil, and release it at the end.
+    def lock(self, name: str, holder: str) -> AbstractContextManager[Renew]:
+        """Take the lock for work that two processes would spoil, and release it at the end; the block gets what renews it.
 
         Raises
         ------
@@ -292,8 +273,15 @@ class Storage(ABC):
         """Remove what dead processes left in the staging folder: drafts last written before then, and folders set aside."""
 
     @abstractmethod
-    def draft_folder(self) -> DraftFolder:
-        """Say where a build writes its files before they are published: on the root's own disk if it has one."""
+    def draft_folder(self) -> tuple[Path, str, int]:
+        """Return where a build writes its files before they are published: on the root's own disk if it has one.
+
+        Returns
+        -------
+        tuple
+            A folder of this machine, what the names of builds in it begin with, and the permissions of a build's folder
+            before the umask.
+        """
 
 
 _UNESCAPED: Final = re.compile(r":(?!\d*$)")

@@ -32,7 +32,7 @@ from schemas.terminal import echo
 
 if TYPE_CHECKING:
     from datasets.publication.retention import GcDecision, Policy
-    from datasets.storage import Lock, Storage
+    from datasets.storage import Renew, Storage
 
 _DAY: Final = timedelta(days=1)
 """How long a snapshot is kept after it was replaced, unless --grace says otherwise."""
@@ -91,11 +91,11 @@ def gc(
     if dry_run:
         decisions, broken = _run(storage, alphas or there, policy, None)
     else:
-        with storage.lock("gc", f"{socket.gethostname()}-{os.getpid()}") as lock:
+        with storage.lock("gc", f"{socket.gethostname()}-{os.getpid()}") as renew:
             # First, for on a full disk the pointers below can only be written once there is some room.
             _tidy(storage)
-            decisions, broken = _run(storage, alphas or there, policy, lock)
-            lock.renew()
+            decisions, broken = _run(storage, alphas or there, policy, renew)
+            renew()
             rebuild(storage)
     rows = [(alpha, decision) for alpha, each in decisions.items() for decision in each]
     gone = [row for row in rows if row[1].kept_because is None]
@@ -124,7 +124,7 @@ def gc(
 
 
 def _run(
-    storage: Storage, names: Sequence[str], policy: Policy, lock: Lock | None
+    storage: Storage, names: Sequence[str], policy: Policy, renew: Renew | None
 ) -> tuple[dict[str, tuple[GcDecision, ...]], dict[str, str]]:
     """Collect alpha by alpha; one with a broken pointer is left alone and stops no other."""
     from datasets.publication.retention import collect
@@ -134,11 +134,11 @@ def _run(
     now = datetime.now(UTC)
     since = horizon(read_leases(storage), now)
     for alpha in names:
-        if lock is not None:
-            lock.renew()
+        if renew is not None:
+            renew()
         try:
             decisions[alpha] = collect(
-                storage, alpha, policy, needed_since=since, now=now, dry_run=lock is None
+                storage, alpha, policy, needed_since=since, now=now, dry_run=renew is None
             )
         except SnapshotCorrupt as error:
             broken[alpha] = str(error)

@@ -12,7 +12,6 @@ from datasets.integrity import read_manifests
 from datasets.manifest import NO_SEAL, Manifest
 from datasets.sealed_weeks import describe
 from pipeline.housekeeping.command_line import json_option, opened, print_json, root_option, size_text
-from schemas.errors import AlphaNotPublished
 from schemas.screen import Screen, make_table
 from schemas.terminal import echo
 
@@ -31,13 +30,13 @@ def show(alpha: str, root: str, as_json: bool) -> None:
     Exit code: 0, 9 when there is no such alpha, 4 when its pointer cannot be read, 5 when the store is away.
     """
     from datasets.publication.past import earlier_seals
-    from datasets.publication.pointers import served
+    from datasets.publication.pointers import not_published, served
     from datasets.publication.retention import list_snapshots
 
     storage = opened(root)
     pointer, stored = served(storage, alpha), list_snapshots(storage, alpha)
     if pointer is None and not stored:
-        raise AlphaNotPublished(f"{storage.address} publishes no alpha {alpha!r}")
+        raise not_published(storage, alpha)
     # One that cannot be read is shown as unfinished; verify says what is wrong with a served one.
     manifests = read_manifests(storage, alpha, [one.snapshot for one in stored])
     seals = earlier_seals(storage, alpha)

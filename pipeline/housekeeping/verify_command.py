@@ -22,8 +22,6 @@ from schemas.screen import Screen, make_table
 from schemas.terminal import echo
 
 if TYPE_CHECKING:
-    from datasets.cache import Cache
-    from datasets.storage import Storage
     from pipeline.housekeeping.verify import Verdict
 
 
@@ -31,19 +29,12 @@ if TYPE_CHECKING:
 @click.argument("alphas", nargs=-1, metavar="[ALPHA]…")
 @root_option
 @click.option("--quick", is_flag=True, help="Only compare every file with its digest.")
-@click.option(
-    "--cache",
-    "cache_folder",
-    type=click.Path(file_okay=False),
-    help="Also compare the copies in this cache of the root; damaged ones are removed, and fetched again when needed.",
-)
 @json_option
 def verify_command(
     *,
     alphas: tuple[str, ...],
     root: str,
     quick: bool,
-    cache_folder: str | None,
     as_json: bool,
 ) -> None:
     """Verify what is served of each ALPHA, by default of all: digests, declarations, rules and derived figures.
@@ -55,7 +46,6 @@ def verify_command(
     Exit code: 0 when all is as it was published, 9 when an ALPHA is not published, 4 when anything is not as it
     must be (the file is named), 5 when the store is away.
     """
-    from datasets.cache import DEFAULT_BYTES, Cache
     from pipeline.housekeeping.verify import verify
 
     storage = opened(root)
@@ -63,10 +53,7 @@ def verify_command(
     for alpha in alphas:
         if alpha not in there:
             raise AlphaNotPublished(f"{storage.address} publishes no alpha {alpha!r}")
-    cache = Cache(cache_folder, DEFAULT_BYTES) if cache_folder else None
     screen = Screen(stderr=True)
-    verdicts: list[Verdict] = []
-    repaired: list[str] = []
     with Progress(
         TextColumn("{task.description}"),
         BarColumn(),
@@ -76,43 +63,26 @@ def verify_command(
         transient=True,
         disable=as_json or not screen.is_terminal,
     ) as progress:
-        for alpha in progress.track(alphas or there, description="verifying"):
-            verdict = verify(storage, alpha, quick=quick)
-            verdicts.append(verdict)
-            if cache is not None and verdict.snapshot and not verdict.faults:
-                repaired += _damaged_copies(storage, cache, alpha)
+        verdicts = [
+            verify(storage, alpha, quick=quick)
+            for alpha in progress.track(alphas or there, description="verifying")
+        ]
     if as_json:
-        print_json({"alphas": [asdict(verdict) for verdict in verdicts], "copies_removed": repaired})
+        print_json({"alphas": [asdict(verdict) for verdict in verdicts]})
     else:
-        _tell(verdicts, repaired)
+        _tell(verdicts)
     click.get_current_context().exit(
         SnapshotCorrupt.exit_code if any(verdict.faults for verdict in verdicts) else 0
     )
 
 
-def _damaged_copies(storage: Storage, cache: Cache, alpha: str) -> list[str]:
-    from datasets.layout import snapshot_path
-    from datasets.publication.pointers import served
-    from datasets.snapshot import Snapshot
-
-    pointer = served(storage, alpha)
-    if pointer is None:
-        return []
-    folder = snapshot_path(alpha, pointer.snapshot)
-    manifest = Snapshot(storage, pointer).manifest
-    paths = {f"{folder}/{entry.path}": entry.sha256 for entry in manifest.files}
-    return [path for path, sha256 in paths.items() if not cache.verify(storage, path, sha256)]
-
-
-def _tell(verdicts: list[Verdict], repaired: list[str]) -> None:
+def _tell(verdicts: list[Verdict]) -> None:
     faults = [(verdict.alpha_id, fault) for verdict in verdicts for fault in verdict.faults]
     if faults:
         table = make_table("alpha", "file", "check", "what is wrong", show_lines=True)
         for alpha, fault in faults:
             table.add_row(alpha, Text(fault.file), fault.check, Text(fault.message))
         Screen().print(table)
-    for path in repaired:
-        echo(f"removed a damaged copy from the cache: {path}")
     files, size = sum(v.files for v in verdicts), sum(v.bytes for v in verdicts)
     sound = sum(not verdict.faults for verdict in verdicts)
     other = sum(verdict.other_declarations for verdict in verdicts)

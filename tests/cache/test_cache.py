@@ -112,19 +112,6 @@ def test_a_copy_cut_short_is_made_again(remote: Remote, cache: Cache, length: in
     assert Path(snapshot.file("decisions")).read_bytes() == content
 
 
-def test_a_copy_with_another_content_is_found_by_verifying(remote: Remote, cache: Cache) -> None:
-    snapshot = remote.snapshot(cache)
-    path = Path(snapshot.file("decisions"))
-    content = path.read_bytes()
-    path.write_bytes(content[:99] + bytes([content[99] ^ 1]) + content[100:])
-    entry = snapshot.entry("decisions")
-    storage = open_storage(remote.url, cache=cache)
-    relative = path.relative_to(cache.folder / storage.identity).as_posix()
-    assert not cache.verify(storage, relative, entry.sha256)
-    assert cache.verify(storage, relative, entry.sha256), "it is gone, and what is not there is not damaged"
-    assert Path(snapshot.file("decisions")).read_bytes() == content
-
-
 def damage(path: Path) -> None:
     """Flip a bit in place and leave every mark of the file's version as it was, as a disk does."""
     status = path.stat()

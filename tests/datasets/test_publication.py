@@ -6,8 +6,10 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
+import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -151,6 +153,24 @@ def test_no_path_is_built_from_a_bad_address(root: Path, publish: Publish, addre
         pointer_path(address)
     with pytest.raises(AlphaNotPublished):
         datasets.open(root)[address]
+
+
+def test_a_table_that_was_sealed_without_rows_is_an_empty_one_of_its_declared_columns(
+    root: Path, publish: Publish
+) -> None:
+    publish()
+    opened = datasets.open(root)
+    full, run = opened["Test_tiny"].scan("positions").collect_schema(), opened["Test_tiny"]
+    run.__dict__["manifest"] = replace(
+        run.manifest, files=tuple(entry for entry in run.manifest.files if entry.dataset != "positions")
+    )
+    empty = run.scan("positions").collect()
+    assert empty.height == 0
+    assert list(empty.columns) == list(full.names())
+    assert empty.schema["date"] == pl.Date
+    assert empty.schema["weight"] == pl.Float64
+    assert run.arrow("positions").count_rows() == 0
+    assert run.relation("positions").fetchall() == []
 
 
 def test_an_absent_dataset_is_refused_with_what_there_is(root: Path, publish: Publish) -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from datasets.storage import Storage, open_storage
+from datasets.storage.object_store import ObjectStorage
 from schemas.errors import SettingsError, StorageUnavailable
 from tests.support.bucket import Bucket
 
@@ -76,10 +77,11 @@ def test_many_files_are_read_listed_and_removed_at_once(storage: Storage, tmp_pa
     assert sorted(storage.find_named("seal.json")) == paths
     assert storage.folders("runs") == ["0", "1", "2"]
     assert storage.folders("nothing/here") == []
-    storage.download("runs/1/ledger.csv", tmp_path / "copy", 1)
-    assert (tmp_path / "copy").read_bytes() == b"1"
-    with pytest.raises(FileNotFoundError):
-        storage.download("runs/1/nothing", tmp_path / "copy", 1)
+    if isinstance(storage, ObjectStorage):
+        storage.download("runs/1/ledger.csv", tmp_path / "copy", 1)
+        assert (tmp_path / "copy").read_bytes() == b"1"
+        with pytest.raises(FileNotFoundError):
+            storage.download("runs/1/nothing", tmp_path / "copy", 1)
     storage.remove_files([paths[0], "runs/9/seal.json"])
     storage.remove_folder("runs/1")
     assert list(storage.files_below("runs")) == ["2/seal.json"]
@@ -99,8 +101,8 @@ def test_old_drafts_of_dead_processes_are_swept_and_nothing_else(storage: Storag
 
 
 def test_one_lock_at_a_time(storage: Storage) -> None:
-    with storage.lock("gc", "one") as lock:
-        lock.renew()
+    with storage.lock("gc", "one") as renew:
+        renew()
         with pytest.raises(StorageUnavailable, match="another gc"), storage.lock("gc", "two"):
             pytest.fail("two had the lock at once")
     with storage.lock("gc", "two"):

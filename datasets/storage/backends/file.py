@@ -15,13 +15,13 @@ from stat import S_ISDIR, S_ISREG
 from typing import Any, Final
 
 from datasets.disk import locked, reading, writing
+from datasets.file_digests import DIGESTS
 from datasets.layout import STAGING
 from datasets.regular_file import NotRegular, TooLarge, read_regular
 from datasets.storage.protocol import (
     DRAFT_SUFFIX,
     MAX_DOCUMENT_BYTES,
-    DraftFolder,
-    Lock,
+    Renew,
     Signature,
     Storage,
     StoredFile,
@@ -63,11 +63,6 @@ class LocalStorage(Storage):
         """Return the path."""
         return self.full(relative)
 
-    @property
-    def missing(self) -> bool:
-        """Whether the folder is not there."""
-        return not self.folder.is_dir()
-
     def read(self, relative: str, limit: int = MAX_DOCUMENT_BYTES) -> bytes:
         """Return a file's bytes; SnapshotCorrupt when it has more than the limit, or is a pipe or a device."""
         path = self.full(relative)
@@ -80,7 +75,12 @@ class LocalStorage(Storage):
                 f"{path} is not read, as {error} and {limit} at most are expected; remove it"
             ) from error
 
-    def read_version(self, relative: str, limit: int = MAX_DOCUMENT_BYTES) -> Version:
+    def read_version(
+        self,
+        relative: str,
+        limit: int = MAX_DOCUMENT_BYTES,
+        known: str | None = None,  # noqa: ARG002 - no transfer to save
+    ) -> Version:
         """Read a small file, whose version is named by the digest of its bytes."""
         try:
             data = self.read(relative, limit)
@@ -88,11 +88,25 @@ class LocalStorage(Storage):
             return Version(None)
         return Version(data, hashlib.sha256(data).hexdigest())
 
-    def download(self, relative: str, target: Path, size: int) -> None:  # noqa: ARG002 - a disk needs no time limit
-        """Copy a file to another path; FileNotFoundError when it does not exist."""
-        path = self._path(relative)
-        with reading(path), path.open("rb") as source, writing(target), target.open("wb") as sink:
-            shutil.copyfileobj(source, sink)
+    def intact_file(self, relative: str, size: int, sha256: str) -> str:
+        """Return the path of a file, compared with its digest when this process first opens it and when it was written since."""
+        path = self.full(relative)
+        try:
+            intact = DIGESTS.intact(path, size, sha256)
+        except FileNotFoundError as error:
+            raise SnapshotCorrupt(f"{relative} is missing; verify the snapshot") from error
+        if not intact:
+            raise SnapshotCorrupt(f"{relative} is not what its manifest says; verify the snapshot")
+        return path
+
+    def intact_document(self, relative: str, sha256: str) -> bytes:
+        """Return the bytes of a small file, compared with its digest."""
+        version = self.read_version(relative)
+        if version.data is None:
+            raise FileNotFoundError(relative)
+        if version.tag != sha256:
+            raise SnapshotCorrupt(f"{relative} is not what its pointer or manifest names (SHA-256 differs)")
+        return version.data
 
     def exists(self, relative: str) -> bool:
         """Whether a file or folder is there."""
@@ -221,7 +235,7 @@ class LocalStorage(Storage):
         shutil.rmtree(target, ignore_errors=True)
 
     @contextlib.contextmanager
-    def lock(self, name: str, holder: str) -> Iterator[Lock]:  # noqa: ARG002 - a dead holder has no lock
+    def lock(self, name: str, holder: str) -> Iterator[Renew]:  # noqa: ARG002 - a dead holder has no lock
         """Take a lock that dies with this process; StorageUnavailable when somebody else has it."""
         path = self._lock_file(name)
         with contextlib.ExitStack() as stack:
@@ -231,7 +245,7 @@ class LocalStorage(Storage):
                 raise StorageUnavailable(
                     f"another {name} is at work on {self.address}; wait for it"
                 ) from None
-            yield _FileLock()
+            yield lambda: None  # it needs no renewal
 
     def sweep_staging(self, before: datetime) -> None:
         """Remove drafts last written before then, and folders being removed."""
@@ -241,16 +255,9 @@ class LocalStorage(Storage):
             elif path.suffix == DRAFT_SUFFIX and path.stat().st_mtime < before.timestamp():
                 path.unlink(missing_ok=True)
 
-    def draft_folder(self) -> DraftFolder:
-        """Say that builds write on the root's own disk, so that a rename publishes a file."""
-        return DraftFolder(self._path(STAGING), "build", 0o777)
-
-
-class _FileLock:
-    """A lock of this machine needs no renewal."""
-
-    def renew(self) -> None:
-        """Return at once."""
+    def draft_folder(self) -> tuple[Path, str, int]:
+        """Return a folder on the root's own disk, so that a rename publishes a file."""
+        return self._path(STAGING), "build", 0o777
 
 
 def _signature(status: os.stat_result) -> Signature:
