@@ -37,8 +37,8 @@ _SCAN_SECONDS: Final = 60.0
 """How often the size of the folder is measured again, while copies are made."""
 _TARGET_SHARE: Final = 0.9
 """Share of the bound that is left in use when room is made, so that not every new copy has to look for some."""
-_MIN_FREE_BYTES: Final = 1 << 20
-"""A disk with less room than this counts as full: hardly a published table is smaller."""
+_REFUSAL_SECONDS: Final = 10.0
+"""How long after a copy that its disk did not take, with no later one that it took, a cache counts as refusing copies."""
 _STRIPES: Final = 256
 _TRIES: Final = 2
 
@@ -110,9 +110,7 @@ class Cache:
         self.counts = CacheCounts()
         self.used = 0
         """Bytes cached or about to be, as far as this process knows."""
-        self.refusal: str | None = None
-        """Why the disk takes no more copies; None when it does, as of the last copy or look."""
-        self._refused_bytes = 0
+        self._refused_at = float("-inf")
         self._locks, self._drafts = self.folder / ".locks", self.folder / ".filling"
         self._counting = threading.Lock()
         try:
@@ -124,20 +122,10 @@ class Cache:
         except OSError as error:
             raise SettingsError(f"the cache folder {self.folder} cannot be used: {error.strerror}") from error
 
-    def look(self) -> None:
-        """Find out whether the disk takes copies; it may touch the disk, so it is not for the event loop."""
-        try:
-            status = os.statvfs(self.folder)
-        except OSError as error:
-            self.refusal = f"{self.folder} cannot be used: {error.strerror}"
-            return
-        free = status.f_bavail * status.f_frsize
-        if status.f_flag & os.ST_RDONLY:
-            self.refusal = f"the file system of {self.folder} is mounted read-only"
-        elif free < max(_MIN_FREE_BYTES, self._refused_bytes):
-            self.refusal = f"{free} bytes are left on the disk of {self.folder}"
-        else:
-            self.refusal = None
+    @property
+    def refuses(self) -> bool:
+        """Whether the disk took no copy a moment ago."""
+        return time.monotonic() - self._refused_at < _REFUSAL_SECONDS
 
     def file(self, storage: Source, relative: str, size: int, sha256: str) -> str:
         """Return the local path of a file's copy, which is made when there is none or it is damaged.
@@ -240,8 +228,8 @@ class Cache:
                     if not path.exists():
                         self.used -= size
                     draft.unlink(missing_ok=True)
-        except DiskUnavailable as error:
-            self._refused_bytes, self.refusal = size, str(error)
+        except DiskUnavailable:
+            self._refused_at = time.monotonic()
             raise
 
     def _download(self, storage: Source, relative: str, draft: Path, size: int, sha256: str) -> None:
@@ -270,7 +258,7 @@ class Cache:
                 FileNotFoundError
             ):  # the folder was empty, and was removed at this moment
                 draft.replace(path)
-        self._refused_bytes, self.refusal = 0, None
+        self._refused_at = float("-inf")
 
     def _make_room(self, size: int) -> None:
         """Reserve bytes for a copy, and evict the least recently used ones where it does not fit."""

@@ -14,7 +14,6 @@ from statistics import fmean
 from typing import Annotated, Any, Final, Literal, NamedTuple
 
 import msgspec
-import orjson
 
 from schemas.errors import SnapshotCorrupt
 
@@ -77,8 +76,13 @@ class _StoredSeal:
 
 @dataclass(frozen=True, slots=True)
 class _Stored:
-    digests: tuple[Literal["scores"], Literal["targets"], Literal["forward_returns"], Literal["fills"]]
     seals: list[_StoredSeal]
+    digests: tuple[Literal["scores"], Literal["targets"], Literal["forward_returns"], Literal["fills"]] = (
+        "scores",
+        "targets",
+        "forward_returns",
+        "fills",
+    )
 
 
 def compare(earlier: Mapping[str, SealedWeek], later: Mapping[str, SealedWeek]) -> dict[str, Any]:
@@ -137,26 +141,17 @@ def describe(entry: Mapping[str, Any]) -> str:
 
 def encode_seals(entries: Sequence[SealEntry]) -> bytes:
     """Write the entries of an alpha, in the order in which the seals were built."""
-    stored, previous = [], dict[str, SealedWeek]()
+    stored, previous = list[_StoredSeal](), dict[str, SealedWeek]()
     for entry in entries:
-        stored.append(
-            {
-                "seal_digest": entry.seal_digest,
-                "sealed_at": entry.sealed_at,
-                "snapshot": entry.snapshot,
-                "weeks": {
-                    week: [*statement.digests, statement.ic]
-                    for week, statement in entry.weeks.items()
-                    if previous.get(week) != statement
-                },
-                "gone": sorted(previous.keys() - entry.weeks.keys()),
-            }
-        )
+        weeks = {
+            week: (*statement.digests, statement.ic)
+            for week, statement in entry.weeks.items()
+            if previous.get(week) != statement
+        }
+        gone = sorted(previous.keys() - entry.weeks.keys())
+        stored.append(_StoredSeal(entry.seal_digest, entry.sealed_at, entry.snapshot, weeks, gone))
         previous = dict(entry.weeks)
-    return orjson.dumps(
-        {"digests": WeekDigests._fields, "seals": stored},
-        option=orjson.OPT_SORT_KEYS | orjson.OPT_APPEND_NEWLINE,
-    )
+    return msgspec.json.encode(_Stored(stored), order="sorted") + b"\n"
 
 
 def decode_seals(data: bytes, origin: str) -> list[SealEntry]:

@@ -66,6 +66,7 @@ class Publication:
         """Make the staging folder and hold its lock, by which a dead build is distinguished from a live one."""
         parent, prefix, mode = self._storage.draft_folder()
         self._work = parent / f"{prefix}-{uuid.uuid4().hex}"
+        self.folder = self._work / "snapshot"
         with writing(self._work):
             parent.mkdir(parents=True, exist_ok=True)
             with locked(parent / f".{prefix}.lock"):
@@ -73,15 +74,10 @@ class Publication:
                 try:
                     self._work.mkdir(mode=mode)
                     self._lock.enter_context(locked(self._work / _LOCK))
+                    self.folder.mkdir()
                 except OSError:
-                    shutil.rmtree(self._work, ignore_errors=True)
+                    self.__exit__()
                     raise
-            self.folder = self._work / "snapshot"
-            try:
-                self.folder.mkdir()
-            except OSError:
-                self.__exit__()
-                raise
         return self
 
     def __exit__(self, *_: object) -> None:

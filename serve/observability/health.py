@@ -103,7 +103,7 @@ class Components:
         states = {"catalogue": self._catalogue(), **self._answered}
         states["snapshots"] = State.DEGRADED if self._damage.alphas else State.OK
         if self._cache is not None:
-            states["cache"] = State.OK if self._cache.refusal is None else State.DEGRADED
+            states["cache"] = State.DEGRADED if self._cache.refuses else State.OK
         for name, part in self._optional.items():
             if part.configured:
                 states[name] = State.OK if part.healthy else State.DEGRADED
@@ -144,10 +144,8 @@ class Components:
         return State.OK
 
     async def _look_at_files(self) -> None:
-        """Check whether the cache's disk has room again, and whether damaged files are intact again."""
+        """Check whether damaged files are intact again."""
         try:
-            if self._cache is not None:
-                await asyncio.to_thread(self._cache.look)
             await asyncio.to_thread(self._damage.check_again)
         except Exception as error:  # noqa: BLE001 - whatever it was, the next look may do better
             _log.warning("files_not_checked", kind=type(error).__name__, reason=str(error))

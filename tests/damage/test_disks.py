@@ -245,9 +245,8 @@ def test_a_cache_whose_disk_is_full_keeps_answering_what_it_has(disk: Disk, remo
     os.utime(copied, (0, 0))  # used long ago, so that its use is to be written down
     assert Path(snapshot.file("decisions")).read_bytes() == content
     assert not list((cache.folder / ".filling").iterdir())
+    assert cache.refuses
     restarted = Cache(cache.folder, cache.max_bytes)
-    restarted.look()
-    assert restarted.refusal is not None
     assert Path(remote.snapshot(restarted).file("decisions")).read_bytes() == content
     disk.make_room()
     again = remote.snapshot(Cache(cache.folder, cache.max_bytes))
@@ -276,20 +275,6 @@ def test_health_reports_a_cache_whose_disk_is_full_until_there_is_room(disk: Dis
         disk.make_room()
         eventually_is(status, "ok")
         assert api.get(f"{ask}/positions?book=long_only", token).status_code == 200
-
-
-def test_a_cache_knows_of_a_full_disk_before_a_copy_fails(disk: Disk) -> None:
-    cache = Cache(disk.folder / "cache", 100_000_000)
-
-    def refusal() -> str | None:
-        cache.look()
-        return cache.refusal
-
-    assert refusal() is None
-    disk.leave(PAGE)
-    assert "bytes are left" in (refusal() or "")
-    disk.make_room()
-    assert refusal() is None
 
 
 @pytest.mark.parametrize("size", [0, 600, 3000])

@@ -8,7 +8,7 @@ import os
 import shutil
 import time
 import uuid
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 from stat import S_ISDIR, S_ISREG
@@ -110,21 +110,18 @@ class LocalStorage(Storage):
 
     def exists(self, relative: str) -> bool:
         """Whether a file or folder is there."""
-        with reading(self._path(relative)):
-            try:
-                self._path(relative).stat()
-            except (FileNotFoundError, NotADirectoryError):
-                return False
-            return True
+        return self._status(relative) is not None
 
     def signature(self, relative: str = "") -> Signature | None:
         """Return time, size and inode of a file, None when no such file is there."""
-        with reading(self._path(relative)):
-            try:
-                status = self._path(relative).stat()
-            except (FileNotFoundError, NotADirectoryError):
-                return None
-            return _signature(status) if S_ISREG(status.st_mode) else None
+        status = self._status(relative)
+        return _signature(status) if status is not None and S_ISREG(status.st_mode) else None
+
+    def _status(self, relative: str) -> os.stat_result | None:
+        path = self._path(relative)
+        with reading(path), contextlib.suppress(FileNotFoundError, NotADirectoryError):
+            return path.stat()
+        return None
 
     def entries(self, relative: str) -> dict[str, Signature]:
         """List the files directly in a folder: name -> a signature that changes when the file does."""
@@ -146,13 +143,8 @@ class LocalStorage(Storage):
         None for a folder that is not there, and for one that changed just now: what is renamed into it at the next moment
         may leave the same time, as a file system's clock is coarse.
         """
-        path = self._path(relative)
-        with reading(path):
-            try:
-                status = path.stat()
-            except (FileNotFoundError, NotADirectoryError):
-                return None
-        if time.time() - status.st_mtime < _COARSEST_CLOCK_SECONDS:
+        status = self._status(relative)
+        if status is None or time.time() - status.st_mtime < _COARSEST_CLOCK_SECONDS:
             return None
         return (status.st_dev, status.st_ino, status.st_mtime_ns)
 
@@ -167,7 +159,7 @@ class LocalStorage(Storage):
         base = self.full(relative)
         files = {}
         with reading(base):
-            for below in sorted(_files_below(base, _raise_unless_gone)):
+            for below in sorted(_files_below(base, strict=True)):
                 with contextlib.suppress(FileNotFoundError):
                     status = os.stat(f"{base}/{below}")  # noqa: PTH116 - many paths, which are text
                     if S_ISREG(status.st_mode):
@@ -179,7 +171,7 @@ class LocalStorage(Storage):
     def find_named(self, name: str) -> dict[str, Signature]:
         """Find the files of one name at any depth, links among them: whoever reads one decides whether to follow it."""
         signatures = {}
-        for path in _files_below(self.base):
+        for path in _files_below(self.base, strict=False):
             if path.rpartition("/")[2] == name:
                 with contextlib.suppress(FileNotFoundError):
                     signatures[path] = _signature(os.lstat(f"{self.base}/{path}"))
@@ -264,24 +256,25 @@ def _signature(status: os.stat_result) -> Signature:
     return (status.st_mtime_ns, status.st_size, status.st_ino)
 
 
-def _files_below(base: str, on_error: Callable[[OSError], None] | None = None) -> Iterator[str]:
+def _files_below(base: str, *, strict: bool) -> Iterator[str]:
     """Yield the path of everything below a folder that is no folder; links to folders are not followed.
 
     Parameters
     ----------
-    on_error
-        Called when a folder cannot be listed; None leaves it out.
+    strict
+        Whether a folder that cannot be listed is an error; else it is left out.
     """
-    folders = [
-        ""
-    ]  # os.walk calls itself for each level in Python 3.11, and folders may be nested deeper than it can
+    # os.walk calls itself for each level in Python 3.11, and folders may be nested deeper than it can.
+    folders = [""]
     while folders:
         below = folders.pop()
         try:
             entries = list(os.scandir(f"{base}/{below}"))
-        except OSError as error:
-            if on_error is not None:
-                on_error(error)
+        except (FileNotFoundError, NotADirectoryError):
+            continue
+        except OSError:
+            if strict:
+                raise
             continue
         for entry in entries:
             path = f"{below}/{entry.name}".lstrip("/")
@@ -289,11 +282,6 @@ def _files_below(base: str, on_error: Callable[[OSError], None] | None = None) -
                 folders.append(path)
             else:
                 yield path
-
-
-def _raise_unless_gone(error: OSError) -> None:
-    if not isinstance(error, FileNotFoundError | NotADirectoryError):
-        raise error
 
 
 def _place(draft: Path, target: Path) -> None:

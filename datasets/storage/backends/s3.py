@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import os
 from collections.abc import Mapping
 from datetime import datetime
@@ -54,7 +53,18 @@ class S3Storage(ObjectStorage):
             import s3fs  # noqa: PLC0415 - slow to load, for roots in buckets only
 
         settings = S3Settings.from_environment(os.environ)
-        fs = s3fs.S3FileSystem(**_options(settings))
+        config = settings.config(
+            connect=object_store.CONNECT_SECONDS,
+            read=object_store.READ_SECONDS,
+            attempts=object_store.ATTEMPTS,
+        )
+        credentials = tuple(sorted(item for item in os.environ.items() if item[0].startswith("AWS_")))
+        fs = s3fs.S3FileSystem(
+            session=_session(credentials),
+            use_listings_cache=False,  # a catalogue is polled to see what is new
+            config_kwargs=config,
+            client_kwargs=settings.client,
+        )
         super().__init__(address, fs, settings.endpoint, cache=cache, single_writer=single_writer)
         self.fs.retries = 1  # botocore repeats
         if not self.base:
@@ -115,20 +125,6 @@ async def _get(fs: Any, path: str, limit: int, **condition: str) -> tuple[bytes,
             return await body.read(), answer["ETag"]
 
 
-def _options(settings: S3Settings) -> dict[str, Any]:
-    """Return the arguments of s3fs; listings are never cached, since a catalogue is polled to see what is new."""
-    credentials = tuple(sorted(item for item in os.environ.items() if item[0].startswith("AWS_")))
-    return {
-        "session": _session(credentials),
-        "use_listings_cache": False,
-        "config_kwargs": settings.config(
-            connect=object_store.CONNECT_SECONDS,
-            read=object_store.READ_SECONDS,
-            attempts=object_store.ATTEMPTS,
-        ),
-    } | ({"client_kwargs": settings.client} if settings.client else {})
-
-
 @lru_cache(maxsize=16)
 def _session(_credentials: tuple[tuple[str, str], ...]) -> Any:
     """Return a session that reads the times in a listing as what they are, one for each set of AWS variables.
@@ -144,17 +140,14 @@ def _session(_credentials: tuple[tuple[str, str], ...]) -> Any:
     return session
 
 
-def _instant(value: Any) -> datetime:
+def _instant(value: Any) -> Any:
     """Read a time of a store's answer: ISO-8601 in listings, anything else as botocore does."""
-    if isinstance(value, str):
-        with contextlib.suppress(ValueError):
-            moment = datetime.fromisoformat(value)
-            if moment.tzinfo is not None:
-                return moment
     from botocore.utils import parse_timestamp  # noqa: PLC0415 - loaded with the session
 
-    parsed: datetime = parse_timestamp(value)
-    return parsed
+    try:
+        return datetime.fromisoformat(value)
+    except (TypeError, ValueError):
+        return parse_timestamp(value)
 
 
 BACKEND: Final = S3Storage
