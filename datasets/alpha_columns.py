@@ -245,5 +245,5 @@ class Columns:
 
 
 def _rank(texts: list[str]) -> Floats:
-    places = {text: place for place, text in enumerate(sorted(set(texts)))}
-    return np.array([places[text] for text in texts], dtype=np.float64)
+    ranks: Floats = np.unique(np.array(texts, dtype=object), return_inverse=True)[1].astype(np.float64)
+    return ranks

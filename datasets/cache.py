@@ -91,7 +91,7 @@ class Cache:
     Parameters
     ----------
     folder
-        Folder of the copies; made when it is not there. Nothing else may be in it.
+        Folder of the copies; made when it is not there. No other files may be in it.
     max_bytes
         How much may be cached. Copies handed out within the last :data:`IN_USE_SECONDS` are never removed, so that what
         readers are about to open is there.
@@ -104,7 +104,7 @@ class Cache:
 
     def __init__(self, folder: str | os.PathLike[str], max_bytes: int) -> None:
         if max_bytes <= 0:
-            raise SettingsError(f"a cache of {max_bytes} bytes keeps nothing; give it a bound above 0")
+            raise SettingsError(f"a cache of {max_bytes} bytes holds no file; give it a bound above 0")
         self.folder = Path(folder).absolute()
         self.max_bytes = max_bytes
         self.counts = CacheCounts()

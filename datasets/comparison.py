@@ -138,7 +138,7 @@ class FileReader:
 
 
 def no_data(question: Question, readable: str) -> Unavailable:
-    """Say that a run holds nothing to compare, or nothing that is `readable`."""
+    """Say that a run holds no rows to compare; `readable` qualifies them for a caller that may not read all."""
     of = f" of the book {question.compared_book}" if question.compared_book else ""
     return Unavailable("kind_missing", f"a run holds no {question.table}{of}{readable}")
 

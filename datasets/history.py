@@ -1,6 +1,6 @@
 """What became of an alpha, as its pointer remembers it: published, replaced, rolled back, withdrawn.
 
-Nothing is written for it. A pointer says when what is served became it, which snapshots were served before and until
+No file is written for it. A pointer says when what is served became it, which snapshots were served before and until
 when, and what operators decided.
 """
 

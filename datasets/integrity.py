@@ -111,7 +111,7 @@ def check_files(
         path = f"{folder}/{entry.path}"
         size = sizes.get(entry.path)
         try:
-            # Nothing is read beyond what the manifest says: a file of any size may lie there.
+            # No more is read than the manifest says: a file of any size may lie there.
             data = storage.read(path, entry.bytes) if size == entry.bytes else None
         except FileNotFoundError:
             size = data = None

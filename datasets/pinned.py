@@ -1,7 +1,7 @@
 """Snapshots by their id: what a caller that names one goes on reading while newer ones are published.
 
 An id is answered for as long as the pointer of its alpha remembers it and gc has not announced its removal, which gc
-does no sooner than its grace period after the snapshot was replaced. Nothing is listed for it: the pointer in memory
+does no sooner than its grace period after the snapshot was replaced. No listing is needed: the pointer in memory
 says whether there is such a snapshot, and only its manifest is read, once.
 """
 

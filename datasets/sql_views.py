@@ -49,7 +49,7 @@ def statements(root: Root) -> list[str]:
 
 
 def script(root: Root) -> str:
-    """Return the statements as one script, which is applied whole or not at all."""
+    """Return the statements as one script, which is applied completely or not at all."""
     return "".join(f"{statement};\n" for statement in ["BEGIN TRANSACTION", *statements(root), "COMMIT"])
 
 

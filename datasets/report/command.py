@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from datasets.root import Root
 
 MOST: int = 6
-"""Alphas that are compared in one sheet: more curves than that cannot be told apart."""
+"""Alphas that are compared in one sheet: more curves than that cannot be distinguished."""
 
 
 def make_command(opened: Callable[[str], Root]) -> click.Command:

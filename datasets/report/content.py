@@ -296,7 +296,7 @@ def holdings(run: Snapshot, book: str, window: Window) -> Content:
     positions = run.scan("positions", book).filter(analysis.within(window))
     rows = positions.filter(pl.col("date") == pl.col("date").max()).collect()
     if rows.is_empty():
-        return withheld("the book held nothing in the window")
+        return withheld("the book held no position in the window")
     largest = rows.sort(pl.col("weight").abs(), "symbol", descending=[True, False]).head(2 * NAMES)
     return {
         "date": rows["date"][0].isoformat(),

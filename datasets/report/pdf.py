@@ -84,5 +84,5 @@ def print_page(browser: str, page: Path, target: Path) -> None:
         except (OSError, subprocess.TimeoutExpired) as error:
             raise PrintingFailed(f"{browser} did not print the page: {error}") from error
         if done.returncode or not target.is_file() or not target.stat().st_size:
-            last = (done.stderr.strip().splitlines() or ["it said nothing"])[-1]
+            last = (done.stderr.strip().splitlines() or ["it wrote no message"])[-1]
             raise PrintingFailed(f"{browser} did not print the page (exit code {done.returncode}): {last}")

@@ -130,7 +130,7 @@ class ObjectStorage(Storage):
         """Refuse at once while the last request was left unanswered for seconds, and that was a moment ago."""
         if time.monotonic() < self._hung_until:
             raise StorageUnavailable(
-                f"the store of {self.address} does not answer, so it was not asked for {relative}"
+                f"the store of {self.address} did not answer a moment ago, so {relative} was not requested"
             )
 
     def read(self, relative: str, limit: int = MAX_DOCUMENT_BYTES) -> bytes:
@@ -206,33 +206,21 @@ class ObjectStorage(Storage):
                 return None
             return entry
 
-    def entries(self, relative: str) -> dict[str, Signature]:
-        """List the files directly in a folder; a bucket that does not exist is a store that does not answer."""
-        return {
-            entry["name"].rsplit("/", 1)[-1]: _signature(entry)
-            for entry in self._list(relative)
-            if entry["type"] == "file"
-        }
-
-    def folders(self, relative: str) -> list[str]:
-        """List the names of the folders directly below a folder, ascending; none when it does not exist."""
-        return sorted(
-            entry["name"].rstrip("/").rsplit("/", 1)[-1]
-            for entry in self._list(relative)
-            if entry["type"] == "directory"
-        )
-
-    def _list(self, relative: str) -> list[Mapping[str, Any]]:
+    def children(self, relative: str) -> dict[str, Signature | None]:
+        """List what lies directly in a folder; a bucket that does not exist is a store that does not answer."""
         with self.translate_errors(relative):
             try:
-                entries: list[Mapping[str, Any]] = self.fs.ls(
-                    self.full(relative), detail=True, **self._within(LONG_ANSWER_SECONDS)
-                )
+                entries = self.fs.ls(self.full(relative), detail=True, **self._within(LONG_ANSWER_SECONDS))
             except FileNotFoundError as error:
                 if failures.names_missing_bucket(error):
                     raise
-                return []
-            return entries
+                return {}
+        return {
+            entry["name"].rstrip("/").rsplit("/", 1)[-1]: _signature(entry)
+            if entry["type"] == "file"
+            else None
+            for entry in entries
+        }
 
     def files_below(self, relative: str) -> dict[str, StoredFile]:
         """List every file below a folder: path below that folder -> what the listing shows."""
@@ -310,11 +298,11 @@ class ObjectStorage(Storage):
         mine = path.encode()
         # A write whose answer was lost is repeated by the client and then refused; the bytes say whose they are.
         if not self._put_if(path, mine, None) and self.read_version(path).data != mine:
-            return "refuses a write on the condition that nothing is there, although nothing is"
+            return "refuses to create an object that does not exist (If-None-Match)"
         if self._put_if(path, b"second", None):
-            return "writes although the condition was that nothing is there (If-None-Match)"
+            return "overwrites an object that a write was to create (If-None-Match)"
         if self._put_if(path, b"third", _NO_TAG):
-            return "writes although the condition was another version (If-Match)"
+            return "overwrites another version than the one named (If-Match)"
         return None
 
     def remove_files(self, relatives: Iterable[str]) -> None:

@@ -179,19 +179,23 @@ class Storage(ABC):
         return None if signature is None else int(signature[1])
 
     @abstractmethod
-    def entries(self, relative: str) -> dict[str, Signature]:
-        """List the files directly in a folder: name -> a signature that changes when the file does.
+    def children(self, relative: str) -> dict[str, Signature | None]:
+        """List what lies directly in a folder by one listing: name -> signature of a file, None for a folder.
 
-        A folder that does not exist is empty, as object stores have no folders. One listing, no read of any file.
+        A folder that does not exist is empty, as object stores have no folders.
         """
+
+    def entries(self, relative: str) -> dict[str, Signature]:
+        """List the files directly in a folder: name -> a signature that changes when the file does."""
+        return {name: mark for name, mark in self.children(relative).items() if mark is not None}
 
     def folder_signature(self, relative: str) -> Signature | None:  # noqa: ARG002 - for file systems
         """Return a value that changes when a file of a folder is rewritten, made or removed; None where there is no such value."""
         return None
 
-    @abstractmethod
     def folders(self, relative: str) -> list[str]:
         """List the names of the folders directly below a folder, ascending; none when it does not exist."""
+        return sorted(name for name, mark in self.children(relative).items() if mark is None)
 
     @abstractmethod
     def files_below(self, relative: str) -> dict[str, StoredFile]:

@@ -161,7 +161,7 @@ def test_a_store_that_hangs_is_waited_for_once(
         with pytest.raises(StorageUnavailable, match="did not answer"):
             snapshot.file("rebalances")
         # Nobody else waits for it, and what is here is handed out.
-        with pytest.raises(StorageUnavailable, match="was not asked"):
+        with pytest.raises(StorageUnavailable, match="was not requested"):
             snapshot.file("weekly_signal")
         assert snapshot.file("decisions") == cached
         with pytest.raises(StorageUnavailable, match="did not answer"):

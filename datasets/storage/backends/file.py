@@ -123,18 +123,17 @@ class LocalStorage(Storage):
             return path.stat()
         return None
 
-    def entries(self, relative: str) -> dict[str, Signature]:
-        """List the files directly in a folder: name -> a signature that changes when the file does."""
+    def children(self, relative: str) -> dict[str, Signature | None]:
+        """List what lies directly in a folder, by its names; a pipe is listed: whoever reads it says that it is one."""
         signatures = {}
         path = self._path(relative)
-        with reading(path), contextlib.suppress(FileNotFoundError), os.scandir(path) as entries:
+        gone = (FileNotFoundError, NotADirectoryError)
+        with reading(path), contextlib.suppress(*gone), os.scandir(path) as entries:
             for entry in entries:
-                try:
+                # One that is removed at this moment must not make the folder look empty.
+                with contextlib.suppress(FileNotFoundError):
                     status = entry.stat()
-                except FileNotFoundError:
-                    continue  # one that is removed at this moment must not make the folder look empty
-                if not S_ISDIR(status.st_mode):  # a pipe is listed: whoever reads it says that it is one
-                    signatures[entry.name] = _signature(status)
+                    signatures[entry.name] = None if S_ISDIR(status.st_mode) else _signature(status)
         return signatures
 
     def folder_signature(self, relative: str) -> Signature | None:
@@ -147,12 +146,6 @@ class LocalStorage(Storage):
         if status is None or time.time() - status.st_mtime < _COARSEST_CLOCK_SECONDS:
             return None
         return (status.st_dev, status.st_ino, status.st_mtime_ns)
-
-    def folders(self, relative: str) -> list[str]:
-        """List the names of the folders directly below a folder, ascending; none when it does not exist."""
-        base = self._path(relative)
-        with reading(base):
-            return sorted(entry.name for entry in base.iterdir() if entry.is_dir()) if base.is_dir() else []
 
     def files_below(self, relative: str) -> dict[str, StoredFile]:
         """List every file below a folder: path below that folder -> what the listing shows."""
