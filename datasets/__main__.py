@@ -3,71 +3,41 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from typing import Final
 
 import click
 
-from datasets.report.command import make_command
-from schemas.errors import AlphaResultsError, SettingsError
-from schemas.exit_codes import exit_code_lines
+from schemas.lazy_group import CommandGroup, LazyCommand
 from schemas.terminal import echo
-
-if TYPE_CHECKING:
-    from datasets.root import Root
 
 _JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON, for programs.")
 _ROOT = click.argument("root")
 
 
-class _Group(click.Group):
-    """A group that prints the project's errors on one line and exits with their code."""
-
-    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Note whether a program reads the output, before the command takes its own options."""
-        ctx.meta["datasets.json"] = "--json" in args
-        return super().parse_args(ctx, args)
-
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """List the commands, and what their exit codes mean."""
-        super().format_commands(ctx, formatter)
-        with formatter.section("Exit codes of every command"):
-            formatter.write_dl(exit_code_lines())
-
-    def invoke(self, ctx: click.Context) -> Any:
-        """Run the command."""
-        try:
-            return super().invoke(ctx)
-        except AlphaResultsError as error:
-            if ctx.meta["datasets.json"]:
-                echo(json.dumps({"error": type(error).__name__, "message": str(error)}))
-            else:
-                echo(f"error: {' '.join(str(error).split())}", err=True)
-            ctx.exit(error.exit_code)
+COMMANDS: Final = {
+    "list": LazyCommand("datasets.__main__", "list_alphas", "List the alphas of ROOT, latest started first."),
+    "units": LazyCommand("datasets.__main__", "units", "Tell unit and meaning of every published column."),
+    "sql": LazyCommand("datasets.__main__", "sql", "Make SQL views over what ROOT serves."),
+    "report": LazyCommand(
+        "datasets.report.command", "report", "Write the tear sheet of one alpha or of several."
+    ),
+}
+"""Command -> module, function and summary."""
 
 
-@click.group(cls=_Group, context_settings={"help_option_names": ["-h", "--help"]})
+@click.command(cls=CommandGroup, lazy=COMMANDS)
 def cli() -> None:
     """Inspect a root of published files."""
 
 
-def _opened(address: str) -> Root:
-    """Open a root in which something was published: an empty answer to a misspelt address would pass for one."""
-    from datasets.root import is_root, open_root  # noqa: PLC0415 - it loads Polars, and --help does without
-
-    root = open_root(address)
-    if not len(root) and not is_root(root.storage):
-        raise SettingsError(
-            f"{root.storage.address} is not a root of published alphas; give the one that `build --datasets` wrote to"
-        )
-    return root
-
-
-@cli.command("list")
+@click.command("list")
 @_ROOT
 @_JSON
 def list_alphas(root: str, as_json: bool) -> None:
     """List the alphas of ROOT, latest started first."""
-    rows = _opened(root).list().to_dicts()
+    from datasets.root import open_published  # noqa: PLC0415 - it loads Polars, and --help does without
+
+    rows = open_published(root).list().to_dicts()
     if as_json:
         echo(json.dumps({"alphas": rows}))
         return
@@ -75,12 +45,12 @@ def list_alphas(root: str, as_json: bool) -> None:
         echo(f"{row['alpha_id']}  {row['snapshot']}  {row['published_at']}  {row['name'] or ''}".rstrip())
 
 
-@cli.command()
+@click.command()
 @click.argument("table", required=False)
 @_JSON
 def units(table: str | None, as_json: bool) -> None:
     """Tell unit and meaning of every published column, or of those of one TABLE."""
-    from datasets.analysis import units as declared_units  # noqa: PLC0415 - as in `_opened`
+    from datasets.analysis import units as declared_units  # noqa: PLC0415 - as above
 
     rows = [row for row in declared_units().to_dicts() if table in (None, row["table"])]
     if not rows:
@@ -92,7 +62,7 @@ def units(table: str | None, as_json: bool) -> None:
         echo(f"{row['table']}.{row['column']}  {row['type']}  {row['unit']}  {row['meaning']}")
 
 
-@cli.command()
+@click.command()
 @_ROOT
 @click.option(
     "--into", type=click.Path(dir_okay=False), help="Make the views in this DuckDB file, or renew them."
@@ -104,17 +74,15 @@ def sql(root: str, into: str | None, as_json: bool) -> None:
     Without --into the statements are printed. A view names the files of the snapshots that are served now: run the command
     again when others were published.
     """
-    from datasets.sql_views import script, write  # noqa: PLC0415 - as in `_opened`
+    from datasets.root import open_published  # noqa: PLC0415 - as above
+    from datasets.sql_views import script, write  # noqa: PLC0415 - as above
 
-    opened = _opened(root)
+    opened = open_published(root)
     if into is None:
         echo(json.dumps({"sql": script(opened)}) if as_json else script(opened), nl=as_json)
         return
     views = write(opened, into)
     echo(json.dumps({"file": into, "views": views}) if as_json else f"{into}: {', '.join(views)}")
-
-
-cli.add_command(make_command(_opened))
 
 
 if __name__ == "__main__":

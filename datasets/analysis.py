@@ -310,7 +310,7 @@ class Alpha(Snapshot):
         uncounted = Unavailable(
             MISSING_KIND,
             "the run sealed neither trials nor values that show a search, and the other alphas of a catalogue, which the "
-            "interface counts instead, are not read here",
+            "interface counts instead, are not part of a sheet",
         )
         return with_deflated_sharpe(
             figures, known_trials(figures, None, None, described=True, readable=uncounted)

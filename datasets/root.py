@@ -249,3 +249,19 @@ def open_root(
     if folder is not None and not (folder / CATALOG).is_dir() and any(folder.iterdir()):
         raise SettingsError(f"{storage.address} holds no {CATALOG}/, so it is not a root of published alphas")
     return Root(storage)
+
+
+def open_published(address: str) -> Root:
+    """Open a root in which something was published: an empty answer to a misspelt address would pass for one.
+
+    Raises
+    ------
+    SettingsError, StorageUnavailable
+        As :func:`open_root`, and when no alpha was ever published there.
+    """
+    root = open_root(address)
+    if not len(root) and not is_root(root.storage):
+        raise SettingsError(
+            f"{root.storage.address} is not a root of published alphas; give the one that `build --datasets` wrote to"
+        )
+    return root

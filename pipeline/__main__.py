@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import json
-from datetime import UTC, datetime
-from typing import Any, Final
+from typing import Final
 
 import click
 
 from schemas.allocator import prepare_building
-from schemas.errors import AlphaResultsError, SealRefused
-from schemas.lazy_group import LazyCommand, LazyGroup
+from schemas.lazy_group import CommandGroup, LazyCommand
 from schemas.project import version_option
-from schemas.terminal import echo
 
 COMMANDS: Final[dict[str, LazyCommand]] = {
     "check": LazyCommand(
@@ -58,36 +54,7 @@ COMMANDS: Final[dict[str, LazyCommand]] = {
 """Command -> module, function and summary."""
 
 
-class PipelineGroup(LazyGroup):
-    """A group that prints the project's errors in one line."""
-
-    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Note whether a program reads the output, before the command takes its own options."""
-        ctx.meta["pipeline.json"] = "--json" in args
-        return super().parse_args(ctx, args)
-
-    def invoke(self, ctx: click.Context) -> Any:
-        """Run the command; an error of the project's tree becomes one line and its exit code."""
-        try:
-            return super().invoke(ctx)
-        except AlphaResultsError as error:
-            if ctx.meta["pipeline.json"]:
-                payload: dict[str, Any] = {
-                    "at": datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z"),
-                    "error": type(error).__name__,
-                    "message": str(error),
-                    "retryable": error.retryable,
-                    "exit_code": int(error.exit_code),
-                }
-                if isinstance(error, SealRefused):
-                    payload["violations"] = list(error.violations)
-                echo(json.dumps(payload))
-            else:
-                echo(f"error: {' '.join(str(error).split())}", err=True)
-            ctx.exit(error.exit_code)
-
-
-@click.command(cls=PipelineGroup, lazy=COMMANDS)
+@click.command(cls=CommandGroup, lazy=COMMANDS)
 @version_option()
 def cli() -> None:
     """Turn the seals of alpha runs into immutable snapshots."""

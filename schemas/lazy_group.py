@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import importlib
+import json
 from collections.abc import Mapping
+from datetime import UTC, datetime
 from typing import Any, Final, NamedTuple
 
 import click
 
+from schemas.errors import AlphaResultsError, SealRefused
 from schemas.exit_codes import ExitCode, exit_code_lines
+from schemas.terminal import echo
 
 
 class LazyCommand(NamedTuple):
@@ -61,3 +65,32 @@ class LazyGroup(click.Group):
             return super().invoke(ctx)
         except KeyboardInterrupt:
             ctx.exit(ExitCode.INTERRUPTED)
+
+
+class CommandGroup(LazyGroup):
+    """A group that prints the project's errors in one line."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Note whether a program reads the output, before the command takes its own options."""
+        ctx.meta["as_json"] = "--json" in args
+        return super().parse_args(ctx, args)
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run the command; an error of the project's tree becomes one line and its exit code."""
+        try:
+            return super().invoke(ctx)
+        except AlphaResultsError as error:
+            if ctx.meta["as_json"]:
+                payload: dict[str, Any] = {
+                    "at": datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z"),
+                    "error": type(error).__name__,
+                    "message": str(error),
+                    "retryable": error.retryable,
+                    "exit_code": int(error.exit_code),
+                }
+                if isinstance(error, SealRefused):
+                    payload["violations"] = list(error.violations)
+                echo(json.dumps(payload))
+            else:
+                echo(f"error: {' '.join(str(error).split())}", err=True)
+            ctx.exit(error.exit_code)

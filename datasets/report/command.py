@@ -5,7 +5,6 @@ from __future__ import annotations
 import datetime as dt
 import json
 import tempfile
-from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -21,79 +20,64 @@ if TYPE_CHECKING:
     from datasets.analysis import Alpha
     from datasets.figures.window import Window
     from datasets.report.content import Content
-    from datasets.root import Root
 
 MOST: int = 6
 """Alphas that are compared in one sheet: more curves than that cannot be distinguished."""
 
 
-def make_command(opened: Callable[[str], Root]) -> click.Command:
-    """Return the command.
+@click.command()
+@click.argument("alphas", nargs=-1, required=True, metavar="ALPHA...")
+@option("datasets", "root")
+@click.option(
+    "--out", type=click.Path(path_type=Path, dir_okay=False), required=True, help="HTML file to write."
+)
+@click.option("--pdf", is_flag=True, help="Print it to a PDF file beside it too, with Chromium or Chrome.")
+@click.option("--book", default=CONDITIONED_BOOKS[0], show_default=True, help="Book whose curves are drawn.")
+@click.option("--from", "first", metavar="DAY", help="First day shown, as YYYY-MM-DD.")
+@click.option("--to", "last", metavar="DAY", help="Last day shown.")
+@option("market_data")
+@click.option(
+    "--benchmark",
+    metavar="SYMBOL",
+    help="Series of the market data. Default: the only one there is, or SPY.",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print JSON, for programs.")
+def report(
+    *,
+    alphas: tuple[str, ...],
+    root: str,
+    out: Path,
+    pdf: bool,
+    book: str,
+    first: str | None,
+    last: str | None,
+    market_data: str | None,
+    benchmark: str | None,
+    as_json: bool,
+) -> None:
+    """Write the tear sheet of ALPHA, or of up to six alphas beside each other, as one file.
 
-    Parameters
-    ----------
-    opened
-        Opens a root in which something was published.
+    The file loads no other file: it may be mailed, archived and opened from a folder. Its figures are those that the
+    interface answers to a key without raw-book access. The same snapshots give the same bytes.
     """
+    from datasets.figures.window import Window  # noqa: PLC0415 - it loads Polars, and --help does without
+    from datasets.report.content import content  # noqa: PLC0415 - as above
+    from datasets.root import open_published  # noqa: PLC0415 - as above
 
-    @click.command()
-    @click.argument("alphas", nargs=-1, required=True, metavar="ALPHA...")
-    @option("datasets", "root")
-    @click.option(
-        "--out", type=click.Path(path_type=Path, dir_okay=False), required=True, help="HTML file to write."
-    )
-    @click.option(
-        "--pdf", is_flag=True, help="Print it to a PDF file beside it too, with Chromium or Chrome."
-    )
-    @click.option(
-        "--book", default=CONDITIONED_BOOKS[0], show_default=True, help="Book whose curves are drawn."
-    )
-    @click.option("--from", "first", metavar="DAY", help="First day shown, as YYYY-MM-DD.")
-    @click.option("--to", "last", metavar="DAY", help="Last day shown.")
-    @option("market_data")
-    @click.option(
-        "--benchmark",
-        metavar="SYMBOL",
-        help="Series of the market data. Default: the only one there is, or SPY.",
-    )
-    @click.option("--json", "as_json", is_flag=True, help="Print JSON, for programs.")
-    def report(
-        *,
-        alphas: tuple[str, ...],
-        root: str,
-        out: Path,
-        pdf: bool,
-        book: str,
-        first: str | None,
-        last: str | None,
-        market_data: str | None,
-        benchmark: str | None,
-        as_json: bool,
-    ) -> None:
-        """Write the tear sheet of ALPHA, or of up to six alphas beside each other, as one file.
-
-        The file loads no other file: it may be mailed, archived and opened from a folder. Its figures are those that the
-        interface answers to a key without raw-book access. The same snapshots give the same bytes.
-        """
-        from datasets.figures.window import Window  # noqa: PLC0415 - it loads Polars, and --help does without
-        from datasets.report.content import content  # noqa: PLC0415 - as above
-
-        browser = find_browser() if pdf else None
-        if not 1 <= len(set(alphas)) == len(alphas) <= MOST:
-            raise SettingsError(f"give one to {MOST} alphas, each once")
-        published = opened(root)
-        runs = [published[alpha] for alpha in alphas]
-        window = Window(_day("--from", first), _day("--to", last))
-        sheets = [content(run, book, market_data, benchmark, window) for run in runs]
-        written = write(_page(sheets, runs, book, window), out, browser)
-        answer = {
-            "alphas": {sheet["alpha_id"]: sheet["snapshot"] for sheet in sheets},
-            "html": str(written[0]),
-            "pdf": str(written[1]) if browser else None,
-        }
-        echo(json.dumps(answer) if as_json else "\n".join(map(str, written)))
-
-    return report
+    browser = find_browser() if pdf else None
+    if not 1 <= len(set(alphas)) == len(alphas) <= MOST:
+        raise SettingsError(f"give one to {MOST} alphas, each once")
+    published = open_published(root)
+    runs = [published[alpha] for alpha in alphas]
+    window = Window(_day("--from", first), _day("--to", last))
+    sheets = [content(run, book, market_data, benchmark, window) for run in runs]
+    written = write(_page(sheets, runs, book, window), out, browser)
+    answer = {
+        "alphas": {sheet["alpha_id"]: sheet["snapshot"] for sheet in sheets},
+        "html": str(written[0]),
+        "pdf": str(written[1]) if browser else None,
+    }
+    echo(json.dumps(answer) if as_json else "\n".join(map(str, written)))
 
 
 def _day(flag: str, text: str | None) -> dt.date | None:

@@ -6,8 +6,9 @@ from typing import Final
 
 import click
 
-from pipeline.__main__ import COMMANDS, PipelineGroup
+from pipeline.__main__ import COMMANDS
 from schemas.allocator import prepare_building
+from schemas.lazy_group import CommandGroup
 from schemas.project import version_option
 
 OTHERS: Final = {
@@ -18,7 +19,7 @@ OTHERS: Final = {
 """Word -> its line in ``--help``; what follows it is a command of that program."""
 
 
-class _WithOthers(PipelineGroup):
+class _WithOthers(CommandGroup):
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         super().format_commands(ctx, formatter)
         with formatter.section("Commands of their own, each with --help"):
