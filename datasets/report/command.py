@@ -6,7 +6,6 @@ import datetime as dt
 import json
 import tempfile
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
@@ -15,11 +14,6 @@ from schemas.errors import SettingsError
 from schemas.settings.options import option
 from schemas.tables.books import CONDITIONED_BOOKS
 from schemas.terminal import echo
-
-if TYPE_CHECKING:
-    from datasets.analysis import Alpha
-    from datasets.figures.window import Window
-    from datasets.report.content import Content
 
 MOST: int = 6
 """Alphas that are compared in one sheet: more curves than that cannot be distinguished."""
@@ -61,7 +55,9 @@ def report(
     interface answers to a key without raw-book access. The same snapshots give the same bytes.
     """
     from datasets.figures.window import Window  # noqa: PLC0415 - it loads Polars, and --help does without
+    from datasets.report.compared import compared  # noqa: PLC0415 - as above
     from datasets.report.content import content  # noqa: PLC0415 - as above
+    from datasets.report.page import render  # noqa: PLC0415 - as above
     from datasets.root import open_published  # noqa: PLC0415 - as above
 
     browser = find_browser() if pdf else None
@@ -71,7 +67,8 @@ def report(
     runs = [published[alpha] for alpha in alphas]
     window = Window(_day("--from", first), _day("--to", last))
     sheets = [content(run, book, market_data, benchmark, window) for run in runs]
-    written = write(_page(sheets, runs, book, window), out, browser)
+    page = render(sheets, compared(runs, book, window) if len(runs) > 1 else None)
+    written = write(page, out, browser)
     answer = {
         "alphas": {sheet["alpha_id"]: sheet["snapshot"] for sheet in sheets},
         "html": str(written[0]),
@@ -85,13 +82,6 @@ def _day(flag: str, text: str | None) -> dt.date | None:
         return None if text is None else dt.datetime.strptime(text, "%Y-%m-%d").date()  # noqa: DTZ007 - a day has no zone
     except ValueError:
         raise SettingsError(f"{flag}: {text!r} is not a valid date; give one as YYYY-MM-DD") from None
-
-
-def _page(sheets: list[Content], runs: list[Alpha], book: str, window: Window) -> str:
-    from datasets.report.compared import compared  # noqa: PLC0415 - loaded when there is something to write
-    from datasets.report.page import render  # noqa: PLC0415 - as above
-
-    return render(sheets, compared(runs, book, window) if len(runs) > 1 else None)
 
 
 def write(page: str, out: Path, browser: str | None) -> list[Path]:
