@@ -94,7 +94,7 @@ class ObjectStorage(Storage):
         self.fs = fs
         self.base = str(fs._strip_protocol(address)).rstrip("/")  # noqa: SLF001 - as fsspec's own functions do
         self.identity = hashlib.sha256(f"{endpoint or ''} {self.address}".encode()).hexdigest()[:16]
-        self._cache = cache
+        self.cache = cache
         self._single_writer = single_writer
         self._hung_until = float("-inf")
 
@@ -116,11 +116,6 @@ class ObjectStorage(Storage):
         ConditionsUnknown
             When the store answers that it knows no such conditions.
         """
-
-    @property
-    def cache(self) -> Cache:
-        """Where immutable files are cached; a temporary folder of this process where no other was given."""
-        return self._cache or _temporary_cache()
 
     def url(self, relative: str) -> str:
         """Return a URL."""
@@ -183,11 +178,11 @@ class ObjectStorage(Storage):
 
     def intact_file(self, relative: str, size: int, sha256: str) -> str:
         """Return the path of a file's copy in the cache."""
-        return self.cache.file(self, relative, size, sha256)
+        return (self.cache or _temporary_cache()).file(self, relative, size, sha256)
 
     def intact_document(self, relative: str, sha256: str) -> bytes:
         """Return the bytes of a small file, from the cache where it holds them."""
-        return self.cache.read(self, relative, sha256)
+        return (self.cache or _temporary_cache()).read(self, relative, sha256)
 
     def exists(self, relative: str) -> bool:
         """Whether a file or folder is there."""
@@ -370,6 +365,7 @@ class ObjectStorage(Storage):
 
 @functools.cache
 def _temporary_cache() -> Cache:
+    """Return the cache of this process for roots without one of their own."""
     folder = tempfile.mkdtemp(prefix="alpha-results-cache-")
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     return Cache(folder, DEFAULT_BYTES)

@@ -84,6 +84,8 @@ class Storage(ABC):
         The root as a folder of this machine; None on a remote store.
     identity
         Name of this root that no other store or address has, fit for a folder.
+    cache
+        The cache of a remote root that was named; None on a folder, and where none was.
     """
 
     concurrent_writes: ClassVar[int] = 1
@@ -93,11 +95,7 @@ class Storage(ABC):
     base: str
     identity: str
     folder: Path | None = None
-
-    @property
-    def cache(self) -> Cache | None:
-        """Where immutable files of a remote root are cached on this machine; None on a folder."""
-        return None
+    cache: Cache | None = None
 
     def full(self, relative: str) -> str:
         """Return the store's own path of a path relative to the root; the empty path is the root."""
