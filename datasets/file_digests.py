@@ -8,7 +8,7 @@ import threading
 import time
 from typing import Final, NamedTuple
 
-from datasets.disk import reading
+from datasets.disk import require_not_of_disk
 from schemas.settings import SETTINGS
 
 _MAX_FILES: Final = 200_000
@@ -59,7 +59,7 @@ class FileDigests:
         StorageUnavailable
             When the disk fails or does not permit reading it.
         """
-        with reading(path):
+        try:
             version = _version(os.stat(path))  # noqa: PTH116 - most callers have text
             if version[2] != size:
                 return False
@@ -67,6 +67,9 @@ class FileDigests:
             if entry.sha256 != sha256:
                 entry = self._of(path, version, _DOUBTED_SECONDS)
             return entry.sha256 == sha256
+        except OSError as error:
+            require_not_of_disk(path, error)
+            raise
 
     def _of(self, path: str | os.PathLike[str], version: FileVersion, seconds: float) -> _Digest:
         known = self._known.get(version)

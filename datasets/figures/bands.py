@@ -3,114 +3,27 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 
 from datasets.figures import rank_ic, ratios
+from datasets.figures.bootstrap import (
+    MIN_OBSERVATIONS,
+    Places,
+    count,
+    interval,
+    mean_block_length,
+    ratio,
+    resample,
+    sample_moments,
+)
 from datasets.figures.equity import solvent_returns
-from datasets.figures.series import ROUNDING, SESSIONS_PER_YEAR, WEEKS_PER_YEAR, Floats, is_constant, measured
+from datasets.figures.series import SESSIONS_PER_YEAR, WEEKS_PER_YEAR, Floats, Matrix, is_constant, measured
 from datasets.figures.unavailable import Unavailable, no_variation, too_few
 
-Places: TypeAlias = npt.NDArray[np.intp]
-"""A row a sample, as long as the series: which observation stands where."""
-
-_MIN_LAGS: Final = 5
-"""Consecutive autocorrelations that have to be small before later ones count as noise."""
-
-
-def mean_block_length(series: Floats) -> float:
-    """Mean length of blocks that estimates the variance of the mean of a series best.
-
-    Parameters
-    ----------
-    series : Floats, shape (n_observations,)
-        Observations in order, without nulls; at least 20, which vary.
-
-    Returns
-    -------
-    float
-        In observations: at least 1, at most the smaller of three roots and a third of their number, rounded up.
-
-    References
-    ----------
-    Politis and White (2004), "Automatic Block-Length Selection for the Dependent Bootstrap", Econometric Reviews 23;
-    with the correction by Patton, Politis and White (2009), Econometric Reviews 28.
-    """
-    n = series.size
-    deviations = series - series.mean()
-    most = math.ceil(min(3 * math.sqrt(n), n / 3))
-    lags = math.ceil(math.sqrt(n)) + _MIN_LAGS
-    products = np.array([deviations[lag:] @ deviations[: n - lag] for lag in range(lags + 1)])
-    covariances = products / n
-    # Over the observations that a lag leaves on either side.
-    squares = np.cumsum(np.square(deviations))
-    behind = squares[-1] - squares[np.arange(lags + 1)]
-    ahead = squares[n - 2 - np.arange(lags + 1)]
-    small = np.abs(products) < 2 * math.sqrt(math.log10(n) / n) * np.sqrt(behind * ahead)
-    runs = np.convolve(small[:lags], np.ones(_MIN_LAGS), "valid")
-    (quiet,) = np.nonzero(runs == _MIN_LAGS)
-    width = min(2 * max(int(quiet[0]), 1), lags) if quiet.size else lags
-    lag = np.arange(1, width + 1)
-    # A flat top that falls to 0 over its second half.
-    weight = np.minimum(1.0, 2.0 * (1.0 - lag / width))
-    slope = float(2 * (weight * lag * covariances[1 : width + 1]).sum())
-    variance = float(covariances[0] + 2 * (weight * covariances[1 : width + 1]).sum())
-    if variance == 0:
-        return float(most)
-    return float(min(max((slope**2 / variance**2 * n) ** (1 / 3), 1.0), most))
-
-
-def resampled_places(draw: np.random.Generator, samples: int, n: int, mean_block: float) -> Places:
-    """Draw samples of a series: blocks that begin anywhere, go round its end, and end with probability 1 / `mean_block`.
-
-    Parameters
-    ----------
-    draw : numpy.random.Generator
-        Where randomness comes from.
-    samples : int
-        Rows to return.
-    n : int
-        Observations of the series, and of each sample; at least 1.
-    mean_block : float
-        Mean length of a block in observations, at least 1.
-
-    Returns
-    -------
-    Places, shape (samples, n)
-        ``samples`` rows of ``n`` places, each from 0 to ``n - 1``.
-
-    References
-    ----------
-    Politis and Romano (1994), "The Stationary Bootstrap", Journal of the American Statistical Association 89.
-    """
-    begins = draw.random((samples, n)) < 1.0 / mean_block
-    begins[:, 0] = True
-    flat = np.flatnonzero(begins)
-    first = (draw.random(flat.size) * n).astype(np.intp)
-    # The step from one place to the next is 1 within a block.
-    steps = np.ones(begins.size, np.intp)
-    steps[flat] = np.diff(first, prepend=0) - np.diff(flat, prepend=0) + 1
-    steps[0] = first[0]
-    places: Places = np.cumsum(steps, out=steps)
-    # No block is longer than the series, so one turn is enough, at a fifth of a division's time.
-    np.subtract(places, n, out=places, where=places >= n)
-    return places.reshape(samples, n)
-
-
-SAMPLES: Final = 1000
-"""Samples drawn of a series."""
-LEVEL: Final = 0.95
-"""Share of the samples whose figure lies inside the band."""
-MIN_OBSERVATIONS: Final = 20
-"""Observations below which samples of a series say little of it."""
-_PART: Final = 2**18
-"""Numbers of one intermediate array at most: long windows take no more memory than short ones."""
-
-Matrix: TypeAlias = npt.NDArray[np.float64]
 Figure: TypeAlias = float | Unavailable
 Sampled: TypeAlias = Mapping[str, Floats]
 """Figure -> its value in each sample; NaN where a sample does not determine it."""
@@ -189,12 +102,9 @@ def annualised_return(starting: Floats, ending: Floats) -> Figure:
     if isinstance(returns, Unavailable):
         return returns
     returns = measured(returns)
-    if returns.size == 0:
-        return too_few(0, 1, "daily returns")
-    growth = 1.0 + returns
-    if (growth <= 0).any():
-        return _vanished()
-    return float(np.prod(growth) ** (SESSIONS_PER_YEAR / returns.size)) - 1.0
+    if returns.size and (1.0 + returns <= 0).any():
+        return Unavailable("insufficient_data", "equity falls to 0 or below in the window")
+    return ratios.annualised_return(np.cumprod(1.0 + returns, dtype=np.float64))
 
 
 LEDGER_FIGURES: Final[Mapping[str, Callable[[Floats, Floats, Floats, Floats], Figure]]] = {
@@ -249,13 +159,11 @@ def ledger_bands(
     if np.isnan(risk_free).all():
         risk_free = np.zeros_like(risk_free)  # the figure that takes it is withheld; the others do without
     known = ~np.isnan(returns + risk_free + turnover)
+    series = np.stack([returns, returns - risk_free, turnover])[:, known]
     opening = float(starting[0]) if starting.size else 0.0
-    rows = np.stack([returns[known], risk_free[known], turnover[known]])
-
-    def sampled(places: Places) -> Sampled:
-        return _ledger_samples(rows[0][places], rows[1][places], rows[2][places], opening)
-
-    return _bands(estimates, rows[0], "sessions", sampled, draw)
+    return _bands(
+        estimates, series[0], "sessions", lambda places: _ledger_samples(places, series, opening), draw
+    )
 
 
 def weekly_bands(ic: Floats, draw: np.random.Generator) -> Bands:
@@ -276,7 +184,7 @@ def weekly_bands(ic: Floats, draw: np.random.Generator) -> Bands:
     values = measured(ic)
     estimates = {name: measure(ic) for name, measure in WEEKLY_FIGURES.items()}
     return _bands(
-        estimates, values, "weeks with a measured IC", lambda places: _weekly_samples(values[places]), draw
+        estimates, values, "weeks with a measured IC", lambda places: _weekly_samples(places, values), draw
     )
 
 
@@ -295,43 +203,18 @@ def sharpe_difference(with_it: Floats, without: Floats, draw: np.random.Generato
     Bands
         Of the figure ``sharpe``, withheld as those of :func:`ledger_bands`.
     """
+    books = np.stack([with_it, without])
 
-    def gained(one: Floats, other: Floats) -> Floats:
-        sharpes = (_over(x.mean(axis=1), _deviation(x)) for x in (one, other))
-        difference: Floats = np.subtract(*sharpes) * SESSIONS_PER_YEAR**0.5
+    def gained(times: Matrix) -> Floats:
+        one, other = ratio(*sample_moments(times, books))
+        difference: Floats = (one - other) * SESSIONS_PER_YEAR**0.5
         return difference
 
-    gain = float(gained(with_it[None], without[None])[0]) if with_it.size > 1 else math.nan
+    gain = float(gained(np.ones((1, with_it.size)))[0]) if with_it.size > 1 else math.nan
     estimate: Figure = no_variation("returns of one of the two books") if math.isnan(gain) else gain
     return _bands(
-        {"sharpe": estimate},
-        with_it,
-        "sessions",
-        lambda places: {"sharpe": gained(with_it[places], without[places])},
-        draw,
+        {"sharpe": estimate}, with_it, "sessions", lambda places: {"sharpe": gained(count(places))}, draw
     )
-
-
-def all_samples(draw: np.random.Generator, n: int, mean_block: float) -> Iterator[Places]:
-    """Draw :data:`SAMPLES` samples, so many at a time that they stay in a core's own cache.
-
-    Parameters
-    ----------
-    draw : numpy.random.Generator
-        Source of random numbers.
-    n : int
-        Observations of a sample.
-    mean_block : float
-        Mean length of a block, in observations.
-
-    Yields
-    ------
-    Places, shape (n_part, n)
-        Indices of the observations drawn, a row a sample.
-    """
-    step = max(1, _PART // n)
-    for start in range(0, SAMPLES, step):
-        yield resampled_places(draw, min(step, SAMPLES - start), n, mean_block)
 
 
 def _bands(
@@ -359,7 +242,7 @@ def _bands(
     if reason is not None:
         return Bands(dict.fromkeys(estimates, reason))
     mean_block = mean_block_length(series)
-    parts = [sampled(places) for places in all_samples(draw, n, mean_block)]
+    parts = [sampled(places) for places in resample(draw, n, mean_block)]
     figures = {
         name: _band(estimate, np.concatenate([part[name] for part in parts]))
         for name, estimate in estimates.items()
@@ -370,56 +253,41 @@ def _bands(
 def _band(estimate: Figure, values: Floats) -> Band | Unavailable:
     if isinstance(estimate, Unavailable):
         return estimate
-    if not np.isfinite(values).all():
+    ends = interval(values)
+    if ends is None:
         return Unavailable(
             "insufficient_data", "samples of the window do not all determine the figure, so it has no band"
         )
-    lower, upper = np.quantile(values, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
-    return Band(estimate, float(lower), float(upper))
+    return Band(estimate, **ends)
 
 
-def _ledger_samples(returns: Matrix, risk_free: Matrix, turnover: Matrix, opening: float) -> Sampled:
-    year = SESSIONS_PER_YEAR
-    mean, deviation = returns.mean(axis=1), _deviation(returns)
-    excess = returns - risk_free
-    equity = np.cumprod(1.0 + returns, axis=1)
+def _ledger_samples(places: Places, series: Matrix, opening: float) -> Sampled:
+    """Measure samples of returns, excess returns and turnover, of shape (3, n_sessions)."""
+    year, times, returns = SESSIONS_PER_YEAR, count(places), series[0]
+    mean, deviation = sample_moments(times, series)
+    sharpe, excess_sharpe, _ = ratio(mean, deviation) * year**0.5
+    equity = np.cumprod((1.0 + returns)[places], axis=1)
     peak = np.maximum(np.maximum.accumulate(equity, axis=1), 1.0)
-    growth = np.where((returns > -1.0).all(axis=1), equity[:, -1], np.nan)
+    growth = np.where(times @ (returns <= -1.0) > 0, np.nan, equity[:, -1])
     fall = peak - equity
     return {
-        "sharpe": _over(mean, deviation) * year**0.5,
-        "excess_sharpe": _over(excess.mean(axis=1), _deviation(excess)) * year**0.5,
-        "annualised_return": growth ** (year / returns.shape[1]) - 1.0,
-        "volatility": deviation * year**0.5,
+        "sharpe": sharpe,
+        "excess_sharpe": excess_sharpe,
+        "annualised_return": growth ** (year / returns.size) - 1.0,
+        "volatility": deviation[0] * year**0.5,
         "pnl": opening * (equity[:, -1] - 1.0),
         "max_drawdown": opening * np.maximum(fall.max(axis=1), 0.0),
         "max_drawdown_pct": 100.0 * np.maximum((fall / peak).max(axis=1), 0.0),
-        "turnover": turnover.mean(axis=1) * year,
+        "turnover": mean[2] * year,
     }
 
 
-def _weekly_samples(ic: Matrix) -> Sampled:
-    mean, deviation = ic.mean(axis=1), _deviation(ic)
+def _weekly_samples(places: Places, ic: Floats) -> Sampled:
+    times = count(places)
+    (mean,), (deviation,) = sample_moments(times, ic[None])
     return {
         "ic": mean,
-        "icir": _over(mean, deviation) * WEEKS_PER_YEAR**0.5,
-        "hit_rate": (ic > 0).mean(axis=1),
+        "icir": ratio(mean, deviation) * WEEKS_PER_YEAR**0.5,
+        "hit_rate": times @ (ic > 0) / ic.size,
         "dispersion": deviation,
     }
-
-
-def _deviation(values: Matrix) -> Floats:
-    """Sample deviation (ddof 1) of each row; 0 where rounding alone makes one."""
-    deviation: Floats = values.std(axis=1, ddof=1)
-    deviation[deviation <= ROUNDING] = 0.0
-    return deviation
-
-
-def _over(mean: Floats, deviation: Floats) -> Floats:
-    ratio = np.full(mean.shape, np.nan)
-    np.divide(mean, deviation, out=ratio, where=deviation > 0)
-    return ratio
-
-
-def _vanished() -> Unavailable:
-    return Unavailable("insufficient_data", "equity falls to 0 or below in the window")

@@ -8,7 +8,8 @@ from typing import Any, Final
 
 import numpy as np
 
-from datasets.figures.bands import LEVEL, SAMPLES, Bands, sharpe_difference
+from datasets.figures.bands import Bands, sharpe_difference
+from datasets.figures.bootstrap import LEVEL, SAMPLES
 from datasets.figures.correlation import between_common_closes
 from datasets.figures.daily_returns import DailyReturns, Days, span
 from datasets.figures.newey_west import Regression, regress

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
 
-from datasets.figures.bands import MIN_OBSERVATIONS, Places
-from datasets.figures.overfitting import Matrix
-from datasets.figures.series import ROUNDING, Floats
+from datasets.figures.bootstrap import MIN_OBSERVATIONS, Places, count
+from datasets.figures.series import ROUNDING, Floats, Matrix
 from datasets.figures.unavailable import Unavailable, no_variation, too_few
 
 
@@ -32,15 +32,17 @@ class DataSnooping:
     spa_upper: float
 
 
-def data_snooping(returns: Matrix, places: Places, mean_block: float) -> DataSnooping | Unavailable:
+def data_snooping(
+    returns: Matrix, samples: Iterable[Places], mean_block: float
+) -> DataSnooping | Unavailable:
     """Test the best of some trials by the stationary bootstrap.
 
     Parameters
     ----------
     returns : Matrix, shape (n_days, n_trials)
         Return of each trial less that of the benchmark, a row a day in order of date; no NaN.
-    places : Places, shape (n_samples, n_days)
-        Samples of the days, as :func:`datasets.figures.bands.resampled_places` draws them.
+    samples : iterable of Places, shape (n_samples, n_days)
+        Samples of the days, as :func:`datasets.figures.bootstrap.resample` draws them.
     mean_block : float
         Mean length of their blocks in days, at least 1.
 
@@ -64,7 +66,7 @@ def data_snooping(returns: Matrix, places: Places, mean_block: float) -> DataSno
         return no_variation("returns of a trial")
     mean = returns.mean(axis=0)
     error = np.sqrt(_variances(returns - mean, mean_block))
-    drawn = np.stack([np.bincount(sample, minlength=days) for sample in places]) @ returns / days
+    drawn = np.concatenate([count(places) @ returns for places in samples]) / days
     consistent = mean >= -error * np.sqrt(2.0 * np.log(np.log(days)) / days)
     spa = [
         _share_above(drawn / error, mean / error, np.where(kept, mean / error, 0.0))
@@ -82,8 +84,9 @@ def _variances(deviations: Matrix, mean_block: float) -> Floats:
     """Return the variance of sqrt(days) x the mean of a sample, for each trial."""
     days = len(deviations)
     # Autocovariances at every lag, by the transform of the padded series.
-    spectrum = np.fft.rfft(deviations, 2 * days, axis=0)
-    covariances = np.fft.irfft(np.square(np.abs(spectrum)), 2 * days, axis=0)[:days] / days
+    padded = 1 << (2 * days - 1).bit_length()
+    spectrum = np.fft.rfft(deviations.T, padded)
+    covariances = np.fft.irfft(np.square(np.abs(spectrum)), padded)[:, :days].T / days
     lag, stay = np.arange(1, days), 1.0 - 1.0 / mean_block
     weights = (1.0 - lag / days) * stay**lag + lag / days * stay ** (days - lag)
     variances: Floats = covariances[0] + 2.0 * (weights @ covariances[1:])

@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 
 from datasets.figures.equity import day
-from datasets.figures.exposures import Attribution, Exposures, Matrix, Rolling, exposures, returns_between
+from datasets.figures.exposures import Attribution, Exposures, Rolling, exposures, returns_between
 from datasets.figures.newey_west import Coefficient
 from datasets.figures.price import Closes
 from datasets.figures.run_figures import Ledger
-from datasets.figures.series import SESSIONS_PER_YEAR, Dates, null_if_nan
+from datasets.figures.series import SESSIONS_PER_YEAR, Dates, Matrix, null_if_nan
 from datasets.figures.unavailable import Unavailable
 from datasets.figures.window import Window
 from schemas.objects.exposures import BENCHMARK, FACTORS

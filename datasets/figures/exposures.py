@@ -4,19 +4,16 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Final, TypeAlias
+from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 
 from datasets.figures.equity import solvent_returns
 from datasets.figures.newey_west import MAX_CONDITION, Regression, regress
 from datasets.figures.run_figures import Ledger
-from datasets.figures.series import ROUNDING, SESSIONS_PER_YEAR, Dates, Flags, Floats
+from datasets.figures.series import ROUNDING, SESSIONS_PER_YEAR, Dates, Flags, Floats, Matrix
 from datasets.figures.unavailable import Unavailable, too_few
 
-Matrix: TypeAlias = npt.NDArray[np.float64]
-"""Two-dimensional float64 array."""
 ROLLING_STEP: Final = 5
 """Sessions from one rolling regression to the next: a week."""
 

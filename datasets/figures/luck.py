@@ -10,21 +10,28 @@ from typing import Any, Final
 
 import numpy as np
 
-from datasets.figures import bands
-from datasets.figures.bands import Band, Bands, Figure, ledger_bands, resampled_places, weekly_bands
+from datasets.figures.bands import (
+    LEDGER_FIGURES,
+    WEEKLY_FIGURES,
+    Band,
+    Bands,
+    Figure,
+    ledger_bands,
+    weekly_bands,
+)
+from datasets.figures.bootstrap import LEVEL, SAMPLES, resample
 from datasets.figures.data_snooping import DataSnooping, data_snooping
 from datasets.figures.equity import period_returns, solvent_returns
 from datasets.figures.overfitting import (
     Cuts,
     EffectiveTrials,
-    Matrix,
     Overfitting,
     cluster_trials,
     effective_trials,
     overfitting,
 )
 from datasets.figures.run_figures import Ledger
-from datasets.figures.series import SESSIONS_PER_YEAR, Dates, Floats, measured
+from datasets.figures.series import SESSIONS_PER_YEAR, Dates, Floats, Matrix, measured
 from datasets.figures.sharpe import (
     SharpeMoments,
     minimum_track_record,
@@ -207,7 +214,7 @@ def measure(evidence: Evidence, query: LuckQuery) -> Luck:
             name: _band(name, band, withheld) for name, band in {**daily.figures, **weekly.figures}.items()
         },
         "bootstrap": {
-            "samples": bands.SAMPLES,
+            "samples": SAMPLES,
             "mean_block": daily.mean_block,
             "mean_block_weeks": weekly.mean_block,
             "seed": seed,
@@ -364,9 +371,8 @@ def _data_snooping(
     if mean_block is None:
         return Unavailable("insufficient_data", "the ledger is too short to choose blocks of days")
     draw = np.random.Generator(np.random.PCG64([seed, 2]))
-    days = int(np.count_nonzero(known))
-    places = resampled_places(draw, bands.SAMPLES, max(1, days), mean_block)
-    return data_snooping(trials.returns[known] - rate[known, None], places, mean_block)
+    returns = trials.returns[known] - rate[known, None]
+    return data_snooping(returns, resample(draw, len(returns), mean_block, SAMPLES), mean_block)
 
 
 def _closed(source: Source, query: LuckQuery) -> Unavailable | None:
@@ -381,14 +387,14 @@ def _returns(ledger: Ledger) -> Floats:
 
 def _daily_bands(ledger: Ledger | Unavailable, seed: int) -> Bands:
     if isinstance(ledger, Unavailable):
-        return Bands(dict.fromkeys(bands.LEDGER_FIGURES, ledger))
+        return Bands(dict.fromkeys(LEDGER_FIGURES, ledger))
     draw = np.random.Generator(np.random.PCG64([seed, 0]))
     return ledger_bands(ledger.starting, ledger.ending, ledger.risk_free, ledger.turnover, draw)
 
 
 def _weekly_bands(ic: Floats | Unavailable, seed: int) -> Bands:
     if isinstance(ic, Unavailable):
-        return Bands(dict.fromkeys(bands.WEEKLY_FIGURES, ic))
+        return Bands(dict.fromkeys(WEEKLY_FIGURES, ic))
     return weekly_bands(ic, np.random.Generator(np.random.PCG64([seed, 1])))
 
 
@@ -396,7 +402,7 @@ def _band(name: str, band: Band | Unavailable, withheld: dict[str, str]) -> dict
     if isinstance(band, Unavailable):
         withheld[f"bands.{name}"] = band.text
         return None
-    return {**asdict(band), "level": bands.LEVEL}
+    return {**asdict(band), "level": LEVEL}
 
 
 def _end(ledger: Ledger | Unavailable, place: int) -> str | None:

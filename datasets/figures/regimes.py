@@ -9,12 +9,20 @@ from typing import Any, Final
 
 import numpy as np
 
-from datasets.figures.bands import LEVEL, SAMPLES, Places, all_samples, mean_block_length
+from datasets.figures.bootstrap import LEVEL, SAMPLES, Places, count, interval, mean_block_length, resample
 from datasets.figures.equity import solvent_returns
-from datasets.figures.exposures import Matrix
 from datasets.figures.price import Closes
 from datasets.figures.run_figures import Ledger
-from datasets.figures.series import ROUNDING, SESSIONS_PER_YEAR, Dates, Flags, Floats, is_constant, measured
+from datasets.figures.series import (
+    ROUNDING,
+    SESSIONS_PER_YEAR,
+    Dates,
+    Flags,
+    Floats,
+    Matrix,
+    is_constant,
+    measured,
+)
 from datasets.figures.unavailable import Unavailable, no_variation, too_few
 from datasets.figures.window import Window
 
@@ -212,9 +220,7 @@ def regimes(ledger: Ledger, market: Market | None, seed: int) -> dict[str, Any]:
         for regime, flags in parts.items()
         if _unmeasured(returns[flags]) is None
     }
-    samples = _sampled_sharpes(
-        returns, list(measurable.values()), all_samples(draw, returns.size, mean_block)
-    )
+    samples = _sampled_sharpes(returns, list(measurable.values()), resample(draw, returns.size, mean_block))
     sharpes = dict(zip(measurable, samples, strict=True))
     shown = [_group(name, parts, returns, sharpes, withheld) for name, parts in cut.items()]
     return {"groups": shown, "mean_block": mean_block, "withheld": withheld}
@@ -225,13 +231,6 @@ def _unmeasured(returns: Floats) -> Unavailable | None:
     if returns.size < MIN_OBSERVATIONS:
         return too_few(int(returns.size), MIN_OBSERVATIONS, "sessions")
     return no_variation("daily returns") if is_constant(returns) else None
-
-
-def _counted(places: Places) -> Matrix:
-    """Return how often each session is in each sample."""
-    samples, n = places.shape
-    flat = (places + n * np.arange(samples)[:, None]).ravel()
-    return np.bincount(flat, minlength=samples * n).reshape(samples, n).astype(np.float64)
 
 
 def _group(
@@ -290,7 +289,7 @@ def _sampled_sharpes(returns: Floats, regimes: Sequence[Flags], samples: Iterabl
     centre = np.array([[returns[sessions].mean()] for sessions in regimes])
     deviations = np.where(flags, returns - centre, 0.0)
     terms = np.concatenate([flags, deviations, np.square(deviations)]).T
-    sums = np.concatenate([_counted(places) @ terms for places in samples])
+    sums = np.concatenate([count(places) @ terms for places in samples])
     n, total, squares = np.split(sums.T, 3)
     with np.errstate(divide="ignore", invalid="ignore"):
         deviation = np.sqrt(np.maximum(squares - total**2 / n, 0.0) / (n - 1))
@@ -301,10 +300,8 @@ def _sampled_sharpes(returns: Floats, regimes: Sequence[Flags], samples: Iterabl
 
 def _band(samples: Floats) -> dict[str, float] | None:
     """Return the band of a figure; None where some samples do not determine it."""
-    if not np.isfinite(samples).all():
-        return None
-    lower, upper = np.quantile(samples, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
-    return {"lower": float(lower), "upper": float(upper), "level": LEVEL}
+    ends = interval(samples)
+    return None if ends is None else {**ends, "level": LEVEL}
 
 
 def measure(

@@ -11,6 +11,9 @@ import numpy.typing as npt
 Floats: TypeAlias = npt.NDArray[np.float64]
 """A one-dimensional series ordered by date; NaN stands for null."""
 
+Matrix: TypeAlias = npt.NDArray[np.float64]
+"""Two-dimensional float64 array."""
+
 Flags: TypeAlias = npt.NDArray[np.bool_]
 """One flag an observation."""
 

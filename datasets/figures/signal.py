@@ -9,9 +9,9 @@ from typing import Any, Final
 
 import numpy as np
 
-from datasets.figures.bands import MIN_OBSERVATIONS, Matrix, mean_block_length, resampled_places
+from datasets.figures.bootstrap import MIN_OBSERVATIONS, count, mean_block_length, resample
 from datasets.figures.newey_west import hac_mean
-from datasets.figures.series import Dates, Floats, is_constant, mean_or_null, measured
+from datasets.figures.series import Dates, Floats, Matrix, is_constant, mean_or_null, measured
 from datasets.figures.unavailable import Unavailable, no_variation, too_few
 from schemas.metrics.deciles import bucket_name
 from schemas.metrics.families.signal import DELAYS, SAMPLES, SEED
@@ -20,9 +20,8 @@ from schemas.tables.weekly_signal import BUCKETS
 Figure = float | Unavailable
 _TOLD_FROM_ZERO: Final = 2.0
 """HAC standard errors that the IC of a fresh score lies from 0 at least, for its half-life to be one of something."""
-
 _TOGETHER: Final = 100
-"""Samples drawn at a time: their arrays stay in a core's own cache."""
+"""Samples whose random numbers are drawn together."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -240,23 +239,8 @@ def monotonicity(portfolios: Matrix) -> dict[str, Figure]:
     means = steps.mean(axis=0)
     smallest = float(means.min())
     block = mean_block_length(spread)
-    above = _samples_above(steps - means, smallest, block)
-    return {
-        "smallest_step": smallest,
-        "p_value": above / SAMPLES,
-        "mean_block": block,
-    }
-
-
-def _samples_above(centred: Matrix, smallest: float, block: float) -> int:
-    """Count the samples of some differences about their means of which the smallest mean lies above a bound."""
     draw = np.random.Generator(np.random.PCG64(SEED))
-    periods = centred.shape[0]
-    above = 0
-    for _ in range(SAMPLES // _TOGETHER):
-        cells = resampled_places(draw, _TOGETHER, periods, block)
-        cells += np.arange(_TOGETHER)[:, np.newaxis] * periods
-        # How often each period stands in each sample: means of samples are then one product of matrices.
-        times = np.bincount(cells.ravel(), minlength=cells.size).reshape(cells.shape).astype(np.float64)
-        above += int(((times @ centred / periods).min(axis=1) > smallest).sum())
-    return above
+    centred = steps - means
+    sampled = (count(places) @ centred / periods for places in resample(draw, periods, block, _TOGETHER))
+    above = sum(int(np.count_nonzero(part.min(axis=1) > smallest)) for part in sampled)
+    return {"smallest_step": smallest, "p_value": above / SAMPLES, "mean_block": block}

@@ -5,9 +5,8 @@ from __future__ import annotations
 import numpy as np
 import polars as pl
 
-from datasets.figures.bands import Matrix
 from datasets.figures.rank_correlation import centred_ranks, spearman_by_group
-from datasets.figures.series import Floats
+from datasets.figures.series import Floats, Matrix
 from datasets.figures.signal import DeliveredSignal
 from pipeline.maths.autocorrelation import correlate_with_earlier
 from pipeline.maths.deciles import decile_returns

@@ -108,7 +108,7 @@ def test_an_archive_that_was_not_delivered_is_worth_another_try_though_the_run_i
 def test_closing_the_iterator_ends_what_is_at_work_and_leaves_no_process(tmp_path: Path, seal: Seal) -> None:
     before = set(children(os.getpid()))
     small, large = seal("Test_small"), seal("Test_large", weeks=300, names=300)
-    results = build_many([small, large], tmp_path / "root", jobs=2)
+    results = build_many([small, large], tmp_path / "root", jobs=1)  # two at a time may end in either order
     assert next(results).alpha_id == "Test_small"
     results.close()
     eventually(lambda: set(children(os.getpid())) <= before, "the end of the builds")

@@ -110,11 +110,6 @@ LEFT_OUT: Final = (
         "uv run --group notebooks marimo",
         "an editor that ends when it is closed; tests/notebooks/ runs the notebooks",
     ),
-    LeftOut(
-        "docs/notebooks.md",
-        "uv run --group notebooks --with jupyterlab",
-        "as above; tests/notebooks/ compares its cells with those of the notebook that is run",
-    ),
     LeftOut("docs/reading-the-files.md", "catalog/<alpha_id>.json", NOTHING),
     LeftOut(
         "docs/whole-tables.md",

@@ -12,7 +12,8 @@ import polars as pl
 import pytest
 
 import datasets
-from datasets.figures.overfitting import Matrix, Overfitting, cluster_trials, effective_trials, overfitting
+from datasets.figures.overfitting import Overfitting, cluster_trials, effective_trials, overfitting
+from datasets.figures.series import Matrix
 from datasets.figures.sharpe import (
     SharpeMoments,
     deflated_sharpe,

@@ -18,10 +18,9 @@ from datasets.figures.bands import (
     Band,
     Bands,
     ledger_bands,
-    mean_block_length,
-    resampled_places,
     weekly_bands,
 )
+from datasets.figures.bootstrap import SAMPLES, Places, mean_block_length, resample
 from datasets.figures.series import Floats
 from datasets.figures.unavailable import Unavailable
 from tests.maths.panels import check
@@ -49,6 +48,10 @@ def generator(seed: int = 1) -> np.random.Generator:
     return np.random.default_rng(seed)
 
 
+def few_samples(seed: int, n: int, mean_block: float) -> Places:
+    return next(resample(generator(seed), n, mean_block))[:5]
+
+
 @check
 @given(seeds, st.integers(20, 900), st.sampled_from([-0.7, 0.0, 0.4, 0.95]))
 def test_the_length_of_blocks_is_that_of_arch(seed: int, n: int, persistence: float) -> None:
@@ -59,8 +62,9 @@ def test_the_length_of_blocks_is_that_of_arch(seed: int, n: int, persistence: fl
 
 @pytest.mark.parametrize("mean_block", [1.0, 3.5, 40.0])
 def test_samples_are_blocks_that_go_on_and_begin_anywhere(mean_block: float) -> None:
-    n, samples = 97, 4000
-    places = resampled_places(generator(), samples, n, mean_block)
+    n, samples = 97, 4 * SAMPLES
+    draw = generator()
+    places = np.concatenate([part for _ in range(4) for part in resample(draw, n, mean_block)])
     assert places.shape == (samples, n)
     assert places.min() == 0
     assert places.max() == n - 1
@@ -79,9 +83,9 @@ def test_samples_are_blocks_that_go_on_and_begin_anywhere(mean_block: float) -> 
 def test_a_sample_has_the_figures_that_its_own_ledger_would(seed: int, n: int, opening: float) -> None:
     columns = ledger(seed, n, opening=opening)
     returns = columns["ending"] / columns["starting"] - 1
-    places = resampled_places(generator(seed), 5, n, 4.0)
+    places = few_samples(seed, n, 4.0)
     fast = bands._ledger_samples(  # noqa: SLF001 - the fast half of what is compared
-        returns[places], columns["risk_free"][places], columns["turnover"][places], opening
+        places, np.stack([returns, returns - columns["risk_free"], columns["turnover"]]), opening
     )
     assert set(fast) == set(LEDGER_FIGURES)
     for number, sample in enumerate(places):
@@ -96,8 +100,8 @@ def test_a_sample_has_the_figures_that_its_own_ledger_would(seed: int, n: int, o
 @given(seeds, st.integers(20, 60))
 def test_a_sample_of_weeks_has_the_figures_of_those_weeks(seed: int, n: int) -> None:
     ic = np.round(0.1 * drawn(seed, n), 3)
-    places = resampled_places(generator(seed), 5, n, 3.0)
-    fast = bands._weekly_samples(ic[places])  # noqa: SLF001 - as above
+    places = few_samples(seed, n, 3.0)
+    fast = bands._weekly_samples(places, ic)  # noqa: SLF001 - as above
     assert set(fast) == set(WEEKLY_FIGURES)
     for number, sample in enumerate(places):
         for name, figure in WEEKLY_FIGURES.items():
@@ -130,7 +134,7 @@ def test_bands_are_those_of_arch_within_the_error_of_sampling() -> None:
 
     slow = sampler.apply(figures, rounds)
     # Share of their samples beyond each end of ours: 2.5 %, give or take the error of both.
-    error = math.sqrt(0.025 * 0.975 * (1 / rounds + 1 / bands.SAMPLES))
+    error = math.sqrt(0.025 * 0.975 * (1 / rounds + 1 / SAMPLES))
     for values, name in zip(slow.T, LEDGER_FIGURES, strict=True):
         band = _band(result, name)
         for share in ((values < band.lower).mean(), (values > band.upper).mean()):

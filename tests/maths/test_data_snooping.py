@@ -8,9 +8,9 @@ from arch.bootstrap import SPA, StationaryBootstrap
 from hypothesis import given
 from hypothesis import strategies as st
 
-from datasets.figures.bands import Places, resampled_places
+from datasets.figures.bootstrap import Places, resample
 from datasets.figures.data_snooping import DataSnooping, _variances, data_snooping
-from datasets.figures.overfitting import Matrix
+from datasets.figures.series import Matrix
 from datasets.figures.unavailable import Unavailable
 from tests.maths.panels import check
 
@@ -47,7 +47,7 @@ def p_values_of_arch(losses: Matrix, block: int, seed: int) -> dict[str, float]:
 )
 def test_the_p_values_are_those_of_arch(seed: int, days: int, count: int, block: int, edge: float) -> None:
     returns = trials(seed, days, count, edge)
-    result = data_snooping(returns, samples_of_arch(returns, block, seed), float(block))
+    result = data_snooping(returns, [samples_of_arch(returns, block, seed)], float(block))
     assert isinstance(result, DataSnooping)
     plain = p_values_of_arch(returns, block, seed)
     assert result.reality_check == pytest.approx(plain["upper"], abs=1e-12)
@@ -64,7 +64,7 @@ def test_the_p_values_are_those_of_arch(seed: int, days: int, count: int, block:
 
 def p_value(returns: Matrix, seed: int = 5) -> DataSnooping:
     draw = np.random.default_rng(seed)
-    result = data_snooping(returns, resampled_places(draw, 1000, len(returns), 3.0), 3.0)
+    result = data_snooping(returns, resample(draw, len(returns), 3.0), 3.0)
     assert isinstance(result, DataSnooping)
     return result
 
@@ -96,6 +96,6 @@ def test_bad_trials_do_not_weaken_the_consistent_test() -> None:
 )
 def test_returns_without_information_are_withheld(returns: Matrix, code: str) -> None:
     places = np.tile(np.arange(len(returns)), (3, 1))
-    result = data_snooping(returns, places, 1.0)
+    result = data_snooping(returns, [places], 1.0)
     assert isinstance(result, Unavailable)
     assert result.code == code

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from scipy import stats
 from statsmodels.regression.linear_model import OLS
 
-from datasets.figures.bands import mean_block_length, resampled_places
+from datasets.figures.bootstrap import mean_block_length, resample
 from datasets.figures.newey_west import bandwidth
 from datasets.figures.signal import (
     DeliveredSignal,
@@ -193,7 +193,7 @@ def test_the_test_of_monotonicity_is_that_of_the_paper_drawn_sample_by_sample(se
     steps = np.diff(portfolios, axis=1)
     block = mean_block_length(portfolios[:, -1] - portfolios[:, 0])
     draw = np.random.Generator(np.random.PCG64(SEED))
-    places = np.concatenate([resampled_places(draw, 100, len(steps), block) for _ in range(SAMPLES // 100)])
+    places = np.concatenate(list(resample(draw, len(steps), block, 100)))
     smallest = min(steps.mean(axis=0))
     above = sum(min(steps[sample].mean(axis=0) - steps.mean(axis=0)) > smallest for sample in places)
     assert result["smallest_step"] == pytest.approx(smallest, rel=1e-12)

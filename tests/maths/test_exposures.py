@@ -12,10 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from statsmodels.regression.rolling import RollingOLS
 
-from datasets.figures.exposures import Attribution, Exposures, Matrix, Rolling, exposures, returns_between
+from datasets.figures.exposures import Attribution, Exposures, Rolling, exposures, returns_between
 from datasets.figures.newey_west import Regression
 from datasets.figures.run_figures import Ledger
-from datasets.figures.series import Dates, Floats
+from datasets.figures.series import Dates, Floats, Matrix
 from datasets.figures.unavailable import Unavailable
 from tests.maths.panels import check
 

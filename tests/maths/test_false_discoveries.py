@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 from scipy import stats
 from statsmodels.stats.multitest import multipletests
 
-from datasets.figures.bands import Matrix
 from datasets.figures.false_discoveries import (
     Block,
     benjamini_hochberg,
@@ -25,7 +24,7 @@ from datasets.figures.false_discoveries import (
     squared_correlations,
 )
 from datasets.figures.newey_west import NeweyWest, newey_west
-from datasets.figures.series import Floats
+from datasets.figures.series import Floats, Matrix
 from tests.maths.panels import check
 from tests.support.catalogues import draw_catalogue, share_of_false_discoveries
 

@@ -13,7 +13,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from datasets.figures.overfitting import Matrix, Overfitting, overfitting
+from datasets.figures.overfitting import Overfitting, overfitting
+from datasets.figures.series import Matrix
 from datasets.figures.unavailable import Unavailable
 from tests.maths.panels import check
 

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from statsmodels.stats.diagnostic import breaks_cusumolsresid
 
-from datasets.figures.bands import all_samples, mean_block_length
+from datasets.figures.bootstrap import mean_block_length, resample
 from datasets.figures.price import Closes
 from datasets.figures.regimes import Break, Market, find_break, groups, market_at, regimes
 from datasets.figures.run_figures import Ledger
@@ -110,7 +110,7 @@ def test_bands_are_quantiles_of_the_samples_sessions_in_the_regime() -> None:
     result = regimes(ledger(returns), None, 9)["groups"][0]["regimes"][1]
     solvent = (ledger(returns).ending - ledger(returns).starting) / ledger(returns).starting
     draw = np.random.Generator(np.random.PCG64([9, 3]))
-    samples = all_samples(draw, 200, mean_block_length(solvent))
+    samples = resample(draw, 200, mean_block_length(solvent))
     sharpes = [empyrical.sharpe_ratio(solvent[row[row >= 100]]) for part in samples for row in part]
     assert [result["band"][end] for end in ("lower", "upper")] == pytest.approx(
         np.quantile(sharpes, [0.025, 0.975]), rel=1e-9

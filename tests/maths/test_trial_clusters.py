@@ -17,10 +17,10 @@ from datasets.figures.overfitting import (
     COPY,
     Cuts,
     EffectiveTrials,
-    Matrix,
     cluster_trials,
     effective_trials,
 )
+from datasets.figures.series import Matrix
 from datasets.figures.sharpe import expected_maximum_sharpe, sharpe_deviation
 from tests.maths.panels import check
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import statsmodels.api as sm
 
-from datasets.figures.bands import all_samples, mean_block_length
+from datasets.figures.bootstrap import mean_block_length, resample
 from datasets.figures.contribution import contribution
 from datasets.figures.daily_returns import DailyReturns
 from datasets.figures.newey_west import bandwidth
@@ -199,7 +199,7 @@ def test_the_band_is_of_samples_of_both_books_together(api: ApiClient, token: st
     table = aligned(market, ("Test_like_0", *OTHERS))
     with_it, without = table.mean(axis=0), table[1:].mean(axis=0)
     draw = np.random.Generator(np.random.PCG64([result["seed"], 4]))
-    places = np.concatenate(list(all_samples(draw, with_it.size, mean_block_length(with_it))))
+    places = np.concatenate(list(resample(draw, with_it.size, mean_block_length(with_it))))
     gains = [empyrical.sharpe_ratio(with_it[p]) - empyrical.sharpe_ratio(without[p]) for p in places]
     band = result["marginal_sharpe"]
     assert [band["lower"], band["upper"]] == pytest.approx(np.quantile(gains, [0.025, 0.975]), rel=1e-9)

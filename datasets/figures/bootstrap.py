@@ -1,0 +1,195 @@
+"""The stationary bootstrap: samples of a series in blocks, how often each holds an observation, and their quantiles.
+
+Samples are made and measured some rows at a time, in arrays that stay in a core's own cache: of larger ones the pages alone cost
+more than the arithmetic.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import Final, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from datasets.figures.series import Floats, Matrix
+
+Places: TypeAlias = npt.NDArray[np.intp]
+"""A row a sample, as long as the series: which observation stands where."""
+
+SAMPLES: Final = 1000
+"""Samples drawn of a series."""
+LEVEL: Final = 0.95
+"""Share of the samples whose figure lies inside the band."""
+MIN_OBSERVATIONS: Final = 20
+"""Observations below which samples of a series say little of it."""
+DRAWN: Final = 2**18
+"""Observations drawn at a time: which random numbers a sample is made of depends on it."""
+_NUMBERS: Final = 2**15
+"""Numbers of one array of samples at most."""
+_VARIES: Final = 1e-12
+"""Share of the squares about the mean of the series below which those about the mean of a sample are rounding."""
+_MIN_LAGS: Final = 5
+"""Consecutive autocorrelations that have to be small before later ones count as noise."""
+
+
+def mean_block_length(series: Floats) -> float:
+    """Mean length of blocks that estimates the variance of the mean of a series best.
+
+    Parameters
+    ----------
+    series : Floats, shape (n_observations,)
+        Observations in order, without nulls; at least 20, which vary.
+
+    Returns
+    -------
+    float
+        In observations: at least 1, at most the smaller of three roots and a third of their number, rounded up.
+
+    References
+    ----------
+    Politis and White (2004), "Automatic Block-Length Selection for the Dependent Bootstrap", Econometric Reviews 23;
+    with the correction by Patton, Politis and White (2009), Econometric Reviews 28.
+    """
+    n = series.size
+    deviations = series - series.mean()
+    most = math.ceil(min(3 * math.sqrt(n), n / 3))
+    lags = math.ceil(math.sqrt(n)) + _MIN_LAGS
+    products = np.array([deviations[lag:] @ deviations[: n - lag] for lag in range(lags + 1)])
+    covariances = products / n
+    # Over the observations that a lag leaves on either side.
+    squares = np.cumsum(np.square(deviations))
+    behind = squares[-1] - squares[np.arange(lags + 1)]
+    ahead = squares[n - 2 - np.arange(lags + 1)]
+    small = np.abs(products) < 2 * math.sqrt(math.log10(n) / n) * np.sqrt(behind * ahead)
+    runs = np.convolve(small[:lags], np.ones(_MIN_LAGS), "valid")
+    (quiet,) = np.nonzero(runs == _MIN_LAGS)
+    width = min(2 * max(int(quiet[0]), 1), lags) if quiet.size else lags
+    lag = np.arange(1, width + 1)
+    # A flat top that falls to 0 over its second half.
+    weight = np.minimum(1.0, 2.0 * (1.0 - lag / width))
+    slope = float(2 * (weight * lag * covariances[1 : width + 1]).sum())
+    variance = float(covariances[0] + 2 * (weight * covariances[1 : width + 1]).sum())
+    if variance == 0:
+        return float(most)
+    return float(min(max((slope**2 / variance**2 * n) ** (1 / 3), 1.0), most))
+
+
+def resample(
+    draw: np.random.Generator, n: int, mean_block: float, together: int | None = None
+) -> Iterator[Places]:
+    """Draw :data:`SAMPLES` samples: blocks that begin anywhere, go round the end, and end with probability 1 / `mean_block`.
+
+    Parameters
+    ----------
+    draw : numpy.random.Generator
+        Source of random numbers.
+    n : int
+        Observations of the series, and of each sample; at least 1.
+    mean_block : float
+        Mean length of a block in observations, at least 1.
+    together : int, optional
+        Samples whose random numbers are drawn together; by default as many as :data:`DRAWN` observations fill.
+
+    Yields
+    ------
+    Places, shape (n_part, n)
+        Each from 0 to ``n - 1``; all parts together have :data:`SAMPLES` rows.
+
+    References
+    ----------
+    Politis and Romano (1994), "The Stationary Bootstrap", Journal of the American Statistical Association 89.
+    """
+    together = together or max(1, DRAWN // n)
+    for start in range(0, SAMPLES, together):
+        samples = min(together, SAMPLES - start)
+        begins = np.empty((samples, n), np.bool_)
+        parts = [begins[at : at + max(1, _NUMBERS // n)] for at in range(0, samples, max(1, _NUMBERS // n))]
+        for part in parts:
+            np.less(draw.random(part.shape), 1.0 / mean_block, out=part)
+        begins[:, 0] = True
+        for part in parts:
+            yield _places(draw, part)
+
+
+def _places(draw: np.random.Generator, begins: npt.NDArray[np.bool_]) -> Places:
+    """Draw where each block begins, and go on from there to the next."""
+    n = begins.shape[1]
+    flat = np.flatnonzero(begins)
+    first = (draw.random(flat.size) * n).astype(np.intp)
+    if flat.size == begins.size:
+        places: Places = first.reshape(begins.shape)
+        return places
+    # The step from one place to the next is 1 within a block.
+    steps = np.ones(begins.size, np.intp)
+    steps[flat] = np.diff(first - flat, prepend=1) + 1
+    places = np.cumsum(steps, out=steps)
+    # No block is longer than the series, so one turn is enough, at a fifth of a division's time.
+    np.subtract(places, n, out=places, where=places >= n)
+    return places.reshape(begins.shape)
+
+
+def count(places: Places) -> Matrix:
+    """Return how often each observation is in each sample: sums over samples are then one product of matrices.
+
+    Parameters
+    ----------
+    places : Places, shape (n_samples, n)
+        From 0 to ``n - 1``.
+
+    Returns
+    -------
+    Matrix, shape (n_samples, n)
+        Each row adds up to n.
+    """
+    return np.stack([np.bincount(sample, minlength=sample.size) for sample in places]).astype(np.float64)
+
+
+def sample_moments(times: Matrix, series: Matrix) -> tuple[Matrix, Matrix]:
+    """Return the mean and the deviation of samples of several series.
+
+    Parameters
+    ----------
+    times : Matrix, shape (n_samples, n)
+        As :func:`count` returns them.
+    series : Matrix, shape (n_series, n)
+        Without NaN.
+
+    Returns
+    -------
+    tuple of Matrix, shape (n_series, n_samples)
+        Means, and sample deviations (ddof 1), which are 0 where rounding alone makes one.
+    """
+    n, centre = series.shape[1], series.mean(axis=1, keepdims=True)
+    deviations = series - centre
+    total, squares = np.split((times @ np.concatenate([deviations, np.square(deviations)]).T).T, 2)
+    variance = squares - total**2 / n
+    variance[variance <= _VARIES * squares] = 0.0
+    return centre + total / n, np.sqrt(variance / (n - 1))
+
+
+def ratio(mean: Matrix, deviation: Matrix) -> Matrix:
+    """Divide means by deviations; NaN where a deviation is 0."""
+    quotient = np.full(mean.shape, np.nan)
+    np.divide(mean, deviation, out=quotient, where=deviation > 0)
+    return quotient
+
+
+def interval(values: Floats) -> dict[str, float] | None:
+    """Return the equal-tailed percentile interval of a figure.
+
+    Parameters
+    ----------
+    values : Floats, shape (n_samples,)
+        In the unit of the figure.
+
+    Returns
+    -------
+    dict or None
+        ``lower`` and ``upper``, interpolated linearly; None where some samples do not determine the figure.
+    """
+    if not np.isfinite(values).all():
+        return None
+    lower, upper = np.quantile(values, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
+    return {"lower": float(lower), "upper": float(upper)}
