@@ -66,10 +66,10 @@ class FileDigests:
             entry = self._of(path, version, self._seconds)
             if entry.sha256 != sha256:
                 entry = self._of(path, version, _DOUBTED_SECONDS)
-            return entry.sha256 == sha256
         except OSError as error:
             require_not_of_disk(path, error)
             raise
+        return entry.sha256 == sha256
 
     def _of(self, path: str | os.PathLike[str], version: FileVersion, seconds: float) -> _Digest:
         known = self._known.get(version)
