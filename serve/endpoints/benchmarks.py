@@ -10,7 +10,7 @@ from serve.http.request import Request
 from serve.http.responses import EndpointFunction, Page
 from serve.market_data import measure
 from serve.market_data.series import Benchmark
-from serve.pages.json import Rows, to_json
+from serve.pages.json import Rows
 from serve.state import ServerState
 
 
@@ -21,7 +21,7 @@ async def daily(service: ServerState, request: Request) -> Page:
     window = await service.compute(partial(measure, benchmark, values["from"], values["to"]))
     page = window.rows.slice(values["offset"], values["limit"])
     meta = {"symbol": values["symbol"], "source": benchmark.source, "summary": window.summary}
-    return Page(Rows.of_array(to_json(page), page.height, window.rows.height), meta)
+    return Page(Rows.of_frame(page, window.rows.height), meta)
 
 
 async def listed(service: ServerState, request: Request) -> Page:

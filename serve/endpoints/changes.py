@@ -6,8 +6,6 @@ from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from typing import Any, Final
 
-import orjson
-
 from datasets.history import Change
 from schemas.errors import ApiError
 from serve.auth.caller import Caller
@@ -27,7 +25,7 @@ def changes(service: ServerState, request: Request) -> Page:
     log = service.change_logs.of(listing).known(datetime.now(UTC), _visible(request.caller), since)
     part = log.after(since, values["limit"], values["offset"])
     rows = [_row(change, cursor) for change, cursor in zip(part.changes, part.cursors, strict=True)]
-    return Page(Rows.of_array(orjson.dumps(rows), len(rows), part.total), {"next": part.next.encode()})
+    return Page(Rows.of(rows, part.total), {"next": part.next.encode()})
 
 
 def _visible(caller: Caller) -> Callable[[str], bool] | None:

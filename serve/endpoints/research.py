@@ -9,8 +9,6 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Final
 
-import orjson
-
 from datasets.alpha_columns import Allowed
 from datasets.comparison import Question, correlate
 from datasets.comparison import contribution_of as contribution
@@ -214,7 +212,7 @@ def _page(
         "excluded": result.excluded,
     }
     meta |= by_member(warnings)
-    return Page(Rows.of_array(orjson.dumps(rows), len(rows), result.compared), meta)
+    return Page(Rows.of(rows, result.compared), meta)
 
 
 def _name(service: ServerState, request: Request, alpha_id: str) -> str | None:

@@ -50,7 +50,7 @@ class Page:
     ) -> Self:
         """Return the page of a list by the limit and the offset of a request; `row` shows an item as an object."""
         rows = [row(item) for item in items[values["offset"] : values["offset"] + values["limit"]]]
-        return cls(Rows.of_array(orjson.dumps(rows), len(rows), len(items)), meta)
+        return cls(Rows.of(rows, len(items)), meta)
 
 
 @dataclass(frozen=True, slots=True)

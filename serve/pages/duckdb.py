@@ -14,7 +14,7 @@ from polars.exceptions import PanicException
 from datasets.snapshot import Snapshot
 from schemas.errors import SnapshotUnreadable, StorageUnavailable
 from schemas.tables import PUBLISHED_TABLES
-from serve.pages.json import Rows, to_json
+from serve.pages.json import Rows
 from serve.pages.sql import PageStatements, Statement, select_all
 
 _CONFIG: Final[dict[str, str | bool | int | float | list[str]]] = {
@@ -101,7 +101,7 @@ class Engine:
             total = query.offset + returned  # the page is the last one, so it tells the total itself
         else:
             total = int(self.frame(query.total).item())
-        return Rows.of_array(to_json(frame), returned, total)
+        return Rows.of_frame(frame, total)
 
     def _cursor(self) -> duckdb.DuckDBPyConnection:
         database, cursor = getattr(self._mine, "cursor", (None, None))

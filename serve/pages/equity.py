@@ -18,7 +18,7 @@ from schemas.tables import TABLES
 from serve.cache import SizedLRUCache
 from serve.pages.books import holds_book
 from serve.pages.duckdb import Engine
-from serve.pages.json import NO_ROWS, Rows, day_or_null, to_json, writable
+from serve.pages.json import NO_ROWS, Rows, day_or_null, writable
 from serve.pages.query import PageQuery, PageResult
 
 _ROW: Final = tuple(column.name for column in ROWS["equity"].columns)
@@ -88,7 +88,7 @@ def curve(ledger: Ledger, book: str, window: tuple[int, int], *, offset: int, li
         [pl.Series(name, getattr(measured, name)[page]) for name in _MEASURED]
     )
     rows = rows.select(pl.col(name).fill_nan(None) if name in _MEASURED else pl.col(name) for name in _ROW)
-    page_rows = Rows.of_array(to_json(rows), rows.height, end - start)
+    page_rows = Rows.of_frame(rows, end - start)
     return PageResult(page_rows, summary=_json_ready(summary, book))
 
 

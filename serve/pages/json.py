@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import io
+from collections.abc import Mapping, Sequence
 from datetime import UTC, date, datetime
-from typing import Final, NamedTuple, Self
+from typing import Any, Final, NamedTuple, Self
 
+import orjson
 import polars as pl
 
 _WHOLE: Final = "%Y-%m-%dT%H:%M:%SZ"
@@ -28,12 +30,22 @@ class Rows(NamedTuple):
     total: int
 
     @classmethod
-    def of_array(cls, array: bytes, returned: int, total: int) -> Self:
-        """Return the rows of a JSON array."""
-        return cls(memoryview(array)[1:-1], returned, total)
+    def of(cls, rows: Sequence[Mapping[str, Any]], total: int) -> Self:
+        """Return rows that are written here, one object each."""
+        return cls(_objects(orjson.dumps(rows)), len(rows), total)
+
+    @classmethod
+    def of_frame(cls, frame: pl.DataFrame, total: int) -> Self:
+        """Return the rows of a frame, written as by :func:`to_json`."""
+        return cls(_objects(to_json(frame)), frame.height, total)
 
 
 NO_ROWS: Final = Rows(b"", 0, 0)
+
+
+def _objects(array: bytes) -> memoryview:
+    """Return what a JSON array holds between its brackets."""
+    return memoryview(array)[1:-1]
 
 
 def to_json(frame: pl.DataFrame) -> bytes:

@@ -9,7 +9,6 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-import orjson
 
 from datasets.alpha_columns import Allowed, Columns, Entry, Places
 from datasets.figures.headline import checked_in
@@ -225,7 +224,7 @@ class AlphaPages:
         if wanted is not None:
             screened = zip(rows, page, strict=True)
             rows = [row | _screened(pointers[at]) | figures(listing, wanted, at) for row, at in screened]
-        return PageResult(Rows.of_array(orjson.dumps(rows), len(page), places.size))
+        return PageResult(Rows.of(rows, places.size))
 
 
 def _row(pointer: Pointer) -> dict[str, Any]:

@@ -58,14 +58,14 @@ class Reply(NamedTuple):
 
 
 class Broken(NamedTuple):
-    """Why no complete answer came, and what came of it; without the exception, whose traceback holds the headers that were sent."""
+    """Why an answer is missing or incomplete, and the part that arrived; not the exception, whose traceback holds the headers sent."""
 
     reason: str
-    begun: Reply | None = None
+    partial: Reply | None = None
 
 
 def outcome(answer: httpx.Response | None, pieces: Sequence[bytes], reason: str | None) -> Reply | Broken:
-    """Return what came of a request; `reason` says why it broke off, where it did."""
+    """Return the reply of a request, or its arrived part and the `reason` why it broke off."""
     reply = None if answer is None else Reply(answer.status_code, answer.headers, b"".join(pieces))
     return reply if reply is not None and reason is None else Broken(reason or "", reply)
 
@@ -127,22 +127,22 @@ def request(settings: Settings, send: Send) -> Plan[Reply]:
         As :func:`exchange`.
     """
     accepted = {httpx.codes.OK} | ({httpx.codes.NOT_MODIFIED} if "If-None-Match" in send.headers else set())
-    begun: Reply | None = None
-    attempt, came = 0, False
+    partial: Reply | None = None
+    attempt, has_body = 0, False
     while True:
         failure: ApiError | NoAnswer
-        reply: Reply | Broken = yield send if begun is None else _rest_of(send, begun)
+        reply: Reply | Broken = yield send if partial is None else _rest_of(send, partial)
         if isinstance(reply, Broken):
             failure, wait = NoAnswer(f"{settings.base_url} gave no answer: {reply.reason}"), None
-            part = None if reply.begun is None else _joined(begun, reply.begun)
-            came = came or bool(part and part.body)
+            part = None if reply.partial is None else _joined(partial, reply.partial)
+            has_body = has_body or bool(part and part.body)
             if part is not None and _is_resumable(part):
-                attempt = 0 if begun is None or len(part.body) > len(begun.body) else attempt
-                begun = part
+                attempt = 0 if partial is None or len(part.body) > len(partial.body) else attempt
+                partial = part
         elif reply.status in accepted:
             return reply
-        elif begun is not None and reply.status == httpx.codes.PARTIAL_CONTENT:
-            return _joined(begun, reply)
+        elif partial is not None and reply.status == httpx.codes.PARTIAL_CONTENT:
+            return _joined(partial, reply)
         else:
             failure = parse_failure(settings, reply)
             wait = failure.retry_after
@@ -151,7 +151,7 @@ def request(settings: Settings, send: Send) -> Plan[Reply]:
         if wait is None:
             wait = backoff_seconds(attempt)
         # The address of a link that callers cannot reach is not waited for as the service is.
-        retries = settings.retries if send.is_to_service or came else min(1, settings.retries)
+        retries = settings.retries if send.is_to_service or has_body else min(1, settings.retries)
         if attempt >= retries or wait > settings.longest_wait:
             raise failure
         attempt += 1
@@ -169,17 +169,19 @@ def _is_resumable(part: Reply) -> bool:
     return part.status == httpx.codes.OK and is_plain and part.headers.get("etag", "").startswith('"')
 
 
-def _rest_of(send: Send, begun: Reply) -> Send:
-    """Ask for the rest of the very answer that was begun."""
-    span = {"Range": f"bytes={len(begun.body)}-", "If-Range": begun.headers["etag"]}
+def _rest_of(send: Send, partial: Reply) -> Send:
+    """Request the rest of a partial answer, provided that it is still the same."""
+    span = {"Range": f"bytes={len(partial.body)}-", "If-Range": partial.headers["etag"]}
     return send._replace(headers={**send.headers, **span})
 
 
-def _joined(begun: Reply | None, reply: Reply) -> Reply:
-    """Return what was begun with what continues it; the reply itself where it does not."""
-    if begun is None or not reply.headers.get("content-range", "").startswith(f"bytes {len(begun.body)}-"):
+def _joined(partial: Reply | None, reply: Reply) -> Reply:
+    """Return a partial answer with its continuation; the reply itself where it continues none."""
+    if partial is None or not reply.headers.get("content-range", "").startswith(
+        f"bytes {len(partial.body)}-"
+    ):
         return reply
-    return begun._replace(body=begun.body + reply.body)
+    return partial._replace(body=partial.body + reply.body)
 
 
 def _read(settings: Settings, body: bytes) -> Any:
