@@ -112,7 +112,7 @@ LEFT_OUT: Final = (
     ),
     LeftOut("docs/reading-the-files.md", "catalog/<alpha_id>.json", NOTHING),
     LeftOut(
-        "docs/whole-tables.md",
+        "docs/table-downloads.md",
         "import os\n\nimport duckdb",
         "tests/documents/test_duckdb_links.py runs it with the version of DuckDB that has the extension",
     ),

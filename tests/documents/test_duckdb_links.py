@@ -1,4 +1,4 @@
-"""DuckDB reads a link as docs/whole-tables.md prints it, with the release that PyPI has the extension for."""
+"""DuckDB reads a link as docs/table-downloads.md prints it, with the release that PyPI has the extension for."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tests.documents.conftest import shell
 from tests.documents.pages import blocks, script, steps
 from tests.support.processes import REPOSITORY
 
-PAGE = "docs/whole-tables.md"
+PAGE = "docs/table-downloads.md"
 
 
 def test_duckdb_with_httpfs_reads_a_link_as_printed(
