@@ -76,10 +76,10 @@ ROUTES: Final[dict[str, responses.EndpointFunction]] = {
     **research.ROUTES,
     **admin.ROUTES,
 }
-"""Registry id -> what answers it."""
+"""Registry id -> its function."""
 
 AGENTS: Final = "/mcp"
-"""Where agents are answered."""
+"""Path of the MCP server."""
 
 
 def create(
@@ -98,9 +98,9 @@ def create(
     instruments
         Measure the service; None without a metrics port.
     watched
-        Watches over the end of the lifespan, while everything is being closed.
+        Context of the shutdown, in which the components are closed.
     opened
-        Called once everything is open.
+        Called after start-up.
 
     Raises
     ------
@@ -154,7 +154,7 @@ def create(
 
 
 def from_environment() -> Application:
-    """Assemble the application of a worker process, whose parent left the settings in its environment."""
+    """Assemble the application of a worker process, with the settings in its environment."""
     program = settings.resolve(os.environ)
     logging.configure(program.log_level, program.log_format)
     end_with_parent()
@@ -164,14 +164,14 @@ def from_environment() -> Application:
 
 def _agents(service: ServerState) -> Agents:
     with extra("agents", "ALPHA_RESULTS_AGENTS"):
-        from serve.agents.server import (  # noqa: PLC0415 - an extra, loaded where it is switched on
+        from serve.agents.server import (  # noqa: PLC0415 - an extra, loaded only if agents are enabled
             Agents,
         )
     return Agents(service)
 
 
 def _mounted(path: str, inner: Application) -> ASGIRouteHandler:
-    """Return the handler of everything below a path, whatever the method."""
+    """Return a handler for all paths below a path and all methods."""
 
     async def answer(scope: Any, receive: Any, send: Any) -> None:
         await inner(scope, receive, send)

@@ -1,4 +1,4 @@
-"""Caches in memory: values with the bytes they take, bounded, within one budget for a process."""
+"""Memory caches: values with their sizes, bounded within one budget per process."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from typing import Any, Final, Generic, NamedTuple, TypeVar
 V = TypeVar("V")
 
 SnapshotKey = tuple[str, str]
-"""An alpha and the id of its snapshot: entries made from a snapshot are dropped with it."""
+"""Address and snapshot id of an alpha; entries made from a snapshot are dropped with it."""
 LISTING: Final = ""
-"""Stands for the alpha in the key of a list of alphas, beside the edition of the list: no alpha has this address."""
+"""Stands for the alpha in the key of a list of alphas, with the edition of the list; no alpha has this address."""
 
 
 class CacheCounts(NamedTuple):
-    """How a cache did since it was made, and what it holds now."""
+    """Hits and misses of a cache, and its size."""
 
     hits: int
     misses: int
@@ -29,7 +29,7 @@ class CacheCounts(NamedTuple):
 
 
 class SizedLRUCache(Generic[V]):
-    """Values made from snapshots, never more than a bound in bytes. Safe to share between threads.
+    """Values made from snapshots, bounded in bytes. Thread-safe.
 
     Parameters
     ----------
@@ -40,7 +40,7 @@ class SizedLRUCache(Generic[V]):
     def __init__(self, limit: int) -> None:
         self.limit: Final = limit
         self.bytes = 0
-        """Bytes taken now."""
+        """Bytes in use."""
         self._values: OrderedDict[tuple[SnapshotKey, Hashable], tuple[V, int]] = OrderedDict()
         self._loading: dict[tuple[SnapshotKey, Hashable], Future[V]] = {}
         self._hits = self._misses = 0
@@ -58,7 +58,7 @@ class SizedLRUCache(Generic[V]):
             return {owner for owner, _ in self._values}
 
     def get(self, owner: SnapshotKey, name: Hashable) -> V | None:
-        """Return an entry and note that it was used; None on a miss."""
+        """Return an entry and mark it as used; None on a miss."""
         key = (owner, name)
         with self._lock:
             entry = self._values.get(key)
@@ -76,12 +76,12 @@ class SizedLRUCache(Generic[V]):
         load: Callable[[], V],
         size: Callable[[V], int | None],
     ) -> V:
-        """Return an entry, or load it; threads that ask for the same one meanwhile wait for the first.
+        """Return an entry, or load it; other threads that need it meanwhile wait for the first.
 
         Parameters
         ----------
         load
-            Makes the value. What it raises is raised for every thread that waited, and nothing is cached.
+            Makes the value. Its exceptions are raised in all waiting threads, and no entry is cached.
         size
             Bytes of a value; None when it is not to be cached.
         """
@@ -111,7 +111,7 @@ class SizedLRUCache(Generic[V]):
                 del self._loading[key]
 
     def put(self, owner: SnapshotKey, name: Hashable, value: V, size: int) -> bool:
-        """Cache a value, and return whether it was; one that is larger than the bound by itself never is."""
+        """Cache a value, and return whether it was cached; a value larger than the bound is not."""
         if size > self.limit:
             return False
         with self._lock:
@@ -122,12 +122,12 @@ class SizedLRUCache(Generic[V]):
         return True
 
     def make_room(self, size: int) -> None:
-        """Evict others until so many bytes, no more than the bound, would fit."""
+        """Evict entries until some bytes, at most the bound, would fit."""
         with self._lock:
             self._evict(size)
 
     def remove_if(self, is_past: Callable[[SnapshotKey, V], bool]) -> None:
-        """Drop the entries of which a function of snapshot and value says so."""
+        """Drop the entries for which a predicate of snapshot and value is true."""
         with self._lock:
             for key in [key for key, (value, _) in self._values.items() if is_past(key[0], value)]:
                 self._remove(key)
@@ -143,7 +143,7 @@ class SizedLRUCache(Generic[V]):
 
 _MEBIBYTE: Final = 2**20
 _CACHE_DIVISOR: Final = 4
-"""One part in this many of the memory is for cached rows and bodies unless the settings say otherwise."""
+"""Default share of the memory for cached rows and bodies, as a divisor."""
 _CONTROL_GROUP: Final = Path("/sys/fs/cgroup/memory.max")
 
 
@@ -156,12 +156,12 @@ _SHARES: Final = {
     "run_figures": (16, 64 * _MEBIBYTE),  # a run of six years takes some 600 kB
     "luck": (64, 16 * _MEBIBYTE),  # an answer takes some 12 kB
 }
-"""Cache -> it may take one part in so many of the memory, and so many bytes at most. The rest is for tables of rows."""
+"""Cache -> divisor of the memory it may take, and its maximum bytes. The rest is for row tables."""
 ROWS: Final = "rows"
 
 
 class CacheRegistry:
-    """Makes the caches of a process within one budget, and knows all of them.
+    """The caches of a process, within one budget.
 
     Parameters
     ----------
@@ -177,7 +177,7 @@ class CacheRegistry:
         }
 
     def __getitem__(self, name: str) -> SizedLRUCache[Any]:
-        """Return a cache; KeyError when there is none of this name."""
+        """Return a cache; KeyError if there is none of this name."""
         return self._caches[name]
 
     @property
@@ -186,13 +186,13 @@ class CacheRegistry:
         return {name: cache.counts for name, cache in self._caches.items()}
 
     def drop_unread(self, is_read: Callable[[SnapshotKey], bool]) -> None:
-        """Drop the entries of every snapshot that nobody reads any more."""
+        """Drop the entries of snapshots that are no longer read."""
         for cache in self._caches.values():
             cache.remove_if(lambda owner, _: not is_read(owner))
 
 
 def cache_bytes(setting: int, workers: int) -> int:
-    """Return the bound on what one worker caches: the setting, or its part of a quarter of the memory there is."""
+    """Return the bytes that one worker may cache: the setting, or its share of a quarter of the available memory."""
     return setting or _available() // _CACHE_DIVISOR // workers
 
 
@@ -200,6 +200,6 @@ def _available() -> int:
     physical = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     try:
         allowed = _CONTROL_GROUP.read_text().strip()
-    except OSError:  # no such control on this machine
+    except OSError:  # no control group on this machine
         return physical
     return min(physical, int(allowed)) if allowed.isdigit() else physical

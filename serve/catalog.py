@@ -1,4 +1,4 @@
-"""What is served now: the catalogue, followed in the background."""
+"""The served snapshots: the catalogue, followed in the background."""
 
 from __future__ import annotations
 
@@ -21,20 +21,20 @@ from serve.reader_lease import ReaderLease
 
 _log = structlog.get_logger("serve.catalog")
 _STALE_INTERVALS: Final = 10.0
-"""A catalogue this many intervals old is no longer followed, whatever the reason."""
+"""Intervals after which a catalogue without a refresh counts as no longer followed."""
 _REST_FACTOR: Final = 2.0
-"""How many times longer than a look the pause after it is at least: tens of thousands of alphas in a bucket take
+"""Minimum pause after a refresh, in multiples of its duration: tens of thousands of alphas in a bucket take
 seconds to list, and answering comes first."""
 _MAX_REST_SECONDS: Final = 5.0
-"""Seconds such a pause takes at most: a publication is noticed within seconds all the same."""
+"""Maximum seconds of such a pause, so that a publication is noticed within seconds."""
 _PIN_SECONDS: Final = 300.0
-"""How long what is in memory of a snapshot that was replaced outlasts the last question that named it."""
+"""Seconds that a replaced snapshot stays in memory after the last request that named it."""
 
 
 class Catalog:
-    """Resolves alphas to snapshots while a thread of its own looks for new ones.
+    """Resolves alphas to snapshots while a separate thread refreshes the catalogue.
 
-    The thread is apart from those that compute answers, so that a busy service still notices a publication.
+    The thread is not one of the compute threads, so a busy service still notices publications.
 
     Parameters
     ----------
@@ -43,7 +43,7 @@ class Catalog:
     seconds
         Pause between two looks.
     list_seconds
-        How long the pointers need not be listed while nothing says that one moved.
+        Seconds between two complete listings while no hint reports a moved pointer.
     changed
         Called after a look when something else is served than before, or a snapshot is no longer requested by its id.
     """
@@ -59,7 +59,7 @@ class Catalog:
         self._storage = storage
         self._catalogue = Catalogue(storage, list_seconds)
         self.resolve: Final = self._catalogue.resolve
-        """Return the snapshot served under an address; call it once a request."""
+        """Return the served snapshot of an alpha; call it once per request."""
         self._seconds = self._pause = seconds
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._follow, name="catalogue", daemon=True)
@@ -68,22 +68,22 @@ class Catalog:
         self._lease = ReaderLease(storage)
         self._pinned = PinnedSnapshots(storage, self._catalogue)
         self._requested: dict[tuple[str, str], float] = {}
-        """Snapshot requested by its id -> time of the last request."""
+        """Snapshot requested by id -> time of the last request."""
 
     def start(self) -> None:
-        """Look once, then keep looking; a store that is away leaves the catalogue empty until it is back."""
+        """Refresh once, then in the background; while the store is unavailable at the start, the catalogue is empty."""
         self._look()
         self._thread.start()
 
     def stop(self) -> None:
-        """Stop looking, and claim no snapshot any more."""
+        """Stop refreshing, and release the lease."""
         self._stop.set()
         if self._thread.is_alive():
             self._thread.join()
         self._lease.release()
 
     def pinned(self, alpha_id: str, snapshot: str) -> Snapshot | None:
-        """Return a snapshot by its id without reading anything; None when it has to be opened first.
+        """Return an open snapshot by its id, without I/O; None if it has to be opened first.
 
         Raises
         ------
@@ -99,9 +99,9 @@ class Catalog:
         return self._pinned.open(alpha_id, snapshot)
 
     def find_pinned(self, alpha_id: str, snapshot: str) -> Snapshot:
-        """Return a snapshot by its id, by the pointer as it is now where this process does not know it.
+        """Return a snapshot by its id, after reading the pointer again if this process does not know the snapshot.
 
-        Another one may have seen a newer snapshot already, and named it to the caller.
+        Another process may have seen a newer snapshot and named it to the caller.
 
         Raises
         ------
@@ -114,11 +114,11 @@ class Catalog:
             return self.look_for(alpha_id, snapshot)
 
     def look_for(self, alpha_id: str, snapshot: str) -> Snapshot:
-        """Return a snapshot by its id, by the pointer as it is now; errors as of the method above."""
+        """Return a snapshot by its id, after reading the pointer again; errors as in the method above."""
         return self._pinned.open_fresh(alpha_id, snapshot)
 
     def reads(self, alpha_id: str, snapshot: str) -> bool:
-        """Whether a snapshot is served, or was requested by its id lately and is still kept."""
+        """Whether a snapshot is served, or was recently requested by its id and is still kept."""
         served = self._catalogue.resolve(alpha_id)
         if served is None:
             return False
@@ -127,35 +127,35 @@ class Catalog:
 
     @property
     def local(self) -> bool:
-        """Whether the files lie on this machine."""
+        """Whether the files are on this machine."""
         return self._storage.folder is not None
 
     @property
     def listing(self) -> Listing:
-        """Every pointer as of now; read it once a request."""
+        """The current listing of pointers; read it once per request."""
         return self._catalogue.listing
 
     def pointers(self) -> Sequence[Pointer]:
-        """Return every pointer, latest started first, the address as tiebreak."""
+        """Return all pointers, latest started first, ties by address."""
         return self._catalogue.pointers()
 
     @property
     def unreadable(self) -> Mapping[str, str]:
-        """Alpha -> why its pointer could not be read."""
+        """Alpha -> reason why its pointer could not be read."""
         return self._catalogue.broken
 
     @property
     def age(self) -> float:
-        """Seconds since the last look that worked; infinite before the first."""
+        """Seconds since the last successful refresh; infinite before the first."""
         return self._catalogue.age
 
     @property
     def followed(self) -> bool:
-        """Whether the last look at the catalogue worked."""
+        """Whether the last refresh succeeded."""
         return self._failure is None
 
     def require_known(self, alpha_id: str | None = None) -> None:
-        """Refuse to say that an alpha, or any, is not there while nobody can know.
+        """Raise while the catalogue is unknown, when no alpha can be called missing.
 
         Raises
         ------
@@ -171,7 +171,7 @@ class Catalog:
 
     @property
     def healthy(self) -> bool:
-        """Whether everything published is known and being followed."""
+        """Whether all pointers are known and followed."""
         late = self._catalogue.age > self._pause * _STALE_INTERVALS + 1
         return self.followed and not late and not self._catalogue.broken
 
@@ -180,14 +180,14 @@ class Catalog:
             began = time.monotonic()
             self._look()
             spent = time.monotonic() - began
-            # A look that failed says nothing of how long one takes, and the next one may find the store again.
+            # The duration of a failed refresh is no measure, and the next one may succeed.
             rest = 0.0 if self._failure is not None else min(spent * _REST_FACTOR, _MAX_REST_SECONDS)
             self._pause = max(self._seconds, rest)
 
     def _look(self) -> None:
         try:
             changed = self._refresh()
-        except Exception as error:  # noqa: BLE001 - whatever it was, what is served stays served
+        except Exception as error:  # noqa: BLE001 - after any error the known snapshots stay served
             if self._failure is None:
                 _log.error("catalogue_unreachable", reason=str(error), kind=type(error).__name__)
             self._failure = str(error)
@@ -197,7 +197,7 @@ class Catalog:
             self._failure = None
         self._lease.refresh(self._catalogue.listed_at)
         if changed:
-            _ = self._catalogue.listing.edition  # computed here, where no request waits for it
+            _ = self._catalogue.listing.edition  # computed here, so that no request waits for it
             self._catalogue.listing.columns.prepare()
         if self._forget_idle() or changed:
             self._changed()
@@ -209,7 +209,7 @@ class Catalog:
             )
 
     def _forget_idle(self) -> bool:
-        """Forget snapshots that were not requested by their id lately; return whether there were any."""
+        """Forget snapshots that were not recently requested by their id; return whether there were any."""
         idle = [key for key, at in self._requested.copy().items() if time.monotonic() - at > _PIN_SECONDS]
         for key in idle:
             self._requested.pop(key, None)
@@ -228,6 +228,6 @@ class Catalog:
         return changed
 
     def _lost(self) -> bool:
-        """Whether a root on this machine holds what only a publication writes, but no folder of pointers."""
+        """Whether a local root has published snapshots but no folder of pointers."""
         folder = self._storage.folder
         return folder is not None and (folder / ALPHAS).is_dir() and not (folder / CATALOG).is_dir()

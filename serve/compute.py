@@ -15,21 +15,21 @@ from schemas.errors import ApiError
 
 T = TypeVar("T")
 FULL: Final = "full"
-"""The queue was full, or this key had half of it."""
+"""Refusal reason: the queue was full, or this key had half of it."""
 WAITED: Final = "waited"
-"""The call waited as long as one may."""
+"""Refusal reason: the call waited for the maximum time."""
 LEFT: Final = "left"
-"""The connection was cut before it was the call's turn."""
+"""Refusal reason: the connection was closed before the call's turn."""
 REASONS: Final = (FULL, WAITED, LEFT)
 _RETRY_SECONDS: Final = 2
 
 
 class CallerLeft(Exception):
-    """Nobody waits for the answer any more: it is not computed."""
+    """The caller has left, so its answer is not computed."""
 
 
 class Waiter(Protocol):
-    """The request that an answer is computed for."""
+    """The request whose answer is computed."""
 
     key_id: str | None
     client: str | None
@@ -37,12 +37,12 @@ class Waiter(Protocol):
 
 
 ANSWERED: Final[ContextVar[Waiter | None]] = ContextVar("alpha_results_answered", default=None)
-"""The request that the current task answers."""
+"""The request of the current task."""
 
 
 @dataclass(slots=True)
 class _Key:
-    """A key with calls that wait or run.
+    """A key with waiting or running calls.
 
     Attributes
     ----------
@@ -58,9 +58,9 @@ class _Key:
 
 
 class ComputeQueue:
-    """Runs work on threads, so that the event loop keeps answering; more than the threads can do is refused.
+    """Runs work on threads, so that the event loop stays responsive; work beyond the queue is refused.
 
-    A key computes on all threads but one and has at most half of the queue, so another key finds a thread and a place.
+    A key may use all threads but one and half of the queue, so there is always a thread and a place for another key.
     Used by one event loop.
 
     Parameters
@@ -85,14 +85,14 @@ class ComputeQueue:
         self.running = 0
         """Answers being computed."""
         self.refused: Counter[str] = Counter()
-        """Calls that were not computed, by the reason."""
+        """Calls that were not computed, by reason."""
 
     def close(self) -> None:
-        """Wait for what is being computed, and let the threads go."""
+        """Wait for running work, and end the threads."""
         self._executor.shutdown()
 
     async def run(self, work: Callable[[], T]) -> T:
-        """Run work on a thread, in the turn of the key whose request is being answered.
+        """Run work on a thread, in the turn of the current request's key.
 
         Raises
         ------
@@ -120,7 +120,7 @@ class ComputeQueue:
 
     @contextlib.asynccontextmanager
     async def _turn(self, key: _Key) -> AsyncIterator[None]:
-        """Wait for a thread of the key and of all."""
+        """Wait for the key's semaphore and for a thread."""
         waits = key.turns.locked() or self._turns.locked()
         if waits and (self.waiting >= self._max_waiting or key.waiting >= max(1, self._max_waiting // 2)):
             raise self._overloaded(FULL)

@@ -1,4 +1,4 @@
-"""The claim of a serving process on snapshots that were replaced while it answers from them."""
+"""The lease of a serving process on replaced snapshots from which it still answers."""
 
 from __future__ import annotations
 
@@ -17,10 +17,9 @@ _log = structlog.get_logger("serve.reader_lease")
 
 
 class ReaderLease:
-    """Keeps this process's lease in the root fresh, as far as the root lets it write.
+    """Renews this process's lease in the root, if the root is writable.
 
-    A service that may only read the root works all the same: the grace period of gc then stands alone between it and
-    the removal of a snapshot it still answers from.
+    Without write access only the grace period of gc protects the snapshots.
 
     Parameters
     ----------
@@ -33,15 +32,15 @@ class ReaderLease:
         self._reader = f"{socket.gethostname()}-{os.getpid()}"
         self._tried = float("-inf")
         self._written = False
-        self._told = False
+        self._warned = False
 
     def refresh(self, followed_at: datetime) -> None:
-        """Say that the catalogue was looked at; most calls find the lease fresh enough and do nothing.
+        """Renew the lease after a refresh of the catalogue, at most once a minute.
 
         Parameters
         ----------
         followed_at
-            When the look began.
+            When the refresh began.
         """
         if time.monotonic() - self._tried < REFRESH_SECONDS:
             return
@@ -49,14 +48,14 @@ class ReaderLease:
         try:
             write_lease(self._storage, self._reader, followed_at, datetime.now(UTC))
         except (StorageUnavailable, OSError) as error:
-            if not self._told:
+            if not self._warned:
                 _log.warning("lease_not_written", reason=str(error))
-            self._told = True
+            self._warned = True
         else:
-            self._written, self._told = True, False
+            self._written, self._warned = True, False
 
     def release(self) -> None:
-        """Give the lease up; one that cannot be removed runs out by itself."""
+        """Remove the lease; one that cannot be removed expires."""
         if not self._written:
             return
         try:

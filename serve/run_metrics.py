@@ -1,4 +1,4 @@
-"""The metrics of runs: their inputs read once for each snapshot; what is made of them is in :mod:`datasets.figures`."""
+"""Metrics of runs: their inputs are read once per snapshot; :mod:`datasets.figures` computes the figures."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from serve.pages.duckdb import Engine
 
 
 class Metrics:
-    """Answers metrics queries about snapshots. Safe to share between threads.
+    """Answers metrics queries. Thread-safe.
 
     Parameters
     ----------
@@ -51,7 +51,7 @@ class Metrics:
         return assemble(self._run(snapshot), query)
 
     def checked(self, snapshot: Snapshot) -> CheckSummary | None:
-        """Return the summary of the checks of a run; None where its build recorded none.
+        """Return the summary of a run's checks; None if its build recorded none.
 
         Raises
         ------

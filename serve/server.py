@@ -1,9 +1,8 @@
-"""The server's processes: how they begin, and how they end at a signal.
+"""The server's processes: start, supervision and shutdown.
 
-The first SIGTERM or SIGINT makes the service unready, closes the port after the drain delay and lets what is in flight
-finish, for a bounded time; a second one ends everything at once. uvicorn alone does so only for a second SIGINT of a single
-process: its supervisor ignores a second signal, and counts a Ctrl-C twice that a terminal sends to a group and a parent
-passes on.
+The first SIGTERM or SIGINT makes the service unready, closes the port after the drain delay and lets pending answers finish, for a
+bounded time; a second one ends the processes at once. uvicorn does so only for a second SIGINT of a single process: its supervisor
+ignores a second signal, and counts a Ctrl-C twice that a terminal sends to a group and a parent passes on.
 """
 
 from __future__ import annotations
@@ -37,16 +36,16 @@ if TYPE_CHECKING:
 _log = structlog.get_logger("serve.server")
 
 SAME_SECONDS: Final = 0.5
-"""A terminal signals every process of a group, and some pass the signal on: one that comes this soon is the same."""
+"""Seconds within which a repeated signal is the same one: a terminal signals every process of a group, and parents pass it on."""
 CLOSING_SECONDS: Final = 15.0
-"""How long what is open may take to close after the last request."""
+"""Seconds to close connections and stores after the last request."""
 _SIGNALS: Final = (signal.SIGTERM, signal.SIGINT)
 
 Notify = Callable[[], None]
 
 
 class _Ending:
-    """Tells the first request to end from a second one, and when the drain delay is over.
+    """Distinguishes the first signal from a second one, and times the drain delay.
 
     Parameters
     ----------
@@ -58,11 +57,11 @@ class _Ending:
         self._delay_seconds = delay_seconds
         self._first: float | None = None
         self.signal: int | None = None
-        """The first one; None before it."""
+        """The first signal; None before it."""
         self._close_at = float("inf")
 
     def begin(self, number: int) -> bool:
-        """Take note of a signal; return whether it is the first."""
+        """Record a signal; return whether it is the first."""
         if self.signal is not None:
             return False
         self.signal = number
@@ -70,7 +69,7 @@ class _Ending:
         return True
 
     def is_second(self) -> bool:
-        """Whether a signal is a second one, and not the first one passed on by a parent."""
+        """Whether a signal is a second one, not the first passed on by a parent."""
         now = time.monotonic()
         if self._first is None:
             self._first = now
@@ -100,7 +99,7 @@ class Server(uvicorn.Server):
         self._draining, self._ending = draining, _Ending(delay_seconds)
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
-        """Begin to end at the first signal; at the second one, do so."""
+        """Start the shutdown at the first signal; exit at the second."""
         del frame
         if self._ending.is_second():
             _end_immediately(sig)
@@ -108,20 +107,20 @@ class Server(uvicorn.Server):
             self._draining()
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        """Take connections, and say where."""
+        """Accept connections, and log the addresses."""
         await super().startup(sockets)
         if self.started:
             _log.info("listening", addresses=_addresses(sockets or []))
 
     async def on_tick(self, counter: int) -> bool:
-        """Whether to end; the delay over, what uvicorn does at a signal is done."""
+        """Return whether to stop; after the drain delay, handle the signal as uvicorn does."""
         if self._ending.due and self._ending.signal is not None and not self.should_exit:
             super().handle_exit(self._ending.signal, None)
         return await super().on_tick(counter)
 
 
 class Supervisor(Multiprocess):
-    """Several serving processes under a parent that replaces those that end by themselves.
+    """Several serving processes under a parent that replaces those that exit by themselves.
 
     Parameters
     ----------
@@ -151,12 +150,12 @@ class Supervisor(Multiprocess):
             self.signal_queue.append(number)
 
     def handle_signals(self) -> None:
-        """Handle what arrived, once the delay is over."""
+        """Handle received signals after the drain delay."""
         if self._ending.signal is None or self._ending.due:
             super().handle_signals()
 
     def keep_subprocess_alive(self) -> None:
-        """Replace processes that ended, and say of each how it did."""
+        """Replace ended processes, and log how each ended."""
         before = [(worker, worker.process.is_alive()) for worker in self.processes]
         super().keep_subprocess_alive()
         for (worker, was_alive), now in zip(before, self.processes, strict=False):
@@ -168,28 +167,28 @@ class Supervisor(Multiprocess):
                 pid=worker.pid,
                 exit_code=code if code >= 0 else None,
                 signal=_signal_name(-code) if code < 0 else None,
-                # One that was alive when it was looked at gave no sign of life, and was ended by this process.
+                # A process that was alive at the check but did not respond was killed by this process.
                 silent=was_alive,
                 restarted_as=None if worker is now else now.pid,
             )
 
     def init_processes(self) -> None:
-        """Start the workers; Ctrl-C is for this process, which ends them, also while they are loading."""
-        before = signal.signal(signal.SIGINT, signal.SIG_IGN)  # processes that are started now inherit it
+        """Start the workers; they ignore Ctrl-C, because this process ends them, also while they load."""
+        before = signal.signal(signal.SIGINT, signal.SIG_IGN)  # inherited by the processes that start now
         try:
             super().init_processes()
         finally:
             signal.signal(signal.SIGINT, before)
 
     def terminate_all(self) -> None:
-        """Ask every process to end, and close the port, which this process holds open as well."""
+        """Signal every process to end, and close this process's copy of the port."""
         super().terminate_all()
         for one in self.sockets:
             one.close()
 
 
 def bind(host: str, port: int) -> list[socket.socket]:
-    """Return sockets bound to every address of a host, which take no connection yet.
+    """Return sockets bound to every address of a host, not listening yet.
 
     Raises
     ------
@@ -204,7 +203,7 @@ def bind(host: str, port: int) -> list[socket.socket]:
             bound.append(one)
             one.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             if family == socket.AF_INET6:
-                one.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)  # the other family has its own
+                one.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)  # IPv4 has a separate socket
             one.bind(address)
             one.set_inheritable(True)
     except OSError as error:
@@ -227,9 +226,9 @@ def serve_alone(
     draining: Notify,
     delay_seconds: float,
 ) -> None:
-    """Serve from this process until a signal; exit with the server's own code when it could not begin."""
+    """Serve from this process until a signal; exit with uvicorn's code if it could not start."""
     server = Server(uvicorn.Config(application, **options), draining, delay_seconds)
-    with contextlib.suppress(KeyboardInterrupt):  # SIGINT, raised again after everything is closed
+    with contextlib.suppress(KeyboardInterrupt):  # SIGINT, raised again after the shutdown
         server.run(sockets)
     if not server.started:
         sys.exit(ExitCode.PROGRAM_FAILED)
@@ -242,14 +241,14 @@ def serve_with_workers(
     draining: Notify,
     delay_seconds: float,
 ) -> None:
-    """Serve from several processes, each of which makes its application by calling what `factory` names."""
+    """Serve from several processes, each of which creates its application by the function that `factory` names."""
     _log.info("starting_workers", workers=options["workers"], addresses=_addresses(sockets))
     config = uvicorn.Config(factory, factory=True, **options)
     Supervisor(config, sockets, draining, delay_seconds).run()
 
 
 def end_with_parent() -> None:
-    """Have this worker end as at a SIGTERM once its parent is no more: nobody else would end it, and free its port."""
+    """Make this worker end as by SIGTERM when its parent dies: otherwise it would run on and hold the port."""
     parent = multiprocessing.parent_process()
     if parent is not None:
         threading.Thread(target=_end_after, args=(parent.sentinel,), name="parent", daemon=True).start()
@@ -262,7 +261,7 @@ def _end_after(parent: int) -> None:
 
 
 def freeze_heap() -> None:
-    """Have garbage collection leave out what a process holds once everything is open, most of it for good.
+    """Exclude the objects that exist after start-up from garbage collection; most of them are permanent.
 
     A full collection stops every answer for 50 ms, and for longer the larger the catalogue is. :func:`closing` takes it back.
     """
@@ -271,8 +270,8 @@ def freeze_heap() -> None:
 
 @contextlib.contextmanager
 def closing() -> Iterator[None]:
-    """End this process by force if the body takes too long: a thread that hangs must not keep it for ever."""
-    gc.unfreeze()  # else extension modules report as leaked what is still there at the end of the process
+    """Kill this process if the body takes too long, because of a hung thread."""
+    gc.unfreeze()  # otherwise extension modules report leaks at exit
     timer = threading.Timer(CLOSING_SECONDS, _give_up)
     timer.daemon = True
     timer.start()
@@ -283,7 +282,7 @@ def closing() -> Iterator[None]:
 
 
 def _addresses(sockets: list[socket.socket]) -> list[str]:
-    """Return where some sockets are reached, with the port that was taken where any was wanted."""
+    """Return the addresses of some sockets, with their actual ports."""
     addresses = []
     for one in sockets:
         host, port, *_ = one.getsockname()
@@ -304,9 +303,9 @@ def _give_up() -> None:
 
 
 def _end_immediately(number: int) -> None:
-    """End this process by a signal, as those who sent it expect, without closing anything."""
+    """End this process by a signal, as its sender expects, without closing stores."""
     with contextlib.suppress(
         ValueError, OSError
-    ):  # no handler can be set off the main thread, nor one for SIGKILL
+    ):  # handlers can only be set in the main thread, and not for SIGKILL
         signal.signal(number, signal.SIG_DFL)
     os.kill(os.getpid(), number)

@@ -1,6 +1,6 @@
 """The settings of the serving program: those declared in `schemas.settings`, resolved.
 
-Nothing is read when this module is imported.
+Importing this module reads no setting.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ def _declared(name: str) -> Any:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
-    """The settings of the serving program, read once at its start. The declaration of its name says what a field means."""
+    """The settings of the serving program, read once at start. The declaration of a field's name documents it."""
 
     datasets: str = _declared("datasets")
     cache: str | None = _declared("cache")
@@ -65,12 +65,12 @@ class Settings:
 
 
 def declared() -> tuple[Setting, ...]:
-    """Return the declaration of every field, in their order."""
+    """Return the declarations of all fields, in order."""
     return tuple(SETTINGS[entry.name] for entry in fields(Settings))
 
 
 def resolve(environment: Mapping[str, str], flags: Mapping[str, Any] | None = None) -> Settings:
-    """Read the settings from the environment; flags that are not None win.
+    """Read the settings from the environment; flags that are not None take precedence.
 
     Parameters
     ----------
@@ -90,11 +90,11 @@ def resolve(environment: Mapping[str, str], flags: Mapping[str, Any] | None = No
 
 
 def variables(settings: Settings) -> dict[str, str]:
-    """Return the environment variables that resolve to these settings: how worker processes receive them."""
+    """Return the environment variables of these settings, for worker processes."""
     values = {entry: getattr(settings, entry.name) for entry in declared()}
     return {entry.variable: str(value) for entry, value in values.items() if value is not None}
 
 
 def compute_threads(settings: Settings) -> int:
-    """Return how many threads compute answers: the setting, or one for each core this process may use."""
+    """Return the number of compute threads: the setting, or one per core of this process."""
     return settings.threads or len(os.sched_getaffinity(0))

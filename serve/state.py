@@ -1,4 +1,4 @@
-"""Everything one serving process holds open."""
+"""Stores, caches and threads of one serving process."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ from serve.settings import Settings, compute_threads
 
 
 class ServerState:
-    """The open parts of a serving process, as an async context manager.
+    """The open components of a serving process, as an async context manager.
 
     Parameters
     ----------
@@ -99,7 +99,7 @@ class ServerState:
             compute_threads(settings), settings.max_waiting_answers, settings.max_wait_seconds
         )
         self.compute = self.computing.run
-        """Runs work on a compute thread, in the turn of the key whose request is being answered."""
+        """Runs work on a compute thread, in the turn of the current request's key."""
 
     async def __aenter__(self) -> Self:
         """Open the access store and start following the catalogue."""
@@ -118,7 +118,7 @@ class ServerState:
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        """Finish what computes, then let everything go."""
+        """Wait for running computations, then close all components."""
         await asyncio.to_thread(self.neighbours.close)
         await self.components.stop()
         await asyncio.to_thread(self.snapshots.stop)
@@ -131,7 +131,7 @@ class ServerState:
         await self.access.close()
 
     def _catalogue_changed(self) -> None:
-        """Drop what is cached of snapshots that nobody reads any more."""
+        """Drop cached entries of snapshots that are no longer read."""
         self.row_tables.drop_unread()
         self.caches.drop_unread(self._is_read)
         self.damage.keep_served()
@@ -145,7 +145,7 @@ class ServerState:
 
 
 def values(service: ServerState, in_flight: int) -> Iterator[tuple[str, tuple[str, ...], float]]:
-    """Yield what the parts of a service count and hold, for `serve.observability.metrics.SAMPLED`."""
+    """Yield the values of `serve.observability.metrics.SAMPLED`."""
     yield "requests_in_flight", (), in_flight
     snapshots, computing = service.snapshots, service.computing
     yield "compute_waiting", (), computing.waiting
@@ -185,7 +185,7 @@ def values(service: ServerState, in_flight: int) -> Iterator[tuple[str, tuple[st
 
 
 def open_datasets(settings: Settings) -> Storage:
-    """Open the datasets root, a remote one behind its cache: queries read files of this machine only.
+    """Open the datasets root, a remote one through its cache, since queries read only local files.
 
     Raises
     ------
@@ -204,7 +204,7 @@ def open_datasets(settings: Settings) -> Storage:
 
 
 def _returns_folder(settings: Settings) -> Path:
-    """Return where the daily returns are that neighbours are searched in."""
+    """Return the folder of the daily returns for the search of neighbours."""
     if settings.neighbours is not None:
         return Path(settings.neighbours)
     if settings.cache is not None:
@@ -213,7 +213,7 @@ def _returns_folder(settings: Settings) -> Path:
 
 
 def _row_folder(settings: Settings, storage: Storage) -> RowFolder | None:
-    """Open the folder of row tables; None when they are to be in memory."""
+    """Open the folder of row tables; None if they are kept in memory."""
     if not settings.rows_bytes:
         return None
     if settings.rows is not None:

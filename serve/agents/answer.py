@@ -1,4 +1,4 @@
-"""What a tool answers: figures with units and the snapshot they are of, within a bound of bytes."""
+"""Answers of tools: figures with units and their snapshot, within a limit of bytes."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from schemas.endpoints import ENDPOINTS
 from schemas.units import Unit
 
 MAX_BYTES: Final = 8192
-"""Of an answer: what an agent reads without losing its thread."""
+"""Maximum bytes of an answer."""
 _DIGITS: Final = 6
 _FEWEST: Final = 2
 """Entries that a list keeps when it is cut."""
@@ -31,7 +31,7 @@ def units_of(endpoint: str, data: Any) -> dict[str, str]:
 
 
 def fit(parts: Mapping[str, Mapping[str, Any]], limit: int = MAX_BYTES) -> str:
-    """Return the parts of an answer as JSON within a bound.
+    """Return the parts of an answer as JSON, cut to a limit of bytes.
 
     Parameters
     ----------
@@ -68,14 +68,14 @@ def fit(parts: Mapping[str, Mapping[str, Any]], limit: int = MAX_BYTES) -> str:
 
 
 def _members(value: Any, path: str = "") -> Iterator[tuple[int, str, Any, str]]:
-    """Yield what can be cut: lists, long texts, and members of what a part says, with its size, path and owner."""
+    """Yield the lists, long texts and members that can be cut, each with its size, path and owner."""
     depth = path.count(".")
     for name, entry in value.items() if isinstance(value, dict) else ():
         here = f"{path}.{name}" if path else name
         if (isinstance(entry, list) and len(entry) > _FEWEST) or (
             isinstance(entry, str) and len(entry) > _SHORT
         ):
-            # Lists and texts are cut before anything is left out.
+            # Lists and texts are cut before members are omitted.
             yield len(orjson.dumps(entry)) + 2**20, here, value, name
         elif depth >= 2 or (depth == 1 and name == "units"):
             yield len(orjson.dumps(entry)), here, value, name

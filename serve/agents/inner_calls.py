@@ -1,6 +1,6 @@
 """Calls of ``/v1`` from within the process, with the key, address and request id of the call that causes them.
 
-A tool goes the same way as any caller: the same checks, grants and limits, one counted call for each question, a log line each.
+A tool passes the same checks, grants and limits as any caller; each call is counted and logged.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _PASSED_ON: Final = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """One question to an endpoint.
+    """One call of an endpoint.
 
     Attributes
     ----------
@@ -46,13 +46,13 @@ class Call:
 
     @property
     def address(self) -> str:
-        """The call as a caller of the interface would make it."""
+        """The URL of the call, relative to the service."""
         path, query = self.target
         return f"GET {path}?{query}" if query else f"GET {path}"
 
 
 async def ask(application: Application, outer: Scope, request_id: str, call: Call) -> tuple[int, Any]:
-    """Answer one question.
+    """Make one call and return its answer.
 
     Parameters
     ----------

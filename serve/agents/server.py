@@ -1,4 +1,4 @@
-"""The server of the protocol, mounted in the application: stateless, one POST a message, answered as JSON."""
+"""The MCP server, mounted in the application: stateless, one POST per message, answered as JSON."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ from serve.http.request import Application, Receive, Scope, Send
 from serve.state import ServerState
 
 MAX_BODY: Final = 2**16
-"""Bytes of a message."""
+"""Maximum bytes of a message."""
 _ME: Final = ENDPOINTS["meta.me"]
-"""What a message needs the grant of and counts as; each call that a tool makes is checked and counted besides."""
+"""Endpoint whose grant a message needs and as which it counts; the calls of its tool are checked and counted separately."""
 _INSTRUCTIONS: Final = """\
 Results of trading signals ("alphas"): weekly cross-sections, daily ledgers, metrics, and what was checked of them.
 Begin with `find`, then `judge`. Numbers are rounded to six digits; `units` says what they count, `snapshot` which build they
-are of, `withheld` and `refused` what is not shown and why, `cut` which lists are longer: `asked` is the call of the interface
+are of, `withheld` and `refused` what is not shown and why, `cut` which lists are longer: `call` is the call of the interface
 that has all of it. A figure that is not `reproduced` was stated by the run and is not proven."""
 _AT_WORK: ContextVar[tuple[Scope, str]] = ContextVar("alpha_results_mcp")
-"""Scope and id of the request whose tool is at work."""
+"""Scope and id of the request whose tool is running."""
 
 
 class Agents:
@@ -53,7 +53,7 @@ class Agents:
         server.prompt("due_diligence", description="Examine one alpha before money is put on it.")(
             _due_diligence
         )
-        # A browser sends no key by itself, so another page's origin or host name gains nothing here.
+        # A browser sends no key by itself, so `Origin` and `Host` need no check.
         security = TransportSecuritySettings(enable_dns_rebinding_protection=False)
         server.streamable_http_app(
             json_response=True,
@@ -65,7 +65,7 @@ class Agents:
 
     @asynccontextmanager
     async def running(self, application: Application) -> AsyncIterator[None]:
-        """Answer for as long as the block lasts; tools ask the application given."""
+        """Serve while the block lasts; tools call the given application."""
         self._application = application
         async with self._sessions.run():
             yield
@@ -88,7 +88,7 @@ class Agents:
 
 
 async def _only_post(send: Send) -> None:
-    """Answer 405: no stream is offered, and no session is there to be deleted."""
+    """Answer 405: the server offers no stream and keeps no sessions."""
     headers = [(b"allow", b"POST"), (b"content-length", b"0")]
     await send({"type": "http.response.start", "status": 405, "headers": headers})
     await send({"type": "http.response.body", "body": b""})

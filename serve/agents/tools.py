@@ -1,4 +1,4 @@
-"""The tools: each answers one question of docs/answers.md by at most three calls of ``/v1``."""
+"""The tools: each answers a question of docs/answers.md with at most three calls of ``/v1``."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from serve.agents.answer import fit, units_of
 from serve.agents.inner_calls import Call
 
 Asking: TypeAlias = Callable[[Call], Awaitable[tuple[int, Any]]]
-"""Answers a call for the key of the request at work."""
+"""Makes a call with the key of the current request."""
 Alpha: TypeAlias = Annotated[str, Field(description="Address of the alpha, as `find` lists it.")]
 Book: TypeAlias = Annotated[str, Field(description="Book of the run, such as long_short or long_only.")]
 Day: TypeAlias = Annotated[str, Field(description="Day as YYYY-MM-DD.")]
@@ -24,7 +24,7 @@ _NAMES: Final = 10
 
 
 def _checks(audit: dict[str, Any]) -> dict[str, Any]:
-    """Return what an agent has to know of an audit: the summary, and every outcome but those that pass."""
+    """Return the summary of an audit and its outcomes other than `pass`."""
     outcomes = [
         {name: entry[name] for name in ("kind", "id", "status", "value", "threshold", "unit", "reason")}
         for entry in audit["entries"]
@@ -35,7 +35,7 @@ def _checks(audit: dict[str, Any]) -> dict[str, Any]:
 
 
 def _figures(metrics: dict[str, Any]) -> dict[str, Any]:
-    """Return the core figures of the metrics, each with its unit, what it rests on, and why it is withheld."""
+    """Return the core figures of the metrics, each with unit, `checked` and, if withheld, the reason."""
     shown = ("value", "unit", "status", "checked", "reason", "annualisation")
     core = {
         name: {key: entry[key] for key in shown if entry.get(key) is not None}
@@ -60,7 +60,7 @@ class Tools:
     Parameters
     ----------
     ask
-        Answers a call for the key of the request at work.
+        Makes a call with the key of the current request.
     """
 
     def __init__(self, ask: Asking) -> None:
@@ -68,7 +68,7 @@ class Tools:
 
     @property
     def all(self) -> list[Callable[..., Awaitable[str]]]:
-        """Every tool; its name, parameters and docstring are what an agent reads."""
+        """All tools; agents see their names, parameters and docstrings."""
         return [getattr(self, name) for name in vars(Tools) if name != "all" and not name.startswith("_")]
 
     async def find(
@@ -92,7 +92,7 @@ class Tools:
         return await self._answer({"alphas": Call("research.screen", query=query)})
 
     async def describe(self, alpha: Alpha) -> str:
-        """Describe an alpha: what it claims and how, what was checked of its run, and which snapshots there are."""
+        """Describe an alpha: its hypothesis and mechanism, the checks of its run, and its snapshots."""
         return await self._answer(
             {
                 "audit": Call("performance.audit", {"alpha": alpha}),
@@ -120,7 +120,7 @@ class Tools:
         )
 
     async def judge(self, alpha: Alpha) -> str:
-        """Judge an alpha: what its checks say first, then its metrics, then what luck may have made of them."""
+        """Judge an alpha: its checks first, then its metrics, then how much of them may be luck."""
         return await self._answer(
             {
                 "audit": Call("performance.audit", {"alpha": alpha}),
@@ -178,7 +178,7 @@ class Tools:
             Field(ge=1, description="Variants that were tried, if you know; else what the run sealed."),
         ] = None,
     ) -> str:
-        """Tell what chance alone would give: deflated Sharpe ratio, minimum track record, overfitting, bands."""
+        """Compare a record with chance: deflated Sharpe ratio, minimum track record, overfitting, bands."""
         return await self._answer({"luck": Call("research.luck", {"alpha": alpha}, {"trials": trials})})
 
     async def risk(self, alpha: Alpha, book: Book = "long_short") -> str:
@@ -186,11 +186,11 @@ class Tools:
         return await self._answer({"risk": Call("research.risk", {"alpha": alpha}, {"book": book})})
 
     async def costs(self, alpha: Alpha, book: Book = "long_short") -> str:
-        """Show what trading cost a book, at which costs it breaks even, and its Sharpe ratio at other costs."""
+        """Show the trading costs of a book, its break-even costs, and its Sharpe ratio at other costs."""
         return await self._answer({"costs": Call("research.costs", {"alpha": alpha}, {"book": book})})
 
     async def exposures(self, alpha: Alpha, book: Book = "long_short") -> str:
-        """Show what a book is exposed to: alpha and beta to benchmarks and factors, and what each explains."""
+        """Show the exposures of a book: alpha and betas to benchmarks and factors, and the attribution to each."""
         return await self._answer({"exposures": Call("research.exposures", {"alpha": alpha}, {"book": book})})
 
     async def changes(
@@ -198,7 +198,7 @@ class Tools:
         since: Annotated[str | None, Field(description="The `next` of an earlier answer.")] = None,
         limit: Annotated[int, Field(ge=1, le=50)] = 20,
     ) -> str:
-        """List what was published, replaced, rolled back and withdrawn, oldest first."""
+        """List publications, replacements, rollbacks and withdrawals, oldest first."""
         return await self._answer(
             {"changes": Call("research.changes", query={"since": since, "limit": limit})}
         )
@@ -216,7 +216,7 @@ class Tools:
         return await self._answer({"table": call})
 
     async def _answer(self, calls: Mapping[str, Call], *, ends_of: str | None = None) -> str:
-        """Ask, and put the answers together; what is refused stands beside what is not.
+        """Make the calls and combine their answers; refused ones are reported beside the others.
 
         Raises
         ------
@@ -246,7 +246,7 @@ class Tools:
                 **kept,
                 "data": data,
                 "units": units_of(call.endpoint, [data, kept]),
-                "asked": call.address,
+                "call": call.address,
                 **({"total": body["pagination"]["total"]} if "pagination" in body else {}),
             }
         if refused == len(calls):

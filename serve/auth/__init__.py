@@ -1,4 +1,4 @@
-"""Who may call what, and how often: keys, accounts, allow-lists, addresses and limits.
+"""Access control: keys, accounts, allow-lists, addresses and limits.
 
 The application needs one object of this package, :class:`serve.auth.authenticator.Authenticator`. Its `authorize` runs
 every check that comes before a request's own parameters, and answers with a

@@ -1,4 +1,4 @@
-"""Allow-lists: what a key may name, and how a ceiling clamps it."""
+"""Allow-lists, and how a ceiling clamps them."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _FIELD: Final = {Mode.LIST: "ids", Mode.PREFIX: "prefixes"}
 
 @dataclass(frozen=True)
 class AllowList:
-    """A set of names given as all names, the names listed, or the names starting with a prefix.
+    """A set of names: all, those listed, or those with one of some prefixes.
 
     Attributes
     ----------
@@ -56,9 +56,9 @@ class AllowList:
         return name.startswith(self.values) if self.values else False
 
     def intersection(self, other: AllowList) -> AllowList:
-        """Return the names both allow; of two lists in the order of this one.
+        """Return the names that both allow; of two lists in the order of this one.
 
-        The result is as wide as the sets allow and never wider: it allows a name exactly when both do.
+        The result allows a name exactly if both do.
         """
         if other.mode is Mode.ALL:
             return self
@@ -89,7 +89,7 @@ class AllowList:
 
     @classmethod
     def loads(cls, text: str) -> AllowList:
-        """Read what `dumps` wrote; anything else is a damaged store and raises ValueError or KeyError."""
+        """Read the text of `dumps`; raises ValueError or KeyError for a damaged store."""
         body = json.loads(text)
         mode = Mode(body["mode"])
         return cls(mode, () if mode is Mode.ALL else tuple(body[_FIELD[mode]]))
@@ -107,6 +107,6 @@ def clamp(granted: str, ceiling: str) -> AllowList:
 ALL: Final = AllowList(Mode.ALL)
 """Every name."""
 DEFAULT_CEILING: Final = AllowList(Mode.LIST, META_IDS)
-"""Endpoints of an account for which an operator opened none, and so of its keys."""
+"""Default endpoints of an account, and so of its keys."""
 DEFAULT_ALPHAS: Final = AllowList(Mode.PREFIX, ("Test_",))
-"""Alphas and runs of a key that was never granted anything: the ones made for testing."""
+"""Default alphas and runs of a key: those for testing."""

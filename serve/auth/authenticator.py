@@ -1,4 +1,4 @@
-"""Every check a call passes before its own parameters are looked at."""
+"""The checks of a call that precede those of its parameters."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ ALLOWED: Final = "allowed"
 STORE: Final = "access_store"
 LIMITER: Final = "limiter"
 _UNKNOWN_KEY_ID: Final = "-" * 16
-"""Has the length of a key's id and a character that none has."""
+"""A key id that no key has."""
 _REFUSED_STATUS: Final = {
     KeyStatus.REVOKED: ("key_revoked", "This key was revoked; issue another."),
     KeyStatus.SUSPENDED: ("key_suspended", "This key is suspended; ask the operator."),
@@ -47,7 +47,7 @@ _log = structlog.get_logger(__name__)
 
 
 class Seen(Protocol):
-    """What is noted of a call while it is checked."""
+    """Facts about a call, recorded while it is checked, for its log line."""
 
     key_id: str | None
 
@@ -74,12 +74,12 @@ class Authenticator:
         self._limiter = limiter
         self._digests = digests
         self.decisions = dict.fromkeys((ALLOWED, *(window.name for window in LIMIT_WINDOWS)), 0)
-        """Calls of recognised keys since the start: allowed, or refused for want of room in a window."""
+        """Calls of recognised keys since the start: allowed, or refused by the window that was full."""
         self.unreachable = {STORE: 0, LIMITER: 0}
-        """Calls that could not be checked since the start, by the part that did not answer."""
+        """Calls that could not be checked since the start, by the component that did not answer."""
 
     def _unavailable(self, part: str, error: StorageUnavailable) -> ApiError:
-        """Fail closed: no call passes while what it has to be checked against cannot be reached."""
+        """Fail closed: refuse the call, because the store or the limiter cannot be reached."""
         self.unreachable[part] += 1
         _log.warning("access_unavailable", part=part, reason=str(error), cause=type(error.__cause__).__name__)
         return ApiError(
@@ -92,7 +92,7 @@ class Authenticator:
     async def open(cls, settings: AccessSettings) -> Authenticator:
         """Open the store and the limiter.
 
-        Redis may be away at this moment; calls answer 503 until it is there.
+        Redis may be unavailable; calls then get 503 until it is back.
 
         Raises
         ------
@@ -128,7 +128,7 @@ class Authenticator:
         return cls(settings, store, limiter, digests)
 
     async def close(self) -> None:
-        """Write what is unsaved and let every connection go."""
+        """Save pending counts and close every connection."""
         try:
             await self._limiter.close()
         finally:
@@ -139,7 +139,7 @@ class Authenticator:
         await self._limiter.require()
 
     async def ask_store(self) -> None:
-        """Ask the store for a key that nobody has; raises StorageUnavailable when it does not answer."""
+        """Look up a key that does not exist; raises StorageUnavailable if the store does not answer."""
         await self._store.run(Repository.key, _UNKNOWN_KEY_ID)
 
     async def authorize(
@@ -198,7 +198,7 @@ class Authenticator:
 
     async def _verified(self, token: Token) -> KeyRecord:
         """Return the record of the key presented, in use and with its secret verified."""
-        # The same work for every id: how long it takes tells nobody whether the id was ever given.
+        # The same work for every id, so that its time does not reveal whether the id exists.
         try:
             record = await self._store.key_or_another(token.key_id)
         except StorageUnavailable as error:
@@ -232,7 +232,7 @@ class Authenticator:
     async def link_holder(
         self, key_id: str, text: str, signature: str, client: str | None, headers: Mapping[bytes, bytes]
     ) -> Rights:
-        """Return what the key of a link may do now; the link is not counted, the call that made it was.
+        """Return the rights of a link's key now; links are not counted, the call that signed them was.
 
         Raises
         ------
@@ -263,7 +263,7 @@ class Authenticator:
         try:
             (status,) = await self._limiter.status([(record.id, record.rate)])
         except StorageUnavailable:
-            return {}  # the refusal stands without them
+            return {}  # the refusal is sent without them
         return rate_headers(record.rate, status)
 
     async def inventory(self, account_id: str) -> list[KeyUse]:
@@ -289,21 +289,21 @@ class Authenticator:
 
 
 def whole_seconds(microseconds: int) -> int:
-    """Return the duration in seconds, rounded up, so that whoever waits that long has waited enough."""
+    """Return the duration in seconds, rounded up."""
     return -(-microseconds // SECOND_US)
 
 
 def rate_headers(rate: RateLimit, status: LimitStatus) -> dict[str, str]:
     """Return the ``X-RateLimit-*`` headers, and ``Retry-After`` when the call was refused.
 
-    A window without a limit has none to state, so its three headers are left out.
+    A window without a limit has no headers.
     """
     headers: dict[str, str] = {}
     for names, limit, used, reset in zip(_HEADERS, rate.limits, status.used, status.reset_us, strict=True):
         if limit is not None:
             headers[names[0]] = str(limit)
             headers[names[1]] = str(limit - used if used < limit else 0)
-            headers[names[2]] = str(-(-reset // SECOND_US))  # `whole_seconds`, spelled out for every call
+            headers[names[2]] = str(-(-reset // SECOND_US))  # `whole_seconds`, inlined for speed
     if status.refused is not None:
         headers["Retry-After"] = str(max(1, whole_seconds(status.retry_us)))
     return headers
@@ -319,7 +319,7 @@ def _require_in_use(record: KeyRecord) -> None:
 
 
 def _refusal(record: KeyRecord, address: IPAddress | None) -> ApiError | None:
-    """Return why a recognised key is refused for its account or the place it is used from; nothing is charged then."""
+    """Return why a recognised key is refused for its account or its address, before any call is counted."""
     if not record.account_active:
         return ApiError("account_inactive", "The account that owns this key is deactivated.", headers={})
     if record.addresses is not None and not address_allowed(address, record.addresses):

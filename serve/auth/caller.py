@@ -1,4 +1,4 @@
-"""What a key may do: of an admitted call, of a signed link, and for an inventory.
+"""Rights of a key: of an admitted call, of a signed link, and for an inventory.
 
 Lists are clamped to the ceiling of the key's account, and administrative ids are taken from those who are not administrators.
 """
@@ -23,9 +23,9 @@ from serve.auth.store.tables import Role
 
 @dataclass(slots=True)
 class Rights:
-    """What a key may do, by its record and that of its account.
+    """Rights of a key, from its record and that of its account.
 
-    Not to be changed; freezing it would cost every call more than reading the key's record does.
+    Immutable by convention; a frozen dataclass would cost every call more than reading the key's record.
 
     Attributes
     ----------
@@ -88,7 +88,7 @@ class Rights:
     ) -> None:
         """Raise the documented 403 unless the allow-list that guards `endpoint` has `alpha_id`.
 
-        Nothing is looked up, so the answer is the same for an alpha that exists and one that does not.
+        The alpha is not looked up, so the answer does not depend on whether it exists.
         """
         if endpoint.allow_list is AllowListScope.ALPHAS and not self.may_read_alpha(alpha_id):
             message = "This key may not read that alpha's description."
@@ -99,7 +99,7 @@ class Rights:
 
 @dataclass(slots=True)
 class Caller(Rights):
-    """An admitted call: what its key may do and what it has used, read from the store for this very call.
+    """An admitted call: the rights and usage of its key, read from the store for this call.
 
     Attributes
     ----------
@@ -117,7 +117,7 @@ class Caller(Rights):
 
     @property
     def usage(self) -> Usage:
-        """What the key has used, this call counted."""
+        """Usage of the key, including this call."""
         return self.status.usage(self.rate_limit)
 
     @property
@@ -155,7 +155,7 @@ class KeyUse(NamedTuple):
 
 @lru_cache(maxsize=1024)
 def rights_of(record: KeyRecord) -> Rights:
-    """Return what a key may do."""
+    """Return the rights of a key."""
     is_admin = record.role == Role.ADMIN
     endpoints = clamp(record.endpoints, record.ceiling_endpoints)
     if not is_admin:
@@ -172,7 +172,7 @@ def rights_of(record: KeyRecord) -> Rights:
 
 @lru_cache(maxsize=1024)
 def caller_of(record: KeyRecord) -> Callable[[LimitStatus, IPAddress | None, dict[str, str]], Caller]:
-    """Return the constructor of the callers of a key, so that a call clamps no list."""
+    """Return the constructor of a key's callers, so that the lists are clamped once, not by every call."""
     rights = rights_of(record)
     return partial(Caller, *(getattr(rights, field.name) for field in fields(Rights)))
 

@@ -1,4 +1,4 @@
-"""The caller's address behind one's own proxies, and lists of allowed addresses."""
+"""The caller's address behind trusted proxies, and lists of allowed addresses."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ IPAddress = IPv4Address | IPv6Address
 IPNetwork = IPv4Network | IPv6Network
 
 UNKNOWN: Final = "unknown"
-"""What stands for an address that could not be read."""
+"""Text for an address that could not be read."""
 _MAPPED_BITS: Final = 96
 
 
 def parse_address(text: str) -> IPAddress | None:
     """Read one hop's text, with or without a port, brackets and zone; None when it is not a valid address.
 
-    An IPv4 address written inside IPv6 (``::ffff:10.0.0.1``) is the IPv4 address, so that one caller has one
-    spelling whichever socket it arrives on.
+    An IPv4 address written inside IPv6 (``::ffff:10.0.0.1``) is that IPv4 address, so that a caller has one
+    spelling on every socket.
     """
     text = text.strip()
     if text.startswith("["):
@@ -88,10 +88,10 @@ def address_allowed(address: IPAddress | None, stored: str | None) -> bool:
 
 @lru_cache(maxsize=1024)
 def client_address(peer: str | None, forwarded: tuple[str, ...], hops: int) -> IPAddress | None:
-    """Return the address of the caller as the outermost trusted proxy saw it.
+    """Return the caller's address as seen by the outermost trusted proxy.
 
     Each proxy appends the address it was called from to ``X-Forwarded-For``, so only the last `hops`
-    entries were written by proxies of one's own: everything to their left is whatever the caller sent.
+    entries were written by trusted proxies; the entries to their left come from the caller.
 
     Parameters
     ----------

@@ -17,7 +17,7 @@ _PORT: Final = 5432
 
 @dataclass(frozen=True, slots=True)
 class StoreLocation:
-    """A store's address, read.
+    """A parsed address of a store.
 
     Attributes
     ----------
@@ -71,12 +71,12 @@ class StoreLocation:
 
 @dataclass(frozen=True, slots=True)
 class AccessSettings:
-    """Where accounts, keys and counts are stored, and how tokens and addresses are read.
+    """Locations of accounts, keys and counts, and the format of tokens and addresses.
 
     Attributes
     ----------
     store
-        A file or ``sqlite:///file``, or ``postgresql://…``; may hold a password, so it is never shown whole.
+        A file or ``sqlite:///file``, or ``postgresql://…``; may hold a password, so it is never printed.
     state
         SQLite file in which the in-process limiter saves its counts over a restart; not used with `redis`.
     redis
@@ -111,13 +111,13 @@ class AccessSettings:
 
     @property
     def location(self) -> StoreLocation:
-        """The address of the store, read."""
+        """The parsed address of the store."""
         return StoreLocation.parse(self.store)
 
     def require_serving(self) -> None:
         """Raise SettingsError unless calls can be counted exactly with these settings.
 
-        To be called before workers are started, so that it is refused once, and before anything starts.
+        Call it before workers are started, so that it fails once.
         """
         if self.redis is None and self.workers > 1:
             raise SettingsError(

@@ -99,7 +99,7 @@ class TokenShape:
         return Token(match[2], match[3], match[1] == self._environment) if match else None
 
     def spell(self, token: Token) -> str:
-        """Return the whole token, to be shown once to its owner and stored nowhere."""
+        """Return the complete token, which is shown once to its owner and never stored."""
         return f"{self._start}{token.key_id}.{token.secret}"
 
     def mask(self, key_id: str) -> str:
@@ -167,7 +167,7 @@ class Digests:
         """Sign a link for a key; None when the pepper of its digest is not loaded.
 
         The secret is derived from the pepper and the key's own digest, so that no link outlives either, and a
-        deployment without a pepper still signs with 256 bits that nobody was told.
+        deployment without a pepper still signs with 256 secret bits.
         """
         if made_with not in self._keyed:
             return None
@@ -183,5 +183,5 @@ class Digests:
 
 
 def pepper_id(pepper: bytes) -> str:
-    """Return a short public name of a pepper, from which the pepper cannot be found."""
+    """Return a short public name of a pepper, from which the pepper cannot be derived."""
     return hashlib.sha256(b"pepper id\0" + pepper).hexdigest()[:12]

@@ -1,1 +1,1 @@
-"""The commands, each in a module of its own that is imported when the command is asked for."""
+"""The commands, each in a module that is imported when the command runs."""

@@ -1,6 +1,6 @@
-"""``alpha-results serve demo``: the main job from end to end, on a simulated market.
+"""``alpha-results serve demo``: publish and serve three alphas on a simulated market.
 
-It drives the same public commands a user would type, one process each, so what it shows is what they do.
+It runs the public commands, one process each.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _READY_SECONDS: Final = 60.0
 _SERVED: Final = """
 {explorer}
 
-Open it in a browser: the explorer, with a key that works. Everything in it is simulated. Ctrl-C stops the server.
+Open it in a browser: the explorer, with a working key. All data are simulated. Ctrl-C stops the server.
 
 For programs: the line below gives another shell the keys, the folders and the Python of this demo. After it the examples of
 the README run as printed, in any folder.
@@ -50,7 +50,7 @@ curl -s -H "Authorization: Bearer $RAW_KEY" "$BASE/v1/alphas/{alpha}/scores?from
     type=click.Path(path_type=Path, file_okay=False),
     default=Path(".demo"),
     show_default=True,
-    help="Folder for everything the demo makes; what is there is used again.",
+    help="Folder for the demo's files; existing ones are reused.",
 )
 @click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
 @click.option(
@@ -91,7 +91,7 @@ def demo(root: Path, host: str, port: int, seed: int) -> None:
     ]
     environment = os.environ | {
         "ALPHA_RESULTS_MARKET_DATA": str(simulation / "market"),
-        # The lines to try should not scroll away under the log of trying them.
+        # The server's log must not scroll the printed lines away.
         "ALPHA_RESULTS_LOG_LEVEL": "warning",
     }
     with _served(command, environment) as server:
@@ -100,7 +100,7 @@ def demo(root: Path, host: str, port: int, seed: int) -> None:
         seals = Path(made["seals"][0]).parent
         _tell(
             _SERVED.format(
-                # What stands behind the # is for the browser alone: it is sent nowhere and is in no log.
+                # A browser does not send the part behind the #, so it is in no log.
                 explorer=f"{address}/explorer#key={keys['plain']['token']}",
                 environment=_environment_file(root, address, keys, seals),
                 alpha=Path(made["seals"][0]).name,
@@ -114,12 +114,12 @@ def demo(root: Path, host: str, port: int, seed: int) -> None:
 
 
 def _environment_file(root: Path, base: str, keys: dict[str, Any], seals: Path) -> Path:
-    """Write the variables of the README's examples and the path of its programs, for a shell to read; its owner alone may, for the keys."""
+    """Write a shell file with the variables of the README's examples and their PATH; private, because it has keys."""
     variables = {
         "BASE": base,
         "KEY": keys["plain"]["token"],
         "RAW_KEY": keys["raw"]["token"],
-        # What `Client()` reads.
+        # Read by `Client()`.
         "ALPHA_RESULTS_URL": base,
         "ALPHA_RESULTS_KEY": keys["plain"]["token"],
         "ROOT": str((root / "published").resolve()),
@@ -141,7 +141,7 @@ def _write_private(file: Path, text: str) -> None:
 
 
 def _keys(file: Path, published: Path) -> dict[str, Any]:
-    """Return the demo's two keys, issued at the first run and stored in a file only its owner reads."""
+    """Return the demo's two keys, issued at the first run and stored in a private file."""
     store = published.with_name(published.name + ".access.sqlite3")
     if file.exists() and store.exists():
         stored: dict[str, Any] = json.loads(file.read_text())
@@ -149,7 +149,7 @@ def _keys(file: Path, published: Path) -> dict[str, Any]:
     where = ("--datasets", str(published), "--json")
     accounts = _json("serve", "accounts", "list", *where) if store.exists() else []
     if not any(account["email"] == _EMAIL for account in accounts):
-        # An administrator's, so that the explorer shows the reconciliation too.
+        # An administrator's, so that the explorer shows the reconciliation, too.
         _json(
             "serve", "accounts", "create", "--email", _EMAIL, "--admin", "--ceiling-endpoints", "all", *where
         )
@@ -178,7 +178,7 @@ def _json(package: str, *arguments: str) -> Any:
 
 
 def _run(package: str, *arguments: str) -> str:
-    """Run one of the project's commands and return what it printed."""
+    """Run one of the project's commands and return its output."""
     done = subprocess.run(  # noqa: S603 - our own commands
         [sys.executable, "-m", module_name(package), *arguments], capture_output=True, text=True, check=False
     )
@@ -200,17 +200,17 @@ def _step(screen: Screen, what: str) -> Iterator[None]:
 
 @contextlib.contextmanager
 def _served(command: list[str], environment: dict[str, str]) -> Iterator[subprocess.Popen[bytes]]:
-    """Run the server as a child that never outlives this process's block."""
+    """Run the server as a child process that ends with the block."""
     server = subprocess.Popen(command, env=environment)  # noqa: S603 - our own command
     previous = signal.signal(signal.SIGTERM, lambda *_: server.terminate())
     try:
         yield server
     finally:
-        # A terminal sends Ctrl-C to everybody, and whoever runs this command may pass it on a second time.
+        # A terminal sends Ctrl-C to all processes of the group, and a parent may pass it on again.
         signal.signal(signal.SIGINT, signal.SIG_IGN)
         signal.signal(signal.SIGTERM, previous)
         if server.poll() is None:
-            # Ctrl-C reached the server too; terminate covers every other exit.
+            # Ctrl-C reached the server, too; terminate covers other exits.
             server.terminate()
         server.wait()
 
@@ -230,7 +230,7 @@ def _wait_ready(server: subprocess.Popen[bytes], address: str) -> None:
 
 
 def _free(host: str, port: int) -> int:
-    """Return the port asked for, or a free one when somebody listens there already."""
+    """Return the given port, or a free one if it is in use."""
     for candidate in (port, 0):
         with socket.socket() as probe:
             probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)

@@ -24,22 +24,22 @@ _COMMANDS: Final = {
     "openapi": LazyCommand("serve.cli.openapi", "openapi", "Print the OpenAPI document of the interface."),
     "demo": LazyCommand("serve.cli.demo", "demo", "Simulate a market, build alphas and serve them."),
 }
-"""Command -> where it is."""
+"""Command -> its module."""
 
 
 def _build() -> str:
-    """Return the version that the health endpoint would state in this environment."""
+    """Return the version that `/v1/health` states in this environment."""
     return given(SETTINGS["build"], os.environ) or project_version()
 
 
 @click.group(cls=LazyGroup, lazy=_COMMANDS)
 @version_option(_build)
 def serve() -> None:
-    """Serve published alpha results, and keep the accounts and keys that may read them."""
+    """Serve published alpha results, and manage the accounts and keys that may read them."""
 
 
 def main(arguments: list[str] | None = None, prog_name: str = "alpha-results serve") -> None:
-    """Run a command and exit: a refusal the project knows is one line on standard error and its exit code."""
+    """Run a command and exit; an error of the project is one line on standard error and its exit code."""
     given = sys.argv[1:] if arguments is None else arguments
     try:
         serve.main(given, prog_name=prog_name)

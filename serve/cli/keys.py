@@ -1,4 +1,4 @@
-"""`keys`: what callers present."""
+"""`keys`: issue and manage keys."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def keys() -> None:
     """Issue, change and end keys.
 
     Lists are `all`, `prefix:Test_,Prod_` or `list:alpha_one,alpha_two`; endpoints are `all` or registry ids
-    with commas. A key never gets beyond its account's ceiling, whatever it was granted.
+    with commas. Grants beyond the account's ceiling have no effect.
     """
 
 
@@ -89,7 +89,7 @@ def issue(
     unpublished: bool,
     **grants: Any,
 ) -> None:
-    """Issue a key and show its token, this once.
+    """Issue a key and show its token, once.
 
     Without --endpoints, with all of them or with every one of them it may call what its account's ceiling allows: the three
     meta endpoints, unless `accounts create` or `accounts set` opened more. Without other grants it reads the alphas that
@@ -116,7 +116,7 @@ def issue(
         _write_profile(profile, make_profile(url, token, row["expires_at"]))
     granted = dict(row["granted"])
     if grants["endpoints"] is None and granted["endpoints"] == {"mode": "all"}:
-        granted["endpoints"] = row["allow"]["endpoints"]  # the ceiling, whatever it is
+        granted["endpoints"] = row["allow"]["endpoints"]  # the ceiling
     if granted != row["allow"]:
         echo(
             "The account's ceiling is narrower than what was granted; `allow` is what is in force."
@@ -160,7 +160,7 @@ def _print_token(session: Session, row: dict[str, Any], token: str, **more: Any)
 )
 @on_store
 def rotate(session: Session, key_id: str, grace: str | None) -> None:
-    """Issue another token with the rights of a key, and show it, this once.
+    """Issue another token with the rights of a key, and show it, once.
 
     The new token is a key of its own, with another id and counts of its own; `keys list` tells when the old one was used
     last.
@@ -189,7 +189,7 @@ def _seconds(text: str) -> int:
 
 
 async def _with_last_use(session: Session, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return keys with ``last_used_at`` and ``calls_this_month``; both null, and a line that says why, when counts cannot be read."""
+    """Return keys with ``last_used_at`` and ``calls_this_month``; if counts cannot be read, both are null and a line gives the reason."""
     from serve.auth.limits.clocks import wall_us  # noqa: PLC0415 - it loads the store, and --help does without
     from serve.auth.limits.last_use import last_uses  # noqa: PLC0415 - as above
     from serve.auth.limits.policy import LastUse  # noqa: PLC0415 - as above
@@ -255,7 +255,7 @@ def _print(
 @click.argument("key_id")
 @on_store
 def show(session: Session, key_id: str) -> None:
-    """Show one key: what it was granted, and what is in force under its account's ceiling."""
+    """Show one key: its grants, and those in force under its account's ceiling."""
     _print(session, lambda a: a.keys.find(key_id), writable=False)
 
 
@@ -267,7 +267,7 @@ def show(session: Session, key_id: str) -> None:
 @unpublished_option
 @on_store
 def change(session: Session, /, key_id: str, unpublished: bool, **values: Any) -> None:
-    """Widen or narrow a key from its next call on; what is not named stays."""
+    """Widen or narrow a key from its next call on; other grants stay."""
     require_published(session.datasets, {name: values[name] for name in _OF_ALPHAS}, unpublished=unpublished)
     _print(session, lambda a: a.keys.change(key_id, **values), urgent=True)
 
@@ -284,7 +284,7 @@ def suspend(session: Session, key_id: str) -> None:
 @click.argument("key_id")
 @on_store
 def reactivate(session: Session, key_id: str) -> None:
-    """Let a suspended key work again."""
+    """Reactivate a suspended key."""
     _print(session, lambda a: a.keys.reactivate(key_id))
 
 
@@ -292,5 +292,5 @@ def reactivate(session: Session, key_id: str) -> None:
 @click.argument("key_id")
 @on_store
 def revoke(session: Session, key_id: str) -> None:
-    """End a key for good: it answers 401 key_revoked."""
+    """Revoke a key permanently: it answers 401 key_revoked."""
     _print(session, lambda a: a.keys.revoke(key_id), urgent=True)

@@ -10,5 +10,5 @@ from schemas.terminal import echo
 
 @click.command("openapi", help="Print the OpenAPI 3.1 document of the interface as JSON.")
 def openapi() -> None:
-    """Print it: the same text for every deployment, so nothing is opened and no setting is read."""
+    """Print the document, which is the same for every deployment; no setting or store is read."""
     echo(rendered(), nl=False)

@@ -1,4 +1,4 @@
-"""Compare allow-lists with what is published: a misspelt name would grant nothing without a word."""
+"""Compare allow-lists with the published alphas: a misspelt name would silently grant no access."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def unpublished_option(command: Command) -> Command:
 
 
 def require_published(datasets: str | None, lists: Mapping[str, str | None], *, unpublished: bool) -> None:
-    """Refuse lists that name an alpha which the root has not; without a root nothing is known, and a line says so.
+    """Refuse lists that name an unpublished alpha; without a root, print a line that they are not compared.
 
     Parameters
     ----------

@@ -24,13 +24,13 @@ from serve.settings import Settings
 _APP: Final = "serve.app:from_environment"
 _CONNECTION: Final = "serve.http.guard:GuardedConnection"
 _WORKER_SILENCE_SECONDS: Final = 60
-"""How long a worker may stay silent before the parent replaces it."""
+"""Seconds that a worker may be silent before the parent replaces it."""
 _ACCESS: Final = {"access": "store", "limits_state": "state", "trusted_hops": "trusted_hops"}
-"""Settings of keys and limits that have a flag -> the field they fill."""
+"""Settings of keys and limits with a flag -> their field."""
 
 
 def _options(command: Callable[..., None]) -> Callable[..., None]:
-    """Give a command a flag for every setting that has one, as it is declared."""
+    """Add the flags of the declared settings to a command."""
     for name in reversed([*(setting.name for setting in settings.declared()), *_ACCESS]):
         command = flag(name)(command)
     return command
@@ -41,7 +41,7 @@ def _options(command: Callable[..., None]) -> Callable[..., None]:
 def run(**flags: Any) -> None:
     """Serve the published results over HTTP until interrupted.
 
-    Everything is checked once before a port is opened: the settings, the root, the stores of keys and of counts, and that
+    Before the port opens, these are checked once: the settings, the root, the stores of keys and of counts, and that
     the port is free. A running service then outlives a store that goes away. SIGTERM and Ctrl-C let requests in flight
     finish; a second one ends at once.
 
@@ -62,7 +62,7 @@ def run(**flags: Any) -> None:
     check(program, access)
     sockets = _open_port(program)
     if program.workers > 1:
-        # Workers are new processes: they read what they need from the environment, which shows in no list of
+        # Workers are new processes: they read their settings from the environment, which shows in no list of
         # processes, unlike a command line.
         variables = {SETTINGS[name].variable: text for name, text in of_access.items() if text is not None}
         variables[SETTINGS["access"].variable] = access.store
@@ -70,7 +70,7 @@ def run(**flags: Any) -> None:
         with exported(program, workers=True) as (_, draining):
             serve_with_workers(_APP, _server(program), sockets, draining, program.drain_delay_seconds)
     else:
-        # Not loaded by a parent of workers, which needs nothing of it.
+        # Not loaded by a parent of workers, which does not need it.
         from serve.app import create  # noqa: PLC0415
 
         with exported(program, workers=False) as (instruments, draining):
@@ -79,7 +79,7 @@ def run(**flags: Any) -> None:
 
 
 def check(program: Settings, access: AccessSettings) -> None:
-    """Open the root, the file of factors and the stores of keys and of counts, each refused in one line.
+    """Open the root, the file of factors and the stores of keys and of counts; each failure is one line.
 
     Raises
     ------
@@ -95,7 +95,7 @@ def check(program: Settings, access: AccessSettings) -> None:
         finally:
             await authenticator.close()
 
-    # A local root that is not there is more likely a typing error than an empty catalogue.
+    # A missing local root is more likely a typing error than an empty catalogue.
     if open_storage(program.datasets).missing:
         raise SettingsError(
             f"--datasets: there is no folder {program.datasets!r}; `alpha-results build` publishes into one"
@@ -119,17 +119,17 @@ def _server(program: Settings) -> dict[str, Any]:
         "port": program.port,
         "workers": program.workers,
         "loop": "uvloop",
-        # By name: whoever serves loads it.
+        # By name: only serving processes import it.
         "http": _CONNECTION,
         "ws": "none",
         "lifespan": "on",
-        # The caller's address behind proxies is worked out by counting hops, never by believing a header.
+        # The caller's address behind proxies is found by counting hops, never from uvicorn's header parsing.
         "proxy_headers": False,
         "server_header": False,
         "access_log": False,
         "timeout_keep_alive": program.keep_alive_seconds,
         "log_config": None,
         "timeout_graceful_shutdown": max(1, round(program.drain_seconds)),
-        # A worker that is starting, or starved of a processor, is slow rather than dead: killing it makes it worse.
+        # A worker that is starting or lacks processor time is slow, not dead; killing it would make it worse.
         "timeout_worker_healthcheck": _WORKER_SILENCE_SECONDS,
     }

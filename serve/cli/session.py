@@ -1,4 +1,4 @@
-"""What the commands share: where the store is, who acts, how results are shown. Refusals pass through."""
+"""Shared by the commands: the store's address, the actor, and the output of results."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ Result = TypeVar("Result")
 
 @dataclass(frozen=True, slots=True)
 class Session:
-    """Where a command finds the store, and how it prints its result.
+    """The store of a command, and the format of its result.
 
     Attributes
     ----------
@@ -58,14 +58,14 @@ class Session:
         writable: bool = True,
         urgent: bool = False,
     ) -> Result:
-        """Open the store, do one act and close it.
+        """Open the store, run one act and close it.
 
         Parameters
         ----------
         act
             What to do.
         writable
-            False for an act that only reads: nothing is created then.
+            False for an act that only reads: no file is created then.
         urgent
             An act that takes rights away: it needs no pepper.
         """
@@ -80,14 +80,14 @@ class Session:
         return asyncio.run(run())
 
     def print_object(self, value: dict[str, Any]) -> None:
-        """Print one object: as JSON, or for people a line for each field."""
+        """Print one object: as JSON, or one line per field."""
         if self.as_json:
             print_json(value)
         else:
             _print_table(("field", "value"), [(name, spelled(part)) for name, part in value.items()])
 
     def print_rows(self, columns: Sequence[str], rows: Sequence[Mapping[str, Any]]) -> None:
-        """Print objects: as JSON, or for people a table of some of their members."""
+        """Print objects: as JSON, or as a table of some of their members."""
         if self.as_json:
             print_json(rows)
         else:
@@ -95,7 +95,7 @@ class Session:
 
 
 def on_store(command: Callable[Concatenate[Session, P], None]) -> Callable[..., None]:
-    """Add the options that say where the store is and ``--json``; the command is given them as a session."""
+    """Add the options of the store and ``--json``; the command gets them as a session."""
 
     @wraps(command)
     def run(
@@ -112,17 +112,20 @@ def _actor() -> str:
     try:
         named: str | None = given(SETTINGS["actor"], os.environ)
         return named or getpass.getuser()
-    except (OSError, KeyError):  # a container's user without a name; which of them depends on the Python
+    except (
+        OSError,
+        KeyError,
+    ):  # a nameless container user; the error depends on the Python
         return f"uid {os.getuid()}"
 
 
 def print_json(value: Any) -> None:
-    """Print a value for programs."""
+    """Print a value as JSON."""
     echo(json.dumps(value, indent=2, ensure_ascii=False))
 
 
 def _print_table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    """Print rows for people: a table on a terminal, tab-separated lines elsewhere."""
+    """Print rows as a table on a terminal, as tab-separated lines elsewhere."""
     if not sys.stdout.isatty():
         for row in (columns, *rows):
             echo("\t".join(row))
@@ -134,7 +137,7 @@ def _print_table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
 
 
 def spelled(value: Any) -> str:
-    """Return a value of an object as people read it; allow-lists as the options that grant them."""
+    """Return a value of an object as text; allow-lists as the options that grant them."""
     if value is None:
         return "-"
     if isinstance(value, bool):

@@ -1,4 +1,4 @@
-"""`access`: the store itself and its schema; `audit`: who did what in it."""
+"""`access`: the store and its schema; `audit`: its audit log."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from serve.cli.session import Session, on_store
 
 @click.group()
 def access() -> None:
-    """Show the store of accounts and keys, and bring its schema up or down."""
+    """Show the store of accounts and keys, and migrate its schema."""
 
 
 @access.command()
 @on_store
 def show(session: Session) -> None:
-    """Show where the store is and which revision of the schema it holds."""
+    """Show the address and the schema revision of the store."""
     from serve.auth.store.opening import revision  # noqa: PLC0415 - it loads the store, and --help does without
     from serve.auth.store.tables import REVISION  # noqa: PLC0415 - as above
 
@@ -32,7 +32,7 @@ def show(session: Session) -> None:
 @access.command()
 @on_store
 def upgrade(session: Session) -> None:
-    """Bring the store to the newest revision.
+    """Upgrade the store to the newest revision.
 
     An empty store is set up when it is first opened; one at an older revision only by this command, as programs that are
     still running may depend on it.
@@ -42,17 +42,17 @@ def upgrade(session: Session) -> None:
 
 @access.command()
 @click.option(
-    "--to", "target", required=True, metavar="REVISION", help="Where to stop; base removes everything."
+    "--to", "target", required=True, metavar="REVISION", help="Target revision; base removes all tables."
 )
 @click.confirmation_option(prompt="What later revisions added is lost, with its rows. Go on?")
 @on_store
 def downgrade(session: Session, target: str) -> None:
-    """Bring the store to an older revision; rows of the tables it did not have are lost."""
+    """Downgrade the store to an older revision; rows of tables that it did not have are lost."""
     asyncio.run(_migrate(session, target))
 
 
 async def _migrate(session: Session, target: str | None) -> None:
-    """Bring the store down to a revision, or up to the newest where none is named."""
+    """Downgrade the store to a revision, or upgrade it to the newest if none is named."""
     from serve.auth.store import opening  # noqa: PLC0415 - as in `show`
 
     location = session.settings.location

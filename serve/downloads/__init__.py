@@ -1,1 +1,1 @@
-"""Files by signed links: tables, and the archives of sources."""
+"""Files by signed links: tables and source archives."""

@@ -1,4 +1,4 @@
-"""Signed addresses of source archives, made for each call and never stored or logged."""
+"""Signed links to source archives, made for each call and never stored or logged."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _log = structlog.get_logger("serve.downloads")
 
 RETRY_SECONDS: Final = 5
 REMEMBERED_SECONDS: Final = 60.0
-"""How long a failed call to the store counts as a fault of now; nobody asks it anything in between."""
+"""Seconds that a failed call to the store counts as a current fault; the store is not polled."""
 
 
 class SourceArchives:
@@ -63,7 +63,7 @@ class SourceArchives:
         self._signer = ObjectSigner(bucket, prefix, endpoint) if bucket else None
         self._folder = open_storage(archives) if archives and not bucket else None
         self.file_host: Final = endpoint if self._folder else None
-        """Where links of archives in a folder begin."""
+        """Base URL of links to archives in a folder."""
         if self.file_host is not None and not self.file_host.startswith("https://"):
             raise SettingsError(
                 f"ALPHA_RESULTS_ARCHIVES_PUBLIC_ENDPOINT is {without_secrets(self.file_host)!r}: archives in a folder are "
@@ -78,16 +78,16 @@ class SourceArchives:
 
     @property
     def configured(self) -> bool:
-        """Whether there is a store that signs addresses, or a folder and a host that callers reach it at."""
+        """Whether there is a store that signs links, or a folder and its public host."""
         return self._signer is not None or self.file_host is not None
 
     @property
     def healthy(self) -> bool:
-        """Whether the last call to the store worked, or failed too long ago to say anything of now."""
+        """Whether the last call to the store succeeded, or failed too long ago to matter."""
         return time.monotonic() - self._failed >= REMEMBERED_SECONDS
 
     async def offer(self, snapshot: Snapshot) -> dict[str, Any]:
-        """Sign an address of the archive of the source that made a snapshot.
+        """Sign a link to the source archive of a snapshot.
 
         Returns
         -------
@@ -113,7 +113,7 @@ class SourceArchives:
             raise _unavailable() from None
 
     def state(self, snapshot: Snapshot) -> ArchiveState | None:
-        """Return what is recorded of the archive of the source that made a snapshot; None without a record.
+        """Return the recorded state of the source archive of a snapshot; None without a record.
 
         Raises
         ------
@@ -125,7 +125,7 @@ class SourceArchives:
         return read_archive_state(self._storage, snapshot.alpha_id, snapshot.manifest.seal_digest)
 
     def open(self, snapshot: Snapshot) -> tuple[ArchiveState, int]:
-        """Return what is recorded of an archive in a folder, and a descriptor to read it by, which the caller closes.
+        """Return the recorded state of an archive in a folder, and a descriptor, which the caller closes.
 
         Raises
         ------
@@ -196,7 +196,7 @@ def _offered(state: ArchiveState) -> dict[str, Any]:
 
 
 def _is_away(folder: Storage) -> bool:
-    """Whether a folder is not there, or holds no archive of any alpha."""
+    """Whether a folder is missing or has no archive of any alpha."""
     try:
         return not any(Path(folder.full("")).iterdir())
     except OSError:

@@ -1,7 +1,7 @@
-"""The files of a snapshot as a key may have them, what they are, and how they are opened and compared.
+"""The files of a snapshot that a key may download, and their comparison between snapshots.
 
-A key without raw access has of some files a view: what is left without raw columns and rows. It is made once in this process, as a
-file without a name, so the disk gives the bytes back however the process ends.
+A key without raw access gets a view of some files, without raw columns and rows. It is made once per process, as a
+file without a name, so that its space is freed however the process ends.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ from serve.downloads.links import AS_BUILT, WITHOUT_RAW, FileLink
 from serve.pages.books import holds_book
 
 MAX_VIEWS: Final = 32
-"""Views whose bytes are on the disk; each takes a file descriptor."""
+"""Maximum number of views; each takes disk space and a file descriptor."""
 COMPRESSION: Final = "lz4"
-"""As of published files."""
+"""Row groups as in published files."""
 _READ: Final = 2**20
 
 _ViewKey = tuple[SnapshotKey, str, str | None]
@@ -51,16 +51,16 @@ class FileFacts:
 
 
 class View(NamedTuple):
-    """A file without a name, and what it is."""
+    """A file without a name, and its facts."""
 
     facts: FileFacts
     file: IO[bytes]
 
 
 class TableViews:
-    """Makes the views of this process, and keeps those used last. Safe between threads.
+    """Makes the views of this process, and keeps the most recently used. Thread-safe.
 
-    The same file gives the same view wherever it is made by the same release of the Parquet library: rows in their order,
+    The same file gives the same view with the same release of the Parquet library: rows in their order,
     row groups as they are, the declared columns that are visible.
     """
 
@@ -70,7 +70,7 @@ class TableViews:
         self._making = threading.Lock()
 
     def open(self, file: TableFile) -> tuple[FileFacts, int]:
-        """Return what a view is and a descriptor to read it by, which the caller closes.
+        """Return the facts of a view and a descriptor, which the caller closes.
 
         Raises
         ------
@@ -102,14 +102,14 @@ class TableViews:
             return view.facts, os.dup(view.file.fileno())
 
     def close(self) -> None:
-        """Give all bytes back."""
+        """Close all views."""
         with self._lock:
             while self._views:
                 self._views.popitem()[1].file.close()
 
 
 def _write(path: str, table: str, visible: Sequence[Column]) -> View:
-    """Write some columns of a published file, one row group after the other, and say of them what is declared now."""
+    """Write some columns of a published file, one row group at a time, with their current declarations."""
     columns = [column.name for column in visible]
     with pq.ParquetFile(path) as source:
         stored = source.schema_arrow
@@ -147,7 +147,7 @@ def _digest(file: IO[bytes]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class TableFile:
-    """One file that a key may have.
+    """One file that a key may download.
 
     Attributes
     ----------
@@ -163,12 +163,12 @@ class TableFile:
 
     @property
     def published(self) -> FileEntry:
-        """What the manifest says of the published file."""
+        """The manifest's entry of the published file."""
         return self.snapshot.entry(self.link.table, self.link.book)
 
 
 def offered(snapshot: Snapshot, readable: Collection[str], *, raw: bool) -> Iterator[TableFile]:
-    """Yield the files of a snapshot that a key may have, tables in declared order, books in canonical order.
+    """Yield the files of a snapshot that a key may download, tables in declared order, books in canonical order.
 
     `readable` are the tables of :func:`schemas.endpoints.readable_tables`.
     """
@@ -183,10 +183,10 @@ def offered(snapshot: Snapshot, readable: Collection[str], *, raw: bool) -> Iter
 
 
 def select_file(snapshot: Snapshot, table: str, book: str | None, *, raw: bool) -> TableFile | None:
-    """Return one file as a key may have it; None when there is none, or none for this key.
+    """Return one file for a key; None if it does not exist or the key may not have it.
 
-    The published file itself is for a key without raw access only when every column that the manifest names of it is
-    declared and visible: what is not declared, as when a later version wrote it, stays closed.
+    A key without raw access gets the published file itself only if every column that its manifest entry names is
+    declared and visible: undeclared columns, of a later version, are not served.
     """
     if not snapshot.has(table, book) or (book is None) == bool(PUBLISHED_TABLES[table].partition):
         return None
@@ -212,7 +212,7 @@ def _has_raw_rows(snapshot: Snapshot, table: str) -> bool:
 def requested_file(
     snapshot: Snapshot, table: str, book: str | None, readable: Collection[str], *, raw: bool
 ) -> TableFile:
-    """Return the file a caller names.
+    """Return the file that a request names.
 
     Raises
     ------
@@ -244,7 +244,7 @@ def read_facts(views: TableViews, file: TableFile) -> FileFacts:
 
 
 def opened(views: TableViews, file: TableFile) -> tuple[FileFacts, int]:
-    """Return what a file is and a descriptor to read it by, which the caller closes.
+    """Return the facts of a file and a descriptor, which the caller closes.
 
     Raises
     ------
@@ -267,7 +267,7 @@ def opened(views: TableViews, file: TableFile) -> tuple[FileFacts, int]:
 
 
 def row(views: TableViews, file: TableFile) -> Mapping[str, Any]:
-    """Return a file as the list shows it."""
+    """Return the row of a file in the list."""
     facts, entry = read_facts(views, file), file.published
     return {
         "table": file.link.table,
@@ -287,7 +287,7 @@ def row(views: TableViews, file: TableFile) -> Mapping[str, Any]:
 def compared_tables(
     views: TableViews, earlier: Snapshot, later: Snapshot, tables: Collection[str], *, raw: bool
 ) -> Iterator[dict[str, Any]]:
-    """Yield what became of each table, or of its part of a book, in declared order.
+    """Yield the change of each table, or of its part of a book, in declared order.
 
     Parameters
     ----------
@@ -328,7 +328,7 @@ def _change(views: TableViews, was: TableFile | None, is_now: TableFile | None) 
         return "removed"
     if [column.name for column in was.columns] != [column.name for column in is_now.columns]:
         return "changed"
-    # Of the same published file every key has the same part.
+    # A key gets the same part of the same published file.
     same = was.published.sha256 == is_now.published.sha256
     same = same or read_facts(views, was).sha256 == read_facts(views, is_now).sha256
     return "unchanged" if same else "changed"

@@ -1,4 +1,4 @@
-"""Links of files: paths and signatures of this service, and addresses that an object store signs."""
+"""Links to files: paths and signatures of this service, and links signed for an object store."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from schemas.kinds import ALPHA_ID
 from schemas.tables import PUBLISHED_TABLES
 
 FILES: Final = "/files"
-"""Where links begin; outside of the interface's own paths, for no key is sent with them."""
+"""Prefix of links, outside `/v1`, because no key is sent with them."""
 AS_BUILT: Final = "as-built"
 WITHOUT_RAW: Final = "without-raw"
 SOURCE: Final = "source"
@@ -36,7 +36,7 @@ _PUBLIC: Final = re.compile(r"https?://[^/?#@\s]+(?:/[^?#\s]*)?\Z")
 CONNECT_SECONDS: Final = 2.0
 READ_SECONDS: Final = 3.0
 WAIT_SECONDS: Final = 8.0
-"""Longest a caller waits for a signature, a place in the queue included."""
+"""Seconds that a caller waits for a signature, including the queue."""
 
 
 class FileLink(NamedTuple):
@@ -66,12 +66,12 @@ class FileLink(NamedTuple):
 
     @property
     def filename(self) -> str:
-        """What a download of a table is called."""
+        """File name of a download."""
         return "-".join(x for x in (self.alpha, self.table, self.book) if x) + _SUFFIX
 
     @classmethod
     def parse(cls, path: str) -> Self | None:
-        """Read a path; None when it is not that of a link."""
+        """Parse a path; None if it is not that of a link."""
         match path.removesuffix(_SUFFIX).split("/"):
             case ["", "files", alpha, snapshot, "source", _]:
                 link = cls(alpha, snapshot, SOURCE)
@@ -86,7 +86,7 @@ class FileLink(NamedTuple):
 
 
 class Signed(NamedTuple):
-    """What the query string of a link says.
+    """The query string of a link.
 
     Attributes
     ----------
@@ -104,7 +104,7 @@ class Signed(NamedTuple):
 
     @classmethod
     def parse(cls, query_string: bytes) -> Self:
-        """Read a query string; ApiError ``link_invalid`` unless it has each of the three once, and no other."""
+        """Parse a query string; ApiError ``link_invalid`` unless it has each of the three parameters exactly once."""
         pairs = parse_qsl(query_string.decode("latin-1"), keep_blank_values=True)
         values = dict(pairs)
         if len(pairs) != 3 or values.keys() != {"expires", "key", "signature"}:
@@ -120,17 +120,17 @@ class Signed(NamedTuple):
 
 
 def signed_text(path: str, expires: int, key_id: str) -> str:
-    """Return what the signature of a link is made over."""
+    """Return the signed text of a link."""
     return f"GET\n{path}\n{expires}\n{key_id}"
 
 
 def invalid() -> ApiError:
-    """Return the refusal of a link that this deployment did not sign."""
+    """Return the error of a link that this deployment did not sign."""
     return ApiError("link_invalid", "This link was altered, or was not signed here; ask for another.")
 
 
 def checked_url(text: str | None, setting: str) -> str | None:
-    """Return the base URL an operator gave, without a slash at its end; SettingsError, which names the setting, when it is not one."""
+    """Return an operator's base URL without a trailing slash; raises SettingsError, which names the setting, for an invalid one."""
     if text and not _PUBLIC.match(text):
         raise SettingsError(
             f"{setting} is {without_secrets(text)!r}: write https://host or https://host/prefix"
@@ -139,7 +139,7 @@ def checked_url(text: str | None, setting: str) -> str | None:
 
 
 def base_url(public_url: str | None, headers: Mapping[bytes, bytes], *, behind_proxies: bool) -> str:
-    """Return the address at which the caller reaches this service.
+    """Return the URL at which the caller reaches this service.
 
     Parameters
     ----------
@@ -158,7 +158,7 @@ def base_url(public_url: str | None, headers: Mapping[bytes, bytes], *, behind_p
 
 
 class SigningFailed(Exception):
-    """The store did not answer, or no address can be signed for it.
+    """The store did not answer, or links to it cannot be signed.
 
     Parameters
     ----------
@@ -175,7 +175,7 @@ class SigningFailed(Exception):
 
 
 class ObjectSigner:
-    """Signs addresses of objects below one address.
+    """Signs links to objects below one address.
 
     Parameters
     ----------
@@ -197,12 +197,12 @@ class ObjectSigner:
         self._bucket, self._prefix = bucket, prefix
         self._inside = S3Settings.from_environment(os.environ)
         self._outside = replace(self._inside, endpoint=public_endpoint or self._inside.endpoint)
-        # At its most talkative botocore writes what it signs, and the signature, into the log.
+        # At debug level botocore logs signatures.
         for name in ("botocore", "aiobotocore"):
             logging.getLogger(name).setLevel(logging.INFO)
 
     def size(self, key: str) -> int | None:
-        """Ask the store for the size of an object; None when it is not there. SigningFailed when it does not answer."""
+        """Return the size of an object; None if it does not exist. Raises SigningFailed if the store does not answer."""
         try:
             with _failures():
                 head = self._clients[0].head_object(Bucket=self._bucket, Key=f"{self._prefix}{key}")
@@ -213,7 +213,7 @@ class ObjectSigner:
         return int(head["ContentLength"])
 
     def sign(self, key: str, filename: str, media_type: str, seconds: int) -> str:
-        """Sign the address of an object; no call to the store. SigningFailed without credentials."""
+        """Sign a link to an object, without a call to the store. Raises SigningFailed without credentials."""
         with _failures():
             url: str = self._clients[1].generate_presigned_url(
                 "get_object",
@@ -230,7 +230,7 @@ class ObjectSigner:
 
     @cached_property
     def _clients(self) -> tuple[Any, Any]:
-        """One client asks the store whether an object is there, the other signs for where callers reach it.
+        """A client for the store's own address, and one that signs for its public address.
 
         Made at the first call: finding credentials may ask the machine's metadata service.
         """
@@ -241,7 +241,7 @@ class ObjectSigner:
 
 
 def parse_bucket(address: str | None, setting: str) -> tuple[str, str]:
-    """Split an S3 address into bucket and prefix; both are empty for a folder and for none.
+    """Split an S3 address into bucket and prefix; both are empty for a folder or no address.
 
     Raises
     ------
@@ -261,7 +261,7 @@ def parse_bucket(address: str | None, setting: str) -> tuple[str, str]:
 
 @contextmanager
 def _failures() -> Iterator[None]:
-    """Turn whatever the client raises, or the search for its credentials, into SigningFailed."""
+    """Convert errors of the client and of its search for credentials into SigningFailed."""
     from botocore import exceptions  # noqa: PLC0415 - as where the session is made
 
     try:

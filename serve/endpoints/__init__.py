@@ -1,1 +1,1 @@
-"""The endpoints: each module maps registry ids to the functions that answer them."""
+"""The endpoints: each module maps registry ids to functions."""

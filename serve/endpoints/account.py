@@ -16,11 +16,11 @@ from serve.pages.json import instant, instant_or_null, now
 from serve.state import ServerState
 
 ACCESS: Final = "access store"
-"""Source of answers about keys."""
+"""`meta.source` of answers about keys."""
 
 
 async def health(service: ServerState, _: Request) -> Bare:
-    """Whether anything that answers depend on is amiss; what it is, is for those who run the service."""
+    """Return whether the service is healthy; details are for operators only."""
     body: dict[str, Any] = {
         "status": "ok" if service.components.healthy else "degraded",
         "service": NAME,
@@ -34,7 +34,7 @@ async def health(service: ServerState, _: Request) -> Bare:
 
 
 async def me(_: ServerState, request: Request) -> Single:
-    """Describe the calling key as it was read for this very call."""
+    """Describe the calling key, as read for this call."""
     caller = request.caller
     return Single(
         {
@@ -63,7 +63,7 @@ async def keys(service: ServerState, request: Request) -> Page:
 
 
 def inventory_row(key: KeyUse) -> dict[str, Any]:
-    """Show a key as inventories do: never its secret, nor anything derived from it."""
+    """Show a key as inventories do, without its secret or digest."""
     return {
         "key_id": key.rights.key_id,
         "display_prefix": key.display_prefix,
@@ -74,7 +74,7 @@ def inventory_row(key: KeyUse) -> dict[str, Any]:
 
 
 def key_terms(key: KeyUse) -> dict[str, Any]:
-    """Show what a key may do, what it has used and how long it lasts."""
+    """Show the grants, usage and expiry of a key."""
     rights, record = key.rights, key.rights.record
     expires_at = None if record.expires_at is None else stored_instant(record.expires_at)
     return {

@@ -1,4 +1,4 @@
-"""What an operator asks: which runs are served and how complete, and what a key has used."""
+"""Administrative endpoints: served runs and their completeness, and the usage of keys."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from serve.state import ServerState
 
 
 def alphas(service: ServerState, request: Request) -> Page:
-    """List every alpha, whatever the key's own lists say of it."""
+    """List every alpha, regardless of the key's allow-lists."""
     return Page.of(service.snapshots.pointers(), request.values, {}, _published)
 
 
 def readiness(service: ServerState, request: Request) -> Single:
-    """Say kind by kind what one alpha's snapshot holds."""
+    """Describe an alpha's snapshot kind by kind."""
     snapshot = request.snapshot
     manifest, archive = snapshot.manifest, service.source_downloads.state(snapshot)
     return Single(
@@ -65,7 +65,7 @@ def _kind(snapshot: Snapshot, kind: str) -> dict[str, Any]:
 
 
 async def usage(service: ServerState, request: Request) -> Single:
-    """Return the owner, the status, the limits and the use of one key."""
+    """Return the owner, status, limits and usage of one key."""
     key = await service.access.key(request.values["key_id"])
     if key is None:
         raise ApiError("key_not_found", "No key has this id.")

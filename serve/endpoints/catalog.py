@@ -18,16 +18,16 @@ from serve.pages.listing import AlphasQuery, Days, FiguresQuery, closed_kinds
 from serve.state import ServerState
 
 _EMPTY_WHEN_UNSEALED: Final = frozenset({"source_papers"})
-"""Lists that say "none" by being empty, where others are null because nothing was said."""
+"""Lists of a description that are empty, not null, if the seal has none."""
 
 
 def alphas(request: Request) -> AlphasQuery:
-    """Ask for the alphas the key may read."""
+    """List the alphas that the key may read."""
     return _query(request, None)
 
 
 def screen(request: Request) -> AlphasQuery:
-    """Ask for the alphas the key may read, by figures, tags and days."""
+    """List the alphas that the key may read, by figures, tags and days."""
     return _query(request, _figures(request.caller, request.values))
 
 
@@ -45,7 +45,7 @@ def _query(request: Request, figures: FiguresQuery | None) -> AlphasQuery:
 
 
 def _figures(caller: Caller, values: Values) -> FiguresQuery:
-    """Return the conditions on figures, tags and days; refuse those that the key may not use."""
+    """Return the conditions on figures, tags and days; raises for those that the key may not use."""
     sort = values["sort"]
     bounds = tuple(
         (name, values[f"min_{name}"], values[f"max_{name}"])
@@ -76,14 +76,14 @@ def _figures(caller: Caller, values: Values) -> FiguresQuery:
 
 
 def _require(caller: Caller, endpoint: str, what: str) -> None:
-    """Refuse what another endpoint serves to a key that may not call that."""
+    """Raise unless the key may call another endpoint, which serves the same data."""
     if not caller.may_call(endpoint):
         message = f"This key may not call {endpoint}, and so may not list alphas by their {what}."
         raise ApiError("endpoint_not_allowed", message, {"endpoint": endpoint})
 
 
 def description(_: ServerState, request: Request) -> Single:
-    """Return the written description, every documented key present."""
+    """Return the description, with every documented key."""
     snapshot = request.snapshot
     sealed = snapshot.description()
     if sealed is None:
@@ -99,7 +99,7 @@ def description(_: ServerState, request: Request) -> Single:
 
 
 def complete_description(sealed: Mapping[str, Any], alpha_id: str, *, raw: bool) -> dict[str, Any]:
-    """Put a sealed description into the served shape.
+    """Complete a sealed description to its served shape.
 
     Parameters
     ----------
@@ -113,7 +113,7 @@ def complete_description(sealed: Mapping[str, Any], alpha_id: str, *, raw: bool)
     Returns
     -------
     dict
-        Every declared key in declared order; null where nothing was sealed, but an empty list for source papers.
+        Every declared key in declared order; null if not sealed, but an empty list for source papers.
         Other sealed keys are not served. The name falls back to the address.
     """
     own = {"algo_id": alpha_id, "alpha_id": alpha_id, "name": sealed.get("name") or alpha_id}
@@ -140,7 +140,7 @@ def _without_raw(value: Any) -> Any:
 
 
 ROUTES: Final[Mapping[str, EndpointFunction]] = {
-    # The edition of the list changes with alphas that the key may not see, and so must not show in a tag.
+    # The edition of the list also changes with alphas that the key may not see, so it must not enter a tag.
     "catalog.alphas.list": PageEndpoint(alphas, source="alphas", tag_by_body=True),
     "research.screen": PageEndpoint(screen, source="alphas", tag_by_body=True),
     "catalog.alphas.get": computed(description),

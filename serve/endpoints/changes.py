@@ -1,4 +1,4 @@
-"""What became of the alphas a key may read, in order, for programs that keep up with the catalogue."""
+"""Changes of the alphas that a key may read, in order, for programs that follow the catalogue."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from serve.state import ServerState
 
 
 def changes(service: ServerState, request: Request) -> Page:
-    """Return the changes that follow a cursor."""
-    # A node that has not read the catalogue yet knows too little to let anybody pass.
+    """Return the changes after a cursor."""
+    # A node that has not read the catalogue yet cannot move a cursor.
     service.snapshots.require_known()
     values, listing = request.values, service.snapshots.listing
     since = _cursor(values["since"])
@@ -29,7 +29,7 @@ def changes(service: ServerState, request: Request) -> Page:
 
 
 def _visible(caller: Caller) -> Callable[[str], bool] | None:
-    """Return the predicate of alphas that the caller may read; None when those are all."""
+    """Return a predicate of the alphas that the caller may read; None if it may read all."""
     alphas, runs = caller.alphas, caller.runs
     if alphas.is_all and runs.is_all:
         return None

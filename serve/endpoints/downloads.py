@@ -1,4 +1,4 @@
-"""Files: the list of tables, and signed links of a table and of a source archive."""
+"""Files: the list of tables, and signed links to a table and to a source archive."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _DEFAULT_BOOK: Final = "long_short"
 
 
 def tables(service: ServerState, request: Request) -> Page:
-    """List the files this key may have of a snapshot."""
+    """List the files of a snapshot that the key may download."""
     snapshot, readable = request.snapshot, readable_tables(request.caller.callable_ids)
     files = list(offered(snapshot, readable, raw=request.raw))
     meta = run_meta(snapshot, snapshot.alpha_id)
@@ -47,7 +47,7 @@ def tables(service: ServerState, request: Request) -> Page:
 
 
 async def download(service: ServerState, request: Request) -> Single:
-    """Sign an address of one file; the answer is a credential, so nothing on the way may cache it."""
+    """Sign a link to one file; the answer is a credential, so it must not be cached."""
     file, facts = await service.compute(partial(_requested, service, request))
     expires = int(time.time()) + TABLE_LIFETIME
     url = await stored_url(service, file) or await signed_url(service, request, file.link.path, expires)
@@ -83,7 +83,7 @@ def _requested(service: ServerState, request: Request) -> tuple[TableFile, FileF
 
 
 async def source(service: ServerState, request: Request) -> Single:
-    """Sign an address of the source archive; the answer is a credential, so nothing on the way may cache it."""
+    """Sign a link to the source archive; the answer is a credential, so it must not be cached."""
     snapshot = request.snapshot
     data = await service.source_downloads.offer(snapshot)
     if "url" not in data:
@@ -97,7 +97,7 @@ async def source(service: ServerState, request: Request) -> Single:
 async def signed_url(
     service: ServerState, request: Request, path: str, expires: int, host: str | None = None
 ) -> str:
-    """Return a link of a file of this service, signed in the name of the calling key.
+    """Return a link to a file of this service, signed for the calling key.
 
     Parameters
     ----------
@@ -112,7 +112,7 @@ async def signed_url(
 
 
 async def stored_url(service: ServerState, file: TableFile) -> str | None:
-    """Have the object store of the datasets sign the address of a published file.
+    """Return a link to a published file, signed for the object store of the datasets.
 
     Returns
     -------

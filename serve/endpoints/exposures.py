@@ -1,4 +1,4 @@
-"""What benchmarks and factors explain of a book."""
+"""Exposures of a book to benchmarks and factors."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _PRICES: Final = "benchmarks.daily"
 
 
 async def exposures(service: ServerState, request: Request) -> Answer:
-    """Return what benchmarks and factors explain of a book."""
+    """Return the exposures of a book to benchmarks and factors."""
     available = await service.market_data.available()
     await service.factors.current()
     return await service.compute(partial(_exposures, service, request, available))
@@ -60,7 +60,7 @@ def _exposures(service: ServerState, request: Request, available: Mapping[str, B
 def closes_of(
     request: Request, available: Mapping[str, Benchmark], parameter: Parameter, wanted: Sequence[str] | None
 ) -> list[Closes] | str:
-    """Return the closes of the benchmarks that are wanted, or of the usual one; or why there are none.
+    """Return the closes of the requested benchmarks, or of the default one; or the reason why there are none.
 
     Raises
     ------

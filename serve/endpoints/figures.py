@@ -1,4 +1,4 @@
-"""Families of research figures, as they were computed when the run was published."""
+"""Families of research figures, as computed at publication."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def research(family: Family, _: ServerState, request: Request) -> Single:
 
 
 def _without_raw(family: Family, figures: dict[str, Any]) -> dict[str, Any]:
-    """Leave out the members, and the reasons of theirs, that only keys with raw-book access see."""
+    """Remove the members, and their reasons, that need raw-book access."""
     closed = {field.name for field in family.payload.fields if field.raw}
     shown = {name: value for name, value in figures.items() if name not in closed}
     reasons = figures["withheld"].items()

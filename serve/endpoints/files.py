@@ -1,4 +1,4 @@
-"""Answers links of files: checks the signature, the key and what it may read as of now, then sends a file in pieces."""
+"""Answers links to files: checks the signature, the key and its current rights, then sends the file in pieces."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ from serve.state import ServerState
 TABLES: Final = ENDPOINTS["catalog.alphas.tables.download"]
 ARCHIVES: Final = ENDPOINTS["catalog.alphas.source.download"]
 PIECE: Final = 2**18
-"""Bytes of a file in memory at a time, for each download: the next piece is read when this one is mostly sent."""
+"""Bytes of a file in memory per download: the next piece is read when most of this one was sent."""
 MAX_DOWNLOADS: Final = 32
-"""Files being sent at a time by a process; each has a file descriptor."""
+"""Maximum concurrent downloads of a process; each takes a file descriptor."""
 MAX_DOWNLOADS_PER_KEY: Final = 16
 _HOUR_SECONDS: Final = 3_600.0
 _RANGE: Final = re.compile(r"bytes=[ \t]*([0-9]{0,18})-([0-9]{0,18})[ \t]*\Z", re.IGNORECASE)
@@ -47,7 +47,7 @@ class OpenFile(NamedTuple):
 
 
 class Files:
-    """Serves what links name, as an ASGI application below ``/files``.
+    """Serves linked files, as an ASGI application below ``/files``.
 
     Parameters
     ----------
@@ -59,7 +59,7 @@ class Files:
         self._service = service
         self._sending: Counter[str] = Counter()
         self._sent: dict[str, tuple[float, int]] = {}
-        """Key -> when its hour began, and the bytes sent in it."""
+        """Key -> start of its hour, and the bytes sent since."""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request; a failure after the first byte ends the connection."""
@@ -94,7 +94,7 @@ class Files:
                 os.close(file.descriptor)
 
     def _require_bytes(self, key_id: str) -> None:
-        """Refuse a key whose links sent as many bytes within an hour as are allowed: one counted call makes a link."""
+        """Refuse a key whose links have sent the allowed bytes of an hour; only the call that signs a link is counted."""
         now = time.monotonic()
         began, sent = self._sent.get(key_id, (now, 0))
         if now - began >= _HOUR_SECONDS:
@@ -112,7 +112,7 @@ class Files:
 
     @contextmanager
     def _counted(self, key_id: str) -> Iterator[None]:
-        """Refuse more files at a time than there are descriptors for."""
+        """Limit concurrent downloads to the available descriptors."""
         if self._sending.total() >= MAX_DOWNLOADS or self._sending[key_id] >= MAX_DOWNLOADS_PER_KEY:
             raise ApiError("upstream_unavailable", "As many files as are allowed are being sent; try again.")
         self._sending[key_id] += 1
@@ -131,7 +131,7 @@ class Files:
             return OpenFile(descriptor, size, sha256, state.filename, "application/zip")
         if link.table not in readable_tables(holder.callable_ids):
             raise ApiError("link_invalid", "The key of this link may not read this file.")
-        # A key with raw access may follow a link of what one without it may have.
+        # A key with raw access may also use a link to a view without raw columns.
         views = (holder.expose_raw, False)
         files = (select_file(snapshot, link.table, link.book, raw=raw) for raw in views)
         file = next((one for one in files if one is not None and one.link == link), None)
@@ -140,7 +140,7 @@ class Files:
         try:
             facts, descriptor = opened(self._service.table_views, file)
         except SnapshotCorrupt:
-            self._snapshot(link, look_again=True)  # gc may have removed it since the pointer was read last
+            self._snapshot(link, look_again=True)  # gc may have removed it since the pointer was last read
             raise
         return OpenFile(descriptor, facts.size, facts.sha256, link.filename, PARQUET_TYPE)
 
@@ -213,13 +213,13 @@ async def _start(send: Send, status: int, headers: Mapping[str, str]) -> None:
 
 
 async def _disconnected(receive: Receive) -> None:
-    """Wait until the caller left: what is sent after that is dropped without a word."""
+    """Wait until the caller has left: uvicorn silently drops data sent after that."""
     while (await receive())["type"] != "http.disconnect":
         pass
 
 
 def wanted_range(header: str | None, size: int) -> tuple[int, int] | None:
-    """Return the first byte of a range and the one after its last.
+    """Return the start and the exclusive end of a range.
 
     Parameters
     ----------
@@ -231,13 +231,13 @@ def wanted_range(header: str | None, size: int) -> tuple[int, int] | None:
     Returns
     -------
     tuple or None
-        None asks for the whole file: there is no range, it is not one of bytes, it breaks the grammar, or there are
+        None stands for the complete file: there is no range, it is not one of bytes, it is malformed, or there are
         several, of which a server may ignore all.
 
     Raises
     ------
     ApiError
-        ``range_not_satisfiable`` when nothing of the file is in it.
+        ``range_not_satisfiable`` if it lies beyond the file.
     """
     match = None if header is None else _RANGE.match(header)
     if match is None or match[1] == match[2] == "":
@@ -258,8 +258,8 @@ def wanted_range(header: str | None, size: int) -> tuple[int, int] | None:
 
 
 def same_entity(if_range: str | None, etag: str) -> bool:
-    """Return whether a range may be answered: there is no ``If-Range``, or it names this very file.
+    """Return whether a range may be answered: there is no ``If-Range``, or it names this file.
 
-    A weak tag and a date never do: the file has a strong tag, and no date is ever sent.
+    Weak tags and dates never match: the file has a strong tag and no date.
     """
     return if_range is None or if_range.strip() == etag

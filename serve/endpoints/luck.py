@@ -1,4 +1,4 @@
-"""How much of a run's figures may be luck."""
+"""Luck of a run, and of all alphas that a key may read."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from serve.state import ServerState
 
 
 async def luck(service: ServerState, request: Request) -> Answer:
-    """Return what of a book's record may be luck."""
+    """Return the luck figures of a book."""
     values, snapshot, caller = request.values, request.snapshot, request.caller
     query = LuckQuery(
         values["book"],
@@ -56,7 +56,7 @@ def _answer(service: ServerState, request: Request, figures: Luck) -> Single:
 
 
 def _readable_runs(listing: Listing, caller: Caller) -> ReadableRuns:
-    """Return the runs that the key may read, with their ratios as the list of alphas has them."""
+    """Return the runs that the key may read, with their ratios from the list of alphas."""
     places = [
         place
         for place, pointer in enumerate(listing.pointers)
@@ -72,7 +72,7 @@ def _readable_runs(listing: Listing, caller: Caller) -> ReadableRuns:
 
 
 METRICS: Final = "performance.metrics"
-"""The endpoint whose figures those of the list are."""
+"""The endpoint that serves the figures of the list."""
 SHARPE: Final = "information_ratio"
 EXCESS_SHARPE: Final = "excess_sharpe"
 
@@ -83,7 +83,7 @@ _COMPUTED: Final = (
 
 
 async def catalogue(service: ServerState, request: Request) -> Answer:
-    """Return what of the alphas that a key may read may be luck."""
+    """Return the discoveries among the alphas that a key may read."""
     caller = request.caller
     for endpoint in (METRICS, LEDGER.endpoint):
         if not caller.may_call(endpoint):

@@ -1,4 +1,4 @@
-"""The metrics of a run, and what they mean."""
+"""The metrics of a run, their audit and their documentation."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from serve.http.responses import EndpointFunction, Single, computed
 from serve.state import ServerState
 
 _MEASURED: Final = frozenset(source.endpoint for source in SOURCES)
-"""Endpoints that serve what the figures are computed from."""
+"""Endpoints that serve the inputs of the figures."""
 _AUDITED: Final = (
     "performance.metrics",
     *(x.endpoint for x in SOURCES),
@@ -24,13 +24,13 @@ _AUDITED: Final = (
     "portfolio.pnl",
     "portfolio.trades",
 )
-"""Endpoints that serve what the checks were made on."""
+"""Endpoints that serve the checked data."""
 DOC_CACHE_CONTROL: Final = "public, max-age=86400, immutable"
-"""The documentation is the same for everybody until the build changes."""
+"""Cache headers: the documentation is the same for all callers until the build changes."""
 
 
 def metrics(service: ServerState, request: Request) -> Single:
-    """Return the figures of a run, narrowed to a window where that makes sense."""
+    """Return the figures of a run and, with a window, those of the window."""
     values, caller, snapshot = request.values, request.caller, request.snapshot
     named = {name for notice in snapshot.manifest.notices for name in named_alphas(notice)}
     query = MetricsQuery(
@@ -47,7 +47,7 @@ def metrics(service: ServerState, request: Request) -> Single:
 
 
 def audited(service: ServerState, request: Request) -> Single:
-    """Return what was checked of a run and what came of it."""
+    """Return the checks of a run and their outcomes."""
     snapshot, caller = request.snapshot, request.caller
     closed = next((endpoint for endpoint in _AUDITED if not caller.may_call(endpoint)), None)
     reader = Reader(request.raw, caller.may_read_run, closed)
@@ -55,7 +55,7 @@ def audited(service: ServerState, request: Request) -> Single:
 
 
 async def described(_: ServerState, __: Request) -> Single:
-    """Return the documentation block, which depends on neither the alpha nor the key."""
+    """Return the documentation block, which depends on neither alpha nor key."""
     return Single(documentation(), source="declarations of the build", cache_control=DOC_CACHE_CONTROL)
 
 

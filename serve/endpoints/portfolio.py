@@ -13,7 +13,7 @@ from serve.pages.query import PageQuery, PageResult
 
 
 def books(request: Request) -> PageQuery:
-    """Ask for the list of books, with the size and span of each of their tables."""
+    """List the books, with the size and span of each of their tables."""
     snapshot, values = request.snapshot, request.values
     return PageQuery(
         snapshot.key,
@@ -27,14 +27,14 @@ def books(request: Request) -> PageQuery:
 
 
 def rows_of_book(request: Request) -> PageQuery:
-    """Ask for rows of one book: the table and the row are those the endpoint declares."""
+    """Query rows of one book, from the table that the endpoint declares."""
     endpoint = ENDPOINTS[request.endpoint or ""]
     (table,) = endpoint.datasets
     return window_query(request, table, endpoint.row, request.values["book"])
 
 
 def equity_curve(request: Request) -> PageQuery:
-    """Ask for the equity curve of one book."""
+    """Query the equity curve of one book."""
     return window_query(request, "portfolio", "equity", request.values["book"])
 
 

@@ -1,4 +1,4 @@
-"""A book in its regimes, and whether its record broke."""
+"""Regimes of a book, and tests for a structural break."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from serve.state import ServerState
 
 
 async def regimes_of(service: ServerState, request: Request) -> Answer:
-    """Return a book in its regimes."""
+    """Return the regimes and break tests of a book."""
     available = await service.market_data.available()
     return await service.compute(partial(_regimes, service, request, available))
 

@@ -1,4 +1,4 @@
-"""Alphas beside one another: correlations, neighbours, and what one adds to a book of others."""
+"""Comparison of alphas: correlations, neighbours, and contribution to a book of others."""
 
 from __future__ import annotations
 
@@ -33,14 +33,14 @@ from serve.state import ServerState
 
 SOURCE: Final = "published snapshots"
 _LOOK_SECONDS: Final = 0.02
-"""Between two looks at whether the returns of all were read."""
+"""Seconds between two checks whether all returns were read."""
 _READ_A_SECOND: Final = 1_000
-"""Alphas whose returns are read in a second, about."""
+"""Approximate number of alphas whose returns are read per second."""
 _MAX_RETRY_SECONDS: Final = 60
 
 
 def question_of(request: Request, by: str) -> Question:
-    """Return what a request compares; refuse a key that may not read the data it is measured on."""
+    """Return the comparison of a request; raises for a key that may not read its data."""
     values, caller = request.values, request.caller
     question = Question(by, values["book"], Window(values["from"], values["to"]))
     endpoint = SERVED_BY[question.table][0]
@@ -51,12 +51,12 @@ def question_of(request: Request, by: str) -> Question:
 
 
 def reader_of(service: ServerState, request: Request) -> ServedReader:
-    """Return what reads the runs that the caller may read."""
+    """Return the reader of the runs that the caller may read."""
     return ServedReader(service.engine, service.returns, request.raw)
 
 
 async def correlations(service: ServerState, request: Request) -> Answer:
-    """Return the figures of every pair."""
+    """Return the similarity of every pair."""
     runs = chosen_runs(service.snapshots, request.caller, request.values["alphas"])
     return await service.compute(partial(_correlations, service, request, runs))
 
@@ -89,7 +89,7 @@ def _correlations(service: ServerState, request: Request, runs: tuple[Snapshot, 
 
 
 async def neighbours(service: ServerState, request: Request) -> Answer:
-    """Return the alphas that are most alike, or least."""
+    """Return the most or least similar alphas."""
     values, own = request.values, request.snapshot.alpha_id
     named = None
     if values["among"] is not None:
@@ -100,7 +100,7 @@ async def neighbours(service: ServerState, request: Request) -> Answer:
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
-    """An answer of the returns of all alphas that cannot be made yet.
+    """An answer that has to wait for the returns of all alphas.
 
     Attributes
     ----------
@@ -120,8 +120,8 @@ class Waiting:
 
 
 async def once_ready(service: ServerState, request: Request, make: Callable[[], Answer | Waiting]) -> Answer:
-    """Make an answer of the returns of all alphas, once it can be made."""
-    # One turn of a compute thread: what is quick for it would else wait for several.
+    """Compute an answer from the returns of all alphas, once they are read."""
+    # One turn of a compute thread, so that a quick answer does not wait for several turns.
     answer = await service.compute(make)
     patience = time.monotonic() + service.neighbours.patience_seconds
     while isinstance(answer, Waiting) and time.monotonic() < patience:
@@ -164,7 +164,7 @@ def _not_ready(waiting: Waiting, runs: Allowed) -> ApiError:
 
 
 def _readable_runs(service: ServerState, request: Request) -> tuple[Snapshot, ...]:
-    """Return the others that a key may read, when they are few enough to read their files for a request."""
+    """Return the others that a key may read; raises if they are too many to read their files for a request."""
     caller, own = request.caller, request.snapshot.alpha_id
     names = [
         x.alpha_id
@@ -216,13 +216,13 @@ def _page(
 
 
 def _name(service: ServerState, request: Request, alpha_id: str) -> str | None:
-    """Return the name of an alpha, None where the key may not list it."""
+    """Return the name of an alpha; None if the key may not list it."""
     snapshot = service.snapshots.resolve(alpha_id) if request.caller.may_read_alpha(alpha_id) else None
     return None if snapshot is None else snapshot.pointer.name
 
 
 async def contribution_of(service: ServerState, request: Request) -> Answer:
-    """Return what an alpha adds to a book of others."""
+    """Return the contribution of an alpha to a book of others."""
     own = request.snapshot.alpha_id
     names = [name for name in dict.fromkeys(request.values["alphas"]) if name != own]
     weights = request.values["weights"]

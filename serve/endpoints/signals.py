@@ -13,11 +13,11 @@ from serve.pages.query import DECISION, PageQuery, PageResult, weight_column
 
 _SORT_COLUMNS: Final = {"score": "score", "rank": "average_rank", "symbol": "symbol"}
 _DESCENDING: Final = frozenset({"score", "weight"})
-"""What sorts descending unless the request says otherwise."""
+"""Columns that sort descending by default."""
 
 
 def window_query(request: Request, table: str, row: str, book: str | None = None) -> PageQuery:
-    """Return the query of a request, in the order of the file.
+    """Return the query of a request, in file order.
 
     Parameters
     ----------
@@ -43,12 +43,12 @@ def window_query(request: Request, table: str, row: str, book: str | None = None
 
 
 def rebalances(request: Request) -> PageQuery:
-    """Ask for the rebalance weeks."""
+    """Query the rebalance weeks."""
     return window_query(request, "rebalances", "rebalance")
 
 
 def cross_section(request: Request) -> PageQuery:
-    """Ask for the decisions of one week."""
+    """Query the cross-section of one week."""
     snapshot, values = request.snapshot, request.values
     date, book, sort, direction = values["date"], values["book"], values["sort"], values["direction"]
     return PageQuery(
@@ -71,7 +71,7 @@ def cross_section(request: Request) -> PageQuery:
 
 
 def scores(request: Request) -> PageQuery:
-    """Ask for the panel, one row per symbol per week."""
+    """Query the panel, one row per symbol per week."""
     return window_query(request, "decisions", "score" if request.values["fields"] == "core" else "score_all")
 
 

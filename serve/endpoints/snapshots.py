@@ -1,4 +1,4 @@
-"""The snapshots of an alpha that are still there, and two of them compared."""
+"""The kept snapshots of an alpha, and the comparison of two of them."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def _meta(served: Snapshot) -> dict[str, Any]:
 
 
 def _kept(pointer: Pointer) -> list[str]:
-    """Return the ids that `snapshot=` is answered for, newest first."""
+    """Return the ids that `snapshot=` accepts, newest first."""
     empty = empty_of(pointer)
     kept = [
         one for one in {pointer.snapshot, *pointer.earlier} if still_kept(pointer, one) and one not in empty
@@ -75,7 +75,7 @@ def _row(service: ServerState, pointer: Pointer, snapshot: str) -> dict[str, Any
 
 
 def _manifest(service: ServerState, alpha: str, snapshot: str) -> Manifest | None:
-    """Return a manifest; None when gc removed it this moment, or it is damaged."""
+    """Return a manifest; None if gc has just removed it, or it is damaged."""
     try:
         return service.snapshots.open_pinned(alpha, snapshot).manifest
     except (AlphaNotPublished, SnapshotNotKept, SnapshotCorrupt):
@@ -107,7 +107,7 @@ def comparison(service: ServerState, request: Request) -> Single:
 
 
 def _before(pointer: Pointer, snapshot: str) -> str:
-    """Return the snapshot published before another one; that one itself where none is kept."""
+    """Return the snapshot published before another one; that one itself if none is kept."""
     kept = _kept(pointer)
     return next(iter(kept[kept.index(snapshot) + 1 :]), snapshot) if snapshot in kept else snapshot
 

@@ -1,7 +1,7 @@
-"""The explorer: a page over /v1 that shows alphas as tables and charts.
+"""The explorer: a static page that shows answers of /v1 as tables and charts.
 
-What is served here is the page alone, to anyone; the results come from /v1, to the visitor's key. The key is typed, or stands
-behind the `#` of the address, which no browser sends; it stays in the session storage of its tab.
+The page needs no key; its calls of /v1 use the visitor's. The key is typed, or follows the `#` of the address, which browsers do
+not send; it stays in the session storage of its tab.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ POLICY: Final = (
     "base-uri 'none'; form-action 'none'; frame-ancestors 'none'; "
     "require-trusted-types-for 'script'; trusted-types 'none'"
 )
-"""What the page may do: run files of this host, talk to it, and show pictures. No text ever becomes markup or script."""
+"""Content security policy: scripts, calls and pictures of this host only; text is never rendered as markup or script."""
 _HEADERS: Final = {
-    # Asked for again each time, and mostly answered with 304: files of two releases never meet on one page.
+    # Revalidated each time, mostly by a 304, so that a page never mixes files of two releases.
     "cache-control": "no-cache",
     "content-security-policy": POLICY,
     "cross-origin-opener-policy": "same-origin",
@@ -65,7 +65,7 @@ FILES: Final = _files()
 
 
 def routes() -> Sequence[HTTPRouteHandler]:
-    """Return the handlers of the page, of its files and of `/`, which leads to it."""
+    """Return the handlers of the page, of its files and of `/`, which redirects to it."""
     return [*page_routes(FILES, _HEADERS), _front()]
 
 
@@ -73,7 +73,7 @@ def _front() -> HTTPRouteHandler:
     async def answer(request: Request[Any, Any, Any]) -> Response[bytes]:
         if request.method != HttpMethod.GET:
             raise MethodNotAllowedException
-        # Relative, for a proxy may serve all this below a path of its own.
+        # Relative, because a proxy may serve the application below a path.
         return Response(
             b"", status_code=307, headers={"location": PAGE_PATH[1:], "cache-control": "no-cache"}
         )

@@ -1,8 +1,7 @@
 """The interface's own description, outside /v1: the OpenAPI document, an interactive page of it, and widgets of OpenBB Workspace.
 
-Everything comes from this host: the page's files are those of Swagger UI as a package brings them, and the page may load
-nothing else and run no script that stands in it. Neither needs a key; the page sends the one that is typed into it, and
-forgets it when it is closed.
+The page's files are those of Swagger UI from a package; its policy forbids other hosts and inline scripts. The pages need no key;
+Swagger UI sends the key that is typed into it, and forgets it when it is closed.
 """
 
 from __future__ import annotations
@@ -44,7 +43,7 @@ _PAGE: Final = """\
 </body>
 </html>
 """
-# No validator of another host; only GET can be tried, as there is nothing else.
+# No validator of another host; only GET can be tried, since all endpoints answer GET.
 _START: Final = """\
 "use strict";
 window.ui = SwaggerUIBundle({

@@ -74,7 +74,7 @@ def _unavailable() -> ApiError:
 
 
 def _is_short_of_descriptors(error: BaseException | None) -> bool:
-    """Whether a failure comes of too many open files, here or on the whole machine: it passes by itself."""
+    """Whether a failure is due to too many open files, of the process or the machine, which passes by itself."""
     while error is not None:
         if isinstance(error, OSError) and error.errno in {errno.EMFILE, errno.ENFILE}:
             return True

@@ -120,7 +120,7 @@ class EndpointHandler:
     # The checks
 
     def _require_grant(self, request: Request) -> None:
-        """Refuse an alpha or a run that the key may not read, before anything else is said of it."""
+        """Refuse an alpha or a run that the key may not read, before any other fact about it is revealed."""
         if self.endpoint.allow_list is AllowListScope.NONE:
             return
         caller, alpha_id = request.caller, request.path["alpha"]

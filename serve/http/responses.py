@@ -302,7 +302,7 @@ def object_response(
 def matches(if_none_match: bytes | None, etag: str) -> bool:
     """Whether an ``If-None-Match`` header names this entity tag, weakly compared; ``*`` does not count.
 
-    ``*`` asks whether anything is there, which is only known once the answer is made; see :func:`matches_any`.
+    ``*`` matches any existing answer, which is only known once it is made; see :func:`matches_any`.
     """
     if if_none_match is None:
         return False

@@ -1,4 +1,4 @@
-"""What an operator's Parquet files hold, followed while they change."""
+"""An operator's Parquet files, read again when they change."""
 
 from __future__ import annotations
 
@@ -19,21 +19,21 @@ _log = structlog.get_logger("serve.market_data")
 T = TypeVar("T")
 
 LOOK_SECONDS: Final = 15.0
-"""Pause between two looks at the files, which are one listing while no file changed."""
+"""Seconds between two checks of the files, one listing each."""
 RETRY_SECONDS: Final = 2.0
-"""Pause after a failed look before the first files were read."""
+"""Seconds between two checks until the files were read once."""
 WAIT_SECONDS: Final = 5.0
-"""Longest a request waits for the first look; the look goes on without it."""
+"""Maximum seconds that a request waits for the first check."""
 _SUFFIX: Final = ".parquet"
 _MAX_BYTES: Final = 1 << 30
-"""A larger file is refused unread."""
+"""Maximum bytes of a file; larger ones are not read."""
 
 
 class OperatorFiles(Generic[T]):
-    """One Parquet file or a folder of them, read again when one changes, and what they hold in memory.
+    """One Parquet file or a folder of them, read again when one changes, with the result in memory.
 
-    Files are read on a thread of their own, never on the event loop. What was read stays until newer files have been read
-    completely: while the store is away, and while a file breaks a rule.
+    Files are read on a separate thread, never on the event loop. A result stays until newer files have been read
+    completely, also while the store is unavailable or a file breaks a rule.
 
     Parameters
     ----------
@@ -71,9 +71,9 @@ class OperatorFiles(Generic[T]):
         self._looked = asyncio.Event()
         self._following: asyncio.Task[None] | None = None
         self.held: T | None = None
-        """What was read last; None before the first files were."""
+        """The last result; None before the first."""
         self.failure: Exception | None = None
-        """Why the last look failed; None when it did not."""
+        """Reason why the last check failed; None if it succeeded."""
 
     @property
     def configured(self) -> bool:
@@ -82,12 +82,12 @@ class OperatorFiles(Generic[T]):
 
     @property
     def healthy(self) -> bool:
-        """Whether the last look worked; true before the first, and where there are no files to look at."""
+        """Whether the last check succeeded; true before the first, and without files."""
         return self.failure is None
 
     @property
     def misconfigured(self) -> bool:
-        """Whether the operator has to correct something before there is anything to read."""
+        """Whether an operator has to correct the setting or the files before data can be read."""
         return self._storage is None or (
             isinstance(self.failure, SettingsError)
             or is_refusal(self.failure)
@@ -95,25 +95,25 @@ class OperatorFiles(Generic[T]):
         )
 
     def start(self) -> None:
-        """Begin to look, so that the log tells early what is wrong; to be called on the event loop."""
+        """Start checking, so that the log reports errors early; call it on the event loop."""
         if self._storage is not None:
             self._following = asyncio.create_task(self._follow())
 
     async def close(self) -> None:
-        """Let the thread go; a look under way is not waited for."""
+        """End the thread, without waiting for a running check."""
         if self._following is not None:
             self._following.cancel()
         self._thread.shutdown(wait=False, cancel_futures=True)
 
     async def current(self) -> T | None:
-        """Return what was read last, at once but for requests before the end of the first look."""
+        """Return the last result; requests before the end of the first check wait for it."""
         if self.held is None and self._storage is not None:
             with suppress(TimeoutError):
                 await asyncio.wait_for(self._looked.wait(), WAIT_SECONDS)
         return self.held
 
     def look(self) -> None:
-        """Read the files when any differs from what was read last.
+        """Read the files if any has changed.
 
         Raises
         ------
@@ -141,7 +141,7 @@ class OperatorFiles(Generic[T]):
         while True:
             try:
                 await loop.run_in_executor(self._thread, self.look)
-            except Exception as error:  # noqa: BLE001 - logged; a look must not end the looking
+            except Exception as error:  # noqa: BLE001 - logged; the next check follows
                 self._note(error)
             else:
                 if self.failure is not None:
@@ -166,7 +166,7 @@ class OperatorFiles(Generic[T]):
             )
 
     def _files(self, storage: Storage) -> dict[str, tuple[Any, ...]]:
-        """Return the signature of every file; the empty name stands for an address that is a file itself."""
+        """Return the signature of every file; the empty name stands for an address that is a file."""
         alone = storage.signature()
         if alone is not None:
             return {"": alone}

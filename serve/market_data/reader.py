@@ -1,4 +1,4 @@
-"""From the bytes of market-data files to benchmarks, every rule checked on the way."""
+"""Decoding of market-data files to benchmarks, with validation."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def _benchmark(symbol: str, rows: pl.DataFrame) -> Benchmark:
 
 
 def _rows(file: str, data: bytes) -> pl.DataFrame:
-    """Decode one file to the declared columns, absent ones null, with where each row came from."""
+    """Decode one file to the declared columns, absent ones null, with the source of each row."""
     columns = read_columns(MARKET_DATA, "market data", file, data)
     simulated = columns.metadata.get(SIMULATED_KEY.encode(), b"").decode("utf-8", "replace")
     return columns.rows.with_columns(pl.col("symbol").str.to_uppercase()).with_columns(

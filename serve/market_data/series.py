@@ -1,4 +1,4 @@
-"""One benchmark, as it is cached."""
+"""One benchmark in memory."""
 
 from __future__ import annotations
 
@@ -36,5 +36,5 @@ class Benchmark:
 
     @property
     def source(self) -> str:
-        """What ``meta.source`` says of an answer made from it."""
+        """``meta.source`` of answers from this benchmark."""
         return "simulated market data" if self.simulated else "market data"

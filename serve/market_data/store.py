@@ -1,4 +1,4 @@
-"""The benchmarks a serving process holds."""
+"""The benchmarks of a serving process."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class MarketData(OperatorFiles[Mapping[str, Benchmark]]):
         return cached[symbol]
 
     async def available(self) -> Mapping[str, Benchmark]:
-        """Return every cached series by its symbol; none when there is no market data or it breaks a rule.
+        """Return all cached series by symbol; none without market data, or if it breaks a rule.
 
         Raises
         ------
@@ -66,7 +66,7 @@ class MarketData(OperatorFiles[Mapping[str, Benchmark]]):
         return cached or {}
 
     def refusal(self, symbol: str) -> ApiError | None:
-        """Return the ``bad_request`` for a symbol that is not there; None before the first files were read."""
+        """Return the ``bad_request`` for an unknown symbol; None before the files were read."""
         return _unknown(self.held) if self.held and symbol not in self.held else None
 
 

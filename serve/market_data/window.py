@@ -1,4 +1,4 @@
-"""A benchmark's window as it is served."""
+"""A benchmark's rows and summary over a window."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def measure(benchmark: Benchmark, first: dt.date | None, last: dt.date | None) -
             **asdict(summary),
             "first_date": day_or_null(summary.first_date),
             "last_date": day_or_null(summary.last_date),
-            # Closes as the rows show them, whatever the returns are computed from.
+            # Closes as stored, whatever basis the returns use.
             "first_close": float(close[0]) if close.size else None,
             "last_close": float(close[-1]) if close.size else None,
             "max_drawdown_date": day_or_null(summary.max_drawdown_date),
@@ -94,7 +94,7 @@ def measure(benchmark: Benchmark, first: dt.date | None, last: dt.date | None) -
 def _from_previous_close(
     benchmark: Benchmark, start: int, price: Floats, *, adjusted: bool
 ) -> dict[str, Any]:
-    """Measure the window from the close of the session before it; null where there is none on the window's basis."""
+    """Measure the window from the close of the previous session; null if there is none on the window's basis."""
     before = slice(max(0, start - 1), start if price.size else 0)
     previous = (benchmark.adjusted if adjusted else benchmark.close)[before]
     known = previous.size == 1 and not np.isnan(previous[0])

@@ -1,6 +1,6 @@
-"""What operators see of a serving process: metrics, readiness, liveness and the log.
+"""Observability of a serving process: metrics, readiness, liveness and the log.
 
-No series names an alpha, a key or a caller: there are too many of each, and whoever reads metrics need not be allowed to know them.
+No series names an alpha, a key or a caller: there are too many of each, and readers of metrics may not be entitled to know them.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ if TYPE_CHECKING:
     from serve.observability.metrics import Instruments
 
 _SHARED_FOLDER = "PROMETHEUS_MULTIPROC_DIR"
-"""The library's variable: a process that starts with it keeps its values in files of that folder."""
+"""Environment variable of `prometheus_client`: a process started with it keeps its values in files of that folder."""
 
 
 def make_instruments(settings: Settings) -> Instruments | None:
-    """Return the instruments of this serving process; None without a metrics port."""
+    """Return the instruments of this process; None without a metrics port."""
     if settings.metrics_port is None:
         return None
     from serve.observability.metrics import Instruments  # noqa: PLC0415 - only where a port is given
@@ -31,7 +31,7 @@ def make_instruments(settings: Settings) -> Instruments | None:
 
 @contextmanager
 def exported(settings: Settings, *, workers: bool) -> Iterator[tuple[Instruments | None, Callable[[], None]]]:
-    """Answer on the metrics port, for this process or for the workers it starts meanwhile.
+    """Serve the metrics port, for this process or for the workers that it starts meanwhile.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Alphas served whose published files failed a check when they were opened."""
+"""Served alphas whose published files failed a check when opened."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from serve.catalog import Catalog
 
 _log = structlog.get_logger("serve.observability.damage")
 _UNDECODABLE_SECONDS: Final = 300.0
-"""How long a snapshot counts as damaged after its files could not be decoded: intact digests do not refute that."""
+"""Seconds that a snapshot counts as damaged after its files could not be decoded although their digests are intact."""
 _MAX_CHECKED: Final = 50
-"""Damaged snapshots that are checked again in one go."""
+"""Damaged snapshots that are checked again at a time."""
 
 
 class Damaged(NamedTuple):
-    """What is wrong with a snapshot.
+    """The damage of a snapshot.
 
     Attributes
     ----------
@@ -44,7 +44,7 @@ class Damaged(NamedTuple):
 
 
 class Damage:
-    """Remembers snapshots that failed to be read, until their files are intact again or other snapshots are served.
+    """Snapshots that could not be read, until their files are intact again or other snapshots are served.
 
     Safe to share between threads.
 
@@ -64,7 +64,7 @@ class Damage:
 
     @property
     def alphas(self) -> Mapping[str, Damaged]:
-        """Alpha -> what is wrong with what is served of it."""
+        """Alpha -> damage of its served snapshot."""
         return self._damaged
 
     def note(self, pointer: Pointer, error: BaseException) -> None:
@@ -82,7 +82,7 @@ class Damage:
             known = before is not None and before.snapshot == pointer.snapshot
             if before is not None and known:
                 until = max(until, before.until)
-            # Replaced, never changed: a reader sees one state of it.
+            # Replaced, never modified, so that readers see one state.
             damaged = Damaged(pointer.snapshot, str(error), until)
             self._damaged = {**self._damaged, pointer.alpha_id: damaged}
         if not known:
@@ -91,12 +91,12 @@ class Damage:
             )
 
     def check_again(self) -> None:
-        """Compare the files of damaged snapshots with their digests, and forget those that are intact again."""
+        """Verify the files of damaged snapshots again, and forget those that are intact."""
         for alpha_id, damaged in list(islice(self._damaged.items(), _MAX_CHECKED)):
             snapshot = self._snapshots.resolve(alpha_id)
             if snapshot is None or time.monotonic() < damaged.until or not self._intact(snapshot):
                 continue
-            # What failed while the files were being compared is not refuted by that.
+            # A failure during the verification is not refuted by it.
             if self._damaged.get(alpha_id) is damaged and self._snapshots.followed:
                 self._forget([alpha_id])
 

@@ -1,4 +1,4 @@
-"""Whether the components that answers depend on can be reached, checked every few seconds."""
+"""Health of the components, checked every few seconds."""
 
 from __future__ import annotations
 
@@ -19,27 +19,27 @@ from serve.observability.damage import Damage
 _log = structlog.get_logger("serve.observability.health")
 
 LOOK_SECONDS: Final = 5.0
-"""Pause between two looks. Health is asked by anybody and as often as they like; it must not be what asks the stores."""
+"""Seconds between two checks. Anyone may call health at any rate, so calls must not reach the stores."""
 ANSWER_SECONDS: Final = 3.0
-"""How long a part may take to answer a look before it counts as away."""
+"""Seconds that a component may take to answer a check before it counts as unavailable."""
 
 
 class State(IntEnum):
-    """How a part is; the lower, the worse."""
+    """State of a component; lower is worse."""
 
     DOWN = 0
-    """What depends on it answers 503."""
+    """Calls that depend on it get 503."""
     DEGRADED = 1
-    """What is cached is answered; what is new or not cached may not be."""
+    """Cached data are served; new or uncached data may not be."""
     OK = 2
 
 
 REQUIRED_COMPONENTS: Final = ("access_store", "limiter", "catalogue")
-"""Without one of these no call with a key is answered."""
+"""Components without which no call with a key is answered."""
 
 
 class Optional(Protocol):
-    """A part that a deployment may do without."""
+    """An optional component."""
 
     @property
     def configured(self) -> bool:
@@ -48,17 +48,17 @@ class Optional(Protocol):
 
     @property
     def healthy(self) -> bool:
-        """Whether its last look or call worked."""
+        """Whether its last check or call succeeded."""
         ...
 
 
 class Components:
-    """The states of the parts, refreshed every few seconds.
+    """The states of the components, refreshed every few seconds.
 
     Parameters
     ----------
     access
-        Its stores of keys and counts are asked; the other parts know by themselves how their last look or call went.
+        Its stores of keys and counts are queried; the other components report their last check or call.
     snapshots, damage
         What is served, and what of it failed a check.
     cache
@@ -85,13 +85,13 @@ class Components:
         self._tasks: list[asyncio.Task[None]] = []
 
     async def start(self) -> None:
-        """Look once, then keep looking."""
+        """Check once, then in the background."""
         await self.look()
-        # Disks may take their time, and must not keep a store that is away from being noticed.
+        # Separate, so that a slow disk does not delay the checks of the stores.
         self._tasks = [asyncio.create_task(self._repeat(look)) for look in (self.look, self._look_at_files)]
 
     async def stop(self) -> None:
-        """Stop looking."""
+        """Stop checking."""
         for task in self._tasks:
             task.cancel()
             with contextlib.suppress(asyncio.CancelledError):
@@ -99,7 +99,7 @@ class Components:
 
     @property
     def states(self) -> Mapping[str, State]:
-        """Part -> how it is; parts that the deployment does without are not among them."""
+        """Component -> state; without components that are not configured."""
         states = {"catalogue": self._catalogue(), **self._answered}
         states["snapshots"] = State.DEGRADED if self._damage.alphas else State.OK
         if self._cache is not None:
@@ -111,12 +111,12 @@ class Components:
 
     @property
     def affected_alphas(self) -> int:
-        """How many alphas are not served as they were published: their pointer or their files cannot be relied on."""
+        """Number of alphas whose pointer or files are damaged."""
         return len(self._snapshots.unreadable.keys() | self._damage.alphas.keys())
 
     @property
     def healthy(self) -> bool:
-        """Whether nothing is amiss."""
+        """Whether all components are well."""
         return all(state is State.OK for state in self.states.values())
 
     def _catalogue(self) -> State:
@@ -125,7 +125,7 @@ class Components:
         return State.DEGRADED if self._snapshots.pointers() else State.DOWN
 
     async def look(self) -> None:
-        """Ask every part that has to be asked, all at once."""
+        """Check all components concurrently."""
         names = list(self._asked)
         states = await asyncio.gather(*(self._ask(self._asked[name]) for name in names))
         self._answered = dict(zip(names, states, strict=True))
@@ -139,7 +139,7 @@ class Components:
     async def _ask(question: Callable[[], Coroutine[Any, Any, None]]) -> State:
         try:
             await asyncio.wait_for(question(), ANSWER_SECONDS)
-        except Exception:  # noqa: BLE001 - whatever it was, the part did not answer
+        except Exception:  # noqa: BLE001 - after any error the component counts as unavailable
             return State.DOWN
         return State.OK
 
@@ -147,7 +147,7 @@ class Components:
         """Check whether damaged files are intact again."""
         try:
             await asyncio.to_thread(self._damage.check_again)
-        except Exception as error:  # noqa: BLE001 - whatever it was, the next look may do better
+        except Exception as error:  # noqa: BLE001 - the next check may succeed
             _log.warning("files_not_checked", kind=type(error).__name__, reason=str(error))
 
     @staticmethod

@@ -1,4 +1,4 @@
-"""One stream of log lines, ours and the server's, on standard error."""
+"""Logging of this project and of the server, on standard error."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ _QUIET: Final = {
     "alembic": logging.WARNING,
     "sqlalchemy.pool": logging.CRITICAL,
 }
-"""Loggers that repeat what ours say better, with the least severe line they may still write."""
+"""Loggers that duplicate our lines -> their minimum level."""
 _FIELDS: Final = ("block",)
-"""Fields of their own that lines of `datasets` have, which logs with the standard library."""
+"""Extra fields of lines of `datasets`, which logs with the standard library."""
 
 
 def for_people(form: str) -> bool:
-    """Whether lines are written to be read by people: asked for, or on a terminal."""
+    """Whether to write console lines: by the setting, or on a terminal."""
     return form == "console" or (form == "auto" and sys.stderr.isatty())
 
 
 def configure(level: str, form: str) -> None:
-    """Set up logging for the whole process.
+    """Set up logging for the process.
 
     Parameters
     ----------
@@ -73,7 +73,7 @@ def configure(level: str, form: str) -> None:
 
 
 def _written_out(_: object, __: str, line: structlog.typing.EventDict) -> structlog.typing.EventDict:
-    """Write out what would steer a terminal: paths and names in a line are anybody's."""
+    """Escape terminal control sequences: paths and names in a line come from callers."""
     return {
         name: visible(value).replace("\n", "\\n") if isinstance(value, str) else value
         for name, value in line.items()
@@ -81,7 +81,7 @@ def _written_out(_: object, __: str, line: structlog.typing.EventDict) -> struct
 
 
 def _traceback(stream: TextIO, error: structlog.typing.ExcInfo) -> None:
-    """Write a traceback. A plain one: the pretty ones print local variables, and one of them may be a token."""
+    """Write a plain traceback: rich ones print local variables, which may include a token."""
     written = io.StringIO()
     structlog.dev.plain_traceback(written, error)
     stream.write(visible(written.getvalue()))

@@ -1,4 +1,4 @@
-"""The Prometheus metrics of a serving process: requests as they end, everything else sampled every few seconds."""
+"""The Prometheus metrics of a serving process: requests are counted as they end, all others sampled every few seconds."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ NAMESPACE: Final = "alpha_results"
 BUCKETS: Final = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
 """Upper bounds in seconds."""
 UNROUTED: Final = "none"
-"""Endpoint of a request whose path is none of ours."""
+"""Label of requests whose path is not routed."""
 _INTERVAL_SECONDS: Final = 1.0
-"""Between two samples."""
+"""Seconds between two samples."""
 
 
 class Declared(NamedTuple):
@@ -77,7 +77,7 @@ SAMPLED: Final[dict[str, Declared]] = {
     "sampled_timestamp_seconds": Declared("When a process was last sampled.", across="livemin"),
     "build_info": Declared("Always 1; the label is the build.", ("version",)),
 }
-"""Name without namespace, and without `_total` for counters -> metric. One is exported once it has a value."""
+"""Name without namespace, and without `_total` for counters -> metric. A metric is exported once it has a value."""
 
 Value = tuple[str, tuple[str, ...], float]
 """Name, labels and value of a sample."""
@@ -145,12 +145,12 @@ class Instruments:
 
     @contextlib.asynccontextmanager
     async def sampling(self, values: Callable[[], Iterable[Value]]) -> AsyncIterator[None]:
-        """Sample while the context lasts, the first time before it begins and the last time after it."""
+        """Sample while the context lasts, also once before and once after it."""
 
         def sample(lag: float = 0.0) -> None:
             try:
                 self.sample(values(), lag)
-            except Exception:  # noqa: BLE001 - answers matter more than their measurement
+            except Exception:  # noqa: BLE001 - an error of the sampling must not stop the service
                 _log.exception("sampling_failed")
 
         async def follow() -> None:
@@ -172,14 +172,14 @@ class Instruments:
 
 
 def registry_of_workers(folder: str) -> CollectorRegistry:
-    """Return a registry that puts the values of all workers together whenever it is read."""
+    """Return a registry that combines the values of all workers when it is read."""
     registry = CollectorRegistry()
     registry.register(_Workers(folder))
     return registry
 
 
 class _Workers(MultiProcessCollector):
-    """Drops the gauges of workers that ended; their counts stay in the sums."""
+    """Drops the gauges of ended workers; their counters stay in the sums."""
 
     def __init__(self, folder: str) -> None:
         super().__init__(None, path=folder)  # type: ignore[no-untyped-call]  # it has no types yet

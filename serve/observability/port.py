@@ -1,4 +1,4 @@
-"""The port of its own on which /metrics, /ready and /live are answered."""
+"""The metrics port: /metrics, /ready and /live."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ if TYPE_CHECKING:
 _log = structlog.get_logger("serve.observability")
 
 SILENCE_SECONDS: Final = 30.0
-"""A process that was not sampled for this long is stuck: it samples itself every second."""
+"""Seconds without a sample after which a process counts as stuck; it samples itself every second."""
 _REQUEST_SECONDS: Final = 10.0
-"""How long a caller may be silent."""
+"""Seconds that a caller may be silent."""
 _REASONS: Final = {200: "OK", 404: "Not Found", 405: "Method Not Allowed", 503: "Service Unavailable"}
 
 
 class MetricsPort:
-    """Answers on a thread of its own, so that a process whose event loop is stuck can be told from one that runs.
+    """Answers on a separate thread, so that it can report a stuck event loop.
 
     Parameters
     ----------
@@ -64,7 +64,7 @@ class MetricsPort:
         self._thread = threading.Thread(target=self._server.serve_forever, name="metrics", daemon=True)
 
     def start(self) -> None:
-        """Begin to answer."""
+        """Start answering."""
         self._thread.start()
         host, port = self._server.server_address[:2]
         _log.info("metrics_served", host=host, port=port)
@@ -76,11 +76,11 @@ class MetricsPort:
         self._server.server_close()
 
     def drain(self) -> None:
-        """Answer from now on that the service takes no more connections."""
+        """Report from now on that the service is draining."""
         self._draining = True
 
     def ready(self) -> tuple[int, dict[str, Any]]:
-        """Return whether calls with a key are answered and how each component is, as status and body."""
+        """Return whether calls with a key are answered, and the state of each component, as status and body."""
         values, states = self._values()
         if self._draining:
             status = "draining"
@@ -103,7 +103,7 @@ class MetricsPort:
         return (200 if status in {"ok", "degraded"} else 503), body
 
     def live(self) -> tuple[int, dict[str, Any]]:
-        """Return whether every serving process still runs; one that starts or ends does."""
+        """Return whether every serving process still responds; a starting or ending process does."""
         silence = _silence(self._values()[0])
         stuck = silence > SILENCE_SECONDS and not self._draining
         return (503 if stuck else 200), {
@@ -142,7 +142,7 @@ class MetricsPort:
 
 
 def _silence(values: dict[str, float]) -> float:
-    # No process was sampled while the service starts.
+    # No process has been sampled while the service starts.
     return max(0.0, time.time() - values.get("sampled_timestamp_seconds", time.time()))
 
 
@@ -154,7 +154,7 @@ class _Handler(WSGIRequestHandler):
     timeout = _REQUEST_SECONDS
 
     def log_message(self, *_: Any) -> None:
-        """Log nothing: a probe every few seconds is not an event."""
+        """Do not log probes."""
 
 
 class _Server(ThreadingMixIn, WSGIServer):

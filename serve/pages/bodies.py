@@ -121,7 +121,7 @@ def negotiate(accept_encoding: bytes | None) -> str:
     -------
     str
         A coding of the caller's highest weight, or ``identity``. Items that break the header's grammar are
-        left out, and a caller who accepts nothing we have gets the body as it is rather than an error.
+        omitted, and a caller who accepts none of our codings gets the body uncompressed, not an error.
     """
     weights = _weights((accept_encoding or b"").decode("latin-1"))
     rest = weights.get("*", 0.0)

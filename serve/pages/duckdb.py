@@ -35,7 +35,7 @@ _OURS: Final = (
 )
 """What the engine raises for a statement that is wrong whatever the file holds."""
 _LOST: Final = (duckdb.FatalException, duckdb.InternalException)
-"""What may leave the whole database unusable."""
+"""Errors after which the database may be unusable."""
 
 
 class Engine:
@@ -115,7 +115,7 @@ class Engine:
     def _forget(self, error: BaseException) -> None:
         """Drop this thread's cursor, for a failed query may have left a result open that blocks the next one.
 
-        A failure of the engine itself may have left the whole database unusable: the next queries get a new one.
+        An internal error of the engine may leave the database unusable, so later queries get a new one.
         """
         database, cursor = getattr(self._mine, "cursor", (None, None))
         self._mine.cursor = None, None

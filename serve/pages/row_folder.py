@@ -49,7 +49,7 @@ class RowFolder:
     Parameters
     ----------
     folder
-        Made when it is not there, for this user alone. Nothing else may be in it.
+        Created privately if it is missing; it must not contain other files.
     limit
         Bytes of all files.
     identity
@@ -123,7 +123,7 @@ class RowFolder:
         Raises
         ------
         DiskUnavailable
-            When the disk takes no more; nothing is left of what was written.
+            If the disk is full; the partial file is removed.
         NotTabled
             When it takes more than its share of the bound.
         """

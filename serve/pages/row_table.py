@@ -336,7 +336,7 @@ def _written(frame: pl.DataFrame) -> tuple[npt.NDArray[np.uint8], Numbers]:
     buffer = io.BytesIO()
     writable(frame).write_ndjson(buffer)
     text = np.frombuffer(buffer.getbuffer(), np.uint8)
-    # Inside an object a line feed is always escaped, so these are the ends of the rows and nothing else.
+    # Line feeds inside an object are always escaped, so these are exactly the ends of rows.
     (lines,) = np.nonzero(text == _LINE_FEED)
     text[lines] = _COMMA
     return text, lines + 1

@@ -1,1 +1,1 @@
-"""Alphas beside one another: what is compared of each, and how."""
+"""Comparison of alphas: readers, searches and caches."""

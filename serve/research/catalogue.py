@@ -1,6 +1,6 @@
-"""How many independent alphas a catalogue comes to, by the correlations of all pairs.
+"""Effective number of independent alphas in a catalogue, from the correlations of all pairs.
 
-The squares of all pairs are added up once for each allow-list of runs, in the thread that reads the returns. When the catalogue
+The squared correlations are summed once per allow-list of runs, in the thread that reads the returns. When the catalogue
 changes, those of the alphas that changed are taken off and added.
 """
 
@@ -20,24 +20,24 @@ from serve.auth.allow_list import ALL
 from serve.research.returns_matrix import Key, Searchable
 
 _ROWS_AT_ONCE: Final = 512
-"""Rows of a block: the products of two stay in a core's own cache."""
+"""Rows of a block, so that the product of two blocks fits a core's cache."""
 _MOST: Final = 16
-"""Allow-lists whose sums are kept."""
+"""Maximum number of allow-lists with sums."""
 
 
 class Pairs(NamedTuple):
-    """Sum of the squared correlations of some pairs, and how many of them are measured."""
+    """Sum of the squared correlations of some pairs, and their number."""
 
     total: float = 0.0
     measured: int = 0
 
     def plus(self, other: Pairs, sign: int = 1) -> Pairs:
-        """Add other pairs, or take them off."""
+        """Add or subtract other pairs."""
         return Pairs(self.total + sign * other.total, self.measured + sign * other.measured)
 
 
 class _Sum(NamedTuple):
-    """All pairs of some rows of the matrices."""
+    """The pairs of some rows of the matrices."""
 
     searchable: Searchable
     rows: Mapping[Key, int]
@@ -45,7 +45,7 @@ class _Sum(NamedTuple):
 
     @property
     def number(self) -> float | Unavailable:
-        """How many uncorrelated alphas vary in as many directions; a pair that is not measured counts as the mean."""
+        """The effective number; an unmeasured pair counts as the mean of the others."""
         if not self.pairs.measured:
             return too_few(0, 1, "pairs of alphas with common sessions")
         n = len(self.rows)
@@ -53,20 +53,20 @@ class _Sum(NamedTuple):
 
 
 class EffectiveNumbers:
-    """The effective numbers of the alphas that readers may read. One thread updates them; any may read."""
+    """Effective numbers by allow-list. One thread updates them; any may read."""
 
     def __init__(self) -> None:
         self._sums: dict[Allowed, _Sum | None] = {ALL: None}
 
     def of(self, allowed: Allowed) -> float | Unavailable | None:
-        """Return the number as of the last update; None when the next one computes it."""
+        """Return the number as of the last update; None if the next update will compute it."""
         if allowed not in self._sums and len(self._sums) >= _MOST:
             self._sums.pop(next(iter(self._sums)), None)
         known = self._sums.setdefault(allowed, None)
         return None if known is None else known.number
 
     def update(self, searchable: Searchable, stopped: Callable[[], bool]) -> None:
-        """Bring all numbers to the returns that can be searched, unless the service ends."""
+        """Update all numbers to the searchable returns, unless the service ends."""
         keys = [key for matrix in searchable.matrices for key in matrix.keys]
         for allowed, known in list(self._sums.items()):
             numbers = searchable.row[searchable.listing.columns.allowed(allowed)]
@@ -82,7 +82,7 @@ class EffectiveNumbers:
 def _changed_pairs(
     known: _Sum | None, searchable: Searchable, rows: Mapping[Key, int], stopped: Callable[[], bool]
 ) -> Pairs:
-    """Add up the pairs of some rows, from those of an earlier sum where most are the same."""
+    """Sum the pairs of some rows, starting from an earlier sum if most rows are the same."""
     kept = known.rows.keys() & rows.keys() if known is not None else set()
     if known is None or len(kept) < max(len(known.rows), len(rows)) / 2:
         return _pairs(searchable, list(rows.values()), [], stopped)
@@ -93,7 +93,7 @@ def _changed_pairs(
 
 
 def _pairs(searchable: Searchable, rows: list[int], others: list[int], stopped: Callable[[], bool]) -> Pairs:
-    """Add up the pairs of some rows with each other and with others."""
+    """Sum the pairs of some rows with each other and with other rows."""
     if not rows:
         return Pairs()
     pairs, returns = Pairs(), _Returns(searchable)
@@ -113,7 +113,7 @@ def _pairs(searchable: Searchable, rows: list[int], others: list[int], stopped: 
 
 
 class _Returns:
-    """The rows of all matrices on the days of all.
+    """The rows of all matrices on their common calendar.
 
     Parameters
     ----------
@@ -138,7 +138,7 @@ class _Returns:
         self._sessions = np.array([np.frombuffer(x, np.uint8) for x in known])
 
     def parts(self, rows: list[int]) -> Iterator[Integers]:
-        """Cut rows into parts with few calendars each."""
+        """Split rows into parts with few calendars each."""
         numbers = np.array(rows, np.int64)
         numbers = numbers[np.lexsort((numbers, self._calendar[numbers]))]
         yield from (numbers[at : at + _ROWS_AT_ONCE] for at in range(0, numbers.size, _ROWS_AT_ONCE))

@@ -1,4 +1,4 @@
-"""The alphas that a request names in a list: all of them readable by the key and there, or the request is refused."""
+"""The alphas that a request lists; each must exist and be readable by the key."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from serve.pages.books import visible_books
 
 
 def chosen_runs(catalog: Catalog, caller: Caller, names: Iterable[str]) -> tuple[Snapshot, ...]:
-    """Return the snapshots served of some alphas, in their order; nothing is read.
+    """Return the served snapshots of some alphas, in their order, without I/O.
 
     Raises
     ------
@@ -38,7 +38,7 @@ def chosen_runs(catalog: Catalog, caller: Caller, names: Iterable[str]) -> tuple
 
 
 def require_book(snapshots: Iterable[Snapshot], book: str, *, raw: bool) -> None:
-    """Refuse a book that none of some runs has, where any has one; manifests are read.
+    """Refuse a book that none of the runs has, if any run has books; reads manifests.
 
     Raises
     ------

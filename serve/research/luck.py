@@ -1,4 +1,4 @@
-"""Luck of snapshots: measured once for each question."""
+"""Cached luck figures of snapshots."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from serve.cache import SizedLRUCache
 from serve.pages.duckdb import Engine
 
 _BYTES: Final = 12_000
-"""What one result takes as objects, about."""
+"""Approximate bytes of one result."""
 
 
 class LuckAnswers:
-    """Measures luck. Safe to share between threads.
+    """Computes luck figures. Thread-safe.
 
-    A snapshot never changes, and the random numbers follow from it and the question, so what is cached is exact.
+    Snapshots never change, and seeds follow from snapshot and parameters, so cached results are exact.
 
     Parameters
     ----------
@@ -33,11 +33,11 @@ class LuckAnswers:
         self._cache = cache
 
     def cached(self, snapshot: Snapshot, query: LuckQuery) -> Luck | None:
-        """Return what was measured lately; None when it was not."""
+        """Return a cached result; None on a miss."""
         return self._cache.get(snapshot.key, query)
 
     def load(self, snapshot: Snapshot, query: LuckQuery) -> Luck:
-        """Measure the luck of a run.
+        """Compute the luck figures of a run.
 
         Raises
         ------

@@ -1,8 +1,7 @@
-"""The runs whose returns are most or least alike those of one: exactly, out of thousands.
+"""Exact search of the runs with the most or least similar returns among thousands.
 
-Every correlation is estimated first by products of whole matrices in single precision, with a bound of its error. Only
-rows whose place in the order that bound leaves open for the page are computed in double precision, and so are rows of which
-the estimate says nothing.
+Every correlation is first estimated by matrix products in single precision, with an error bound. Only rows whose rank the bound leaves
+open, and rows without an estimate, are computed in double precision.
 """
 
 from __future__ import annotations
@@ -23,15 +22,15 @@ from serve.research.returns_matrix import ReturnsMatrix
 TOO_FEW: Final = "too_few"
 NO_VARIATION: Final = "no_variation"
 _ROWS_AT_ONCE: Final = 256
-"""Rows whose squares are in memory at a time: with them a core's own cache is filled."""
+"""Rows whose squares are computed at a time; they fill a core's cache."""
 _SINGLE: Final = 2.0**-24
-"""Half the distance of 1 from the next number in single precision."""
+"""Unit roundoff of single precision."""
 _MAX_ERROR: Final = 0.05
-"""An estimate that may be further off says nothing."""
+"""Estimates with a larger error bound are discarded."""
 
 
 class Neighbour(NamedTuple):
-    """One alpha and how alike it is."""
+    """One alpha and its correlation."""
 
     alpha_id: str
     figure: float
@@ -65,7 +64,7 @@ class Estimate(NamedTuple):
     correlation : float64, shape (n_rows,)
         To within `error`; 0 where that is infinite.
     error : float64, shape (n_rows,)
-        Infinite where the estimate says nothing, not even whether there is a correlation.
+        Infinite for rows without an estimate, which may not even have a correlation.
     observations : int64, shape (n_rows,)
         Common sessions, exactly.
     """
@@ -84,7 +83,7 @@ def search(
     limit: int,
     offset: int,
 ) -> Nearest:
-    """Find the runs that are most alike, or least.
+    """Find the most or least similar runs.
 
     Parameters
     ----------
@@ -111,7 +110,7 @@ def search(
     rows = np.flatnonzero(wanted & ~few)
     score, error = score_of(correlations[rows]), errors[rows]
     unknown = np.isinf(error)
-    # Rows without an estimate are computed first: only then is it known how many there are before a page.
+    # Rows without an estimate are computed first: only then the rows before the page can be counted.
     unestimated = rows[unknown]
     exact = correlate(series, matrices, unestimated)
     result.excluded[NO_VARIATION] = int(np.count_nonzero(np.isnan(exact)))
@@ -131,7 +130,7 @@ def search(
 
 
 def _near_page(score: Floats, error: Floats, limit: int, offset: int) -> tuple[int, Integers]:
-    """Return how many rows certainly come before a page, and which may be on it.
+    """Return the number of rows that certainly precede a page, and the rows that may be on it.
 
     Parameters
     ----------
@@ -143,7 +142,7 @@ def _near_page(score: Floats, error: Floats, limit: int, offset: int) -> tuple[i
     if offset >= score.size:
         return offset, np.empty(0, np.int64)
     high, low = score + error, score - error
-    # The row at a place of the order lies between the numbers at that place of the bounds.
+    # The k-th largest value lies between the k-th largest lower bound and the k-th largest upper bound.
     first = -np.partition(-high, offset)[offset]
     final = min(offset + limit, score.size) - 1
     last = -np.partition(-low, final)[final]
@@ -172,7 +171,7 @@ def estimate(series: DailyReturns, matrix: ReturnsMatrix) -> Estimate:
     dense[columns - low, 0] = centred / deviation
     dense[columns - low, 1] = 1.0
     if not np.isfinite(dense).all():
-        dense[:, 0] = 0.0  # does not vary: nothing can be estimated, and all is computed
+        dense[:, 0] = 0.0  # constant: no estimate, so every row is computed
     observations, total, squares = _own_sums(matrix, dense, low, high)
     products, others, lengths = _products(matrix.scaled[:, low:high], dense)
     n = np.maximum(observations, 1.0)
@@ -181,7 +180,7 @@ def estimate(series: DailyReturns, matrix: ReturnsMatrix) -> Estimate:
     rounding = 2.0 * (high - low + 8) * _SINGLE
     share, shares = np.sqrt(squares / variance), np.sqrt(lengths / variances)
     error = 2.0 * rounding * shares * (share + shares)
-    # Below these deviations a series may be constant but for rounding, which only its own values say.
+    # With a smaller deviation a series may be constant within rounding, which only its values show.
     least, least_others = (
         4.0 * ROUNDING * np.maximum(1.0, largest) for largest in (np.abs(own).max(), matrix.rows["largest"])
     )
@@ -193,7 +192,7 @@ def estimate(series: DailyReturns, matrix: ReturnsMatrix) -> Estimate:
 
 
 def _columns(series: DailyReturns, matrix: ReturnsMatrix) -> tuple[Integers, Floats]:
-    """Return the columns of the days that a series shares with a matrix, and its returns on them."""
+    """Return the columns of the days that a series shares with a matrix, and the series on them."""
     place = np.searchsorted(matrix.days, series.days)
     shared = place < matrix.days.size
     shared[shared] = matrix.days[place[shared]] == series.days[shared]

@@ -1,4 +1,4 @@
-"""The alphas most or least alike one: by returns out of all of them, by scores and holdings out of a few."""
+"""Most and least similar alphas: by returns among all, by scores and holdings among a few."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ from serve.research.returns_matrix import LACKING, NO_DATA, NOT_READ, UNREADABLE
 from serve.research.store import ReturnsStore
 
 PATIENCE_SECONDS: Final = 10.0
-"""How long a request waits for the first reading to end: ten thousand ledgers are read within that."""
+"""Seconds that a request waits for the first reading, in which about ten thousand ledgers are read."""
 REASONS: Final = (NOT_READ, UNREADABLE, NO_DATA, TOO_FEW, NO_VARIATION)
 
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """Which of the neighbours are wanted; `name` is one of :data:`datasets.figures.similarity.ORDERS`."""
+    """Order and page of the neighbours; `name` is one of :data:`datasets.figures.similarity.ORDERS`."""
 
     name: str
     limit: int
@@ -40,12 +40,12 @@ class Order:
 
 @dataclass(slots=True)
 class Neighbours:
-    """What is answered.
+    """One page of neighbours.
 
     Attributes
     ----------
     page
-        The neighbours asked for.
+        The requested page of neighbours.
     compared
         How many there are in all.
     excluded
@@ -61,7 +61,7 @@ class Neighbours:
 
 
 class ReturnsStores:
-    """The stores of daily returns of each book, opened when they are first asked for. Safe to share between threads.
+    """Stores of daily returns by book, opened on first use. Thread-safe.
 
     Parameters
     ----------
@@ -82,11 +82,11 @@ class ReturnsStores:
 
     @property
     def patience_seconds(self) -> float:
-        """How long a request waits for the first reading to end."""
+        """Seconds that a request waits for the first reading."""
         return PATIENCE_SECONDS
 
     def of(self, book: str) -> ReturnsStore:
-        """Return the store of a book that some run has; StorageUnavailable when the service is ending."""
+        """Return the store of a book that some run has; raises StorageUnavailable while the service ends."""
         with self._lock:
             if self._closed:
                 raise StorageUnavailable("the service is ending")
@@ -103,12 +103,12 @@ class ReturnsStores:
             return store
 
     def catalogue_changed(self) -> None:
-        """Have what was published since be read."""
+        """Read the returns of new publications."""
         for store in list(self._stores.values()):
             store.catalogue_changed()
 
     def close(self) -> None:
-        """End what reads."""
+        """End the reading threads."""
         with self._lock:
             self._closed = True
         for store in list(self._stores.values()):
@@ -124,7 +124,7 @@ def among_all(
     allowed: Allowed,
     order: Order,
 ) -> Neighbours:
-    """Compare the returns of an alpha with those of all others that a key may read.
+    """Rank all other alphas that a key may read by the correlation of their returns.
 
     Raises
     ------
@@ -132,7 +132,7 @@ def among_all(
         When its own cannot be read.
     """
     searchable = store.searchable
-    # Its own returns lie beside the others; the ledger is read for a snapshot that was published just now, or is not served.
+    # The store has the alpha's own returns, unless its snapshot is new or not served; then its ledger is read.
     own = searchable.returns(snapshot)
     own = (reader.returns(snapshot, question.book) if own is None else own).within(question.window)
     others = searchable.listing.columns.allowed(allowed).copy()
@@ -155,7 +155,7 @@ def among_all(
 
 
 def among_few(reader: ServedReader, runs: Sequence[Snapshot], question: Question, order: Order) -> Neighbours:
-    """Compare the first run with the others, read for the request.
+    """Compare the first run with the others, reading their files.
 
     Raises
     ------
@@ -178,7 +178,7 @@ def among_few(reader: ServedReader, runs: Sequence[Snapshot], question: Question
 
 
 _Figures = Iterator[tuple[str, float | Unavailable, int]]
-"""Address, figure or its reason, and common observations."""
+"""Address, figure or the reason why it is withheld, and common observations."""
 
 
 def _by_returns(

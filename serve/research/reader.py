@@ -1,4 +1,4 @@
-"""What alphas are compared by, read by the engine and the caches of the service."""
+"""Reads the data of comparisons by the engine and the caches of the service."""
 
 from __future__ import annotations
 
@@ -34,14 +34,14 @@ class ServedReader:
     raw: bool
 
     def has_rows(self, run: Snapshot, question: Question) -> bool:
-        """Whether a run holds rows to compare, of a book that the key can read."""
+        """Whether a run has rows to compare, of a book that the key can read."""
         book = question.compared_book
         if book is not None and book not in visible_books(run, raw=self.raw):
             return False
         return run.has_rows(question.table, book)
 
     def no_data(self, question: Question) -> Unavailable:
-        """Say that a run holds nothing to compare."""
+        """Return the reason that a run has no rows to compare."""
         return no_data(question, " that the key can read")
 
     def returns(self, run: Snapshot, book: str) -> DailyReturns:
@@ -49,7 +49,7 @@ class ServedReader:
         return self.cache.load(run, book)
 
     def cross_sections(self, run: Snapshot, question: Question, first: int, last: int) -> pl.DataFrame:
-        """Return `date`, `symbol` and the compared column of some days, without nulls."""
+        """Return `date`, `symbol` and the compared column of some days, without null rows."""
         column = quoted(OF_CROSS_SECTIONS[question.by].column)
         between = Statement(
             "date BETWEEN DATE '1970-01-01' + ?::INTEGER AND DATE '1970-01-01' + ?::INTEGER", (first, last)

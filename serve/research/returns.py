@@ -1,4 +1,4 @@
-"""Daily returns of one book of a run, read from its ledger."""
+"""Daily returns of a run's book, from its ledger."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from serve.cache import SizedLRUCache
 
 
 def read_returns(snapshot: Snapshot, book: str) -> DailyReturns:
-    """Read the returns of a book; with no session where the run has none of it.
+    """Read the returns of a book; empty if the run does not have it.
 
     Raises
     ------
@@ -24,12 +24,12 @@ def read_returns(snapshot: Snapshot, book: str) -> DailyReturns:
     """
     if not snapshot.has_rows(LEDGER, book):
         return DailyReturns(np.empty(0, np.int32), np.empty(0))
-    import pyarrow as pa  # noqa: PLC0415 - a tenth of a second that no start waits for
+    import pyarrow as pa  # noqa: PLC0415 - takes a tenth of a second to import
     import pyarrow.parquet as pq  # noqa: PLC0415 - as above
 
     path = snapshot.file(LEDGER, book)
     try:
-        # A third of what a query of its own costs, which counts when ten thousand ledgers are read.
+        # A third of the cost of a separate query, which matters for ten thousand ledgers.
         with pq.ParquetFile(path) as file:
             table = file.read(columns=list(EQUITY), use_threads=False)
     except (OSError, pa.ArrowException) as error:
@@ -40,7 +40,7 @@ def read_returns(snapshot: Snapshot, book: str) -> DailyReturns:
 
 
 class Returns:
-    """Daily returns of runs, the ones used last in memory. Safe to share between threads.
+    """Daily returns of runs, with a memory cache. Thread-safe.
 
     Parameters
     ----------
@@ -52,7 +52,7 @@ class Returns:
         self._cache = cache
 
     def load(self, snapshot: Snapshot, book: str) -> DailyReturns:
-        """Return those of a book that the snapshot has rows of; errors as of :func:`read_returns`."""
+        """Return the daily returns of a book of the snapshot; errors as in :func:`read_returns`."""
         return self._cache.get_or_load(
             snapshot.key, book, lambda: read_returns(snapshot, book), lambda x: x.nbytes
         )

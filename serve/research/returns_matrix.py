@@ -1,4 +1,4 @@
-"""The daily returns of some runs as plain arrays: a row a run, a column a day, in a folder that is mapped into memory.
+"""Daily returns of many runs as arrays, one row per run and one column per day, memory-mapped from a folder.
 
 ::
 
@@ -44,18 +44,18 @@ NOT_READ: Final = "not_read"
 UNREADABLE: Final = "unreadable"
 NO_DATA: Final = "no_data"
 LACKING: Final = {NOT_READ: -1, UNREADABLE: -2, NO_DATA: -3}
-"""Why an alpha has no row, and what stands in place of its number."""
+"""Reason code of an alpha without a row, in place of its row number."""
 UNFINISHED: Final = ".part"
-"""Ends the name of a folder that is being written."""
+"""Suffix of a folder that is being written."""
 
 
 class MatrixDamaged(Exception):
-    """A folder does not hold what was written to it."""
+    """A folder differs from its digests."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ReturnsMatrix:
-    """Returns of some runs.
+    """Daily returns of some runs.
 
     Attributes
     ----------
@@ -81,7 +81,7 @@ class ReturnsMatrix:
     rows: npt.NDArray[np.void]
 
     def returns(self, row: int) -> DailyReturns:
-        """Return the sessions of one row."""
+        """Return the series of one row."""
         sessions = self._sessions(row)
         return DailyReturns(self.days[sessions], self.values[row, sessions])
 
@@ -90,7 +90,7 @@ class ReturnsMatrix:
 
     @classmethod
     def of(cls, series: Mapping[Key, DailyReturns]) -> ReturnsMatrix:
-        """Arrange some series in memory; each has a session at least."""
+        """Build a matrix in memory from series of at least one session."""
         days = np.unique(np.concatenate([x.days for x in series.values()]))
         shape = (len(series), days.size)
         values, scaled = np.zeros(shape), np.zeros(shape, np.float32)
@@ -132,7 +132,7 @@ class ReturnsMatrix:
             raise
 
     def _save_rows(self, path: Path, array: npt.NDArray[Any]) -> None:
-        """Write the sessions of each row from its first to its last; what lies outside stays a hole."""
+        """Write each row from its first to its last session; the rest stays a hole in the file."""
         header = {"descr": np.lib.format.dtype_to_descr(array.dtype), "fortran_order": False}
         with path.open("wb") as file:
             np.lib.format.write_array_header_1_0(file, header | {"shape": array.shape})
@@ -147,7 +147,7 @@ class ReturnsMatrix:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Searchable:
-    """What can be searched at one moment, by the order of the catalogue.
+    """The searchable runs at one moment, in the order of the catalogue.
 
     Attributes
     ----------
@@ -167,7 +167,7 @@ class Searchable:
     rows: int
 
     def returns(self, snapshot: Snapshot) -> DailyReturns | None:
-        """Return the returns of a run; None where there are none of this snapshot."""
+        """Return the returns of a run; None if this snapshot's are missing."""
         place = self.listing.places.get(snapshot.alpha_id)
         row = -1 if place is None else int(self.row[place])
         for matrix in self.matrices:
@@ -180,7 +180,7 @@ class Searchable:
 
 
 def load(folder: Path) -> ReturnsMatrix:
-    """Map what was saved to a folder.
+    """Map a saved folder.
 
     Raises
     ------
@@ -209,7 +209,7 @@ def _unpacked(packed: npt.NDArray[np.uint8], days: int) -> Flags:
 
 
 def _scaled(values: Floats) -> tuple[Floats, float]:
-    """Centre a series and divide it by its deviation; 0 throughout where that cannot be told from 0."""
+    """Centre a series and divide it by its deviation; all 0 if the deviation is 0 within rounding."""
     with np.errstate(all="ignore"):
         centred = values - values.mean()
         deviation = float(np.sqrt(np.vecdot(centred, centred) / values.size))

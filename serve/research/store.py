@@ -1,4 +1,4 @@
-"""The daily returns of one book of every run served, kept up to date for searching neighbours.
+"""Daily returns of one book of all served runs, kept current for the search of neighbours.
 
 A thread follows the catalogue and reads from the ledgers what is missing. Returns lie in matrices of about a thousand runs in a
 folder that all processes of the machine map; one of them writes. Up to 64 runs published since are in a small matrix in the
@@ -47,16 +47,16 @@ from serve.research.returns_matrix import (
 
 _log = structlog.get_logger("serve.research")
 MATRIX_ROWS: Final = 1024
-"""Runs in a matrix: 18 MB for 1,500 sessions each."""
+"""Runs per matrix: 18 MB for 1,500 sessions each."""
 PENDING_ROWS: Final = 64
-"""Runs that each process has in memory before they are written to the folder."""
+"""Runs that a process keeps in memory before it writes them to the folder."""
 _LOOK_SECONDS: Final = 0.2
-"""Between two looks at the folder while another process writes to it."""
+"""Seconds between two checks of the folder while another process writes to it."""
 _RETRY_SECONDS: Final = 10.0
-"""Before what could not be read is tried again."""
+"""Seconds before an unreadable run is tried again."""
 _READERS: Final = 2
 _REMOTE_READERS: Final = 8
-"""Ledgers that are read at once; the latter where each read waits for a store."""
+"""Ledgers that are read concurrently, on a local disk and from an object store."""
 
 
 class ReturnsStore:
@@ -102,7 +102,7 @@ class ReturnsStore:
         self._wake = threading.Event()
         self._stopped = False
         self.was_ready = False
-        """Whether all that was published at some moment had been read."""
+        """Whether the returns of all published runs have been read once."""
         self._effective = EffectiveNumbers()
         self._thread = threading.Thread(target=self._run, name="daily returns", daemon=True)
         self._thread.start()
@@ -110,32 +110,32 @@ class ReturnsStore:
     # Called by requests
 
     def progress(self, allowed: Allowed) -> tuple[int, int]:
-        """Return how many of the alphas served that a key may read were read, and how many there are."""
+        """Return the numbers of read and of all served alphas that a key may read."""
         pointers = [x for x in self._listing().pointers if allowed.allows(x.alpha_id)]
         known = self._known()
         return sum(_key(x) in known for x in pointers), len(pointers)
 
     @property
     def searchable(self) -> Searchable:
-        """What can be searched now."""
+        """The runs that are searchable now."""
         searchable = self._searchable
         if searchable is None or searchable.listing is not self._listing():
             searchable = self._refresh()
         return searchable
 
     def effective_number(self, allowed: Allowed) -> float | Unavailable | None:
-        """Return how many independent alphas those that a key may read come to; None while that is computed."""
+        """Return the effective number of the alphas that a key may read; None while it is computed."""
         number = self._effective.of(allowed)
         if number is None:
             self._wake.set()
         return number if self.was_ready else None
 
     def catalogue_changed(self) -> None:
-        """Read what was published since."""
+        """Read the returns of new publications."""
         self._wake.set()
 
     def close(self) -> None:
-        """End after the ledgers being read."""
+        """End the thread after the current ledgers."""
         self._stopped = True
         self._wake.set()
         self._thread.join()
@@ -154,7 +154,7 @@ class ReturnsStore:
             except OSError as error:
                 _log.warning("daily_returns_not_shared", book=self._book, reason=error.strerror or str(error))
                 pause = _LOOK_SECONDS if self._use_temporary_folder() else _RETRY_SECONDS
-            except Exception as error:  # noqa: BLE001 - whatever it was, the next look may work
+            except Exception as error:  # noqa: BLE001 - the next pass may succeed
                 _log.error(
                     "daily_returns_failed", book=self._book, reason=str(error), kind=type(error).__name__
                 )
@@ -162,7 +162,7 @@ class ReturnsStore:
             self._wake.wait(pause)
 
     def _pass(self) -> float | None:
-        """Read what is missing, and return after how many seconds to look again; None: when the catalogue changes."""
+        """Read missing returns, and return the seconds until the next pass; None waits for a change of the catalogue."""
         writes = self._may_write()
         self._load_folder(remove_damaged=writes)
         while not self._stopped:
@@ -178,7 +178,7 @@ class ReturnsStore:
                 self._effective.update(searchable, lambda: self._stopped)
                 return _RETRY_SECONDS if self._failed else None
             if not writes and len(missing) > PENDING_ROWS:
-                return _LOOK_SECONDS  # the process that writes reads them
+                return _LOOK_SECONDS  # read by the writing process
             if not self._read_some(missing[:MATRIX_ROWS]):
                 return _RETRY_SECONDS
             if writes and len(self._pending) >= PENDING_ROWS:
@@ -187,7 +187,7 @@ class ReturnsStore:
         return None
 
     def _may_write(self) -> bool:
-        """Whether this process writes to the folder; it does from when no other does."""
+        """Whether this process writes to the folder; tries to take over if no other process does."""
         if self._lock_file is None:
             _make_private(self._folder)
             descriptor = os.open(
@@ -202,7 +202,7 @@ class ReturnsStore:
         return True
 
     def _use_temporary_folder(self) -> bool:
-        """Go on in a folder of this process; return False where that is in use already."""
+        """Switch to a folder of this process; return False if it is already in use."""
         if self._temporary is not None:
             return False
         if self._lock_file is not None:
@@ -216,7 +216,7 @@ class ReturnsStore:
         return True
 
     def _load_folder(self, *, remove_damaged: bool) -> None:
-        """Map what another process, or an earlier one, wrote; let go what was removed."""
+        """Map matrices of other or earlier processes, and unmap removed ones."""
         present = {path for path in self._folder.iterdir() if path.is_dir()}
         if remove_damaged:
             for path in [path for path in present if path.suffix == UNFINISHED]:
@@ -227,7 +227,7 @@ class ReturnsStore:
             try:
                 saved[path] = load(path)
             except MatrixDamaged as error:
-                if path.exists():  # else it was merged into another meanwhile
+                if path.exists():  # otherwise it was merged into another meanwhile
                     _log.warning("daily_returns_damaged", book=self._book, reason=str(error))
                 if remove_damaged:
                     shutil.rmtree(path, ignore_errors=True)
@@ -240,7 +240,7 @@ class ReturnsStore:
         return saved | self._pending.keys() | self._without_data
 
     def _missing_pointers(self) -> list[Pointer]:
-        """Return the pointers whose returns are to be read, the latest started first."""
+        """Return the pointers whose returns are missing, latest started first."""
         now, known = time.monotonic(), self._known()
         return [
             x
@@ -249,7 +249,7 @@ class ReturnsStore:
         ]
 
     def _read_some(self, pointers: Sequence[Pointer]) -> bool:
-        """Read some runs; return whether the store answers."""
+        """Read some runs; return whether the store answered."""
         with ThreadPoolExecutor(self._readers, thread_name_prefix="daily returns") as pool:
             for pointer, returns in zip(pointers, pool.map(self._returns, pointers), strict=True):
                 if isinstance(returns, StorageUnavailable):
@@ -265,16 +265,16 @@ class ReturnsStore:
         return True
 
     def _returns(self, pointer: Pointer) -> DailyReturns | StorageUnavailable | None:
-        """Read the returns of a run; None when it is not served any more or cannot be read."""
+        """Read the returns of a run; None if it is no longer served or cannot be read."""
         snapshot = self._resolve(pointer.alpha_id)
         if self._stopped or snapshot is None or snapshot.id != pointer.snapshot:
             return None
         try:
-            # Of thousands of snapshots, only those that requests name keep their manifest in memory.
+            # The manifests of thousands of snapshots would take too much memory: only requests keep them.
             return self._read(snapshot if snapshot.opened else snapshot.with_pointer(pointer), self._book)
         except StorageUnavailable as error:
             return error
-        except (Exception, PanicException) as error:  # noqa: BLE001 - whatever it was, the other alphas are none the worse
+        except (Exception, PanicException) as error:  # noqa: BLE001 - an error must not affect the other alphas
             _log.warning("daily_returns_not_read", alpha=pointer.alpha_id, reason=str(error))
             self._failed[_key(pointer)] = time.monotonic() + _RETRY_SECONDS
             return None
@@ -284,7 +284,7 @@ class ReturnsStore:
         self._saved[path] = load(path)
 
     def _merge(self, served: set[Key]) -> None:
-        """Write the matrices anew once a quarter of their rows are of replaced snapshots, or many are small."""
+        """Rewrite the matrices if a quarter of their rows are of replaced snapshots, or many are small."""
         rows = sum(len(matrix.keys) for matrix in self._saved.values())
         live = sum(key in served for matrix in self._saved.values() for key in matrix.keys)
         many = len(self._saved) > 8 + 2 * live // MATRIX_ROWS
@@ -333,7 +333,7 @@ def _key(pointer: Pointer) -> Key:
 
 
 def _make_private(folder: Path) -> None:
-    """Make a folder that this user alone may use; PermissionError where there is one that others may."""
+    """Create a private folder; raises PermissionError for an existing one that others may use."""
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     status = folder.stat(follow_symlinks=False)
     if status.st_uid != os.geteuid() or status.st_mode & 0o077:

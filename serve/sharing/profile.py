@@ -1,4 +1,4 @@
-"""The file that a client of Delta Sharing reads its address and key from."""
+"""Profiles of Delta Sharing: the file with a client's address and key."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import json
 from typing import Final
 
 PATH: Final = "/delta-sharing"
-"""Where the protocol is served."""
+"""Path of the protocol."""
 
 
 def make_profile(base_url: str, token: str, expires_at: str | None) -> str:

@@ -24,7 +24,7 @@ SCHEMA: Final = "run"
 VERSION_HEADER: Final = "Delta-Table-Version"
 PARTITION: Final = "book"
 MAX_PAGE: Final = 500
-"""Entries of a list on one page, and the default: clients that name no ``maxResults`` follow the tokens."""
+"""Maximum and default entries of a page; clients without ``maxResults`` follow the tokens."""
 _NAMESPACE: Final = uuid.UUID("6d0a0d0c-6e0f-5b6a-9f0e-2c8f6a4b7d11")
 _TYPES: Final = {
     Type.DATE: "date",
@@ -38,7 +38,7 @@ _PROTOCOL: Final = {"protocol": {"minReaderVersion": 1}}
 
 
 class _Fields(msgspec.Struct, rename="camel"):
-    """The fields of a query's body that are read; others may be there."""
+    """Fields of a query's body; others are ignored."""
 
     predicate_hints: list[Any] | None = None
     json_predicate_hints: str | None = None
@@ -67,7 +67,7 @@ class TableQuery:
 
 
 def bad_request(name: str, constraint: str) -> ApiError:
-    """Return the refusal of one broken parameter or field."""
+    """Return the error of one invalid parameter or field."""
     return refusal([{"name": name, "constraint": constraint}])
 
 
@@ -92,14 +92,14 @@ def parse_query(body: bytes) -> TableQuery:
 
 
 def parse_number(name: str, text: str) -> int:
-    """Read an integer of a query string; ``bad_request`` when it is none."""
+    """Parse an integer of a query string; raises ``bad_request``."""
     if not (text.isascii() and text.isdigit() and len(text) <= 18):
         raise bad_request(name, "must be an integer of at least 0")
     return int(text)
 
 
 def parse_moment(name: str, text: str) -> datetime:
-    """Read an instant in ISO 8601 with its offset; ``bad_request`` when it is none."""
+    """Parse an instant in ISO 8601 with an offset; raises ``bad_request``."""
     try:
         moment = datetime.fromisoformat(text)
     except ValueError as error:
@@ -122,7 +122,7 @@ def version_of(published_at: str) -> int:
 def page(
     names: Sequence[str], max_results: str | None, token: str | None
 ) -> tuple[Sequence[str], str | None]:
-    """Return one page of a list and the token of the next, its last name; None after the last page.
+    """Return one page of a list and the token of the next page (the last name); None after the last page.
 
     Parameters
     ----------
@@ -209,7 +209,7 @@ def file_line(
 
 
 def error_body(error: ApiError) -> bytes:
-    """Return an error as the protocol has it, with the parameters that were refused in its message."""
+    """Return an error in the protocol's form, with the invalid parameters in its message."""
     broken = (error.details or {}).get("parameters", ())
     named = "; ".join(f"{x['name']}: {x['constraint']}" for x in broken)
     message = f"{error.message} {named}." if named else error.message

@@ -70,7 +70,7 @@ def router(service: ServerState) -> Router:
 
 
 def _refuse_options(request: ASGIConnection[Any, Any, Any, Any], _: BaseRouteHandler) -> None:
-    """Refuse a method that the framework would answer, as everywhere else."""
+    """Refuse OPTIONS, which the framework would answer."""
     if request.scope.get("method") == HttpMethod.OPTIONS:
         raise MethodNotAllowedException
 
@@ -130,7 +130,7 @@ class Sharing:
         return _list(request, [SCHEMA], lambda _: row)
 
     async def tables(self, request: Request[Any, Any, Any]) -> Response[bytes]:
-        """List the tables of a share that the key may have."""
+        """List the tables of a share that the key may read."""
         snapshot = await self._snapshot(request, TABLES)
         files = await self._service.compute(partial(_files, snapshot, _answered()))
         names = sorted({file.link.table for file in files})
@@ -160,7 +160,7 @@ class Sharing:
         return _json(b"", {protocol.VERSION_HEADER: str(number)})
 
     async def metadata(self, request: Request[Any, Any, Any]) -> Response[bytes]:
-        """Return the columns of a table; of an earlier one with ``version`` or ``timestamp``."""
+        """Return the columns of a table; of an earlier version with ``version`` or ``timestamp``."""
         served = await self._snapshot(request, TABLES)
         number, moment = request.query_params.get("version"), request.query_params.get("timestamp")
         snapshot = await self._at(
@@ -172,7 +172,7 @@ class Sharing:
         return _lines(snapshot, _metadata(files))
 
     async def query(self, request: Request[Any, Any, Any]) -> Response[bytes]:
-        """Sign an address of each file of a table; the answer is a credential, so nothing on the way may cache it."""
+        """Sign a link to each file of a table; the answer is a credential, so it must not be cached."""
         served = await self._snapshot(request, FILES)
         wanted = protocol.parse_query(await request.body())
         snapshot = await self._at(served, wanted.version, wanted.moment)
@@ -234,7 +234,7 @@ class Sharing:
             raise missing from None
 
     async def _table(self, request: Request[Any, Any, Any], snapshot: Snapshot) -> Sequence[TableFile]:
-        """Return the files of the table in the path, as far as the key may have them."""
+        """Return the files of the table in the path that the key may read."""
         ours = _answered()
         ours.snapshot = snapshot
         files = await self._service.compute(partial(_files, snapshot, ours))

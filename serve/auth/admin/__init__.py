@@ -1,4 +1,4 @@
-"""What operators do to accounts and keys. Every act is checked, done and written down in one transaction."""
+"""Administration of accounts and keys. Every act is validated, executed and audited in one transaction."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from serve.auth.tokens import TokenShape
 
 @dataclass(frozen=True, slots=True)
 class Administration:
-    """The acts on an open store, by their object."""
+    """The acts on an open store, grouped by object."""
 
     accounts: Accounts
     keys: Keys
@@ -35,9 +35,9 @@ async def open_administration(
     writable: bool = True,
     ending: bool = False,
 ) -> AsyncIterator[Administration]:
-    """Open the store to change it, or only to look at it.
+    """Open the store to change it, or only to read it.
 
-    Nothing is made that the acts do not need: a store only when it may be changed, a pepper only when a key is issued.
+    A store is created only if it may be changed, a pepper only when a key is issued.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Accounts: who owns keys, and the ceiling those keys are clamped to."""
+"""Accounts: the owners of keys, and the ceilings to which keys are clamped."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from serve.auth.tokens import new_id
 
 
 def find_account(rows: Repository, email_or_id: str, *, to_change: bool = False) -> Account:
-    """Return an account by e-mail address or id, locked until the transaction ends when it is to change.
+    """Return an account by e-mail address or id, locked until the transaction ends if it is to be changed.
 
     Raises
     ------
@@ -49,7 +49,7 @@ class Accounts(Acts):
         """Open an account.
 
         Its keys may call the three meta endpoints until an operator opens more of them here or by `change`. Alphas
-        and runs are granted key by key, so their ceiling is everything unless it is narrowed.
+        and runs are granted key by key, so their ceiling is `all` unless it is narrowed.
 
         Raises
         ------
@@ -86,7 +86,7 @@ class Accounts(Acts):
 
     @act
     def find(self, rows: Repository, email_or_id: str) -> Account:
-        """Return one account; refuses an unknown one."""
+        """Return one account; raises for an unknown one."""
         return find_account(rows, email_or_id)
 
     @act
@@ -101,7 +101,7 @@ class Accounts(Acts):
         ceiling_alphas: str | None = None,
         ceiling_runs: str | None = None,
     ) -> Account:
-        """Change address, role or ceiling; what is None stays. It holds from the next call of every key."""
+        """Change address, role or ceiling; None keeps a value. Changes apply from the next call of every key."""
         account = find_account(rows, email_or_id, to_change=True)
         role = account.role if admin is None else (Role.ADMIN if admin else Role.USER)
         after: dict[str, Any] = {"role": str(role)}

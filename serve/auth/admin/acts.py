@@ -1,4 +1,4 @@
-"""What every act has in common: one transaction, and one row of the audit log in it."""
+"""Base of all acts: one transaction with one row of the audit log."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _DOCUMENTS: Final = frozenset(
         "ceiling_runs",
     )
 )
-"""Columns that hold JSON text, which the audit log shows as what it says."""
+"""Columns with JSON text, which the audit log shows decoded."""
 
 
 class Acts:
@@ -46,7 +46,7 @@ class Acts:
         self.now = clock
 
     def note(self, rows: Repository, action: str, subject: str, detail: Mapping[str, Any]) -> None:
-        """Add a row to the audit log, in the transaction of the act it tells of."""
+        """Add a row to the audit log, in the transaction of its act."""
         readable = {name: _parsed(value) if name in _DOCUMENTS else value for name, value in detail.items()}
         rows.add_entry(self.now(), self._actor, action, subject, json.dumps(readable, ensure_ascii=False))
 
@@ -54,7 +54,7 @@ class Acts:
 def act(
     method: Callable[Concatenate[A, Repository, P], T],
 ) -> Callable[Concatenate[A, P], Coroutine[Any, Any, T]]:
-    """Return a method, written over the rows of the store, as one that runs in a transaction of its own."""
+    """Wrap a method that works on a repository, so that it runs in its own transaction."""
 
     async def run(self: A, /, *args: P.args, **kwargs: P.kwargs) -> T:
         return await self.store.run(lambda rows: method(self, rows, *args, **kwargs))

@@ -1,4 +1,4 @@
-"""Keys: issued once, then changed, suspended, reactivated or revoked for good."""
+"""Keys: issued once, then changed, suspended, reactivated or revoked."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from serve.auth.tokens import Digests, TokenShape, new_token
 
 @dataclass(frozen=True, slots=True)
 class IssuedKey:
-    """A new key and its token, which is shown now and can never be shown again."""
+    """A new key and its token, which is shown only once."""
 
     record: KeyRecord
     token: str = field(repr=False)
@@ -69,8 +69,8 @@ class Keys(Acts):
     ) -> IssuedKey:
         """Issue a key to an account, given by e-mail address or id.
 
-        Without a list of endpoints it may call what its account's ceiling allows, now and later. What else is not
-        granted is what a self-created key has: the alphas and runs made for testing, the self-service envelope, no
+        Without a list of endpoints it may call what its account's ceiling allows, now and later. Other omitted
+        grants are those of a self-created key: testing alphas and runs, the self-service rate envelope, no
         raw fields, no expiry, any address.
 
         Raises
@@ -106,7 +106,7 @@ class Keys(Acts):
         expires: str | None = None,
         **grants: str | None,
     ) -> IssuedKey:
-        """Issue a key with the grants, limits, addresses and expiry of another, whatever became of that one.
+        """Issue a key with the grants, limits, addresses and expiry of another, also of a suspended or revoked one.
 
         Parameters
         ----------
@@ -135,7 +135,9 @@ class Keys(Acts):
                 f"key {other.id} has expired, and one like it would have; give --expires as well"
             )
         listed = AllowList.loads(given["endpoints"])
-        if listed.mode is Mode.LIST and not owner.is_admin:  # an administrator's key, for somebody else
+        if (
+            listed.mode is Mode.LIST and not owner.is_admin
+        ):  # an administrator's key, copied to another account
             validation.endpoints(",".join(listed.values), "endpoints", admin=False)
         return self._insert(rows, owner, given, "key.issue", {"like": other.id})
 
@@ -143,7 +145,7 @@ class Keys(Acts):
     def rotate(
         self, rows: Repository, key_id: str, *, grace_seconds: int | None = None
     ) -> tuple[IssuedKey, KeyRecord]:
-        """Issue another token for the rights of a key, which goes on for a while or until it is revoked.
+        """Issue another token with the rights of a key; the old one works for a grace period or until it is revoked.
 
         Parameters
         ----------
@@ -214,7 +216,7 @@ class Keys(Acts):
 
     @act
     def find(self, rows: Repository, key_id: str) -> KeyRecord:
-        """Return one key; refuses an unknown one."""
+        """Return one key; raises for an unknown one."""
         return _find_key(rows, key_id)
 
     @act
@@ -232,7 +234,7 @@ class Keys(Acts):
         expires: str | None = None,
         ips: str | None = None,
     ) -> KeyRecord:
-        """Widen or narrow a key; what is None stays. It holds from the key's next call."""
+        """Widen or narrow a key; None keeps a value. Changes apply from the key's next call."""
         record = _usable(rows, key_id)
         after: dict[str, Any] = {}
         if name is not None:
@@ -247,7 +249,7 @@ class Keys(Acts):
 
     @staticmethod
     def _granted(texts: Mapping[str, str | None], record: KeyRecord, *, admin: bool) -> dict[str, Any]:
-        """Read what is to be granted beside what a key has, by column; what is None is left out."""
+        """Validate new grants against those of a key, by column; None is omitted."""
         read: dict[str, Any] = {}
         for name, text in texts.items():
             if text is None:
@@ -272,7 +274,7 @@ class Keys(Acts):
 
     @act
     def reactivate(self, rows: Repository, key_id: str) -> KeyRecord:
-        """Let a suspended key work again."""
+        """Reactivate a suspended key."""
         record = _usable(rows, key_id)
         if record.status == KeyStatus.ACTIVE:
             raise AccessError(f"key {record.id} is active already; `keys suspend` stops it")
@@ -280,7 +282,7 @@ class Keys(Acts):
 
     @act
     def revoke(self, rows: Repository, key_id: str) -> KeyRecord:
-        """End a key for good."""
+        """Revoke a key permanently."""
         record = _usable(rows, key_id)
         return self._update(rows, record, "key.revoke", {"status": KeyStatus.REVOKED.value})
 
@@ -291,7 +293,7 @@ class Keys(Acts):
         return _find_key(rows, record.id)
 
     def to_json(self, record: KeyRecord) -> dict[str, Any]:
-        """Return a key for programs: what is in force, and beside it what was granted."""
+        """Return a key for programs: the grants in force, and beside them the stored ones."""
         return {
             "key_id": record.id,
             "display_prefix": self._shape.mask(record.id),
@@ -314,7 +316,7 @@ class Keys(Acts):
 
 
 def _grants(record: KeyRecord) -> dict[str, Any]:
-    """Return what a key was granted, by the columns of the store."""
+    """Return the grants of a key by column of the store."""
     names = ("name", "endpoints", "alphas", "runs", "expose_raw", "limits", "addresses", "expires_at")
     return {name: getattr(record, name) for name in names}
 
@@ -322,7 +324,7 @@ def _grants(record: KeyRecord) -> dict[str, Any]:
 def _find_key(rows: Repository, key_id: str, *, to_change: bool = False) -> KeyRecord:
     record = (rows.key_to_change if to_change else rows.key)(key_id.strip())
     if record is None:
-        # A whole token may have been pasted: it is not repeated.
+        # The text may be a pasted token, so it is not repeated.
         shown = repr(key_id) if len(key_id) <= 16 else "that text"
         raise AccessError(f"key: there is none of id {shown}; `keys list` shows the ids, 16 characters each")
     return record

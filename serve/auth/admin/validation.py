@@ -1,4 +1,4 @@
-"""What an operator may ask for. Each check returns the value to store, or raises an error that names the fix."""
+"""Validation of operators' input. Each check returns the value to store, or raises an error that names the fix."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from serve.auth.limits.policy import RateLimit
 from serve.auth.store.tables import microseconds
 
 MAX_RATE: Final = 1_000_000_000
-"""Largest limit: far beyond what can be served, and within a 32-bit column."""
+"""Largest limit, which fits a 32-bit column."""
 _EMAIL: Final = re.compile(r"[^@\s,\x00-\x1f]+@[^@\s,\x00-\x1f]+\.[^@\s,\x00-\x1f.]+")
 _ALPHA: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,127}")
 _WINDOWS: Final = {window.option: window for window in LIMIT_WINDOWS}
@@ -45,7 +45,7 @@ def endpoints(text: str, option: str, *, admin: bool) -> AllowList:
     Parameters
     ----------
     text
-        As typed; an empty text allows nothing.
+        As typed; an empty text allows no endpoint.
     option
         The option's name, for the refusal.
     admin
@@ -68,14 +68,14 @@ def endpoints(text: str, option: str, *, admin: bool) -> AllowList:
 
 
 def selected(text: str, *, admin: bool) -> AllowList:
-    """Read the endpoints of a key: choosing every one there is to choose is choosing ``all``, the account's ceiling."""
+    """Read the endpoints of a key: a list of all selectable endpoints means ``all``, the account's ceiling."""
     chosen = endpoints(text, "endpoints", admin=admin)
     selectable = [name for name in ENDPOINTS if admin or name not in ADMIN_IDS]
     return ALL if all(map(chosen.allows, selectable)) else chosen
 
 
 def alphas(text: str, option: str) -> AllowList:
-    """Read ``all``, ``prefix:A,B`` or ``list:a,b``; an empty list of either allows nothing."""
+    """Read ``all``, ``prefix:A,B`` or ``list:a,b``; an empty list or prefix list allows no name."""
     text = text.strip()
     if text == "all":
         return ALL
@@ -98,7 +98,7 @@ def _items(text: str) -> tuple[str, ...]:
 
 
 def rate(text: str, base: RateLimit) -> RateLimit:
-    """Read `RATE_EXAMPLE` or part of it; what is not named stays as in `base`.
+    """Read `RATE_EXAMPLE` or part of it; limits that are not named are kept from `base`.
 
     ``null`` means no limit, for the windows that may have none.
     """
@@ -155,10 +155,8 @@ def addresses(text: str) -> str | None:
 
 
 def changes(before: Mapping[str, object], after: Mapping[str, object]) -> dict[str, list[object]]:
-    """Return what differs, as [before, after] by name; refuses when nothing does."""
+    """Return the differences as [before, after] by name; raises if there are none."""
     differing = {name: [before[name], value] for name, value in after.items() if before[name] != value}
     if not differing:
-        raise AccessError(
-            "nothing to change: every value given is what is set already; name at least one other"
-        )
+        raise AccessError("nothing to change: every value given is already set; give at least one other")
     return differing

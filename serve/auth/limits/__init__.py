@@ -1,6 +1,6 @@
 """Counting calls exactly: rolling windows and the calendar month in UTC, as `schemas.limits` declares them.
 
-One set of rules in two places: :mod:`serve.auth.limits.sliding_window` for one process, and ``limiter.lua`` for
+Two implementations of the same rules: :mod:`serve.auth.limits.sliding_window` for one process, and ``limiter.lua`` for
 any number of workers and machines that share a Redis. Both decide and count in one atomic step, charge
 nothing for a refused call, and never take time backwards.
 """
@@ -15,7 +15,7 @@ from serve.auth.limits.sliding_window import LimitStatus
 
 
 class Limiter(Protocol):
-    """Counts the calls of keys; every method raises StorageUnavailable when the counts cannot be reached."""
+    """Counts the calls of keys; every method raises StorageUnavailable if the counts cannot be reached."""
 
     async def hit(self, key_id: str, rate: RateLimit) -> LimitStatus:
         """Count one call of a key if every window has room, and return the key's status."""
@@ -26,9 +26,9 @@ class Limiter(Protocol):
         ...
 
     async def require(self) -> None:
-        """Raise SettingsError or StorageUnavailable, with the reason, when no call can be counted now."""
+        """Raise SettingsError or StorageUnavailable, with the reason, if calls cannot be counted now."""
         ...
 
     async def close(self) -> None:
-        """Write what is unsaved and close connections."""
+        """Save pending counts and close connections."""
         ...

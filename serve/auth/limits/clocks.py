@@ -1,4 +1,4 @@
-"""The clocks that calls are counted by: one that is never set, and the one on the wall for the calendar."""
+"""Clocks of the limiter: a monotonic one for windows, and the wall clock for calendar months."""
 
 from __future__ import annotations
 
@@ -9,24 +9,24 @@ from functools import partial
 from typing import Final
 
 _STEADY: Final = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
-"""Runs on while the machine sleeps, where the system has such a clock."""
+"""Continues during suspend, on systems with such a clock."""
 US: Final = 1000
-"""Nanoseconds of a microsecond, the unit that calls are counted in."""
+"""Nanoseconds per microsecond, the limiter's unit."""
 
 
 def wall_us() -> int:
-    """Return the time in whole microseconds since 1970; may be set to anything at any moment."""
+    """Return the wall clock in whole microseconds since 1970; it may be set at any moment."""
     return time.time_ns() // US
 
 
 @dataclass(frozen=True, slots=True)
 class Clocks:
-    """Clocks of one machine, in nanoseconds as the system tells them: every call reads both.
+    """Clocks of one machine, in nanoseconds; every call reads both.
 
     Attributes
     ----------
     wall
-        Since 1970, by the wall clock, which may be set to anything at any moment.
+        Nanoseconds since 1970 by the wall clock, which may be set at any moment.
     steady
         Since some moment, the same one for every process of the machine until it is started anew; nobody sets it, and it
         never goes back.
@@ -37,5 +37,5 @@ class Clocks:
 
     @classmethod
     def of_this_machine(cls) -> Clocks:
-        """Return the real ones."""
+        """Return the system's clocks."""
         return cls(time.time_ns, partial(time.clock_gettime_ns, _STEADY))

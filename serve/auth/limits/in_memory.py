@@ -18,20 +18,20 @@ from serve.auth.limits.policy import MAX_WINDOW_US, ROLLING_US, SECOND_US, RateL
 from serve.auth.limits.sliding_window import CallLog, LimitStatus, Month, decide
 
 WRITE_INTERVAL_SECONDS: Final = 0.5
-"""Seconds between two writes: a crash loses the counts since the last one, never those of a second."""
+"""Seconds between two writes; a crash loses the counts since the last write."""
 _WRITES_PER_SWEEP: Final = 1200
-"""Writes between two clearings of what no longer counts."""
+"""Writes between two removals of expired counts."""
 
 _MAX_QUIET_US: Final = max(32 * 86_400 * SECOND_US, MAX_WINDOW_US)
-"""A key that made no call for so long has none in this month, whatever the wall clock says."""
+"""Microseconds without a call after which a key has no call in any current window, whatever the wall clock says."""
 _YEAR: Final = 100
-"""Between the numbers of a month and of the same one a year later."""
+"""Difference between the numbers (yyyymm) of a month and of the same month a year later."""
 
 _log = structlog.get_logger(__name__)
 
 
 class InMemoryLimiter:
-    """Counts in the memory of this process; it decides without ever giving the loop away, so calls cannot interleave.
+    """Counts in the memory of this process; it never yields to the event loop, so calls cannot interleave.
 
     Parameters
     ----------
@@ -54,13 +54,13 @@ class InMemoryLimiter:
 
     @classmethod
     async def open(cls, path: Path) -> InMemoryLimiter:
-        """Load the counts of a file and begin to write to it; raises SettingsError when it is in use."""
+        """Load the counts of a file and start saving to it; raises SettingsError if it is in use."""
         limiter = cls(Journal(path))
         limiter._writer = asyncio.create_task(limiter._write_on())
         return limiter
 
     async def hit(self, key_id: str, rate: RateLimit) -> LimitStatus:
-        """Count one call of a key if every window has room, in one step that nothing can come between."""
+        """Count one call of a key if every window has room, in one atomic step."""
         log = self._logs.get(key_id)
         if log is None:
             log = self._logs[key_id] = CallLog()
@@ -76,7 +76,7 @@ class InMemoryLimiter:
         ]
 
     async def require(self) -> None:
-        """Nothing to ask: the file was locked and read when it was opened."""
+        """Do nothing: the file was locked and read when it was opened."""
 
     def _decide(self, log: CallLog, rate: RateLimit, *, charge: bool) -> LimitStatus:
         wall = self._wall_us()
@@ -95,7 +95,7 @@ class InMemoryLimiter:
         return self._steady_us() + self._ahead
 
     async def save(self) -> None:
-        """Write the calls admitted since the last time."""
+        """Save the calls admitted since the last write."""
         unsaved, self._unsaved = self._unsaved, []
         if not unsaved:
             return
@@ -123,7 +123,7 @@ class InMemoryLimiter:
                 await self.forget()
 
     async def forget(self) -> None:
-        """Drop what no longer counts, in the file and of the keys that have gone quiet."""
+        """Remove expired calls from the file, and idle keys from memory."""
         now = self._now_us()
         unsaved = {key_id for key_id, _ in self._unsaved}
         for key_id, log in list(self._logs.items()):
@@ -135,7 +135,7 @@ class InMemoryLimiter:
             await asyncio.to_thread(self._journal.forget, now - MAX_WINDOW_US, self._month.number - _YEAR)
 
     async def close(self) -> None:
-        """Write what is unsaved and close the file."""
+        """Save pending counts and close the file."""
         self._stop.set()
         if self._writer is not None:
             await self._writer

@@ -1,6 +1,6 @@
-"""The file in which the in-process limiter saves its counts over a restart.
+"""The file in which the in-process limiter saves its counts across restarts.
 
-It is not a store of record: without it the counts of every window start at zero. Operators' commands read in it when each
+It is not a store of record: without it the counts of every window start at zero. Operators' commands read the last call of
 key last called, at any time.
 """
 
@@ -66,7 +66,7 @@ class Journal:
     Raises
     ------
     SettingsError
-        When another process counts in it: two of them would each allow the whole envelope.
+        If another process uses it: each of them would allow the full limits.
     """
 
     def __init__(self, path: Path) -> None:
@@ -103,7 +103,7 @@ class Journal:
             ) from error
 
     def present(self, clocks: Clocks) -> int:
-        """Return the present on the file's timeline, which is never before anything that is written there.
+        """Return the current time on the file's timeline, which is never before a recorded call.
 
         It began with the wall clock, which then measures only how long no process counted: set while one did, it does
         not move the timeline, and set back while none did, no time counts as passed.

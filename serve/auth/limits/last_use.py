@@ -1,4 +1,4 @@
-"""When each key last called, and how often this month, for operators: from wherever calls are counted."""
+"""Last use and monthly calls of keys, for operators, from Redis or the limiter's file."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from serve.auth.settings import AccessSettings
 
 
 async def last_uses(settings: AccessSettings, key_ids: Sequence[str], now_us: int) -> dict[str, LastUse]:
-    """Return what is known of keys; nothing is made for it, and nothing charged. Keys that never called are left out.
+    """Return the last use of keys, without creating a file or counting a call. Keys without a call are omitted.
 
     Raises
     ------
     SettingsError, StorageUnavailable
-        When Redis cannot be asked, or the settings do not say where calls are counted.
+        If Redis is unavailable, or the settings do not say where calls are counted.
     """
     month = Month.of(now_us).number
     if settings.redis is not None:

@@ -1,4 +1,4 @@
-"""The rate envelope of a key, its use, and when it last called."""
+"""The rate envelope of a key, its usage and its last use."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ SECOND_US: Final = 1_000_000
 ROLLING_US: Final = tuple(
     window.seconds * SECOND_US for window in LIMIT_WINDOWS if window.seconds is not None
 )
-"""Lengths of the rolling windows in microseconds, from the shortest to the longest."""
+"""Lengths of the rolling windows in microseconds, ascending."""
 MAX_WINDOW_US: Final = ROLLING_US[-1]
-"""How long a call can count."""
+"""Length of the longest rolling window in microseconds."""
 MONTH: Final = len(ROLLING_US)
-"""Place of the calendar month in every tuple that has a number for each window: it is the last."""
+"""Index of the calendar month in tuples with one number per window."""
 
 Limits = tuple[int | None, ...]
-"""A number for each of `LIMIT_WINDOWS`, in their order; None for no limit."""
+"""One number for each of `LIMIT_WINDOWS`, in their order; None is no limit."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +39,7 @@ class RateLimit:
 
     @classmethod
     def loads(cls, text: str) -> RateLimit:
-        """Read what `dumps` wrote, also before a window was declared; a damaged store raises ValueError or KeyError."""
+        """Read the text of `dumps`, also from before a window was declared; raises ValueError or KeyError for a damaged store."""
         given = json.loads(text)
         return cls(tuple(given.get(x.option) if x.optional else given[x.option] for x in LIMIT_WINDOWS))
 
@@ -49,19 +49,19 @@ class RateLimit:
 
 
 rate_limit = lru_cache(maxsize=4096)(RateLimit.loads)
-"""A stored envelope, read once."""
+"""A stored envelope, parsed once."""
 
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """Calls counted in each window now, beside the envelope they count against."""
+    """Calls counted in each window now, and their limits."""
 
     used: tuple[int, ...]
     rate: RateLimit
 
     @property
     def remaining(self) -> Limits:
-        """Envelope minus use, never below 0; None without a limit."""
+        """Limit minus usage, at least 0; None without a limit."""
         pairs = zip(self.rate.limits, self.used, strict=True)
         return tuple(None if limit is None else max(0, limit - used) for limit, used in pairs)
 
@@ -75,7 +75,7 @@ class Usage:
 
 
 class LastUse(NamedTuple):
-    """What is known of a key.
+    """Last use of a key.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""The limiter that any number of workers and machines share: one script, one round trip a call."""
+"""The limiter shared by workers and machines: one script, one round trip."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _WRONG: Final[dict[type[Exception], str]] = {
     NoPermissionError: "the user may not run what counts calls: EVALSHA, SCRIPT LOAD and the keys of alpha-results",
     ssl.SSLError: "TLS failed: the certificate is not trusted or not of this host",
 }
-"""What no waiting mends."""
+"""Errors that need an operator."""
 _AWAY: Final[dict[type[Exception], str]] = {
     BusyLoadingError: "it is loading its data; try again",
     ReadOnlyError: "it is a replica, which counts nothing: name the primary",
@@ -50,11 +50,11 @@ _AWAY: Final[dict[type[Exception], str]] = {
     TimeoutErrorOfRedis: "it did not answer in time",
     TimeoutError: "it did not answer in time",
 }
-"""What may pass."""
+"""Errors that may pass."""
 
 
 class _Hit(NamedTuple):
-    """A call to be counted, and who waits to hear of it."""
+    """A call to be counted, and the future of its result."""
 
     key_id: str
     rate: RateLimit
@@ -64,8 +64,8 @@ class _Hit(NamedTuple):
 class RedisLimiter:
     """Counts in Redis, by the server's clock.
 
-    Nothing is tried again by the client: an attempt whose answer was lost may have been counted, and a second
-    one would charge twice. Redis may be unavailable when this is made; calls fail until it is available.
+    The client does not retry: an attempt whose answer was lost may have been counted, and a second
+    one would charge twice. Redis may be unavailable at construction; calls fail until it is available.
 
     Parameters
     ----------
@@ -89,7 +89,7 @@ class RedisLimiter:
                 retry_on_error=[],
             )
         except ValueError as error:
-            # The URL may hold a password, so neither it nor the library's words about it are repeated.
+            # The URL may hold a password, so neither it nor the library's message is repeated.
             raise SettingsError("ALPHA_RESULTS_REDIS cannot be read as a Redis URL") from error
         at = self._pool.connection_kwargs
         place = at["path"] if "path" in at else f"{at.get('host', 'localhost')}:{at.get('port', 6379)}"
@@ -103,7 +103,7 @@ class RedisLimiter:
     async def hit(self, key_id: str, rate: RateLimit) -> LimitStatus:
         """Count one call of a key if every window has room.
 
-        Calls that come in one turn of the event loop go to Redis together: each is decided by itself there, but sending
+        Calls of one turn of the event loop go to Redis together: each is decided separately there, but sending
         and receiving takes longer than deciding.
         """
         waiting: asyncio.Future[LimitStatus] = asyncio.get_running_loop().create_future()
@@ -119,14 +119,14 @@ class RedisLimiter:
         sending.add_done_callback(self._sending.discard)
 
     async def _count(self, together: Sequence[_Hit]) -> None:
-        """Count calls, and give each its answer or error."""
+        """Count calls, and set the result or error of each."""
         answers: Sequence[Any]
         try:
             answers = await self._run_all([(hit.key_id, hit.rate) for hit in together], cost=1)
-        except Exception as error:  # noqa: BLE001 - whoever waits has to hear of it, whatever it is
+        except Exception as error:  # noqa: BLE001 - every error is passed on to the waiting call
             answers = [error] * len(together)
         for hit, answer in zip(together, answers, strict=True):
-            if hit.waiting.done():  # the caller has gone
+            if hit.waiting.done():  # the caller has left
                 continue
             try:
                 hit.waiting.set_result(self._read(answer))
@@ -140,7 +140,7 @@ class RedisLimiter:
         return [self._read(answer) for answer in await self._run_all(keys, cost=0)]
 
     async def require(self) -> None:
-        """Ask for a key that nobody has.
+        """Ask for the counts of a key that does not exist.
 
         Raises
         ------
@@ -187,7 +187,7 @@ class RedisLimiter:
             answers = await self._run(keys, cost)
             missed = [number for number, answer in enumerate(answers) if isinstance(answer, NoScriptError)]
             if missed:
-                # The server was restarted and has no script: nothing was counted for these, so running it now counts once.
+                # A restarted server does not have the script: these calls were not counted, so running it now counts once.
                 await self._redis.script_load(SCRIPT)
                 late = await self._run([keys[number] for number in missed], cost)
                 for number, answer in zip(missed, late, strict=True):
@@ -215,9 +215,9 @@ class RedisLimiter:
 
 
 def _reason(error: Exception) -> tuple[str, bool]:
-    """Return why Redis did not count, without a secret, and whether waiting may mend it."""
+    """Return why Redis did not count, without a secret, and whether the failure may pass."""
     chain: BaseException | None = error
-    while chain is not None:  # the client wraps what the system says
+    while chain is not None:  # the client wraps the system's error
         for table in (_WRONG, _AWAY):
             for kind, reason in table.items():
                 if isinstance(chain, kind):
@@ -233,7 +233,7 @@ def _reason(error: Exception) -> tuple[str, bool]:
 
 @lru_cache(4096)
 def question(rate: RateLimit, cost: int) -> str:
-    """Return the argument of the script, as its first lines define it."""
+    """Return the argument of the script, as its header defines it."""
     limits = [-1 if limit is None else limit for limit in rate.limits]
     rolling = " ".join(f"{limit} {length}" for limit, length in zip(limits[:MONTH], ROLLING_US, strict=True))
     return f"{cost} {rolling} {limits[MONTH]}"

@@ -11,9 +11,9 @@ from schemas.limits import LIMIT_WINDOWS, LimitWindow
 from serve.auth.limits.policy import MONTH, ROLLING_US, SECOND_US, RateLimit, Usage
 
 _MAX_MONTHS: Final = 4
-"""Months whose counts are remembered: the present one, past ones, and those of a clock that was ahead for a while."""
+"""Months whose counts are kept: the current one, past ones, and those of a clock that was ahead."""
 _TRIM_CALLS: Final = 1024
-"""Calls that have left every window before their memory is given back."""
+"""Expired calls that are kept before their memory is freed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +34,7 @@ class Month:
 
     @classmethod
     def of(cls, now_us: int) -> Month:
-        """Return the month an instant lies in."""
+        """Return the month of an instant."""
         day = datetime.fromtimestamp(now_us // SECOND_US, tz=UTC)
         start = datetime(day.year, day.month, 1, tzinfo=UTC)
         end = datetime(day.year + day.month // 12, day.month % 12 + 1, 1, tzinfo=UTC)
@@ -43,7 +43,7 @@ class Month:
         )
 
     def holds(self, now_us: int) -> bool:
-        """Whether an instant lies in the month."""
+        """Whether an instant is in the month."""
         return self.start_us <= now_us < self.end_us
 
 
@@ -71,7 +71,7 @@ class CallLog:
 
 
 class LimitStatus(NamedTuple):
-    """What the limiter says of one key at one instant.
+    """The limiter's decision and counts for a key at one instant.
 
     Attributes
     ----------
@@ -117,7 +117,7 @@ def decide(
     rate
         The envelope, which may differ from call to call.
     charge
-        False only asks where the key stands; then nothing is refused.
+        False returns the key's counts without counting or refusing a call.
     """
     times, heads = log.times, log.heads
     count = len(times)
@@ -160,7 +160,7 @@ def decide(
 def _trim(log: CallLog, month: int) -> None:
     if len(log.months) > _MAX_MONTHS:
         del log.months[min(log.months.keys() - {month})]
-    # What is before the head of the longest window is before all of them; and as time never goes back, it stays so.
+    # A call that has left the longest window has left all of them, and time never goes back.
     gone = log.heads[-1]
     if gone > _TRIM_CALLS and gone * 2 > len(log.times):
         del log.times[:gone]

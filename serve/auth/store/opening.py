@@ -1,4 +1,4 @@
-"""Opening the store: of the sort its address names, at the revision this program works with, or brought to it by Alembic."""
+"""Opening the store at the revision of this program, and its migrations by Alembic."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ from serve.auth.store.tables import REVISION
 BASE: Final = "base"
 """The revision of an empty store."""
 _MIGRATION_SECONDS: Final = 600.0
-"""Longer than any migration; another one that is at work is waited for."""
+"""Seconds to wait for another migration that is running."""
 _LOCK: Final = 0x616C7068615F72
-"""Number of the advisory lock; any constant that nothing else in the database uses."""
+"""Number of the advisory lock; any constant that is unique in the database."""
 
 
 def store_at(location: StoreLocation, *, writable: bool, wait_s: float = ANSWER_WAIT_SECONDS) -> KeyStore:
-    """Return a store whatever its revision; it connects when it is first used."""
+    """Return a store of any revision; it connects on first use."""
     if location.path is not None:
         engine = sqlite.make_engine(location.path, writable=writable)
         return KeyStore(engine, partial(sqlite.reason, location.path))
     with extra("postgres", "an access store in PostgreSQL"):
-        from serve.auth.store import postgres  # noqa: PLC0415 - only for stores that lie there
+        from serve.auth.store import postgres  # noqa: PLC0415 - only for PostgreSQL stores
 
     return KeyStore(
         postgres.make_engine(location, writable=writable), partial(postgres.reason, location), wait_s
@@ -37,7 +37,7 @@ def store_at(location: StoreLocation, *, writable: bool, wait_s: float = ANSWER_
 
 
 async def revision(location: StoreLocation, store: KeyStore | None = None) -> str | None:
-    """Return the revision a store is at, None for an empty one or a file that is not there.
+    """Return the revision of a store; None for an empty or missing one.
 
     Raises
     ------
@@ -64,9 +64,9 @@ async def revision(location: StoreLocation, store: KeyStore | None = None) -> st
 
 
 async def open_store(settings: AccessSettings, *, writable: bool, create: bool = True) -> KeyStore:
-    """Open the store, at the schema this program works with.
+    """Open the store at the schema revision of this program.
 
-    Only an empty store is set up without asking; one at another revision is refused with the command that migrates it.
+    An empty store is set up; one at another revision is refused with the command that migrates it.
 
     Parameters
     ----------
@@ -111,7 +111,7 @@ def _require_current(location: StoreLocation, current: str | None) -> None:
 
 
 async def upgrade(location: StoreLocation, target: str = "head") -> None:
-    """Bring a store up to a revision, creating an SQLite file that is not there.
+    """Upgrade a store to a revision, creating a missing SQLite file.
 
     It runs in one transaction: under the write lock of an SQLite file, or under an advisory lock of PostgreSQL, so that any
     number of workers may start on an empty database at once.
@@ -129,12 +129,12 @@ async def upgrade(location: StoreLocation, target: str = "head") -> None:
 
 
 async def downgrade(location: StoreLocation, target: str) -> None:
-    """Bring a store down to a revision, or to `BASE` (nothing at all); raises as :func:`upgrade`."""
+    """Downgrade a store to a revision, or to `BASE` (no tables); raises as :func:`upgrade`."""
     await _migrate(location, "downgrade", target)
 
 
 async def _migrate(location: StoreLocation, direction: str, target: str) -> None:
-    # A third of a second that most starts do without.
+    # Alembic takes a third of a second to import, and most starts do not migrate.
     from alembic import command  # noqa: PLC0415
     from alembic.config import Config  # noqa: PLC0415
     from alembic.script import ScriptDirectory  # noqa: PLC0415

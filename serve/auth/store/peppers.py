@@ -1,4 +1,4 @@
-"""Where the peppers of a deployment come from."""
+"""Peppers of a deployment, from its settings or the file beside its store."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ from serve.auth.store.repository import KeyStore, Repository
 from serve.auth.tokens import Digests
 
 _NAMED: Final = 5
-"""Keys that a message names; of the others it gives the number."""
+"""Keys that a message names; the others are counted."""
 
 
 def load_digests(settings: AccessSettings, *, make: bool = True) -> Digests:
-    """Return the digests of a deployment, with the peppers of its settings and of the file beside its store, if there is one.
+    """Return the digests of a deployment, with the peppers of its settings and of the file beside its store, if any.
 
-    The peppers given come first, so that new keys use them while older keys still verify with the file's.
+    Peppers of the settings come first, so that new keys use them while older keys still verify with the file's.
 
     Parameters
     ----------
     settings
         Of the deployment.
     make
-        Whether to make the file where there is none and no pepper is given: nothing could make a new digest then.
+        Whether to create the file if it is missing and no pepper is set, which a new digest needs.
 
     Raises
     ------
@@ -53,7 +53,7 @@ def load_digests(settings: AccessSettings, *, make: bool = True) -> Digests:
 
 
 async def require_peppers(settings: AccessSettings, store: KeyStore, now_us: int) -> None:
-    """Refuse a store with keys in use that none of the peppers here verifies: each of them would answer 401.
+    """Refuse a store with active keys that none of the peppers verifies; each would be answered 401.
 
     Raises
     ------

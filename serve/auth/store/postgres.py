@@ -1,4 +1,4 @@
-"""The engine of a store in PostgreSQL, and what its failures mean."""
+"""The engine of a store in PostgreSQL, and the reasons of its failures."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from schemas.settings import SETTINGS
 from serve.auth.settings import StoreLocation
 
 CONNECTIONS: Final = 8
-"""Connections of one process; one query each takes a quarter of a millisecond."""
+"""Connections of one process; a query takes a quarter of a millisecond."""
 
 _WRONG: Final[dict[type[Exception], str]] = {
     asyncpg.InvalidPasswordError: "it refuses this user and password",
@@ -26,7 +26,7 @@ _WRONG: Final[dict[type[Exception], str]] = {
     asyncpg.ClientConfigurationError: "the address or its options cannot be used",
     ssl.SSLError: "TLS failed: the certificate is not trusted or not of this host (sslmode, sslrootcert)",
 }
-"""What no waiting mends."""
+"""Errors that need an operator."""
 _AWAY: Final[dict[type[Exception], str]] = {
     asyncpg.CannotConnectNowError: "it is starting or stopping; try again",
     asyncpg.TooManyConnectionsError: "it has no connection left: raise its max_connections",
@@ -37,7 +37,7 @@ _AWAY: Final[dict[type[Exception], str]] = {
         (asyncpg.PostgresConnectionError, asyncpg.InterfaceError, ConnectionError), "the connection was lost"
     ),
 }
-"""What may pass."""
+"""Errors that may pass."""
 
 
 def make_engine(location: StoreLocation, *, writable: bool) -> AsyncEngine:
@@ -55,25 +55,25 @@ def make_engine(location: StoreLocation, *, writable: bool) -> AsyncEngine:
 
     @sa.event.listens_for(engine.sync_engine, "checkout")
     def _leave_out_what_is_closed(connection: Any, _record: object, _proxy: object) -> None:
-        # A server that was started anew closed them all.
+        # A restarted server has closed all of them.
         if connection.driver_connection.is_closed():
             raise sa.exc.DisconnectionError
 
     @sa.event.listens_for(engine.sync_engine, "invalidate")
     def _drop_at_once(connection: Any, _record: object, _error: object) -> None:
-        # Taking leave of a server that hangs would take as long again.
+        # A proper goodbye to a hung server would wait again.
         connection.driver_connection.terminate()
 
     return engine
 
 
 def reason(location: StoreLocation, error: BaseException) -> str:
-    """Return what a failure of the engine means, with the setting and the host and without user or password."""
+    """Return the reason of a failure of the engine, with the setting and the host, without user or password."""
     return f"{SETTINGS['access'].variable}: {location.shown}: {_known(error)[0]}"
 
 
 def is_refusal(error: BaseException | None) -> bool:
-    """Whether a server was reached and refuses what the address says, so that trying again comes to the same."""
+    """Whether a server was reached and refused the address's user, password or database, so that a retry is pointless."""
     return error is not None and _known(error)[1]
 
 
@@ -85,7 +85,7 @@ def _known(error: BaseException) -> tuple[str, bool]:
             for kind, words in table.items():
                 if isinstance(each, kind):
                     return words, table is _WRONG
-        # Of a name with two addresses the loop tells both failures as one error, in words.
+        # For a name with two addresses the loop reports both failures as text in one error.
         if isinstance(each, OSError) and f"Errno {errno.ECONNREFUSED}" in str(each):
             return _AWAY[ConnectionRefusedError], False
     return f"no answer ({type(error).__name__})", False
@@ -93,6 +93,6 @@ def _known(error: BaseException) -> tuple[str, bool]:
 
 def _chain(error: BaseException) -> Iterator[BaseException]:
     each: BaseException | None = error
-    while each is not None:  # SQLAlchemy and the loop wrap what the driver and the system say
+    while each is not None:  # SQLAlchemy and the loop wrap errors of the driver and the system
         yield each
         each = each.__cause__ or each.__context__

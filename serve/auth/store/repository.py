@@ -1,4 +1,4 @@
-"""Accounts, keys and the audit log: every statement, written once, and how it reaches either database."""
+"""Accounts, keys and the audit log: all SQL statements, and their execution on both databases."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 ANSWER_WAIT_SECONDS: Final = 5.0
-"""Seconds to wait for a connection and an answer before PostgreSQL counts as away."""
+"""Seconds to wait for a connection and an answer before PostgreSQL counts as unavailable."""
 
 
 class KeyRecord(NamedTuple):
@@ -57,7 +57,7 @@ class KeyRecord(NamedTuple):
 
     @property
     def rate(self) -> RateLimit:
-        """The limits, read."""
+        """The parsed limits."""
         return rate_limit(self.limits)
 
 
@@ -76,7 +76,7 @@ class Account:
 
     @property
     def is_admin(self) -> bool:
-        """Whether the role gives administrative routes."""
+        """Whether the role allows administrative endpoints."""
         return self.role == Role.ADMIN
 
     def to_json(self) -> dict[str, Any]:
@@ -97,7 +97,7 @@ class Account:
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One act, as the audit log has it.
+    """One act in the audit log.
 
     Attributes
     ----------
@@ -142,7 +142,7 @@ _VERSION: Final = sa.table(VERSION_TABLE, sa.column("version_num"))
 
 
 class Repository:
-    """What is read and written over one connection, in whatever transaction it is.
+    """Reads and writes over one connection, in its current transaction.
 
     Parameters
     ----------
@@ -156,14 +156,14 @@ class Repository:
         self.connection = connection
 
     def revision(self) -> str | None:
-        """Return the revision the store is at, None for an empty one."""
+        """Return the revision of the store; None for an empty one."""
         if not sa.inspect(self.connection).has_table(VERSION_TABLE):
             return None
         revision: str | None = self.connection.execute(sa.select(_VERSION.c.version_num)).scalar()
         return revision
 
     def key(self, key_id: str) -> KeyRecord | None:
-        """Return a key with its account as they are at this moment; None when there is no such key."""
+        """Return a key with its account; None if there is no such key."""
         row = self.connection.execute(_KEY, {"wanted": key_id}).first()
         return None if row is None else KeyRecord._make(row)
 
@@ -204,7 +204,7 @@ class Repository:
         self.connection.execute(sa.update(keys).where(keys.c.id == key_id).values(values))
 
     def account(self, email_or_id: str, *, to_change: bool = False) -> Account | None:
-        """Return an account, locked until the transaction ends when it is to change; None when there is no such account."""
+        """Return an account, locked until the transaction ends if it is to be changed; None if there is no such account."""
         query = _ACCOUNTS.where(sa.or_(accounts.c.email == email_or_id.lower(), accounts.c.id == email_or_id))
         row = self.connection.execute(query.with_for_update() if to_change else query).first()
         return None if row is None else Account(*row)
@@ -247,7 +247,7 @@ class Repository:
 
 
 class KeyStore:
-    """The store, open; see :func:`serve.auth.store.opening.open_store`.
+    """An open store; see :func:`serve.auth.store.opening.open_store`.
 
     Parameters
     ----------
@@ -272,9 +272,9 @@ class KeyStore:
         self._key_or_another = str(_KEY_OR_ANOTHER.compile(dialect=engine.dialect))
 
     async def key_or_another(self, key_id: str) -> KeyRecord | None:
-        """Return the key of an id, or another key when there is no such key: either costs the same; None in an empty store.
+        """Return the key of an id, or another key if there is no such key, at the same cost; None in an empty store.
 
-        Every call asks for this, so the driver executes the compiled statement itself: building an execution of it around
+        Every call does this, so the driver executes the compiled statement directly: SQLAlchemy's execution around it
         takes six times as long as SQLite takes to answer.
 
         Raises
@@ -305,7 +305,7 @@ class KeyStore:
     async def run(
         self, act: Callable[Concatenate[Repository, P], T], /, *args: P.args, **kwargs: P.kwargs
     ) -> T:
-        """Run an act in one transaction, which an exception takes back, and return what it returns.
+        """Run an act in one transaction and return its result; an exception rolls back.
 
         Raises
         ------
@@ -338,7 +338,7 @@ class KeyStore:
         except AlphaResultsError:
             raise
         except Exception as error:
-            # When a server dies asyncpg raises nearly everything it has, faults of its own included.
+            # When a server dies asyncpg raises nearly any of its errors, internal ones included.
             raise StorageUnavailable(self._reason(error)) from error
 
     async def close(self) -> None:
@@ -346,13 +346,13 @@ class KeyStore:
         if isinstance(self._engine, sa.Engine):
             self._engine.dispose()
             return
-        with contextlib.suppress(Exception):  # whatever the driver raises, there is nothing left to do
+        with contextlib.suppress(Exception):  # the connection is dropped whatever the driver raises
             async with asyncio.timeout(self._wait_s):
                 await self._engine.dispose()
 
 
 def _record(row: Sequence[Any] | None) -> KeyRecord | None:
-    """Return a row of the driver as a record; SQLite has no booleans, and gives numbers in their place."""
+    """Return a row of the driver as a record; SQLite returns numbers for booleans."""
     if row is None:
         return None
     record = KeyRecord(*row)
@@ -364,7 +364,7 @@ def _in_transaction(connection: sa.Connection, act: Callable[[], T]) -> T:
     try:
         result = act()
     except BaseException:
-        # Where the connection is gone the server has rolled back; what went wrong first is what is raised.
+        # If the connection is gone, the server has rolled back; the first error is raised.
         with contextlib.suppress(Exception):
             transaction.rollback()
         raise

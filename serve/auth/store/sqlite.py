@@ -150,7 +150,7 @@ def _reader(path: Path) -> sqlite3.Connection:
 
 
 def _has_log(path: Path) -> bool:
-    # Asked by name: SQLite's own files are never opened here, as closing them drops its locks.
+    # Checked by name: opening and closing SQLite's files would drop its locks.
     with contextlib.suppress(FileNotFoundError):
         return os.stat(f"{path}-wal").st_size > 0  # noqa: PTH116 - called for a name that is not a Path
     return False

@@ -1,4 +1,4 @@
-"""How Alembic runs the migrations: on the connection it is given, inside the transaction its caller began."""
+"""Alembic's environment: runs migrations on the given connection, in the caller's transaction."""
 
 from __future__ import annotations
 

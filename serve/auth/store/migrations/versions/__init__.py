@@ -1,1 +1,1 @@
-"""One file a step; each runs up and down on both databases and is never edited once it was used."""
+"""One file per migration; each runs up and down on both databases and is never edited after its first use."""
