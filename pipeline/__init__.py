@@ -1,6 +1,6 @@
-"""Offline side: a seal is checked and materialised as an immutable snapshot.
+"""Offline program: checks seals and publishes them as immutable snapshots.
 
-For programs: :func:`build_many` and :func:`build_from` yield a :class:`SealResult` for each seal as it is known.
+For programs: :func:`build_many` and :func:`build_from` yield a :class:`SealResult` for each seal as soon as it is known.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _PLACES: Final = {
 
 
 def __getattr__(name: str) -> Any:
-    """Import the public names lazily: no command pays for them."""
+    """Import the public names lazily, so that commands start without them."""
     if name not in _PLACES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return getattr(importlib.import_module(_PLACES[name]), name)

@@ -1,4 +1,4 @@
-"""``alpha-results build``: publish seals as snapshots, a few or all that are due."""
+"""``alpha-results build``: publish the named seals, or all due ones, as snapshots."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def build(
 
     context = click.get_current_context()
     if seals and context.get_parameter_source("searched") is ParameterSource.ENVIRONMENT:
-        searched = None  # what was named now is meant, whatever the machine follows otherwise
+        searched = None  # seals named on the command line take precedence over the setting
     if bool(seals) == (searched is not None):
         raise click.UsageError(
             "name seals, or give --from a folder or prefix that holds some; one of the two"
@@ -81,7 +81,7 @@ def build(
 
         metrics = MetricsFile(metrics_file)
     try:
-        # Before anything is read or a process started: no seal could be published there.
+        # Before a seal is read or a process started, because no seal could be published there.
         batch = make_batch(root, "--datasets", seals=seals, searched=searched, **options)
         output = Output(batch, as_json=as_json, metrics=metrics, endless=watch)
         context.exit(follow(batch, output, interval) if watch else build_once(batch, output))

@@ -34,7 +34,7 @@ def check(
     verbose: bool,
     as_json: bool,
 ) -> None:
-    """Check each SEAL, a folder or the URL of a supported store, against every rule. Nothing is written anywhere.
+    """Check each SEAL, a folder or the URL of a supported store, against every rule. No file is written.
 
     Whatever one seal does to its check, the others are checked all the same: seals are checked in a process of
     their own, which is started again when it dies.
@@ -92,7 +92,7 @@ def check(
 def check_seal(
     address: str, all_rows: bool, seal_keys: str | None, on_step: Callable[[str], None]
 ) -> Report | AlphaResultsError:
-    """Check one seal in this process; return why not where it cannot be checked.
+    """Check one seal in this process; return the error if it cannot be checked.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Check early that an operator's address is a folder, or can become one."""
+"""Early check that an operator's address is a folder, or can become one."""
 
 from __future__ import annotations
 
@@ -51,13 +51,13 @@ def require_folder(storage: Storage, flag: str, fix: str, *, made: bool = False)
 
 
 def _file_on_the_way(folder: Path) -> Path | None:
-    """Return the path or the parent of it that is a file; None when there is none."""
+    """Return the path or its parent that is a file; None if there is none."""
     for path in (folder, *folder.parents):
         try:
             mode = path.stat().st_mode
         except OSError as error:
             if error.errno in {errno.ENOENT, errno.ENOTDIR}:
                 continue
-            return None  # whoever reads or writes there reports what the disk says
+            return None  # later reads and writes report the error of the disk
         return None if S_ISDIR(mode) else path
     return None

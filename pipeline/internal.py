@@ -1,4 +1,4 @@
-"""Faults of the program as errors of the seal on which they happened."""
+"""Conversion of bugs into errors of the current seal."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from schemas.errors import AlphaResultsError, InternalFailure
 
 _REPOSITORY: Final = Path(__file__).resolve().parents[1]
 _ENDING: Final = (KeyboardInterrupt, SystemExit, GeneratorExit)
-"""Requests to end the process, which are not faults."""
+"""Exceptions that end the process and are not converted."""
 _SECRETS: Final = re.compile(r"(?<=://)[^/@\s]*@|\?\S*")
 
 
@@ -41,7 +41,7 @@ def contained(what: str) -> Iterator[None]:
 
 
 def _described(error: BaseException) -> str:
-    """Name an exception, what it says and the last place of the project it came through, without secrets."""
+    """Describe an exception with its message and its last line of the project, without secrets."""
     lines = _SECRETS.sub("", str(error)).strip().splitlines() or [""]
     ours = [
         frame

@@ -1,4 +1,4 @@
-"""Progress line of commands that go through seals one by one."""
+"""Progress line of commands that process seals one by one."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from schemas.screen import Screen
 
 
 def seal_progress(screen: Screen, *, as_json: bool) -> Progress:
-    """Return a progress line with the elapsed time; hidden off a terminal, and where the output is JSON.
+    """Return a progress line with the elapsed time; hidden without a terminal and with JSON output.
 
     Parameters
     ----------
@@ -28,7 +28,7 @@ def seal_progress(screen: Screen, *, as_json: bool) -> Progress:
         console=screen,
         transient=True,
         disable=as_json or not screen.is_terminal,
-        # Results are printed with `set_aside`, on standard output; these catch only part of what is printed there.
+        # Results are printed on standard output with `set_aside`, which these options would only partly catch.
         redirect_stdout=False,
         redirect_stderr=False,
     )
@@ -36,7 +36,7 @@ def seal_progress(screen: Screen, *, as_json: bool) -> Progress:
 
 @contextlib.contextmanager
 def set_aside(progress: Progress) -> Iterator[None]:
-    """Take progress off the terminal while a result is printed, so that neither overwrites the other."""
+    """Hide the progress while a result is printed, so that they do not overwrite each other."""
     if progress.disable or not progress.live.is_started:
         yield
         return

@@ -1,4 +1,4 @@
-"""``alpha-results reconcile``: the figures of a seal, or of what is served of an alpha, against its tables."""
+"""``alpha-results reconcile``: compare the figures of a seal or a served alpha with its tables."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _DATASETS = SETTINGS["datasets"]
 def reconcile(
     context: click.Context, *, what: str, root: str | None, strict: bool, verbose: bool, as_json: bool
 ) -> None:
-    """Hold every figure of a SEAL, or of what is served of an ALPHA, against the tables it comes from.
+    """Compare every figure of a SEAL, or of a served ALPHA, with its tables.
 
     The ledger's identities, and the run's own figures under each documented convention. Of an ALPHA, whose snapshot
     --datasets names, the published tables are read. Nothing is written.

@@ -1,4 +1,4 @@
-"""The release of the project: equal releases build the same bytes and give the same verdicts."""
+"""The release of the project: equal releases build the same bytes and apply the same rules."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def release() -> dict[str, str]:
 
 
 def current() -> dict[str, str]:
-    """Return what a build depends on, as it is on this machine now: part -> version.
+    """Return the current versions of a build's dependencies on this machine: part -> version.
 
     Returns
     -------
@@ -42,7 +42,7 @@ def current() -> dict[str, str]:
 
 @cache
 def rules_version() -> str:
-    """Return a digest of what a verdict on a seal depends on: the code of the rules and their declarations."""
+    """Return a digest of the code of the rules and their declarations."""
     return _digest(_JUDGES)
 
 

@@ -1,6 +1,6 @@
-"""Rules on a seal, and the violations they report.
+"""Rules on a seal, and their violations.
 
-The rules on files stand in :mod:`pipeline.seal`, those on rows in :mod:`pipeline.rules`; both are built from
+Rules on files are in :mod:`pipeline.seal`, those on rows in :mod:`pipeline.rules`; both have
 the three shapes here. :data:`pipeline.rules.RULES` lists them all, in the order they are checked.
 """
 
@@ -19,13 +19,13 @@ P = ParamSpec("P")
 E = TypeVar("E")
 
 MAX_EXAMPLES: Final = 5
-"""Broken rows shown by a violation; the count beside them is of all of them."""
+"""Broken rows that a violation shows; its count includes all."""
 _SHOWN: Final[ContextVar[int | None]] = ContextVar("examples_shown", default=MAX_EXAMPLES)
 
 
 @contextlib.contextmanager
 def all_examples() -> Iterator[None]:
-    """Let rules applied below show every broken row."""
+    """Make rules show every broken row within the context."""
     token = _SHOWN.set(None)
     try:
         yield
@@ -34,18 +34,18 @@ def all_examples() -> Iterator[None]:
 
 
 def limited(examples: Sequence[E]) -> tuple[E, ...]:
-    """Return the examples that a violation shows: the first five, or all where every row is wanted."""
+    """Return the examples that a violation shows: the first five, or all in `all_examples`."""
     return tuple(examples[: _SHOWN.get()])
 
 
 def examples_wanted(rows: int) -> int:
-    """Return how many of some broken rows a violation shows."""
+    """Return the number of broken rows that a violation shows."""
     wanted = _SHOWN.get()
     return rows if wanted is None else min(rows, wanted)
 
 
 class Level(StrEnum):
-    """What a rule checks, which is also what it is called with."""
+    """Subject of a rule, which determines its arguments."""
 
     FILE = "file"
     """The manifest, or the files of one kind: called with the facts about them."""
@@ -57,7 +57,7 @@ class Level(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """What the body of a rule returns when the rule is broken.
+    """Result of a rule's function for a broken rule.
 
     Attributes
     ----------
@@ -82,7 +82,7 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class Coverage:
-    """What the body of a rule returns when the tables settle only a share of its rows.
+    """Result of a rule's function if the tables prove only a share of its rows.
 
     Attributes
     ----------
@@ -116,7 +116,7 @@ class Coverage:
 
 @dataclass(frozen=True, slots=True)
 class Violation:
-    """A broken rule, as reports show it.
+    """A broken rule in a report.
 
     Attributes
     ----------
@@ -189,7 +189,7 @@ class Rule(Generic[P]):
     voids: bool = False
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> Violation | None:
-        """Apply the rule: the violation, or None when it holds."""
+        """Apply the rule; return the violation, or None if it holds."""
         return self.apply(*args, **kwargs)[0]
 
     def apply(self, *args: P.args, **kwargs: P.kwargs) -> tuple[Violation | None, Coverage | None]:
@@ -220,7 +220,7 @@ class Rule(Generic[P]):
 
 
 def rule(
-    id: str,  # noqa: A002 -- the word users meet in every report
+    id: str,  # noqa: A002 -- the word used in every report
     meaning: str,
     remedy: str,
     *,
@@ -231,7 +231,7 @@ def rule(
     warns: bool = False,
     voids: bool = False,
 ) -> Callable[[Callable[P, Finding | Coverage | None]], Rule[P]]:
-    """Make a rule of a function; the parameters are the attributes of :class:`Rule`."""
+    """Return a decorator that makes a rule of a function; the parameters are the attributes of :class:`Rule`."""
 
     def make(body: Callable[P, Finding | Coverage | None]) -> Rule[P]:
         return Rule(id, meaning, remedy, level, body, needs or {}, uses or {}, unique, warns, voids)
@@ -240,7 +240,7 @@ def rule(
 
 
 def default_file(kind: str) -> str:
-    """Name the file of a kind as engines usually do; a report puts the sealed path in its place."""
+    """Return the usual file name of a kind; reports replace it by the sealed path."""
     if kind in TABLE_KINDS:
         return f"{kind}.parquet"
     return {"source": "source/", "sealed_metrics": "metrics.json"}.get(kind, f"{kind}.json")

@@ -1,4 +1,4 @@
-"""``alpha-results rules``: what a seal has to keep."""
+"""``alpha-results rules``: list the rules on seals."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from schemas.terminal import echo
     help="Put the columns and rules between the marks of this specification of the format.",
 )
 def rules(markdown: bool, as_json: bool, manifest_schema: bool, into: Path | None) -> None:
-    """List every rule a seal is checked against: its id, what it demands, and the fix."""
+    """List the rules on seals: id, meaning and fix."""
     from pipeline.rules import RULES
     from pipeline.rules.document import rules_markdown, with_format
     from pipeline.seal.manifest import manifest_schema as schema_of_manifest

@@ -1,1 +1,1 @@
-"""The archive of a run's source: packaged from the seal, uploaded to the object store, its state recorded."""
+"""Source archives of runs: packaging, delivery, and the record of their state."""

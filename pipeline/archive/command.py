@@ -1,4 +1,4 @@
-"""``alpha-results archive``: deliver the source archives of seals, above all those that failed before."""
+"""``alpha-results archive``: deliver the source archives of seals, for instance after a failure."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def archive(  # noqa: PLR0917 -- click passes every option by name
 ) -> None:
     """Package the source of each SEAL and deliver the archive, whether or not its data are published.
 
-    Nothing is uploaded twice. Exit code: 0 when every archive is delivered (or the run sealed no source), 6 when one
+    Delivered archives are not uploaded again. Exit code: 0 when every archive is delivered (or the run sealed no source), 6 when one
     was not, else that of the first seal that cannot be opened.
     """
     from datasets.archives import FAILED

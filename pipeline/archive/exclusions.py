@@ -1,4 +1,4 @@
-"""Which source files stay out of an archive: what is private, and what is only a cache."""
+"""Source files that archives exclude: private files and caches."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ DEFAULT_EXCLUDE: Final = (
     "*~",
     "thumbs.db",
 )
-"""Patterns of the names that are left out, wherever they stand in a path."""
+"""Patterns of excluded names, at any level of a path."""
 
 
 def exclusions(text: str | None) -> tuple[str, ...]:
@@ -80,7 +80,7 @@ def exclusions(text: str | None) -> tuple[str, ...]:
 
 
 def is_excluded(path: str, exclude: Iterable[str]) -> bool:
-    """Return whether a source file stays out.
+    """Return whether a source file is excluded.
 
     Parameters
     ----------

@@ -24,7 +24,7 @@ from pipeline.seal import Seal
 from schemas.errors import AlphaResultsError, SettingsError
 
 _ZIP_EPOCH: Final = (1980, 1, 1, 0, 0, 0)
-"""The earliest moment a ZIP file can state."""
+"""The earliest time of the ZIP format."""
 _UNIX: Final = 3
 _REGULAR_FILE: Final = 0o100644 << 16
 
@@ -61,7 +61,7 @@ def package(
         if before is not None and _is_delivered(before, archives, exclude):
             return before
         if before is None or before.status != DELIVERED:
-            # An archive that can be fetched today stays on record until a newer one is there.
+            # The record of an available archive stays until a newer one is delivered.
             write_archive_state(storage, _state(seal, PACKAGING, exclude))
         state = _deliver(seal, archives, exclude)
         write_archive_state(storage, state)
@@ -120,7 +120,7 @@ def _deliver(seal: Seal, archives: Storage, exclude: Sequence[str]) -> ArchiveSt
     content = zip_files({path: seal.read_source(path) for path in included})
     seal.drop("source")
     sha256 = digest(content)
-    # Named by its content: an upload replaces no other object, and a signed address always means the same bytes.
+    # Named by its content: an upload replaces no other object, and a signed link always returns the same bytes.
     key = f"{seal.alpha_id}/{sha256}.zip"
     if archives.size(key) != len(content):
         archives.put(key, content)
@@ -138,7 +138,7 @@ def _recorded(seal: Seal, storage: Storage) -> ArchiveState | None:
     try:
         return read_archive_state(storage, seal.alpha_id, seal.digest)
     except (AlphaResultsError, OSError):
-        # A damaged record is replaced; a store that is away will say so when the next one is written.
+        # A damaged record is replaced; an unavailable store fails when the next one is written.
         return None
 
 

@@ -1,1 +1,1 @@
-"""Many builds: which seals are due, one process each, several at a time, here or on a cluster."""
+"""Batches: selection of due seals, and parallel builds in processes, on this machine or a cluster."""

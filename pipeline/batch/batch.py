@@ -20,7 +20,7 @@ Address: TypeAlias = "str | os.PathLike[str]"
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """One seal to build: plain data that goes between processes and machines.
+    """One seal to build: plain data, sent between processes and machines.
 
     Attributes
     ----------
@@ -41,7 +41,7 @@ class Request:
 
     @property
     def shown(self) -> str:
-        """The seal's address as messages show it."""
+        """The seal's address for messages."""
         return without_secrets(self.seal)
 
 

@@ -1,4 +1,4 @@
-"""Ending a batch, from a signal, another thread or an orchestrator: gently, or at once."""
+"""Cancellation of a batch, by a signal, another thread or an orchestrator."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from contextlib import contextmanager
 from typing import Any, Final
 
 POLL_SECONDS: Final = 0.25
-"""How soon a batch notices that it is to end."""
+"""Seconds within which a batch notices a cancellation."""
 
 
 class Cancellation:
-    """Ends a batch that is at work; safe to use from any thread and from a signal handler, before, during and after it.
+    """Stops a batch; usable from any thread and from signal handlers, before, during and after it.
 
     Attributes
     ----------
@@ -26,20 +26,20 @@ class Cancellation:
     """
 
     def __init__(self) -> None:
-        # No events: a signal handler that set one could wait for a lock which the interrupted thread holds.
+        # No events: a signal handler that sets one could wait for a lock that the interrupted thread holds.
         self.stopping = False
         self.aborted = False
 
     def finish(self) -> None:
-        """Begin no further build; those at work are finished and reported, the rest as ``not started``."""
+        """Start no further build; running ones finish, the others are reported as ``not started``."""
         self.stopping = True
 
     def abort(self) -> None:
-        """Kill the builds at work as well. What was served still is, and no part of a snapshot is visible."""
+        """Kill running builds as well. Served snapshots stay served, and no partial snapshot is visible."""
         self.stopping = self.aborted = True
 
     def wait(self, seconds: float) -> None:
-        """Sleep, until no further build is to begin."""
+        """Sleep until the timeout or a cancellation."""
         end = time.monotonic() + seconds
         while not self.stopping and (left := end - time.monotonic()) > 0:
             time.sleep(min(left, POLL_SECONDS))
@@ -47,9 +47,9 @@ class Cancellation:
 
 @contextmanager
 def stoppable(cancellation: Cancellation) -> Iterator[None]:
-    """End a batch by signals for the length of a block; outside the main thread none can be caught.
+    """Cancel a batch by signals within a block; outside the main thread signals cannot be caught.
 
-    SIGTERM lets what is at work finish, Ctrl-C and a second signal end it at once.
+    SIGTERM lets running builds finish; Ctrl-C and a second signal kill them.
     """
     if threading.current_thread() is not threading.main_thread():
         yield

@@ -1,4 +1,4 @@
-"""Builds on the workers of a Dask scheduler, each in a process of its own there too.
+"""Builds on the workers of a Dask scheduler, each in a separate process there, too.
 
 The workers run this very project, of the same release, and the roots have the same addresses there. Credentials are
 those of the workers. A worker that dies takes its build with it; the scheduler gives the build to another worker, whose
@@ -29,9 +29,9 @@ from schemas.terminal import echo
 CONNECT_SECONDS: Final = "20s"
 _ANSWER_SECONDS: Final = 1.0
 _ENDED: Final = frozenset({"cancelled", "error", "lost"})
-"""States of a future without a result to come."""
+"""States of a future that will not have a result."""
 _CLOSE_SECONDS: Final = 1.0
-"""How long closing the connection to a scheduler may take, which may be gone."""
+"""Seconds to close the connection to a scheduler, which may not answer."""
 
 
 class ClusterExecutor:
@@ -94,7 +94,7 @@ class ClusterExecutor:
             try:
                 remote = remote or self._submit(request)
                 answer = remote.result(timeout=POLL_SECONDS)
-            except (Exception, asyncio.CancelledError, concurrent.futures.CancelledError) as error:  # noqa: BLE001 - whatever the cluster came to, the batch goes on
+            except (Exception, asyncio.CancelledError, concurrent.futures.CancelledError) as error:  # noqa: BLE001 - the batch continues after any error of the cluster
                 if (how := self._how_it_ended(remote, error)) is not None:
                     return crashed(request.shown, how, 1)
             else:
@@ -106,10 +106,10 @@ class ClusterExecutor:
         return failed(request.shown, type(self.lost)(f"{self.lost}; nothing is known of this build"))
 
     def poll(self) -> None:
-        """End everything when the scheduler has been silent, or without workers, for too long."""
+        """End the batch if the scheduler has been silent, or without workers, for too long."""
         try:
             workers = self._client.sync(self._client.scheduler.ncores, callback_timeout=_ANSWER_SECONDS)
-        except Exception:  # noqa: BLE001 - whatever keeps it from answering
+        except Exception:  # noqa: BLE001 - any error means that it did not answer
             workers = None
         if workers:
             self._failing_since = None
@@ -131,7 +131,7 @@ class ClusterExecutor:
         self._ending = True
 
     def close(self) -> None:
-        """Close the connection, for which a scheduler that is gone is not waited for long."""
+        """Close the connection, without waiting long for a scheduler that does not answer."""
 
         def goodbye() -> None:
             with contextlib.suppress(Exception):
@@ -143,7 +143,7 @@ class ClusterExecutor:
         closing.join(_CLOSE_SECONDS)
 
     def _submit(self, request: Request) -> Any:
-        # By value: a worker without the project can still report that it is missing.
+        # Pickled by value, so that a worker without the project can report that it is missing.
         return self._client.submit(
             lambda module, *arguments: importlib.import_module(module).build_on_worker(*arguments),
             __name__,
@@ -153,19 +153,19 @@ class ClusterExecutor:
         )
 
     def _how_it_ended(self, remote: Any, error: BaseException) -> str | None:
-        """Say how a build ended of which no result comes; None when one may come yet, or everything ends."""
+        """Describe how a build ended without a result; None while a result may come, or the batch ends."""
         if isinstance(error, self._dask.KilledWorker):
             return "died with its worker, as often as the scheduler allows"
         if isinstance(error, ImportError):
             self._lose(_without_project(error))
         elif self._client.status != "running":
-            time.sleep(POLL_SECONDS)  # the scheduler is away: `poll` sees whether it comes back
+            time.sleep(POLL_SECONDS)  # the scheduler does not answer: `poll` decides
         elif not isinstance(error, TimeoutError) or remote is None or remote.status in _ENDED:
             return "was lost by the cluster"
         return None
 
     def _lose(self, error: AlphaResultsError) -> None:
-        """End the batch: begin no further build, and report those at work as unknown."""
+        """End the batch: start no further build, and report running ones as unknown."""
         with self._lock:
             if self.lost is None:
                 self.lost = error
@@ -174,7 +174,7 @@ class ClusterExecutor:
 
 
 def build_on_worker(request: dict[str, Any], wanted: dict[str, str]) -> dict[str, Any]:
-    """Build one seal on this worker, unless it is of another release; what goes in and out is plain data."""
+    """Build one seal on this worker, unless it has another release; arguments and result are plain data."""
     here = current()
     if here != wanted:
         from distributed import get_worker  # noqa: PLC0415 - an optional dependency
@@ -186,7 +186,7 @@ def build_on_worker(request: dict[str, Any], wanted: dict[str, str]) -> dict[str
 
 
 def _another_release(worker: str, theirs: Mapping[str, str]) -> SettingsError:
-    """Name both releases, in what they differ."""
+    """Describe the difference of two releases."""
     ours = release()
     differ = [name for name in ours if theirs.get(name) != ours[name]]
     there, here = ({name: parts.get(name, "none") for name in differ} for parts in (theirs, ours))

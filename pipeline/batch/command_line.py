@@ -1,4 +1,4 @@
-"""The command's side of a batch: print each seal's result as it is known, once or while following a folder."""
+"""Output of a batch command: each seal's result as soon as it is known, once or while watching a folder."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class Output:
-    """Prints and counts results, for people or for a program.
+    """Prints and counts results, as text or JSON.
 
     Parameters
     ----------
@@ -47,12 +47,12 @@ class Output:
         self.display = Display(self._screen, hidden=as_json)
 
     def scanned(self, *, worked: bool = True) -> None:
-        """Note a look for seals, and whether the stores answered."""
+        """Record a search for seals, and whether the stores answered."""
         if self._metrics is not None:
             self._metrics.scanned(worked=worked)
 
     def add(self, step: Step) -> None:
-        """Count and print one result; seals that need no build are left out for people."""
+        """Count and print one result; text output omits seals that need no build."""
         result = step.result
         self.tally.add(step.place, result)
         if self._metrics is not None:
@@ -77,7 +77,7 @@ class Output:
 
 
 def build_once(batch: Batch, output: Output) -> int:
-    """Build what is due, report it, and return the exit code.
+    """Build the due seals, report them, and return the exit code.
 
     Raises
     ------
@@ -97,7 +97,7 @@ def build_once(batch: Batch, output: Output) -> int:
 
 
 def follow(batch: Batch, output: Output, interval: float) -> int:
-    """Build what is due, again and again, until a signal asks to end; return 0 then, 5 when the cluster was lost.
+    """Search and build until a signal; return 0, or 5 if the cluster was lost.
 
     A refused seal is tried again when it is sealed again, or when missing files of it arrive; one whose store was away, or
     whose process crashed, at the next scan. A store that is away is waited for.
@@ -113,7 +113,7 @@ def follow(batch: Batch, output: Output, interval: float) -> int:
         When an address makes no sense.
     """
     cancellation, away = Cancellation(), False
-    given_up: dict[tuple[str, str], datetime] = {}  # address and digest -> when it is tried again
+    given_up: dict[tuple[str, str], datetime] = {}  # address and digest -> time of its next try
     with _run(batch, cancellation, output) as run, output.display, stoppable(cancellation):
         while not cancellation.stopping:
             try:
@@ -126,7 +126,7 @@ def follow(batch: Batch, output: Output, interval: float) -> int:
                 left_out = [one.address for one in seen if given_up.get((one.address, one.digest), now) > now]
                 for step in run.steps(left_out):
                     if not step.attempted or step.result.outcome == NOT_STARTED:
-                        continue  # a batch reports it once; a watcher would report it at every scan
+                        continue  # reported once; otherwise every scan would report it
                     output.add(step)
                     if (until := _given_up_until(step, now)) is not None:
                         given_up[step.seal.address, step.seal.digest] = until

@@ -19,7 +19,7 @@ from schemas.objects.seal import FOLDER_KIND
 
 @dataclass(frozen=True, slots=True)
 class DiscoveredSeal:
-    """A finished seal, as a scan saw it.
+    """A finished seal, as of a scan.
 
     Attributes
     ----------
@@ -47,12 +47,12 @@ class DiscoveredSeal:
 
     @property
     def mark(self) -> str:
-        """Key under which a refusal is remembered: the digest, or one of address and listing where there is none."""
+        """Key of its refusal: the digest, or one of address and listing if there is none."""
         return self.digest or hashlib.sha256(self.unread.encode("utf-8", "replace")).hexdigest()
 
 
 class Seals:
-    """The finished seals below a folder or prefix; a manifest is read again only when its listing changed.
+    """The finished seals below a folder or prefix; a manifest is read again only if its listing changed.
 
     Parameters
     ----------
@@ -89,7 +89,7 @@ class Seals:
             if not listed and not self._scanned:
                 self._require_prefix()
         except StorageUnavailable as error:
-            # A bucket that does not exist will not come back: a watcher would wait in vain.
+            # A missing bucket will not appear: a watcher would wait for ever.
             if self._scanned or not isinstance(error.__cause__, FileNotFoundError):
                 raise
             raise SettingsError(f"--from: {error}") from error
@@ -99,7 +99,7 @@ class Seals:
         ]
         self._known = {path: known for path, known in self._known.items() if path in listed}
         for path, raw in self._read(changed, listed).items():
-            if raw is not None:  # else it was removed since the listing
+            if raw is not None:  # otherwise it was removed since the listing
                 folder = path.removesuffix(MANIFEST_FILE).rstrip("/")
                 address = f"{self._address}/{folder}".rstrip("/")
                 seal = (
@@ -113,7 +113,7 @@ class Seals:
         return [one for one in seen if nested.get(one.address) != one.digest]
 
     def _require_prefix(self) -> None:
-        """Refuse a prefix with no object below it, as a missing folder is refused."""
+        """Refuse a prefix without objects, like a missing folder."""
         if self._storage.folder is None and "/" in self._storage.base and not self._storage.exists(""):
             raise SettingsError(
                 f"--from: nothing lies below {self._storage.address}; correct it, or make it with an empty object "
@@ -121,7 +121,7 @@ class Seals:
             )
 
     def _read(self, paths: list[str], listed: Mapping[str, Signature]) -> dict[str, bytes | None]:
-        """Read manifests; None where one is gone, empty where it cannot be read: its build says why."""
+        """Read manifests; None for a removed one, empty for an unreadable one, whose build reports the reason."""
         limit = MAX_BYTES["seal"]
         if self._storage.folder is None:
             small = [path for path in paths if listed[path][1] <= limit]

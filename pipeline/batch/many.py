@@ -1,7 +1,7 @@
-"""Builds for programs that orchestrate them: many seals, and each one's result as soon as it is known.
+"""Python API of batches: yields the result of each seal as soon as it is known.
 
-The command ``build`` prints what this yields. Nothing is printed here, no signal is caught, and each build is a process
-of its own, so a worker of an orchestrator can call it like any function.
+The command ``build`` prints what this yields. These functions print no output and catch no signal, and each build is a process
+of its own, so a worker of an orchestrator can call them like any function.
 """
 
 from __future__ import annotations
@@ -49,10 +49,10 @@ def build_many(
     on_stage: OnStage | None = None,
     **options: Unpack[BuildOptions],
 ) -> Generator[SealResult]:
-    """Check the seals named and publish them, several at a time; yield each one's result as soon as it is known.
+    """Check and publish the given seals in parallel; yield each result as soon as it is known.
 
-    A seal that fails stops no other. Building what is served already is no failure and costs little, so a call that was
-    cut off is simply made again. Closing the iterator, or an exception in the loop over it, kills what is at
+    A failed seal does not stop the others. Seals already served are skipped, so an interrupted
+    call can simply be repeated. Closing the iterator, or an exception in the loop over it, kills running
     work; `cancellation` also ends it gently.
 
     Parameters

@@ -30,7 +30,7 @@ OUTCOMES: Final = (
     "crashed",
     NOT_STARTED,
 )
-"""Every outcome; each has its series from the beginning, so that an alert never waits for the first."""
+"""All outcomes; each has a series from the start, as alerts on increases need."""
 _SECONDS: Final = (1, 2.5, 5, 10, 30, 60, 120, 300, 600, 1800)
 
 _GAUGES: Final = {
@@ -43,7 +43,7 @@ _GAUGES: Final = {
 
 
 class MetricsFile:
-    """Counts since the command began, written after each change, and never in part.
+    """Counts since the command started, written atomically after each change.
 
     No series names an alpha or a seal: there are as many of those as runs, and the file is read by whoever may read
     the metrics of the machine.
@@ -87,7 +87,7 @@ class MetricsFile:
             ) from error
 
     def add(self, result: SealResult) -> None:
-        """Count what became of one seal."""
+        """Count the outcome of one seal."""
         self._builds.labels(result.outcome).inc()
         entry = result.entry
         if result.outcome == "built":
@@ -100,21 +100,21 @@ class MetricsFile:
         self._save()
 
     def scanned(self, *, worked: bool = True) -> None:
-        """Note a look for seals, and whether the stores answered."""
+        """Record a search for seals, and whether the stores answered."""
         self._gauges["build_stores_reachable"].set(worked)
         if worked:
             self._gauges["build_looked_timestamp_seconds"].set(time.time())
         self._save()
 
     def ended(self, exit_code: int) -> None:
-        """Note the end of the command."""
+        """Record the end of the command."""
         self._gauges["build_exit_code"].set(exit_code)
         self._gauges["build_finished_timestamp_seconds"].set(time.time())
         self._save()
 
     def _save(self) -> None:
         try:
-            # Written beside it and renamed: whoever reads it never sees half of it.
+            # Written under another name and renamed, so that readers never see a partial file.
             write_to_textfile(self._path, self._registry)
         except OSError as error:
             if not self._warned:

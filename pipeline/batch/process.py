@@ -1,4 +1,4 @@
-"""Processes that build or check seals one after the other: a crash costs the seal at work, and no other."""
+"""Worker processes that build or check seals one after another, so that a crash costs only the current seal."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ from schemas.errors import AlphaResultsError
 from schemas.project import LOCATION
 
 ATTEMPTS: Final = 2
-"""Tries of a build whose process crashes: a second one, for the cause may have passed."""
+"""Tries of a build whose process crashes."""
 _TAIL: Final = 2000
 
 
 class ProcessDied(Exception):
-    """The process ended in the midst of a call; the message says how, and its last words."""
+    """The process died during a call; the message has its exit and the last line of its log."""
 
 
 class WorkerProcess:
-    """One interpreter with the libraries loaded.
+    """A Python process with the libraries loaded.
 
     It is a program of its own rather than one of :mod:`multiprocessing`, which would import the caller's main module:
     that may be a script that builds seals on import.
@@ -46,14 +46,14 @@ class WorkerProcess:
     """
 
     def __init__(self, threads: int = len(os.sched_getaffinity(0))) -> None:
-        # Without a backtrace the last line that is left of an abort says why.
+        # Without a backtrace the last line of an abort gives the reason.
         defaults = {"POLARS_MAX_THREADS": str(threads), "RUST_BACKTRACE": "0"}
         environment = {**defaults, **os.environ, "PYTHONPATH": _search_path()}
         self._connection, theirs = Pipe()
         self._stderr = tempfile.TemporaryFile()  # noqa: SIM115 - closed with the process
         with theirs:
             self._process = subprocess.Popen(
-                # In the caller's folder, to which addresses may be relative; -P keeps its modules from shadowing ours.
+                # In the caller's folder, because addresses may be relative; -P prevents its modules from shadowing ours.
                 [sys.executable, "-P", "-m", "pipeline.batch.worker"],
                 env=environment,
                 stdin=theirs.fileno(),
@@ -129,7 +129,7 @@ class LocalExecutor:
         self._ending = False
 
     def build(self, request: Request, on_stage: Callable[[str], None] | None = None) -> SealResult:
-        """Build one seal; when its process crashes, it is tried once more."""
+        """Build one seal; if its process crashes, try once more."""
         how = ""
         for _ in range(ATTEMPTS):
             try:
@@ -160,7 +160,7 @@ class LocalExecutor:
                     self._idle.append(process)
 
     def poll(self) -> None:
-        """Return at once: a dead process fails its own build."""
+        """Do nothing: a dead process fails its own build."""
 
     def end(self) -> None:
         """Kill running builds; published snapshots stay intact."""
@@ -181,7 +181,7 @@ def _search_path() -> str:
 
 
 def _describe_exit(returncode: int) -> str:
-    """Describe how a process ended: signal or exit code."""
+    """Describe the signal or exit code of a process."""
     if returncode >= 0:
         return f"ended with code {returncode}"
     try:

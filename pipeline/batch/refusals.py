@@ -1,6 +1,6 @@
-"""Refused seals, remembered in the datasets root: a search checks none again whose outcome cannot have changed.
+"""Refused seals, stored in the datasets root, so that a search does not check them again without a change.
 
-One small file each, ``refused/<digest of the seal.json>.json``. It names the version of the rules that refused the seal;
+One file each, ``refused/<digest of the seal.json>.json``. It names the version of the rules that refused the seal;
 another version checks it again. A refusal for the seal's files (one is missing, or differs from its declaration) holds
 while the listing of its files is the same: a seal whose files arrive late is checked again.
 """
@@ -29,11 +29,11 @@ from schemas.terminal import echo
 _OF_FILES: Final = frozenset({"seal.digest", "seal.path", "seal.size"})
 """Rules that depend on the files, and not on the manifest alone."""
 _OF_TIME: Final = frozenset({"seal.clock"})
-"""Rules that depend on the time of the check: what they refuse is never remembered."""
+"""Rules that depend on the time of the check, whose refusals are not stored."""
 
 
 class Refusal(TypedDict):
-    """What is remembered of a refused seal: the listing of its files where these were why, None elsewhere."""
+    """A stored refusal: the listing of the seal's files if they were the reason, else None."""
 
     seal: str
     searched: str
@@ -45,7 +45,7 @@ class Refusal(TypedDict):
 
 
 def read_refusals(root: Storage) -> dict[str, Refusal]:
-    """Read the refusals of a root: digest of the ``seal.json`` -> entry. A damaged entry is left out.
+    """Read the refusals of a root: digest of the ``seal.json`` -> entry. Damaged entries are skipped.
 
     Raises
     ------
@@ -55,7 +55,7 @@ def read_refusals(root: Storage) -> dict[str, Refusal]:
     refusals: dict[str, Refusal] = {}
     try:
         names = root.entries(REFUSED)
-    except OSError:  # something else is in the folder's place
+    except OSError:  # a file in place of the folder
         return refusals
     marks = {
         _path(mark): mark for mark in (name.removesuffix(".json") for name in names if name.endswith(".json"))
@@ -67,7 +67,7 @@ def read_refusals(root: Storage) -> dict[str, Refusal]:
 
 
 class Refusals:
-    """Remembered refusals.
+    """Stored refusals.
 
     Parameters
     ----------
@@ -87,7 +87,7 @@ class Refusals:
         self._warned = False
 
     def refresh(self, seen: Iterable[DiscoveredSeal]) -> None:
-        """Read what earlier commands remembered, once, and forget what is gone.
+        """Read the refusals of earlier commands once, and forget removed ones.
 
         Raises
         ------
@@ -108,7 +108,7 @@ class Refusals:
         self._known = {} if self._recheck else {m: e for m, e in recorded.items() if m not in gone}
 
     def known(self, one: DiscoveredSeal) -> SealResult | None:
-        """Return the result of a seal that need not be checked again; None when it has to be."""
+        """Return the result of a seal that need not be checked again; None if it must be."""
         entry = (self._known or {}).get(one.mark)
         if entry is None or entry["rules"] != rules_version():
             return None
@@ -128,7 +128,7 @@ class Refusals:
         )
 
     def record(self, one: DiscoveredSeal, result: SealResult, files: str) -> None:
-        """Remember a refusal, and forget one that does not hold any more.
+        """Store a refusal, and remove an obsolete one.
 
         Parameters
         ----------
@@ -143,7 +143,7 @@ class Refusals:
             return
         violations = result.entry["violations"]
         if any(violation.get("strict") for violation in violations):
-            return  # it was refused for a warning: a build that is not strict would publish it
+            return  # refused for a warning: a build without --strict would publish it
         rules = {violation["rule"] for violation in violations}
         if rules & _OF_TIME or (rules & _OF_FILES and not files):
             return
@@ -166,7 +166,7 @@ class Refusals:
 
 
 def file_digests_at(address: str) -> str:
-    """Name the state of a seal's files by what a listing shows: another one when any was written; empty when unknown."""
+    """Digest the listing of a seal's files, which changes when a file is written; empty if unknown."""
     try:
         listed = open_storage(address).files_below("")
     except (AlphaResultsError, OSError, ValueError):

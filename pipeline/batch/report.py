@@ -1,4 +1,4 @@
-"""Output of a batch: a line as each build ends, for people or for programs, and a summary."""
+"""Output of a batch: one line per build, as text or JSON, and a summary."""
 
 from __future__ import annotations
 
@@ -35,16 +35,16 @@ from schemas.screen import Screen, make_table
 from schemas.terminal import echo
 
 SHOWN_RULES = 5
-"""Broken rules of a seal that the table names; the lines above it have them all."""
+"""Maximum broken rules per seal in the table; the lines above it have all of them."""
 SHOWN_FAILURES = 50
-"""Failures the table lists; the report for programs has them all."""
+"""Maximum failures in the table; the JSON report has all of them."""
 
 
 class Rate(ProgressColumn):
-    """Builds a minute."""
+    """Builds per minute."""
 
     def render(self, task: Task) -> Text:
-        """Return the rate as text; empty before the first build is done."""
+        """Return the rate as text; empty before the first build ends."""
         speed = task.finished_speed or task.speed
         return Text(f"{speed * 60:.1f}/min" if speed else "", style="cyan")
 
@@ -87,7 +87,7 @@ class Display:
         self._progress.stop()
 
     def stage(self, name: str, stage: str | None, total: int) -> None:
-        """Show the stage of a build, None when it is done, and how many builds there are."""
+        """Show the stage of a build, or its end, and the number of builds."""
         if stage is None:
             self._at_work.pop(name, None)
             self._progress.advance(self._task)
@@ -98,7 +98,7 @@ class Display:
         self._progress.update(self._task, description=description, total=total, visible=bool(at_work))
 
     def set_aside(self) -> AbstractContextManager[None]:
-        """Take it off the terminal while a result is printed."""
+        """Hide the progress while a result is printed."""
         return set_aside(self._progress)
 
 
@@ -119,7 +119,7 @@ class Tally:
         self._begin = time.monotonic()
 
     def add(self, place: int, result: SealResult) -> None:
-        """Count one result; `place` orders failures, whichever came first."""
+        """Count one result; `place` orders failures, in any order of arrival."""
         self.counts[result.outcome] += 1
         if result.exit_code and result.outcome != NOT_STARTED:
             self._failed += 1
@@ -130,7 +130,7 @@ class Tally:
     def exit_code(self) -> int:
         """0, or that of the first failure in the order of the seals; earlier refusals count when no other seal failed.
 
-        A batch that was ended before every seal had its turn is interrupted unless a seal failed.
+        A batch that ended before all seals were started counts as interrupted unless a seal failed.
         """
         new = [failure for failure in self.failures if failure[1].exit_code != ExitCode.STILL_REFUSED]
         first = min(new, key=lambda failure: failure[0], default=None)
@@ -150,7 +150,7 @@ class Tally:
         }
 
     def print_table(self) -> None:
-        """Print the counts, and what went wrong."""
+        """Print the counts and the failures."""
         counts = self.summary()
         columns = (Column(heading, justify="right") for heading in counts)
         table = make_table(*columns, title="Summary", title_justify="left")
@@ -175,7 +175,7 @@ class Tally:
 
 
 def print_result(screen: Screen, result: SealResult) -> None:
-    """Print one result for people."""
+    """Print one result as text."""
     entry = result.entry
     if result.outcome not in SUCCESSES:
         echo(f"{entry['seal']}: {entry['message']}", err=True)
@@ -202,7 +202,7 @@ def print_result(screen: Screen, result: SealResult) -> None:
 
 
 def built_line(entry: Mapping[str, Any]) -> str:
-    """Say in one line what was built and how long each stage took."""
+    """Return one line with the built snapshot and the seconds of each stage."""
     seconds = ", ".join(f"{stage} {spent:.2f} s" for stage, spent in entry["seconds"].items())
     return (
         f"{entry['alpha_id']}: published snapshot {entry['snapshot']}, {entry['files']} files, "

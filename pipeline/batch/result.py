@@ -46,27 +46,27 @@ class SealResult:
 
     @property
     def seal(self) -> str:
-        """Its address, without secrets."""
+        """The seal's address, without secrets."""
         return str(self.entry["seal"])
 
     @property
     def outcome(self) -> str:
-        """One word for it, such as ``built`` or ``refused``; docs/operations.md lists them."""
+        """Its outcome, such as ``built`` or ``refused``; docs/operations.md lists them."""
         return str(self.entry["outcome"])
 
     @property
     def alpha_id(self) -> str | None:
-        """The alpha; None where the outcome does not say."""
+        """The alpha, if known."""
         return self.entry.get("alpha_id")
 
     @property
     def snapshot(self) -> str | None:
-        """The snapshot that is served; None where the outcome does not say."""
+        """The served snapshot, if known."""
         return self.entry.get("snapshot")
 
     @property
     def error(self) -> AlphaResultsError | None:
-        """What went wrong, an error of the project's tree; None after a success.
+        """The failure, an error of the project's tree; None after a success.
 
         Of a seal that is published but whose source archive was not delivered it is
         :class:`~schemas.errors.ArchiveNotDelivered`.
@@ -82,17 +82,17 @@ class SealResult:
         if self.outcome in {"refused", "still refused"}:
             return SealRefused(entry["message"], entry["violations"])
         kind = getattr(errors, str(entry.get("error")), AlphaResultsError)
-        # Only those that take a message alone; no build raises another.
+        # Only errors constructed from a message; builds raise no others.
         return (kind if kind.__init__ is AlphaResultsError.__init__ else AlphaResultsError)(entry["message"])
 
     @property
     def retryable(self) -> bool:
-        """Whether it failed, and the same build may succeed later without anything being changed."""
+        """Whether it failed and may succeed later without a change."""
         error = self.error
         return error is not None and error.retryable
 
     def raise_for_failure(self) -> None:
-        """Raise what went wrong; return after a success.
+        """Raise the failure, if any.
 
         Raises
         ------
@@ -104,25 +104,25 @@ class SealResult:
             raise error
 
     def to_line(self) -> dict[str, Any]:
-        """Return the line of ``--json``: when, what the report says, and of a failure whether to try again."""
+        """Return the line of ``--json``: time, report and, for a failure, `retryable`."""
         line = {"at": stamp(self.at), **self.entry}
         return line if self.error is None else {**line, "retryable": self.retryable}
 
 
 def stamp(moment: datetime) -> str:
-    """Return a moment in UTC as lines of JSON have it, to the millisecond."""
+    """Format an instant for JSON lines: UTC, to the millisecond."""
     return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 def built(shown: str, result: Any) -> SealResult:
-    """Report a build that ended well; `result` is a :class:`pipeline.snapshot_builder.BuildResult`."""
+    """Report a successful build; `result` is a :class:`pipeline.snapshot_builder.BuildResult`."""
     entry = {"seal": shown, "outcome": "built" if result.changed else "unchanged"} | asdict(result)
     undelivered = result.archive is not None and result.archive.status == FAILED
     return SealResult(entry, ArchiveNotDelivered.exit_code if undelivered else 0)
 
 
 def failed(shown: str, error: AlphaResultsError, **replaced: Any) -> SealResult:
-    """Report a build that was refused or could not be made; `replaced` are entries to set otherwise."""
+    """Report a refused or failed build; `replaced` are entries with other values."""
     entry: dict[str, Any] = {
         "seal": shown,
         "outcome": "failed",
@@ -146,13 +146,13 @@ def crashed(shown: str, how: str, attempts: int) -> SealResult:
 
 
 def not_started(shown: str) -> SealResult:
-    """Report a seal that a batch did not come to before it was ended."""
+    """Report a seal that was not started before the batch ended."""
     error = BuildNotStarted("the batch was ended before this seal had its turn; run it again")
     return failed(shown, error, outcome=NOT_STARTED)
 
 
 def interrupted(shown: str) -> SealResult:
-    """Report a seal that was being built when its batch was ended at once."""
+    """Report a seal whose build was killed with its batch."""
     error = BuildNotStarted(
         "its build was ended with the batch; what is served is complete, and running it again builds the rest"
     )

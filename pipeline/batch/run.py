@@ -1,4 +1,4 @@
-"""One run of a batch: due seals are built; where the latest seal of an alpha cannot be published, the next latest is."""
+"""One run of a batch: builds due seals, and the next latest of an alpha if its latest cannot be published."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ if TYPE_CHECKING:
     from pipeline.batch.cluster import ClusterExecutor
 
 _OWN_FAULTS: Final = {SealUnreadable.__name__, InternalFailure.__name__}
-"""Errors of a build that are about its seal, and not about the stores or the snapshot."""
+"""Errors of a build that are caused by its seal, not by a store or the snapshot."""
 
 OnStage = Callable[[str, str | None], None]
-"""Called with a seal's address and its stage as that begins, and with None when the seal is done."""
+"""Called with a seal's address at the start of each stage, and with None at its end."""
 
 
 class Step(NamedTuple):
-    """One seal whose result is known.
+    """One seal with its result.
 
     Attributes
     ----------
@@ -54,7 +54,7 @@ class Step(NamedTuple):
 
 
 class Run:
-    """A batch with its builds, as a context manager; builds at work are killed when it is left.
+    """A batch with its builds, as a context manager that kills running builds on exit.
 
     Parameters
     ----------
@@ -99,18 +99,18 @@ class Run:
 
     @property
     def lost(self) -> AlphaResultsError | None:
-        """Why the executor can run no build any more; None while all is well."""
+        """Reason why the executor cannot run further builds; None if it can."""
         return self._executor.lost
 
     def scan(self) -> list[DiscoveredSeal]:
-        """Find every finished seal, or take those that were named; raises as :meth:`~pipeline.batch.search.Search.scan`."""
+        """Find the finished seals, or take the named ones; raises as :meth:`~pipeline.batch.search.Search.scan`."""
         if self._search is None:
             self._storage.exists(CATALOG)
             return self._named
         return self._search.scan()
 
     def steps(self, left_out: Collection[str] = ()) -> Iterator[Step]:
-        """Build the seals that were named, or those that are due by the last scan; yield each as its result is known.
+        """Build the named seals, or those due after the last scan; yield each as its result is known.
 
         Parameters
         ----------
@@ -166,7 +166,7 @@ class Run:
                 self._executor.poll()
 
     def _result(self, one: DiscoveredSeal) -> tuple[SealResult, str]:
-        """Build a seal unless the batch is to end; return its result, and its listing where refusals are remembered."""
+        """Build a seal unless the batch is cancelled; return its result, and its listing if refusals are stored."""
         request, files = replace(self._common, seal=one.address), ""
         if self._cancellation.stopping:
             return not_started(request.shown), files
@@ -174,7 +174,7 @@ class Run:
         try:
             with contained("the build"):
                 if self._search is not None:
-                    # Before it is read: a file that arrives during the check is a change.
+                    # Listed before the seal is read, so that a file that arrives during the check counts as a change.
                     files = file_digests_at(one.address)
                 result = self._executor.build(request, stage)
         except AlphaResultsError as error:
@@ -185,7 +185,7 @@ class Run:
 
 
 def _executor(batch: Batch, cancellation: Cancellation) -> LocalExecutor | ClusterExecutor:
-    """Return what builds, on this machine or on a cluster."""
+    """Return the executor, of this machine or a cluster."""
     if batch.cluster is None:
         return LocalExecutor(batch.jobs or 1)
     from pipeline.batch.cluster import ClusterExecutor  # noqa: PLC0415 - an optional dependency
@@ -196,5 +196,5 @@ def _executor(batch: Batch, cancellation: Cancellation) -> LocalExecutor | Clust
 
 
 def _unpublishable(result: SealResult) -> bool:
-    """Return whether a seal cannot be published itself, so that an earlier one is not to wait for it."""
+    """Return whether a seal cannot be published, so that an earlier one is built in its place."""
     return result.outcome in {"refused", "crashed"} or result.entry.get("error") in _OWN_FAULTS

@@ -1,4 +1,4 @@
-"""Which seals of a batch are due: compared with the served catalogue by digest, without opening any table."""
+"""Selection of due seals: manifests are compared with the served catalogue by digest."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class WorkPlan:
 
 
 class Search:
-    """Finds seals, selects those that are due, and remembers refusals.
+    """Finds seals, selects the due ones, and stores refusals.
 
     Parameters
     ----------
@@ -65,7 +65,7 @@ class Search:
         self._seen: list[DiscoveredSeal] = []
 
     def scan(self) -> list[DiscoveredSeal]:
-        """Find every finished seal, and read what is served.
+        """Find the finished seals, and read the served catalogue.
 
         Raises
         ------
@@ -82,7 +82,7 @@ class Search:
         return self._seen
 
     def choose(self, failed: Collection[str] = ()) -> WorkPlan:
-        """Separate the seals of the last scan that are due from those that need no build.
+        """Split the seals of the last scan into due ones and those that need no build.
 
         Only the latest seal of an alpha is built, and neither one older than what is served nor one that was rolled back
         is a failure.
@@ -121,7 +121,7 @@ class Search:
                 shown = without_secrets(one.address)
                 plan.skipped.append((one, skipped(shown, reason, str(one.alpha_id), snapshot)))
         if plan.due:
-            self._storage.require_safe_writers()  # before a process is started for any of them
+            self._storage.require_safe_writers()  # before a process is started for a seal
         return plan
 
     def _pointer(self, one: DiscoveredSeal) -> Pointer | None:
@@ -132,7 +132,7 @@ class Search:
 
 
 def _latest(seen: Iterable[DiscoveredSeal]) -> dict[str, DiscoveredSeal]:
-    """Return the seal of each alpha that was sealed last; of several that were sealed at once the first."""
+    """Return the latest seal of each alpha, the first of several with the same time."""
     latest: dict[str, DiscoveredSeal] = {}
     for one in seen:
         if one.alpha_id is not None and one.sealed_at is not None:
@@ -152,7 +152,7 @@ def _skip_reason(one: DiscoveredSeal, pointer: Pointer) -> str | None:
 
 
 class _Delivered:
-    """Seals whose source archive is delivered, read from the root for many at once.
+    """Seals whose source archive is delivered, read from the root for many seals together.
 
     Parameters
     ----------
@@ -165,7 +165,7 @@ class _Delivered:
         self._known: set[str] = set()
 
     def refresh(self, seen: Iterable[DiscoveredSeal]) -> None:
-        """Read the states of seals whose archives are not known to be delivered."""
+        """Read the archive states of seals that are not known to be delivered."""
         paths = {
             archive_state_path(one.alpha_id, one.digest): one.digest
             for one in seen
@@ -176,7 +176,7 @@ class _Delivered:
                 if raw is not None and ArchiveState.decode(raw, path).status == DELIVERED:
                     self._known.add(paths[path])
             except SnapshotCorrupt:
-                continue  # due: the build writes it anew
+                continue  # due: the build writes it again
 
     def __call__(self, one: DiscoveredSeal) -> bool:
         """Return whether a seal's archive is delivered, or it has no source to deliver."""

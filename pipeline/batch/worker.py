@@ -1,6 +1,6 @@
-"""``python -m pipeline.batch.worker``: executes its parent's calls one after the other, and exits with the parent.
+"""``python -m pipeline.batch.worker``: runs its parent's calls one after another, and exits with the parent.
 
-The standard input is a socket of the parent: a call comes in as a function and its arguments, steps and the result go
+Standard input is a socket of the parent: it receives a function and its arguments, and sends progress and the result,
 out. Nothing is shown in a list of processes.
 """
 
@@ -23,15 +23,15 @@ from schemas.allocator import prepare_building
 from schemas.errors import AlphaResultsError
 
 LARGE_BYTES: Final = 512 << 20
-"""A process that needed more for a call is replaced by a new one, so that the memory goes back to the system."""
+"""Bytes; a process that used more for a call is replaced, which returns the memory to the system."""
 
 
 def main() -> None:
-    """Serve the parent until it ends, or until a call took much memory."""
+    """Serve the parent until it ends, or until a call used much memory."""
     prepare_building()
     limit_memory()
     parent = Connection(os.dup(sys.stdin.fileno()))
-    # What libraries print goes to the log, whose last line is shown when the process crashes.
+    # Output of libraries goes to the log, whose last line is reported after a crash.
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
     calls: queue.SimpleQueue[tuple[Callable[..., Any], tuple[Any, ...]]] = queue.SimpleQueue()
     threading.Thread(target=_receive, args=(parent, calls), daemon=True).start()
@@ -44,13 +44,13 @@ def main() -> None:
 
 
 def _largest_memory() -> int:
-    """Return the most memory this process had, in bytes; `getrusage` would count that of the parent that started it."""
+    """Return the peak memory of this process in bytes; `getrusage` would include that of its parent."""
     status = Path("/proc/self/status").read_text(encoding="utf-8")
     return int(status.partition("VmHWM:")[2].split(maxsplit=1)[0]) * 1024
 
 
 def limit_memory() -> None:
-    """Limit this process to the memory of the machine: an allocation beyond it ends this process and no other."""
+    """Limit this process to the memory of the machine, so that a larger allocation ends only this process."""
     most = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     soft, hard = resource.getrlimit(resource.RLIMIT_DATA)
     limits = [limit for limit in (soft, hard) if limit != resource.RLIM_INFINITY]
@@ -62,7 +62,7 @@ def _receive(parent: Connection, calls: queue.SimpleQueue[Any]) -> None:
         while True:
             calls.put(parent.recv())
     finally:
-        os._exit(1)  # the parent is gone, whatever is at work
+        os._exit(1)  # the parent has ended
 
 
 def build(request: Request, on_stage: Callable[[str], None]) -> SealResult:

@@ -1,1 +1,1 @@
-"""Publications, withdrawals and refusals as events: CloudEvents for a webhook, OpenLineage runs for a catalogue of data."""
+"""Publications, withdrawals and refusals as events: CloudEvents for a webhook, OpenLineage runs for a data catalogue."""

@@ -1,4 +1,4 @@
-"""``alpha-results notify``: send what happened since the last time."""
+"""``alpha-results notify``: send the events since the last run."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def notify(
 ) -> None:
     """Send publications, withdrawals, rollbacks and refusals that were not sent yet, oldest first.
 
-    Events are derived from the root, so none is lost with a killed process or a receiver that is away; one may come twice,
+    Events are derived from the root, so none is lost by a killed process or an unavailable receiver; one may be sent twice,
     with the same id. Run it after each batch, or by a timer.
 
     Exit code: 0, 2 for settings that make no sense, 5 when the store is away, 6 when a receiver did not take an event.
@@ -97,7 +97,7 @@ def notify(
 
 
 def _checks(catalogue: Catalogue, event: Event) -> list[Mapping[str, Any]]:
-    """Return the outcomes of the rules for a snapshot that is still served; none for one that is not."""
+    """Return the outcomes of the rules for a served snapshot; none for others."""
     served = None if event.alpha_id is None else catalogue.resolve(event.alpha_id)
     if served is None or served.id != event.snapshot:
         return []

@@ -20,12 +20,12 @@ import orjson
 from schemas.errors import EventNotDelivered, SettingsError
 
 TRIES: Final = 4
-"""Attempts for one event in one run; the next run continues where this one stopped."""
+"""Attempts for one event in one run; the next run continues."""
 _TIMEOUT: Final = 10.0
 _PAUSE: Final = 1.0
 """Seconds before the second try; each later pause is twice as long."""
 _BEGUN: Final = ""
-"""Id that the first run adds once it has written which events are not to be sent."""
+"""Id that the first run adds after it has recorded the events that are not to be sent."""
 _PASSING: Final = frozenset({HTTPStatus.REQUEST_TIMEOUT, HTTPStatus.TOO_EARLY, HTTPStatus.TOO_MANY_REQUESTS})
 
 
@@ -75,7 +75,7 @@ class Delivered:
         self.add((*ids, _BEGUN))
 
     def missing(self, ids: Collection[str]) -> set[str]:
-        """Return the ids that were not delivered, and forget those that the root does not remember any more."""
+        """Return the undelivered ids, and forget those that the root no longer has."""
         known = {row[0] for row in self._file.execute("SELECT id FROM delivered")}
         gone = known - {*ids, _BEGUN}
         with self._file:
@@ -89,7 +89,7 @@ class Delivered:
 
 
 def require_url(option: str, url: str) -> str:
-    """Return an address of HTTP; SettingsError when it is none."""
+    """Return an HTTP address; raises SettingsError for others."""
     parts = urlsplit(url)
     if parts.scheme not in {"http", "https"} or not parts.hostname:
         raise SettingsError(f"{option}: write https://host/path")
@@ -112,7 +112,7 @@ def send(
     token: str | None = None,
     sleep: Callable[[float], None] = time.sleep,
 ) -> None:
-    """Send one document, again after a pause where the failure may pass.
+    """Send one document, with retries if the failure may pass.
 
     Parameters
     ----------

@@ -57,16 +57,14 @@ class Event:
 
     @property
     def id(self) -> str:
-        """Derived from the event, and so the same each time it is sent: receivers drop duplicates by it."""
-        refused = (
-            self.seal if self.change == REFUSED else None
-        )  # of a publication only the served one's is known
+        """Derived from the event, so repeated deliveries have the same id."""
+        refused = self.seal if self.change == REFUSED else None  # known only for the served snapshot
         text = "\0".join(str(x) for x in (self.at, self.change, self.alpha_id, self.snapshot, refused))
         return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
 
 
 def derive(pointers: Iterable[Pointer], refusals: Mapping[str, Refusal]) -> list[Event]:
-    """Return every event that pointers and refusals remember, oldest first.
+    """Return all events that pointers and refusals record, oldest first.
 
     Parameters
     ----------
@@ -122,7 +120,7 @@ def cloud_event(event: Event, root: str) -> dict[str, Any]:
 
 
 def lineage_event(event: Event, root: str, checks: Sequence[Mapping[str, Any]] = ()) -> dict[str, Any] | None:
-    """Return an event as a run of the job that builds seals; None for events that end no build.
+    """Return an event as a run of the build job; None for events without a build.
 
     Parameters
     ----------

@@ -1,1 +1,1 @@
-"""A frozen catalogue of everything that is served at one instant, in Apache Iceberg."""
+"""Export of all served snapshots as a frozen Apache Iceberg catalogue."""

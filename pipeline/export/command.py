@@ -1,4 +1,4 @@
-"""``alpha-results export``: one catalogue over everything that is served now."""
+"""``alpha-results export``: write a catalogue of all served snapshots."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ _DAY: int = 86_400
 )
 @json_option
 def export(*, root: str, folder: Path, days: int, as_json: bool) -> None:
-    """Write a catalogue of Apache Iceberg over the files of all served snapshots, as of now.
+    """Write an Apache Iceberg catalogue over the files of all currently served snapshots.
 
     One query then reads all alphas: `alpha_id` and `book` are columns. No file is copied: the catalogue names those of the root, raw
     columns and books among them, so it is for those who may read the root.
@@ -60,7 +60,7 @@ def export(*, root: str, folder: Path, days: int, as_json: bool) -> None:
         raise SettingsError(f"--to: {folder} is not empty; name a new folder")
     storage = opened(root)
     now = datetime.now(UTC)
-    # The lease comes first: what is served after it was written is not removed while it lasts.
+    # The lease comes first: it protects all snapshots that are served after it was written.
     lease = write_lease(storage, f"export-{now:%Y%m%dT%H%M%SZ}", now, now, seconds=days * _DAY)
     catalogue = Catalogue(storage)
     catalogue.refresh()
@@ -89,9 +89,9 @@ def _files(storage: Storage, snapshots: list[Snapshot]) -> Iterator[PublishedFil
         folder = snapshot_path(snapshot.alpha_id, snapshot.id)
         if storage.folder is None:
             base = storage.url(folder)
-        else:  # names of files stand in Iceberg as they are, not escaped as in a URI
+        else:  # Iceberg stores file names unescaped, unlike URIs
             base = f"file://{(Path(storage.folder) / folder).absolute()}"
-        # Of another object, which is dropped: the manifests of all alphas do not fit in memory together.
+        # Of a separate object, which is dropped: the manifests of all alphas do not fit in memory together.
         for entry in snapshot.with_pointer(snapshot.pointer).manifest.files:
             if entry.dataset in PUBLISHED_TABLES:
                 yield PublishedFile(snapshot.alpha_id, f"{base}/{entry.path}", entry)

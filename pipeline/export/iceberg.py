@@ -39,7 +39,7 @@ from schemas.units import Type
 NAMESPACE: Final = "alphas"
 CATALOGUE: Final = "catalog.db"
 _PARTITION_IDS: Final = 1000
-"""Ids of partition fields begin here, as the specification has it."""
+"""First id of partition fields, by the specification."""
 _TYPES: Final[dict[Type, PrimitiveType]] = {
     Type.DATE: DateType(),
     Type.TIMESTAMP: TimestamptzType(),
@@ -70,7 +70,7 @@ class PublishedFile:
 
 
 def write_catalogue(folder: Path, files: Iterable[PublishedFile]) -> dict[str, int]:
-    """Write a catalogue into an empty folder; its file of tables is there once all of them are.
+    """Write a catalogue into an empty folder; its database is created after all tables.
 
     Returns
     -------

@@ -1,1 +1,1 @@
-"""Care of a datasets root: list, show, verify, collect, roll back, withdraw."""
+"""Maintenance of a datasets root: list, show, verify, gc, rollback, withdraw."""

@@ -1,4 +1,4 @@
-"""Options, opening of the root and output that the commands on a root share."""
+"""Options, opening of the root and output shared by the maintenance commands."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ json_option = click.option(
 
 
 def opened(root: str, *, single_writer: bool = False) -> Storage:
-    """Open a root that must be there.
+    """Open an existing root.
 
     Parameters
     ----------
@@ -50,7 +50,7 @@ def opened(root: str, *, single_writer: bool = False) -> Storage:
 
 
 def pointer_of(storage: Storage, alpha: str) -> Pointer:
-    """Return the pointer of an alpha, one that is withdrawn too.
+    """Return the pointer of an alpha, also of a withdrawn one.
 
     Raises
     ------
@@ -81,7 +81,7 @@ def published_alphas(storage: Storage) -> list[str]:
 
 
 def decision(name: str) -> Callable[[Callable[..., None]], click.Command]:
-    """Declare a command by which an operator decides on an alpha, with the options they share."""
+    """Declare a command of an operator on an alpha, with the shared options."""
     options = (
         click.command(name),
         click.argument("alpha"),
@@ -107,7 +107,7 @@ def print_json(document: Any) -> None:
 
 
 def size_text(size: int) -> str:
-    """Write a number of bytes for people."""
+    """Format a number of bytes."""
     for unit, bytes_ in (("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
         if size >= bytes_:
             return f"{size / bytes_:.1f} {unit}"

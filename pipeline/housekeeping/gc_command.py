@@ -1,4 +1,4 @@
-"""``alpha-results gc``: remove snapshots that nobody needs any more."""
+"""``alpha-results gc``: remove old snapshots."""
 
 from __future__ import annotations
 
@@ -35,11 +35,11 @@ if TYPE_CHECKING:
     from datasets.storage import Renew, Storage
 
 _DAY: Final = timedelta(days=1)
-"""How long a snapshot is kept after it was replaced, unless --grace says otherwise."""
+"""Default of --grace."""
 _FORGOTTEN: Final = timedelta(days=1)
-"""Age from which a stale lease is removed: its reader is long gone."""
+"""Age at which an expired lease is removed."""
 _DRAFT: Final = timedelta(hours=1)
-"""Age from which a draft is removed: its writer is gone."""
+"""Age at which a draft is removed."""
 _PREFIX: Final = "alpha_id="
 
 
@@ -69,7 +69,7 @@ def gc(
 ) -> None:
     """Remove the old snapshots of each ALPHA, by default of all.
 
-    A snapshot goes when it is not served, is not one of the --keep latest, was replaced longer than --grace ago
+    A snapshot is removed if it is not served, is not one of the --keep latest, was replaced longer than --grace ago
     and no reader's lease covers it. Killed at any moment, it leaves everything that is served intact, and the next
     run finishes.
 
@@ -92,7 +92,7 @@ def gc(
         decisions, broken = _run(storage, alphas or there, policy, None)
     else:
         with storage.lock("gc", f"{socket.gethostname()}-{os.getpid()}") as renew:
-            # First, for on a full disk the pointers below can only be written once there is some room.
+            # First, because on a full disk the pointers below can only be written after some files were removed.
             _tidy(storage)
             decisions, broken = _run(storage, alphas or there, policy, renew)
             renew()
@@ -126,7 +126,7 @@ def gc(
 def _run(
     storage: Storage, names: Sequence[str], policy: Policy, renew: Renew | None
 ) -> tuple[dict[str, tuple[GcDecision, ...]], dict[str, str]]:
-    """Collect alpha by alpha; one with a broken pointer is left alone and stops no other."""
+    """Collect alpha by alpha; one with a damaged pointer is skipped."""
     from datasets.publication.retention import collect
 
     decisions: dict[str, tuple[GcDecision, ...]] = {}
@@ -162,7 +162,7 @@ def _show(decisions: Sequence[tuple[str, GcDecision]], gone: str) -> None:
 
 
 def _explained(reason: str, policy: Policy) -> str:
-    """Explain why snapshots stay, and what would let them go."""
+    """Explain why snapshots are kept, and until when."""
     from datasets.publication.retention import GRACE, LEASE, NO_POINTER
 
     return {
@@ -178,7 +178,7 @@ def _with_files(storage: Storage) -> list[str]:
 
 
 def _tidy(storage: Storage) -> None:
-    """Remove what dead processes left: builds, half-removed folders, drafts, leases of readers."""
+    """Remove leftovers of dead processes: builds, partially removed folders, drafts, leases."""
     from datasets.publication.publish import sweep_dead_builds
 
     now = datetime.now(UTC)

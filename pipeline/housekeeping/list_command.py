@@ -1,4 +1,4 @@
-"""``alpha-results list``: what is served."""
+"""``alpha-results list``: list the served alphas."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from schemas.terminal import echo
 @json_option
 @click.pass_context
 def list_alphas(context: click.Context, root: str, as_json: bool) -> None:
-    """List the alphas that are served, latest started first.
+    """List the served alphas, latest started first.
 
     Exit code: 0, or 4 when the pointer of an alpha cannot be read (the others are listed), 5 when the store is
     away.

@@ -1,4 +1,4 @@
-"""``alpha-results rollback``, ``withdraw`` and ``restore``: decide by hand which snapshot of an alpha is served."""
+"""``alpha-results rollback``, ``withdraw`` and ``restore``: change the served snapshot of an alpha."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 def rollback(
     *, alpha: str, snapshot: str | None, reason: str | None, root: str, single_writer: bool, as_json: bool
 ) -> None:
-    """Serve an earlier snapshot of ALPHA again: only the pointer moves, in one step.
+    """Serve an earlier snapshot of ALPHA: only the pointer moves, in one step.
 
     Every file of it is compared with its digest first. What is rolled back from stays in the root, and its seal is
     remembered: no build serves it again unless it is forced; a later seal is built and served as ever. From one build of a seal to another of the same seal, only that build is remembered.
@@ -107,7 +107,7 @@ def restore_command(*, alpha: str, reason: str | None, root: str, single_writer:
     except (AlphaNotPublished, SnapshotCorrupt) as error:
         echo(f"note: {error}", err=True)
     if left is not None and left[0].is_withdrawn:
-        left = None  # it was withdrawn when no snapshot of it was served
+        left = None  # withdrawn before a snapshot was served
     published = restore(storage, alpha, by, *(left or (None, None)))
     if as_json:
         print_json(asdict(published) | {"served": left is not None})
@@ -118,15 +118,15 @@ def restore_command(*, alpha: str, reason: str | None, root: str, single_writer:
 
 
 def _before(storage: Storage, current: Pointer) -> str:
-    """Return the last snapshot served before the current one that holds other figures."""
+    """Return the last snapshot served before the current one that has other figures."""
     earlier = [s for s in current.earlier if s not in (*current.removing, *current.rolled_back)]
     earlier.sort(key=lambda snapshot: (current.earlier[snapshot].replaced_at, snapshot), reverse=True)
     manifests = read_manifests(storage, current.alpha_id, earlier)
     for snapshot in earlier:
         manifest = manifests.get(snapshot)
         if manifest is None or not manifest.kinds:
-            continue  # its files are gone, or it stood for a withdrawn alpha
-        # Skip the same seal written by another version of a library, and seals rolled back before.
+            continue  # its files were removed, or it was the empty one of a withdrawn alpha
+        # Skip builds of the same seal by other versions of a library, and seals that were rolled back.
         built_from = (manifest.seal_digest, manifest.schema_version)
         same = built_from == (current.seal_digest, current.schema_version)
         if not same and not current.was_rolled_back(*built_from):

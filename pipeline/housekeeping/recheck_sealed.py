@@ -1,4 +1,4 @@
-"""The sealed tables of a run as a snapshot has them, and the rules applied to them again."""
+"""The sealed tables of a run, restored from a snapshot, and the rules applied to them again."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Frames = Mapping[tuple[str, str | None], pl.DataFrame]
 """(dataset, book) -> rows, of one snapshot."""
 
 RENAMED = {"decisions": {"raw_score": "unsmoothed_score"}}
-"""Dataset -> published name -> sealed name, where the two differ."""
+"""Dataset -> published name -> sealed name, where they differ."""
 
 
 def sealed_tables(frames: Frames) -> dict[str, pl.DataFrame]:
@@ -55,7 +55,7 @@ def recheck(
     declared: DeclaredDifferences,
     known: Collection[str] = RULES,
 ) -> Report:
-    """Apply the rules on rows to what was published.
+    """Apply the rules on rows to the published tables.
 
     Parameters
     ----------

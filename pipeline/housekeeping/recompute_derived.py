@@ -95,7 +95,7 @@ def differences(published: pl.DataFrame, again: pl.DataFrame, equity_basis: floa
             continue
         if a.dtype.is_float():
             pair = pl.DataFrame({"a": a, "b": b})
-            # A null on one side alone is a difference.
+            # A null on one side only is a difference.
             lone = pl.col("a").is_null() != pl.col("b").is_null()
             off = pair.select(
                 (differ(pl.col("a"), pl.col("b"), max(1.0, equity_basis)).fill_null(value=False) | lone).sum()
@@ -107,7 +107,7 @@ def differences(published: pl.DataFrame, again: pl.DataFrame, equity_basis: floa
 
 
 def _same(a: pl.Series, b: pl.Series) -> bool:
-    """Return whether two columns are equal and finite, so that they need not be compared closely."""
+    """Return whether two columns are equal and finite, which needs no closer comparison."""
     # NaN does not equal itself.
     # The sum of a column of finite numbers is finite, unless it overflows.
     return a.dtype == b.dtype and a.equals(b) and (not a.dtype.is_float() or math.isfinite(a.sum()))

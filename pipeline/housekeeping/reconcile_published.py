@@ -27,7 +27,7 @@ from schemas.tables import SEALED_TABLES
 
 
 def report_of_snapshot(root: str, alpha_id: str) -> Report | None:
-    """Apply the rules across tables to what is served, and recompute its figures.
+    """Apply the rules across tables to a served snapshot, and recompute its figures.
 
     Parameters
     ----------

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 @root_option
 @json_option
 def show(alpha: str, root: str, as_json: bool) -> None:
-    """Show what is served of ALPHA, how it compares with earlier seals, and every snapshot of it in the root.
+    """Show the served snapshot of ALPHA, its comparison with earlier seals, and all its snapshots in the root.
 
     Exit code: 0, 9 when there is no such alpha, 4 when its pointer cannot be read, 5 when the store is away.
     """
@@ -37,7 +37,7 @@ def show(alpha: str, root: str, as_json: bool) -> None:
     pointer, stored = served(storage, alpha), list_snapshots(storage, alpha)
     if pointer is None and not stored:
         raise not_published(storage, alpha)
-    # One that cannot be read is shown as unfinished; verify says what is wrong with a served one.
+    # An unreadable one is shown as unfinished; verify reports the damage of a served one.
     manifests = read_manifests(storage, alpha, [one.snapshot for one in stored])
     seals = earlier_seals(storage, alpha)
     rows = [_row(one, pointer, manifests.get(one.snapshot)) for one in stored]

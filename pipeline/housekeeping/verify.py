@@ -67,7 +67,7 @@ class Verdict:
 
 
 def verify(storage: Storage, alpha_id: str, *, quick: bool = False) -> Verdict:
-    """Verify what is served of an alpha.
+    """Verify the served snapshot of an alpha.
 
     Parameters
     ----------
@@ -98,18 +98,18 @@ def verify(storage: Storage, alpha_id: str, *, quick: bool = False) -> Verdict:
     verdict.faults += faults
     if manifest is None:
         return verdict
-    # An empty snapshot, which stands for a withdrawn alpha, was built with none.
+    # The empty snapshot of a withdrawn alpha has no version.
     verdict.other_declarations = bool(manifest.files) and manifest.schema_version != schema_version()
     _Verification(storage, pointer, manifest, verdict, quick=quick or verdict.other_declarations).run()
     return verdict
 
 
 _OWN_ORDER: Final = "books"
-"""Books are in the order the API lists them; the table is recomputed anyway, order included."""
+"""Tables in the API's order of books, which are recomputed, including their order."""
 
 
 class _Verification:
-    """Verification of one snapshot; its tables stay in memory until the rules across them were applied."""
+    """Verification of one snapshot; its tables stay in memory until the rules across them are applied."""
 
     def __init__(
         self, storage: Storage, pointer: Pointer, manifest: Manifest, verdict: Verdict, *, quick: bool
@@ -154,7 +154,7 @@ class _Verification:
             faults += self._research()
 
     def _research(self) -> Iterator[Fault]:
-        """Compare the research figures with those that follow from the published rows."""
+        """Compare the research figures with those recomputed from the published rows."""
         again = {
             figures_path(family): document
             for family, document in research.of_frames(self._frames, self._manifest.kinds).items()
@@ -219,7 +219,7 @@ class _Verification:
     def _document(self, path: str, entry: FileEntry, data: bytes) -> None:
         faults = self._verdict.faults
         if entry.path == PROBE:
-            return  # a sample of the rows, for which the digest is enough
+            return  # the probe is a sample of the rows; its digest suffices
         if entry.path.startswith(f"{FIGURES}/"):
             self._figures[entry.path] = orjson.loads(data)
             return
@@ -236,7 +236,7 @@ class _Verification:
             )
 
     def _location(self, kind: str) -> str:
-        """Name the file of a kind, or its folder where its rows are partitioned by book."""
+        """Return the file of a kind, or its folder if it is partitioned by book."""
         table = PUBLISHED_TABLES.get(kind)
         return (
             f"{self._folder}/{kind}/" if table and table.partition else f"{self._folder}/{table_path(kind)}"

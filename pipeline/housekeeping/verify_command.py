@@ -1,4 +1,4 @@
-"""``alpha-results verify``: read everything again."""
+"""``alpha-results verify``: verify the served snapshots."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def verify_command(
     quick: bool,
     as_json: bool,
 ) -> None:
-    """Verify what is served of each ALPHA, by default of all: digests, declarations, rules and derived figures.
+    """Verify the served snapshot of each ALPHA, by default of all: digests, declarations, rules and derived figures.
 
     Every file is read again and compared with its digest, every table with its declaration; the rules on rows are
     applied to what was published, and everything derived is recomputed. Of a snapshot that was built with other

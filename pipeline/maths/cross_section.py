@@ -1,4 +1,4 @@
-"""Where each name stands in its week's cross-section."""
+"""Position of each name in its week's cross-section: direction, confidence, z-score, rank."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def cross_section(decisions: pl.DataFrame, score: str = "score", prefix: str = "
     # Sorted, so that the sums behind the mean and the deviation do not depend on the order of the rows.
     ascending = value.sort()
     mean, deviation = ascending.mean().over("date"), ascending.std(ddof=0).over("date")
-    # Compared as values: the deviation of equal numbers is often not 0 but a rounding error.
+    # Compared as values, because the deviation of equal numbers is often a rounding error, not 0.
     varies = value.max().over("date") > value.min().over("date")
     columns = decisions.select(
         direction=value.sign().cast(pl.Int64),

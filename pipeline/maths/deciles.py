@@ -1,4 +1,4 @@
-"""Each week's cross-section cut into ten buckets by the unconditioned signal."""
+"""Decile returns: each week's cross-section, cut into ten buckets by the signal before smoothing."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _MEANS = {
 
 
 def weekly_deciles(decisions: pl.DataFrame) -> pl.DataFrame:
-    """Cut every week with enough names into ten buckets and describe each.
+    """Cut every week with enough names into ten buckets and summarise each.
 
     The n names with a ``raw_score`` are ranked upwards, equal scores by symbol; rank r falls into bucket
     ``floor(10 (r - 1) / n) + 1``.
@@ -72,7 +72,7 @@ def weekly_deciles(decisions: pl.DataFrame) -> pl.DataFrame:
 
 
 def _buckets(columns: dict[str, Floats], size: Integers) -> dict[str, npt.NDArray[Any]]:
-    """Describe the buckets of some weeks.
+    """Summarise the buckets of some weeks.
 
     Parameters
     ----------
@@ -97,7 +97,7 @@ def _buckets(columns: dict[str, Floats], size: Integers) -> dict[str, npt.NDArra
 
 
 def _cut(score: Floats, size: Integers) -> tuple[npt.NDArray[np.bool_], Integers, Integers]:
-    """Return whether each week has names enough, the rows of those weeks by bucket, and the names of each bucket."""
+    """Return whether each week has enough names, the rows of those weeks by bucket, and the size of each bucket."""
     scored = ~np.isnan(score)
     n_names = count_flags(scored, size)
     cut = n_names >= MIN_DECILE_NAMES

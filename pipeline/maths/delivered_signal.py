@@ -1,4 +1,4 @@
-"""The delivered score week by week: rank correlation by its age, of each side, with itself, and the returns of its deciles."""
+"""The delivered score by week: IC by age, IC of each side, rank autocorrelation, and decile returns."""
 
 from __future__ import annotations
 

@@ -64,9 +64,7 @@ def _compounded(panel: WeeklyPanel, some: slice) -> Iterator[tuple[int, Integers
             base, later = panel.same_name(rows, horizon - 1)
             known = ~np.isnan(forward[later])
             base, later = base[known], later[known]
-            with np.errstate(
-                over="ignore"
-            ):  # beyond a double's range is still the largest, and ranks as such
+            with np.errstate(over="ignore"):  # infinity still ranks as the largest
                 rows, growth = rows[base], growth[base] * (1 + forward[later])
         if horizon in HORIZONS:
             yield horizon, rows, growth - 1

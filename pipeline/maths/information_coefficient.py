@@ -49,7 +49,7 @@ def _week_ics(x: Floats, y: Floats, size: Integers) -> tuple[Floats, Integers]:
 
 
 def ic_in_order(signal: Floats, outcome: Floats, size: Integers) -> Floats:
-    """Spearman's rank correlation within each group, of rows that stand in the order of one side.
+    """Spearman's rank correlation within each group, of rows sorted by one of the two columns.
 
     Parameters
     ----------

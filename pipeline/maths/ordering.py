@@ -1,4 +1,4 @@
-"""The order of values within groups, all groups at once, and of the rows of a table."""
+"""Sorting of values within groups, all groups at once, and of the rows of a table."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def ascending_within(values: Floats, size: Integers, *, stable: bool = False) ->
         return np.empty(0, np.int64)
     widest = int(size.max())
     if size.size * widest > _PADDING * values.size or not np.isfinite(values).all():
-        # Groups so unequal that most of a rectangle would be empty, or a value like those that fill it.
+        # Most of a rectangle would be empty, or a value equals its filler.
         return np.lexsort((values, np.repeat(np.arange(size.size), size)))
     # All groups are the rows of one rectangle, sorted at once: several times quicker than group by group.
     filled: npt.NDArray[np.bool_] = np.arange(widest) < size[:, np.newaxis]

@@ -1,4 +1,4 @@
-"""The clock of weeks in a run that skips weeks: what "K weeks later" means, and which row is the same name.
+"""The clock of weeks in a run with skipped weeks: the meaning of "K weeks later", and the rows of the same name.
 
 The clock counts every week in which a signal was in force: traded weeks, and pending ones, which carry
 scores like any other and only lack the next open. A week with a skip reason does not count even where scores were
@@ -104,7 +104,7 @@ class WeeklyPanel:
             Rows of skipped weeks left out.
         """
         clock = week_clock(rebalances)
-        # The numbers of the names only have to differ, so the cheapest numbering will do.
+        # Numbers of names only have to differ, so the cheapest numbering is used.
         name = pl.col("symbol").cast(pl.String).cast(pl.Categorical).to_physical().cast(pl.Int64)
         rows = decisions.select("date", name.alias("name"), *columns).join(clock, on="date", how="inner")
         width = int(rows.select(pl.col("name").max() + 1).item() or 1)
@@ -149,14 +149,14 @@ class WeeklyPanel:
         return position, candidate[position]
 
     def weekly(self, figures: Mapping[str, Floats]) -> pl.DataFrame:
-        """Put figures by week beside their ``date``; NaN becomes null."""
+        """Return figures by week with their ``date``; NaN becomes null."""
         return self.clock.select("date").with_columns(
             pl.Series(name, values, nan_to_null=True) for name, values in figures.items()
         )
 
     @cached_property
     def _row_of_key(self) -> Integers | None:
-        """Row of every key there could be, -1 where there is none; None when most of it would be empty."""
+        """Row of every possible key, -1 for none; None if most keys would be unused."""
         if not self.key.size or int(self.key[-1]) >= _SPARSE * self.key.size:
             return None
         rows = np.full(int(self.key[-1]) + 1, -1, np.int64)

@@ -1,4 +1,4 @@
-"""Digests of every week of a run, by which a later seal of the alpha is checked for a changed past.
+"""Digests of every week of a run, by which later seals of the alpha are checked for restatements.
 
 Values are rounded to :data:`SIGNIFICANT_BITS` binary digits, one part in a million, before they are digested: an engine
 that is run again on another processor differs in the last bits of a double, which is no restatement. The rounding is
@@ -24,13 +24,13 @@ if TYPE_CHECKING:
     from hashlib import _Hash
 
 SIGNIFICANT_BITS: Final = 20
-"""Binary digits of a value that are digested; a change below one part in a million counts as no change."""
+"""Binary digits of a value that are digested; smaller changes, below one part in a million, are ignored."""
 _HALF: Final = np.uint64(1) << np.uint64(np.finfo(np.float64).nmant - SIGNIFICANT_BITS)
 """Half of the last digit that is kept."""
 _KEPT: Final = ~(_HALF * np.uint64(2) - np.uint64(1))
 _NAN: Final = np.array(np.nan).view(np.uint64)
 _DIGITS: Final = 16
-"""Hexadecimal digits of a digest: of 64 bits, no two of which meet by chance."""
+"""Hexadecimal digits of a digest: 64 bits, enough to avoid collisions."""
 _DECIDED: Final = (("score",), ("long_short_target_weight", "long_only_target_weight"), ("forward_return",))
 """Columns of the decisions by digest, in the order of :class:`WeekDigests`."""
 _FILL: Final = ("quantity", "mid_price", "fill_price", "fee")
@@ -126,20 +126,20 @@ def seal_weeks(
 
 
 class FillDigests:
-    """Gathers the fills of the published books, in the order of the books and of the time within each."""
+    """Collects the fills of the published books, in the order of books and of time within each."""
 
     def __init__(self) -> None:
         self._fills: dict[tuple[date, str], tuple[_Hash, _Hash]] = {}
-        """Week and book -> what was hashed of the names, and of the other columns."""
+        """Week and book -> hashes of the names and of the other columns."""
 
     def add(self, book: str, fills: pl.DataFrame) -> None:
-        """Add the next fills of a book, in the order of the published table; raw books are left out."""
+        """Add the next fills of a book, in the order of the published table; raw books are ignored."""
         if book.startswith(RAW_PREFIX) or fills.is_empty():
             return
         names = _names(fills, "decision_at")
         instants = fills["timestamp"].cast(pl.Datetime("us", "UTC")).cast(pl.Int64).to_numpy()
         moments = instants.astype("<i8").view("<u4").reshape(-1, 2)
-        # The fills of one day may come from several decisions: those of each decision are brought together.
+        # Fills of one day may come from several decisions, so they are grouped by decision.
         by_decision = np.argsort(fills["decision_at"].cast(pl.Int32).to_numpy(), kind="stable")
         rows = np.column_stack([moments, *(_words(fills[name]) for name in _FILL)])[by_decision]
         for week, start, stop in _runs(fills["decision_at"].gather(by_decision)):
@@ -157,7 +157,7 @@ class FillDigests:
 
 
 def _digest(names: _Hash, columns: Sequence[Words]) -> str | None:
-    """Digest the values of some names; None where the run sealed no such column."""
+    """Digest the values of some names; None if the run did not seal the column."""
     if not columns:
         return None
     digest = names.copy()

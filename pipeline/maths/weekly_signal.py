@@ -1,4 +1,4 @@
-"""The signal's quality week by week, one row per rebalance date."""
+"""Signal quality by week, one row per rebalance date."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The rows of a run, week by week."""
+"""The rows of a run by week."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ arithmetic."""
 
 @dataclass(frozen=True, slots=True)
 class Weeks:
-    """Where the rows of each week are.
+    """Row ranges of the weeks.
 
     Attributes
     ----------
@@ -35,7 +35,7 @@ class Weeks:
 
     @classmethod
     def of(cls, dates: pl.Series) -> Weeks:
-        """Find the weeks of a column of dates, in any order and without null."""
+        """Find the weeks of a column of dates, in any order, without nulls."""
         day = dates.cast(pl.Int32).to_numpy()
         order = None
         if np.any(day[1:] < day[:-1]):
@@ -46,7 +46,7 @@ class Weeks:
         return cls(dates.gather(starts if order is None else order[starts]), size, order)
 
     def rows(self, column: pl.Series) -> Floats:
-        """Return a numeric column week by week, rows of a week in the order given; NaN stands for null."""
+        """Return a numeric column sorted by week, keeping the order within a week; NaN stands for null."""
         values = column.cast(pl.Float64).to_numpy()
         return values if self._order is None else values[self._order]
 

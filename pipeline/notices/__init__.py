@@ -1,6 +1,6 @@
-"""What is noticed of a run without refusing it. The notices themselves are declared in :mod:`schemas.notices`.
+"""Notices on runs, which never refuse them. They are declared in :mod:`schemas.notices`.
 
-Each family is a module of pure functions of what :mod:`pipeline.notices.evidence` keeps of the tables.
+Each family is a module of pure functions of the samples that :mod:`pipeline.notices.evidence` takes of the tables.
 """
 
 from pipeline.notices.of_a_run import Run, aged_ic, find_notices

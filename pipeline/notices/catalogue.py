@@ -1,4 +1,4 @@
-"""Notices on a run beside others of its catalogue: prices and returns that most of them contradict."""
+"""Notices from the comparison with other runs: prices and returns that most of them contradict."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ _COMPARED: Final = {
     _PRICES: (("marks", "mids"), "prices"),
     "catalogue.forward_returns": (("forward_returns",), "forward returns"),
 }
-"""Notice -> samples that it compares, and what they are."""
+"""Notice -> samples that it compares, and their description."""
 _FOLDER: Final = "alpha_id="
 
 
 def of_the_catalogue(storage: Storage, alpha_id: str, probe: Probe) -> tuple[NoticeOutcome, ...]:
-    """Compare a run with up to 32 others that are served. Nothing is raised: a notice never fails a build.
+    """Compare a run with up to 32 other served ones. Never raises, because a notice must not fail a build.
 
     Parameters
     ----------
@@ -85,7 +85,7 @@ def served_probes(storage: Storage, alpha_id: str) -> dict[str, Probe]:
             try:
                 probes[paths[path]] = Probe.decode(data)
             except ProbeDamaged:
-                continue  # `verify` tells of it
+                continue  # `verify` reports it
     return dict(sorted(probes.items()))
 
 
@@ -97,7 +97,7 @@ def _pointer(data: bytes, name: str) -> Pointer | None:
 
 
 def compare(probe: Probe, others: Mapping[str, Probe]) -> Iterator[NoticeOutcome]:
-    """Judge how much of a run is contradicted by others that agree.
+    """Judge how much of a run is contradicted by other runs that agree.
 
     Parameters
     ----------
@@ -143,7 +143,7 @@ def _none(notice: str, reason: str) -> Iterator[NoticeOutcome]:
 
 
 def _of_one_name(cells: _Cells, alphas: list[str]) -> NoticeOutcome:
-    """Judge the name that others contradict most."""
+    """Judge the name that other runs contradict most."""
     shares = {
         name: wrong / known for name, (known, wrong) in cells.by_name.items() if known >= MIN_NAME_CELLS
     }
@@ -199,7 +199,7 @@ def _cells(own: list[Sample], others: list[list[Sample]]) -> _Cells:
 
 
 def contradictions(own: Floats, others: Floats) -> tuple[Flags, Flags, Flags]:
-    """Find what most of the others contradict.
+    """Find the values that most of the others contradict.
 
     Parameters
     ----------

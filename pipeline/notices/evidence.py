@@ -1,4 +1,4 @@
-"""Samples of a run's large tables for the notices, gathered in one pass while the rows are in memory."""
+"""Samples of a run's large tables for the notices, taken in one pass while the rows are in memory."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ def gather(tables: Mapping[str, Collection[str]], read: ReadColumns) -> Evidence
     read
         Reads some columns of one of them.
     """
-    with np.errstate(all="ignore"):  # a return beyond a double is none
+    with np.errstate(all="ignore"):  # infinite returns are discarded
         return _gathered(tables, read)
 
 
@@ -120,7 +120,7 @@ def _gathered(tables: Mapping[str, Collection[str]], read: ReadColumns) -> Evide
 def _cross_sections(
     columns: Collection[str], read: ReadColumns, symbols: Symbols
 ) -> tuple[CrossSections | None, PanelRows, Sample]:
-    """Count the names of each week, and keep the rows of some names."""
+    """Count the names of each week, and sample the rows of some names."""
     values = ("score", *(name for name in ("forward_return", _WEIGHT) if name in columns))
     instants = tuple(name for name in _INSTANTS if name in columns)
     seen, sizes, kept = np.zeros(0, np.bool_), [], []
@@ -133,7 +133,7 @@ def _cross_sections(
         sizes.append((days_of_runs, runs.lengths))
         by_name = {name: rows[name].to_numpy() for name in values}
         by_name |= {name: rows[name].cast(pl.Int64).fill_null(NEVER).to_numpy() for name in instants}
-        # A name that stands first among all stood first among those seen so far.
+        # A name that is first among all was first among those seen so far.
         first = np.zeros(seen.size, np.bool_)
         first[symbols.first(seen)] = True
         chosen = np.flatnonzero(first[own])
@@ -196,7 +196,7 @@ def _twins(day: Integers, code: Codes, score: Floats, forward_return: Floats) ->
 
 
 def _sampled_weeks(names: list[str], days: Integers, returns: Floats) -> Sample:
-    """Keep the forward returns of some weeks; a week is known by its date and that of the next."""
+    """Sample the forward returns of some weeks; a week is identified by its date and that of the next."""
     measured = np.flatnonzero(~np.isnan(returns[:, :-1]).all(axis=0))
     weeks = measured[days_by_digest(days[measured])[:MAX_DAYS]]
     return Sample.of(names, [period(days[week], days[week + 1]) for week in weeks], returns[:, weeks])

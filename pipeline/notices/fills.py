@@ -1,4 +1,4 @@
-"""Notices on fills: prices nobody got."""
+"""Notices on fills: implausible prices and costs."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from schemas.tables.books import ADJUSTING, SETTLEMENTS, base_book
 
 _SAME_PRICE: Final = 1e-9
 _MOST_DISTANT: Final = 0.1
-"""Logarithm of the ratio of two prices beyond which a distance counts no further."""
+"""Maximum log ratio of two prices; larger distances are clipped."""
 
 
 @dataclass(frozen=True, slots=True)
 class Fills:
-    """Fills beside the marks of their names, one value a fill; NaN where no book held the name at that close.
+    """Fills and the marks of their names, one value per fill; NaN if no book held the name at that close.
 
     Attributes
     ----------
@@ -89,7 +89,7 @@ def _beside_marks(fills: Fills) -> Iterator[NoticeOutcome]:
     if adjusting.sum() < MIN_ADJUSTING_FILLS:
         yield of_all
         return
-    # Few fills adjust a book between its decisions, and they would not show among all.
+    # Adjustments between decisions are few, so they are judged separately.
     of_some = _improvement(before, after, fills.mid, adjusting, "adjusting fills")
     yield of_some if of_some.outcome == NOTICE and of_all.outcome != NOTICE else of_all
 
@@ -118,7 +118,7 @@ def _staleness(fills: Fills) -> NoticeOutcome:
     number = int(known.sum())
     if number < MIN_FILLS:
         return not_checked(notice, f"{number} fills have two marks before them; {MIN_FILLS} are needed")
-    # A split between the two closes would outweigh all other distances.
+    # A split between the two closes would dominate all other distances.
     near, far = (
         float(np.minimum(np.abs(np.log(fills.mid[known] / mark[known])), _MOST_DISTANT).mean())
         for mark in (fills.before, fills.earlier)

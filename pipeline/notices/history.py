@@ -1,4 +1,4 @@
-"""The notice on a past that moved."""
+"""The notice on restated weeks."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ from schemas.notices import BASIS_POINTS, CHANCE, LAST_DEVIATIONS, NOTICES, SESS
 from schemas.tables.books import RAW_PREFIX, book_order
 
 _MIN_DRAWDOWN_SESSIONS: Final = 126
-"""Half a year: a book may well be without a loss of one percent for some months."""
+"""Half a year, because a book may have no loss of one percent for some months."""
 _MIN_SESSIONS: Final = 20
 _MIN_SHORTS: Final = 50
 _MANY_SESSIONS: Final = 0.9
@@ -92,7 +92,7 @@ class Ledger:
 
 
 def ledgers_of(portfolio: pl.DataFrame, flows: Mapping[str, Flows]) -> list[Ledger]:
-    """Split a portfolio into the ledgers that notices look at: all but the raw books', long_short first.
+    """Split a portfolio into the ledgers that notices use: all but the raw books, long_short first.
 
     Parameters
     ----------
@@ -113,7 +113,7 @@ def ledgers_of(portfolio: pl.DataFrame, flows: Mapping[str, Flows]) -> list[Ledg
 
 
 def of_ledgers(ledgers: Sequence[Ledger]) -> Iterator[NoticeOutcome]:
-    """Judge each figure of the book in which it is most unusual."""
+    """Judge each figure for the book in which it is most unusual."""
     for notice, judge in _JUDGES.items():
         yield _most(ledgers, notice, judge)
 
@@ -121,7 +121,7 @@ def of_ledgers(ledgers: Sequence[Ledger]) -> Iterator[NoticeOutcome]:
 def _most(
     ledgers: Sequence[Ledger], notice: str, judge: Callable[[Ledger], NoticeOutcome | str]
 ) -> NoticeOutcome:
-    """Judge every book and return the outcome that is furthest on the wrong side of its threshold."""
+    """Judge every book and return the outcome that exceeds its threshold most."""
     judgements = [judge(ledger) for ledger in ledgers]
     outcomes = [
         outcome for outcome in judgements if isinstance(outcome, NoticeOutcome) and outcome.value is not None
@@ -278,7 +278,7 @@ def _rounding(ledger: Ledger) -> NoticeOutcome | str:
 def _of_profit(
     ledger: Ledger, notice: str, amount: float, what: str, chance: float = 0.0
 ) -> NoticeOutcome | str:
-    """Judge an amount beside the absolute profit of a book; `chance` is the standard deviation of the amount by chance alone."""
+    """Judge an amount relative to the absolute profit of a book; `chance` is the standard deviation of the amount by chance alone."""
     if not amount:
         return judged(notice, 0.0, "", book=ledger.book)
     if not ledger.profit:

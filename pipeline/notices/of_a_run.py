@@ -1,4 +1,4 @@
-"""All notices of one run, from what was kept of its tables and the figures of its weeks."""
+"""All notices of one run, from the samples of its tables and its weekly figures."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class Run:
 
 
 def aged_ic(weeks: pl.DataFrame, measure: Callable[[], Floats]) -> Floats | None:
-    """Return the weekly IC of the score of the week before, where it is looked at.
+    """Return the weekly IC of the previous week's score, if a notice needs it.
 
     Parameters
     ----------
@@ -75,8 +75,8 @@ def aged_ic(weeks: pl.DataFrame, measure: Callable[[], Floats]) -> Floats | None
 
 
 def find_notices(run: Run) -> tuple[NoticeOutcome, ...]:
-    """Judge a run by every declared notice; those on other runs are left to its publication."""
-    with np.errstate(all="ignore"):  # a figure beyond a double is not finite, and so not checked
+    """Judge a run by every declared notice, except those that compare it with other runs."""
+    with np.errstate(all="ignore"):  # infinite figures are reported as not checked
         return in_declared_order(_outcomes(run))
 
 
@@ -146,7 +146,7 @@ def _long_short(ledgers: Sequence[ledger.Ledger]) -> ledger.Ledger | None:
 
 
 def _of_trials(deviations: Mapping[str, float], ledgers: Sequence[ledger.Ledger]) -> NoticeOutcome:
-    """Judge the trial that moves least, by the standard deviation of each one's returns."""
+    """Judge the trial with the smallest standard deviation of returns."""
     notice, book = "trials.volatility", _long_short(ledgers)
     own = (
         np.empty(0)

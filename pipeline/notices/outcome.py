@@ -39,7 +39,7 @@ class NoticeOutcome:
     details: Mapping[str, Any] = field(default_factory=dict)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return it as manifests and reports have it."""
+        """Return the outcome for manifests and reports."""
         declared = NOTICES[self.notice]
         return {
             "notice": self.notice,
@@ -109,12 +109,12 @@ def not_checked(notice: str, reason: str) -> NoticeOutcome:
 
 
 def given(outcomes: Iterable[NoticeOutcome]) -> tuple[NoticeOutcome, ...]:
-    """Return those that are given."""
+    """Return the given notices."""
     return tuple(outcome for outcome in outcomes if outcome.outcome == NOTICE)
 
 
 def in_declared_order(outcomes: Iterable[NoticeOutcome]) -> tuple[NoticeOutcome, ...]:
-    """Return one outcome a declared notice, in declared order; the last one counts where a notice has several.
+    """Return one outcome per declared notice, in declared order; the last of several counts.
 
     Raises
     ------

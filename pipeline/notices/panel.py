@@ -29,7 +29,7 @@ from schemas.notices import (
 
 Instants = NDArray[np.int64]
 NEVER: Final = np.iinfo(np.int64).min
-"""Where no instant is sealed."""
+"""Value for a missing instant."""
 _TOLERANCE: Final = 1e-6
 """Of a return compounded over a week, and of weights that are the same."""
 _ON_RETURNS: Final = (
@@ -41,14 +41,14 @@ _ON_RETURNS: Final = (
     "signal.unproven_weeks",
 )
 _COMPARED_NAMES: Final = 32
-"""Names by which weeks are compared with each other."""
+"""Minimum names for the comparison of two weeks."""
 _FEWEST: Final = 4
-"""Names of a side, or of a cross-section of holdings, that are ranked."""
+"""Minimum names of a side, or of a cross-section of holdings, that are ranked."""
 
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """From when to when each forward return runs, and between which prices; every array has shape (names, weeks).
+    """Start, end and prices of each forward return; every array has shape (names, weeks).
 
     Attributes
     ----------
@@ -129,7 +129,7 @@ def of_chained_returns(returns: Floats, span: Span, marks: Floats | None = None)
     notice = "signal.chained_returns"
     growth = np.log1p(returns)
     known = np.isfinite(growth) & (span.entry < span.maturity)
-    # The chain goes on where a week has a return and the next begins at the instant at which it ended.
+    # The chain continues if a week has a return and the next begins at the instant at which it ended.
     goes_on = known[:, :-1] & (span.maturity[:, :-1] == span.entry[:, 1:])
     if span.adjusted:
         goes_on &= np.zeros_like(goes_on) if marks is None else np.isfinite(marks[:, 1:])
@@ -157,7 +157,7 @@ def of_chained_returns(returns: Floats, span: Span, marks: Floats | None = None)
 
 
 def of_unproven_weeks(returns: Floats, span: Span) -> NoticeOutcome:
-    """Judge how many weeks have forward returns of which the fills prove none."""
+    """Judge how many weeks have forward returns of which fills confirm none."""
     notice = "signal.unproven_weeks"
     known = np.isfinite(returns)
     proven = known & np.isfinite(span.mid_at_entry + span.mid_at_maturity)
@@ -182,7 +182,7 @@ def of_unproven_weeks(returns: Floats, span: Span) -> NoticeOutcome:
 
 
 def of_returns_beyond_marks(scores: Floats, returns: Floats, marks: Floats) -> NoticeOutcome:
-    """Judge whether the score predicts what forward returns have beyond the marks of the names that were held."""
+    """Judge whether the score predicts the difference between forward returns and those of the marks of held names."""
     beyond = np.full(returns.shape, np.nan)
     beyond[:, :-1] = returns[:, :-1] - (marks[:, 1:] / marks[:, :-1] - 1)
     weekly = rank_correlations(scores, beyond)
@@ -195,7 +195,7 @@ def of_returns_beyond_marks(scores: Floats, returns: Floats, marks: Floats) -> N
 
 
 def of_weights(weights: Floats, scores: Floats, returns: Floats) -> NoticeOutcome:
-    """Judge whether larger weights within a side go with higher returns in its favour, beyond what the score does.
+    """Judge whether larger weights within a side have better returns than the score explains.
 
     A side has the names that are held and those passed over: with a stronger score than the weakest one held, and no weight.
     """
@@ -204,7 +204,7 @@ def of_weights(weights: Floats, scores: Floats, returns: Floats) -> NoticeOutcom
         strength, weight = sign * scores, sign * weights
         weakest = np.fmin.reduce(np.where(weight > 0, strength, np.nan), axis=0)
         size = np.where((weight > 0) | (strength > weakest), np.maximum(weight, 0.0), np.nan)
-        # Weights that are all the same, as those of many books are, have no order.
+        # Equal weights, as in many books, have no order.
         differing = np.flatnonzero(
             np.fmax.reduce(size, axis=0) > np.fmin.reduce(size, axis=0) * (1 + _TOLERANCE)
         )
@@ -221,11 +221,11 @@ def of_weights(weights: Floats, scores: Floats, returns: Floats) -> NoticeOutcom
 
 
 def of_gaps(scores: Floats, returns: Floats) -> NoticeOutcome:
-    """Judge how often a name lacks its score or its return in a week although it has both before and after."""
+    """Judge how often a name lacks its score or return in a week although it has both before and after."""
     notice = "universe.gaps"
     known = np.isfinite(scores) & np.isfinite(returns)
     present = np.isfinite(scores) | np.isfinite(returns)
-    # Weeks that were skipped, or not over, lack returns of most names.
+    # Skipped and unfinished weeks lack the returns of most names.
     measured = known[:, 2 * known.sum(axis=0) > present.sum(axis=0)]
     between = measured[:, :-2] & measured[:, 2:]
     number = int(between.sum())
@@ -245,7 +245,7 @@ def of_gaps(scores: Floats, returns: Floats) -> NoticeOutcome:
 
 
 def of_flipped_weeks(scores: Floats, dates: Dates) -> NoticeOutcome:
-    """Judge whether the score is turned round in single weeks."""
+    """Judge whether the score is negated in single weeks."""
     notice = "signal.flipped_weeks"
     weekly = rank_correlations(scores[:, :-1], scores[:, 1:], MIN_RANKED_NAMES)
     known = np.isfinite(weekly)
@@ -287,7 +287,7 @@ def of_copies(notice: str, values: Floats, dates: Dates, what: str, *, near: boo
     near
         Whether a week whose order of names is nearly that of an earlier one counts as well.
     """
-    # Weeks that come again at another level of prices differ in the last bits.
+    # Weeks copied at another price level differ in the last bits.
     sources = copied_from(rounded(values))
     if near:
         sources = np.where(sources >= 0, sources, nearly_copied_from(values))
@@ -311,7 +311,7 @@ def of_copies(notice: str, values: Floats, dates: Dates, what: str, *, near: boo
 
 
 def nearly_copied_from(values: Floats) -> NDArray[np.int64]:
-    """Find the weeks in which names stand in nearly the order of an earlier week.
+    """Find the weeks in which names have nearly the order of an earlier week.
 
     Parameters
     ----------
@@ -324,12 +324,12 @@ def nearly_copied_from(values: Floats) -> NDArray[np.int64]:
         The earlier week with the highest rank correlation, where that reaches :data:`schemas.notices.NEAR_COPY`; -1 elsewhere,
         and for a week with fewer than :data:`schemas.notices.MIN_RANKED_NAMES` names.
     """
-    # Placed in the mean of its week, a name without a value adds to no correlation.
+    # A missing value at the mean of its week does not contribute to the correlation.
     ranks = np.nan_to_num(_centred_ranks(values))
     size = np.sqrt((ranks**2).sum(axis=0))
     ranks = np.divide(ranks, size, out=np.zeros_like(ranks), where=size > 0)
     ranks[:, np.isfinite(values).sum(axis=0) < MIN_RANKED_NAMES] = 0.0
-    # Not by matmul: for so few numbers the threads of BLAS cost more than they save.
+    # No matmul: for so few numbers the threads of BLAS cost more than they save.
     alike = np.triu(np.einsum("ij,ik->jk", ranks, ranks), k=1)
     if not alike.size:
         return np.empty(0, np.int64)
@@ -353,7 +353,7 @@ def copied_from(values: Floats) -> NDArray[np.int64]:
     names, weeks = values.shape
     known = _nonzero(values)
     kept = np.where(known, values, np.nan)
-    order = np.argsort(kept, axis=1, kind="stable")  # equal values of a name stand in the order of the weeks
+    order = np.argsort(kept, axis=1, kind="stable")  # equal values of a name keep the order of the weeks
     ranked = np.take_along_axis(kept, order, axis=1)
     previous = np.full((names, weeks), -1, np.int64)
     row, place = np.nonzero(ranked[:, 1:] == ranked[:, :-1])
@@ -398,9 +398,9 @@ def rank_correlations(one: Floats, other: Floats, fewest: int = _FEWEST) -> Floa
 
 
 def _centred_ranks(values: Floats) -> Floats:
-    """Return twice the rank in each column less the number of its values and 1, ties by their mean; NaN keeps its place."""
+    """Return twice the rank in each column minus the number of its values and 1, ties averaged; NaN stays NaN."""
     columns = np.ascontiguousarray(values.T)
-    order = np.argsort(columns, axis=1)  # NaN stand last
+    order = np.argsort(columns, axis=1)  # NaN sorts last
     row = np.arange(columns.shape[0])[:, None]
     ascending = columns[row, order]
     size = np.isfinite(columns).sum(axis=1)

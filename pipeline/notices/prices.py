@@ -24,7 +24,7 @@ from schemas.tables.pnl import ADJUSTMENTS
 
 _FILL: Final = ("quantity", "mid_price", "execution_cost")
 _SAMPLED_FILLS: Final = 10_000
-"""Fills from which no further day is sampled."""
+"""Sampled fills after which no further day is added."""
 _PNL: Final = pl.col("market_pnl")
 _CHANGED: Final = pl.col("quantity_adjustment") != 0
 _SUMS: Final = {
@@ -41,7 +41,7 @@ _SUMS: Final = {
 
 @dataclass(frozen=True, slots=True)
 class PanelRows:
-    """Names and weeks of which prices are wanted.
+    """Names and weeks whose prices are needed.
 
     Attributes
     ----------
@@ -61,7 +61,7 @@ class PanelRows:
 
 @dataclass(frozen=True, slots=True)
 class Prices:
-    """What positions, fills and pnl were sampled for.
+    """Samples of positions, fills and pnl.
 
     Attributes
     ----------
@@ -146,7 +146,7 @@ def _with_fills(
     variants: list[str],
     symbols: Symbols,
 ) -> Prices:
-    """Add the sampled fills beside the marks of their names, and of some days what the probe has of them."""
+    """Add the sampled fills with the marks of their names, and the probe's sample of some days."""
     day, before, code, mid = (fills[name] for name in ("day", "before", "code", "mid_price"))
     close_before = np.where(before < day, marks["before"], np.nan)
     beside = Fills(
@@ -208,7 +208,7 @@ def _fills(
 
 
 def _weekly_instants(heads: pl.DataFrame, sessions: Integers, panel: PanelRows) -> Integers:
-    """Return the one instant of the first session after each decision at which the books acted on it; NEVER for none."""
+    """Return the instant of the first session after each decision at which the books filled it; NEVER for none."""
     acted = acted_at(heads, pl.Series(sessions, dtype=pl.Int32).cast(pl.Date))
     week, known = place_in(days_of(acted["date"]), panel.days)
     weekly = np.full(panel.days.size, NEVER)
@@ -239,7 +239,7 @@ class _Mids:
         self._mids = np.full((panel.codes.size, self._instants.size), np.nan)
 
     def add(self, runs: Runs, codes: NDArray[np.uint32], prices: Floats) -> None:
-        """Add fills; raw books are not looked at, and settlements have no market."""
+        """Add fills, except those of raw books and settlements, which have no market."""
         if not self._mids.size:
             return
         column, wanted = place_in(runs.heads["timestamp"].cast(pl.Int64).to_numpy(), self._instants)
@@ -253,7 +253,7 @@ class _Mids:
         self._mids[row[known], column[run[known]]] = prices[rows[known]]
 
     def span(self, left_out: Flags, *, adjusted: bool) -> Span:
-        """Return the mids at entry and maturity, but for the entries of some names."""
+        """Return the mids at entry and maturity, except the entries of some names."""
         name = np.arange(self._entry.shape[0])[:, None]
         at_entry, at_maturity = (
             np.where(at == NEVER, np.nan, self._mids[name, np.searchsorted(self._instants, at)])
@@ -266,7 +266,7 @@ class _Mids:
 def _marks(
     read: ReadColumns, symbols: Symbols, books: list[str], days: Integers, sampled: Integers
 ) -> tuple[Floats, tuple[Integers, Floats]]:
-    """Lay the marks of some days out by day and symbol; NaN where no book held the name.
+    """Return the marks of some days by day and symbol; NaN if no book held the name.
 
     Returns
     -------
@@ -291,7 +291,7 @@ def _marks(
 
 @dataclass(frozen=True, slots=True)
 class _Pnl:
-    """What the pnl says.
+    """Sums of the pnl.
 
     Attributes
     ----------
@@ -309,7 +309,7 @@ class _Pnl:
     adjusted: Integers
 
     def flows(self, books: list[str], shorts: Integers, notional: Floats) -> dict[str, Flows]:
-        """Return what the pnl of each book comes to, given its short positions."""
+        """Return the sums of the pnl of each book, given its short positions."""
         paid = np.zeros(shorts.size)
         if self.cells.size:
             order = np.argsort(self.cells)

@@ -31,7 +31,7 @@ _MULTIPLIER: Final = 2_654_435_761
 
 
 class ProbeDamaged(Exception):
-    """The bytes are no probe."""
+    """The bytes are not a probe."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,11 +70,11 @@ class Sample:
         return cls(tuple(names[row] for row in rows), tuple(periods[column] for column in columns), table)
 
     def document(self) -> dict[str, Any]:
-        """Return the sample JSON-ready; null where there is no return."""
+        """Return the sample for JSON; null for no return."""
         return {"names": self.names, "periods": self.periods, "returns": self.returns.tolist()}
 
     def on(self, other: Sample) -> Floats:
-        """Lay the returns out on the names and periods of another sample; NaN where this one has none."""
+        """Return the returns on the names and periods of another sample; NaN for missing ones."""
         _, here, there = np.intersect1d(self.names, other.names, return_indices=True)
         _, when, then = np.intersect1d(self.periods, other.periods, return_indices=True)
         table = np.full(other.returns.shape, np.nan)
@@ -87,7 +87,7 @@ NO_SAMPLE: Final = Sample((), (), np.empty((0, 0)))
 
 @dataclass(frozen=True, slots=True)
 class Probe:
-    """What of a run is compared with others.
+    """The samples of a run that are compared with other runs.
 
     Attributes
     ----------
@@ -127,7 +127,7 @@ class Probe:
 
 
 def name_digest(name: str) -> tuple[int, str]:
-    """Return what names are ordered by: the first ones are the same whatever others are among them."""
+    """Return the sort key of names, so that two runs with common names sample the same ones first."""
     return zlib.crc32(name.encode()), name
 
 

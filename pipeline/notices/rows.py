@@ -1,4 +1,4 @@
-"""Rows of a run's large tables by runs of adjacent ones, and their symbols by number."""
+"""Adjacent row ranges of a run's large tables, and numbered symbols."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from pipeline.notices.probe import MAX_NAMES, name_digest
 from pipeline.reconciliation.tables import CodedSymbols, Runs, Tables
 
 ReadColumns = Callable[[str, tuple[str, ...]], Iterable[Tables]]
-"""Yields a table with some columns at least, part by part, symbols numbered alike in all parts; one part where it is in memory."""
+"""Yields a table with at least some columns, in parts with the same numbers of symbols; one part if it is in memory."""
 
 BOOK_BITS: Final = 52
-"""Below the number of a book, those of day and symbol take up so many bits."""
+"""Bits of day and symbol below the number of the book."""
 
 
 def days_of(days: pl.Series) -> Integers:
@@ -28,7 +28,7 @@ def days_of(days: pl.Series) -> Integers:
 
 
 def place_in(values: Integers, ascending: Integers) -> tuple[Integers, Flags]:
-    """Return the place of each value among others, and whether it is one of them; a place is valid where there are others.
+    """Return the index of each value among others, and whether it is one of them; indices are valid unless there are no others.
 
     Parameters
     ----------
@@ -80,14 +80,14 @@ class Symbols:
 
     def __init__(self) -> None:
         self._numbered: list[CodedSymbols] = []
-        """While one such column lives, so does the numbering."""
+        """Keeps the numbering alive."""
         self._names: dict[int, str] = {}
         self._digests: dict[int, tuple[int, str]] = {}
         self.width = 0
         """One more than the highest number so far."""
 
     def codes(self, symbols: CodedSymbols) -> NDArray[np.uint32]:
-        """Take the names of a column into account, and return its numbers."""
+        """Add the names of a column, and return their numbers."""
         self._numbered.append(symbols)
         numbers = symbols.different.to_physical().to_list()
         if not self._names.keys() >= set(numbers):
@@ -101,6 +101,6 @@ class Symbols:
         return [self._names[code] for code in codes.tolist()]
 
     def first(self, among: Flags) -> Integers:
-        """Return the numbers of up to 64 symbols that stand first by digest, of those marked."""
+        """Return the numbers of up to 64 marked symbols that are first by digest."""
         codes = sorted(np.flatnonzero(among).tolist(), key=self._digests.__getitem__)
         return np.array(codes[:MAX_NAMES], np.int64)

@@ -87,7 +87,7 @@ def of_weekly_ic(ic: Floats, delayed: Floats | None) -> Iterator[NoticeOutcome]:
 
 
 def of_outlying_weeks(ic: Floats) -> NoticeOutcome:
-    """Judge how many weeks have an IC far from all others; of weeks with names enough, without NaN."""
+    """Judge how many weeks have an IC far from all others; of weeks with enough names, without NaN."""
     notice = "signal.outlying_weeks"
     if ic.size < MIN_OUTLYING_WEEKS:
         return not_checked(
@@ -111,7 +111,7 @@ def of_outlying_weeks(ic: Floats) -> NoticeOutcome:
 
 
 def of_timing(dates: Dates, sessions: Dates, exposure: Floats, returns: Floats) -> NoticeOutcome:
-    """Judge whether the book was large in the weeks that paid.
+    """Judge whether the book was large in the profitable weeks.
 
     Parameters
     ----------
@@ -150,7 +150,7 @@ def of_timing(dates: Dates, sessions: Dates, exposure: Floats, returns: Floats) 
 
 
 def of_raw_ic(ic: Floats) -> NoticeOutcome:
-    """Judge the mean of the weekly IC of the signal before smoothing; measured weeks in order, without NaN."""
+    """Judge the mean weekly IC of the signal before smoothing; measured weeks in order, without NaN."""
     notice = "signal.raw_mean_ic"
     if ic.size < 2:
         return not_checked(notice, f"{ic.size} weeks have a raw ic; two are needed")
@@ -182,7 +182,7 @@ def of_skipped_weeks(statuses: Sequence[str]) -> NoticeOutcome:
 
 
 def _standard_error(ic: Floats) -> float:
-    """Return that of the mean; 0 of weeks that are all the same, of which nothing is due to chance."""
+    """Return the standard error of the mean; 0 if all weeks are equal."""
     return 0.0 if is_constant(ic) else float(ic.std(ddof=1)) / math.sqrt(ic.size)
 
 
@@ -201,7 +201,7 @@ def _newey_west(ic: Floats) -> NoticeOutcome:
 
 
 def of_the_book(dates: Dates, ic: Floats, sessions: Dates, returns: Floats) -> NoticeOutcome:
-    """Judge whether the weekly IC goes with what the book earned.
+    """Judge whether the weekly IC correlates with the book's returns.
 
     Parameters
     ----------
@@ -222,7 +222,7 @@ def of_the_book(dates: Dates, ic: Floats, sessions: Dates, returns: Floats) -> N
     if is_constant(x) or is_constant(y):
         return not_checked(notice, "the weekly ic or the book's return does not vary")
     correlation = float(np.corrcoef(x, y)[0, 1])
-    # What is too low to be explained by so few weeks: Fisher's z has a standard error of 1 / sqrt(weeks - 3).
+    # Significantly low for the number of weeks: Fisher's z has a standard error of 1 / sqrt(weeks - 3).
     lowest = math.tanh(math.atanh(NOTICES[notice].threshold) - CORRELATION_ERRORS / math.sqrt(weeks - 3))
     return judged(
         notice,
@@ -253,6 +253,6 @@ def weekly_returns(dates: Dates, sessions: Dates, returns: Floats) -> tuple[Floa
     week = np.searchsorted(dates, sessions, side="left") - 1
     inside = week >= 0
     count = np.bincount(week[inside], minlength=dates.size)
-    # A return of -1 and below ends every product; its logarithm is that of next to nothing.
+    # A return of -1 or below makes the product 0; it is represented by the log of a tiny number.
     growth = np.log(np.maximum(1 + np.nan_to_num(returns[inside]), 1e-300))
     return np.expm1(np.bincount(week[inside], weights=growth, minlength=dates.size)), count > 0

@@ -1,4 +1,4 @@
-"""Notices on the universe: names that never leave, count twice, or trade no more."""
+"""Notices on the universe: missing delistings, duplicate names, frozen prices."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from schemas.notices import FROZEN_SESSIONS, MIN_EXIT_RATE, MIN_EXIT_YEARS
 
 
 def of_exits(names: int, last: int, mean: float, years: float) -> NoticeOutcome:
-    """Judge whether as many names left as leave a real universe.
+    """Judge whether as many names left as in a real universe.
 
     Parameters
     ----------
@@ -51,7 +51,7 @@ def of_twins(twins: int, compared: int) -> NoticeOutcome:
 
 
 def of_frozen_marks(marks: Floats, before: Floats) -> NoticeOutcome:
-    """Judge how many names are held at a price that changes no more.
+    """Judge how many names are held at a frozen price.
 
     Parameters
     ----------

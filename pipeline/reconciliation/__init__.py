@@ -1,4 +1,4 @@
-"""Every figure of a run computed again from the tables it rests on.
+"""Recomputation of a run's figures from its tables.
 
 The ledger's identities are rules (:mod:`pipeline.rules.fill_rules`, :mod:`pipeline.rules.book_rules`,
 :mod:`pipeline.rules.target_rules`); their arithmetic stands here, as functions of arrays. The run's own figures are

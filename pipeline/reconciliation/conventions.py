@@ -1,4 +1,4 @@
-"""The ways in which engines compute the figures of a run: a short list, each with a name.
+"""Conventions by which engines compute the figures of a run, each with a name.
 
 A convention takes the series of a span and returns its figure, or None where the span does not determine one. Those that
 are the interface's own definition are named in :mod:`schemas.metrics.core`; a value by another one is not served, but
@@ -37,11 +37,11 @@ class Daily:
     turnover: Floats
     equity_basis: float
     peak: float = -math.inf
-    """Highest equity of the run before the span."""
+    """Peak equity of the run before the span."""
 
     @cached_property
     def returns(self) -> Floats:
-        """Return of each session; all null where one opens with equity not above 0, so that no ratio follows."""
+        """Return of each session; all null if one opens with equity at or below 0, so that no ratio is computed."""
         returns = solvent_returns(self.starting, self.ending)
         return np.full(self.starting.shape, np.nan) if isinstance(returns, Unavailable) else returns
 
@@ -170,7 +170,7 @@ def _since_the_run_began(compute: Compute) -> Compute:
 
 
 def _money(compute: Compute) -> tuple[Convention, ...]:
-    """Give figures in equity units: as they are, and as a ratio where the record says so."""
+    """Return conventions for figures in equity units: absolute, and as a ratio if the record's unit says so."""
     return (
         Convention("equity units", compute, units=("base_currency_units",)),
         Convention("over equity_basis", _over(compute, lambda span: span.equity_basis), units=("ratio",)),
@@ -281,7 +281,7 @@ CONVENTIONS: Final[Mapping[str, tuple[Convention, ...]]] = {
         *_YEARLY_TURNOVER,
         *_MEAN_TURNOVER,
         replace(_SUM, units=("period_sum",)),
-        # Its unit does not tell it from a mean.
+        # Its unit does not distinguish it from a mean.
         replace(_SUM, name="sum of the sessions, as a ratio", units=("ratio",)),
     ),
     "mean_turnover": _MEAN_TURNOVER,

@@ -1,6 +1,6 @@
-"""What splits, dividends and spin-offs make of a return between two prices that are not adjusted for them.
+"""Returns between unadjusted prices, corrected for splits, dividends and spin-offs.
 
-A ledger on such prices seals, by holding and day, the shares and the cash that came without a fill. They take effect
+A ledger on such prices seals, by holding and day, shares and cash received without a fill. They take effect
 before the open of their day.
 """
 
@@ -14,7 +14,7 @@ import polars as pl
 from pipeline.reconciliation.grid import Codes, Flags, Floats
 
 _DAYS = np.int64(1) << 32
-"""Above every day that a table can hold: symbol and day make one key."""
+"""Larger than any day of a table, so that symbol and day form one key."""
 Holding = tuple[Codes, Codes, Codes]
 """Symbol, and the days on which it is bought and sold at the open; each of shape (holdings,)."""
 _CELL = ("book", "date", "symbol")
@@ -22,7 +22,7 @@ _CELL = ("book", "date", "symbol")
 
 @dataclass(frozen=True, slots=True)
 class CorporateActions:
-    """The declared ones of all names of a run, by symbol and day.
+    """The declared corporate actions of a run, by symbol and day.
 
     Attributes
     ----------
@@ -54,7 +54,7 @@ class CorporateActions:
     def of(
         cls, pnl: pl.DataFrame, positions: pl.DataFrame, sessions: pl.DataFrame, codes: pl.DataFrame
     ) -> CorporateActions:
-        """Read them from sealed tables.
+        """Read corporate actions from sealed tables.
 
         Parameters
         ----------
@@ -100,7 +100,7 @@ class CorporateActions:
             pl.concat([own, spun_off])
             .group_by("symbol", "date")
             .agg(
-                # Books that disagree on an event leave it open what each share became.
+                # If books disagree on an event, its effect per share is unknown.
                 share=pl.when(pl.col("share").round_sig_figs(9).n_unique() == 1).then(
                     pl.col("share").first()
                 ),
@@ -127,7 +127,7 @@ class CorporateActions:
         )
 
     def declared(self, holding: Holding) -> Flags:
-        """Return where every event after the first day is declared: a book of the run held the name at each close."""
+        """Return where all events after the first day are declared, because a book of the run held the name at each close."""
         symbol, first, last = holding
         start, stop = _key(symbol, first), _key(symbol, last)
         closes = np.searchsorted(self.held, stop) - np.searchsorted(self.held, start)
@@ -136,7 +136,7 @@ class CorporateActions:
         return np.asarray((closes == sessions) & (sessions > 0) & (self.unknown[high] == self.unknown[low]))
 
     def nearest(self, entry: Floats, maturity: Floats, actual: Floats, holding: Holding) -> Floats:
-        """Return the return that lies nearest to the sealed one among those that the events allow.
+        """Return the return nearest to the sealed one among those that the events allow.
 
         Parameters
         ----------
@@ -177,7 +177,7 @@ class CorporateActions:
 
 
 def _spun_off(arrived: pl.DataFrame, positions: pl.DataFrame, before: pl.DataFrame) -> pl.DataFrame:
-    """Take shares of a name nobody held for cash that any of the book's holdings may have paid, at their close."""
+    """Count new shares of a name that was not held as cash, at their close, from any of the book's holdings."""
     value = (
         arrived.join(positions.select(*_CELL, mark="mark_price"), on=_CELL, how="inner")
         .group_by("book", "date")

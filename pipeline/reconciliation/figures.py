@@ -1,4 +1,4 @@
-"""The run's own figures, each computed again from the sealed tables."""
+"""The run's own figures, recomputed from the sealed tables."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from schemas.tables.rebalances import TRADED
 from schemas.tables.sealed_metrics import NOT_CHECKED, NOT_REPRODUCED, REPRODUCED
 
 TOLERANCE: Final = 1e-6
-"""How far a sealed figure may lie from the recomputed one: of its magnitude, or of 1 (of equity_basis, for money)."""
+"""Tolerance between a sealed and a recomputed figure, relative to its magnitude or 1 (equity_basis for money)."""
 _MONEY: Final = ("pnl", "max_drawdown")
 _UNITS: Final = {"yearly": "datetime64[Y]", "monthly": "datetime64[M]"}
 
@@ -50,7 +50,7 @@ class Figure:
     reason: str | None = None
 
     def to_dict(self) -> dict[str, Any]:
-        """Return what there is to say, JSON-ready: nothing that is null but the period and both values."""
+        """Return the figure for JSON, without nulls other than the period and both values."""
         shown: dict[str, Any] = {
             "name": self.name,
             "scope": self.scope,
@@ -88,7 +88,7 @@ def weekly_series(weeks: pl.DataFrame) -> Weekly:
 
 
 def reconcile(records: pl.DataFrame, weekly: Weekly | None, daily: Daily | None) -> tuple[Figure, ...]:
-    """Compute every figure that the interface serves again.
+    """Recompute every figure that the interface serves.
 
     Parameters
     ----------
@@ -105,7 +105,7 @@ def reconcile(records: pl.DataFrame, weekly: Weekly | None, daily: Daily | None)
     spans = _Spans(weekly, daily)
     basis = 1.0 if daily is None else daily.equity_basis
     columns = ("name", "scope", "period", "value", "unit", "annualised")
-    # Equity that vanishes makes returns without bounds; what comes of them is not a figure.
+    # Vanishing equity makes unbounded returns, from which no figure follows.
     with np.errstate(all="ignore"):
         return tuple(
             Figure(record.name, record.scope, record.period, record.sealed, *_outcome(record, spans, basis))
@@ -115,7 +115,7 @@ def reconcile(records: pl.DataFrame, weekly: Weekly | None, daily: Daily | None)
 
 
 def not_reproduced(figures: Iterable[Figure]) -> list[Figure]:
-    """Return the figures that no convention gives."""
+    """Return the figures that no convention reproduces."""
     return [figure for figure in figures if figure.status == NOT_REPRODUCED]
 
 
@@ -170,7 +170,7 @@ def _agree(sealed: float, recomputed: float, scale: float) -> bool:
 
 
 class _Spans:
-    """The series cut to years and months, each once."""
+    """The series by year and month, cached."""
 
     def __init__(self, weekly: Weekly | None, daily: Daily | None) -> None:
         self._weekly, self._daily = weekly, daily
@@ -224,7 +224,7 @@ def _days(rows: pl.DataFrame) -> Dates:
 def declared_and_figures(
     declared: Mapping[str, Any], figures: Iterable[Figure], *, adjusted: bool
 ) -> dict[str, Any]:
-    """Return what a report and the manifest of a snapshot hold of the reconciliation.
+    """Return the reconciliation for a report and the manifest of a snapshot.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Rows of several tables on one grid of sessions and symbols, so that they can be compared cell by cell."""
+"""Rows of several tables on one grid of sessions and symbols, for comparison cell by cell."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ Symbols = npt.NDArray[np.int64] | npt.NDArray[np.uint32]
 Rows = slice | Codes
 
 BLOCK_CELLS: Final = 1 << 18
-"""Cells of one block, empty ones included: what is computed of its occupied cells stays in the processor's cache."""
+"""Cells of one block, including empty ones, so that the arrays of a block fit the processor's cache."""
 
 
 @dataclass(frozen=True, slots=True)
 class Cells:
-    """Where the rows of one table lie on the grid, by runs of adjacent rows of one session.
+    """Positions of a table's rows on the grid, by runs of adjacent rows of one session.
 
     Attributes
     ----------
@@ -61,7 +61,7 @@ class Cells:
         return self._rows(runs), np.repeat(self.session[runs], self._lengths(runs))
 
     def of_sessions(self, sessions: Codes) -> tuple[Rows, Codes]:
-        """Return the rows of some sessions, and of each row the place of its session among them."""
+        """Return the rows of some sessions, and for each row the index of its session among them."""
         low, high = (
             np.searchsorted(self.session, sessions, side, sorter=self.ascending) for side in ("left", "right")
         )
@@ -81,13 +81,13 @@ class Cells:
 
 
 def _ranges(first: Codes, size: Codes) -> Codes:
-    """Number ranges one behind the other: ``first[0], first[0] + 1, …, first[1], …``."""
+    """Concatenate ranges: ``first[0], first[0] + 1, …, first[1], …``."""
     return np.repeat(first - np.cumsum(size) + size, size) + np.arange(size.sum())
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where the rows of one table lie in a block: which rows of it, and the number of the cell of each."""
+    """Rows of one table in a block, and the cell number of each."""
 
     rows: Rows
     cell: npt.NDArray[np.int32]
@@ -95,7 +95,7 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """The occupied cells of some neighbouring sessions: a vector, since most of the grid is empty.
+    """The occupied cells of some neighbouring sessions, as a vector, because most of the grid is empty.
 
     Attributes
     ----------
@@ -121,7 +121,7 @@ class Block:
     compared: Flags
 
     def spread(self, table: Hashable, column: Floats, *, before: bool = False) -> Floats:
-        """Put a column on the occupied cells; a cell of several rows holds their sum.
+        """Return a column on the occupied cells; a cell with several rows has their sum.
 
         Parameters
         ----------
@@ -147,7 +147,7 @@ class Block:
 def reduced_by_session(
     ufunc: np.ufunc, values: Floats, session: Codes, lengths: Codes, sessions: int
 ) -> Floats:
-    """Reduce values of adjacent rows by session, shape (sessions,), beginning with 0.
+    """Reduce values of adjacent rows by session, starting from 0, shape (sessions,).
 
     Parameters
     ----------
@@ -157,14 +157,14 @@ def reduced_by_session(
     reduced = np.zeros(sessions)
     if session.size:
         known = session >= 0
-        with np.errstate(over="ignore", invalid="ignore"):  # an overflow is a finding, not a crash
+        with np.errstate(over="ignore", invalid="ignore"):  # an overflow is reported as a finding
             by_run = ufunc.reduceat(values, np.cumsum(lengths) - lengths)
             ufunc.at(reduced, session[known], by_run[known])
     return reduced
 
 
 def totals(code: npt.NDArray[np.integer], values: Floats, size: int) -> Floats:
-    """Sum values by code, shape (size,): float64 even of no values."""
+    """Sum values by code, shape (size,), float64 also for no values."""
     return np.bincount(code, weights=values, minlength=size).astype(np.float64, copy=False)
 
 
@@ -195,7 +195,7 @@ def blocks(
 
 
 Keys = dict[tuple[Hashable, bool], tuple[Rows, Codes]]
-"""Table, and whether one session later -> rows, and the key of the cell of each."""
+"""Table, and whether shifted by one session -> rows, and the key of the cell of each."""
 
 
 def _keys(
@@ -261,7 +261,7 @@ class Gaps:
 
 
 def gaps_in(block: Block, wrong: Flags, expected: Floats, actual: Floats, **parts: Floats) -> Gaps | None:
-    """Pick the cells of a block that are wrong, of sessions that are compared; None when none is."""
+    """Select the differing cells of a block in compared sessions; None if there are none."""
     if not wrong.any():
         return None
     at = np.flatnonzero(wrong & block.compared[block.session])
@@ -280,7 +280,7 @@ def gaps_in(block: Block, wrong: Flags, expected: Floats, actual: Floats, **part
 
 
 def gaps_on(sessions: Codes, wrong: Flags, expected: Floats, actual: Floats, **parts: Floats) -> Gaps | None:
-    """Pick the cells of matrices that are wrong, a row for each of some sessions; None when none is."""
+    """Select the differing cells of matrices with one row per session; None if there are none."""
     if not wrong.any():
         return None
     row, symbol = np.nonzero(wrong)
@@ -289,7 +289,7 @@ def gaps_on(sessions: Codes, wrong: Flags, expected: Floats, actual: Floats, **p
 
 
 def joined(blocks: list[Gaps]) -> Gaps | None:
-    """Put the findings of several blocks together; None when there are none."""
+    """Concatenate the gaps of several blocks; None if there are none."""
     if not blocks:
         return None
     return Gaps(

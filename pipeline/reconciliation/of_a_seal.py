@@ -1,4 +1,4 @@
-"""The figures of one seal compared with its tables, and the rule that reports the differences."""
+"""Reconciliation of one seal's figures with its tables, and the rule that reports differences."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _COUNTS = ("n_symbols", "n_return_obs")
     warns=True,
 )
 def metrics_reproduced(figures: Sequence[Figure]) -> Finding | None:
-    """Report figures that no convention gives."""
+    """Report figures that no convention reproduces."""
     broken = not_reproduced(figures)
     if not broken:
         return None
@@ -46,14 +46,14 @@ def _example(figure: Figure) -> Mapping[str, Any]:
 
 
 def weeks_of(seal: Seal) -> pl.DataFrame | None:
-    """Measure the weeks of a seal that keeps every rule; None where it has no cross-sections or no index of them."""
+    """Measure the weeks of a sound seal; None without cross-sections or rebalance index."""
     if not (seal.has("rebalances") and seal.has("decisions")):
         return None
     return measured_weeks(seal.table("rebalances"), with_one_signal(seal.table("decisions"), seal.smoothing))
 
 
 def recompute_figures(seal: Seal, weeks: pl.DataFrame | None = None) -> tuple[Figure, ...]:
-    """Recompute the figures of a seal that keeps every rule.
+    """Recompute the figures of a sound seal.
 
     Parameters
     ----------
@@ -94,12 +94,12 @@ def figures_from(
 
 
 def one_signal(smoothing: Mapping[str, Any] | None) -> bool:
-    """Return whether a run says that it was not smoothed: its score is then the signal before smoothing as well."""
+    """Return whether a run states that it was not smoothed, so that its score is also the signal before smoothing."""
     return smoothing is not None and smoothing.get("applied") is False
 
 
 def with_one_signal(decisions: pl.DataFrame, smoothing: Mapping[str, Any] | None) -> pl.DataFrame:
-    """Add the signal before smoothing to the decisions of a run that says it was not smoothed."""
+    """Add the signal before smoothing to the decisions of a run that was not smoothed."""
     if one_signal(smoothing) and "unsmoothed_score" not in decisions.columns:
         return decisions.with_columns(unsmoothed_score="score")
     return decisions
@@ -119,7 +119,7 @@ def with_reconciliation(records: pl.DataFrame, figures: Iterable[Figure]) -> pl.
 
 
 def measured_weeks(rebalances: pl.DataFrame, decisions: pl.DataFrame) -> pl.DataFrame:
-    """Measure of each week what the figures need, from sealed tables: some of the columns of ``weekly_signal``."""
+    """Compute the columns of ``weekly_signal`` that the figures need, from sealed tables."""
     if "forward_return" not in decisions.columns:
         decisions = decisions.with_columns(forward_return=pl.lit(None, pl.Float64))
     parts = [

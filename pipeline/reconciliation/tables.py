@@ -1,4 +1,4 @@
-"""The frames a run is checked on: runs of equal sessions within them, and their rows on one grid of sessions and symbols."""
+"""The frames of a checked run, their row ranges by session, and their alignment on one grid of sessions and symbols."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ from pipeline.seal.declared_differences import DeclaredDifferences
 from schemas.tables.books import base_book
 
 SESSION = ("book", "date")
-"""What a session of a book is known by."""
+"""Key of a session of a book."""
 FILLS: Final = ("book", "timestamp", "decision_at")
-"""What the fills of a book that were made together have in common."""
+"""Key of fills of a book that were made together."""
 _NAMED: Final = ("positions", "pnl", "trades", "decisions")
 
 
@@ -38,7 +38,7 @@ class Runs:
     """Maximal row ranges of adjacent rows that agree in some columns.
 
     Ledgers come grouped by session, so that there are some thousand row ranges among a million rows: sums and
-    joins by session are then made on the row ranges. Nothing is assumed of the order: rows that lie apart are
+    joins by session are then made on the row ranges. No order is assumed: separate rows are
     merely more row ranges, and every answer is the same.
 
     Attributes
@@ -92,7 +92,7 @@ class CodedSymbols:
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """Facts of the run that its rules need where their large tables hold only a part of it.
+    """Facts about the run that rules need when the large tables have only a part of it.
 
     Attributes
     ----------
@@ -111,7 +111,7 @@ class Part:
 
 
 class Tables:
-    """The tables of a run, as far as they can be relied on.
+    """The usable tables of a run.
 
     Parameters
     ----------
@@ -137,7 +137,7 @@ class Tables:
     ) -> None:
         self._frames = dict(frames)
         self._runs: dict[tuple[str, tuple[str, ...]], Runs] = {}
-        # The numbers are this run's own and go with it.
+        # The numbering belongs to this run and is freed with it.
         self._category = category or pl.Categorical(pl.Categories.random())
         self._symbols: dict[str, CodedSymbols] = {}
         self.equity_basis = equity_basis
@@ -153,11 +153,11 @@ class Tables:
         return kind in self._frames and all(column in self._frames[kind].columns for column in columns)
 
     def present(self, kind: str, columns: Sequence[str]) -> tuple[str, ...]:
-        """Return those of the columns that the kind has."""
+        """Return the columns that the kind has."""
         return tuple(column for column in columns if self.has(kind, column))
 
     def without(self, failed: Mapping[str, Collection[str]]) -> Tables:
-        """Return the tables without columns that cannot be relied on; nothing is copied."""
+        """Return the tables without unusable columns, without a copy."""
         frames = {
             kind: frame.drop(failed.get(kind, ()), strict=False) for kind, frame in self._frames.items()
         }
@@ -167,14 +167,14 @@ class Tables:
 
     @cached_property
     def alignment(self) -> Alignment:
-        """The tables on the grid of the ledger's sessions, made by the first rule that asks."""
-        # Not a circle: what it holds is freed with the tables, not some time later.
+        """The tables on the grid of the ledger's sessions, computed by the first rule that needs it."""
+        # No reference cycle, so that it is freed with the tables.
         return Alignment(weakref.proxy(self))
 
     def symbols(self, kind: str) -> CodedSymbols:
         """Return the symbols of a kind by number, looked up once.
 
-        A number is as wide as four characters, so that joins and comparisons of names cost what those of integers do.
+        Joins and comparisons of numbers cost less than those of texts.
         """
         if kind not in self._symbols:
             coded = self._frames[kind]["symbol"].cast(self._category)
@@ -185,7 +185,7 @@ class Tables:
         return self._symbols[kind]
 
     def runs(self, kind: str, columns: tuple[str, ...] = SESSION) -> Runs:
-        """Return the row ranges of rows that agree in these columns, computed once."""
+        """Return the ranges of adjacent rows that agree in these columns, computed once."""
         if (kind, columns) not in self._runs:
             self._runs[kind, columns] = find_runs(self._frames[kind].select(columns))
         return self._runs[kind, columns]
@@ -200,7 +200,7 @@ def find_runs(key: pl.DataFrame) -> Runs:
     # Column by column: a struct of them would be encoded row by row.
     for column in key.iter_columns():
         then, before = column.slice(1), column.slice(0, key.height - 1)
-        # Without nulls the plain comparison says the same, and is no query.
+        # Without nulls a plain comparison is equivalent, and needs no query.
         begins |= (then.ne_missing(before) if column.null_count() else then != before).to_numpy()
     starts = np.concatenate([np.zeros(1, np.int64), np.flatnonzero(begins) + 1])
     lengths = np.diff(starts, append=key.height)
@@ -208,7 +208,7 @@ def find_runs(key: pl.DataFrame) -> Runs:
 
 
 class Alignment:
-    """Where the rows of each table lie, computed once for all rules.
+    """Positions of each table's rows on the grid, computed once for all rules.
 
     Parameters
     ----------
@@ -268,7 +268,7 @@ class Alignment:
 
     @property
     def fills(self) -> Hashable:
-        """Name, in :attr:`blocks`, of the fills that belong to the ledger."""
+        """Name in :attr:`blocks` of the fills that are booked in the ledger."""
         aside = self._tables.declared.outside_ledger
         return ("trades", aside) if aside else "trades"
 
@@ -302,7 +302,7 @@ class Alignment:
         return self._tables[kind][name].to_numpy()
 
     def rows(self, gaps: Gaps) -> pl.DataFrame:
-        """Describe cells: book, date, symbol, what was expected and its parts, and what is sealed, by key."""
+        """Describe cells: book, date, symbol, expected value and its parts, and sealed value, by key."""
         where = self.sessions[gaps.session]
         figures = {**gaps.parts, "expected": gaps.expected, "actual": gaps.actual}
         rows = where.drop("session").with_columns(symbol=self.names(gaps.symbol), **figures)
@@ -359,7 +359,7 @@ def fill_sessions(moments: pl.DataFrame, leaving_out: Collection[str] = ()) -> p
 
 
 def acted_at(moments: pl.DataFrame, sessions: pl.Series) -> pl.DataFrame:
-    """Find the one instant at which the books acted on each decision.
+    """Find the instant at which the books filled each decision.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""The rules a seal keeps before anything of it is published.
+"""The rules on seals.
 
 :data:`RULES` lists them in the order they are checked, each with its meaning and the fix; :func:`check`
 applies them to a seal. A rule by itself is a pure function of frames.

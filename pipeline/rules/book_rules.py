@@ -27,16 +27,16 @@ CARRY: Final[Mapping[str, str]] = {
 }
 """The conventions of the interest on cash, in the order tried."""
 ROUNDING_DEVIATIONS: Final = 5.0
-"""Bound in roots of the sum of squares: random signs exceed it once in 270,000 books (Hoeffding: 2 exp(-25/2))."""
+"""Bound in units of the root of the sum of squares; random signs exceed it once in 270,000 books (Hoeffding: 2 exp(-25/2))."""
 ROUNDING_MOST: Final = 0.01
-"""Of equity: coarser rounding changes results, even with random signs."""
+"""Fraction of equity; coarser rounding changes results, even with random signs."""
 ROUNDING_LEAST: Final = 1e-4
-"""Of equity: a basis point over the run, room for the truncated cents of a small book."""
+"""Fraction of equity that is always allowed over the run, for the truncated cents of a small book."""
 
 _FILL: Final = ("book", "timestamp", "symbol")
 _CELL: Final = (*SESSION, "symbol")
 _RATIOS: Final = ("gross_exposure", "net_exposure", "largest_abs_weight", "turnover")
-"""Columns of the ledger that are compared at the scale of 1, not of equity_basis."""
+"""Columns of the ledger that are compared relative to 1, not to equity_basis."""
 
 
 @rule(
@@ -47,7 +47,7 @@ _RATIOS: Final = ("gross_exposure", "net_exposure", "largest_abs_weight", "turno
     unique=("portfolio",),
 )
 def portfolio_cash_start(tables: Tables) -> Finding | None:
-    """Report sessions that do not start from the cash they ended with."""
+    """Report sessions that do not start with the cash of the previous close."""
     grid = tables.alignment
     expected = np.roll(grid.ledger("cash_end"), 1)
     expected[grid.opens] = tables.equity_basis
@@ -100,7 +100,7 @@ def portfolio_cash_flow(tables: Tables) -> Finding | None:
     unique=("portfolio",),
 )
 def portfolio_execution_cost(tables: Tables) -> Finding | None:
-    """Report sessions that are charged other costs than those of their fills."""
+    """Report sessions with other costs than those of their fills."""
     grid, aside = tables.alignment, tables.declared.outside_ledger
     cost = -grid.by_session("trades", grid.column("trades", "execution_cost"), aside)
     return _finding(tables, {"execution_cost": cost})
@@ -115,7 +115,7 @@ def portfolio_execution_cost(tables: Tables) -> Finding | None:
     unique=("portfolio",),
 )
 def portfolio_rounding(tables: Tables) -> Finding | None:
-    """Report sessions closed by more than rounding."""
+    """Report sessions with an adjustment larger than rounding."""
     grid = tables.alignment
     rounding, equity = grid.ledger("rounding_adjustment"), np.abs(grid.ledger("starting_equity"))
     allowed = tables.declared.rounding * np.maximum(equity, tables.equity_basis)
@@ -134,7 +134,7 @@ def portfolio_rounding(tables: Tables) -> Finding | None:
     unique=("portfolio",),
 )
 def portfolio_rounding_total(tables: Tables) -> Finding | None:
-    """Report books whose rounding goes one way."""
+    """Report books with one-sided rounding."""
     rounding = pl.col("rounding_adjustment")
     equity = pl.max_horizontal(pl.col("starting_equity").mean(), pl.lit(tables.equity_basis))
     random = ROUNDING_DEVIATIONS * rounding.pow(2).sum().sqrt()
@@ -193,7 +193,7 @@ def portfolio_carry(tables: Tables) -> Finding | None:
     unique=("positions", "portfolio"),
 )
 def portfolio_exposure(tables: Tables) -> Finding | None:
-    """Report sessions whose exposure is not that of their positions."""
+    """Report sessions whose exposure differs from that of their positions."""
     grid = tables.alignment
     notional = grid.column("positions", "signed_notional")
     size, equity = np.abs(notional), grid.ledger("ending_equity")
@@ -222,7 +222,7 @@ def portfolio_exposure(tables: Tables) -> Finding | None:
     unique=("portfolio",),
 )
 def portfolio_turnover_notional(tables: Tables) -> Finding | None:
-    """Report sessions whose traded notional is not that of their fills."""
+    """Report sessions whose traded notional differs from that of their fills."""
     grid, declared = tables.alignment, tables.declared
     aside = (*declared.outside_ledger, *declared.outside_turnover)
     traded = np.abs(grid.column("trades", "quantity") * grid.column("trades", "mid_price"))
@@ -257,7 +257,7 @@ def turnover_conventions(tables: Tables) -> set[str]:
 
 
 def _turnovers(tables: Tables) -> Iterator[tuple[str, Floats]]:
-    """Compute the turnover by the conventions that the tables allow, one after the other."""
+    """Yield the turnover by each convention that the tables allow."""
     grid = tables.alignment
     half = 0.5 * grid.ledger("turnover_notional")
     yield "traded_over_starting_equity", _ratio(half, grid.ledger("starting_equity"))
@@ -287,14 +287,14 @@ def _ratio(numerator: Floats, denominator: Floats) -> Floats:
 
 
 def _mismatch(tables: Tables, column: str, expected: Floats) -> Flags:
-    """Return the sessions in which a column is not what is expected of it; NaN expects nothing."""
+    """Return the sessions in which a column differs from its expected value; NaN matches any value."""
     grid = tables.alignment
     floor = ABSOLUTE * (1.0 if column in _RATIOS else tables.equity_basis)
     return differing(expected, grid.ledger(column), floor) & ~np.isnan(expected) & grid.compared
 
 
 def _nearest(tables: Tables, column: str, candidates: Mapping[str, Floats]) -> Finding | None:
-    """Compare a column with conventions; report it by the one that fewest sessions break."""
+    """Compare a column with several conventions; report the one that the fewest sessions break."""
     best = min(candidates, key=lambda name: int(_mismatch(tables, column, candidates[name]).sum()))
     return _finding(tables, {column: candidates[best]}, remark=f", nearest to the convention {best},")
 
@@ -305,7 +305,7 @@ def _finding(
     wrong: Mapping[str, Flags] | None = None,
     remark: str = "",
 ) -> Finding | None:
-    """Report sessions in which columns are not what is expected of them; one row is one session.
+    """Report sessions in which columns differ from their expected values; one row is one session.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Apply all rules to one seal; everything that can be checked is checked and reported together."""
+"""Application of all rules to one seal; all violations are reported together."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ from schemas.tables.pnl import ADJUSTMENTS
 _READERS: Final = 8
 """Threads that read and hash; hashing releases the interpreter, and an object store answers slowly."""
 _FEW_BYTES: Final = 4 * 2**20
-"""Bytes of all files of a local folder up to which they are read one after another."""
+"""Total bytes up to which the files of a local folder are read sequentially."""
 
 
 @dataclass(slots=True)
@@ -69,17 +69,17 @@ class _Check:
     warnings: list[Violation] = field(default_factory=list)
     not_checked: list[NotChecked] = field(default_factory=list)
     unusable: dict[str, str] = field(default_factory=dict)
-    """Kind -> why its rows are not checked."""
+    """Kind -> reason why its rows are not checked."""
     sealed_by: str | None = None
-    """The team whose key signed the seal, where that is required."""
+    """The team that signed the seal, if a signature is required."""
     void: dict[str, dict[str, str]] = field(default_factory=dict)
-    """Kind -> column -> the rule that makes its values unusable."""
+    """Kind -> column -> the broken rule that makes its values unusable."""
     frames: dict[str, pl.DataFrame] = field(default_factory=dict)
     counts: dict[str, int] = field(default_factory=dict)
     coverage: dict[str, Coverage] = field(default_factory=dict)
 
     def note(self, violation: Violation | None) -> bool:
-        """Keep a violation under the sealed path of its file; return whether there is one."""
+        """Record a violation under the sealed path of its file; return whether there is one."""
         if violation is None:
             return False
         kind = "metrics" if violation.kind == METRICS.name else violation.kind
@@ -93,7 +93,7 @@ class _Check:
         return True
 
     def apply(self, rule: Rule[Any], *arguments: Any) -> None:
-        """Apply a rule, and keep its outcome."""
+        """Apply a rule, and record its outcome."""
         self.on_step(rule.id)
         with contained(f"the rule {rule.id}"):
             violation, coverage = rule.apply(*arguments)
@@ -102,7 +102,7 @@ class _Check:
             self.cover(rule, coverage)
 
     def cover(self, rule: Rule[Any], coverage: Coverage) -> None:
-        """Keep the share of its rows that a rule could compare."""
+        """Record the share of rows that a rule could compare."""
         self.coverage[rule.id] = coverage
         if coverage.reason is not None:
             self.skip(rule, coverage.reason)
@@ -168,7 +168,7 @@ def check(
 def _check_in_parts(
     seal: Seal, on_step: Callable[[str], None], *, figures: bool, keys: TeamKeys | None
 ) -> Report:
-    """Check a seal without having its large tables in memory; Undecided unless every rule is shown to hold."""
+    """Check a seal without loading its large tables; raises Undecided unless all rules hold."""
     state = _begun(seal, on_step, keys, in_parts=True)
     tables = Tables(state.frames, seal.equity_basis, seal.declared)
     small = {kind: frame for kind, frame in state.frames.items() if kind not in LARGE_KINDS}
@@ -267,7 +267,7 @@ def judge(
     delayed: Floats | None,
     figures: tuple[Figure, ...],
 ) -> tuple[NoticeOutcome, ...]:
-    """Judge a seal that keeps every rule by every notice, of its own figures alone.
+    """Judge a sound seal by the notices on its own figures.
 
     Parameters
     ----------
@@ -290,7 +290,7 @@ def _read_files(state: _Check) -> None:
         else:
             safe.append(kind)
     few = seal.local and sum(seal.kinds[kind].bytes or 0 for kind in safe) <= _FEW_BYTES
-    # A pool without work starts no thread: threads that wait for each other would cost a small seal a quarter more time.
+    # Small local seals are read without threads, which would cost a quarter more time.
     with ThreadPoolExecutor(_READERS, thread_name_prefix="seal") as pool:
         reading = {
             kind: partial(_read, state, kind) if few else pool.submit(_read, state, kind).result
@@ -314,7 +314,7 @@ def _read_files(state: _Check) -> None:
 def _read(state: _Check, kind: str) -> tuple[FileFact, ...]:
     facts = state.seal.files(kind)
     if kind in TABLE_KINDS and all(fact.intact for fact in facts) and not state.by_parts(kind):
-        state.seal.decode(kind)  # it stays with the seal
+        state.seal.decode(kind)  # kept by the seal
     return facts
 
 
@@ -342,7 +342,7 @@ def _decode(state: _Check, kind: str) -> None:
 
 
 def _check_description(state: _Check) -> None:
-    """Apply the rules on the written description, each only where those before it hold."""
+    """Apply the rules on the description, each only if the previous ones hold."""
     document = state.seal.described()
     if isinstance(document, NotJson):
         state.note(description_object(document))
@@ -360,7 +360,7 @@ def _check_description(state: _Check) -> None:
 
 
 def _tables_of(state: _Check, rule: Rule[Any]) -> Iterator[str]:
-    """Yield the tables a rule is applied to; note the columns it cannot check."""
+    """Yield the tables of a rule; record the columns that it cannot check."""
     for kind in (*TABLE_KINDS, METRICS.name):
         if kind in state.unusable:
             state.skip(rule, f"{kind} {state.unusable[kind]}")
@@ -373,7 +373,7 @@ def _tables_of(state: _Check, rule: Rule[Any]) -> Iterator[str]:
 
 
 def _applies(state: _Check, rule: Rule[Any], tables: Tables, doubled: set[str]) -> bool:
-    """Return whether a rule over several tables can be applied; note what it cannot check, optional tables aside."""
+    """Return whether a rule over several tables can be applied; record what is missing, except optional tables."""
     if any(x in OPTIONAL_KINDS and not tables.has(x) and x not in state.unusable for x in rule.needs):
         return False
     missing = list(_missing(state, rule, tables, doubled))
@@ -390,7 +390,7 @@ def _applies(state: _Check, rule: Rule[Any], tables: Tables, doubled: set[str]) 
 
 
 def _missing(state: _Check, rule: Rule[Any], tables: Tables, doubled: set[str]) -> Iterator[str]:
-    """Yield what a rule needs and the seal does not have."""
+    """Yield the inputs of a rule that the seal lacks."""
     for kind, columns in rule.needs.items():
         lost = {column: id_ for column, id_ in state.void.get(kind, {}).items() if column in columns}
         if not tables.has(kind):

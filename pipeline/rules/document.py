@@ -1,4 +1,4 @@
-"""The rules as documents: docs/rules.md, and the derived parts of the specification of the format."""
+"""Documents derived from the rules: docs/rules.md, and parts of the format's specification."""
 
 from __future__ import annotations
 

@@ -28,7 +28,7 @@ _CASH: Final = "cash_adjustment"
     needs={"trades": ("quantity", "mid_price", "fill_price", "fee", "execution_cost")},
 )
 def trades_cost(tables: Tables) -> Finding | None:
-    """Report fills whose cost is not their fee plus their distance from the mid."""
+    """Report fills whose cost differs from fee plus distance from the mid."""
     cost = pl.col("fee") + pl.col("quantity") * (pl.col("fill_price") - pl.col("mid_price"))
     broken = rows_that_differ(tables["trades"], pl.col("execution_cost"), cost, tables.equity_basis)
     columns = (*_FILL, "quantity", "mid_price", "fill_price", "fee", "expected", "actual")
@@ -50,7 +50,7 @@ def trades_cost(tables: Tables) -> Finding | None:
     unique=("rebalances",),
 )
 def trades_decision(tables: Tables) -> Finding | None:
-    """Report fills of no decision, or from before theirs."""
+    """Report fills without a decision, or before it."""
     moments = tables.runs("trades", FILLS).heads.unique()
     weeks = tables["rebalances"].filter(pl.col("week_status") == "traded")["date"]
     day = pl.col("timestamp").dt.date()
@@ -81,7 +81,7 @@ def trades_decision(tables: Tables) -> Finding | None:
     unique=("positions", "portfolio"),
 )
 def positions_fills(tables: Tables) -> Finding | None:
-    """Report holdings that the fills do not lead to."""
+    """Report holdings that do not follow from the fills."""
     grid = tables.alignment
     quantity, filled = grid.column("positions", "quantity"), grid.column("trades", "quantity")
     adjusted = _optional(tables, _QUANTITY)
@@ -93,7 +93,7 @@ def positions_fills(tables: Tables) -> Finding | None:
         expected = before + bought
         if adjusted is not None:
             expected += block.spread("pnl", adjusted)
-        # Without a price the tolerance cannot be money: a sum that cancels is compared at the scale of its terms.
+        # Without a price the tolerance cannot be in money: a sum that cancels is compared relative to its terms.
         wrong = differing(expected, actual, 0.0, before, bought)
         if wrong.any():
             wrong &= differing(expected, actual, 0.0, block.spread(grid.fills, abs(filled)))
@@ -118,7 +118,7 @@ def positions_fills(tables: Tables) -> Finding | None:
     unique=("pnl", "positions", "portfolio"),
 )
 def pnl_market(tables: Tables) -> Finding | None:
-    """Report name-days whose profit is not what positions and fills come to."""
+    """Report name-days whose P&L does not follow from positions and fills."""
     grid = tables.alignment
     notional = grid.column("positions", "signed_notional")
     paid = grid.column("trades", "quantity") * grid.column("trades", "mid_price")
@@ -151,7 +151,7 @@ def pnl_market(tables: Tables) -> Finding | None:
     unique=("pnl", "portfolio"),
 )
 def pnl_execution_cost(tables: Tables) -> Finding | None:
-    """Report name-days whose cost is not that of their fills."""
+    """Report name-days whose cost differs from that of their fills."""
     grid = tables.alignment
     cost, pnl = grid.column("trades", "execution_cost"), grid.column("pnl", "execution_cost")
 
@@ -177,7 +177,7 @@ def pnl_execution_cost(tables: Tables) -> Finding | None:
     unique=("pnl", "positions", "portfolio"),
 )
 def pnl_borrow(tables: Tables) -> Finding | None:
-    """Report name-days that pay for a borrow nobody needed."""
+    """Report name-days with borrow costs of a name that is not short."""
     grid = tables.alignment
     quantity, borrow = grid.column("positions", "quantity"), grid.column("pnl", "borrow_cashflow")
     selling = tables.has("trades", *_FILL, "quantity")

@@ -1,4 +1,4 @@
-"""The rules on positions and profit by name, which add up to the ledger."""
+"""The rules on positions and P&L by name, which sum to the ledger."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _FLOWS: Final = ("market_pnl", "execution_cost", "borrow_cashflow")
     needs={"positions": ("quantity", "mark_price", "signed_notional")},
 )
 def positions_notional(tables: Tables) -> Finding | None:
-    """Report positions whose notional is not quantity times mark."""
+    """Report positions whose notional differs from quantity times mark."""
     product = pl.col("quantity") * pl.col("mark_price")
     broken = rows_that_differ(tables["positions"], pl.col("signed_notional"), product, tables.equity_basis)
     return broken_rows(
@@ -45,7 +45,7 @@ def positions_notional(tables: Tables) -> Finding | None:
     unique=("portfolio",),
 )
 def positions_weight(tables: Tables) -> Finding | None:
-    """Report positions whose weight is not their share of that day's equity.
+    """Report positions whose weight differs from their share of that day's equity.
 
     Rows of sessions the portfolio lacks have no equity to compare with; ``positions.total`` reports them.
     """
@@ -83,7 +83,7 @@ def positions_weight(tables: Tables) -> Finding | None:
     unique=("positions", "portfolio"),
 )
 def positions_total(tables: Tables) -> Finding | None:
-    """Report sessions whose positions do not add up to the ledger; one row is one session."""
+    """Report sessions whose positions do not sum to the ledger; one row is one session."""
     return _totals(tables, "positions", {"signed_notional": "position_value_end"})
 
 
@@ -96,7 +96,7 @@ def positions_total(tables: Tables) -> Finding | None:
     unique=("pnl", "portfolio"),
 )
 def pnl_total(tables: Tables) -> Finding | None:
-    """Report sessions whose flows by name do not add up to the ledger; one row is one session."""
+    """Report sessions whose flows by name do not sum to the ledger; one row is one session."""
     return _totals(tables, "pnl", {name: name for name in _FLOWS})
 
 

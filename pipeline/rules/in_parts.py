@@ -1,4 +1,4 @@
-"""The rules on a run too large for memory: some days at a time, with what these days carry over from others.
+"""The rules on a run too large for memory: some days at a time, with the state carried over from other days.
 
 This path only establishes that every rule holds. Where a rule that refuses is broken, or is undecided
 from parts alone, the run is checked at once in memory: both paths produce identical reports.
@@ -26,9 +26,9 @@ from schemas.tables.pnl import ADJUSTMENTS
 PART_ROWS: Final = 1_500_000
 """Rows of all tables together in a part: about 200 MB, with what is computed of them."""
 _GAP_ROWS: Final = 100_000
-"""Longest gap between wanted rows that is decoded with them."""
+"""Longest gap between needed rows that is decoded with them."""
 _ORDER: Final = {"decisions": ("date",), "positions": SESSION, "pnl": SESSION, "trades": FILLS}
-"""Table -> what its rows are grouped by."""
+"""Table -> columns that group its rows."""
 
 
 class Undecided(Exception):
@@ -78,7 +78,7 @@ def apply_in_parts(
 def _by_days(
     days: _Days, large: list[str], of_tables: list[Rule[Any]], by_part: list[Rule[Any]]
 ) -> tuple[list[Rule[Any]], dict[str, Coverage]]:
-    """Apply rules to each part; return those that warn, and what share of their rows rules compared."""
+    """Apply rules to each part; return the warnings, and the share of rows that rules compared."""
     coverage: dict[str, Coverage] = {}
     fitting: set[str] | None = None
     warned: list[Rule[Any]] = []
@@ -160,7 +160,7 @@ class _Groups:
     unit: Codes
 
     def rows(self, wanted: Flags) -> list[range]:
-        """Return the rows of the groups that are wanted, as few ranges as possible, in the order of the table."""
+        """Return the rows of the given groups in as few ranges as possible, in table order."""
         groups = np.flatnonzero(wanted)
         first, last = self.runs.starts[groups], self.runs.starts[groups] + self.runs.lengths[groups]
         apart = first[1:] != last[:-1]
@@ -180,7 +180,7 @@ class _Days:
         self._adjusted = "pnl" in large and not {*ADJUSTMENTS}.isdisjoint(_frame(seal, "pnl", []).columns)
 
     def parts(self) -> Iterator[Tables]:
-        """Yield the tables of some days, every day once, with what is carried over to them and what follows from them."""
+        """Yield the tables of some days, every day once, with state from other days and the sessions after them."""
         moments = self._groups["trades"].runs.heads if "trades" in self._groups else None
         quantities = (
             read_columns(self._seal, "positions", ("quantity",)) if "positions" in self._groups else ()

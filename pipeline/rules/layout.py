@@ -1,4 +1,4 @@
-"""Layout of a check's report for a terminal: plain lines that break between words alone."""
+"""Layout of a check's report for a terminal: lines that break only between words."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from schemas.notices import NOTICE
 
 
 class Lines:
-    """Lines of text with a style each; a line that is too long goes on below itself, and no number is cut.
+    """Styled lines of text; long lines are wrapped without cutting a word or number.
 
     Parameters
     ----------
@@ -32,12 +32,12 @@ class Lines:
         """Wrap the lines to the width of the terminal."""
         for text, indent, style in self._lines:
             for part in wrapped(text, options.max_width, indent):
-                # Text, not markup: a file's own words must not be read as styling.
+                # Text, not markup: words of a file must not be parsed as styling.
                 yield Text(part, style, no_wrap=True, overflow="ignore")
 
 
 def wrapped(text: str, width: int, indent: int) -> list[str]:
-    """Break a line at spaces alone: a word that is longer than the line is not broken."""
+    """Break a line only at spaces; a word longer than the line is not broken."""
     lead = text[: len(text) - len(text.lstrip())]
     return textwrap.wrap(
         text.strip(), width, initial_indent=lead, subsequent_indent=" " * indent, break_long_words=False, break_on_hyphens=False
@@ -45,7 +45,7 @@ def wrapped(text: str, width: int, indent: int) -> list[str]:
 
 
 def report_layout(report: Report, *, verbose: bool = False) -> Lines:
-    """Lay a report out: the verdict, what is broken, warnings, notices, the figures, and what was not checked.
+    """Lay out a report: verdict, broken rules, warnings, notices, figures, and unchecked rules.
 
     Parameters
     ----------
@@ -77,7 +77,7 @@ def report_layout(report: Report, *, verbose: bool = False) -> Lines:
 
 
 def violation_lines(violations: Sequence[Mapping[str, Any]], mark: str = "") -> list[tuple[str, int, str]]:
-    """Lay violations out: a line with the rule, its count and the fix, then what is wrong and the first rows.
+    """Lay out violations: a line with the rule, its count and the fix, then the cause and the first rows.
 
     Parameters
     ----------
@@ -100,7 +100,7 @@ def violation_lines(violations: Sequence[Mapping[str, Any]], mark: str = "") -> 
 
 
 def notice_lines(notices: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Say each notice that is given in a line; `notices` as :meth:`pipeline.notices.NoticeOutcome.to_dict` returns them."""
+    """Lay out each given notice as a line; `notices` as :meth:`pipeline.notices.NoticeOutcome.to_dict` returns them."""
     return [
         f"notice {notice['notice']}: {notice['message']} Threshold: {notice['threshold']:.4g}."
         for notice in notices
@@ -109,7 +109,7 @@ def notice_lines(notices: Sequence[Mapping[str, Any]]) -> list[str]:
 
 
 def figure_lines(figures: Sequence[Figure], *, verbose: bool = False) -> list[tuple[str, int, str]]:
-    """Lay the run's own figures out: how many are reproduced and by which conventions; all of them when verbose."""
+    """Lay out the run's own figures: how many are reproduced and by which conventions; all of them if verbose."""
     if not figures:
         return []
     broken = not_reproduced(figures)

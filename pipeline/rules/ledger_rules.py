@@ -1,4 +1,4 @@
-"""The rules on the daily ledger: what goes in comes out, and a day begins where the last one ended."""
+"""The rules on the daily ledger: accounting identities and continuity."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _COSTS: Final = ("execution_cost", "borrow_cashflow")
     needs={"portfolio": ("date", "timestamp")},
 )
 def portfolio_timestamp(tables: Tables) -> Finding | None:
-    """Report sessions whose close lies on another day."""
+    """Report sessions whose close is on another day."""
     begins = pl.col("date").cast(pl.Datetime("us", "UTC"))
     on_it = pl.col("timestamp").is_between(begins, begins + pl.duration(days=1))
     broken = tables["portfolio"].filter(on_it.not_())
@@ -51,7 +51,7 @@ def portfolio_timestamp(tables: Tables) -> Finding | None:
     needs={"portfolio": (*_PARTS, "ending_equity")},
 )
 def portfolio_identity(tables: Tables) -> Finding | None:
-    """Report sessions whose parts do not add up to the ending equity."""
+    """Report sessions whose flows do not sum to the ending equity."""
     total = reduce(add, (pl.col(name) for name in _PARTS))
     return _unequal(tables, total, "ending_equity", "is not the sum of the session's parts")
 
@@ -63,7 +63,7 @@ def portfolio_identity(tables: Tables) -> Finding | None:
     needs={"portfolio": ("cash_end", "position_value_end", "ending_equity")},
 )
 def portfolio_cash(tables: Tables) -> Finding | None:
-    """Report sessions whose cash and positions do not make up the ending equity."""
+    """Report sessions whose cash and positions do not sum to the ending equity."""
     total = pl.col("cash_end") + pl.col("position_value_end")
     return _unequal(tables, total, "ending_equity", "is not cash_end + position_value_end")
 
@@ -76,7 +76,7 @@ def portfolio_cash(tables: Tables) -> Finding | None:
     unique=("portfolio",),
 )
 def portfolio_continuity(tables: Tables) -> Finding | None:
-    """Report sessions that do not start from where the session before ended."""
+    """Report sessions that do not start with the previous ending equity."""
     ledger = tables["portfolio"].select(*SESSION, "starting_equity", "ending_equity").sort(SESSION)
     before = pl.col("ending_equity").shift(1).over("book").fill_null(tables.equity_basis)
     broken = ledger.with_columns(expected=before).filter(
@@ -93,7 +93,7 @@ def portfolio_continuity(tables: Tables) -> Finding | None:
     uses={"portfolio": _COSTS},
 )
 def portfolio_signs(tables: Tables) -> Finding | None:
-    """Report sessions that earn from their costs."""
+    """Report sessions with positive costs."""
     costs = tables.present("portfolio", _COSTS)
     broken = tables["portfolio"].filter(
         reduce(or_, (pl.col(name) > 0 for name in costs), pl.lit(value=False))

@@ -1,4 +1,4 @@
-"""One name, one instant, one price: the books of a run trade and mark on one market."""
+"""The rules on prices: all books of a run have the same price of a name at an instant."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from schemas.tables.books import base_book
     needs={"trades": ("book", "timestamp", "symbol", "mid_price")},
 )
 def trades_one_price(tables: Tables) -> Finding | None:
-    """Report fills whose mid is not that of the other fills of the name at that instant."""
+    """Report fills whose mid differs from that of other fills of the name at the instant."""
     runs = tables.runs("trades", ("book", "timestamp"))
     suspects = _other_price(tables, "trades", runs, runs.heads["timestamp"], "mid_price")
     if not suspects.size:
@@ -47,7 +47,7 @@ def trades_one_price(tables: Tables) -> Finding | None:
     needs={"positions": (*SESSION, "symbol", "mark_price")},
 )
 def positions_one_price(tables: Tables) -> Finding | None:
-    """Report positions whose mark is not that of the other books."""
+    """Report positions whose mark differs from that of other books."""
     runs = tables.runs("positions")
     suspects = _other_price(tables, "positions", runs, runs.heads["date"], "mark_price")
     if not suspects.size:
@@ -73,7 +73,7 @@ def _other_price(tables: Tables, kind: str, runs: Runs, moments: pl.Series, colu
         here, last = prices[rows], np.empty(height * width)
         last[key] = here
         there = last[key]
-        wrong = np.flatnonzero(here != there)  # in a lawful run none
+        wrong = np.flatnonzero(here != there)  # none in a sound run
         if wrong.size:
             here, there = here[wrong], there[wrong]
             wrong = wrong[~(np.abs(here - there) <= RELATIVE * np.maximum(here, there))]
@@ -85,7 +85,7 @@ _NAMED: Final = {"timestamp": "instants", "date": "sessions"}
 
 
 def _finding(kind: str, rows: pl.DataFrame, moment: str, column: str) -> Finding | None:
-    """Report names with two prices at one moment, by the lowest and the highest; one row is one name and moment."""
+    """Report names with two prices at an instant, with the lowest and the highest; one row is one name and instant."""
     price = pl.col(column)
     low, high = price.arg_min(), price.arg_max()
     ends = rows.group_by(moment, "symbol").agg(

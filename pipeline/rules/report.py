@@ -1,4 +1,4 @@
-"""Report of a check, for programs and for people, and the outcomes that a manifest records."""
+"""Report of a check, and the outcomes that a manifest records."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from schemas.notices import NOT_CHECKED, NOTICE, PASS
 
 @dataclass(frozen=True, slots=True)
 class NotChecked:
-    """A rule, or a part of one, that could not be checked, and why."""
+    """A rule, or a part of one, that could not be checked, and the reason."""
 
     rule: str
     reason: str
@@ -78,7 +78,7 @@ class Report:
 
     @property
     def given(self) -> tuple[NoticeOutcome, ...]:
-        """The notices that are given."""
+        """The given notices."""
         return given(self.notices)
 
     def to_dict(self) -> dict[str, Any]:
@@ -104,7 +104,7 @@ _IN_PART: Final = "in part: "
 
 
 def rule_outcomes(report: Report, kinds: Container[str]) -> tuple[dict[str, Any], ...]:
-    """Return the outcome of every rule, in the order of the rules, as manifests record it.
+    """Return the outcome of every rule, in the order of the rules, for a manifest.
 
     Parameters
     ----------
@@ -123,8 +123,7 @@ def rule_outcomes(report: Report, kinds: Container[str]) -> tuple[dict[str, Any]
             **_coverage(report, rule.id),
         }
         for rule in RULES.values()
-        if rule.id != seal_signature.id
-        or report.sealed_by is not None  # left out where no signature is required
+        if rule.id != seal_signature.id or report.sealed_by is not None  # omitted if no signature is required
     )
 
 
@@ -148,6 +147,6 @@ def _outcome(rule: Rule[Any], warned: bool, reasons: list[str], kinds: Container
     return {
         "rule": rule.id,
         "outcome": outcome,
-        # Also for a rule that holds as far as it was checked: what was not.
+        # Also for a rule that holds but was checked only in part: the unchecked part.
         "reason": "; ".join(reasons) or None,
     }

@@ -1,4 +1,4 @@
-"""Forward returns against the prices that the books of the run traded at."""
+"""Forward returns against the prices at which the books of the run traded."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def decisions_forward_return(tables: Tables) -> Coverage:
     actual = tables["decisions"]["forward_return"].to_numpy()
     stated = int(actual.size - np.isnan(actual).sum())
     spans = _Spans.of(tables)
-    # Those of the books that everyone may read first: what they prove is counted for readers of these alone.
+    # Public books first: their coverage is counted separately, for readers without raw access.
     prices = spans.prices(tables)
     proven = visible = spans.compared(prices, actual)
     if spans.fill(tables, prices, raw=True):
@@ -93,7 +93,7 @@ def decisions_forward_return(tables: Tables) -> Coverage:
 
 @dataclass(frozen=True, slots=True)
 class _Spans:
-    """From which instant to which the return of each decision runs.
+    """Start and end of each decision's return.
 
     Attributes
     ----------
@@ -142,7 +142,7 @@ class _Spans:
         return prices
 
     def fill(self, tables: Tables, prices: Floats, *, raw: bool) -> bool:
-        """Add the mids of the raw books, or of the others; return whether there is any."""
+        """Add the mids of the raw books, or of the others; return whether there are any."""
         runs = tables.runs("trades", FILLS)
         wanted = {
             book: book.startswith(RAW_PREFIX) == raw and not book.endswith(SETTLEMENTS)
@@ -159,7 +159,7 @@ class _Spans:
         mids = tables["trades"]["mid_price"].to_numpy()[rows]
         before = prices[place]
         prices[place] = mids
-        # An instant with two prices has none; a rule of its own reports it.
+        # An instant with two prices counts as none; another rule reports it.
         for other in (prices[place], before):
             apart = np.abs(other - mids) > RELATIVE * mids
             if apart.any():
@@ -167,7 +167,7 @@ class _Spans:
         return True
 
     def compared(self, prices: Floats, actual: Floats) -> Codes:
-        """Return the rows with a return, and with a price at both of its ends."""
+        """Return the rows with a return and a price at both ends."""
         both = prices[self.entry, self.symbol] + prices[self.maturity, self.symbol]
         return np.flatnonzero((self.entry < self.maturity) & ~np.isnan(both + actual))
 
@@ -176,7 +176,7 @@ class _Spans:
         return pl.Series(self.instants[codes], dtype=pl.Int64).cast(pl.Datetime("us", "UTC"))
 
     def holding(self, rows: Codes) -> Holding:
-        """Return the symbol of some rows, and the days on which their return begins and ends."""
+        """Return the symbol and the first and last day of the return of some rows."""
         return (
             self.symbol[rows],
             self.instants[self.entry[rows]] // _DAY,
@@ -185,7 +185,7 @@ class _Spans:
 
 
 def _weekly_instants(tables: Tables, weeks: pl.Series) -> Mapping[str, Codes]:
-    """Find, by week, the one instant at which the books acted on it, and that at which they acted on the next week."""
+    """Find, by week, the instant at which the books filled it, and that at which they filled the next week."""
     nowhere = np.full(weeks.len(), _NEVER)
     if not (tables.has("rebalances", "date") and tables.has("portfolio", "date")):
         return dict.fromkeys(_INSTANTS, nowhere)
@@ -205,12 +205,12 @@ def _weekly_instants(tables: Tables, weeks: pl.Series) -> Mapping[str, Codes]:
 
 
 def _corporate_actions(tables: Tables) -> CorporateActions | None:
-    """Read the splits and dividends that the pnl seals; None where its prices need none."""
+    """Read the splits and dividends that the pnl seals; None if it seals none."""
     sealed = tables.present("pnl", ADJUSTMENTS)
     if not (sealed and tables.has("pnl", *_CELL)):
         return None
     columns = (*_CELL, "quantity", "mark_price")
-    # Without positions or sessions no holding is known, and nothing is compared.
+    # Without positions or sessions no holding is known, and no return is compared.
     empty = pl.DataFrame(
         schema=dict(zip(columns, (pl.String, pl.Date, pl.String, pl.Float64, pl.Float64), strict=True))
     )

@@ -1,4 +1,4 @@
-"""The scores of a week against the two sides that were made of them."""
+"""The rule on the scores of a week against the long and short side."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from pipeline.rules.tolerance import RELATIVE
 from schemas.objects.seal import BINDING
 
 SELECTED: Final = "entered_selection"
-"""The one note that does not explain a selection against the score: it says that the score made it."""
+"""The note that does not excuse a selection against the score, because it states that the score made it."""
 _FEWEST_WEEKS: Final = 4
-"""Below so many weeks the average of a side may lie below the other by chance."""
+"""Minimum weeks for the comparison of the sides' averages."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Book:
-    """The columns that a book is selected by."""
+    """The columns of a book's selection."""
 
     weight: str
     score: str
@@ -53,7 +53,7 @@ _BOOKS: Final = {
     unique=("decisions",),
 )  # fmt: skip
 def decisions_sides(tables: Tables) -> Finding | None:
-    """Report names that were bought although names that were sold short had the higher score."""
+    """Report long names with a lower score than a short name."""
     reasons: list[str] = []
     shown: list[Mapping[str, Any]] = []
     rows: set[int] = set()
@@ -63,7 +63,7 @@ def decisions_sides(tables: Tables) -> Finding | None:
         sides = _Sides(tables, book)
         reversed_weeks, weeks = sides.reversed_weeks()
         single = sides.crossed() if tables.declared.targets == BINDING else np.empty(0, np.int64)
-        # Of a part of a run, each week counts: where no part lies the other way round, neither does the run.
+        # Each week of a part counts: if no part is reversed, the run is not.
         fewest = _FEWEST_WEEKS if tables.part.moments is None else 1
         on_the_whole = weeks >= fewest and 2 * reversed_weeks > weeks
         if on_the_whole:
@@ -98,7 +98,7 @@ class _Sides:
         self._long = self._weight > 0
 
     def reversed_weeks(self) -> tuple[int, int]:
-        """Count the weeks in which the long side scores lower on average, by weight, and all that have both sides."""
+        """Count the weeks in which the long side's weighted mean score is lower, and all weeks with both sides."""
         averages = []
         for side in (self._long, ~self._long):
             size = self._sum(side, np.abs(self._weight))
@@ -108,7 +108,7 @@ class _Sides:
         return int((long < short).sum()), int((~np.isnan(long + short)).sum())
 
     def crossed(self) -> Codes:
-        """Return the rows of long names that score below a short one, in weeks that no sealed rank puts in order."""
+        """Return the rows of long names that score below a short one, in weeks that no sealed rank justifies."""
         rows = self.below(excused=True)
         if rows.size and self._tables.has("decisions", self._book.rank):
             rank = self._tables["decisions"][self._book.rank].to_numpy()[self._rows]
@@ -119,13 +119,13 @@ class _Sides:
         return rows
 
     def below(self, *, excused: bool) -> Codes:
-        """Return the rows of long names that score below a short one; rows with a note of their own left out, or not."""
+        """Return the rows of long names that score below a short one, with or without rows that have a note."""
         judged = self._judged() if excused else np.ones(self._rows.size, np.bool_)
         highest = self._extreme(judged & ~self._long, self._score)[self._week]
         return self._rows[judged & self._long & _less(self._score, highest)]
 
     def examples(self, name: str, rows: Codes) -> tuple[Mapping[str, Any], ...]:
-        """Show rows beside the best scored name that the book is short of."""
+        """Show rows with the short name of the highest score."""
         if not rows.size:
             return ()
         decisions = self._tables["decisions"]
@@ -150,7 +150,7 @@ class _Sides:
         return (reason.is_null() | (reason == SELECTED)).to_numpy()[self._rows]
 
     def _extreme(self, side: Flags, value: Floats) -> Floats:
-        """Return the largest value of some names by week; minus infinity of none."""
+        """Return the largest value of some names by week; minus infinity for none."""
         extremes = np.full(self._weeks.len(), -np.inf)
         np.maximum.at(extremes, self._week[side], value[side])
         return extremes

@@ -1,4 +1,4 @@
-"""The rules every table keeps because its declaration says so."""
+"""The rules that follow from the declaration of a table."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ V = TypeVar("V", pl.Expr, pl.Series)
 
 _MATCHERS: Final = {bound: re.compile(pattern) for bound, pattern in PATTERNS.items()}
 _LONG_TEXTS: Final = 200_000
-"""Rows of text from which on the streaming engine is worth its start."""
+"""Rows of text above which the streaming engine is faster."""
 
 
 @rule(
@@ -38,7 +38,7 @@ def table_finite(kind: str, tables: Tables) -> Finding | None:
     doubles = [column.name for column in _declared(kind, tables) if column.type is Type.F64]
     if not doubles or not frame.height:
         return None
-    # A sum is finite only when every term is: one pass at memory speed clears all but broken columns.
+    # A sum is finite only if every term is, so one fast pass clears sound columns.
     finite = frame.select(pl.col(doubles).sum().is_finite()).row(0, named=True)
     suspects = {name: pl.col(name).is_finite().not_() for name in doubles if not finite[name]}
     return _finding(kind, frame, suspects, "is not finite")
@@ -52,7 +52,7 @@ def table_finite(kind: str, tables: Tables) -> Finding | None:
     voids=True,
 )
 def table_null(kind: str, tables: Tables) -> Finding | None:
-    """Report rows with a null where none is allowed."""
+    """Report rows with a null in a column that allows none."""
     frame = tables[kind]
     suspects = {
         column.name: pl.col(column.name).is_null()
@@ -69,10 +69,10 @@ def table_null(kind: str, tables: Tables) -> Finding | None:
     level=Level.TABLE,
 )
 def table_key(kind: str, tables: Tables) -> Finding | None:
-    """Report every row whose key stands in more than one row."""
+    """Report every row whose key occurs more than once."""
     frame, key = tables[kind], TABLES[kind].key
     if not TABLES[kind].sealed or not tables.has(kind, *key):
-        return None  # metrics.record says it of the records; and fills are numbered only when published
+        return None  # metrics.record checks the records; fills are only numbered when published
     if strictly_grouped(kind, key, tables):
         return None
     broken = frame.filter(frame.select(key).is_duplicated()).sort(key)
@@ -121,7 +121,7 @@ def table_bound(kind: str, tables: Tables) -> Finding | None:
 
 
 def _deciding(kind: str, column: Column, tables: Tables) -> pl.Series:
-    """Return few values that decide whether any value of the column breaks its bound."""
+    """Return a few values that decide whether any value of the column breaks its bound."""
     values = tables[kind][column.name]
     if column.type is Type.STR:
         if column.name == "symbol":
@@ -142,7 +142,7 @@ def _any_breaks(column: Column, values: pl.Series) -> bool:
     """Return whether any of a few values breaks the bound of their column."""
     if column.type is not Type.STR:
         return bool(_breaks(column, values).any())
-    # The engine compiles an expression anew at every use, for longer than it takes to match a thousand names.
+    # The engine compiles an expression at every use, which takes longer than matching a thousand names.
     bound = _MATCHERS[column.bound]
     return not all(map(bound.fullmatch, values.drop_nulls()))
 
@@ -172,7 +172,7 @@ def strictly_grouped(kind: str, key: tuple[str, ...], tables: Tables) -> bool:
     """Whether the order of the rows already proves that the key is unique.
 
     It does when rows that agree in all but the last column of the key are adjacent, and the last column
-    ascends among them. That is how engines write their tables, and it spares hashing a million keys.
+    ascends among them. Engines usually write their tables in this order, which saves hashing a million keys.
     """
     frame = tables[kind]
     if frame.height < 2 or len(key) == 1:
@@ -181,7 +181,7 @@ def strictly_grouped(kind: str, key: tuple[str, ...], tables: Tables) -> bool:
     if runs.heads.is_duplicated().any():
         return False
     last = frame[key[-1]]
-    # Compared as they stand, and a null ascends nowhere.
+    # Compared without a sort; a null never ascends.
     ascends = np.ones(frame.height, np.bool_)
     above = last.slice(1) > last.slice(0, frame.height - 1)
     ascends[1:] = (above.fill_null(value=False) if above.null_count() else above).to_numpy()

@@ -1,4 +1,4 @@
-"""Decisions against what the books did upon them."""
+"""The rules on decisions against the fills and holdings of the books."""
 
 from __future__ import annotations
 
@@ -32,11 +32,11 @@ _WEIGHT_OF: Final = {
     for prefix in ("", RAW_PREFIX)
     for book in CONDITIONED_BOOKS
 }
-"""Book -> the weights it is built on."""
+"""Book -> column of its target weights."""
 _PROPORTION: Final = 1e-6
-"""How far, relatively, positions opened on one decision may be out of proportion to their weights."""
+"""Relative tolerance of the proportions of positions that one decision opens."""
 _SIZING: Final = 0.1
-"""How far, relatively, the equity that weights were multiplied with may lie from the session's starting equity."""
+"""Relative tolerance between a side's implied equity and the session's starting equity."""
 _PART: Final = 1 << 16
 _FILL_COLUMNS: Final = ("book", "timestamp", "decision_at", "symbol", "phase", "quantity", "mid_price")
 
@@ -60,7 +60,7 @@ _FILL_COLUMNS: Final = ("book", "timestamp", "decision_at", "symbol", "phase", "
     unique=("decisions", "positions", "portfolio", "rebalances"),
 )
 def decisions_target(tables: Tables) -> Finding | None:
-    """Report names that the books did not treat as decided."""
+    """Report names whose holdings do not follow their target weights."""
     weeks = _rebalances(tables)
     if tables.declared.targets != BINDING or not weeks.height:
         return None
@@ -82,7 +82,7 @@ def decisions_target(tables: Tables) -> Finding | None:
 
 
 def _rebalances(tables: Tables) -> pl.DataFrame:
-    """Return book, week and session of the weekly rebalances that one session filled altogether, by session."""
+    """Return book, week and session of the weekly rebalances that one session filled completely, by session."""
     books = [book for book, weight in _WEIGHT_OF.items() if tables.has("decisions", weight)]
     traded = tables["rebalances"].filter(pl.col("week_status") == "traded")["date"]
     moments = tables.part.moments
@@ -94,14 +94,14 @@ def _rebalances(tables: Tables) -> pl.DataFrame:
         .unique()
         .join(tables.alignment.sessions, on=SESSION)
     )
-    # A week filled over several days, or a day that fills several weeks, leaves it open what belongs to which.
+    # If a week is filled over several days, or a day fills several weeks, fills cannot be assigned.
     alone = pl.struct("book", "week").is_unique() & pl.col("session").is_unique()
     return rebalances.filter(alone).sort("session")
 
 
 def whole_shares(quantity: Floats) -> bool:
     """Return whether all quantities are whole numbers."""
-    # Part by part: an engine that fills fractions shows it in the first one.
+    # Part by part: fractions usually occur in the first one.
     parts = (quantity[at : at + _PART] for at in range(0, quantity.size, _PART))
     return all(np.array_equal(part, np.rint(part)) for part in parts)
 
@@ -109,7 +109,7 @@ def whole_shares(quantity: Floats) -> bool:
 def side_equity(equity: Floats, target: Floats) -> Floats:
     """Return, in the place of each sized position, the median of its side's implied equities.
 
-    Names that cannot be traded use up part of their side's budget, so that an engine may scale the rest of a side;
+    Untradeable names use part of their side's budget, so an engine may scale the rest of a side;
     it scales all of them alike.
 
     Parameters
@@ -161,7 +161,7 @@ class _Board:
         self._whole_shares = whole_shares(quantity) if known is None else known
 
     def faults(self, weight: str, weeks: pl.Series, sessions: Codes) -> list[tuple[str, Gaps]]:
-        """Compare the rebalances of one book: what is wrong, and where.
+        """Compare the rebalances of one book with its targets: the faults and their cells.
 
         Parameters
         ----------
@@ -183,13 +183,13 @@ class _Board:
         equity = np.divide(opened, target, out=np.full_like(target, np.nan), where=sized)
         side, starting = side_equity(equity, target), self._starting[sessions][:, None]
         slack: Floats | float = 0.0
-        if self._whole_shares:  # what one share of each name comes to
+        if self._whole_shares:  # value of one share of each name
             shares = self._on(sessions, (self._fills, self._shares)) * target
             slack = np.abs(np.divide(opened, shares, out=np.zeros_like(opened), where=shares != 0))
         with np.errstate(invalid="ignore", divide="ignore"):
             uneven = np.abs(equity - side) > np.maximum(_PROPORTION * np.abs(side), slack)
             share = side / starting
-            # A name that cannot be traded may have used up part of the budget: then less is lawful.
+            # An untradeable name may have used part of the budget: then a smaller side is allowed.
             off_scale = (share > 1.0 + _SIZING) | ((share < 1.0 - _SIZING) & ~self._frozen[week][:, None])
         checks: dict[str, tuple[Flags, Floats, Floats]] = {
             "held on another side than their target weight": (
@@ -210,7 +210,7 @@ class _Board:
         return self._on(np.arange(self._weeks.len()), (self._cells, column))
 
     def _on(self, sessions: Codes, table: tuple[Cells, Floats]) -> Floats:
-        """Put the rows of some sessions on a grid of those alone, shape (sessions, symbols)."""
+        """Return the rows of some sessions as a grid, shape (sessions, symbols)."""
         cells, column = table
         rows, place = cells.of_sessions(sessions)
         key = place * self._grid.width + cells.symbol[rows]
@@ -228,7 +228,7 @@ class _Board:
     uses={"decisions": ("fill_at", "raw_fill_at")},
 )
 def decisions_fill_at(tables: Tables) -> Finding | None:
-    """Report decisions that point at a fill nobody made."""
+    """Report decisions whose fill does not exist."""
     decisions = tables["decisions"].with_columns(_code=tables.symbols("decisions").column)
     fills = tables["trades"].select(
         "book", date="decision_at", at="timestamp", _code=tables.symbols("trades").column

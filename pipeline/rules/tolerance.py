@@ -1,4 +1,4 @@
-"""When two figures count as equal."""
+"""Tolerance of comparisons."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ import polars as pl
 from pipeline.reconciliation.grid import Flags, Floats
 
 RELATIVE: Final = 1e-9
-"""Of the larger magnitude."""
+"""Relative to the larger magnitude."""
 ABSOLUTE: Final = 1e-9
-"""Floor, as a fraction of the scale of what is compared."""
+"""Floor, as a fraction of the scale of the comparison."""
 
 
 def differ(a: pl.Expr, b: pl.Expr, scale: float = 1.0) -> pl.Expr:
@@ -32,13 +32,13 @@ def differ(a: pl.Expr, b: pl.Expr, scale: float = 1.0) -> pl.Expr:
         number, as when a product overflows; null where either is null.
     """
     gap = (a - b).abs()
-    # gap > max(x, y, z), written without building the maximum.
+    # gap > max(x, y, z) without computing the maximum.
     beyond = (gap > ABSOLUTE * scale) & (gap > RELATIVE * a.abs()) & (gap > RELATIVE * b.abs())
     return beyond | gap.is_finite().not_()
 
 
 def rows_that_differ(frame: pl.DataFrame, a: pl.Expr, b: pl.Expr, scale: float = 1.0) -> pl.DataFrame:
-    """Return the rows in which two figures differ, as :func:`differ` has it.
+    """Return the rows in which two figures differ by :func:`differ`.
 
     In a table that keeps its rule nearly every row is within the absolute floor, so that one comparison
     settles it and only the rest is looked at closely.

@@ -24,7 +24,7 @@ _CLOSING: Final = "close"
 def trades_session(tables: Tables) -> Finding | None:
     """Report fills on days that are not a session of their book."""
     trades = tables["trades"]
-    # Most fills of a book share their instant, so that few pairs are looked up.
+    # Most fills of a book share their instant, so there are few distinct pairs.
     moments = tables.runs("trades", ("book", "timestamp")).heads.unique()
     sessions = tables["portfolio"].select(SESSION)
     unmatched = moments.hstack(fill_sessions(moments).rename({"book": "_base", "date": "_day"})).join(
@@ -44,7 +44,7 @@ def trades_session(tables: Tables) -> Finding | None:
     needs={"trades": ("phase", "exit_reason")},
 )
 def trades_reasons(tables: Tables) -> Finding | None:
-    """Report fills that give a reason for an exit they are not."""
+    """Report fills with an exit reason that are not exits."""
     broken = tables["trades"].filter(pl.col("exit_reason").is_not_null() & (pl.col("phase") != _CLOSING))
     return broken_rows(
         "trades",

@@ -44,7 +44,7 @@ def trials_days(tables: Tables) -> Finding | None:
     unique=("trials", "portfolio"),
 )
 def trials_own(tables: Tables) -> Finding | None:
-    """Report that the run is not among its own trials, by the trial that comes nearest."""
+    """Report that the run is not among its own trials, with the most similar trial."""
     ledger = tables["portfolio"].filter(pl.col("book") == _BOOK)
     rows = tables["trials"]
     if not ledger.height or not rows.height:

@@ -25,7 +25,7 @@ _WEIGHTS: Final = tuple(
 _FILLS: Final = ("fill_at", "raw_fill_at")
 _LONG_ONLY: Final = ("long_only_target_weight", "raw_long_only_target_weight")
 _RANKS: Final = {"average_rank": "score", "raw_average_rank": "unsmoothed_score"}
-"""Rank -> the score it orders and whose valid names are its cohort."""
+"""Rank -> the score that it ranks; names with a valid score are its cohort."""
 
 
 @rule(
@@ -36,7 +36,7 @@ _RANKS: Final = {"average_rank": "score", "raw_average_rank": "unsmoothed_score"
     needs={"rebalances": ("week_status",)},
 )
 def rebalances_status(tables: Tables) -> Finding | None:
-    """Report weeks whose status is not a code, or is the code that names no reason."""
+    """Report weeks whose status is not a code, or is `skipped`."""
     status = pl.col("week_status")
     broken = tables["rebalances"].filter(~status.str.contains(_SNAKE_CASE) | (status == _NEVER_SEALED))
     return broken_rows(
@@ -54,7 +54,7 @@ def rebalances_status(tables: Tables) -> Finding | None:
     needs={"decisions": ("date",), "rebalances": ("date",)},
 )
 def decisions_week(tables: Tables) -> Finding | None:
-    """Report decisions of weeks the rebalance index does not know."""
+    """Report decisions of weeks that are not in the rebalance index."""
     decisions = tables["decisions"]
     unknown = decisions.select(pl.col("date").unique()).join(tables["rebalances"], on="date", how="anti")
     if not unknown.height:
@@ -152,7 +152,7 @@ def decisions_rank(tables: Tables) -> Finding | None:
     examples: list[Mapping[str, Any]] = []
     reasons = []
     for rank in tables.present("decisions", tuple(_RANKS)):
-        # Without the scores the cohort is unknown, yet it is never larger than the cross-section.
+        # Without scores the cohort is unknown, but never larger than the cross-section.
         known = tables.has("decisions", _RANKS[rank])
         cohort = (pl.col(_RANKS[rank]).count() if known else pl.len()).over("date")
         judged = decisions.with_columns(cohort_size=cohort)
@@ -176,7 +176,7 @@ def decisions_rank(tables: Tables) -> Finding | None:
     warns=True,
 )
 def decisions_rank_order(tables: Tables) -> Finding | None:
-    """Warn of neighbours by score whose sealed ranks stand the other way round."""
+    """Warn of neighbours by score whose sealed ranks are in the opposite order."""
     rows, examples, reasons = 0, list[Mapping[str, Any]](), []
     for rank, score in _RANKS.items():
         if not tables.has("decisions", rank, score):

@@ -1,7 +1,7 @@
-"""Reading a seal: what an engine hands over once, when a run is finished.
+"""Reading of seals.
 
-Nothing is trusted that was not checked: the manifest keeps its types before anything else is opened, a path
-stays inside the seal before it is followed, and bytes match their digest before they are decoded.
+A seal is untrusted input: the manifest is validated before other files are opened, a path is checked
+before it is followed, and bytes are compared with their digest before they are decoded.
 """
 
 from pipeline.seal.manifest import KindEntry

@@ -1,4 +1,4 @@
-"""Lossless casts: the storage types an engine may choose for a declared type."""
+"""Lossless casts from the storage types that engines may use to the declared types."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _DAY: Final = {"ms": 86_400_000, "us": 86_400_000_000, "ns": 86_400_000_000_000}
 
 @dataclass(frozen=True, slots=True)
 class CastProblem:
-    """Why a column is not of its declared type.
+    """Reason why a column does not have its declared type.
 
     Attributes
     ----------
@@ -77,14 +77,14 @@ def beyond_calendar(series: pl.Series) -> CastProblem | None:
     beyond = (days < _FIRST_DAY * a_day) | (days >= (_LAST_DAY + 1) * a_day)
     if not beyond.any():
         return None
-    # No example: it could not be written either.
+    # No example, because it could not be formatted either.
     return CastProblem(
         series.name, "a day of the years 1 to 9999", "here and there beyond the calendar", int(beyond.sum())
     )
 
 
 def cast_losslessly(series: pl.Series, type_: Type) -> pl.Series | CastProblem:
-    """Bring a column to its declared type, or say why no value-preserving cast exists.
+    """Cast a column to its declared type, or return why no lossless cast exists.
 
     Parameters
     ----------
@@ -131,7 +131,7 @@ def cast_losslessly(series: pl.Series, type_: Type) -> pl.Series | CastProblem:
 
 
 def _outside(series: pl.Series, low: int, high: int) -> pl.Series:
-    """Return which integers lie outside bounds that the column's own type may not be able to hold."""
+    """Return which integers are outside bounds that the column's own type may not represent."""
     wide = series.cast(pl.Int128, strict=False)
     return wide.is_between(low, high).not_() | (wide.is_null() & series.is_not_null())
 

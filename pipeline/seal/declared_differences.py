@@ -1,4 +1,4 @@
-"""Differences from the conventions that a seal declares: the only ones that reconciliation excuses."""
+"""Declared exceptions from double entry, the object `reconciliation` of a seal."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import msgspec
 from schemas.objects.seal import BINDING
 
 ROUNDING: Final = 1e-6
-"""Largest rounding adjustment of a session, as a fraction of its starting equity, unless the seal says otherwise."""
+"""Default of the largest rounding adjustment of a session, as a fraction of its starting equity."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,12 +36,12 @@ class DeclaredDifferences:
     rounding: float = ROUNDING
 
     def to_dict(self) -> dict[str, Any]:
-        """Return what differs from the default, JSON-ready."""
+        """Return the values that differ from the defaults, for JSON."""
         plain = asdict(DeclaredDifferences())
         differing = {name: value for name, value in asdict(self).items() if value != plain[name]}
         return {name: list(value) if isinstance(value, tuple) else value for name, value in differing.items()}
 
     @classmethod
     def read(cls, document: Mapping[str, Any]) -> DeclaredDifferences:
-        """Read the object from ``seal.json``, of the declared shape, or from what :meth:`to_dict` wrote."""
+        """Read the validated object of a ``seal.json``, or the result of :meth:`to_dict`."""
         return msgspec.convert(document, cls)

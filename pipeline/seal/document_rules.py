@@ -1,4 +1,4 @@
-"""The rules on the written description."""
+"""The rules on the description."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _DESCRIPTION: Final = may_lack_any_key(
 
 
 def shape_of(description: Mapping[str, Any]) -> Shape:
-    """Compare a description with its declaration, which names the alpha beside what may be sealed."""
+    """Compare a description with its declaration."""
     return compare(_DESCRIPTION, description)
 
 

@@ -1,4 +1,4 @@
-"""Storage types in the words of pandas and NumPy, and the fix to call, for messages to authors of engines."""
+"""Names of storage types in pandas and NumPy, and the conversions to call, for messages to authors of engines."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ EXPECTED: Final = {
 
 _NAMES: Final = {pl.String: "text", pl.Boolean: "bool", pl.Date: "days (Parquet date)", pl.Binary: "bytes"}
 _SIMILAR: Final = 0.7
-"""Least similarity of a misspelt name, as :mod:`difflib` measures it."""
+"""Minimum similarity of a misspelt name, by :mod:`difflib`."""
 
 _MOST_CANDIDATES: Final = 500
-"""Most candidates compared: a file may have columns without end."""
+"""Maximum candidates, because a file may have very many columns."""
 
 
 def stored_as(stored: pl.DataType) -> str:
-    """Name a storage type as pandas and NumPy do."""
+    """Return the pandas or NumPy name of a storage type."""
     if isinstance(stored, pl.Datetime):
         if stored.time_zone is None:
             return f"pandas datetime64[{stored.time_unit}] without time zone"
@@ -42,7 +42,7 @@ def stored_as(stored: pl.DataType) -> str:
 
 
 def fix_for(stored: pl.DataType, expected: Type) -> str:
-    """Return what to call on a column of that type, as pandas has it; empty where only its author can know."""
+    """Return the pandas conversion of a column of that type; empty if there is none."""
     if isinstance(stored, pl.Datetime):
         return _fix_for_moments(stored, expected)
     if expected is Type.TIMESTAMP and stored == pl.Date:
@@ -78,7 +78,7 @@ def _fix_for_moments(stored: pl.Datetime, expected: Type) -> str:
 
 
 def nearest(name: str, names: Iterable[str]) -> str | None:
-    """Return the column name that another one misspells; None when none is similar.
+    """Return the most similar column name; None if none is similar.
 
     Parameters
     ----------

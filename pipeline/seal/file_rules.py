@@ -24,12 +24,12 @@ from schemas.kinds import (
 from schemas.tables import TABLES
 
 OTHER_BYTES: Final = 2**33
-"""Most bytes of a file of a kind that the format does not have."""
+"""Maximum bytes of a file of an unknown kind."""
 
 
 @dataclass(frozen=True, slots=True)
 class PathFault:
-    """A declared path that must not be followed, and why."""
+    """A declared path that must not be followed, and the reason."""
 
     path: str
     fault: str
@@ -64,12 +64,12 @@ class FileFact:
 
     @property
     def too_large(self) -> bool:
-        """Whether it has more bytes than a file of its kind may have, or is declared to."""
+        """Whether its actual or declared size exceeds the maximum of its kind."""
         return self.limit is not None and max(self.bytes or 0, self.actual_bytes or 0) > self.limit
 
     @property
     def intact(self) -> bool:
-        """Whether the bytes are those that were declared."""
+        """Whether the bytes match the declaration."""
         return self.actual_sha256 == self.sha256 and self.bytes in (None, self.actual_bytes)
 
 
@@ -100,7 +100,7 @@ def seal_manifest(problems: Sequence[ShapeProblem]) -> Finding | None:
     warns=True,
 )
 def seal_unknown(keys: Sequence[str], kinds: Sequence[str]) -> Finding | None:
-    """Warn of keys and kinds of the manifest that the format does not have."""
+    """Warn of unknown keys and kinds of the manifest."""
     named = [*keys, *(f"kinds.{kind}" for kind in kinds)]
     if not named:
         return None
@@ -192,7 +192,7 @@ def seal_size(kind: str, facts: Sequence[FileFact]) -> Finding | None:
     level=Level.FILE,
 )
 def seal_digest(kind: str, facts: Sequence[FileFact]) -> Finding | None:
-    """Report the files of a kind that are not those declared; one row is one file."""
+    """Report the files of a kind that differ from their declaration; one row is one file."""
     broken = [(fact, differences) for fact in facts if (differences := dict(_differences(fact)))]
     if not broken:
         return None
@@ -257,7 +257,7 @@ def table_extra(kind: str, names: Sequence[str]) -> Finding | None:
 
 
 def _mistyped(problem: CastProblem) -> str:
-    """Say what is wrong with a column, and the fix where it is known."""
+    """Describe the fault of a column, and the fix if known."""
     if problem.stored == "absent":
         fault = f"{problem.column} is absent"
     else:
@@ -282,7 +282,7 @@ def _instant(moment: datetime) -> str:
 
 
 def _short(value: Any) -> Any:
-    """Cut what an engine wrote to a length a report can show."""
+    """Truncate a text of an engine for a report."""
     if value is None or isinstance(value, bool | float) or (isinstance(value, int) and abs(value) < 2**63):
         return value
     text = value if isinstance(value, str) else repr(value)

@@ -1,4 +1,4 @@
-"""``seal.json``: what the engine declares about the run and its files."""
+"""``seal.json``, the manifest of a run and its files."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ MANIFEST_FILE: Final = "seal.json"
 
 @dataclass(frozen=True, slots=True)
 class KindEntry:
-    """What the manifest says of one kind.
+    """The manifest's entry of one kind.
 
     Attributes
     ----------
@@ -74,7 +74,7 @@ def parse_manifest(raw: bytes) -> tuple[Manifest | None, tuple[ShapeProblem, ...
         return None, (ShapeProblem("(file)", type(document).__name__, "a JSON object in UTF-8"),)
     version = document.get("seal_version")
     if type(version) is int and version != SEAL_VERSION:
-        # Another version may give every other key another meaning, so that no other key is checked.
+        # In another version every other key may have another meaning, so none is checked.
         return None, (ShapeProblem("seal_version", version, f"{SEAL_VERSION}"),)
     shape = compare(SEAL, document)
     known = f"one of {', '.join(member.name for member in SEAL['reconciliation'].fields)}"
@@ -106,7 +106,7 @@ def parse_manifest(raw: bytes) -> tuple[Manifest | None, tuple[ShapeProblem, ...
 
 
 def manifest_schema() -> dict[str, Any]:
-    """Return the JSON Schema (draft 2020-12) of ``seal.json``: what the rule ``seal.manifest`` demands.
+    """Return the JSON Schema (draft 2020-12) of ``seal.json``, equivalent to the rule ``seal.manifest``.
 
     Keys that it does not name are a warning, not a refusal, and so are allowed. That paths stay inside the seal and digests are
     those of the files is for other rules to say.

@@ -1,4 +1,4 @@
-"""The JSON kinds of a seal, the run's own figures and the description, and the rule on the figures."""
+"""The JSON kinds of a seal (the run's figures and the description), and the rule on the figures."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from schemas.tables import TABLES
 from schemas.units import Type
 
 METRICS: Final = TABLES["sealed_metrics"]
-"""What a record holds; sealed as JSON, published as a table."""
+"""The fields of a record, which is sealed as JSON and published as a table."""
 
 _SEALED: Final = frozenset(column.name for column in METRICS.sealed_columns)
 _EXACT: Final = 2**53
@@ -47,7 +47,7 @@ class RecordProblem:
 
 @dataclass(frozen=True, slots=True)
 class SealedRecords:
-    """What was read of ``metrics.json``.
+    """The decoded ``metrics.json``.
 
     Attributes
     ----------
@@ -66,7 +66,7 @@ class SealedRecords:
 
 
 def decode_metrics(raw: bytes) -> SealedRecords:
-    """Decode a ``metrics.json``; never raises on a bad file: `problems` has what is wrong."""
+    """Decode a ``metrics.json``; never raises: faults are in `problems`."""
     try:
         document = parse_json(raw, "metrics", constants=True)
     except NotJson as error:
@@ -131,7 +131,7 @@ def _period_problems(index: int, scope: str, period: str | None) -> list[RecordP
         return [] if period is None else [RecordProblem(index, "period", period, expected)]
     pattern = _PERIODS.get(scope)
     if pattern is None or (period is not None and pattern.fullmatch(period)):
-        return []  # a scope outside its vocabulary is another rule's finding
+        return []  # table.vocabulary reports an unknown scope
     shape = "a year such as 2020" if scope == "yearly" else "a month such as 2020-03"
     return [RecordProblem(index, "period", period, f"{shape}, the scope being {scope}")]
 
@@ -145,7 +145,7 @@ def _period_problems(index: int, scope: str, period: str | None) -> list[RecordP
     needs={"metrics": ()},
 )
 def metrics_record(records: SealedRecords) -> Finding | None:
-    """Report records with a bad field, and records that share their name, scope and period."""
+    """Report records with an invalid field, and records with the same name, scope and period."""
     examples = [
         {
             "record": problem.index,
@@ -174,6 +174,6 @@ def metrics_record(records: SealedRecords) -> Finding | None:
 
 
 def shown_value(value: Any) -> str:
-    """Return a JSON value as text of a length that a report can show."""
+    """Return a JSON value as text, truncated for a report."""
     text = "null" if value is None else str(value)
     return text if len(text) <= 80 else f"{text[:77]}..."

@@ -39,9 +39,9 @@ from schemas.objects.seal import FOLDER_KIND
 from schemas.tables import SEALED_TABLES
 
 LARGE_KINDS: Final = ("decisions", "positions", "pnl", "trades")
-"""Tables with a row for each name."""
+"""Tables with rows by name."""
 LARGE_ROWS: Final = 6_000_000
-"""Rows of the large tables together beyond which a seal is read in parts."""
+"""Total rows of the large tables above which a seal is read in parts."""
 
 
 class Seal:
@@ -119,7 +119,7 @@ class Seal:
         return cls(store, manifest, hashlib.sha256(raw).hexdigest())
 
     def has(self, kind: str) -> bool:
-        """Return whether the run sealed this kind."""
+        """Return whether the seal has this kind."""
         return kind in self.kinds
 
     def path_faults(self, kind: str) -> tuple[PathFault, ...]:
@@ -152,7 +152,7 @@ class Seal:
         return signer(envelope, keys, seal_digest=self.digest, alpha_id=self.alpha_id)
 
     def files(self, kind: str) -> tuple[FileFact, ...]:
-        """Read and hash the files of a kind, once; return them beside what the manifest declares.
+        """Read and hash the files of a kind once; return them with their declarations.
 
         Raises
         ------
@@ -192,11 +192,11 @@ class Seal:
         return decode_table(SEALED_TABLES[kind], _path(self._copies[kind]), rows, columns)
 
     def decode_height(self, kind: str) -> int:
-        """Return the number of rows of a table of a seal that is read in parts, 0 when it cannot be decoded."""
+        """Return the number of rows of a table of a seal that is read in parts; 0 if it cannot be decoded."""
         return self.part(kind, range(0)).rows or 0
 
     def table(self, kind: str) -> pl.DataFrame:
-        """Return a table: its declared sealed columns, of their declared types, in declared order.
+        """Return a table with its declared sealed columns in declared types and order.
 
         Raises
         ------
@@ -232,14 +232,14 @@ class Seal:
         return records.frame
 
     def described(self) -> dict[str, Any] | NotJson:
-        """Return the description as sealed, whatever its shape, or why it is not a JSON object."""
+        """Return the description as sealed, of any shape, or why it is not a JSON object."""
         try:
             return decode_description(self.read("description"))
         except NotJson as error:
             return error
 
     def description(self) -> dict[str, Any] | None:
-        """Return the written description; None when the run sealed none.
+        """Return the description; None if the run sealed none.
 
         Raises
         ------
@@ -265,7 +265,7 @@ class Seal:
         return self._verified(FOLDER_KIND, path)
 
     def drop(self, kind: str) -> None:
-        """Drop what is cached of a kind; the next use reads it again."""
+        """Drop the cached data of a kind; the next use reads it again."""
         self._tables.pop(kind, None)
         if kind in self._copies:
             return
@@ -289,7 +289,7 @@ class Seal:
             return fact
         try:
             if self._copied(kind):
-                # What was checked is what is built: nobody else knows of this copy, and it has no name to be left under.
+                # A copy without a name: other processes cannot change it between check and build, and it cannot be left behind.
                 self._copies[kind] = tempfile.TemporaryFile()  # noqa: SIM115 - it is closed with the seal
                 weakref.finalize(self, self._copies[kind].close)
                 copied = self._store.copy(path, limit, self._copies[kind])
@@ -300,7 +300,7 @@ class Seal:
         except TooLarge as error:
             return replace(fact, actual_bytes=error.size)
         except NotRegular as error:
-            # The paths were checked a moment ago: somebody is changing the seal.
+            # The paths were just checked, so the seal is being changed.
             raise _refused(self.address, seal_path(kind, (PathFault(path, str(error)),))) from error
         if raw is None:
             return fact
@@ -315,7 +315,7 @@ class Seal:
         self._require(seal_digest(kind, self.files(kind)))
 
     def _verified(self, kind: str, name: str) -> bytes:
-        """Return verified bytes, read again where they were freed since."""
+        """Return verified bytes, read again if they were freed."""
         self._verify(kind)
         if (kind, name) not in self._bytes:
             self._facts.pop(kind)
@@ -328,12 +328,12 @@ class Seal:
 
 
 def _path(file: IO[bytes]) -> Path:
-    """Return a path at which an open file without a name can be opened again."""
+    """Return a path by which an open unnamed file can be opened again."""
     return Path(f"/dev/fd/{file.fileno()}")
 
 
 def _manifest(store: SealStore) -> bytes | None:
-    """Return the bytes of a manifest, None when there is none; SealRefused when it is not to be read."""
+    """Return the bytes of a manifest; None if there is none. Raises SealRefused if it must not be read."""
     limit = MAX_BYTES["seal"]
     try:
         return store.read(MANIFEST_FILE, limit)

@@ -1,4 +1,4 @@
-"""Compare a JSON document of a seal with its declaration: wrong shapes, missing and undeclared keys."""
+"""Comparison of a JSON document with its declaration: wrong shapes, missing and undeclared keys."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from typing import Any, Final
 from schemas.field import Field, FieldType
 
 _EXACT: Final = 2**53
-"""Beyond it not every reader of JSON reads the same integer."""
+"""Largest integer that all JSON readers read exactly."""
 _DAY: Final = re.compile(r"\d{4}-\d{2}-\d{2}", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
 class ShapeProblem:
-    """One part of a document that is not as declared.
+    """One part of a document that differs from its declaration.
 
     Attributes
     ----------
@@ -37,7 +37,7 @@ class ShapeProblem:
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """How a document compares with its declaration.
+    """Differences of a document from its declaration.
 
     Attributes
     ----------
@@ -64,7 +64,7 @@ def compare(declared: Field, document: Mapping[str, Any]) -> Shape:
 
 
 def may_lack_any_key(field: Field) -> Field:
-    """Return a declaration of which every member may be left out or null, at any depth.
+    """Return a declaration whose members may all be omitted or null, at any depth.
 
     Entries of lists, and values of maps, may be null only where the declaration says so.
     """
@@ -121,7 +121,7 @@ def _entry(field: Field, value: Any, path: str) -> _Shape:
 
 
 def expectation(field: Field) -> str:
-    """Say in words what may stand where a field is declared."""
+    """Describe the allowed values of a field."""
     if field.expected:
         return field.expected
     if field.vocabulary:
@@ -149,7 +149,7 @@ def _bounded(field: Field, value: Any) -> bool:
 
 
 def is_finite_number(value: Any) -> bool:
-    """Return whether a JSON value is a number a double can hold; true and false are none."""
+    """Return whether a JSON value is a finite double; booleans are not."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         return False
     try:
@@ -163,7 +163,7 @@ def _is_day(value: Any) -> bool:
         return False
     try:
         dt.date.fromisoformat(value)
-    except ValueError:  # a day no calendar has
+    except ValueError:  # an invalid day such as 30 February
         return False
     return True
 

@@ -1,4 +1,4 @@
-"""Who sealed a run: a DSSE envelope with Ed25519 signatures over the digest of ``seal.json``.
+"""Signatures of seals: a DSSE envelope with Ed25519 signatures over the digest of ``seal.json``.
 
 The envelope is that of https://github.com/secure-systems-lab/dsse, its payload a statement of in-toto. It stands beside the
 manifest as ``seal.dsse.json`` and is by itself a receipt: whoever has the public key verifies it without anything else.
@@ -23,22 +23,22 @@ if TYPE_CHECKING:
 
 SIGNATURE_FILE: Final = "seal.dsse.json"
 MOST_BYTES: Final = 2048
-"""Of an envelope."""
+"""Maximum bytes of an envelope."""
 PAYLOAD_TYPE: Final = "application/vnd.in-toto+json"
 STATEMENT: Final = "https://in-toto.io/Statement/v1"
 PREDICATE: Final = "alpha-results/seal/v1"
 
 TeamKeys = Mapping[str, "tuple[Ed25519PublicKey, ...]"]
-"""Team -> the public keys that it signs with."""
+"""Team -> its public keys."""
 
 
 class Unsigned(ValueError):
-    """A seal is not signed by any key of the teams; the message says why."""
+    """A seal is not signed by any key of the teams; the message gives the reason."""
 
 
 @dataclass(frozen=True, slots=True)
 class Signed:
-    """What an envelope says, and who signed it.
+    """The statement of an envelope, and its signer.
 
     Attributes
     ----------
@@ -70,7 +70,7 @@ def signed_envelope(manifest: bytes, key: Ed25519PrivateKey) -> bytes:
 
 
 def verify(envelope: bytes, keys: TeamKeys) -> Signed:
-    """Return the statement of an envelope that a key of some team signed.
+    """Return the statement of an envelope that a team's key signed.
 
     Raises
     ------
@@ -123,7 +123,7 @@ def signer(envelope: bytes | None, keys: TeamKeys, *, seal_digest: str, alpha_id
 
 
 def read_keys(path: str) -> TeamKeys:
-    """Read the deployment's file of public keys: a JSON object, team to a list of keys in base64.
+    """Read the deployment's file of public keys: a JSON object of team -> list of keys in base64.
 
     Raises
     ------
@@ -152,7 +152,7 @@ def read_keys(path: str) -> TeamKeys:
 
 
 def key_id(key: Ed25519PublicKey) -> str:
-    """Return the name of a key: the beginning of its digest."""
+    """Return the id of a key: the beginning of its digest."""
     return hashlib.sha256(key.public_bytes_raw()).hexdigest()[:16]
 
 

@@ -1,4 +1,4 @@
-"""Read the files of a seal from a folder or an object store, by paths that stay inside the seal."""
+"""Files of a seal in a folder or an object store, by paths that stay inside the seal."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def printable(text: str) -> str:
 
 
 def without_secrets(address: str) -> str:
-    """Return an address as messages and reports show it: without user names and passwords, and in one line."""
+    """Return an address for messages and reports: without credentials, in one line."""
     return printable(_without_secrets(address)).replace("\n", "\\n")
 
 
@@ -63,7 +63,7 @@ class SealStore:
 
     @property
     def local(self) -> bool:
-        """Whether it is a folder of this machine."""
+        """Whether it is a local folder."""
         return self._storage.folder is not None
 
     def is_file(self) -> bool:
@@ -74,7 +74,7 @@ class SealStore:
             return False
 
     def link_fault(self, path: str) -> str | None:
-        """Say whether a lexically sound path is a link out of the seal; object stores know no links."""
+        """Return why a lexically valid path must not be followed because of links; object stores have none."""
         folder = self._storage.folder
         try:
             return None if folder is None else link_fault(str(folder), path)
@@ -82,7 +82,7 @@ class SealStore:
             return f"it cannot be looked at: {error.strerror}"
 
     def read(self, path: str, limit: int) -> bytes | None:
-        """Return the bytes of one file, or None when there is no such file.
+        """Return the bytes of one file; None if there is no such file.
 
         Parameters
         ----------
@@ -106,7 +106,7 @@ class SealStore:
         return None if parts is None else b"".join(parts)
 
     def copy(self, path: str, limit: int, target: IO[bytes]) -> tuple[str, int] | None:
-        """Copy one file, part by part where it is on this machine; raise what :meth:`read` raises.
+        """Copy one file, in parts if it is local; raises as :meth:`read`.
 
         Returns
         -------
@@ -126,7 +126,7 @@ class SealStore:
         return digest.hexdigest(), size
 
     def _parts(self, path: str, limit: int) -> Iterator[bytes] | None:
-        """Return the content of a file in parts, of an object as one; None when there is none."""
+        """Return the content of a file in parts, of an object in one; None if there is none."""
         parts = self._read(path, limit)
         try:
             first = next(parts, b"")
@@ -148,7 +148,7 @@ class SealStore:
 
     @contextlib.contextmanager
     def _naming(self, path: str) -> Iterator[None]:
-        """Name the seal and the file in errors raised while reading."""
+        """Add the seal and the file to errors raised while reading."""
         try:
             yield
         except StorageUnavailable as error:
@@ -158,7 +158,7 @@ class SealStore:
         except _GONE:
             raise
         except (OSError, ValueError) as error:
-            # The path is too long for the disk, or no path at all.
+            # The path is too long or invalid.
             reason = error.strerror if isinstance(error, OSError) else str(error)
             raise SealUnreadable(
                 f"{self.name}: {path} cannot be read: {reason}; correct the address"
@@ -166,7 +166,7 @@ class SealStore:
 
 
 def lexical_fault(path: str, *, folder: bool = False) -> str | None:
-    """Say what is wrong with a path before it is joined to anything; None when it may be joined.
+    """Return the fault of a path before it is joined; None for a valid path.
 
     Parameters
     ----------
@@ -196,7 +196,7 @@ def lexical_fault(path: str, *, folder: bool = False) -> str | None:
 
 
 def link_fault(root: str, path: str) -> str | None:
-    """Say whether a local path goes through a link; None when it does not.
+    """Return the fault of a local path that goes through a link; None if it does not.
 
     Parameters
     ----------

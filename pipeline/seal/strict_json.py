@@ -1,4 +1,4 @@
-"""Strict JSON (RFC 8259): whatever two readers could read differently is an error."""
+"""Strict JSON (RFC 8259): documents that readers could read differently are errors."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from typing import Any, Final, NoReturn
 
 from schemas.kinds import MAX_DEPTH, MAX_KEYS
 
-# One that is not closed reaches to the end, so that each byte is looked at once.
+# An unclosed string extends to the end, so that each byte is examined once.
 _STRINGS: Final = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+(?:"|\\?\Z)', re.DOTALL)
 _BRACKETS: Final = re.compile(rb"[\[{\]}]")
 
 
 class NotJson(ValueError):
-    """The bytes are not an unambiguous JSON document; the message says why."""
+    """The bytes are not an unambiguous JSON document; the message gives the reason."""
 
 
 def parse_json(raw: bytes, kind: str, *, constants: bool = False) -> Any:
@@ -51,7 +51,7 @@ def parse_json(raw: bytes, kind: str, *, constants: bool = False) -> Any:
             parse_constant=float if constants else _refuse,
             parse_float=float if constants else _finite,
         )
-        # A lone surrogate passes the parser and then fails in every encoder downstream.
+        # A lone surrogate passes the parser and fails later in every encoder.
         json.dumps(document, ensure_ascii=False).encode("utf-8")
     except NotJson:
         raise

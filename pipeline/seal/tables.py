@@ -1,4 +1,4 @@
-"""A Parquet file of the seal as a frame of its declared columns."""
+"""Decoding of a seal's Parquet files to frames of their declared columns."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ _UNREADABLE = (
     OSError,
     ValueError,
 )
-"""Raised by the engines on a file they cannot read; a panic of Polars is not an Exception."""
+"""Errors of the engines on an unreadable file; a panic of Polars is not an Exception."""
 _WIDTHS: Final = {"BOOLEAN": 1, "INT96": 16, "BYTE_ARRAY": 16, "FIXED_LEN_BYTE_ARRAY": 16}
-"""Physical type -> bytes of a value in memory, beside those of a text; 8 of any other."""
+"""Physical type -> bytes of a value in memory, without those of a text; 8 for others."""
 _UNPACKED = (
     f"at most {FREE_BYTES // 2**20} MiB in memory, or {EXPANSION} times its own bytes where that is more"
 )
@@ -36,7 +36,7 @@ _UNPACKED = (
 
 @dataclass(frozen=True, slots=True)
 class DecodedTable:
-    """What was read of one table.
+    """A decoded table.
 
     Attributes
     ----------
@@ -84,7 +84,7 @@ def decode_table(
     height = len(rows) if rows else 0
     try:
         if not rows:
-            # First of all: a few bytes may claim, or unpack to, more than any memory holds. Parts follow an empty one.
+            # Checked first: a few bytes may claim, or unpack to, more than the memory. Parts follow an empty one.
             height, unpacked = _totals(raw, declared)
             if height > MAX_ROWS:
                 return _unreadable(table, f"at most {MAX_ROWS:,} rows", f"{height:,} rows")

@@ -1,4 +1,4 @@
-"""From a checked seal to a published snapshot, one module a dataset."""
+"""Builds a published snapshot from a checked seal."""
 
 from pipeline.snapshot_builder.build_result import BuildResult
 from pipeline.snapshot_builder.snapshot import build_seal

@@ -1,4 +1,4 @@
-"""Result of a build, and how long each of its stages took."""
+"""Result of a build, and the duration of its stages."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class BuildResult:
 
 
 class Stages:
-    """Times the named parts of a build and tells a listener when one begins.
+    """Times the named stages of a build and notifies a listener when one starts.
 
     Parameters
     ----------
@@ -56,7 +56,7 @@ class Stages:
     def __init__(self, on_stage: Callable[[str], None] | None = None) -> None:
         self._on_stage = on_stage
         self.seconds: dict[str, float] = {}
-        """Stage -> wall seconds, in the order run; a stage entered twice is summed."""
+        """Stage -> wall seconds, in order; repeated stages are summed."""
 
     @contextlib.contextmanager
     def __call__(self, name: str) -> Iterator[None]:

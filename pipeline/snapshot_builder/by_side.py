@@ -1,4 +1,4 @@
-"""Positions and P&L by name, summed by session and side while they are written, part by part."""
+"""Sums of positions and P&L by session and side, computed while the tables are written in parts."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _SIDES: Final = 3
 
 
 class BySide:
-    """Sums positions and P&L of every book, independent of where a run is cut between days.
+    """Sums positions and P&L of every book, independent of how a run is split into parts.
 
     Parameters
     ----------
@@ -27,7 +27,7 @@ class BySide:
 
     def __init__(self, sessions: Mapping[str, Dates]) -> None:
         category = pl.Categorical(pl.Categories.random())
-        # While one such column lives, so does the numbering.
+        # Keeps the numbering alive.
         self._numbered = pl.Series(["-"], dtype=category)
         self._books = {book: _Book(days, category) for book, days in sessions.items()}
 
@@ -91,7 +91,7 @@ class _Book:
         for place, values in enumerate((net, rows["market_pnl"].to_numpy())):
             by_cell = np.bincount(cell, values, (last - first + 1) * _SIDES)
             self._earned[place, first : last + 1] += by_cell.reshape(-1, _SIDES)
-        # Onto the sums so far, row by row, as if all rows were one part.
+        # Added row by row, so that the result does not depend on the parts.
         known = np.arange(self._by_name.size, dtype=codes.dtype)
         sums = np.bincount(np.append(known, codes), np.append(self._by_name, net))
         self._by_name = sums.astype(np.float64, copy=False)
@@ -108,7 +108,7 @@ class _Book:
 
     def profit(self) -> NamedProfit:
         net, market = self._earned
-        # Sorted, so that sums do not depend on how names are numbered.
+        # Sorted, so that sums do not depend on the numbering of names.
         by_name = np.sort(self._by_name[self._named])
         return NamedProfit(
             by_name,

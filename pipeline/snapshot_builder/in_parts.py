@@ -1,6 +1,6 @@
 """The large tables of a run, derived and written in parts of complete weeks, or of complete days of a book.
 
-The bytes of the files do not depend on where a run is cut.
+The bytes of the files do not depend on how a run is split.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ _PANEL: Final = (
     "date", "symbol", "score", "raw_score", "raw_score_z", "forward_return", "long_short_target_weight",
     "long_only_target_weight",
 )  # fmt: skip
-"""Columns that the weekly figures are computed from."""
+"""Input columns of the weekly figures."""
 
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """Where the days of each book stand in a table that is in order.
+    """Row ranges of each book's days in a sorted table.
 
     Attributes
     ----------
@@ -46,7 +46,7 @@ class Layout:
     days: np.ndarray[tuple[int], np.dtype[np.int64]]
 
     def parts(self, book: str | None) -> Iterator[range]:
-        """Cut the rows of a book between days."""
+        """Split the rows of a book between days."""
         rows = self.books[book]
         start = rows.start
         while start < rows.stop:
@@ -56,7 +56,7 @@ class Layout:
 
 
 def find_layout(seal: Seal, kind: str) -> Layout | None:
-    """Find the days of a table; None where its rows are not in order of book and day and must be sorted."""
+    """Find the days of a table; None if its rows are not sorted by book and day."""
     day = "timestamp" if kind == "trades" else "date"
     key = (day,) if kind == "decisions" else ("book", day)
     height = seal.decode_height(kind)
@@ -78,7 +78,7 @@ def find_layout(seal: Seal, kind: str) -> Layout | None:
 
 
 def _by_book(heads: pl.DataFrame) -> Iterator[tuple[str | None, pl.DataFrame]]:
-    """Yield the row ranges of each book, several for a book whose rows are apart."""
+    """Yield the row ranges of each book, several if its rows are not adjacent."""
     runs = find_runs(heads.select("book"))
     for book, start, length in zip(runs.heads["book"], runs.starts, runs.lengths, strict=True):
         yield book, heads.slice(int(start), int(length))
@@ -107,7 +107,7 @@ def write_books(
     layout: Layout,
     look: Callable[[str, pl.DataFrame], None],
 ) -> Spans:
-    """Write a table by book, and return what each book holds.
+    """Write a table by book, and return the span of each book.
 
     Parameters
     ----------
@@ -133,5 +133,5 @@ def write_books(
 
 
 def _joined(first: Span, then: Span) -> Span:
-    """Join the spans of two parts of a book; the second is later and shares no day."""
+    """Join the spans of two parts of a book; the second is later, without a common day."""
     return first[0] + then[0], first[1] + then[1], first[2], then[3]

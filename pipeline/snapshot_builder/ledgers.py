@@ -1,4 +1,4 @@
-"""The daily tables of each book as published, and the summary of what each book holds."""
+"""The published daily tables of each book, and the list of books."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def by_book(sealed: pl.DataFrame, table: Table, derive: Callable[[pl.DataFrame],
 
 
 def _parts(sealed: pl.DataFrame) -> Books:
-    """Split rows by book and keep their order; without a copy where the rows of each book are adjacent."""
+    """Split rows by book and keep their order, without a copy if the rows of each book are adjacent."""
     ranges = sealed.select(pl.col("book").rle()).to_series().struct.unnest()
     books, lengths = ranges["value"].to_list(), ranges["len"].to_list()
     if len(set(books)) < len(books):
@@ -65,7 +65,7 @@ def published_portfolio(sealed: pl.DataFrame, equity_basis: float) -> Books:
 
 # As series, not expressions, which would wait for their turn in the engine behind the files being written.
 def _with_net(rows: pl.DataFrame, _: int) -> pl.DataFrame:
-    """Add the net P&L: the costs are negative already, so it is a plain sum."""
+    """Add the net P&L: costs are negative, so it is a plain sum."""
     net = rows["market_pnl"] + rows["execution_cost"] + rows["borrow_cashflow"]
     return rows.hstack([net.alias("net_pnl")])
 
@@ -79,7 +79,7 @@ _DERIVED: Final[Mapping[str, tuple[Table, Callable[[pl.DataFrame, int], pl.DataF
     "pnl": (PNL, _with_net),
     "trades": (TRADES, _numbered),
 }
-"""Kind by name of a book -> its declaration, and what adds its derived columns."""
+"""Kind of a book's rows by name -> its declaration, and the function that adds its derived columns."""
 
 
 def published_by_name(kind: str, sealed: pl.DataFrame, first: int = 0) -> Books:
@@ -106,7 +106,7 @@ def published_equity_curves(portfolio: Books) -> Books:
 def _curve(ledger: pl.DataFrame) -> pl.DataFrame:
     curve = equity_curve(ledger["starting_equity"].to_numpy(), ledger["ending_equity"].to_numpy())
     names = ("period_return", "cumulative_return", "peak_equity", "drawdown", "drawdown_pct")
-    # NaN is how the maths says null; a published NaN would be a number nobody can write as JSON.
+    # NaN stands for null in the maths; JSON has no NaN.
     figures = {name: pl.Series(name, getattr(curve, name), nan_to_null=True) for name in names}
     return ledger.with_columns(**figures).select(column.name for column in EQUITY_CURVE.stored_columns)
 
@@ -133,7 +133,7 @@ Spans = dict[str, Span]
 
 
 def published_books(kinds: Mapping[str, Spans]) -> pl.DataFrame:
-    """Summarise every (book, dataset) pair the run wrote, in the order the API lists them.
+    """Summarise every (book, dataset) pair of the run, in the order of the API.
 
     Parameters
     ----------
@@ -165,7 +165,7 @@ def span(rows: pl.DataFrame, kind: str) -> Span:
     """Count the days and rows of one book, as :func:`spans` does."""
     # As series, not expressions, which would wait for their turn in the engine behind the files being written.
     day = rows["timestamp"].cast(pl.Date) if kind == "trades" else rows["date"]
-    # Rows stand by day, so that a day begins wherever it is another than that of the row before.
+    # Rows are sorted by day, so a day starts where it differs from the previous row's.
     sessions = int((day.slice(1) != day.slice(0, max(0, day.len() - 1))).sum()) + bool(day.len())
     first, last = (day.min(), day.max()) if rows.height else (None, None)
     assert first is None or isinstance(first, date)

@@ -1,4 +1,4 @@
-"""Research figures of a run, a document a family, from its tables as they are published."""
+"""Research figures of a run, one document per family, from its published tables."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ Document = dict[str, dict[str, Any]]
 
 
 def of_books(portfolio: Books, sides: BySide, kinds: Collection[str]) -> dict[str, Document]:
-    """Measure what follows from the books.
+    """Compute the figures of the books.
 
     Parameters
     ----------
@@ -57,14 +57,14 @@ def of_books(portfolio: Books, sides: BySide, kinds: Collection[str]) -> dict[st
 
 
 def sides_of(portfolio: Books) -> BySide:
-    """Return the sums of positions and P&L by the sessions of each ledger, empty yet."""
+    """Return empty sums of positions and P&L by the sessions of each ledger."""
     return BySide({book: _dates(rows) for book, rows in portfolio.items()})
 
 
 def of_frames(
     frames: Mapping[tuple[str, str | None], pl.DataFrame], kinds: Collection[str]
 ) -> dict[str, Document]:
-    """Measure a run from its published tables.
+    """Compute the figures of a run from its published tables.
 
     Parameters
     ----------
@@ -89,7 +89,7 @@ def of_frames(
 
 
 def of_signal(weeks: DeliveredSignal | Unavailable) -> dict[str, Document]:
-    """Measure the delivered score of a run; `weeks` says why where there is nothing to measure."""
+    """Compute the figures of the delivered score; `weeks` is the reason if there are none."""
     if isinstance(weeks, Unavailable):
         return {"signal": {WHOLE_RUN: withheld_payload(FAMILIES["signal"].payload, weeks)}}
     known = weeks.date[~np.isnan(weeks.ic_by_delay[0])]
@@ -102,7 +102,7 @@ def measure_signal(
     raw_deciles: pl.DataFrame | None,
     panel: WeeklyPanel | None = None,
 ) -> DeliveredSignal | Unavailable:
-    """Measure the weeks of a run.
+    """Compute the weekly figures of the delivered score.
 
     Parameters
     ----------

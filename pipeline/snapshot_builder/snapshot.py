@@ -122,14 +122,14 @@ def build_seal(
     with stages("open"):
         seal = Seal.open(address)
         current, earlier = _served(storage, seal, force=force)
-    # Built by this version of the declarations, whichever version of a library wrote the files: the figures are the same.
+    # Built by this version of the declarations, so the figures are equal whatever library version wrote the files.
     if current is not None and earlier is not None and is_current(current, seal.digest) and not force:
         with stages("archive"):
             archive = package(seal, storage, archives, exclude=exclude)
         return BuildResult(
             seal.alpha_id, current.snapshot, changed=False, seconds=stages.seconds, archive=archive
         )
-    storage.require_safe_writers()  # before any work for it is done
+    storage.require_safe_writers()  # before any work
     with stages("check"):
         report = check(seal, figures=False, keys=keys)
     _require_sound(seal, report.violations, report.warnings if strict else ())
@@ -164,9 +164,9 @@ def build_seal(
 
 
 def _served(storage: Storage, seal: Seal, *, force: bool) -> tuple[Pointer | None, Manifest | None]:
-    """Return the pointer and manifest that are served before a build; refuse early a seal that would not be served.
+    """Return the served pointer and manifest before a build; refuse early a seal that would not be served.
 
-    No pointer where there is none, or one of another format that is to be replaced; no manifest where it is not the one that the
+    The pointer is None if there is none, or one of another format is to be replaced; the manifest is None if it is not the one that the
     pointer names.
     """
     try:
@@ -192,7 +192,7 @@ def _require_sound(seal: Seal, violations: Sequence[Violation], warnings: Sequen
 
 @dataclass(frozen=True, slots=True)
 class _Written:
-    """Files and columns of a snapshot, its reconciled figures and its weeks."""
+    """Files and columns of a snapshot, its reconciled figures and weeks."""
 
     files: list[FileEntry]
     columns: dict[str, tuple[str, ...]]
@@ -219,7 +219,7 @@ def _write_all(seal: Seal, report: Report, publication: Publication, stages: Sta
                 writer.table("rebalances", published_rebalances(seal.table("rebalances"), decisions))
                 if decisions is not None:
                     weekly = _begin_weekly(seal, decisions, beside)
-        delivered = research.measure_signal(None, decisions, None)  # why there is nothing, until there is
+        delivered = research.measure_signal(None, decisions, None)  # the reason, until the weeks are computed
         del decisions
         spans: dict[str, ledgers.Spans] = {}
         ledger: ledgers.Books = {}
@@ -273,7 +273,7 @@ _Weekly = tuple[dict[str, pl.DataFrame], Floats | None, DeliveredSignal | Unavai
 
 
 def _begin_weekly(seal: Seal, decisions: pl.DataFrame, beside: ThreadPoolExecutor) -> Future[_Weekly]:
-    """Compute the weekly figures on a thread: most of it runs on one core, so the books are derived meanwhile."""
+    """Compute the weekly figures on a thread: they mostly use one core, and the books are derived meanwhile."""
     rebalances, unsmoothed = seal.table("rebalances"), one_signal(seal.smoothing)
 
     def measure() -> _Weekly:
@@ -289,7 +289,7 @@ def _begin_weekly(seal: Seal, decisions: pl.DataFrame, beside: ThreadPoolExecuto
 
     weekly = beside.submit(measure)
     if seal.in_parts:
-        weekly.result()  # what it takes is freed before the books are read
+        weekly.result()  # freed before the books are read
     return weekly
 
 
@@ -351,7 +351,7 @@ def _write_documents(
 
 
 def _notices(seal: Seal, storage: Storage, report: Report, written: _Written) -> tuple[NoticeOutcome, ...]:
-    """Collect the notices: those on the run alone and those beside other served runs."""
+    """Collect the notices on the run and those from the comparison with other served runs."""
     if report.evidence is None:
         return tuple(not_checked(notice, "the rows were not looked at") for notice in NOTICES)
     alone = judge(
@@ -370,7 +370,7 @@ def _manifest(seal: Seal, written: _Written, report: Report, notices: tuple[Noti
         schema_version=schema_version(),
         alpha_id=seal.alpha_id,
         source_alpha_id=seal.source_alpha_id,
-        snapshot="",  # given as it is published, from all that stands here
+        snapshot="",  # added at publication, from these fields
         seal_digest=seal.digest,
         started_at=_instant(seal.started_at),
         sealed_at=_instant(seal.sealed_at),

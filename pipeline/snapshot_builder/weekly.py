@@ -1,4 +1,4 @@
-"""The weekly tables as published: cross-sections, rebalance index and signal quality."""
+"""The published weekly tables: cross-sections, rebalance index and signal quality."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from schemas.tables.decisions import DECISIONS
 
 
 def published_rebalances(rebalances: pl.DataFrame, decisions: pl.DataFrame | None) -> pl.DataFrame:
-    """Count the names of every week, 0 where a week has none.
+    """Count the names of every week.
 
-    Without decisions the count is unknown, so its column is left out rather than filled with zeros.
+    Without decisions the counts are unknown, and their column is omitted.
     """
     ordered = rebalances.sort("date")
     if decisions is None:
@@ -26,7 +26,7 @@ def published_rebalances(rebalances: pl.DataFrame, decisions: pl.DataFrame | Non
 
 
 def measured_decisions(decisions: pl.DataFrame, *, unsmoothed: bool = False) -> pl.DataFrame:
-    """Return the published cross-sections with the signal before smoothing, where it is known.
+    """Return the published cross-sections with the signal before smoothing, if known.
 
     Parameters
     ----------
@@ -41,7 +41,7 @@ def measured_decisions(decisions: pl.DataFrame, *, unsmoothed: bool = False) -> 
 def weekly_tables(
     rebalances: pl.DataFrame, decisions: pl.DataFrame, panel: WeeklyPanel | None = None
 ) -> dict[str, pl.DataFrame]:
-    """Compute ``weekly_signal`` and, where the signal before smoothing is known, ``weekly_deciles``.
+    """Compute ``weekly_signal`` and, if the signal before smoothing is known, ``weekly_deciles``.
 
     Parameters
     ----------
@@ -64,7 +64,7 @@ _RAW_SCORE = "unsmoothed_score"
 
 
 def published_decisions(sealed: pl.DataFrame) -> pl.DataFrame:
-    """Add direction, confidence, z-score, rank and cohort size, and their raw twins where a raw score was sealed.
+    """Add direction, confidence, z-score, rank and cohort size, and their raw twins if a raw score was sealed.
 
     Parameters
     ----------

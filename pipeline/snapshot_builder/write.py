@@ -1,4 +1,4 @@
-"""Published Parquet files: the settings that make them quick to read, written while the next dataset is derived."""
+"""Writing of published Parquet files, with settings for fast reads, while the next dataset is derived."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ from schemas.arrow import stored_schema
 from schemas.tables import PUBLISHED_TABLES
 
 COMPRESSION: Final = "lz4"
-"""Decompresses several times faster than zstd for a tenth more bytes; see the decision record on file format."""
+"""Decompresses several times faster than zstd with 10 % more bytes; see decision 7."""
 ROW_GROUP_ROWS: Final = 20_000
-"""Small enough that a week's page touches one group, large enough that a scan is not slowed by headers."""
+"""Small enough that a week's page reads one group, large enough that headers do not slow a scan."""
 
 
 def write_table(
@@ -61,7 +61,7 @@ def write_table(
 def write_parts(
     publication: Publication, dataset: str, parts: Iterator[pl.DataFrame], book: str | None = None
 ) -> FileEntry:
-    """Write one published file whose rows come in parts; its bytes are those that all rows at once would give.
+    """Write one published file from parts; its bytes do not depend on the parts.
 
     Parameters
     ----------
@@ -108,7 +108,7 @@ def write_parts(
 def write_document(
     publication: Publication, relative: str, dataset: str, data: bytes | memoryview
 ) -> FileEntry:
-    """Write a file of the snapshot from memory and describe it, as one without rows."""
+    """Write a file of the snapshot from memory and describe it, without rows."""
     # Digested in memory: reading the file back would double the traffic of the build.
     sha256 = hashlib.sha256(data).hexdigest()
     if not publication.linked(relative, sha256):
@@ -117,13 +117,13 @@ def write_document(
             target.parent.mkdir(parents=True, exist_ok=True)
             with target.open("wb") as stream:
                 stream.write(data)
-                # Begun here, beside the build: publication waits until every file is on the disk, and finds it there.
+                # Starts the write to disk during the build, for which publication waits.
                 os.fsync(stream.fileno())
     return FileEntry(relative, dataset, None, 0, memoryview(data).nbytes, sha256)
 
 
 def find_span(rows: pl.DataFrame) -> tuple[str | None, str | None]:
-    """Return the first and last day with a row (YYYY-MM-DD, the UTC day of fills); None where there is none."""
+    """Return the first and last day with a row (YYYY-MM-DD, the UTC day of fills); None without rows."""
     column = "date" if "date" in rows.columns else "timestamp" if "timestamp" in rows.columns else None
     if column is None or rows.is_empty():
         return None, None
@@ -132,7 +132,7 @@ def find_span(rows: pl.DataFrame) -> tuple[str | None, str | None]:
 
 
 class SnapshotWriter:
-    """Writes files on threads while the next dataset is being derived: Parquet encoding releases the interpreter.
+    """Writes files on threads while the next dataset is derived; Parquet encoding releases the GIL.
 
     Attributes
     ----------
@@ -156,19 +156,19 @@ class SnapshotWriter:
         self._pool.shutdown(wait=True, cancel_futures=True)
 
     def table(self, dataset: str, rows: pl.DataFrame) -> None:
-        """Begin to write a dataset of one file."""
+        """Start writing a dataset of one file."""
         self._declare(dataset, rows.columns)
         self._written.append(self._pool.submit(write_table, self._publication, dataset, rows))
 
     def by_book(self, dataset: str, parts: Books) -> None:
-        """Begin to write a dataset of one file a book."""
+        """Start writing a dataset of one file per book."""
         present = next(iter(parts.values())).columns if parts else ()
         self._declare(dataset, ["book", *present])
         for book, rows in parts.items():
             self._written.append(self._pool.submit(write_table, self._publication, dataset, rows, book))
 
     def parts(self, dataset: str, rows: Iterable[pl.DataFrame], book: str | None = None) -> None:
-        """Write a file whose rows come in parts; one is written while the next is derived."""
+        """Write a file from parts; one is written while the next is derived."""
         waiting: queue.Queue[pl.DataFrame | None] = queue.Queue(maxsize=1)
         writing = self._pool.submit(write_parts, self._publication, dataset, _iterate(waiting), book)
         self._written.append(writing)
@@ -202,7 +202,7 @@ def _iterate(waiting: queue.Queue[pl.DataFrame | None]) -> Iterator[pl.DataFrame
 def _put_part(
     waiting: queue.Queue[pl.DataFrame | None], part: pl.DataFrame | None, writing: Future[FileEntry]
 ) -> bool:
-    """Hand a part to the writing thread; return False when writing failed."""
+    """Pass a part to the writing thread; return False if writing failed."""
     while not writing.done():
         try:
             waiting.put(part, timeout=0.5)

@@ -112,10 +112,7 @@ def _actor() -> str:
     try:
         named: str | None = given(SETTINGS["actor"], os.environ)
         return named or getpass.getuser()
-    except (
-        OSError,
-        KeyError,
-    ):  # a nameless container user; the error depends on the Python
+    except (OSError, KeyError):  # a nameless container user; the error depends on the Python
         return f"uid {os.getuid()}"
 
 
