@@ -1,4 +1,4 @@
-"""Where the published Parquet lives, and how it is opened.
+"""Reading of published Parquet files.
 
 >>> import alpha_results_datasets as results
 >>> root = results.open("published")                           # doctest: +SKIP
@@ -19,7 +19,7 @@ __all__ = ["Alpha", "Root", "Snapshot", "open"]
 
 
 def __getattr__(name: str) -> Any:
-    """Load Polars and what is made with it when it is first used: a command that only prints its help does not."""
+    """Import Polars and the modules that use it on first use, so that `--help` starts without them."""
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from datasets.analysis import Alpha  # noqa: PLC0415 - as above

@@ -1,4 +1,4 @@
-"""``alpha-results datasets list|units|sql|report``: what a root publishes, for those who have its files."""
+"""``alpha-results datasets list|units|sql|report``: commands for readers of a root's files."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def list_alphas(root: str, as_json: bool) -> None:
 @click.argument("table", required=False)
 @_JSON
 def units(table: str | None, as_json: bool) -> None:
-    """Tell unit and meaning of every published column, or of those of one TABLE."""
+    """Print unit and meaning of every published column, or of those of one TABLE."""
     from datasets.analysis import units as declared_units  # noqa: PLC0415 - as above
 
     rows = [row for row in declared_units().to_dicts() if table in (None, row["table"])]
@@ -69,7 +69,7 @@ def units(table: str | None, as_json: bool) -> None:
 )
 @_JSON
 def sql(root: str, into: str | None, as_json: bool) -> None:
-    """Make SQL views over what ROOT serves: one view a table, every alpha in it.
+    """Create SQL views over the served snapshots of ROOT: one view per table, with all alphas.
 
     Without --into the statements are printed. A view names the files of the snapshots that are served now: run the command
     again when others were published.

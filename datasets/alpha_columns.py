@@ -1,4 +1,4 @@
-"""The figures of all alphas of a list, column by column, so that sorting and choosing are a few steps over arrays."""
+"""Figures of all alphas of a list as arrays, for sorting and filtering."""
 
 from __future__ import annotations
 
@@ -42,16 +42,16 @@ _PLACES: Final = {
 _MAX_ALLOWED: Final = 64
 """Allow-lists whose flags are cached for one list of alphas."""
 Places = npt.NDArray[np.intp]
-"""Numbers of alphas in the list, from 0."""
+"""Indices of alphas in the list."""
 _DAY: Final = slice(0, 10)
-"""The day in a moment as pointers write it: UTC, year first."""
+"""Slice of the day in a pointer's timestamps (ISO 8601, UTC)."""
 
 
 _NOT_COMPARED: Final = "no table supports a figure of the run that it is made of"
 
 
 class Judged(NamedTuple):
-    """Figures of alphas judged among those of one reader, in the order of the list; NaN where an alpha is not among them."""
+    """Multiple-testing figures among the alphas of one reader, in list order; NaN for other alphas."""
 
     p_value: Floats
     q_value: Floats
@@ -60,7 +60,7 @@ class Judged(NamedTuple):
 
 
 class Entry(NamedTuple):
-    """A figure of one alpha with its evidence, or why it is withheld."""
+    """A figure of one alpha with its evidence, or the reason why it is withheld."""
 
     value: float | None = None
     checked: Checked | None = None
@@ -81,7 +81,7 @@ class Allowed(Protocol):
 
 
 class Columns:
-    """Figures, days and orders of the alphas of one list. Safe to share between threads.
+    """Figures, days and orders of the alphas of one list. Thread-safe.
 
     Parameters
     ----------
@@ -111,7 +111,7 @@ class Columns:
         _ = self._figures, self._by_address
 
     def figure(self, name: str, closed: Collection[str]) -> Floats:
-        """Return a figure of every alpha as it compares with others: NaN where it is withheld, or no table supports it.
+        """Return a figure of every alpha for comparisons: NaN if it is withheld, or no table supports it.
 
         Parameters
         ----------
@@ -131,7 +131,7 @@ class Columns:
         return (names, frozenset(closed)) in self._judged
 
     def judged(self, names: Allowed, closed: Collection[str]) -> Judged:
-        """Correct the figures of each alpha for the number of alphas the reader may read.
+        """Correct the figures of each alpha for the number of alphas that the reader may read.
 
         Parameters
         ----------
@@ -154,7 +154,7 @@ class Columns:
         return judged
 
     def judged_entry(self, place: int, name: str, names: Allowed, closed: Collection[str]) -> Entry:
-        """Return a figure of one alpha that may be read, judged among others; one that is closed has no reason here."""
+        """Return a multiple-testing figure of a readable alpha; the caller adds the reason for other alphas."""
         value = float(getattr(self.judged(names, closed), name)[place])
         if not math.isnan(value):
             return Entry(value, Checked.COMPUTED)
@@ -165,7 +165,7 @@ class Columns:
         return Entry(reason=_NOT_COMPARED)
 
     def entry(self, place: int, name: str, closed: Collection[str]) -> Entry:
-        """Return a figure of one alpha; one that is closed has no reason here."""
+        """Return a figure of one alpha; the caller adds the reason if the reader may not see it."""
         values, codes, checked = self._figures
         at = place, _PLACES[name]
         value, rests_on = float(values[at]), checked_of(int(checked[at]))
@@ -174,7 +174,7 @@ class Columns:
         return Entry() if any(codes[at] == code_of(kind) for kind in closed) else Entry(value, rests_on)
 
     def allowed(self, names: Allowed) -> Flags:
-        """Whether each alpha is among some names, as of an allow-list."""
+        """Whether an allow-list has each alpha."""
         flags = self._allowed.get(names)
         if flags is None:
             flags = np.array([names.allows(x.alpha_id) for x in self._pointers], dtype=np.bool_)
@@ -184,7 +184,7 @@ class Columns:
         return flags
 
     def tagged(self, tag: str) -> Flags:
-        """Whether each alpha has a tag, letter case aside."""
+        """Whether each alpha has a tag, ignoring case."""
         flags = np.zeros(len(self._pointers), dtype=np.bool_)
         flags[self._tags.get(tag.casefold(), [])] = True
         return flags
@@ -199,7 +199,7 @@ class Columns:
 
     @cached_property
     def supported(self) -> Flags:
-        """Whether the tables of each run give all figures that it sealed, as far as that was recorded."""
+        """Whether the tables of each run reproduce all its sealed figures, if that was recorded."""
         summaries = (checked_in(x.headline) for x in self._pointers)
         return np.array(
             [x is not None and not (x.stated or x.contradicted) for x in summaries], dtype=np.bool_
@@ -207,12 +207,12 @@ class Columns:
 
     @cached_property
     def started(self) -> npt.NDArray[np.object_]:
-        """The day each run was started, as text."""
+        """Start day of each run as text."""
         return self._column(lambda x: x.started_at[_DAY])
 
     @cached_property
     def published(self) -> npt.NDArray[np.object_]:
-        """The day each snapshot became the served one for the first time, as text."""
+        """Day of the first publication of each snapshot as text."""
         return self._column(lambda x: x.first_published_at[_DAY])
 
     @cached_property
@@ -231,11 +231,11 @@ class Columns:
         return {name: _rank([key(x) for x in self._pointers]) for name, key in keys.items()}
 
     def rank(self, name: str) -> Floats:
-        """Return the place of each alpha by a text of its own, equal ones alike."""
+        """Return the rank of each alpha by a text; equal texts have equal ranks."""
         return self._ranks[name]
 
     def ordered(self, values: Floats, *, descending: bool) -> Places:
-        """Return the alphas sorted by a value, those without one last either way, ties by address."""
+        """Return the alphas sorted by a value, missing values last, ties by address."""
         by_address = self._by_address
         keys = -values[by_address] if descending else values[by_address]
         return by_address[np.argsort(keys, kind="stable")]

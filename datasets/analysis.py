@@ -1,4 +1,4 @@
-"""A snapshot as an analyst opens it: figures, returns, a benchmark beside them, a factor, units."""
+"""Snapshots for analysts: figures, returns, benchmarks, factors, units."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _ADJUSTED: Final = "adj_close"
 
 
 class Alpha(Snapshot):
-    """A snapshot with the figures, returns and units that an analyst needs."""
+    """A snapshot with methods for analysis."""
 
     def metrics(
         self,
@@ -113,7 +113,7 @@ class Alpha(Snapshot):
         return pl.DataFrame(rows, schema=_AUDIT)
 
     def concentration(self, book: str = "long_short") -> dict[str, Any]:
-        """Return the legs of a book and where its P&L comes from, as `/v1/alphas/{alpha}/concentration` answers; errors as :meth:`risk`."""
+        """Return the legs of a book and the concentration of its P&L, as `/v1/alphas/{alpha}/concentration` answers; errors as :meth:`risk`."""
         return self.research("concentration", book)
 
     def costs(self, book: str = "long_short") -> dict[str, Any]:
@@ -131,11 +131,11 @@ class Alpha(Snapshot):
         return self.research("risk", book)
 
     def signal(self) -> dict[str, Any]:
-        """Return how the delivered score ages and ranks, as `/v1/alphas/{alpha}/signal` answers; errors as :meth:`risk`."""
+        """Return the signal quality of the delivered score, as `/v1/alphas/{alpha}/signal` answers; errors as :meth:`risk`."""
         return self.research("signal")
 
     def returns(self, book: str = "long_short") -> pl.DataFrame:
-        """Return `date` and `period_return` of a book, one row a session.
+        """Return `date` and `period_return` of a book, one row per session.
 
         Raises
         ------
@@ -153,7 +153,7 @@ class Alpha(Snapshot):
     ) -> pl.DataFrame:
         """Return a benchmark over the sessions of a book: close, return, compounded return and drawdown.
 
-        It counts from its close before the book's first session, as the book counts from the equity it opened with. Where the
+        It starts from its close before the book's first session, as the book starts from its opening equity. If the
         market data hold no close before it, the first return is null and the benchmark counts from that session's close.
 
         Parameters
@@ -236,7 +236,7 @@ class Alpha(Snapshot):
         book: str = "long_short",
         window: Window = WHOLE_RUN,
     ) -> dict[str, Any]:
-        """Return a book in its regimes and whether its record broke, as `/v1/alphas/{alpha}/regimes` answers.
+        """Return the regimes and break tests of a book, as `/v1/alphas/{alpha}/regimes` answers.
 
         Parameters
         ----------
@@ -280,7 +280,7 @@ class Alpha(Snapshot):
         )
 
     def luck(self, *, book: str = "long_short", window: Window = WHOLE_RUN) -> dict[str, Any]:
-        """Return how much of a book's record may be luck, as `/v1/alphas/{alpha}/luck` answers.
+        """Return the luck figures of a book, as `/v1/alphas/{alpha}/luck` answers.
 
         Parameters
         ----------
@@ -317,7 +317,7 @@ class Alpha(Snapshot):
         )
 
     def factor(self, column: str = "score") -> pd.Series:
-        """Return a column of the cross-sections as alphalens takes a factor: by `date` and `asset`, without nulls.
+        """Return a column of the cross-sections as an alphalens factor: by `date` and `asset`, without nulls.
 
         Raises
         ------
@@ -327,7 +327,7 @@ class Alpha(Snapshot):
             When pandas is not installed.
         """
         try:
-            import pandas as pd  # noqa: PLC0415 - only who asks for a factor needs it
+            import pandas as pd  # noqa: PLC0415 - only needed here
         except ImportError as error:
             raise SettingsError("a factor is a pandas series: install pandas") from error
         if column not in self.columns("decisions"):
@@ -344,7 +344,7 @@ class Alpha(Snapshot):
         return pd.Series(rows[column].to_numpy(), index=index, name=column)
 
     def units(self) -> pl.DataFrame:
-        """Return table, column, type, unit and meaning of every column the snapshot has."""
+        """Return table, column, type, unit and meaning of every column of the snapshot."""
         return units(self)
 
 
@@ -366,7 +366,7 @@ class Prices:
 
     @property
     def curve(self) -> pl.DataFrame:
-        """Close, return, compounded return and drawdown by session, from the close before the first one on."""
+        """Close, return, compounded return and drawdown by session, from the close before the first one."""
         curve = price_curve(self.rows["price"].to_numpy(), self.previous)
         names = ("period_return", "cumulative_return", "drawdown_pct")
         measured = [pl.Series(name, getattr(curve, name), nan_to_null=True) for name in names]
@@ -411,7 +411,7 @@ def prices(
 
 
 def within(window: Window) -> pl.Expr:
-    """Return the condition that a row's `date` lies within a window."""
+    """Return the condition that `date` is within a window."""
     day, condition = pl.col("date"), pl.lit(True)
     if window.first is not None:
         condition &= day >= window.first
@@ -419,7 +419,7 @@ def within(window: Window) -> pl.Expr:
 
 
 def default_symbol(market_data: str | os.PathLike[str] | None) -> str:
-    """Name the benchmark that is meant where none is named: the only one of the market data, else SPY.
+    """Return the default benchmark: the only one of the market data, else SPY.
 
     Raises
     ------
@@ -456,14 +456,14 @@ def _stored_prices(market_data: str | os.PathLike[str] | None, symbol: str) -> p
 
 
 def _closes(market_data: str | os.PathLike[str] | None, symbol: str) -> Closes:
-    """Read the closes of a symbol as figures take them."""
+    """Read the closes of a symbol as arrays."""
     rows = _stored_prices(market_data, symbol)
     close, adjusted = (rows[name].fill_null(math.nan).to_numpy() for name in ("close", _ADJUSTED))
     return Closes(symbol.upper(), rows["date"].to_numpy().astype("datetime64[D]"), close, adjusted)
 
 
 def _market_data(market_data: str | os.PathLike[str] | None) -> tuple[str, pl.LazyFrame]:
-    """Open market data, and name where it is."""
+    """Open market data, and return its address for messages."""
     setting = SETTINGS["market_data"]
     place = os.environ.get(setting.variable) if market_data is None else os.fspath(market_data)
     if not place:
@@ -485,7 +485,7 @@ def _market_data(market_data: str | os.PathLike[str] | None) -> tuple[str, pl.La
 
 
 def units(run: Snapshot | None = None) -> pl.DataFrame:
-    """Return one row for each column: table, column, type, unit, whether nulls may stand there, raw access, meaning.
+    """Return one row per column: table, column, type, unit, nullability, raw access, meaning.
 
     Parameters
     ----------

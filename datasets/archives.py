@@ -1,4 +1,4 @@
-"""What is recorded of the archive of a run's source.
+"""Records of source archives.
 
 ::
 
@@ -31,7 +31,7 @@ _DIGEST: Final = re.compile(r"[0-9a-f]{64}\Z")
 
 @dataclass(frozen=True, slots=True)
 class ArchiveState:
-    """How far the archive of one seal's source has come.
+    """State of the archive of one seal's source.
 
     Attributes
     ----------
@@ -71,12 +71,12 @@ class ArchiveState:
     reason: str | None = None
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the state as a JSON-ready mapping."""
+        """Return the state for JSON."""
         return asdict(self)
 
     @classmethod
     def decode(cls, data: bytes, origin: str) -> ArchiveState:
-        """Read a state back; SnapshotCorrupt when the bytes are none."""
+        """Decode a state; raises SnapshotCorrupt for invalid bytes."""
         try:
             state = msgspec.json.decode(data, type=cls)
         except ValueError as error:
@@ -89,7 +89,7 @@ class ArchiveState:
 
 
 def archive_state_path(alpha_id: str, seal_digest: str) -> str:
-    """Return where the state of the archive of one seal's source lies, below the datasets root.
+    """Return the path of a seal's archive state below the datasets root.
 
     Raises
     ------
@@ -105,7 +105,7 @@ def archive_state_path(alpha_id: str, seal_digest: str) -> str:
 
 
 def read_archive_state(storage: Storage, alpha_id: str, seal_digest: str) -> ArchiveState | None:
-    """Return the recorded state of the archive of a seal's source; None where none is recorded.
+    """Return the recorded state of a seal's archive; None if there is none.
 
     Raises
     ------
@@ -122,7 +122,7 @@ def read_archive_state(storage: Storage, alpha_id: str, seal_digest: str) -> Arc
 
 
 def write_archive_state(storage: Storage, state: ArchiveState) -> None:
-    """Record the state of an archive; a reader sees the old record or the new one, never a part.
+    """Record the state of an archive atomically.
 
     Raises
     ------

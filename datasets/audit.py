@@ -1,4 +1,4 @@
-"""The audit of a run: every check of it and the outcome, from the manifest of its snapshot."""
+"""The audit of a run: its checks and their outcomes, from the manifest of its snapshot."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ CLOSED: Final = "its figures are closed: the key may not call {}"
 
 @dataclass(frozen=True, slots=True)
 class Reader:
-    """The reader of an audit, and what the reader may see.
+    """The rights of an audit's reader.
 
     Attributes
     ----------
@@ -50,7 +50,7 @@ class Reader:
 
 
 ANALYST: Final = Reader(raw=True, may_read=lambda _: True)
-"""An analyst with access to the files sees everything in them."""
+"""Reader of the files, who may see all of them."""
 
 
 def audit(manifest: Manifest, summary: CheckSummary | None, reader: Reader) -> dict[str, Any]:
@@ -84,7 +84,7 @@ def audit(manifest: Manifest, summary: CheckSummary | None, reader: Reader) -> d
 
 
 def verdict(checked: Mapping[str, Any] | None) -> str:
-    """Return the object `checked` as one line for people."""
+    """Return the object `checked` as one line of text."""
     if checked is None:
         return f"Not audited: {NOT_RECORDED}"
     notices, proven = checked["notices"], checked["forward_returns_proven"]
@@ -102,7 +102,7 @@ def verdict(checked: Mapping[str, Any] | None) -> str:
 
 
 def audit_entries(manifest: Manifest, reader: Reader = ANALYST) -> list[Entry]:
-    """Return an entry for each check that the reader may see, the most important first."""
+    """Return an entry for each check that the reader may see, worst first."""
     made = [
         *_notices(manifest, reader),
         *map(_earlier_seal, manifest.history),
@@ -127,7 +127,7 @@ def _notices(manifest: Manifest, reader: Reader) -> Iterator[Entry]:
         if notice["raw"] and not reader.raw:
             continue
         if not may_see(notice["raw"], names, raw=reader.raw, may_read=reader.may_read):
-            # As of a run without other runs beside it: whether there are any is not disclosed.
+            # As if there were no other runs, so that their existence is not disclosed.
             yield _entry(
                 "notice", notice["notice"], NOT_CHECKED, figure=notice["figure"], reason=TOO_FEW_OTHERS
             )
@@ -144,7 +144,7 @@ def _notices(manifest: Manifest, reader: Reader) -> Iterator[Entry]:
 
 
 def _of_some(entry: Entry, readable: list[str]) -> Entry:
-    """Drop from a notice about other runs the values that reveal how many of them are hidden from the reader."""
+    """Remove values from a notice about other runs that reveal how many of them the reader may not see."""
     reason = f"It concerns other runs, of which this key may read {', '.join(readable)}."
     return {**entry, "value": None, "unit": None, "reason": reason, "details": {"alphas": readable}}
 
@@ -196,7 +196,7 @@ def _rule(check: Mapping[str, Any], manifest: Manifest, *, raw: bool) -> Entry:
         counts = {"checked": rows_checked(check, raw=raw), "of": check["of"]}
     if broken:
         counts["files"] = sorted({x["file"] for x in broken})
-        if visible(message, raw=raw) == visible(message, raw=True):  # else rows of raw columns are among them
+        if visible(message, raw=raw) == visible(message, raw=True):  # otherwise rows of raw columns are included
             counts["rows"] = sum(x["rows"] for x in broken)
     return _entry(
         "rule",
@@ -210,7 +210,7 @@ def _rule(check: Mapping[str, Any], manifest: Manifest, *, raw: bool) -> Entry:
 
 
 def _closed(entry: Entry, endpoint: str) -> Entry:
-    """Leave out the figures of an entry that was made from data the reader may not see."""
+    """Remove the figures of an entry that was computed from data the reader may not see."""
     shown = {name: value for name, value in entry["details"].items() if name in ("scope", "period", "alphas")}
     reasons = {PASS: None, NOT_CHECKED: entry["reason"]}
     reason = reasons.get(entry["status"], CLOSED.format(endpoint))
@@ -218,7 +218,7 @@ def _closed(entry: Entry, endpoint: str) -> Entry:
 
 
 def _entry(kind: str, name: str, status: str, **given: Any) -> Entry:
-    """Return an entry in declared order; what the check does not give is null."""
+    """Return an entry in declared order; missing members are null."""
     return {
         "kind": kind,
         "id": name,

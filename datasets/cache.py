@@ -1,4 +1,4 @@
-"""Immutable files of a remote root, copied to this machine the first time they are read.
+"""Read-through cache of a remote root's immutable files.
 
 ::
 
@@ -30,26 +30,26 @@ from schemas.settings import SETTINGS
 
 DEFAULT_BYTES: Final[int] = SETTINGS["cache_bytes"].default
 IN_USE_SECONDS: Final = 30.0
-"""How long after its last use a copy is certainly not removed: a reader opens the path it was given within moments."""
+"""Seconds that a copy stays after its last use, in which a reader opens the returned path."""
 _FRESH_SECONDS: Final = 2.0
-"""How often the use of a copy is recorded: far oftener than it is forgotten."""
+"""Seconds between two records of a copy's use."""
 _SCAN_SECONDS: Final = 60.0
-"""How often the size of the folder is measured again, while copies are made."""
+"""Seconds between two measurements of the folder's size while copies are made."""
 _TARGET_SHARE: Final = 0.9
-"""Share of the bound that is left in use when room is made, so that not every new copy has to look for some."""
+"""Share of the bound to which an eviction reduces the cache, so that not every new copy evicts."""
 _REFUSAL_SECONDS: Final = 10.0
-"""How long after a copy that its disk did not take, with no later one that it took, a cache counts as refusing copies."""
+"""Seconds that a cache counts as refusing copies after a failed write without a later success."""
 _STRIPES: Final = 256
 _TRIES: Final = 2
 
 
 class Source(Protocol):
-    """What copies are made of: a root on a remote store."""
+    """Source of copies: a root on a remote store."""
 
     identity: str
 
     def require_answering(self, relative: str) -> None:
-        """Refuse at once a store that left a request unanswered a moment ago: StorageUnavailable."""
+        """Raise StorageUnavailable at once if the store has just left a request unanswered."""
 
     def url(self, relative: str) -> str:
         """Return the address of a file, for messages."""
@@ -58,11 +58,11 @@ class Source(Protocol):
         """Return the bytes of a small document."""
 
     def download(self, relative: str, target: Path, size: int) -> None:
-        """Copy a file of a size to a local path."""
+        """Copy a file of a given size to a local path."""
 
 
 class CacheCounts:
-    """What a cache did in this process since it was opened. Safe between threads.
+    """Counters of a cache in this process. Thread-safe.
 
     Attributes
     ----------
@@ -79,14 +79,14 @@ class CacheCounts:
         self._lock = threading.Lock()
 
     def add(self, **amounts: int) -> None:
-        """Add amounts to counters by their names."""
+        """Add amounts to counters by name."""
         with self._lock:
             for name, amount in amounts.items():
                 setattr(self, name, getattr(self, name) + amount)
 
 
 class Cache:
-    """A folder of copies, bounded in bytes. Safe between threads and between processes.
+    """A folder of copies, bounded in bytes. Safe for threads and processes.
 
     Parameters
     ----------
@@ -109,14 +109,14 @@ class Cache:
         self.max_bytes = max_bytes
         self.counts = CacheCounts()
         self.used = 0
-        """Bytes cached or about to be, as far as this process knows."""
+        """Bytes cached or reserved, as known to this process."""
         self._refused_at = float("-inf")
         self._locks, self._drafts = self.folder / ".locks", self.folder / ".filling"
         self._counting = threading.Lock()
         try:
             self._locks.mkdir(parents=True, exist_ok=True)
             self._drafts.mkdir(exist_ok=True)
-            # Made ahead: to make room on a disk that is full to the last inode must not take a new file.
+            # Created ahead, because an eviction on a disk without free inodes must not need a new file.
             (self._locks / "use").touch()
             self._make_room(0)
         except OSError as error:
@@ -124,11 +124,11 @@ class Cache:
 
     @property
     def refuses(self) -> bool:
-        """Whether the disk took no copy a moment ago."""
+        """Whether the disk has just refused a copy."""
         return time.monotonic() - self._refused_at < _REFUSAL_SECONDS
 
     def file(self, storage: Source, relative: str, size: int, sha256: str) -> str:
-        """Return the local path of a file's copy, which is made when there is none or it is damaged.
+        """Return the local path of a file's copy, copying it if it is missing or damaged.
 
         A copy is compared with its digest when this process first opens it, and whenever it was written since.
 
@@ -153,8 +153,8 @@ class Cache:
             self.counts.add(misses=1)
             storage.require_answering(relative)
             with self._one_maker(path, size) as draft:
-                if not self._usable(path, size, sha256):  # another may have made the copy meanwhile
-                    storage.require_answering(relative)  # or have seen that the store hangs
+                if not self._usable(path, size, sha256):  # another thread may have made the copy meanwhile
+                    storage.require_answering(relative)  # or have noticed that the store hangs
                     path.unlink(missing_ok=True)
                     self._download(storage, relative, draft, size, sha256)
                     self._name(draft, path)
@@ -184,7 +184,7 @@ class Cache:
         data = storage.read(relative)
         if hashlib.sha256(data).hexdigest() != sha256:
             raise SnapshotCorrupt(f"{relative} is not what its pointer or manifest names (SHA-256 differs)")
-        # A full disk is not a reason to withhold what was read.
+        # A full disk is no reason to withhold the bytes.
         with contextlib.suppress(StorageUnavailable), self._one_maker(path, len(data)) as draft:
             draft.write_bytes(data)
             self._name(draft, path)
@@ -197,7 +197,7 @@ class Cache:
         """Whether there is an intact copy; it is then not evicted for :data:`IN_USE_SECONDS`."""
         try:
             return self._use(path, size) and DIGESTS.intact(path, size, sha256)
-        except FileNotFoundError:  # it made room at this very moment
+        except FileNotFoundError:  # evicted at the same moment
             return False
 
     def _use(self, path: Path, size: int) -> bool:
@@ -206,7 +206,7 @@ class Cache:
             if path.stat().st_size != size:
                 return False
             if not _used_within(path, _FRESH_SECONDS):
-                # The lock that it would be removed under: whoever makes room finds it in use, or this finds it gone. A disk
+                # The lock of evictions: either the eviction sees the copy in use, or this call sees it removed. A disk
                 # that turned read-only has neither.
                 with contextlib.suppress(OSError), locked(self._locks / "use"):
                     _mark_used(path)
@@ -216,7 +216,7 @@ class Cache:
 
     @contextlib.contextmanager
     def _one_maker(self, path: Path, size: int) -> Iterator[Path]:
-        """Reserve room for a copy while nobody else makes it, and give the path to write it to."""
+        """Reserve room for a copy, exclude other makers, and yield the path to write it to."""
         name = hashlib.sha256(os.fsencode(path)).hexdigest()
         draft = self._drafts / name
         try:
@@ -233,13 +233,13 @@ class Cache:
             raise
 
     def _download(self, storage: Source, relative: str, draft: Path, size: int, sha256: str) -> None:
-        """Copy and check a file; a copy that came out damaged is made once more."""
+        """Copy and verify a file; a damaged copy is made once more."""
         for _ in range(_TRIES):
             try:
                 storage.download(relative, draft, size)
             except FileNotFoundError as error:
                 raise SnapshotCorrupt(f"{storage.url(relative)} is missing; verify the snapshot") from error
-            # By its inode and time, which it keeps with its name: the copy need not be read again to be used.
+            # The digest is remembered by inode and time, so the renamed copy need not be read again.
             if DIGESTS.intact(draft, size, sha256):
                 return
         raise SnapshotCorrupt(
@@ -256,12 +256,12 @@ class Cache:
             path.parent.mkdir(parents=True, exist_ok=True)
             with contextlib.suppress(
                 FileNotFoundError
-            ):  # the folder was empty, and was removed at this moment
+            ):  # the folder was empty and has just been removed
                 draft.replace(path)
         self._refused_at = float("-inf")
 
     def _make_room(self, size: int) -> None:
-        """Reserve bytes for a copy, and evict the least recently used ones where it does not fit."""
+        """Reserve bytes for a copy, evicting the least recently used ones if necessary."""
         with self._counting:
             if self.used + size > self.max_bytes or time.monotonic() - self._scanned > _SCAN_SECONDS:
                 self.used = self._evicted(self.max_bytes - size)
@@ -273,13 +273,13 @@ class Cache:
     def _evicted(self, limit: int) -> int:
         """Evict copies until the rest fits within a limit; return the bytes left."""
         for draft in self._drafts.iterdir():
-            if not _used_within(draft, IN_USE_SECONDS):  # whoever wrote it is dead
+            if not _used_within(draft, IN_USE_SECONDS):  # its writer is dead
                 draft.unlink(missing_ok=True)
         copies = self._copies()
         used = sum(size for _, size, _ in copies)
         if used <= limit:
             return used
-        # The catalogue is never marked as used, and is what a restart has to serve while the store is away: it goes last.
+        # The catalogue, which a restart needs while the store is unavailable, is never marked as used: it is evicted last.
         for _, size, path in sorted(copies, key=lambda copy: (copy[2].name == SAVED_CATALOGUE, copy)):
             if used <= limit * _TARGET_SHARE:
                 break
@@ -309,12 +309,12 @@ class Cache:
 
 
 def _mark_used(path: Path) -> None:
-    """Record that a copy is used now, in its time of access: its time of modification says whether it was written."""
+    """Record the use of a copy in its access time; the modification time records writes."""
     os.utime(path, ns=(time.time_ns(), path.stat().st_mtime_ns))
 
 
 def _used_within(path: Path, seconds: float) -> bool:
-    """Whether a copy was used or written lately; a time far in the future says that the clock was set back, no more."""
+    """Whether a copy was recently used or written; a time far in the future is due to a clock set back and is ignored."""
     try:
         status = path.stat()
     except FileNotFoundError:

@@ -16,9 +16,9 @@ from pipeline.rules.tolerance import ABSOLUTE, differing
 
 TURNOVER: Final[Mapping[str, str]] = {
     "traded_over_starting_equity": "half of turnover_notional over starting_equity",
-    "weight_changes_on_fills": "half of the absolute changes of weight since the close before, on sessions with a fill",
+    "weight_changes_on_fills": "half of the absolute changes of weight since the previous close, on sessions with a fill",
     "traded_over_ending_equity": "half of turnover_notional over ending_equity",
-    "weight_changes": "half of the absolute changes of weight since the close before, on every session",
+    "weight_changes": "half of the absolute changes of weight since the previous close, on every session",
 }
 """The conventions of the ledger's turnover, in the order tried; one of them has to hold for a whole run."""
 CARRY: Final[Mapping[str, str]] = {
@@ -41,8 +41,8 @@ _RATIOS: Final = ("gross_exposure", "net_exposure", "largest_abs_weight", "turno
 
 @rule(
     "portfolio.cash_start",
-    "A session's cash_start is the cash_end of the book's session before; of the first, equity_basis.",
-    "Start each session from the cash it ended with; a book opens with equity_basis in cash.",
+    "A session's cash_start is the cash_end of the book's previous session; of the first, equity_basis.",
+    "Start each session with the cash of the previous close; a book opens with equity_basis in cash.",
     needs={"portfolio": (*SESSION, "cash_start", "cash_end")},
     unique=("portfolio",),
 )
@@ -58,7 +58,7 @@ def portfolio_cash_start(tables: Tables) -> Finding | None:
     "portfolio.cash_flow",
     "cash_end = cash_start - quantity x mid_price summed over the day's fills - their execution_cost + "
     "borrow_cashflow + cash_carry + rounding_adjustment, plus cash_adjustment where the pnl seals one.",
-    "Let cash move by fills, costs, borrow and carry alone; what holdings pay in cash belongs into cash_adjustment of "
+    "Change cash only by fills, costs, borrow and carry; cash paid by holdings belongs in cash_adjustment of "
     "the pnl.",
     needs={
         "portfolio": (
@@ -125,7 +125,7 @@ def portfolio_rounding(tables: Tables) -> Finding | None:
 
 @rule(
     "portfolio.rounding_total",
-    f"Rounding deals out its signs evenly: the rounding_adjustment of a book sums over the run to at most "
+    f"Rounding is not one-sided: the rounding_adjustment of a book sums over the run to at most "
     f"{ROUNDING_DEVIATIONS:g} times the root of the sum of its squares, and to at most {ROUNDING_MOST:g} of equity; "
     f"{ROUNDING_LEAST:g} of equity is allowed in any case. Equity is the mean starting_equity, or equity_basis where that is "
     "larger.",
@@ -157,7 +157,7 @@ def portfolio_rounding_total(tables: Tables) -> Finding | None:
 @rule(
     "portfolio.carry",
     f"cash_carry is {CARRY['cash']}, or {CARRY['positive_cash']}; the same throughout the run, and 0 where no rate is stated.",
-    "Nothing, when the engine credits interest in another way; else compute it on the cash at the open.",
+    "None if the engine credits interest in another way; otherwise compute it on the cash at the open.",
     needs={"portfolio": (*SESSION, "cash_start", "cash_carry", "risk_free_return")},
     unique=("portfolio",),
     warns=True,
@@ -175,8 +175,8 @@ def portfolio_carry(tables: Tables) -> Finding | None:
     "portfolio.exposure",
     "gross_notional and net_notional are the sums of absolute and signed notionals of the session's positions; "
     "gross_exposure and net_exposure those over ending_equity; largest_abs_weight is the largest absolute notional "
-    "over ending_equity; all are 0 where nothing is held.",
-    "Sum the positions that are sealed, marked at the close, and divide by the equity of the evening.",
+    "over ending_equity; all are 0 without positions.",
+    "Sum the positions that are sealed, marked at the close, and divide by the ending equity.",
     needs={
         "positions": (*_CELL, "signed_notional"),
         "portfolio": (*SESSION, "ending_equity"),

@@ -68,10 +68,10 @@ def trades_decision(tables: Tables) -> Finding | None:
 
 @rule(
     "positions.fills",
-    "A name's quantity at a close is that of the close before plus the day's fills of the book and of its "
+    "A name's quantity at a close is that of the previous close plus the day's fills of the book and of its "
     "trade-only variants, plus quantity_adjustment where the pnl seals one; a name without a row holds 0.",
-    "Seal every fill with its sign, on the session it changed the holding; shares that came without a fill belong "
-    "into quantity_adjustment of the pnl.",
+    "Seal every fill with its sign, on the session it changed the holding; shares received without a fill belong "
+    "in quantity_adjustment of the pnl.",
     needs={
         "positions": (*_CELL, "quantity"),
         "trades": (*_FILL, "quantity"),
@@ -104,10 +104,10 @@ def positions_fills(tables: Tables) -> Finding | None:
 
 @rule(
     "pnl.market",
-    "A name's market_pnl is its signed notional at the close less that at the close before, less quantity x "
+    "A name's market_pnl is its signed notional at the close less that at the previous close, less quantity x "
     "mid_price summed over the day's fills, plus cash_adjustment where the pnl seals one.",
-    "Earn from close to close on what was carried, and from or to the mid on what was filled; costs against the mid "
-    "belong into execution_cost, cash that a holding pays into cash_adjustment.",
+    "Measure P&L of holdings from close to close, and of fills from or to the mid; costs against the mid "
+    "belong in execution_cost, cash that a holding pays in cash_adjustment.",
     needs={
         "pnl": (*_CELL, "market_pnl"),
         "positions": (*_CELL, "signed_notional"),
@@ -142,7 +142,7 @@ def pnl_market(tables: Tables) -> Finding | None:
 @rule(
     "pnl.execution_cost",
     "A name's execution_cost on a day is the negative sum of the execution_cost of its fills.",
-    "Book the cost of each fill on its name and session, and nothing else as execution cost.",
+    "Book only the costs of fills as execution cost, each on its name and session.",
     needs={
         "pnl": (*_CELL, "execution_cost"),
         "trades": (*_FILL, "execution_cost"),
@@ -165,7 +165,7 @@ def pnl_execution_cost(tables: Tables) -> Finding | None:
 
 @rule(
     "pnl.borrow",
-    "borrow_cashflow is 0 for a name that is not short: neither at the close, nor at the close before, nor by a sale "
+    "borrow_cashflow is 0 for a name that is not short: neither at the close, nor at the previous close, nor by a sale "
     "of the day.",
     "Charge the borrow to the short positions that cause it.",
     needs={

@@ -20,7 +20,7 @@ _FLOWS: Final = ("market_pnl", "execution_cost", "borrow_cashflow")
 @rule(
     "positions.notional",
     "signed_notional = quantity x mark_price, to 1e-9.",
-    "Compute the notional from the very quantity and mark that are sealed.",
+    "Compute the notional from the sealed quantity and mark.",
     needs={"positions": ("quantity", "mark_price", "signed_notional")},
 )
 def positions_notional(tables: Tables) -> Finding | None:
@@ -73,7 +73,7 @@ def positions_weight(tables: Tables) -> Finding | None:
 
 @rule(
     "positions.total",
-    "The signed notionals of a session sum to position_value_end, which is 0 where nothing is held; "
+    "The signed notionals of a session sum to position_value_end, which is 0 without positions; "
     "every session of the positions is one of the portfolio.",
     "Seal every held name and every session of the ledger, marked at the same close.",
     needs={

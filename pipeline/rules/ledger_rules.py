@@ -47,7 +47,7 @@ def portfolio_timestamp(tables: Tables) -> Finding | None:
     "portfolio.identity",
     "ending_equity = starting_equity + market_pnl + execution_cost + borrow_cashflow + cash_carry + "
     "rounding_adjustment, to 1e-9.",
-    "Costs are negative cash flows; what is left over belongs into rounding_adjustment.",
+    "Write costs as negative cash flows, and rounding errors in rounding_adjustment.",
     needs={"portfolio": (*_PARTS, "ending_equity")},
 )
 def portfolio_identity(tables: Tables) -> Finding | None:
@@ -70,8 +70,8 @@ def portfolio_cash(tables: Tables) -> Finding | None:
 
 @rule(
     "portfolio.continuity",
-    "A session's starting_equity is the ending_equity of the book's session before; of the first, equity_basis.",
-    "Seal every session of the book, and start it from the equity it ended with.",
+    "A session's starting_equity is the ending_equity of the book's previous session; of the first, equity_basis.",
+    "Seal every session of the book, and start each with the previous ending equity.",
     needs={"portfolio": (*SESSION, "starting_equity", "ending_equity")},
     unique=("portfolio",),
 )

@@ -29,7 +29,7 @@ _DAY: Final = 86_400_000_000
     "decisions.forward_return",
     "A forward return is the mid_price at maturity_at over that at entry_at, less 1, to 1e-9, where books of the run "
     "filled the name at both instants: any books, the raw ones and the adjustments variants among them. Settlements have "
-    "no market and prove nothing. Where an instant is not sealed, it is that of the week's fills, when all of them are of "
+    "no market and are not used. Where an instant is not sealed, it is that of the week's fills, when all of them are of "
     "one instant of the first session after the decision. Where the pnl seals adjustments, shares and cash that came "
     "between the two count, and only names that were held all the while are compared. How many returns were compared "
     "is part of the report.",

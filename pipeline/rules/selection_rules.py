@@ -44,7 +44,7 @@ _BOOKS: Final = {
     "decisions.sides",
     "In no week is a name with a target weight above 0 scored below one with a target weight below 0 of the same book "
     f"(raw weights by unsmoothed_score). A note other than {SELECTED} in decision_reason excuses its own row, a sealed rank "
-    "that does order the two sides its week, and reconciliation.targets advisory single names. Nothing excuses weights that "
+    "that does order the two sides its week, and reconciliation.targets advisory single names. There is no excuse for weights that "
     f"lie the other way round than the scores in most of {_FEWEST_WEEKS} weeks or more, by the average of each side.",
     "Seal the score that the book is built from, higher for what is bought; where a name lawfully stands on the other "
     "side, say why in decision_reason, or declare reconciliation.targets advisory in seal.json.",

@@ -46,8 +46,8 @@ _FILL_COLUMNS: Final = ("book", "timestamp", "decision_at", "symbol", "phase", "
     "At the close of the session that fills a traded week, a tradeable name is held on the side of its target weight, "
     "and not at all where that is 0. Positions opened there are in proportion to their target weights, each side by "
     "itself, and sized with the equity at the open to a tenth (less where the week has names that cannot be traded). "
-    "Names that a trade-only variant filled the same day are not looked at.",
-    "Seal the weights the books are built on; where the books lawfully deviate, declare reconciliation.targets "
+    "Names that a trade-only variant filled the same day are not compared.",
+    "Seal the weights that the books follow; if the books deviate on purpose, declare reconciliation.targets "
     "advisory in seal.json.",
     needs={
         "decisions": (*_NAME, "next_open_tradeable"),

@@ -41,7 +41,7 @@ def rows_that_differ(frame: pl.DataFrame, a: pl.Expr, b: pl.Expr, scale: float =
     """Return the rows in which two figures differ by :func:`differ`.
 
     In a table that keeps its rule nearly every row is within the absolute floor, so that one comparison
-    settles it and only the rest is looked at closely.
+    settles most rows, and only the others are compared exactly.
     """
     within_floor = (a - b).abs() <= ABSOLUTE * scale
     return frame.filter(within_floor.not_()).filter(differ(a, b, scale))
@@ -50,7 +50,7 @@ def rows_that_differ(frame: pl.DataFrame, a: pl.Expr, b: pl.Expr, scale: float =
 def differing(expected: Floats, actual: Floats, floor: float, *magnitudes: Floats) -> Flags:
     """Return where two figures differ by more than ``max(floor, 1e-9 of the largest magnitude)``.
 
-    A difference that is not a finite number differs. The other magnitudes are looked at only where neither the floor nor
+    A difference that is not a finite number differs. The other magnitudes are used only where neither the floor nor
     `actual` settles it, which in a sound ledger is nearly nowhere.
     """
     with np.errstate(invalid="ignore", over="ignore"):

@@ -40,7 +40,7 @@ def trades_session(tables: Tables) -> Finding | None:
 @rule(
     "trades.reasons",
     "exit_reason is set only on fills of the phase close.",
-    "Leave exit_reason null on fills that open or re-target; rebalance_adjustment_reason speaks of those.",
+    "Leave exit_reason null on fills that open or re-target; use rebalance_adjustment_reason for those.",
     needs={"trades": ("phase", "exit_reason")},
 )
 def trades_reasons(tables: Tables) -> Finding | None:

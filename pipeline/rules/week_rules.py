@@ -30,7 +30,7 @@ _RANKS: Final = {"average_rank": "score", "raw_average_rank": "unsmoothed_score"
 
 @rule(
     "rebalances.status",
-    "A week's status is traded, pending, or the engine's own skip reason in snake_case; 'skipped' says nothing "
+    "A week's status is traded, pending, or the engine's own skip reason in snake_case; 'skipped' gives no reason "
     "and is refused.",
     "Write why the week was skipped, such as constant_scores.",
     needs={"rebalances": ("week_status",)},
@@ -168,8 +168,8 @@ def decisions_rank(tables: Tables) -> Finding | None:
 @rule(
     "decisions.rank_order",
     "A sealed rank orders the names of a week as their scores do. Engines that average the ranks of several "
-    "components break this lawfully, so that it is only a warning.",
-    "Nothing, when ranks of components were averaged; else leave the ranks out and let them be computed.",
+    "components may deviate, so this is only a warning.",
+    "None if ranks of components were averaged; otherwise omit the ranks, which are then computed.",
     needs={"decisions": ("date",)},
     uses={"decisions": tuple(name for pair in _RANKS.items() for name in pair)},
     unique=("decisions",),

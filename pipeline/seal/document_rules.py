@@ -62,7 +62,7 @@ def description_shape(shape: Shape) -> Finding | None:
 @rule(
     "description.extra",
     "description.json has no keys that are not documented.",
-    "Check the spelling; what is not documented is not served.",
+    "Check the spelling; undocumented keys are not served.",
     level=Level.FILE,
     needs={"description": ()},
     warns=True,

@@ -50,7 +50,7 @@ class FileFact:
     actual_rows
         Rows of the table; None while it is not decoded, or is not a table.
     limit
-        Most bytes a file of its kind may have; None when that was not looked at. A larger one is not read.
+        Maximum bytes of a file of its kind; None if it was not checked. A larger one is not read.
     """
 
     path: str
@@ -95,7 +95,7 @@ def seal_manifest(problems: Sequence[ShapeProblem]) -> Finding | None:
 @rule(
     "seal.unknown",
     "The manifest names only keys and kinds of seal format 1; others are checked against their digest and not read.",
-    "Nothing, when a later format is being prepared; else correct the spelling of the key or kind.",
+    "None if it belongs to a later format; otherwise correct the spelling of the key or kind.",
     level=Level.FILE,
     warns=True,
 )
@@ -113,7 +113,7 @@ def seal_unknown(keys: Sequence[str], kinds: Sequence[str]) -> Finding | None:
 @rule(
     "seal.signature",
     "Where the deployment names the keys of its teams, seal.dsse.json is signed by one of them over this seal.json.",
-    "Sign the seal with a key of the team (`alpha-results-seal sign`), before it lies where builds look for it; or have the "
+    "Sign the seal with a key of the team (`alpha-results-seal sign`) before builds can find it; or have the "
     "team's public key added to the deployment's file.",
     level=Level.FILE,
 )
@@ -124,7 +124,7 @@ def seal_signature(fault: str | None) -> Finding | None:
 
 @rule(
     "seal.clock",
-    f"started_at and sealed_at lie between {EARLIEST:%Y-%m-%d} and the moment of the check, by whose clock they may be "
+    f"started_at and sealed_at lie between {EARLIEST:%Y-%m-%d} and the time of the check, by whose clock they may be "
     f"{CLOCK_SKEW.total_seconds() / 60:.0f} minutes ahead.",
     "Set the clock of the machine that seals, and let the engine seal the run again; of two seals of an alpha the later "
     "one is served, so a time in the future would hide every seal until then.",
@@ -236,7 +236,7 @@ def table_columns(kind: str, rows: int, problems: Sequence[CastProblem]) -> Find
 @rule(
     "table.extra",
     "A file holds only declared columns (metrics.json only declared fields); others are dropped.",
-    "Nothing, when the column is the engine's own; else correct its spelling.",
+    "None if the column is the engine's own; otherwise correct its spelling.",
     level=Level.FILE,
     warns=True,
 )
