@@ -196,7 +196,9 @@ def _rule(check: Mapping[str, Any], manifest: Manifest, *, raw: bool) -> Entry:
         counts = {"checked": rows_checked(check, raw=raw), "of": check["of"]}
     if broken:
         counts["files"] = sorted({x["file"] for x in broken})
-        if visible(message, raw=raw) == visible(message, raw=True):  # otherwise rows of raw columns are included
+        if visible(message, raw=raw) == visible(
+            message, raw=True
+        ):  # otherwise rows of raw columns are included
             counts["rows"] = sum(x["rows"] for x in broken)
     return _entry(
         "rule",

@@ -254,9 +254,7 @@ class Cache:
         _mark_used(draft)
         while draft.exists():
             path.parent.mkdir(parents=True, exist_ok=True)
-            with contextlib.suppress(
-                FileNotFoundError
-            ):  # the folder was empty and has just been removed
+            with contextlib.suppress(FileNotFoundError):  # the folder was empty and has just been removed
                 draft.replace(path)
         self._refused_at = float("-inf")
 

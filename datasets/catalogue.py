@@ -21,15 +21,15 @@ from schemas.errors import SnapshotCorrupt, StorageUnavailable
 from schemas.kinds import REQUIRED_KINDS
 
 _SAVE_SECONDS: Final = 30.0
-"""Between two writings: a large catalogue that changes all the time must not be written all the time."""
+"""Seconds between two saves of a changing catalogue."""
 
 
 class Catalogue:
-    """Resolves an alpha to the snapshot that is served, and follows new pointers.
+    """Resolves alphas to served snapshots, and follows new pointers.
 
     Reading never blocks on a refresh, and a request that resolved a snapshot keeps it while another one is published.
 
-    A refresh lists the pointers and reads those that changed, many at once; many new ones come from the index of the
+    A refresh lists the pointers and reads the changed ones concurrently; many new ones come from the index of the
     root (:mod:`datasets.pointer_index`). With a cache of a remote root the pointers are saved on this machine, so that a
     restart reads only what changed meanwhile, and has something to serve although the store is away.
 
@@ -47,7 +47,7 @@ class Catalogue:
         self._signatures: dict[str, Signature] = {}
         self._snapshots: dict[str, Snapshot] = {}
         self.resolve: Final = self._snapshots.get
-        """Return the snapshot served under an address, None when there is none."""
+        """Return the served snapshot of an alpha; None if there is none."""
         self.listing = Listing(())
         """Every pointer, as of the last refresh."""
         self._lock = threading.Lock()
@@ -57,7 +57,7 @@ class Catalogue:
         self.listed_at = datetime.min.replace(tzinfo=UTC)
         """When the last complete listing began: no snapshot replaced before then is served any more."""
         self.broken: dict[str, str] = {}
-        """Alpha id -> why its pointer could not be read; what was served before stays served."""
+        """Alpha id -> reason why its pointer could not be read; its previous snapshot stays served."""
         self._unserved: dict[str, Pointer] = {}
         self._unsaved = False
         self._file = None
@@ -66,7 +66,7 @@ class Catalogue:
             self._load(self._file)
 
     def refresh(self) -> bool:
-        """Read the pointers that changed.
+        """Read the changed pointers.
 
         All pointers are listed when they were not for `list_seconds`, or when one moved: one conditional read of an object
         store tells that, and in a folder its modification time.
@@ -88,7 +88,7 @@ class Catalogue:
             if move is None or move != self._move or now - self._listed >= self._list_seconds:
                 self._move = None  # a poll that fails is repeated in full
                 changed = self._list(now)
-                # A pointer that went away before it was read is looked for once more.
+                # A pointer that was removed before it was read is listed again.
                 self._move = move if self._complete else None
             else:
                 changed = False
@@ -113,7 +113,7 @@ class Catalogue:
         return bool(changed or removed)
 
     def _read(self, signatures: Mapping[str, Signature], changed: list[str]) -> dict[str, bytes | None]:
-        """Return the bytes of pointers that changed, from the index where they are many."""
+        """Return the bytes of changed pointers, from the index if they are many."""
         index = {} if are_few(len(changed), len(signatures)) else read_index(self._storage)
         read: dict[str, bytes | None] = {
             alpha: index[alpha][1]
@@ -132,7 +132,7 @@ class Catalogue:
         unserved = {alpha: pointer for alpha, pointer in self._unserved.items() if alpha in listed}
         for alpha, data in self._read(listed, changed).items():
             if data is None:
-                continue  # removed since the listing: the next refresh sees it gone
+                continue  # removed since the listing: the next refresh notices
             try:
                 pointer = _decoded(alpha, pointer_path(alpha), data)
             except SnapshotCorrupt as error:
@@ -160,7 +160,7 @@ class Catalogue:
         self.listing = Listing(tuple(pointers), tuple(self._unserved.values()))
 
     def _load(self, file: Path) -> None:
-        """Begin with the pointers saved by an earlier process; a file that is damaged is passed over."""
+        """Load the pointers saved by an earlier process, unless the file is damaged."""
         try:
             saved = decode(file.read_bytes())
             pointers = {alpha: Pointer.decode(data, file.name) for alpha, (_, data) in saved.items()}
@@ -191,7 +191,7 @@ class Catalogue:
 
     @property
     def withdrawn(self) -> Mapping[str, Pointer]:
-        """Alpha id -> pointer of what operators withdrew: it is not served, but not lost either."""
+        """Alpha id -> pointer of withdrawn alphas."""
         return {alpha: pointer for alpha, pointer in self._unserved.items() if pointer.withdrawn}
 
     def pointers(self) -> tuple[Pointer, ...]:
@@ -200,7 +200,7 @@ class Catalogue:
 
     @property
     def age(self) -> float:
-        """Seconds since the last refresh that worked; infinite before the first."""
+        """Seconds since the last successful refresh; infinite before the first."""
         return time.monotonic() - self._refreshed
 
 

@@ -1,6 +1,6 @@
-"""Several alphas beside one another: correlations, neighbours, and what one adds to a book of others.
+"""Comparison of alphas: correlations, neighbours, and contribution to a book of others.
 
-Files and interface compare alike. How the files of a run are read, and which of them may be, is the business of a :class:`Reader`.
+Shared by the package of files and the service; a :class:`Reader` reads the files of a run that its caller may read.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from schemas.errors import SettingsError
 
 LEDGER: Final = "portfolio"
 EQUITY: Final = ("date", "starting_equity", "ending_equity")
-"""Columns of the ledger that returns come from."""
+"""Columns of the ledger from which returns are computed."""
 _ROWS_AT_ONCE: Final = 2_000_000
 """Rows of all runs that are in memory at a time, some 50 bytes each."""
 
@@ -58,13 +58,13 @@ OF_CROSS_SECTIONS: Final[Mapping[str, Comparison]] = {
     "scores": Comparison("decisions", "score", np.nan, rank_correlations, "common weeks"),
     "holdings": Comparison("positions", "weight", 0.0, overlaps, "common sessions"),
 }
-"""What is compared day by day, from files that are read for the request."""
+"""Comparisons by day, from files that are read for the request."""
 BY: Final = ("returns", *OF_CROSS_SECTIONS)
 
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """What is compared.
+    """The subject of a comparison.
 
     Attributes
     ----------
@@ -82,24 +82,24 @@ class Question:
 
     @property
     def compared_book(self) -> str | None:
-        """The book, None where scores are compared, which are of none."""
+        """The book; None for scores, which have no book."""
         return None if self.by == "scores" else self.book
 
     @property
     def table(self) -> str:
-        """The table that is compared."""
+        """The compared table."""
         return LEDGER if self.by == "returns" else OF_CROSS_SECTIONS[self.by].table
 
 
 class Reader(Protocol):
-    """Reads what runs are compared by; SnapshotCorrupt or StorageUnavailable when a file cannot be read."""
+    """Reads the compared data of runs; raises SnapshotCorrupt or StorageUnavailable for an unreadable file."""
 
     def has_rows(self, run: Snapshot, question: Question) -> bool:
-        """Whether a run holds rows to compare."""
+        """Whether a run has rows to compare."""
         ...
 
     def no_data(self, question: Question) -> Unavailable:
-        """Say that a run holds none."""
+        """Return the reason that a run has none."""
         ...
 
     def returns(self, run: Snapshot, book: str) -> DailyReturns:
@@ -112,14 +112,14 @@ class Reader(Protocol):
 
 
 class FileReader:
-    """Reads the files with Polars, where no server is."""
+    """Reads the files with Polars, without a server."""
 
     def has_rows(self, run: Snapshot, question: Question) -> bool:
-        """Whether a run holds rows to compare."""
+        """Whether a run has rows to compare."""
         return run.has_rows(question.table, question.compared_book)
 
     def no_data(self, question: Question) -> Unavailable:
-        """Say that a run holds none."""
+        """Return the reason that a run has none."""
         return no_data(question, "")
 
     def returns(self, run: Snapshot, book: str) -> DailyReturns:
@@ -138,14 +138,14 @@ class FileReader:
 
 
 def no_data(question: Question, readable: str) -> Unavailable:
-    """Say that a run holds no rows to compare; `readable` qualifies them for a caller that may not read all."""
+    """Return the reason that a run has no rows to compare; `readable` qualifies it for a caller that may not read all."""
     of = f" of the book {question.compared_book}" if question.compared_book else ""
     return Unavailable("kind_missing", f"a run holds no {question.table}{of}{readable}")
 
 
 @dataclass(frozen=True, slots=True)
 class Matrix:
-    """Figures of pairs of alphas.
+    """Similarities of pairs of alphas.
 
     Attributes
     ----------
@@ -162,7 +162,7 @@ class Matrix:
 def correlate(
     reader: Reader, runs: Sequence[Snapshot], question: Question, *, first_only: bool = False
 ) -> Matrix:
-    """Compare each two runs, or the first with each.
+    """Compare all pairs of runs, or the first with each.
 
     Raises
     ------
@@ -186,7 +186,7 @@ def correlate(
 
 
 _Pair = tuple[int, int, float | Unavailable, int]
-"""Two places, their figure or its reason, and the days it is measured on."""
+"""Two indices, their similarity or the reason why it is withheld, and the number of days."""
 
 
 def _of_returns(
@@ -202,7 +202,7 @@ def _of_returns(
             left, right = common_days(one.days, one.values, other.days, other.values)
             figure = correlation(left, right)
             if row == column and isinstance(figure, float):
-                figure = 1.0  # an alpha is itself, whatever rounding makes of it
+                figure = 1.0  # exactly 1 with itself, without rounding errors
             yield row, column, figure, int(left.size)
             if column < rows:
                 yield column, row, figure, int(left.size)
@@ -222,7 +222,7 @@ def _of_cross_sections(
 
 @dataclass(frozen=True, slots=True)
 class Compared:
-    """The mean of the daily figures.
+    """Means of daily similarities.
 
     Attributes
     ----------
@@ -243,7 +243,7 @@ class Compared:
     last_date: str | None
 
     def figure(self, row: int, column: int) -> float | Unavailable:
-        """Return the mean of a pair, or why there is none."""
+        """Return the mean of a pair, or the reason why there is none."""
         mean = null_if_nan(self.mean[row, column])
         return too_few(0, 1, self.what) if mean is None else mean
 
@@ -251,7 +251,7 @@ class Compared:
 def compare(
     reader: Reader, runs: Sequence[Snapshot], question: Question, *, first_only: bool = False
 ) -> Compared:
-    """Compare cross-sections day by day, and take the mean of each pair over the days on which it is measured.
+    """Compare cross-sections by day, and average each pair over its measured days.
 
     Parameters
     ----------
@@ -283,7 +283,7 @@ def compare(
 
 
 def _stretches(runs: Sequence[Snapshot], question: Question) -> Iterator[tuple[int, int]]:
-    """Cut the days of a window into stretches whose rows fit into memory."""
+    """Split the days of a window into ranges whose rows fit into memory."""
     entries = [run.entry(question.table, question.compared_book) for run in runs]
     known: list[int] = [
         int(np.datetime64(day, "D").astype(int)) for x in entries for day in (x.first, x.last) if day
@@ -299,7 +299,7 @@ def _stretches(runs: Sequence[Snapshot], question: Question) -> Iterator[tuple[i
 
 
 def _panels(frames: Sequence[pl.DataFrame], comparison: Comparison) -> Iterator[Floats]:
-    """Yield the values of one day after the other, of shape (runs, names)."""
+    """Yield the values of each day, shape (runs, names)."""
     names = pl.concat([frame["symbol"].unique() for frame in frames]).unique().sort()
     if names.is_empty():
         return
@@ -319,7 +319,7 @@ def _panels(frames: Sequence[pl.DataFrame], comparison: Comparison) -> Iterator[
 def neighbours(
     run: Snapshot, others: Sequence[Snapshot], question: Question, *, order: str, limit: int
 ) -> pl.DataFrame:
-    """Return the alphas most or least like one, as `/v1/alphas/{alpha}/neighbours` lists them."""
+    """Return the most or least similar alphas, as `/v1/alphas/{alpha}/neighbours` lists them."""
     if order not in ORDERS:
         raise SettingsError(f"order={order!r}: there are {', '.join(ORDERS)}")
     matrix = correlate(FileReader(), (run, *others), question, first_only=True)
@@ -342,7 +342,7 @@ def contribution_of(
     weights: str | Sequence[float],
     question: Question,
 ) -> dict[str, Any]:
-    """Return what an alpha adds to a book of others: the ``data`` of `/v1/alphas/{alpha}/contribution`.
+    """Return the contribution of an alpha to a book of others: the ``data`` of `/v1/alphas/{alpha}/contribution`.
 
     Parameters
     ----------

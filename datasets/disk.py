@@ -1,4 +1,4 @@
-"""Failures of a local disk, in words an operator can act on."""
+"""Errors of a local disk, with messages for operators."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ _CLOSED: Final = {
     errno.EACCES: "this user may not read it; permit it",
     errno.EPERM: "this user may not read it; permit it",
 }
-# Error number -> words for the operator; any other failure is a fault of the program.
+# Error number -> message; other errors are bugs.
 
 
 @contextlib.contextmanager
 def writing(path: str | os.PathLike[str]) -> Iterator[None]:
-    """Name the file that a full, read-only, failing or lost disk did not let be written.
+    """Convert errors of a full, read-only or failing disk while writing, and name the file.
 
     Raises
     ------
@@ -57,7 +57,7 @@ def writing(path: str | os.PathLike[str]) -> Iterator[None]:
 
 @contextlib.contextmanager
 def reading(path: str | os.PathLike[str]) -> Iterator[None]:
-    """Name the file that a failing or lost disk, or a missing permission, did not let be read.
+    """Convert errors of a failing disk or missing permissions while reading, and name the file.
 
     Raises
     ------
@@ -72,7 +72,7 @@ def reading(path: str | os.PathLike[str]) -> Iterator[None]:
 
 
 def require_not_of_disk(path: str | os.PathLike[str], error: OSError) -> None:
-    """Raise the failure to read a file again as a DiskUnavailable, where its disk or its permissions are to blame."""
+    """Raise DiskUnavailable if a failure to read a file is due to its disk or permissions."""
     reason = (_CLOSED | _LOST).get(error.errno or 0)
     if reason is not None:
         raise DiskUnavailable(f"{os.fspath(path)} cannot be read: {reason}, then try again") from error
@@ -80,7 +80,7 @@ def require_not_of_disk(path: str | os.PathLike[str], error: OSError) -> None:
 
 @contextlib.contextmanager
 def locked(path: Path, *, wait: bool = True) -> Iterator[None]:
-    """Lock a path, made where it is not there, once nobody else has it; the lock ends with its process.
+    """Acquire the lock of a path, creating the file; the lock ends with its process.
 
     Processes and threads exclude each other alike, since every call opens the file again. One thread must not acquire it
     twice. The kernel queues those that wait; the package `filelock` polls, and takes 50 times as long for a free lock.

@@ -1,4 +1,4 @@
-"""Reading the inputs of a snapshot's figures, with any engine that reads its files."""
+"""Reading of a snapshot's figures, with any engine that reads its files."""
 
 from __future__ import annotations
 
@@ -36,15 +36,15 @@ Part = TypeVar("Part")
 
 
 class Frames(Protocol):
-    """Reads every row of one published file, in the order it is stored in."""
+    """Reads all rows of one published file, in stored order."""
 
     def __call__(self, dataset: str, columns: Sequence[str], book: str | None = None) -> pl.DataFrame:
-        """Return the columns of a dataset, or of its part of one book; SnapshotCorrupt when the file cannot be read."""
+        """Return the columns of a dataset, or of its part of one book; raises SnapshotCorrupt for an unreadable file."""
         ...
 
 
 BOOK: Final = CONDITIONED_BOOKS[0]
-"""The book that the metrics measure."""
+"""The book of the metrics."""
 _RECORD: Final = (
     *("scope", "period", "name", "value", "unit", "source_kind", "annualised"),
     *("reconciliation", "convention"),
@@ -53,7 +53,7 @@ _LEDGER: Final = ("date", "starting_equity", "ending_equity", "risk_free_return"
 
 
 def figures_of(snapshot: Snapshot) -> RunFigures:
-    """Read the figures of a snapshot with Polars, where no server is.
+    """Read the figures of a snapshot with Polars, without a server.
 
     Raises
     ------
@@ -64,7 +64,7 @@ def figures_of(snapshot: Snapshot) -> RunFigures:
 
 
 def frames_of(snapshot: Snapshot) -> Frames:
-    """Return what reads the files of a snapshot with Polars."""
+    """Return a reader of a snapshot's files with Polars."""
 
     def frames(dataset: str, columns: Sequence[str], book: str | None = None) -> pl.DataFrame:
         return snapshot.scan(dataset, book).select(columns).collect()
@@ -79,7 +79,7 @@ def _raise(error: SnapshotCorrupt) -> None:
 def read(
     frames: Frames, manifest: Manifest, unread: Callable[[SnapshotCorrupt], None] = _raise
 ) -> RunFigures:
-    """Read the figures of a snapshot, or of one that is about to be published: a few thousand small rows.
+    """Read the figures of a published or new snapshot, a few thousand small rows.
 
     Parameters
     ----------
@@ -114,7 +114,7 @@ def read(
     sealed = part(_sealed, "metrics", "sealed_metrics")
     index: Index | Unavailable | None
     if isinstance(sections, CrossSections):
-        # The weekly figures have a row for every rebalance date, so the index itself need not be read as well.
+        # The weekly figures have a row for every rebalance date, so the rebalance index need not be read.
         index = Index(sections.date, sections.traded)
     else:
         index = part(_index, "rebalances", "rebalances")
@@ -141,7 +141,7 @@ def read(
 
 
 def read_check_summary(frames: Frames, manifest: Manifest) -> CheckSummary | None:
-    """Read what was checked of a run: the figures that it sealed, and no others.
+    """Read the check summary of a run, with only its sealed figures.
 
     Raises
     ------
@@ -226,7 +226,7 @@ def read_ledger(frames: Frames, snapshot: Snapshot, book: str) -> Ledger | None:
 
 
 def read_weekly_ic(frames: Frames, snapshot: Snapshot) -> tuple[Dates, Floats] | None:
-    """Read the rebalance dates and the rank correlation of score and forward return of each.
+    """Read the rebalance dates and the weekly rank IC.
 
     Returns
     -------
@@ -253,7 +253,7 @@ def _floats(rows: pl.DataFrame, column: str) -> Floats:
 
 
 def read_evidence(frames: Frames, snapshot: Snapshot, book: str) -> Evidence:
-    """Read what luck is measured on: the ledger of a book, weekly ICs and trials.
+    """Read the inputs of luck: the ledger of a book, weekly ICs and trials.
 
     Raises
     ------

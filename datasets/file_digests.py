@@ -1,4 +1,4 @@
-"""Digests of files of this machine, computed once for each version of a file."""
+"""Digests of local files, computed once per version of a file."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from datasets.disk import require_not_of_disk
 from schemas.settings import SETTINGS
 
 _MAX_FILES: Final = 200_000
-"""Files whose digest is remembered, some 300 bytes each."""
+"""Maximum number of remembered digests, some 300 bytes each."""
 _STRIPES: Final = 64
 _DOUBTED_SECONDS: Final = 10.0
-"""How long a mismatch is trusted: a damaged file costs no more than one reading in so many seconds, and one that was only
+"""Seconds that a mismatch is remembered: a damaged file is read once in this time, and one that was only
 misread recovers soon."""
 
 FileVersion = tuple[int, int, int, int]
-"""Device, inode, size and modification time in nanoseconds: what changes when a file is written or replaced."""
+"""Device, inode, size and modification time in nanoseconds: the version of a file."""
 
 
 class _Digest(NamedTuple):
@@ -28,7 +28,7 @@ class _Digest(NamedTuple):
 
 
 class FileDigests:
-    """Remembers the SHA-256 of files by their version. Safe between threads.
+    """Remembers the SHA-256 of files by their version. Thread-safe.
 
     A file is read on first use, again whenever it was written or replaced, and again when its digest was computed too
     long ago. Threads that check one file at the same time wait for one reading of it.
@@ -46,11 +46,11 @@ class FileDigests:
         self._reading = [threading.Lock() for _ in range(_STRIPES)]
 
     def trust(self, seconds: float) -> None:
-        """Set how long a digest is trusted from now on."""
+        """Set how long digests are trusted."""
         self._seconds = seconds
 
     def intact(self, path: str | os.PathLike[str], size: int, sha256: str) -> bool:
-        """Whether a file has the size and the digest that its manifest says.
+        """Whether a file has the size and the digest of its manifest entry.
 
         Raises
         ------
@@ -75,7 +75,9 @@ class FileDigests:
         known = self._known.get(version)
         if known is not None and time.monotonic() - known.computed <= seconds:
             return known
-        with self._reading[hash(version) % _STRIPES]:  # others that check the same file wait for this reading
+        with self._reading[
+            hash(version) % _STRIPES
+        ]:  # other threads that check the same file wait for this read
             known = self._known.get(version)
             if known is not None and time.monotonic() - known.computed <= seconds:
                 return known
@@ -87,7 +89,7 @@ class FileDigests:
             sha256 = hashlib.file_digest(stream, "sha256").hexdigest()
             unchanged = _version(os.fstat(stream.fileno())) == version
         entry = _Digest(sha256, started)
-        if unchanged:  # else it was written meanwhile, and the next caller reads it again
+        if unchanged:  # otherwise it was written meanwhile, and the next call reads it again
             with self._lock:
                 self._known.pop(version, None)
                 self._known[version] = entry
@@ -101,4 +103,4 @@ def _version(status: os.stat_result) -> FileVersion:
 
 
 DIGESTS: Final = FileDigests(SETTINGS["verify_seconds"].default)
-"""Of this process: a digest belongs to the version of a file, whoever reads it."""
+"""Shared by the process, because a digest depends only on the version of a file."""

@@ -1,4 +1,4 @@
-"""Reading the figures that a pointer records from the files of a snapshot: a few small reads of what a build has just written."""
+"""Computation of the figures that a pointer records, from the files of a snapshot."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _COSTS: Final = ("execution_cost", "turnover_notional")
 
 
 def make_headline(manifest: Manifest, read_file: Read) -> dict[str, Any]:
-    """Return what a pointer records of a snapshot.
+    """Return the pointer's record of a snapshot's figures.
 
     Parameters
     ----------
@@ -51,13 +51,13 @@ def make_headline(manifest: Manifest, read_file: Read) -> dict[str, Any]:
         described = orjson.loads(read_file(DESCRIPTION)) if ("description", None) in paths else None
         cost = _cost_bp(frames) if ("portfolio", BOOK) in paths else _NO_PORTFOLIO
         return headline_of(read(frames, manifest), described, cost).document()
-    except Exception:  # noqa: BLE001 - whatever it was, the snapshot is sound and is published
+    except Exception:  # noqa: BLE001 - the snapshot is sound and is published without figures
         _log.exception("the figures of %s could not be made; its list entry goes without", manifest.alpha_id)
         return without_figures().document()
 
 
 def stored_headline(storage: Storage, manifest: Manifest) -> dict[str, Any]:
-    """Return what a pointer records of a snapshot that is in the root, as :func:`make_headline` does."""
+    """Return the pointer's record of a stored snapshot, as :func:`make_headline` does."""
     folder = snapshot_path(manifest.alpha_id, manifest.snapshot)
     sizes = {entry.path: entry.bytes for entry in manifest.files}
     return make_headline(manifest, lambda path: storage.read(f"{folder}/{path}", sizes[path]))

@@ -1,7 +1,7 @@
-"""What became of an alpha, as its pointer remembers it: published, replaced, rolled back, withdrawn.
+"""History of an alpha from its pointer: publications, replacements, rollbacks, withdrawals.
 
-No file is written for it. A pointer says when what is served became it, which snapshots were served before and until
-when, and what operators decided.
+A pointer records when its snapshot was first served, the earlier snapshots and when they were replaced, and the decisions of
+operators, so no journal is needed.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ WITHDRAWN: Final = "withdrawn"
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """One move of a pointer.
+    """One change of an alpha.
 
     Attributes
     ----------
@@ -46,9 +46,9 @@ class Change:
 
 
 def changes_of(pointer: Pointer) -> tuple[Change, ...]:
-    """Return the moves that a pointer remembers, oldest first; the last one always, earlier ones until gc forgets them. Pure.
+    """Return the changes that a pointer records, oldest first; the last one always, earlier ones until gc removes them. Pure.
 
-    A snapshot that was served twice is remembered by the last time it was replaced.
+    A snapshot that was served twice is recorded with its last replacement.
     """
     replaced_at = {snapshot: _moment(one.replaced_at) for snapshot, one in pointer.earlier.items()}
     first = {snapshot: _moment(one.published_at) for snapshot, one in pointer.earlier.items()}
@@ -84,7 +84,7 @@ def _kind(pointer: Pointer, snapshot: str | None, previous: str | None, decided:
 def _decided(
     pointer: Pointer, since: datetime | None, at: datetime, snapshot: str, previous: str | None
 ) -> str:
-    """Return what an operator decided for the move at a moment, empty where there was no decision.
+    """Return the operator's decision for the change at an instant; empty if there was none.
 
     The last decision after the move before it; of a move that is not remembered any more, it was taken for another
     snapshot than the one this move left or went to.
@@ -99,7 +99,7 @@ def _decided(
 
 
 def empty_of(pointer: Pointer) -> frozenset[str]:
-    """Return the ids of the empty snapshots that stand for an alpha nobody may read."""
+    """Return the ids of the empty snapshots of a withdrawn alpha."""
     if pointer.is_withdrawn or pointer.decisions:
         return empty_snapshots(pointer.alpha_id)
     return frozenset()

@@ -1,4 +1,4 @@
-"""Whether what lies in a root is what its manifests and pointers say."""
+"""Verification of a root's files against manifests and pointers."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from schemas.errors import SnapshotCorrupt
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """One thing that is not as it must be.
+    """One fault of a snapshot.
 
     Attributes
     ----------
@@ -32,7 +32,7 @@ class Fault:
 
 
 def check_manifest(storage: Storage, pointer: Pointer) -> tuple[Manifest | None, list[Fault]]:
-    """Read the manifest a pointer names and compare the two.
+    """Read the manifest of a pointer and compare both.
 
     Returns
     -------
@@ -111,7 +111,7 @@ def check_files(
         path = f"{folder}/{entry.path}"
         size = sizes.get(entry.path)
         try:
-            # No more is read than the manifest says: a file of any size may lie there.
+            # Reads are bounded by the manifest's size, because the file may have any size.
             data = storage.read(path, entry.bytes) if size == entry.bytes else None
         except FileNotFoundError:
             size = data = None
@@ -130,7 +130,7 @@ def check_files(
 
 
 def read_manifests(storage: Storage, alpha_id: str, snapshots: Sequence[str]) -> dict[str, Manifest]:
-    """Read the manifests of several snapshots; one that is missing, or not the snapshot's own, is left out.
+    """Read the manifests of several snapshots, without those that are missing or of another snapshot.
 
     Raises
     ------

@@ -40,20 +40,20 @@ PROBE: Final = "probe.json"
 FIGURES: Final = "figures"
 POINTER_SUFFIX: Final = ".json"
 SAVED_CATALOGUE: Final = "catalogue.json"
-"""In a cache of a remote root: the pointers last seen."""
+"""File in the cache of a remote root with the last known pointers."""
 
 SNAPSHOT_ID: Final = r"^[0-9a-f]{20}\Z"
 """Pattern of the id of a snapshot."""
 _SNAPSHOT: Final = re.compile(SNAPSHOT_ID)
 _Entry = TypeVar("_Entry")
 _MAX_PATHS: Final = 4096
-"""Cached paths of snapshot folders: queries name the same ones again and again."""
+"""Number of cached paths of snapshot folders."""
 BOOK_NAME: Final = re.compile(rf"{PATTERNS[Bound.BOOK]}\Z")
-"""A book's name: it stands in a path, so it is as plain as an alpha's."""
+"""Pattern of a book's name, which is part of paths."""
 
 
 def pointer_path(alpha_id: str) -> str:
-    """Return where the pointer of an alpha lies.
+    """Return the path of an alpha's pointer.
 
     Raises
     ------
@@ -64,7 +64,7 @@ def pointer_path(alpha_id: str) -> str:
 
 
 def by_alpha(entries: Mapping[str, _Entry]) -> dict[str, _Entry]:
-    """Return the entries of a listing of :data:`CATALOG` by alpha; whatever is not a pointer is left out."""
+    """Return the pointers of a listing of :data:`CATALOG` by alpha."""
     return {
         alpha: entry
         for name, entry in entries.items()
@@ -78,7 +78,7 @@ def alpha_path(alpha_id: str) -> str:
 
 
 def sealed_weeks_path(alpha_id: str) -> str:
-    """Return where it lies what each seal of an alpha said of every week (:mod:`datasets.sealed_weeks`)."""
+    """Return the path of an alpha's weekly digests (:mod:`datasets.sealed_weeks`)."""
     return f"{alpha_path(alpha_id)}/{SEALED_WEEKS}"
 
 
@@ -98,7 +98,7 @@ def is_snapshot_id(text: str) -> bool:
 
 
 def table_path(dataset: str, book: str | None = None) -> str:
-    """Return where a published table lies inside its snapshot.
+    """Return the path of a published table inside its snapshot.
 
     Raises
     ------
@@ -119,7 +119,7 @@ def table_path(dataset: str, book: str | None = None) -> str:
 
 
 def figures_path(family: str) -> str:
-    """Return where the research figures of a family lie inside their snapshot."""
+    """Return the path of a family of research figures inside its snapshot."""
     return f"{FIGURES}/{family}.json"
 
 

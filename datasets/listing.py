@@ -1,4 +1,4 @@
-"""All pointers at one moment, and searching them."""
+"""All pointers at one moment, and their search."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from datasets.figures.headline import has_headline
 from datasets.pointer import Pointer
 
 _SEPARATOR: Final = "\0"
-"""Stands between the searched texts of an alpha, so that no match spans two of them."""
+"""Separates the searched texts of an alpha, so that no match spans two of them."""
 
 
 class Listing:
@@ -35,13 +35,13 @@ class Listing:
         ]
 
     def search(self, text: str) -> list[Pointer]:
-        """Return the pointers whose address, name or summary holds a text, letter case aside."""
+        """Return the pointers whose address, name or summary contains a text, ignoring case."""
         wanted = text.casefold()
         return [x for x, searched in zip(self.pointers, self._texts, strict=True) if wanted in searched]
 
     @cached_property
     def edition(self) -> str:
-        """Name of what a list of alphas may show: the same on every node that has the same pointers."""
+        """Digest of the list's content, the same on every node with the same pointers."""
         digest_so_far = hashlib.sha256()
         for x in self.pointers:
             shown = (
@@ -58,5 +58,5 @@ class Listing:
 
     @cached_property
     def places(self) -> Mapping[str, int]:
-        """Alpha -> its number in the list, from 0."""
+        """Alpha -> its index in the list."""
         return {pointer.alpha_id: place for place, pointer in enumerate(self.pointers)}

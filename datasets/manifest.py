@@ -1,4 +1,4 @@
-"""What a snapshot says of itself, and the JSON that manifests and pointers are written in."""
+"""The manifest of a snapshot, and the JSON format of manifests and pointers."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ import orjson
 from schemas.errors import OtherFormat, SnapshotCorrupt
 
 FORMAT: Final = 1
-"""Version of the fields of manifests and pointers. Raised when one goes, means something else, or must not be overlooked;
+"""Version of the fields of manifests and pointers. Raise it when one is removed, changes its meaning, or must not be ignored;
 columns and formulas have a version of their own, :func:`schemas.version.schema_version`."""
 NO_SEAL: Final = "nothing"
-"""In place of a seal's digest: the snapshot is the empty one that stands for a withdrawn alpha."""
+"""Seal digest of the empty snapshot of a withdrawn alpha."""
 Document = TypeVar("Document")
 
 
@@ -50,7 +50,7 @@ class FileEntry:
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """Everything a reader must know before opening a file of the snapshot.
+    """The description of a snapshot's files.
 
     Attributes
     ----------
@@ -122,15 +122,15 @@ class Manifest:
     sealed_by: str | None = None
 
     def named(self) -> Manifest:
-        """Return this manifest under the id that its content gives: other content, another snapshot."""
+        """Return this manifest with the snapshot id that follows from its content."""
         return replace(self, snapshot=_content_id(self.document()))
 
     def encode(self) -> bytes:
-        """Return the canonical bytes: the same manifest always encodes the same."""
+        """Return the canonical bytes."""
         return encode(self.document())
 
     def document(self) -> dict[str, Any]:
-        """Return the manifest as a JSON-ready mapping; what it holds is shared, not copied."""
+        """Return the manifest for JSON; values are shared, not copied."""
         shown: dict[str, Any] = {name.name: getattr(self, name.name) for name in fields(self)}
         if self.sealed_by is None:
             del shown["sealed_by"]
@@ -151,7 +151,7 @@ class Manifest:
 
 
 def named_by_content(data: bytes, snapshot: str) -> bool:
-    """Whether the bytes of a manifest are those that a snapshot's id was made of."""
+    """Whether a snapshot id follows from the bytes of a manifest."""
     try:
         content = orjson.loads(data)
         return bool(content["snapshot"] == snapshot == _content_id(content))
@@ -160,12 +160,12 @@ def named_by_content(data: bytes, snapshot: str) -> bool:
 
 
 def _content_id(document: Mapping[str, Any]) -> str:
-    """Digest what a manifest says, but for its own name."""
+    """Digest a manifest without its snapshot id."""
     return digest(encode({name: value for name, value in document.items() if name != "snapshot"}))[:20]
 
 
 def decode(data: bytes, kind: type[Document], origin: str, what: str) -> Document:
-    """Read a JSON document of this program's format, every field of its declared type; others are left out.
+    """Decode a JSON document of this program's format, validating the declared fields; others are ignored.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""What of a manifest may leave the service: the one place that decides what is served of it.
+"""The part of a manifest that may be served.
 
 A manifest is written for the run's own team. It names sealed columns, those that are never published among them, and
 shows rows of them. What may be shown follows from the declarations: a column that is not published is not named to
@@ -15,7 +15,7 @@ from schemas.tables import TABLES
 from schemas.tables.books import RAW_PREFIX
 
 PUBLISHED_AS: Final = {"unsmoothed_score": "raw_score"}
-"""Sealed name -> the name it is published under."""
+"""Sealed name -> published name."""
 _NEVER: Final = frozenset(
     column.name for table in TABLES.values() for column in table if not column.published
 )
@@ -26,7 +26,7 @@ _GONE: Final = object()
 
 
 def visible(content: Any, *, raw: bool) -> Any:
-    """Return content of a manifest as a caller may see it.
+    """Return the content of a manifest that a caller may see.
 
     Parameters
     ----------
@@ -50,7 +50,7 @@ def visible(content: Any, *, raw: bool) -> Any:
 
 
 def _entry(entry: Any, *, raw: bool) -> Any:
-    """Show one entry of a list, or say that it is gone."""
+    """Return the visible part of one entry of a list, or a marker that it was removed."""
     if not isinstance(entry, Mapping):
         return visible(entry, raw=raw)
     if _is_row(entry):
@@ -67,13 +67,13 @@ def _entry(entry: Any, *, raw: bool) -> Any:
 
 
 def _is_row(entry: Mapping[str, Any]) -> bool:
-    """Whether an object is a row of plain values, without a text that is meant for people."""
+    """Whether an object is a row of plain values, without prose."""
     plain = all(value is None or isinstance(value, str | int | float | bool) for value in entry.values())
     return plain and "message" not in entry
 
 
 def _name(name: str, *, raw: bool) -> str | None:
-    """Return a name as it is published; None when it is hidden."""
+    """Return the published name; None if it is hidden."""
     name = PUBLISHED_AS.get(name, name)
     if _HIDDEN_WORDS.search(name) or (not raw and _RAW_WORDS.search(name)):
         return None

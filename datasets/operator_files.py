@@ -70,17 +70,17 @@ def read_columns(table: Table, what: str, file: str, data: bytes) -> Columns:
 
 
 def refused(what: str, file: str, rule: str, observed: str) -> SettingsError:
-    """Say which rule a file breaks."""
+    """Return the error for a broken rule of a file."""
     return SettingsError(f"{what} {file}: the rule is that {rule}, but {observed}; correct the file")
 
 
 def _checked(what: str, file: str, column: Column, values: pl.Series) -> pl.Series:
-    """Return a column in its declared type, or say which rule it breaks and where."""
+    """Return a column in its declared type; raises for a broken rule, with its place."""
     cast = _CASTS[column.type](values)
     if cast is None:
         raise refused(what, file, f"{column.name} is {_WANTED[column.type]}", f"it is {values.dtype}")
     if column.type is Type.F64 and column.nullable:
-        cast = cast.fill_nan(None)  # how data frames write "not known"
+        cast = cast.fill_nan(None)  # NaN in data frames means unknown
     if cast.null_count() and not column.nullable:
         row = cast.is_null().arg_true()[0]
         raise refused(what, file, f"{column.name} has no nulls", f"there is one in row {row}")
@@ -93,7 +93,7 @@ def _checked(what: str, file: str, column: Column, values: pl.Series) -> pl.Seri
 
 
 def _days(values: pl.Series) -> pl.Series | None:
-    """Accept days, and timestamps without a zone that all stand at midnight."""
+    """Convert days, and timestamps without a zone that are all at midnight."""
     if values.dtype == pl.Date:
         return values if _written(values) else None
     if not isinstance(values.dtype, pl.Datetime) or values.dtype.time_zone is not None:

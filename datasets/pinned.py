@@ -1,6 +1,6 @@
-"""Snapshots by their id: what a caller that names one goes on reading while newer ones are published.
+"""Snapshots by id, for callers that pin one while newer ones are published.
 
-An id is answered for as long as the pointer of its alpha remembers it and gc has not announced its removal, which gc
+An id is valid as long as the pointer of its alpha has it and gc has not announced its removal, which gc
 does no sooner than its grace period after the snapshot was replaced. No listing is needed: the pointer in memory
 says whether there is such a snapshot, and only its manifest is read, once.
 """
@@ -21,11 +21,11 @@ from datasets.storage import Storage
 from schemas.errors import SnapshotCorrupt, SnapshotNotKept
 
 OPENED: Final = 256
-"""Earlier snapshots that stay opened: their manifests and descriptions are in memory."""
+"""Maximum number of earlier snapshots that stay open, with manifests and descriptions in memory."""
 
 
 class PinnedSnapshots:
-    """Opens the snapshots of an alpha by id. Safe between threads.
+    """Opens the snapshots of an alpha by id. Thread-safe.
 
     Parameters
     ----------
@@ -42,7 +42,7 @@ class PinnedSnapshots:
         self._lock = threading.Lock()
 
     def opened(self, alpha_id: str, snapshot: str) -> Snapshot | None:
-        """Return what :meth:`open` does without reading anything; None when that takes reading.
+        """Return the result of :meth:`open` without I/O; None if that needs I/O.
 
         Raises
         ------
@@ -53,7 +53,7 @@ class PinnedSnapshots:
         return current if snapshot == current.id else self._known(current.pointer, snapshot)
 
     def open(self, alpha_id: str, snapshot: str) -> Snapshot:
-        """Return one snapshot of an alpha, the served one or one that was replaced and is still kept.
+        """Return one snapshot of an alpha, the served one or a kept earlier one.
 
         Returns
         -------
@@ -74,7 +74,7 @@ class PinnedSnapshots:
         return self.opened(alpha_id, snapshot) or self._open(current.pointer, snapshot)
 
     def open_fresh(self, alpha_id: str, snapshot: str) -> Snapshot:
-        """Do as :meth:`open`, by the pointer as it lies in the root rather than by the one in memory.
+        """Do as :meth:`open`, with the pointer read from the root instead of the one in memory.
 
         Another reader of the root may have seen a newer snapshot before this one, and gc may have removed an old one
         since the pointer was read last. One small read.
@@ -93,7 +93,7 @@ class PinnedSnapshots:
         return self._known(pointer, snapshot) or self._open(pointer, snapshot)
 
     def _kept(self, alpha_id: str, snapshot: str) -> Snapshot:
-        """Return what is served of an alpha, if the snapshot named is that or is still kept, without reading."""
+        """Return the pointer of an alpha if the given snapshot is served or kept, without I/O."""
         current = self._catalogue.resolve(alpha_id)
         if current is None:
             raise not_published(self._storage, alpha_id)
@@ -119,14 +119,14 @@ class PinnedSnapshots:
         return opened
 
     def _open_earlier(self, current: Pointer, snapshot: str) -> Snapshot:
-        """Open an earlier snapshot; what its pointer said then is put together again from its manifest."""
+        """Open an earlier snapshot; its former pointer is rebuilt from its manifest."""
         earlier = current.earlier[snapshot]
         draft = replace(current, snapshot=snapshot, manifest_sha256=earlier.manifest_sha256)
         opened = Snapshot(self._storage, draft)
         try:
             manifest = opened.manifest
         except SnapshotCorrupt as error:
-            if isinstance(error.__cause__, FileNotFoundError):  # gc went faster than this look
+            if isinstance(error.__cause__, FileNotFoundError):  # gc removed it meanwhile
                 raise _not_kept(current.alpha_id, snapshot, current.snapshot) from None
             raise
         pointer = replace(
@@ -139,13 +139,13 @@ class PinnedSnapshots:
 
 
 def _key(current: Pointer, snapshot: str) -> tuple[str, str, str]:
-    """Return alpha, snapshot and when it was first published: it may be removed, built and published once more."""
+    """Return alpha, snapshot and first publication, because a snapshot may be removed and published again."""
     earlier = current.earlier.get(snapshot)
     return current.alpha_id, snapshot, (earlier or current).published_at
 
 
 def still_kept(pointer: Pointer, snapshot: str) -> bool:
-    """Whether a snapshot is the served one, or one that was replaced and is still there."""
+    """Whether a snapshot is served, or a kept earlier one."""
     replaced = snapshot in pointer.earlier and snapshot not in pointer.removing
     return snapshot == pointer.snapshot or (is_snapshot_id(snapshot) and replaced)
 
@@ -156,6 +156,6 @@ def _require_kept(pointer: Pointer, snapshot: str) -> None:
 
 
 def _not_kept(alpha_id: str, snapshot: str, current: str) -> SnapshotNotKept:
-    # What is not an id is not repeated: it may be anything a caller wrote.
+    # An invalid id is not repeated, because it is arbitrary text of a caller.
     named = snapshot if is_snapshot_id(snapshot) else "of that name"
     return SnapshotNotKept(f"{alpha_id} has no snapshot {named}; {current} is served", current)

@@ -1,4 +1,4 @@
-"""Which snapshot of an alpha is served, which ones were before, and what operators decided."""
+"""The pointer of an alpha: its served and earlier snapshots, and the decisions of operators."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from datasets.manifest import (
 )
 
 MAX_EARLIER_SNAPSHOTS: Final = 1000
-"""Earlier snapshots a pointer remembers; gc keeps fewer in any sensible setting."""
+"""Maximum number of earlier snapshots in a pointer; gc keeps fewer in any sensible setting."""
 MAX_DECISIONS: Final = 20
-"""Decisions of operators that a pointer remembers, the latest ones."""
+"""Maximum number of decisions in a pointer, the latest ones."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +44,7 @@ class Earlier:
 
 @dataclass(frozen=True, slots=True)
 class RolledBack:
-    """What an operator judged by rolling back from a snapshot.
+    """The scope of a rollback.
 
     A rollback judges the seal, not the files that one build made of it: built again with other declarations or another
     version of a library, the seal has another snapshot, and stays rolled back. From one build of a seal to another build
@@ -63,13 +63,13 @@ class RolledBack:
     schema_version: str | None
 
     def covers(self, seal_digest: str, schema_version: str) -> bool:
-        """Whether what a version of the declarations makes of a seal was judged."""
+        """Whether the rollback covers a seal built with a version of the declarations."""
         return seal_digest == self.seal_digest and self.schema_version in (None, schema_version)
 
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """What an operator did to an alpha.
+    """A decision of an operator on an alpha.
 
     Attributes
     ----------
@@ -90,7 +90,7 @@ class Decision:
 
 @dataclass(frozen=True, slots=True)
 class Pointer:
-    """The snapshot of an alpha that is served, with its row in the list of alphas.
+    """The served snapshot of an alpha, with its row in the list of alphas.
 
     Attributes
     ----------
@@ -147,19 +147,19 @@ class Pointer:
 
     @property
     def is_withdrawn(self) -> bool:
-        """Whether no snapshot of the alpha is served: an operator withdrew it, and no build came since it was restored."""
+        """Whether the alpha is withdrawn, or was restored without a build since."""
         return self.withdrawn is not None or self.seal_digest == NO_SEAL
 
     def was_rolled_back(self, seal_digest: str, schema_version: str) -> bool:
-        """Whether an operator rolled back from what a version of the declarations makes of a seal."""
+        """Whether an operator rolled back a seal built with a version of the declarations."""
         return any(judged.covers(seal_digest, schema_version) for judged in self.rolled_back.values())
 
     def decided(self, decision: Decision) -> tuple[Decision, ...]:
-        """Return the decisions with one more."""
+        """Return the decisions with a new one."""
         return (*self.decisions, decision)[-MAX_DECISIONS:]
 
     def document(self) -> dict[str, Any]:
-        """Return the pointer as a JSON-ready mapping."""
+        """Return the pointer for JSON."""
         return {"format": FORMAT, **asdict(self)}
 
     def encode(self) -> bytes:
@@ -168,7 +168,7 @@ class Pointer:
 
     @classmethod
     def decode(cls, data: bytes, origin: str) -> Pointer:
-        """Read a pointer back.
+        """Decode a pointer.
 
         Raises
         ------
@@ -181,7 +181,7 @@ class Pointer:
 
 
 def make_pointer(manifest: Manifest, description: Mapping[str, Any] | None) -> Pointer:
-    """Return the pointer to a snapshot, but for the digest of its manifest and the time of publication.
+    """Return the pointer to a snapshot, without the digest of its manifest and the time of publication.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""The pointers of a root on an object store in one object, so that a first look is a listing and one read.
+"""Index of an object store's pointers in one object, so that a first listing needs only one more read.
 
 ::
 
@@ -28,11 +28,11 @@ _log = logging.getLogger(__name__)
 INDEX_PATH: Final = f"{INDEX}/pointers.json"
 MOVED_PATH: Final = f"{INDEX}/moved"
 MAX_INDEX_BYTES: Final = 256 << 20
-"""A larger index, of some 100,000 alphas, is neither written nor read."""
+"""Maximum bytes of an index (some 100,000 alphas)."""
 _FORMAT: Final = 2
 
 Texts = Mapping[str, tuple[Signature, bytes]]
-"""Alpha -> what a listing showed of its pointer, and the pointer's bytes."""
+"""Alpha -> signature of its pointer in a listing, and the pointer's bytes."""
 
 
 def encode(pointers: Texts) -> bytes:
@@ -43,7 +43,7 @@ def encode(pointers: Texts) -> bytes:
 
 
 def decode(data: bytes | None) -> Texts:
-    """Read an index back; empty when there is none, it is damaged or of another format."""
+    """Decode an index; empty if there is none, or it is damaged or of another format."""
     expected, _, body = (data or b"").partition(b"\n")
     if digest(body).encode() != expected:
         return {}
@@ -54,7 +54,7 @@ def decode(data: bytes | None) -> Texts:
 
 
 def are_few(changed: int, alphas: int) -> bool:
-    """Whether so many pointers are sooner read one by one than from the index."""
+    """Whether some pointers are read faster one by one than from the index."""
     return changed <= 8 + alphas // 100
 
 
@@ -77,7 +77,7 @@ def record_move(storage: Storage) -> None:
 
 
 def last_move(storage: Storage, known: Signature | None) -> Signature | None:
-    """Return what changes with every recorded move of a pointer; None where moves are not recorded.
+    """Return a value that changes with every recorded move of a pointer; None if moves are not recorded.
 
     Parameters
     ----------
@@ -96,7 +96,7 @@ def last_move(storage: Storage, known: Signature | None) -> Signature | None:
 
 
 def read_index(storage: Storage) -> Texts:
-    """Return the index of an object store; empty where there is none, or it is too large.
+    """Return the index of an object store; empty if there is none, or it is too large.
 
     Raises
     ------
@@ -112,7 +112,7 @@ def read_index(storage: Storage) -> Texts:
 
 
 def rebuild(storage: Storage) -> None:
-    """Rewrite the index of an object store from a listing, unless it misses only few pointers.
+    """Rewrite the index of an object store from a listing, unless it lacks only few pointers.
 
     One that cannot be written, or that somebody else rewrote meanwhile, costs first looks some reads.
     """

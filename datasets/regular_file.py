@@ -1,4 +1,4 @@
-"""Bounded reads of regular files, for paths that others chose."""
+"""Bounded reads of regular files, for untrusted paths."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ _PART_BYTES: Final = 1 << 24
 
 
 class NotRegular(Exception):
-    """The path is a link, a pipe or a device; the message says which."""
+    """The path is a link, a pipe or a device, which the message names."""
 
 
 class TooLarge(Exception):
-    """The file is larger than it may be.
+    """The file exceeds the limit.
 
     Attributes
     ----------
@@ -32,13 +32,13 @@ class TooLarge(Exception):
 
 
 def read_regular(path: str, limit: int, *, follow: bool = False) -> bytes:
-    """Return the bytes of a regular file, as :func:`parts_of_regular` gives them."""
+    """Return the bytes of a regular file; errors as in :func:`parts_of_regular`."""
     parts = list(parts_of_regular(path, limit, follow=follow))
     return parts[0] if len(parts) == 1 else b"".join(parts)
 
 
 def parts_of_regular(path: str, limit: int, *, follow: bool = False) -> Iterator[bytes]:
-    """Yield the bytes of a regular file in parts, without ever waiting for one that is none.
+    """Yield the bytes of a regular file in parts, never blocking on other kinds of files.
 
     A pipe that nobody writes to, a device without an end and a link to either are recognised by their kind; none of them is
     opened to be read.
@@ -64,7 +64,7 @@ def parts_of_regular(path: str, limit: int, *, follow: bool = False) -> Iterator
         When the disk fails, or does not permit it.
     """
     with reading(path):
-        # Looked at before it is opened: opening a device may already do something.
+        # Checked before it is opened, because opening a device may have effects.
         _require_regular(os.stat(path, follow_symlinks=follow))  # noqa: PTH116 - the path of an own storage, which is text
         flags = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | (0 if follow else os.O_NOFOLLOW)
         try:
@@ -78,7 +78,7 @@ def parts_of_regular(path: str, limit: int, *, follow: bool = False) -> Iterator
             _require_regular(status)
             if status.st_size > limit:
                 raise TooLarge(status.st_size)
-            # One byte more than is allowed, and no more: it may grow while it is read.
+            # At most one byte beyond the limit, because the file may grow meanwhile.
             remaining = limit + 1
             while remaining > 0 and (part := os.read(file.fileno(), min(remaining, _PART_BYTES))):
                 remaining -= len(part)

@@ -1,4 +1,4 @@
-"""A datasets root as an analyst opens it."""
+"""A datasets root for analysts."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from datasets.storage import Storage, open_storage
 from schemas.errors import AlphaNotPublished, SettingsError
 
 _NAMES_SHOWN: Final = 3
-"""Alphas that a message names."""
+"""Maximum alphas in a message."""
 
 
 class Root:
@@ -39,14 +39,14 @@ class Root:
         self.catalogue.refresh()
 
     def __getitem__(self, alpha_id: str) -> Alpha:
-        """Return the served snapshot of an alpha; AlphaNotPublished, with names that are near, when there is none."""
+        """Return the served snapshot of an alpha; raises AlphaNotPublished with similar names."""
         served = self.catalogue.resolve(alpha_id)
         if served is None:
             raise AlphaNotPublished(f"{not_published(self.storage, alpha_id)}; {self._near(alpha_id)}")
         return Alpha(self.storage, served.pointer)
 
     def _near(self, alpha_id: str) -> str:
-        """Return the published alphas whose names are near, for messages; else some of all."""
+        """Return published alphas with similar names, for messages; else some alphas."""
         names = list(self)
         if near := get_close_matches(alpha_id, names, _NAMES_SHOWN):
             return f"did you mean {' or '.join(near)}?"
@@ -90,7 +90,7 @@ class Root:
         book: str = "long_short",
         window: Window = WHOLE_RUN,
     ) -> pl.DataFrame:
-        """Return how alike each two alphas are, as `/v1/correlations` answers.
+        """Return the similarity of all pairs of alphas, as `/v1/correlations` answers.
 
         Parameters
         ----------
@@ -136,7 +136,7 @@ class Root:
         order: str = "nearest",
         limit: int = 10,
     ) -> pl.DataFrame:
-        """Return the alphas most or least like one, as `/v1/alphas/{alpha}/neighbours` lists them.
+        """Return the most or least similar alphas, as `/v1/alphas/{alpha}/neighbours` lists them.
 
         Parameters
         ----------
@@ -173,7 +173,7 @@ class Root:
         book: str = "long_short",
         window: Window = WHOLE_RUN,
     ) -> dict[str, Any]:
-        """Return what an alpha adds to a book of others, as `/v1/alphas/{alpha}/contribution` answers.
+        """Return the contribution of an alpha to a book of others, as `/v1/alphas/{alpha}/contribution` answers.
 
         Parameters
         ----------
@@ -202,7 +202,7 @@ class Root:
 
 
 def is_root(storage: Storage) -> bool:
-    """Whether anything was ever published below an address, or refused to be; one listing.
+    """Whether a seal was ever published or refused below an address; one listing.
 
     Raises
     ------
@@ -220,7 +220,7 @@ def open_root(
 ) -> Root:
     """Open a datasets root for reading.
 
-    A folder that was not published to yet is a root without alphas.
+    A folder without publications is a root without alphas.
 
     Parameters
     ----------
@@ -252,7 +252,7 @@ def open_root(
 
 
 def open_published(address: str) -> Root:
-    """Open a root in which something was published: an empty answer to a misspelt address would pass for one.
+    """Open a root with publications, so that a misspelt address is an error, not an empty root.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Weekly digests of every seal of an alpha, so that a later seal cannot move the past unseen.
+"""Weekly digests of every seal of an alpha, by which restatements are detected.
 
 One file an alpha lies beside its snapshots (:func:`datasets.layout.sealed_weeks_path`), which gc leaves alone: a
 digest of each week's scores, targets, forward returns and fills, and its IC. A seal's entry is written once, before the
@@ -28,7 +28,7 @@ _Digest = Annotated[str, msgspec.Meta(pattern="^[0-9a-f]*$")] | None
 
 
 class WeekDigests(NamedTuple):
-    """Digests of one week; None where the run sealed no such thing, empty where it had none that week."""
+    """Digests of one week; None if the run did not seal the kind, empty if the week has none of it."""
 
     scores: str | None
     targets: str | None
@@ -37,7 +37,7 @@ class WeekDigests(NamedTuple):
 
 
 class SealedWeek(NamedTuple):
-    """One week of one seal: its digests, and the IC of its scores, None where it has none."""
+    """One week of one seal: its digests, and the IC of its scores, None if undefined."""
 
     digests: WeekDigests
     ic: float | None
@@ -45,7 +45,7 @@ class SealedWeek(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class SealEntry:
-    """What is remembered of one seal.
+    """The record of one seal.
 
     Attributes
     ----------
@@ -65,7 +65,7 @@ class SealEntry:
 
 @dataclass(frozen=True, slots=True)
 class _StoredSeal:
-    """An entry as it is stored: of the weeks, those that differ from the entry before it, each digests and IC."""
+    """A stored entry, with digests and IC of the weeks that differ from the previous entry."""
 
     seal_digest: str
     sealed_at: str
@@ -86,7 +86,7 @@ class _Stored:
 
 
 def compare(earlier: Mapping[str, SealedWeek], later: Mapping[str, SealedWeek]) -> dict[str, Any]:
-    """Compare what two seals say of the same weeks. Pure.
+    """Compare the common weeks of two seals. Pure.
 
     A week of the earlier seal that the later one lacks is restated, and so is one that the later seal puts between
     weeks of the earlier one. Weeks after the earlier seal's last, or before its first, extend it. What may still change
@@ -116,7 +116,7 @@ def compare(earlier: Mapping[str, SealedWeek], later: Mapping[str, SealedWeek]) 
 
 
 def history_of(before: Sequence[SealEntry], weeks: Mapping[str, SealedWeek]) -> tuple[dict[str, Any], ...]:
-    """Return the entries of a manifest's ``history``: each seal before, oldest first, and how the weeks stand to it. Pure."""
+    """Return the entries of a manifest's ``history``: the comparison with each earlier seal, oldest first. Pure."""
     return tuple(
         {
             "seal_digest": entry.seal_digest,
@@ -129,7 +129,7 @@ def history_of(before: Sequence[SealEntry], weeks: Mapping[str, SealedWeek]) -> 
 
 
 def describe(entry: Mapping[str, Any]) -> str:
-    """Say how a seal stands to an earlier one, from an entry of a manifest's ``history``. Pure."""
+    """Describe an entry of a manifest's ``history`` in words. Pure."""
     of = f"the seal of {entry['sealed_at']} ({entry['seal_digest'][:12]}), {entry['common_weeks']} weeks in common"
     if entry["outcome"] == EXTENDED:
         return of
@@ -178,7 +178,7 @@ def decode_seals(data: bytes, origin: str) -> list[SealEntry]:
 
 
 def _compared(earlier: Collection[str], later: Collection[str], end: int) -> set[str]:
-    """Return the weeks that are compared: settled in both, gone from the later, or put between those of the earlier."""
+    """Return the compared weeks: settled in both, missing in the later, or inserted between those of the earlier."""
     before, after = _settled(earlier, end), _settled(later, end)
     dropped = before.difference(later)
     between = {week for week in after.difference(earlier) if before and min(before) < week < max(before)}
@@ -192,7 +192,7 @@ def _settled(weeks: Collection[str], end: int) -> set[str]:
 def _differs(earlier: SealedWeek | None, later: SealedWeek | None, part: str) -> bool:
     before = None if earlier is None else getattr(earlier.digests, part)
     after = None if later is None else getattr(later.digests, part)
-    # What an earlier seal did not hold is no restatement where it comes later; a week that comes later between others is.
+    # A kind that an earlier seal lacks is no restatement, but a week inserted between others is.
     return bool(before != after and (before is not None or earlier is None))
 
 

@@ -26,12 +26,12 @@ if TYPE_CHECKING:
     import pyarrow as pa
     import pyarrow.dataset as pads
 
-# Polars loads NumPy when it first meets an array, and two threads that meet their first ones together break that.
+# Polars imports NumPy lazily, which is not safe in two threads at once.
 pl.Series(np.zeros(1))
 
 
 class Snapshot:
-    """The published data of one alpha, as one build left it.
+    """The published data of one build of an alpha.
 
     Files are read on first use. They never change, so an opened snapshot stays valid, and
     consistent with itself, while newer ones are published.
@@ -54,7 +54,7 @@ class Snapshot:
         self.key: Final = (pointer.alpha_id, pointer.snapshot)
         """Names the snapshot among those of all alphas."""
         self.published_at: Final = pointer.first_published_at
-        """When it became the served one for the first time, ISO-8601 UTC; a rollback to it does not change that."""
+        """First publication, ISO-8601 UTC; a rollback to it does not change it."""
 
     @cached_property
     def _folder(self) -> str:
@@ -62,7 +62,7 @@ class Snapshot:
 
     @cached_property
     def manifest(self) -> Manifest:
-        """What the snapshot holds.
+        """The manifest.
 
         Raises
         ------
@@ -73,7 +73,7 @@ class Snapshot:
         return Manifest.decode(self._document(path, self.pointer.manifest_sha256), path)
 
     def with_pointer(self, pointer: Pointer) -> Snapshot:
-        """Return the same snapshot by another pointer to it, its manifest not read again."""
+        """Return the same snapshot with another pointer, without reading its manifest again."""
         snapshot = Snapshot(self._storage, pointer)
         if self.opened:
             snapshot.__dict__["manifest"] = self.manifest
@@ -81,7 +81,7 @@ class Snapshot:
 
     @property
     def opened(self) -> bool:
-        """Whether the manifest was read already."""
+        """Whether the manifest has been read."""
         return "manifest" in self.__dict__
 
     def _document(self, path: str, sha256: str) -> bytes:
@@ -99,17 +99,17 @@ class Snapshot:
         return tuple(name for name in PUBLISHED_TABLES if name in self.manifest.columns)
 
     def has(self, dataset: str, book: str | None = None) -> bool:
-        """Whether the dataset (or its part of one book) was published."""
+        """Whether the dataset, or its part of one book, was published."""
         if book is None:
             return dataset in self.manifest.columns
         return (dataset, book) in self._entries
 
     def has_rows(self, dataset: str, book: str | None = None) -> bool:
-        """Whether that was published with a row at least: a kind may be sealed without any."""
+        """Whether the dataset, or its part of one book, has rows."""
         return self.n_rows(dataset, book) > 0
 
     def n_rows(self, dataset: str, book: str | None = None) -> int:
-        """Return how many rows of that were published; 0 for an absent dataset or book."""
+        """Return the number of published rows; 0 for an absent dataset or book."""
         entry = self._entries.get((dataset, book))
         return 0 if entry is None else entry.rows
 
@@ -146,7 +146,7 @@ class Snapshot:
             ) from None
 
     def file(self, dataset: str, book: str | None = None) -> str:
-        """Return the path of one file on this machine, for DuckDB, Polars and Arrow.
+        """Return the local path of one file, for DuckDB, Polars and Arrow.
 
         Returns
         -------
@@ -206,7 +206,7 @@ class Snapshot:
         return pl.concat(parts).select(columns)
 
     def _without_rows(self, dataset: str) -> pa.Table:
-        """Return the columns of a partitioned table that was sealed without rows, and has no file."""
+        """Return the columns of a partitioned table without rows, which has no file."""
         import pyarrow as pa  # noqa: PLC0415 - slow to load
 
         from schemas.arrow import arrow_field  # noqa: PLC0415 - as above
@@ -221,7 +221,7 @@ class Snapshot:
     def relation(
         self, dataset: str, book: str | None = None, *, connection: duckdb.DuckDBPyConnection | None = None
     ) -> duckdb.DuckDBPyRelation:
-        """Open a dataset as a DuckDB relation, on the connection given or on a new one.
+        """Open a dataset as a DuckDB relation, on a given or a new connection.
 
         Raises
         ------
@@ -234,7 +234,7 @@ class Snapshot:
         return connection.from_arrow(self.scan(dataset, book).collect().to_arrow())
 
     def arrow(self, dataset: str) -> pads.Dataset:
-        """Open a dataset as an Arrow dataset, units and meanings in the fields' metadata.
+        """Open a dataset as an Arrow dataset, with units and meanings in the fields' metadata.
 
         Raises
         ------
@@ -252,7 +252,7 @@ class Snapshot:
         paths = list(self.files(dataset))
         if not paths:
             return pads.dataset(self._without_rows(dataset))
-        # Files of this very dataset end in its own path below the snapshot, whatever stands before.
+        # Files of this dataset end in its path below the snapshot.
         base = paths[0].rpartition(f"/{dataset}/")[0] + f"/{dataset}"
         return pads.dataset(
             paths,
@@ -262,7 +262,7 @@ class Snapshot:
         )
 
     def description(self) -> dict[str, Any] | None:
-        """Return the written description as sealed, None when the run sealed none."""
+        """Return the description as sealed; None if the run sealed none."""
         if "description" not in self.manifest.kinds:
             return None
         data = self._document(f"{self._folder}/{DESCRIPTION}", self.entry("description").sha256)
@@ -270,7 +270,7 @@ class Snapshot:
         return description
 
     def research(self, family: str, book: str | None = None) -> dict[str, Any]:
-        """Return the research figures of a family as they were computed when the run was published.
+        """Return a family of research figures, as computed at publication.
 
         Parameters
         ----------

@@ -1,4 +1,4 @@
-"""SQL views over what a root serves: one view a table, all alphas in it, for DuckDB."""
+"""DuckDB views over the served snapshots of a root: one view per table, with all alphas."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ if TYPE_CHECKING:
     from datasets.root import Root
 
 ALPHAS: Final = "alphas"
-"""View of the list of alphas."""
+"""Name of the view that lists the alphas."""
 
 
 def statements(root: Root) -> list[str]:
-    """Return the statements that make the views of a root, or make them anew when they are there.
+    """Return the statements that create or replace the views of a root.
 
     Every view of a table has `alpha_id` and `snapshot` first, then `book` where the table has one, then the columns that any
     run recorded, null where a run did not. A table that no run has any more loses its view. Meaning and unit of each column are
@@ -49,12 +49,12 @@ def statements(root: Root) -> list[str]:
 
 
 def script(root: Root) -> str:
-    """Return the statements as one script, which is applied completely or not at all."""
+    """Return the statements as one transactional script."""
     return "".join(f"{statement};\n" for statement in ["BEGIN TRANSACTION", *statements(root), "COMMIT"])
 
 
 def write(root: Root, file: str) -> list[str]:
-    """Make or renew the views in a DuckDB file, all or none.
+    """Create or replace the views in a DuckDB file, all or none.
 
     Returns
     -------
@@ -99,7 +99,7 @@ def _value(value: object) -> str:
 
 
 def _text(value: str) -> str:
-    """Write a text as SQL does: a view's definition takes no bound values."""
+    """Quote a text, because a view's definition takes no bound values."""
     return "'" + value.replace("'", "''") + "'"
 
 

@@ -1,7 +1,8 @@
-"""What draws the charts of results in a browser: the library, and the modules that turn figures into its charts.
+"""Charts in a browser: the library Chart.js, and the modules that turn figures into its charts.
 
-The explorer and reports use the same. The library is Chart.js, whose one file a package brings; none of that package's code
-is run. The modules beside this file import one another alone, and ask for nothing.
+The explorer and tear sheets share them. Chart.js comes as one file of the package `chartkick`, whose code is not used: it has no
+dependencies and runs without eval and inline styles, which ECharts and Plotly need. The modules beside this file import only one
+another and make no requests.
 """
 
 from __future__ import annotations
@@ -22,5 +23,5 @@ def library() -> bytes:
 
 
 def modules() -> dict[str, bytes]:
-    """Return the modules of this project that make charts and sentences of figures: name -> text, each after those it imports."""
+    """Return the modules that make charts and sentences from figures: name -> text, each after its imports."""
     return {name: Path(__file__).with_name(name).read_bytes() for name in MODULES}

@@ -1,1 +1,1 @@
-"""Moving what is served: snapshots written, pointers compared and swapped, old snapshots removed."""
+"""Publication: writing of snapshots, conditional moves of pointers, removal of old snapshots."""

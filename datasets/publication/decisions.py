@@ -1,4 +1,4 @@
-"""What an operator decides on an alpha: to serve an earlier snapshot, to withdraw it, to restore it.
+"""Decisions of operators on an alpha: rollback, withdrawal, restoration.
 
 Each is one step, the move of the pointer, and is remembered in it: who decided it, when and why. An alpha that is
 withdrawn keeps its pointer, at an empty snapshot: a catalogue of withdrawn alphas is not one that was lost.
@@ -34,12 +34,12 @@ from schemas.kinds import REQUIRED_KINDS
 _END_OF_TIME: Final = "9999-12-31T23:59:59Z"
 _BEGINNING: Final = "0001-01-01T00:00:00Z"
 MAX_REASON_CHARACTERS: Final = 500
-"""Characters of a reason: it is read with every pointer."""
+"""Maximum characters of a reason, which is part of the pointer."""
 
 
 @dataclass(frozen=True, slots=True)
 class Author:
-    """Who decides, and why.
+    """Author and reason of a decision.
 
     Attributes
     ----------
@@ -53,7 +53,7 @@ class Author:
     reason: str = ""
 
     def decision(self, act: str, snapshot: str) -> Decision:
-        """Return the record of a decision made now."""
+        """Return the record of a new decision."""
         return Decision(act, moment(), self.by, self.reason, snapshot)
 
 
@@ -71,12 +71,12 @@ def author(reason: str | None) -> Author:
     try:
         user = getpass.getuser()
     except (OSError, KeyError):
-        user = "unknown"  # a user id without a name, as in a container
+        user = "unknown"  # a nameless user, as in a container
     return Author(f"{user}@{socket.gethostname()}", text)
 
 
 def roll_back(storage: Storage, pointer: Pointer, manifest: bytes, by: Author) -> Published:
-    """Serve an earlier snapshot again, and remember what it was rolled back from.
+    """Serve an earlier snapshot, and record the abandoned one.
 
     Parameters
     ----------
@@ -120,7 +120,7 @@ def roll_back(storage: Storage, pointer: Pointer, manifest: bytes, by: Author) -
 
 
 def withdraw(storage: Storage, alpha_id: str, by: Author) -> Published:
-    """Stop serving an alpha, whatever is built or sealed, until it is restored.
+    """Stop serving an alpha until it is restored, whatever is built meanwhile.
 
     Returns
     -------
@@ -136,7 +136,7 @@ def withdraw(storage: Storage, alpha_id: str, by: Author) -> Published:
     """
     require_served(storage, alpha_id)
     manifest = _empty_manifest(alpha_id, _END_OF_TIME)
-    # Its one file goes first, as those of every snapshot.
+    # Its file is written before the pointer, as for every snapshot.
     storage.put(f"{snapshot_path(alpha_id, manifest.snapshot)}/{MANIFEST}", manifest.encode())
 
     def decide(current: Pointer) -> Pointer | None:
@@ -155,7 +155,7 @@ def withdraw(storage: Storage, alpha_id: str, by: Author) -> Published:
 def restore(
     storage: Storage, alpha_id: str, by: Author, pointer: Pointer | None, manifest: bytes | None
 ) -> Published:
-    """Restore a withdrawn alpha: serve the snapshot that was served then, or leave it to the next build.
+    """Restore a withdrawn alpha: serve its last snapshot, or leave it to the next build.
 
     Parameters
     ----------
@@ -194,7 +194,7 @@ def restore(
 
 
 def _move(storage: Storage, alpha_id: str, decide: Callable[[Pointer], Pointer | None]) -> Pointer | None:
-    """Replace the pointer of an alpha that is published, by compare-and-swap."""
+    """Replace the pointer of a published alpha by compare-and-swap."""
 
     def decide_served(current: Pointer | None) -> Pointer | None:
         if current is None:
@@ -205,14 +205,14 @@ def _move(storage: Storage, alpha_id: str, decide: Callable[[Pointer], Pointer |
 
 
 def empty_snapshots(alpha_id: str) -> frozenset[str]:
-    """Return the ids of the snapshots that stand for an alpha nobody may read."""
+    """Return the ids of the empty snapshots of a withdrawn alpha."""
     return frozenset(
         _empty_manifest(alpha_id, sealed_at).snapshot for sealed_at in (_END_OF_TIME, _BEGINNING)
     )
 
 
 def _empty_manifest(alpha_id: str, sealed_at: str) -> Manifest:
-    """Return the manifest of an empty snapshot; how late it was sealed says what may be published over it."""
+    """Return the manifest of an empty snapshot; its sealing time determines which seals may replace it."""
     return Manifest(
         schema_version="none",
         alpha_id=alpha_id,

@@ -1,4 +1,4 @@
-"""Leases: they keep gc from snapshots that a reader may still need after they were replaced.
+"""Leases, by which readers protect replaced snapshots from gc.
 
 ::
 
@@ -26,18 +26,18 @@ from schemas.errors import SnapshotCorrupt
 
 LEASES: Final = "leases"
 VALID_SECONDS: Final = 900
-"""How long a lease is honoured after it was refreshed last."""
+"""Seconds that a lease is valid after its last refresh."""
 REFRESH_SECONDS: Final = 60
-"""How often a reader refreshes it."""
+"""Seconds between two refreshes of a lease."""
 CLOCK_ALLOWANCE: Final = timedelta(minutes=10)
-"""How long before the last look at the catalogue a request may have begun, differences of clocks included."""
+"""Seconds before the last refresh of the catalogue in which a running request may have started, including clock differences."""
 
 _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,127}\Z")
 
 
 @dataclass(frozen=True, slots=True)
 class Lease:
-    """One reader's claim.
+    """The lease of one reader.
 
     Attributes
     ----------
@@ -84,7 +84,7 @@ def write_lease(
 
 
 def remove_lease(storage: Storage, reader: str) -> None:
-    """Remove a reader's lease, as it ends; none at all is not an error.
+    """Remove a reader's lease, if there is one.
 
     Raises
     ------
@@ -95,7 +95,7 @@ def remove_lease(storage: Storage, reader: str) -> None:
 
 
 def read_leases(storage: Storage) -> list[Lease]:
-    """Return every lease in the root, stale ones included.
+    """Return every lease in the root, including stale ones.
 
     Raises
     ------
@@ -109,12 +109,12 @@ def read_leases(storage: Storage) -> list[Lease]:
 
 
 def is_stale(lease: Lease, now: datetime) -> bool:
-    """Whether a lease is no longer honoured; one from the future, of a clock that was set back, is."""
+    """Whether a lease has expired; one from the future, of a clock that was set back, has not."""
     return now - datetime.fromisoformat(lease.refreshed_at) > timedelta(seconds=lease.seconds)
 
 
 def horizon(leases: Sequence[Lease], now: datetime) -> datetime | None:
-    """Return the instant since which any live reader may need what was replaced; None when no reader is live."""
+    """Return the instant since which live readers may need replaced snapshots; None without live readers."""
     live = [datetime.fromisoformat(lease.since) for lease in leases if not is_stale(lease, now)]
     return min(live, default=None)
 

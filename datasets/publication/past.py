@@ -1,4 +1,4 @@
-"""Comparing a seal, as it is published, with every earlier one of its alpha."""
+"""Comparison of a seal, at its publication, with all earlier ones of its alpha."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from datasets.storage import Storage
 from schemas.errors import PublicationContended
 
 _MAX_ATTEMPTS: Final = 50
-"""Lost races in a row before giving up: each means that another seal of this one alpha was built."""
+"""Lost races in a row before giving up; each means that another seal of the alpha was built."""
 _MAX_BYTES: Final = 1 << 30
-"""A larger record of earlier seals is refused unread; it grows with each seal, while a manifest does not."""
+"""Maximum bytes of the record of earlier seals, which grows with each seal."""
 
 
 def earlier_seals(storage: Storage, alpha_id: str) -> list[SealEntry]:
@@ -41,9 +41,9 @@ def with_history(
     weeks: Mapping[str, SealedWeek],
     judge: Callable[[Sequence[Mapping[str, Any]]], Mapping[str, Any]],
 ) -> Manifest:
-    """Record the weekly digests of a seal, and in its manifest how it compares with every seal built before it.
+    """Record the weekly digests of a seal, and in its manifest the comparison with every seal built before it.
 
-    Called before anything of the snapshot is visible. A seal that is on record already is compared with those before
+    Called before the snapshot is visible. A seal that is already recorded is compared with those before
     it, as at its first build, without writing.
 
     Parameters

@@ -1,4 +1,4 @@
-"""Moving the pointer of an alpha: the one step that changes what is served.
+"""Moves of an alpha's pointer, the step that changes the served snapshot.
 
 Builders, rollback and gc all change a pointer by :func:`compare_and_swap`, which lets one of them at a time compare and
 write: under a lock on a root of this machine, by a conditional write on an object store. The pointer thereby also
@@ -29,12 +29,12 @@ from schemas.errors import (
 from schemas.version import schema_version
 
 _MAX_ATTEMPTS: Final = 50
-"""Lost races in a row before giving up: each means that another build of this one alpha was published."""
+"""Lost races in a row before giving up; each means that another build of the alpha was published."""
 
 
 @dataclass(frozen=True, slots=True)
 class Published:
-    """What a publication came to.
+    """Result of a publication.
 
     Attributes
     ----------
@@ -50,7 +50,7 @@ class Published:
 
 
 def served(storage: Storage, alpha_id: str) -> Pointer | None:
-    """Return the pointer of an alpha, None when it is not published."""
+    """Return the pointer of an alpha; None if it is not published."""
     path = pointer_path(alpha_id)
     try:
         return Pointer.decode(storage.read(path), path)
@@ -59,7 +59,7 @@ def served(storage: Storage, alpha_id: str) -> Pointer | None:
 
 
 def require_served(storage: Storage, alpha_id: str) -> Pointer:
-    """Return the pointer of an alpha; AlphaNotPublished when it is not published."""
+    """Return the pointer of an alpha; raises AlphaNotPublished."""
     pointer = served(storage, alpha_id)
     if pointer is None:
         raise not_published(storage, alpha_id)
@@ -67,12 +67,12 @@ def require_served(storage: Storage, alpha_id: str) -> Pointer:
 
 
 def not_published(storage: Storage, alpha_id: str) -> AlphaNotPublished:
-    """Return the refusal of an alpha that is not published."""
+    """Return the error for an unpublished alpha."""
     return AlphaNotPublished(f"{storage.address} publishes no alpha {alpha_id!r}")
 
 
 def publish_pointer(storage: Storage, pointer: Pointer, manifest: bytes, *, force: bool = False) -> Published:
-    """Make a snapshot, whose files are all in place, the one that is served.
+    """Serve a snapshot whose files are all in place.
 
     Parameters
     ----------
@@ -148,7 +148,7 @@ def compare_and_swap(
         version = storage.read_version(path)
         current = _decoded(version, path, replace_other_format=replace_other_format)
         if current is not None and version.data == written:
-            # A write whose answer was lost is repeated by the client, and the repetition finds its own work.
+            # The client repeats a write whose answer was lost, and the repetition meets its own result.
             break
         proposed = decide(current)
         if proposed is None:
@@ -165,8 +165,8 @@ def compare_and_swap(
 
 
 def next_pointer(current: Pointer, following: Pointer) -> Pointer:
-    """Return the pointer that follows another one, remembering what was served when, and what operators decided."""
-    # A clock that was set back, or is coarser than two builds are apart, must not hide which snapshot came later.
+    """Return the successor of a pointer, with its history and decisions."""
+    # A coarse clock, or one that was set back, must not reverse the order of snapshots.
     now = moment(after=datetime.fromisoformat(current.published_at))
     earlier = {
         **current.earlier,
@@ -181,7 +181,7 @@ def next_pointer(current: Pointer, following: Pointer) -> Pointer:
         published_at=now,
         first_published_at=before.published_at if before else now,
         earlier={snapshot: earlier[snapshot] for snapshot in sorted(latest[-MAX_EARLIER_SNAPSHOTS:])},
-        # Serving what an operator rolled back from says the opposite.
+        # Serving a snapshot revokes the rollback from it.
         rolled_back={
             snapshot: judged
             for snapshot, judged in current.rolled_back.items()
@@ -200,18 +200,18 @@ def judge(current: Pointer, proposed: Pointer) -> RolledBack:
         return RolledBack(current.seal_digest, None)
     if current.schema_version != proposed.schema_version:
         return RolledBack(current.seal_digest, current.schema_version)
-    # The snapshot that is served has the same figures: judging them would judge it as well.
+    # The served snapshot has the same figures: judging them would also judge it.
     return RolledBack(None, None)
 
 
 def is_current(pointer: Pointer, seal_digest: str) -> bool:
-    """Whether a pointer serves what this version of the pipeline makes of a seal. Pure."""
+    """Whether a pointer serves a seal built by this version of the pipeline. Pure."""
     built_from = (pointer.seal_digest, pointer.schema_version)
     return built_from == (seal_digest, schema_version()) and has_headline(pointer.headline)
 
 
 def refuse(current: Pointer, seal_digest: str, declared: str, sealed_at: datetime, *, force: bool) -> None:
-    """Refuse a seal older than the one served, one that was rolled back from, and any of a withdrawn alpha.
+    """Refuse a seal older than the served one, a rolled-back one, and any of a withdrawn alpha.
 
     Parameters
     ----------
@@ -246,7 +246,7 @@ def _rolled_back(current: Pointer) -> PublicationRefused:
 
 
 def refuse_withdrawn(current: Pointer) -> None:
-    """Refuse to serve anything of an alpha that an operator withdrew, forced or not: only he takes that back.
+    """Refuse to serve a withdrawn alpha, forced or not; only `restore` ends a withdrawal.
 
     Raises
     ------
@@ -276,7 +276,7 @@ def refuse_removed(current: Pointer, proposed: Pointer) -> None:
 
 
 def require_complete(storage: Storage, manifest: Manifest, manifest_bytes: int) -> None:
-    """Check again that every file is there: gc may have removed an earlier build's while this one built on them.
+    """Check again that every file exists: gc may have removed files of an earlier build that this build reuses.
 
     Raises
     ------
@@ -306,7 +306,7 @@ def _decoded(version: Version, path: str, *, replace_other_format: bool) -> Poin
 
 
 def moment(after: datetime | None = None) -> str:
-    """Write the time to the microsecond, and always one later than another moment."""
+    """Format the current time to the microsecond, always later than a given one."""
     now = datetime.now(UTC)
     if after is not None:
         now = max(now, after + timedelta(microseconds=1))

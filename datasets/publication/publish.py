@@ -31,13 +31,13 @@ from schemas.errors import SnapshotCorrupt
 __all__ = ["Publication", "Published", "file_digest", "sweep_dead_builds"]
 
 _LOCK: Final = ".lock"
-"""File in a build's folder whose lock its process holds."""
+"""File in a build's folder that its process locks."""
 
 
 class Publication:
-    """A private folder to write a snapshot in, and the step that makes it the served one.
+    """A private folder to write a snapshot in, and its publication.
 
-    Use as a context manager: leaving it removes what was not published.
+    Use it as a context manager, which removes unpublished files.
 
     Parameters
     ----------
@@ -81,12 +81,12 @@ class Publication:
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Remove whatever was not published."""
+        """Remove unpublished files."""
         shutil.rmtree(self._work, ignore_errors=True)
         self._lock.close()
 
     def linked(self, relative: str, sha256: str) -> bool:
-        """Put the earlier snapshot's file into the folder instead of writing it, when it has these very bytes.
+        """Link the earlier snapshot's file into the folder, if it has the same bytes.
 
         Only on a root of this machine; the earlier file is read, so that no damage is handed on.
         """
@@ -157,7 +157,7 @@ class Publication:
         return Published(published.alpha_id, published.snapshot, changed=published.changed or placed)
 
     def _in_place(self, target: str, size: int, entry: FileEntry) -> bool:
-        """Whether an earlier build already placed these bytes: a sound file is never replaced."""
+        """Whether an earlier build already placed these bytes; intact files are never replaced."""
         if size != entry.bytes:
             return False
         try:
@@ -173,7 +173,7 @@ def file_digest(path: Path) -> str:
 
 
 def sweep_dead_builds(storage: Storage) -> None:
-    """Remove the leftovers of killed builds from the folder that builds of this machine write in.
+    """Remove the leftovers of killed builds from the staging folder of this machine.
 
     Raises
     ------
@@ -186,13 +186,13 @@ def sweep_dead_builds(storage: Storage) -> None:
 
 
 def _sweep(parent: Path, prefix: str) -> None:
-    """Remove the folders of killed builds: those whose lock nobody holds, or that have none any more.
+    """Remove the folders of killed builds, whose lock is free or missing.
 
     The caller holds the lock of `parent`, so that no build is met between making its folder and locking it. A folder
     without a lock is one whose removal has begun, by an owner that is still at it or was killed meanwhile.
     """
     for folder in parent.glob(f"{prefix}-*"):
-        # A held lock is a live build's, and a folder that may not be opened another user's.
+        # A held lock belongs to a live build, an inaccessible folder to another user.
         refusals = (BlockingIOError, FileNotFoundError, PermissionError)
         with contextlib.suppress(*refusals), contextlib.ExitStack() as lock:
             if (folder / _LOCK).exists():

@@ -1,4 +1,4 @@
-"""Retention: which snapshots of an alpha gc removes, without any reader noticing."""
+"""Retention: the snapshots of an alpha that gc may remove."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from datasets.publication.pointers import compare_and_swap, served
 from datasets.storage import Storage, StoredFile
 
 UNSERVED_GRACE: Final = timedelta(hours=1)
-"""Least age of a snapshot that was never served: a build puts its files in place shortly before it moves the pointer."""
+"""Minimum age of a snapshot that was never served, because a build places its files shortly before it moves the pointer."""
 GRACE: Final = "within the grace period"
 LEASE: Final = "a reader's lease"
 NO_POINTER: Final = "never served"
-"""Why a snapshot is kept, where its rank among the others does not decide."""
+"""Reasons to keep a snapshot regardless of its rank."""
 _FOLDER: Final = "snapshot="
 
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """What is kept of every alpha.
+    """The retention policy of every alpha.
 
     Attributes
     ----------
@@ -39,7 +39,7 @@ class Policy:
 
 @dataclass(frozen=True, slots=True)
 class StoredSnapshot:
-    """One snapshot of an alpha, as it lies in the root.
+    """One stored snapshot of an alpha.
 
     Attributes
     ----------
@@ -59,7 +59,7 @@ class StoredSnapshot:
 
 @dataclass(frozen=True, slots=True)
 class GcDecision:
-    """Whether one snapshot is kept.
+    """The decision on one snapshot.
 
     Attributes
     ----------
@@ -125,8 +125,8 @@ def decide(
         key=lambda snapshot: (snapshot in replaced, unserved_since[snapshot], snapshot),
         reverse=True,
     )
-    # A withdrawn alpha keeps no snapshot for its own sake: they go once nobody can be reading them.
-    # Empty snapshots, which mark a withdrawal, do not count among those kept: they have no figures to go back to.
+    # Snapshots of a withdrawn alpha are only kept while readers may need them.
+    # Empty snapshots, which mark a withdrawal, do not count towards --keep.
     empty = empty_snapshots(pointer.alpha_id)
     figures = [snapshot for snapshot in others if snapshot not in empty]
     numbered = set() if pointer.is_withdrawn else set(figures[: max(0, policy.keep - 1)])
@@ -157,7 +157,7 @@ def collect(
     now: datetime,
     dry_run: bool = False,
 ) -> tuple[GcDecision, ...]:
-    """Remove the snapshots of an alpha that nobody needs.
+    """Remove the unneeded snapshots of an alpha.
 
     They are named in the pointer first, so that no build and no rollback serves one of them again while its files
     go; killed in between, the next call finishes. An alpha without a pointer keeps everything: its first build may

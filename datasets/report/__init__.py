@@ -1,4 +1,4 @@
-"""A tear sheet: one HTML file of the charts and tables of one alpha, or of several beside each other.
+"""Tear sheets: one HTML file with the charts and tables of one alpha, or of several side by side.
 
-The file needs no host and no network: library, styles and data stand in it. Its figures are those of the interface.
+The file contains library, styles and data, and needs no network. Its figures equal those of the interface.
 """

@@ -1,4 +1,4 @@
-"""``report``: a tear sheet of one alpha, or of several beside each other."""
+"""``report``: write a tear sheet of one alpha, or of several side by side."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from schemas.tables.books import CONDITIONED_BOOKS
 from schemas.terminal import echo
 
 MOST: int = 6
-"""Alphas that are compared in one sheet: more curves than that cannot be distinguished."""
+"""Maximum alphas of a sheet; more curves cannot be distinguished."""
 
 
 @click.command()
@@ -49,9 +49,9 @@ def report(
     benchmark: str | None,
     as_json: bool,
 ) -> None:
-    """Write the tear sheet of ALPHA, or of up to six alphas beside each other, as one file.
+    """Write the tear sheet of ALPHA, or of up to six alphas side by side, as one file.
 
-    The file loads no other file: it may be mailed, archived and opened from a folder. Its figures are those that the
+    The file is self-contained: it may be mailed, archived and opened from a folder. Its figures are those that the
     interface answers to a key without raw-book access. The same snapshots give the same bytes.
     """
     from datasets.figures.window import Window  # noqa: PLC0415 - it loads Polars, and --help does without
@@ -85,7 +85,7 @@ def _day(flag: str, text: str | None) -> dt.date | None:
 
 
 def write(page: str, out: Path, browser: str | None) -> list[Path]:
-    """Write the page, and print it where there is a browser: all files, or none.
+    """Write the page, and print it with --pdf: all files, or none.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""What a tear sheet shows of several alphas together: curves on a common base, how alike they are, and all in equal parts.
+"""Comparison of several alphas on a tear sheet: curves on a common base, similarity, and an equal-weight book.
 
 The definitions are those of `/v1/correlations` and of the books of `/v1/alphas/{alpha}/contribution`.
 """
@@ -20,7 +20,7 @@ from datasets.figures.window import WHOLE_RUN, Window
 from datasets.report.content import Content, withheld
 
 COMBINED: Final = "Equal-weight book"
-"""What the book of all alphas together is called."""
+"""Name of the equal-weight book."""
 
 _TITLES: Final = {
     "returns": "Correlation of daily returns",
@@ -58,7 +58,7 @@ def compared(runs: Sequence[Alpha], book: str, window: Window = WHOLE_RUN) -> Co
 
 
 def together(runs: Sequence[Alpha], book: str, window: Window = WHOLE_RUN) -> Content:
-    """Return the curves of the alphas and of all in equal parts at their common closes, and what each comes to."""
+    """Return the curves of the alphas and of their equal-weight book at the common closes, and their figures."""
     without_ledger = [run.alpha_id for run in runs if not run.has_rows("equity_curve", book)]
     if without_ledger:
         return withheld(f"{', '.join(without_ledger)} sealed no daily ledger of {book}")

@@ -1,4 +1,4 @@
-"""What a tear sheet shows of one alpha: read from its snapshot, JSON-ready, a reason in place of what cannot be shown."""
+"""Content of an alpha's tear sheet, from its snapshot, for JSON; withheld parts have a reason."""
 
 from __future__ import annotations
 
@@ -22,19 +22,19 @@ from schemas.warning_codes import CODES
 Content = dict[str, Any]
 
 ROLLING_WEEKS: Final = 26
-"""Measured weeks behind each value of the rolling mean IC."""
+"""Measured weeks of each value of the rolling mean IC."""
 LEVEL: Final = 0.95
-"""Of the intervals shown."""
+"""Confidence level of the intervals."""
 NAMES: Final = 10
-"""Best and worst names shown, of each."""
+"""Number of best and of worst names."""
 _READER: Final = Reader(raw=False, may_read=lambda _: True)
-"""Who a sheet is written for: it names other alphas, which lie in the same root, but no raw columns."""
+"""Reader of a sheet: may see other alphas of the root, but no raw columns."""
 NO_LEDGER: Final = "the run sealed no daily ledger of this book"
 NO_SESSION: Final = "no session of the run lies in the window"
 _OF_THE_WHOLE_RUN: Final = frozenset(
     {"core", "rank_ic", "rank_ic.conditioned", "rank_ic.raw", "nwt.ic", "periods"}
 )
-"""Blocks of the metrics that a window does not narrow, or not altogether."""
+"""Blocks of the metrics that a window does not narrow, or only in part."""
 _CURVE: Final = (
     "date",
     "period_return",
@@ -49,7 +49,7 @@ _CURVE: Final = (
 def content(
     run: Alpha, book: str, market_data: str | None, symbol: str | None, window: Window = WHOLE_RUN
 ) -> Content:
-    """Read everything that a tear sheet shows of an alpha.
+    """Read the content of an alpha's tear sheet.
 
     Parameters
     ----------
@@ -114,11 +114,11 @@ def content(
 
 
 def of_window(metrics: Content) -> Content:
-    """Put the figures of the window in the place of those of the whole run, where a window was given."""
+    """Replace the figures of the run by those of the window, if one was given."""
     within = metrics["within_window"]
     if within is None:
         return metrics
-    # Warnings of the figures of the whole run are none of what is shown.
+    # Warnings about the figures of the run do not apply.
     shown = {
         member: [
             {**entry, "block": entry["block"].removeprefix("within_window.")}
@@ -139,7 +139,7 @@ def of_window(metrics: Content) -> Content:
 
 
 def equity(run: Snapshot, book: str, window: Window) -> Content:
-    """Return the equity curve of a book as columns, and what the interface summarises of it."""
+    """Return the equity curve of a book as columns, and its summary."""
     if not run.has_rows("equity_curve", book):
         return withheld(NO_LEDGER)
     rows = run.scan("equity_curve", book).filter(analysis.within(window)).collect()
@@ -148,7 +148,7 @@ def equity(run: Snapshot, book: str, window: Window) -> Content:
     sessions = make_sessions(_floats(rows, "starting_equity"), _floats(rows, "ending_equity"))
     curve = compounded(sessions)
     if not window.whole:
-        # What is stored is compounded from the first session of the run, and falls below a peak that may lie before.
+        # The stored curve is compounded from the start of the run, and its peak may lie before the window.
         rows = rows.with_columns(
             pl.Series(name, getattr(curve, name)) for name in ("cumulative_return", "drawdown_pct")
         )
@@ -183,7 +183,7 @@ def legs(run: Alpha, book: str, window: Window) -> Content:
 
 
 def exposures(run: Alpha, book: str, market_data: str | None, symbol: str | None, window: Window) -> Content:
-    """Return what the benchmark and the factors explain of a book, as the interface answers it."""
+    """Return the exposures of a book to the benchmark and the factors, as the interface answers them."""
     if not run.has_rows("portfolio", book):
         return withheld(NO_LEDGER)
     symbols = () if market_data is None else (symbol or analysis.default_symbol(market_data),)
@@ -191,7 +191,7 @@ def exposures(run: Alpha, book: str, market_data: str | None, symbol: str | None
 
 
 def _with_reasons(figures: Content) -> Content:
-    """Return figures with their reasons under another name: `withheld` stands for a part that a sheet does not show."""
+    """Return figures with their reasons under another name, because `withheld` marks a part that a sheet omits."""
     return {
         **{name: value for name, value in figures.items() if name != "withheld"},
         "reasons": figures["withheld"],
@@ -221,7 +221,7 @@ def weekly(run: Snapshot, test: Content | None, window: Window) -> Content:
 
 
 def delivered(run: Alpha, window: Window) -> Content | None:
-    """Return how the delivered score orders names, as the interface answers it; None of a window or without deciles."""
+    """Return the decile figures of the delivered score, as the interface answers them; None for a window or without deciles."""
     block = run.signal()["delivered"] if window.whole else None
     return block if block and block["deciles"] else None
 
@@ -242,7 +242,7 @@ def interval(test: Content) -> Content:
 def benchmark(
     run: Snapshot, book: str, market_data: str | None, symbol: str | None, window: Window
 ) -> Content:
-    """Return the benchmark over the sessions of a book, from the close before the first of them, and its summary."""
+    """Return the benchmark over the sessions of a book, from the close before the first one, and its summary."""
     if market_data is None:
         if symbol is not None:
             raise SettingsError(f"no market data to take {symbol} from: give --market-data")
@@ -257,7 +257,7 @@ def benchmark(
     if rows.is_empty():
         return withheld(f"the market data hold no price of {symbol} in the sessions of the run")
     summary = asdict(price_summary(rows["date"].to_numpy(), rows["price"].to_numpy(), prices.previous))
-    # Closes as they are stored, whatever the returns are computed from.
+    # Closes as stored, whatever basis the returns use.
     closes = {"first_close": rows["close"][0], "last_close": rows["close"][-1]}
     return {
         "symbol": symbol,
@@ -267,7 +267,7 @@ def benchmark(
 
 
 def names(run: Snapshot, book: str, window: Window) -> Content:
-    """Return what each name came to over the window, those that earned and lost most, and the total."""
+    """Return the best and worst names by P&L over the window, and the total."""
     if not run.has_rows("pnl", book):
         return withheld("the run sealed no profit and loss by name of this book")
     money = ("net_pnl", "market_pnl", "execution_cost", "borrow_cashflow")
@@ -290,7 +290,7 @@ def names(run: Snapshot, book: str, window: Window) -> Content:
 
 
 def holdings(run: Snapshot, book: str, window: Window) -> Content:
-    """Return the largest positions of a book at the last close at which it held any."""
+    """Return the largest positions of a book at its last close with positions."""
     if not run.has_rows("positions", book):
         return withheld("the run sealed no positions of this book")
     positions = run.scan("positions", book).filter(analysis.within(window))
@@ -306,12 +306,12 @@ def holdings(run: Snapshot, book: str, window: Window) -> Content:
 
 
 def withheld(reason: str) -> Content:
-    """Return what stands in place of a part that cannot be shown."""
+    """Return the placeholder of a withheld part."""
     return {"withheld": reason}
 
 
 def columns(rows: pl.DataFrame) -> dict[str, list[Any]]:
-    """Return a frame as JSON-ready columns: days as texts, what is not known or not finite as null."""
+    """Return a frame as columns for JSON: days as texts, unknown and infinite values as null."""
     finite = pl.when(cs.float().is_finite()).then(cs.float())
     ready = rows.with_columns(cs.date().cast(pl.String), finite)
     return ready.to_dict(as_series=False)

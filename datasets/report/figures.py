@@ -1,4 +1,4 @@
-"""How figures are called and written on a tear sheet."""
+"""Labels and formats of figures on a tear sheet."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ _LABELS: Final = {
     "sortino": "Sortino ratio",
 }
 _SHARES: Final = {"annualised_return": "% a year", "volatility": "% a year", "hit_rate": "% of weeks"}
-"""Figures that are parts of something, and what they are called as per cent of it."""
+"""Figures that are fractions -> their label as per cent."""
 _MONEY: Final = {"pnl": "% of initial equity", "max_drawdown": "% of initial equity"}
-"""The same of amounts, in a ledger that opens with 1: their unit is a ratio then."""
+"""The same for amounts of a normalised ledger, whose unit is a ratio."""
 _STANDING: Final = {
     Checked.REPRODUCED: "sealed, and reproduced from its tables",
     Checked.COMPUTED: "computed",
@@ -49,18 +49,18 @@ _UNITS: Final = {
     "period_sum": " in total",
     "base_currency_units": "",
 }
-"""What is written behind a value; a ratio is written as it is."""
+"""Unit -> suffix of a value; ratios have none."""
 _ISO_DAY: Final = re.compile(r"\b\d{4}-\d\d-\d\d(?:T(\d\d:\d\d)[\d:.]*(?:Z|\+00:00))?\b")
 _TWO_DECIMALS: Final = frozenset({"percentage_points", "per_year", "period_sum"})
 
 
 def label(name: str) -> str:
-    """Return what a figure is called; one without a name of its own is called by its key."""
+    """Return the label of a figure, by default its key."""
     return _LABELS.get(name, name.replace("_", " ").capitalize())
 
 
 def number(value: float | None, digits: int = 4) -> Markup:
-    """Return a number to so many digits that say something."""
+    """Return a number to four significant digits."""
     return _exact(value, lambda x: written(x, digits))
 
 
@@ -80,7 +80,7 @@ def fixed(value: float | None) -> Markup:
 
 
 def _exact(value: float | None, write: Callable[[float], str]) -> Markup:
-    """Return a number as it is written, with the exact one behind it; a dash for null."""
+    """Return a formatted number with its exact value as data; a dash for null."""
     if value is None:
         return Markup(DASH)  # noqa: S704 - a constant
     return Markup('<data value="{}">{}</data>').format(repr(value), write(value))
@@ -102,7 +102,7 @@ def entry(statistic: Mapping[str, Any], name: str = "", *, unit: bool = True) ->
 
 
 def of_equity(sheets: Iterable[Mapping[str, Any]], name: str) -> list[Mapping[str, Any]]:
-    """Return a figure of several sheets, amounts of money as parts of the equity that each run began with."""
+    """Return a figure of several sheets, amounts as fractions of the opening equity of each run."""
     values = [(sheet["metrics"]["core"][name], sheet["equity_basis"]) for sheet in sheets]
     return [
         {**one, "value": one["value"] / basis, "unit": "ratio"}
@@ -113,7 +113,7 @@ def of_equity(sheets: Iterable[Mapping[str, Any]], name: str) -> list[Mapping[st
 
 
 def unit(statistics: Iterable[Mapping[str, Any] | None], name: str) -> str:
-    """Return the unit that all of some statistics are in, as it stands at the head of their row or column; "" where they differ."""
+    """Return the common unit of some statistics for the head of their row or column; "" if they differ."""
     units = {_unit(one, name) for one in statistics if one and one["value"] is not None}
     return units.pop() if len(units) == 1 else ""
 
@@ -125,12 +125,12 @@ def _unit(statistic: Mapping[str, Any], name: str) -> str:
 
 
 def basis(statistic: Mapping[str, Any]) -> str:
-    """Return over what a figure is stated: a year, a period; empty where neither makes sense."""
+    """Return the time basis of a figure: a year, a period; empty if it has none."""
     return {"annualised": "annualised", "per_period": "per period"}.get(statistic["annualisation"], "")
 
 
 def day(text: str) -> str:
-    """Return a day, or the day of an instant, as people write it.
+    """Format a day, or the day of an instant.
 
     Examples
     --------
@@ -142,7 +142,7 @@ def day(text: str) -> str:
 
 
 def dated(message: str) -> str:
-    """Return a message with its days, and the minutes of its instants, as people write them.
+    """Format the days and instants in a message.
 
     Examples
     --------
@@ -153,14 +153,14 @@ def dated(message: str) -> str:
     def for_people(match: re.Match[str]) -> str:
         try:
             return day(match[0]) + (f", {match[1]} UTC" if match[1] else "")
-        except ValueError:  # no day of any calendar: the words of a seal
+        except ValueError:  # not a valid day, but text of a seal
             return match[0]
 
     return _ISO_DAY.sub(for_people, message)
 
 
 def standing(statistic: Mapping[str, Any]) -> str:
-    """Return what a figure rests on, in words; the sealed value beside it where another one is shown."""
+    """Return the evidence of a figure in words, and the sealed value if another one is shown."""
     words = _STANDING.get(statistic["checked"], "")
     if "sealed_value" not in statistic:
         return words
@@ -170,7 +170,7 @@ def standing(statistic: Mapping[str, Any]) -> str:
 
 
 def measured(check: Mapping[str, Any], name: str) -> Markup:
-    """Return the value of an entry of the audit, or what it is held against, with its unit; empty for null."""
+    """Return the value or threshold of an audit entry with its unit; empty for null."""
     value, unit = check[name], check["unit"]
     if value is None:
         return Markup("")
@@ -179,14 +179,14 @@ def measured(check: Mapping[str, Any], name: str) -> Markup:
 
 
 def banded(name: str, value: float, equity_basis: float) -> Markup:
-    """Return a figure of the bands as it is written elsewhere on the sheet, of books that open with the equity given."""
+    """Format a figure of the bands like elsewhere on the sheet, for a given opening equity."""
     if name in _SHARES or (name in _MONEY and equity_basis == 1):
         return percent(value)
     return points(value) if name == "max_drawdown_pct" else number(value)
 
 
 def span(window: Mapping[str, str | None] | None) -> str:
-    """Return the days of a window in words; of the whole run where there is none."""
+    """Return the days of a window in words; of the run if there is none."""
     if window is None:
         return "the whole run"
     first, last = window["from"], window["to"]
@@ -196,12 +196,12 @@ def span(window: Mapping[str, str | None] | None) -> str:
 
 
 def withheld(reason: str | None) -> Markup:
-    """Return what stands in place of a figure: that it is withheld, and why."""
+    """Return the placeholder of a withheld figure with its reason."""
     return Markup('<span class="withheld">withheld: {}</span>').format(dated(reason or "no reason was given"))
 
 
 def written(value: float, digits: int = 4) -> str:
-    """Return a number to so many digits that say something; thousands are grouped.
+    """Format a number to four significant digits, with grouped thousands.
 
     Examples
     --------
@@ -220,6 +220,6 @@ def written(value: float, digits: int = 4) -> str:
 
 
 def reason(metrics: Mapping[str, Any], *blocks: str) -> str:
-    """Return why a block of the metrics is null, from the warnings and notices that stand beside them."""
+    """Return why a block of the metrics is null, from the warnings and notices of the answer."""
     reasons = [x["message"] for member in CODES for x in metrics[member] if x.get("block") in blocks]
     return " ".join(reasons) or "the data of the run do not determine it"

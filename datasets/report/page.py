@@ -1,4 +1,4 @@
-"""The page of a tear sheet: one HTML document that loads no other file."""
+"""Rendering of a tear sheet: one self-contained HTML document."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _END_OF_SCRIPT: Final = re.compile(r"<(?=/script|!--)", re.IGNORECASE)
 
 
 def render(sheets: Sequence[Content], compared: Content | None = None) -> str:
-    """Write the page of one alpha, or of several beside each other.
+    """Render the page of one alpha, or of several side by side.
 
     Parameters
     ----------
@@ -75,14 +75,14 @@ def render(sheets: Sequence[Content], compared: Content | None = None) -> str:
 
 
 def _makers() -> str:
-    """Return the makers of charts as a script that defines the global `charts`: a file has no modules to import."""
+    """Return the chart modules as one script that defines the global `charts`, because a single file cannot import modules."""
     text = _IMPORT.sub("", b"".join(charts.modules().values()).decode())
     names = ", ".join(_MAKERS.findall(text))
     return f"const charts = (() => {{\n{_EXPORT.sub('', text)}\nreturn {{ {names} }};\n}})();\n"
 
 
 def _script(text: str) -> str:
-    """Return a script that may stand in a page: no part of it ends the element."""
+    """Return a script for inline use, which must not contain the end tag."""
     return _END_OF_SCRIPT.sub(r"\\x3c", text)
 
 

@@ -1,4 +1,4 @@
-"""Printing a page with the browser of the machine."""
+"""Printing of a page to PDF with a local browser; a PDF library would render every chart a second time."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ BROWSERS: Final = (
     "microsoft-edge",
     "msedge",
 )
-"""Commands that print a page to a file; the first one on the PATH is taken."""
+"""Browser commands; the first one on the PATH is used."""
 _SECONDS: Final = 120.0
-"""How long a page may take to be printed."""
+"""Maximum seconds to print a page."""
 _QUIET: Final = (
     "--headless",
     "--disable-gpu",
@@ -38,7 +38,7 @@ _QUIET: Final = (
 
 
 def find_browser() -> str:
-    """Return the browser that prints.
+    """Return the first browser on the PATH.
 
     Raises
     ------
@@ -75,7 +75,7 @@ def print_page(browser: str, page: Path, target: Path) -> None:
     with tempfile.TemporaryDirectory(prefix="alpha-results-print-") as profile:
         command = [browser, *_QUIET, f"--user-data-dir={profile}"]
         if hasattr(os, "geteuid") and os.geteuid() == 0:
-            command.append("--no-sandbox")  # Chromium runs as root in no other way
+            command.append("--no-sandbox")  # Chromium refuses to run as root otherwise
         command += [f"--print-to-pdf={target.resolve()}", f"{page.resolve().as_uri()}#print"]
         try:
             done = subprocess.run(  # noqa: S603 - the machine's own browser, and a page that loads no other file

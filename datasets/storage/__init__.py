@@ -1,4 +1,4 @@
-"""Folders of files on any supported store, behind one protocol: a local folder, or a bucket."""
+"""Storage backends: local folders and buckets behind one protocol."""
 
 from datasets.storage.opening import open_storage, require_supported
 from datasets.storage.protocol import Renew, Signature, Storage, StoredFile, Version, without_secrets

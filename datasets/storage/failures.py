@@ -1,4 +1,4 @@
-"""What an exception of a remote store's client means: their trees do not derive from one another."""
+"""Classification of exceptions of a remote store's clients, which have no common base."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ _CLIENTS: Final = frozenset({"botocore", "aiobotocore", "aiohttp", "urllib3"})
 
 
 def is_store_failure(error: BaseException) -> bool:
-    """Whether an exception comes from a store's client: their trees do not derive from OSError."""
+    """Whether an exception comes from a store's client; they do not derive from OSError."""
     return isinstance(error, OSError) or type(error).__module__.split(".")[0] in _CLIENTS
 
 
 def is_refusal(error: BaseException | None) -> bool:
-    """Whether the store, or missing credentials, forbids the request: waiting does not help."""
+    """Whether the store, or missing credentials, forbids the request, so that a retry is pointless."""
     return any(
         isinstance(link, PermissionError) or type(link).__name__ in _REFUSALS for link in _chain(error)
     )

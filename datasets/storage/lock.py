@@ -1,7 +1,7 @@
-"""A lock of an object store, for work that two processes would spoil, such as removing files.
+"""A lock on an object store, for work that needs one process at a time, such as removing files.
 
-It is a small object that is written conditionally and runs out: the holder renews it in time and stops by itself when it
-could not, and after a crash somebody else takes over once it has run out.
+It is a small object that is written conditionally and expires: the holder renews it in time and stops if it
+cannot, and after a crash another process takes over once it has expired.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def object_lock(storage: Storage, name: str, holder: str) -> Iterator[Renew]:
     try:
         yield lock.renew
     finally:
-        with contextlib.suppress(StorageUnavailable):  # it runs out by itself
+        with contextlib.suppress(StorageUnavailable):  # it expires
             lock.release()
 
 
@@ -96,7 +96,7 @@ class _ObjectLock:
 
 
 def _decoded(version: Version) -> _Held | None:
-    """Return holder and end of a lock; None when there is no such object, or it was never finished."""
+    """Return holder and expiry of a lock; None if there is no such object, or it is incomplete."""
     try:
         return msgspec.json.decode(version.data or b"", type=_Held)
     except ValueError:

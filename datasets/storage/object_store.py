@@ -1,4 +1,4 @@
-"""Base of backends on remote stores: files through an fsspec client, its errors translated, transfers in parallel."""
+"""Base of backends on remote stores: fsspec clients, translated errors, parallel transfers."""
 
 from __future__ import annotations
 
@@ -39,34 +39,34 @@ from schemas.settings import SETTINGS
 CONNECT_SECONDS: Final = 3.0
 READ_SECONDS: Final = 6.0
 ATTEMPTS: Final = 2
-"""Tries of one request, by its client: enough for a dropped connection, and a store that hangs is refused within 15 seconds."""
+"""Tries of one request by its client: enough for a dropped connection, while a hung store is refused within 15 seconds."""
 ANSWER_SECONDS: Final = 14.0
-"""How long a small answer may take, tries included: a store that sends a few bytes a second keeps within the
+"""Maximum seconds of a small answer, including retries: a store that sends a few bytes a second stays within the
 limits of its client, which are for a connection and between two pieces of an answer."""
 LONG_ANSWER_SECONDS: Final = 120.0
-"""The same for a listing, and for each thousand of many small objects."""
+"""Maximum seconds of a listing, and of each thousand small objects."""
 LEAST_BYTES_PER_SECOND: Final = 64 << 10
-"""A store that sends a large object slower than this counts as away."""
+"""Minimum bytes per second of a large object; a slower store counts as unavailable."""
 HUNG_SECONDS: Final = 2.0
-"""A failure that took longer than this is that of a store which takes requests and does not answer."""
+"""Seconds after which a failure counts as that of a hung store."""
 PAUSE_SECONDS: Final = 30.0
-"""How long copies for the cache are then refused at once, so that a store that hangs does not occupy every thread."""
+"""Seconds that copies for the cache are then refused at once, so that a hung store does not occupy every thread."""
 CONCURRENT_READS: Final = 64
-"""Requests in flight at once: small objects are all waiting and no work."""
+"""Concurrent requests for small objects."""
 _NO_TAG: Final = f'"{"0" * 32}"'
-"""The tag of no version: the MD5 digest of bytes that nobody knows."""
+"""A tag that no version has."""
 _FAULTS: Final[dict[str, str | None]] = {}
 """Identity of a store -> how it breaks conditional writes, None when it honours them; for the life of the process."""
 
 
 class ConditionsUnknown(Exception):
-    """The store answers that it knows no conditional writes."""
+    """The store does not support conditional writes."""
 
 
 class ObjectStorage(Storage):
     """A root on a remote store, reached by an fsspec file system.
 
-    A backend adds how its client is made, and reads and writes that name the version they mean.
+    A backend adds its client, and reads and writes of a given version.
 
     Parameters
     ----------
@@ -83,7 +83,7 @@ class ObjectStorage(Storage):
         writes will do.
     """
 
-    concurrent_writes = 8  # enough to hide the waiting, few enough that their buffers stay small
+    concurrent_writes = 8  # enough to hide latency, few enough that their buffers stay small
     read_options: ClassVar[Mapping[str, Any]] = {}
     """Arguments of every read of a file."""
 
@@ -100,11 +100,11 @@ class ObjectStorage(Storage):
 
     @abstractmethod
     def _read_tagged(self, relative: str, limit: int, known: str | None = None) -> tuple[bytes, str]:
-        """Read a file and the name of the version read, by one request; its bytes are not needed where the name is known."""
+        """Read a file and its version by one request; the bytes may be omitted if the version is the known one."""
 
     @abstractmethod
     def _put_if(self, relative: str, data: bytes, tag: str | None) -> bool:
-        """Write a small file by one request, on the condition that its version is the one named, or that there is none.
+        """Write a small file by one request, if its version is the given one, or if it does not exist.
 
         Returns
         -------
@@ -122,19 +122,19 @@ class ObjectStorage(Storage):
         return str(self.fs.unstrip_protocol(self.full(relative)))
 
     def require_answering(self, relative: str) -> None:
-        """Refuse at once while the last request was left unanswered for seconds, and that was a moment ago."""
+        """Raise at once if the store has just left a request unanswered for seconds."""
         if time.monotonic() < self._hung_until:
             raise StorageUnavailable(
                 f"the store of {self.address} did not answer a moment ago, so {relative} was not requested"
             )
 
     def read(self, relative: str, limit: int = MAX_DOCUMENT_BYTES) -> bytes:
-        """Return a file's bytes; SnapshotCorrupt when it has more than the limit."""
+        """Return a file's bytes; raises SnapshotCorrupt if it exceeds the limit."""
         with self.translate_errors(relative):
             return self._read_tagged(relative, limit)[0]
 
     def read_many(self, relatives: Sequence[str]) -> dict[str, bytes | None]:
-        """Return the bytes of many small files, many requests at a time; None for those that do not exist."""
+        """Return the bytes of many small files concurrently; None for those that do not exist."""
         contents: dict[str, bytes | None] = dict.fromkeys(relatives)
         if not contents:
             return contents
@@ -144,7 +144,7 @@ class ObjectStorage(Storage):
             answers = self.fs.cat(
                 list(relative_of), on_error="return", batch_size=CONCURRENT_READS, **options
             )
-            # Of a list of one path the answer is that file's alone.
+            # For a list of one path the client returns the bytes, not a mapping.
             by_path = answers if isinstance(answers, dict) else dict.fromkeys(relative_of, answers)
             for path, data in by_path.items():
                 if isinstance(data, bytes):
@@ -156,7 +156,7 @@ class ObjectStorage(Storage):
     def read_version(
         self, relative: str, limit: int = MAX_DOCUMENT_BYTES, known: str | None = None
     ) -> Version:
-        """Read a small file together with its entity tag, by one request; without its bytes where the tag is the known one."""
+        """Read a small file and its entity tag by one request, without the bytes if the tag is the known one."""
         try:
             with self.translate_errors(relative):
                 return Version(*self._read_tagged(relative, limit, known))
@@ -164,7 +164,7 @@ class ObjectStorage(Storage):
             return Version(None)
 
     def download(self, relative: str, target: Path, size: int) -> None:
-        """Copy a file in pieces to a local path, which is not flushed; FileNotFoundError when it does not exist."""
+        """Copy a file in pieces to a local path, without a flush; raises FileNotFoundError."""
         with self.translate_errors(relative):
             try:
                 self.fs.get_file(
@@ -181,15 +181,15 @@ class ObjectStorage(Storage):
         return (self.cache or _temporary_cache()).file(self, relative, size, sha256)
 
     def intact_document(self, relative: str, sha256: str) -> bytes:
-        """Return the bytes of a small file, from the cache where it holds them."""
+        """Return the bytes of a small file, from the cache if it has them."""
         return (self.cache or _temporary_cache()).read(self, relative, sha256)
 
     def exists(self, relative: str) -> bool:
-        """Whether a file or folder is there."""
+        """Whether a file or folder exists."""
         return self._info(relative) is not None
 
     def signature(self, relative: str = "") -> Signature | None:
-        """Return ETag, size and time of a file, None when no such file is there."""
+        """Return ETag, size and time of a file; None if it does not exist."""
         entry = self._info(relative)
         return _signature(entry) if entry is not None and entry["type"] == "file" else None
 
@@ -202,7 +202,7 @@ class ObjectStorage(Storage):
             return entry
 
     def children(self, relative: str) -> dict[str, Signature | None]:
-        """List what lies directly in a folder; a bucket that does not exist is a store that does not answer."""
+        """List the entries of a folder; a missing bucket counts as an unavailable store."""
         with self.translate_errors(relative):
             try:
                 entries = self.fs.ls(self.full(relative), detail=True, **self._within(LONG_ANSWER_SECONDS))
@@ -230,7 +230,7 @@ class ObjectStorage(Storage):
         return files
 
     def find_named(self, name: str) -> dict[str, Signature]:
-        """Find the files of one name at any depth by one listing of everything."""
+        """Find the files of one name at any depth by one complete listing."""
         listed = self.files_below("")
         return {
             path: (str(entry.modified), entry.size)
@@ -244,13 +244,13 @@ class ObjectStorage(Storage):
             if isinstance(content, bytes):
                 self.fs.pipe_file(self.full(relative), content, **self._within(seconds_for(len(content))))
             else:
-                # From the disk in pieces: a large table is never a second time in memory.
+                # From the disk in pieces, so that a large table is not in memory twice.
                 seconds = seconds_for(content.stat().st_size)
                 self.fs.put_file(str(content), self.full(relative), **self._within(seconds))
                 content.unlink()
 
     def put_if(self, relative: str, data: bytes, tag: str | None) -> bool:
-        """Write a small file on the condition that its version is the one named; a single writer compares by himself."""
+        """Write a small file if its version is the given one; in single-writer mode the comparison is local."""
         if self._honours_conditions():
             return self._put_if(relative, data, tag)
         if self.read_version(relative).tag != tag:
@@ -259,11 +259,11 @@ class ObjectStorage(Storage):
         return True
 
     def require_safe_writers(self) -> None:
-        """Try whether the store honours conditional writes, once in a process."""
+        """Test once per process whether the store honours conditional writes."""
         self._honours_conditions()
 
     def _honours_conditions(self) -> bool:
-        """Whether writers can exclude each other; SettingsError when they cannot, and there may be several.
+        """Test conditional writes; raises SettingsError if the store ignores them and there may be several writers.
 
         A store that ignores ``If-Match`` and ``If-None-Match`` answers 200 to both of two writers that race, and one of them
         is lost. What a store says of itself does not tell, so a throw-away object is written three times, and two of the
@@ -289,9 +289,9 @@ class ObjectStorage(Storage):
         return fault is None
 
     def _fault_of_conditions(self, path: str) -> str | None:
-        """Return the fault of the store as a predicate for messages; None when it honours conditions."""
+        """Return the fault of the store for messages; None if it honours conditions."""
         mine = path.encode()
-        # A write whose answer was lost is repeated by the client and then refused; the bytes say whose they are.
+        # The client repeats a write whose answer was lost and is then refused; the bytes show whose write it was.
         if not self._put_if(path, mine, None) and self.read_version(path).data != mine:
             return "refuses to create an object that does not exist (If-None-Match)"
         if self._put_if(path, b"second", None):
@@ -301,15 +301,15 @@ class ObjectStorage(Storage):
         return None
 
     def remove_files(self, relatives: Iterable[str]) -> None:
-        """Remove files, as many in one request as the store takes; those that are gone already are not an error."""
+        """Remove files, as many per request as the store takes; missing ones are ignored."""
         paths = [self.full(relative) for relative in relatives]
         with self.translate_errors("the files to remove"), contextlib.suppress(FileNotFoundError):
             self.fs.rm(paths, **self._within(_seconds_for_many(paths)))
 
     def remove_folder(self, relative: str) -> None:
-        """Remove the files of a folder, which no pointer may name any more."""
+        """Remove the files of a folder that no pointer names."""
         self.remove_files(entry.path for entry in self.files_below(relative).values())
-        # The store answers a removal of many for all at once, and leaves out what it refused.
+        # The store answers one request for many removals, and lists only successes.
         remaining = self.files_below(relative)
         if remaining:
             raise StorageUnavailable(
@@ -317,7 +317,7 @@ class ObjectStorage(Storage):
             )
 
     def lock(self, name: str, holder: str) -> AbstractContextManager[Renew]:
-        """Take a lock that is an object and runs out; StorageUnavailable when somebody else has it."""
+        """Acquire a lock object that expires; raises StorageUnavailable if it is held."""
         return object_lock(self, name, holder)
 
     def sweep_staging(self, before: datetime) -> None:
@@ -328,16 +328,16 @@ class ObjectStorage(Storage):
         )
 
     def draft_folder(self) -> tuple[Path, str, int]:
-        """Return this machine's folder for temporary files."""
+        """Return the local folder for temporary files."""
         return Path(tempfile.gettempdir()), f"alpha-results-build-{os.getuid()}", 0o700
 
     def _within(self, seconds: float) -> dict[str, float]:
-        """Return the argument that limits a call; a file system in this process needs none and knows none."""
+        """Return the time-limit argument of a call; in-process file systems have none."""
         return {"timeout": seconds} if self.fs.async_impl else {}
 
     @contextlib.contextmanager
     def translate_errors(self, relative: str, *, changing: bool = False) -> Iterator[None]:
-        """Tell "the store is away" from "the file is not there"; `changing` expects no file to be there."""
+        """Distinguish an unavailable store from a missing file; `changing` expects no existing file."""
         began = time.monotonic()
         try:
             yield
@@ -365,14 +365,14 @@ class ObjectStorage(Storage):
 
 @functools.cache
 def _temporary_cache() -> Cache:
-    """Return the cache of this process for roots without one of their own."""
+    """Return this process's cache for roots without a configured one."""
     folder = tempfile.mkdtemp(prefix="alpha-results-cache-")
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     return Cache(folder, DEFAULT_BYTES)
 
 
 def seconds_for(size: int) -> float:
-    """Return how long an object of so many bytes may take."""
+    """Return the maximum seconds for an object of some bytes."""
     return ANSWER_SECONDS + size / LEAST_BYTES_PER_SECOND
 
 
@@ -381,7 +381,7 @@ def _seconds_for_many(paths: Sequence[str]) -> float:
 
 
 def require_within(path: str, size: int, limit: int) -> None:
-    """Refuse to read an object that is larger than it may be: SnapshotCorrupt."""
+    """Raise SnapshotCorrupt for an object larger than the limit."""
     if size > limit:
         raise SnapshotCorrupt(
             f"{path} is not read, as it has {size} bytes and {limit} at most are expected; remove it"
@@ -389,6 +389,6 @@ def require_within(path: str, size: int, limit: int) -> None:
 
 
 def _signature(entry: Mapping[str, Any]) -> Signature:
-    """Return the entity tag, which changes with the content, and the time only where the store has no tags."""
+    """Return the entity tag, or the time if the store has no tags."""
     tag = (entry.get("ETag") or "").strip('"')
     return tag, entry.get("size"), "" if tag else str(entry.get("LastModified") or "")

@@ -1,4 +1,4 @@
-"""Opening an address with the backend of its scheme."""
+"""Opening of addresses by their backends."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def open_storage(
 
 
 def require_supported(address: str) -> ModuleType:
-    """Return the module of the backend that opens an address, without opening it.
+    """Return the backend's module for an address, without opening it.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""What a storage backend does: a datasets root, or any other folder of files, on one kind of store.
+"""The interface of storage backends: a datasets root, or another folder of files, on one kind of store.
 
 A backend is one class that implements :class:`Storage`, in a module of :mod:`datasets.storage.backends` named after its
 scheme. Code outside this package does not depend on which one it has.
@@ -21,17 +21,17 @@ if TYPE_CHECKING:
     from datasets.cache import Cache
 
 MAX_DOCUMENT_BYTES: Final = 16 << 20
-"""The largest manifest, pointer or other document that is read; tables are read up to the size that their manifest says."""
+"""Maximum bytes of a manifest, pointer or other document; tables are bounded by their manifest."""
 DRAFT_SUFFIX: Final = ".tmp"
-"""What the names of drafts in the staging folder end in."""
+"""Suffix of drafts in the staging folder."""
 
 Signature = tuple[Any, ...]
-"""What changes when a file does: its second entry is the size in bytes."""
+"""Signature of a file's version; the second entry is the size in bytes."""
 
 
 @dataclass(frozen=True, slots=True)
 class StoredFile:
-    """A file as a listing shows it.
+    """A file in a listing.
 
     Attributes
     ----------
@@ -50,7 +50,7 @@ class StoredFile:
 
 @dataclass(frozen=True, slots=True)
 class Version:
-    """A file as it was read.
+    """A file's bytes and version.
 
     Attributes
     ----------
@@ -65,7 +65,7 @@ class Version:
 
 
 Renew = Callable[[], None]
-"""Renews a lock when that is due, to be called before every step that needs it; StorageUnavailable when it is lost."""
+"""Renews a lock if due; call it before every step that needs the lock. Raises StorageUnavailable if it was lost."""
 
 
 class Storage(ABC):
@@ -89,7 +89,7 @@ class Storage(ABC):
     """
 
     concurrent_writes: ClassVar[int] = 1
-    """Files that are written at once, where that hides waiting."""
+    """Number of files to write concurrently."""
 
     address: str
     base: str
@@ -98,14 +98,14 @@ class Storage(ABC):
     cache: Cache | None = None
 
     def full(self, relative: str) -> str:
-        """Return the store's own path of a path relative to the root; the empty path is the root."""
+        """Return the store's path for a path relative to the root; the empty path is the root."""
         if relative.startswith("/") or ".." in relative.split("/"):
             raise ValueError(f"{relative!r} leaves the root")
         return f"{self.base}/{relative}" if relative else self.base
 
     @abstractmethod
     def url(self, relative: str) -> str:
-        """Return an address another program can open: a path on a folder, else a URL."""
+        """Return an address for other programs: a path in a folder, else a URL."""
 
     @property
     def missing(self) -> bool:
@@ -113,7 +113,7 @@ class Storage(ABC):
         return self.folder is not None and not self.folder.is_dir()
 
     def require_answering(self, relative: str) -> None:  # noqa: B027 - a folder always answers
-        """Raise StorageUnavailable at once while the store hangs, as of its last request."""
+        """Raise StorageUnavailable at once if the last request has just timed out."""
 
     @abstractmethod
     def read(self, relative: str, limit: int = MAX_DOCUMENT_BYTES) -> bytes:
@@ -126,7 +126,7 @@ class Storage(ABC):
         """
 
     def read_many(self, relatives: Sequence[str]) -> dict[str, bytes | None]:
-        """Return the bytes of many small files: None for those that do not exist, none for those that are not to be read."""
+        """Return the bytes of many small files: None for missing files, no entry for unreadable ones."""
         return {relative: self._content(relative) for relative in relatives}
 
     def _content(self, relative: str) -> bytes | None:
@@ -141,11 +141,11 @@ class Storage(ABC):
     def read_version(
         self, relative: str, limit: int = MAX_DOCUMENT_BYTES, known: str | None = None
     ) -> Version:
-        """Read a small file together with the name of its version; an object store may leave out the bytes of a known one."""
+        """Read a small file and its version; an object store may omit the bytes of a known version."""
 
     @abstractmethod
     def intact_file(self, relative: str, size: int, sha256: str) -> str:
-        """Return the path on this machine of an immutable file, or of its copy in the cache.
+        """Return the local path of an immutable file, or of its copy in the cache.
 
         Raises
         ------
@@ -155,7 +155,7 @@ class Storage(ABC):
 
     @abstractmethod
     def intact_document(self, relative: str, sha256: str) -> bytes:
-        """Return the bytes of a small immutable file; FileNotFoundError when it does not exist.
+        """Return the verified bytes of a small immutable file; raises FileNotFoundError.
 
         Raises
         ------
@@ -165,34 +165,34 @@ class Storage(ABC):
 
     @abstractmethod
     def exists(self, relative: str) -> bool:
-        """Whether a file or folder is there."""
+        """Whether a file or folder exists."""
 
     @abstractmethod
     def signature(self, relative: str = "") -> Signature | None:
-        """Return what changes when a file does (tag or time, size), None when no such file is there."""
+        """Return the signature of a file (tag or time, size); None if it does not exist."""
 
     def size(self, relative: str) -> int | None:
-        """Return a file's size in bytes, None when no such file is there."""
+        """Return a file's size in bytes; None if it does not exist."""
         signature = self.signature(relative)
         return None if signature is None else int(signature[1])
 
     @abstractmethod
     def children(self, relative: str) -> dict[str, Signature | None]:
-        """List what lies directly in a folder by one listing: name -> signature of a file, None for a folder.
+        """List the entries of a folder by one listing: name -> signature of a file, None for a folder.
 
         A folder that does not exist is empty, as object stores have no folders.
         """
 
     def entries(self, relative: str) -> dict[str, Signature]:
-        """List the files directly in a folder: name -> a signature that changes when the file does."""
+        """List the files directly in a folder: name -> signature."""
         return {name: mark for name, mark in self.children(relative).items() if mark is not None}
 
     def folder_signature(self, relative: str) -> Signature | None:  # noqa: ARG002 - for file systems
-        """Return a value that changes when a file of a folder is rewritten, made or removed; None where there is no such value."""
+        """Return a value that changes when a file of a folder is rewritten, created or removed; None if there is no such value."""
         return None
 
     def folders(self, relative: str) -> list[str]:
-        """List the names of the folders directly below a folder, ascending; none when it does not exist."""
+        """List the names of the folders directly below a folder, ascending; empty if it does not exist."""
         return sorted(name for name, mark in self.children(relative).items() if mark is None)
 
     @abstractmethod
@@ -203,12 +203,12 @@ class Storage(ABC):
     def find_named(self, name: str) -> dict[str, Signature]:
         """Find the files of one name at any depth: path -> signature.
 
-        Whether folders below one that has such a file are searched too depends on what is cheaper for the store.
+        Backends may or may not search below a folder that has such a file.
         """
 
     @abstractmethod
     def put(self, relative: str, content: bytes | Path) -> None:
-        """Write a file so that a reader sees the old bytes or the new ones, never a part.
+        """Write a file atomically.
 
         Parameters
         ----------
@@ -219,7 +219,7 @@ class Storage(ABC):
 
     @abstractmethod
     def put_if(self, relative: str, data: bytes, tag: str | None) -> bool:
-        """Write a small file unless somebody wrote it since it was read.
+        """Write a small file unless it was written since it was read.
 
         Parameters
         ----------
@@ -241,18 +241,18 @@ class Storage(ABC):
 
     @abstractmethod
     def remove_files(self, relatives: Iterable[str]) -> None:
-        """Remove files; those that are gone already are not an error."""
+        """Remove files; missing ones are ignored."""
 
     @abstractmethod
     def remove_folder(self, relative: str) -> None:
-        """Remove a folder so that no reader ever sees a part of it.
+        """Remove a folder.
 
-        A folder of this machine is first renamed, which makes it vanish in one step; on an object store its files go one
+        A local folder is first renamed, which hides it in one step; on an object store files are removed one
         by one, so no pointer may name it any more.
         """
 
     def require_safe_writers(self) -> None:  # noqa: B027 - locks keep writers of a folder apart
-        """Refuse a store on which two writers would not notice each other; to be called before there is work to lose.
+        """Refuse a store without conditional writes; call it before expensive work.
 
         Raises
         ------
@@ -262,7 +262,7 @@ class Storage(ABC):
 
     @abstractmethod
     def lock(self, name: str, holder: str) -> AbstractContextManager[Renew]:
-        """Take the lock for work that two processes would spoil, and release it at the end; the block gets what renews it.
+        """Hold the lock for work that needs one process at a time; yields the function that renews it.
 
         Raises
         ------
@@ -272,11 +272,11 @@ class Storage(ABC):
 
     @abstractmethod
     def sweep_staging(self, before: datetime) -> None:
-        """Remove what dead processes left in the staging folder: drafts last written before then, and folders set aside."""
+        """Remove leftovers of dead processes from the staging folder: drafts last written before then, and folders being removed."""
 
     @abstractmethod
     def draft_folder(self) -> tuple[Path, str, int]:
-        """Return where a build writes its files before they are published: on the root's own disk if it has one.
+        """Return the folder for a build's files before publication, on the root's disk if it has one.
 
         Returns
         -------
@@ -287,18 +287,18 @@ class Storage(ABC):
 
 
 _UNESCAPED: Final = re.compile(r":(?!\d*$)")
-"""A colon in a host that no port follows: what follows is the beginning of a password."""
+"""A colon in a host without a port after it: the rest is the beginning of a password."""
 
 
 def without_secrets(address: str) -> str:
-    """Strip user names, passwords and query strings from an address; a local path comes back as it is."""
+    """Remove user names, passwords and query strings from an address; local paths are unchanged."""
     scheme, separator, rest = address.partition("://")
     if not separator:
         return address
     host, slash, path = rest.partition("/")
     if "@" not in host and _UNESCAPED.search(host):
-        # A password with a slash in it, which should have been escaped: it ends at the last @ there is.
+        # A password with an unescaped slash ends at the last @.
         host, slash, path = path.rpartition("@")[2].partition("/")
     if "?" in host.rpartition("@")[0]:
-        return f"{scheme}://…"  # a password or a parameter: nobody can tell where it ends
+        return f"{scheme}://…"  # a password or a parameter without a known end
     return scheme + separator + (host.rpartition("@")[2] + slash + path).split("?", 1)[0]

@@ -1,4 +1,4 @@
-"""How an S3 store is reached: endpoint, region and time limits, from the settings every AWS client reads.
+"""Settings of S3 clients: endpoint, region and time limits, from the usual AWS variables.
 
 Credentials are not read here: botocore finds them where it always does (``AWS_ACCESS_KEY_ID`` and
 ``AWS_SECRET_ACCESS_KEY``, a shared credentials file, the role of the machine).
@@ -15,7 +15,7 @@ S3_SCHEMES: Final = ("s3", "s3a")
 
 @dataclass(frozen=True, slots=True)
 class S3Settings:
-    """Where requests to S3 go.
+    """Endpoint and region of S3 requests.
 
     Attributes
     ----------
@@ -59,7 +59,7 @@ class S3Settings:
             "retries": {"total_max_attempts": attempts, "mode": "standard"},
         }
         if self.endpoint is not None:
-            # Stores of one's own rarely have a host name per bucket, and older ones refuse the checksums that
+            # Self-hosted stores rarely have a host name per bucket, and older ones refuse the checksums that
             # botocore adds by default. What is published carries SHA-256 digests of its own.
             config["s3"] = {"addressing_style": "path"}
             config["request_checksum_calculation"] = "when_required"

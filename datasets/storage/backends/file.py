@@ -1,4 +1,4 @@
-"""A folder of this machine: writes are renames, and locks die with their holders."""
+"""Local folders: writes are renames, and locks end with their processes."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ from schemas.errors import SnapshotCorrupt, StorageUnavailable
 EXAMPLE: Final = "a folder"
 _PREFIX = "file://"
 _REMOVED: Final = "removed-"
-"""What the names of folders that are being removed begin with, in the staging folder."""
+"""Prefix of folders in the staging folder that are being removed."""
 _COARSEST_CLOCK_SECONDS: Final = 2.0
-"""Two changes of a folder that are this far apart have different times on every file system."""
+"""Nanoseconds between two changes of a folder that have different times on every file system."""
 
 
 class LocalStorage(Storage):
-    """A root that is a folder of this machine.
+    """A root in a local folder.
 
     Parameters
     ----------
@@ -52,7 +52,7 @@ class LocalStorage(Storage):
 
     def __init__(self, address: str, **_: Any) -> None:
         self.address = address
-        self.folder = Path(os.path.expanduser(address.removeprefix(_PREFIX))).resolve()  # noqa: PTH111 - leaves what names no user as it is
+        self.folder = Path(os.path.expanduser(address.removeprefix(_PREFIX))).resolve()  # noqa: PTH111 - leaves other texts unchanged
         self.base = str(self.folder).rstrip("/")
         self.identity = hashlib.sha256(f" {self.address}".encode()).hexdigest()[:16]
 
@@ -64,7 +64,7 @@ class LocalStorage(Storage):
         return self.full(relative)
 
     def read(self, relative: str, limit: int = MAX_DOCUMENT_BYTES) -> bytes:
-        """Return a file's bytes; SnapshotCorrupt when it has more than the limit, or is a pipe or a device."""
+        """Return a file's bytes; raises SnapshotCorrupt if it exceeds the limit, or is a pipe or a device."""
         path = self.full(relative)
         try:
             return read_regular(path, limit, follow=True)
@@ -81,7 +81,7 @@ class LocalStorage(Storage):
         limit: int = MAX_DOCUMENT_BYTES,
         known: str | None = None,  # noqa: ARG002 - no transfer to save
     ) -> Version:
-        """Read a small file, whose version is named by the digest of its bytes."""
+        """Read a small file; its version is the digest of its bytes."""
         try:
             data = self.read(relative, limit)
         except FileNotFoundError:
@@ -89,7 +89,7 @@ class LocalStorage(Storage):
         return Version(data, hashlib.sha256(data).hexdigest())
 
     def intact_file(self, relative: str, size: int, sha256: str) -> str:
-        """Return the path of a file, compared with its digest when this process first opens it and when it was written since."""
+        """Return the path of a file, verified when this process first opens it and after every change."""
         path = self.full(relative)
         try:
             intact = DIGESTS.intact(path, size, sha256)
@@ -100,7 +100,7 @@ class LocalStorage(Storage):
         return path
 
     def intact_document(self, relative: str, sha256: str) -> bytes:
-        """Return the bytes of a small file, compared with its digest."""
+        """Return the verified bytes of a small file."""
         version = self.read_version(relative)
         if version.data is None:
             raise FileNotFoundError(relative)
@@ -124,13 +124,13 @@ class LocalStorage(Storage):
         return None
 
     def children(self, relative: str) -> dict[str, Signature | None]:
-        """List what lies directly in a folder, by its names; a pipe is listed: whoever reads it says that it is one."""
+        """List the entries of a folder; pipes are listed, and their reader reports them."""
         signatures = {}
         path = self._path(relative)
         gone = (FileNotFoundError, NotADirectoryError)
         with reading(path), contextlib.suppress(*gone), os.scandir(path) as entries:
             for entry in entries:
-                # One that is removed at this moment must not make the folder look empty.
+                # An entry that is removed meanwhile must not make the folder look empty.
                 with contextlib.suppress(FileNotFoundError):
                     status = entry.stat()
                     signatures[entry.name] = None if S_ISDIR(status.st_mode) else _signature(status)
@@ -162,7 +162,7 @@ class LocalStorage(Storage):
         return files
 
     def find_named(self, name: str) -> dict[str, Signature]:
-        """Find the files of one name at any depth, links among them: whoever reads one decides whether to follow it."""
+        """Find the files of one name at any depth, including links; their reader decides whether to follow them."""
         signatures = {}
         for path in _files_below(self.base, strict=False):
             if path.rpartition("/")[2] == name:
@@ -171,7 +171,7 @@ class LocalStorage(Storage):
         return signatures
 
     def put(self, relative: str, content: bytes | Path) -> None:
-        """Rename a file that lies on the root's own disk, or bytes written under another name, once it is flushed."""
+        """Flush and rename a file on the root's disk, or bytes written under another name."""
         target = self._path(relative)
         with writing(target):
             if isinstance(content, Path):
@@ -186,7 +186,7 @@ class LocalStorage(Storage):
             _flush(target.parent)
 
     def put_if(self, relative: str, data: bytes, tag: str | None) -> bool:
-        """Compare and write under a lock of the file."""
+        """Compare and write under the lock of the file."""
         with locked(self._lock_file(relative.replace("/", "."))):
             if self.read_version(relative).tag != tag:
                 return False
@@ -205,13 +205,13 @@ class LocalStorage(Storage):
         return folder / name
 
     def remove_files(self, relatives: Iterable[str]) -> None:
-        """Remove files; those that are gone already are not an error."""
+        """Remove files; missing ones are ignored."""
         for relative in relatives:
             with writing(self._path(relative)):
                 self._path(relative).unlink(missing_ok=True)
 
     def remove_folder(self, relative: str) -> None:
-        """Rename a folder, which makes it vanish in one step, and remove it there."""
+        """Rename a folder, which hides it in one step, and remove it."""
         source = self._path(relative)
         with writing(source):
             target = self._staged(f"{_REMOVED}{uuid.uuid4().hex}")
@@ -221,7 +221,7 @@ class LocalStorage(Storage):
 
     @contextlib.contextmanager
     def lock(self, name: str, holder: str) -> Iterator[Renew]:  # noqa: ARG002 - a dead holder has no lock
-        """Take a lock that dies with this process; StorageUnavailable when somebody else has it."""
+        """Acquire a lock that ends with this process; raises StorageUnavailable if it is held."""
         path = self._lock_file(name)
         with contextlib.ExitStack() as stack:
             try:
@@ -250,14 +250,14 @@ def _signature(status: os.stat_result) -> Signature:
 
 
 def _files_below(base: str, *, strict: bool) -> Iterator[str]:
-    """Yield the path of everything below a folder that is no folder; links to folders are not followed.
+    """Yield the paths of all entries below a folder that are not folders; links to folders are not followed.
 
     Parameters
     ----------
     strict
         Whether a folder that cannot be listed is an error; else it is left out.
     """
-    # os.walk calls itself for each level in Python 3.11, and folders may be nested deeper than it can.
+    # os.walk is recursive in Python 3.11, and folders may be nested deeper than its limit.
     folders = [""]
     while folders:
         below = folders.pop()
@@ -284,7 +284,7 @@ def _place(draft: Path, target: Path) -> None:
 
 
 def _flush(path: Path) -> None:
-    """Force a file's bytes, or a folder's names, to disk: a rename must not outlive a power cut that they do not."""
+    """Flush a file's bytes, or a folder's names, to disk, so that a rename does not survive a power cut without them."""
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)

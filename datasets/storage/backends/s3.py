@@ -1,4 +1,4 @@
-"""Buckets of Amazon S3 and of every store that speaks its protocol."""
+"""Buckets of Amazon S3 and compatible stores."""
 
 from __future__ import annotations
 
@@ -61,12 +61,12 @@ class S3Storage(ObjectStorage):
         credentials = tuple(sorted(item for item in os.environ.items() if item[0].startswith("AWS_")))
         fs = s3fs.S3FileSystem(
             session=_session(credentials),
-            use_listings_cache=False,  # a catalogue is polled to see what is new
+            use_listings_cache=False,  # catalogues are polled for changes
             config_kwargs=config,
             client_kwargs=settings.client,
         )
         super().__init__(address, fs, settings.endpoint, cache=cache, single_writer=single_writer)
-        self.fs.retries = 1  # botocore repeats
+        self.fs.retries = 1  # botocore retries
         if not self.base:
             raise SettingsError(
                 f"{without_secrets(address)!r} names no bucket: write s3://bucket or s3://bucket/prefix"
@@ -117,8 +117,8 @@ async def _get(fs: Any, path: str, limit: int, **condition: str) -> tuple[bytes,
     bucket, key, _ = fs.split_path(path)
     began = asyncio.get_running_loop().time()
     async with asyncio.timeout(ANSWER_SECONDS) as within:
-        # One GET: asking for the tag apart could name another version than the one read.
-        answer = await fs._call_s3("get_object", Bucket=bucket, Key=key, **condition)  # noqa: SLF001 - s3fs hands tags out nowhere else
+        # One GET: a separate request could return the tag of another version.
+        answer = await fs._call_s3("get_object", Bucket=bucket, Key=key, **condition)  # noqa: SLF001 - s3fs has no public way to the tag
         async with answer["Body"] as body:
             require_within(path, answer["ContentLength"], limit)
             within.reschedule(began + seconds_for(answer["ContentLength"]))
@@ -127,7 +127,7 @@ async def _get(fs: Any, path: str, limit: int, **condition: str) -> tuple[bytes,
 
 @lru_cache(maxsize=16)
 def _session(_credentials: tuple[tuple[str, str], ...]) -> Any:
-    """Return a session that reads the times in a listing as what they are, one for each set of AWS variables.
+    """Return a session with a fast parser of times, one for each set of AWS variables.
 
     By default every time is guessed at by a general parser, which takes two thirds of what a listing costs: of ten
     thousand alphas that is half a second of processor time a look.
@@ -141,7 +141,7 @@ def _session(_credentials: tuple[tuple[str, str], ...]) -> Any:
 
 
 def _instant(value: Any) -> Any:
-    """Read a time of a store's answer: ISO-8601 in listings, anything else as botocore does."""
+    """Parse a time of a store's answer: ISO-8601 in listings, other formats as botocore does."""
     from botocore.utils import parse_timestamp  # noqa: PLC0415 - loaded with the session
 
     try:
