@@ -74,7 +74,7 @@ class Catalogue:
         Returns
         -------
         bool
-            Whether anything that is served changed.
+            Whether a served snapshot changed.
 
         Raises
         ------

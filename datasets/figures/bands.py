@@ -1,4 +1,4 @@
-"""Bands of figures by the stationary bootstrap: how far a figure might lie from what it is, by luck alone."""
+"""Confidence bands of figures by the stationary bootstrap."""
 
 from __future__ import annotations
 
@@ -117,7 +117,7 @@ LEDGER_FIGURES: Final[Mapping[str, Callable[[Floats, Floats, Floats, Floats], Fi
     "max_drawdown_pct": lambda starting, ending, _, __: ratios.max_drawdown_pct(starting, ending),
     "turnover": lambda _, __, ___, daily: ratios.turnover(daily),
 }
-"""Figure -> how it is measured from starting and ending equity, risk-free return and turnover by session."""
+"""Figure -> function of starting and ending equity, risk-free return and turnover by session."""
 
 WEEKLY_FIGURES: Final[Mapping[str, Callable[[Floats], Figure]]] = {
     "ic": rank_ic.mean_ic,
@@ -125,7 +125,7 @@ WEEKLY_FIGURES: Final[Mapping[str, Callable[[Floats], Figure]]] = {
     "hit_rate": rank_ic.hit_rate,
     "dispersion": rank_ic.dispersion,
 }
-"""Figure -> how it is measured from the weekly information coefficients."""
+"""Figure -> function of the weekly information coefficients."""
 
 
 def ledger_bands(
@@ -133,7 +133,7 @@ def ledger_bands(
 ) -> Bands:
     """Return the bands of the figures of a daily ledger.
 
-    Sessions are drawn whole: return, risk-free return and turnover of a day stay together.
+    Return, risk-free return and turnover of a session are drawn together.
 
     Parameters
     ----------
@@ -157,7 +157,7 @@ def ledger_bands(
         name: measure(starting, ending, risk_free, turnover) for name, measure in LEDGER_FIGURES.items()
     }
     if np.isnan(risk_free).all():
-        risk_free = np.zeros_like(risk_free)  # the figure that takes it is withheld; the others do without
+        risk_free = np.zeros_like(risk_free)  # the figure that needs it is withheld
     known = ~np.isnan(returns + risk_free + turnover)
     series = np.stack([returns, returns - risk_free, turnover])[:, known]
     opening = float(starting[0]) if starting.size else 0.0
@@ -189,7 +189,7 @@ def weekly_bands(ic: Floats, draw: np.random.Generator) -> Bands:
 
 
 def sharpe_difference(with_it: Floats, without: Floats, draw: np.random.Generator) -> Bands:
-    """Return the band of what a Sharpe ratio gains from one book to another.
+    """Return the band of the difference of two books' Sharpe ratios.
 
     Parameters
     ----------
@@ -262,7 +262,7 @@ def _band(estimate: Figure, values: Floats) -> Band | Unavailable:
 
 
 def _ledger_samples(places: Places, series: Matrix, opening: float) -> Sampled:
-    """Measure samples of returns, excess returns and turnover, of shape (3, n_sessions)."""
+    """Compute the figures of samples of returns, excess returns and turnover, shape (3, n_sessions)."""
     year, times, returns = SESSIONS_PER_YEAR, count(places), series[0]
     mean, deviation = sample_moments(times, series)
     sharpe, excess_sharpe, _ = ratio(mean, deviation) * year**0.5

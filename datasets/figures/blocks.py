@@ -1,4 +1,4 @@
-"""The smaller blocks: tenure, rank IC, signal processing, deciles, panel and Newey-West tests."""
+"""Blocks of the metrics: tenure, rank IC, signal processing, deciles, panel and Newey-West tests."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _IC: Final = next(statistic for statistic in CORE if statistic.name == "ic")
 
 
 def tenure(sources: Sources) -> Block | Unavailable:
-    """Measure the record by its rebalance dates, or by the ledger's sessions when the run sealed no rebalances.
+    """Compute the tenure from the rebalance dates, or from the ledger's sessions if the run sealed no rebalances.
 
     Parameters
     ----------
@@ -55,7 +55,7 @@ def tenure(sources: Sources) -> Block | Unavailable:
 
 
 def rank_ic(span: Span, warnings: Warnings, block: str = "rank_ic") -> Block | Unavailable:
-    """Write the statistics of the weekly rank correlation, of both signals.
+    """Return the statistics of the weekly rank IC of both signals.
 
     Returns
     -------
@@ -79,7 +79,7 @@ def rank_ic(span: Span, warnings: Warnings, block: str = "rank_ic") -> Block | U
 
 
 def signal_processing(run: RunFigures, *, raw: bool) -> Block | None:
-    """Return the smoothing behind the delivered score; None when the run did not record any.
+    """Return the smoothing of the delivered score; None if the run did not record it.
 
     Without raw-book access neither the half-life nor its wording is given: with it the signal before smoothing can be
     solved for, score by score.
@@ -139,7 +139,7 @@ def _bucket(bucket: DecileBucket) -> Block:
 
 
 def panel(sources: Sources, deciles: Block | Unavailable) -> Block | Unavailable:
-    """Show the weekly series of a window.
+    """Return the weekly series of a window.
 
     Parameters
     ----------
@@ -178,7 +178,7 @@ def panel(sources: Sources, deciles: Block | Unavailable) -> Block | Unavailable
 
 
 def nwt_ic(span: Span) -> Block | Unavailable:
-    """Test the weekly conditioned IC of the whole run, provided its mean is the one the run sealed.
+    """Test the weekly conditioned IC of the run, if its mean equals the sealed one.
 
     Parameters
     ----------
@@ -206,7 +206,7 @@ def nwt_ic(span: Span) -> Block | Unavailable:
 
 
 def nwt_ic_computed(rows: Sources) -> Block | Unavailable:
-    """Test the weekly conditioned IC in the window, whatever the run sealed."""
+    """Test the weekly conditioned IC of the window."""
     if isinstance(rows.cross_sections, Unavailable):
         return rows.cross_sections
     return _test(
@@ -215,7 +215,7 @@ def nwt_ic_computed(rows: Sources) -> Block | Unavailable:
 
 
 def nwt_ic_score_panel(rows: Sources) -> Block | Unavailable:
-    """Test the weekly IC of the signal before smoothing, in the window."""
+    """Test the weekly IC of the signal before smoothing over the window."""
     if isinstance(rows.raw, Unavailable):
         return rows.raw
     reason = without_returns(rows.raw.n_return_obs)
@@ -225,7 +225,7 @@ def nwt_ic_score_panel(rows: Sources) -> Block | Unavailable:
 
 
 def nwt_ir(rows: Sources) -> Block | Unavailable:
-    """Test the daily return of the long_short book, in the window."""
+    """Test the daily return of the long_short book over the window."""
     if isinstance(rows.ledger, Unavailable):
         return rows.ledger
     returns = solvent_returns(rows.ledger.starting, rows.ledger.ending)

@@ -1,4 +1,4 @@
-"""The stationary bootstrap: samples of a series in blocks, how often each holds an observation, and their quantiles.
+"""The stationary bootstrap: block samples, counts of observations per sample, and quantiles.
 
 Samples are made and measured some rows at a time, in arrays that stay in a core's own cache: of larger ones the pages alone cost
 more than the arithmetic.
@@ -16,18 +16,18 @@ import numpy.typing as npt
 from datasets.figures.series import Floats, Matrix
 
 Places: TypeAlias = npt.NDArray[np.intp]
-"""A row a sample, as long as the series: which observation stands where."""
+"""One row per sample, as long as the series: indices of observations."""
 
 SAMPLES: Final = 1000
-"""Samples drawn of a series."""
+"""Number of samples."""
 LEVEL: Final = 0.95
-"""Share of the samples whose figure lies inside the band."""
+"""Confidence level of the bands."""
 MIN_OBSERVATIONS: Final = 20
-"""Observations below which samples of a series say little of it."""
+"""Minimum observations of a series."""
 DRAWN: Final = 2**18
-"""Observations drawn at a time: which random numbers a sample is made of depends on it."""
+"""Observations drawn at a time; changing it changes the random numbers of a sample."""
 _NUMBERS: Final = 2**15
-"""Numbers of one array of samples at most."""
+"""Maximum elements of an array of samples."""
 _VARIES: Final = 1e-12
 """Share of the squares about the mean of the series below which those about the mean of a sample are rounding."""
 _MIN_LAGS: Final = 5
@@ -35,7 +35,7 @@ _MIN_LAGS: Final = 5
 
 
 def mean_block_length(series: Floats) -> float:
-    """Mean length of blocks that estimates the variance of the mean of a series best.
+    """Optimal mean block length for the variance of the mean of a series.
 
     Parameters
     ----------
@@ -58,7 +58,7 @@ def mean_block_length(series: Floats) -> float:
     lags = math.ceil(math.sqrt(n)) + _MIN_LAGS
     products = np.array([deviations[lag:] @ deviations[: n - lag] for lag in range(lags + 1)])
     covariances = products / n
-    # Over the observations that a lag leaves on either side.
+    # Over the overlapping observations of a lag.
     squares = np.cumsum(np.square(deviations))
     behind = squares[-1] - squares[np.arange(lags + 1)]
     ahead = squares[n - 2 - np.arange(lags + 1)]
@@ -79,7 +79,7 @@ def mean_block_length(series: Floats) -> float:
 def resample(
     draw: np.random.Generator, n: int, mean_block: float, together: int | None = None
 ) -> Iterator[Places]:
-    """Draw :data:`SAMPLES` samples: blocks that begin anywhere, go round the end, and end with probability 1 / `mean_block`.
+    """Draw :data:`SAMPLES` samples of blocks that start anywhere, wrap around, and end with probability 1 / `mean_block`.
 
     Parameters
     ----------
@@ -125,13 +125,13 @@ def _places(draw: np.random.Generator, begins: npt.NDArray[np.bool_]) -> Places:
     steps = np.ones(begins.size, np.intp)
     steps[flat] = np.diff(first - flat, prepend=1) + 1
     places = np.cumsum(steps, out=steps)
-    # No block is longer than the series, so one turn is enough, at a fifth of a division's time.
+    # No block is longer than the series, so one subtraction suffices, at a fifth of the cost of a modulo.
     np.subtract(places, n, out=places, where=places >= n)
     return places.reshape(begins.shape)
 
 
 def count(places: Places) -> Matrix:
-    """Return how often each observation is in each sample: sums over samples are then one product of matrices.
+    """Return the counts of each observation in each sample, so that sums over samples are one matrix product.
 
     Parameters
     ----------
@@ -147,7 +147,7 @@ def count(places: Places) -> Matrix:
 
 
 def sample_moments(times: Matrix, series: Matrix) -> tuple[Matrix, Matrix]:
-    """Return the mean and the deviation of samples of several series.
+    """Return the means and deviations of samples of several series.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""The checks of a run in a few numbers: small enough for the pointer that every node reads."""
+"""Summary of a run's checks, small enough for its pointer."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from schemas.metrics.checked import FORWARD_RETURN_RULE
 MayRead = Callable[[str], bool]
 """Whether the data of another alpha may be read."""
 NOTICED: Final = "notice"
-"""Outcome of a rule or a notice that was noticed without refusing the seal."""
+"""Outcome of a given notice or a broken warning rule."""
 
 
 @dataclass(frozen=True, slots=True)
 class CheckSummary:
-    """What was checked of one run.
+    """Summary of one run's checks.
 
     Attributes
     ----------
@@ -52,7 +52,7 @@ class CheckSummary:
         }
 
     def document(self) -> dict[str, Any]:
-        """Return the summary as a pointer records it, JSON-ready."""
+        """Return the summary for the pointer, for JSON."""
         return {
             "figures": [self.reproduced, self.stated, self.contradicted],
             "forward_returns_proven": self.forward_returns_proven,
@@ -62,7 +62,7 @@ class CheckSummary:
 
     @classmethod
     def from_document(cls, document: Mapping[str, Any]) -> Self:
-        """Read the summary recorded in a pointer; KeyError, TypeError or ValueError where it is something else."""
+        """Decode the summary in a pointer; raises KeyError, TypeError or ValueError for other content."""
         reproduced, stated, contradicted = map(int, document["figures"])
         proven, without_raw = (
             None if share is None else float(share) for share in document["forward_returns_proven"]
@@ -79,7 +79,7 @@ class CheckSummary:
 
 
 def forward_returns_proven(checks: Sequence[Mapping[str, Any]]) -> tuple[float | None, float | None]:
-    """Return the proven share of the forward returns, with and without the raw books; None where none could be compared."""
+    """Return the proven share of the forward returns, with and without the raw books; None if none could be compared."""
     for check in checks:
         if check["rule"] == FORWARD_RETURN_RULE:
             return share_checked(check, raw=True), share_checked(check, raw=False)
@@ -87,7 +87,7 @@ def forward_returns_proven(checks: Sequence[Mapping[str, Any]]) -> tuple[float |
 
 
 def share_checked(check: Mapping[str, Any], *, raw: bool) -> float | None:
-    """Return the share of its rows that a rule could compare; None where it compares all or none of them.
+    """Return the share of rows that a rule could compare; None if it compares all or none of them.
 
     Parameters
     ----------
@@ -107,10 +107,10 @@ def rows_checked(check: Mapping[str, Any], *, raw: bool) -> int | None:
 
 
 def named_alphas(notice: Mapping[str, Any]) -> tuple[str, ...]:
-    """Return the other alphas that a notice names; none where it concerns the run alone."""
+    """Return the other alphas that a notice names."""
     return tuple(notice["details"].get("alphas", ()))
 
 
 def may_see(needs_raw: bool, names: Sequence[str], *, raw: bool, may_read: MayRead) -> bool:
-    """Whether a caller may see a notice: one that names other alphas is shown to readers of at least one of them."""
+    """Whether a caller may see a notice; one that names other alphas is visible to readers of at least one of them."""
     return (raw or not needs_raw) and (not names or any(map(may_read, names)))

@@ -1,4 +1,4 @@
-"""How widely the profit of a book is spread over days, weeks, names and legs."""
+"""Concentration of a book's P&L over days, weeks, names and legs."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from schemas.metrics.families.concentration import BEST
 
 Figure = float | Unavailable
 _THURSDAY: Final = 3
-"""Days from a Monday to the first day that is counted from, 1970-01-01."""
+"""Weekday of 1970-01-01, a Thursday, counted from Monday."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +39,7 @@ class Holdings:
     Attributes
     ----------
     effective_names : Floats, shape (n_sessions,)
-        Inverse of the sum of squared shares of the names in the sum of absolute notionals; NaN where nothing is held.
+        Inverse of the sum of squared shares of the names in the sum of absolute notionals; NaN without positions.
     long, short : Side
         Of positions above and below 0.
     """
@@ -84,7 +84,7 @@ def concentration(
     holdings: Holdings | Unavailable,
     profit: NamedProfit | Unavailable,
 ) -> dict[str, Any]:
-    """Measure how widely the profit of a book is spread.
+    """Compute the concentration of a book's P&L.
 
     Parameters
     ----------
@@ -131,7 +131,7 @@ def concentration(
 
 
 def best_share(profits: Floats, total: float, what: str) -> Figure:
-    """Share of a profit that its largest parts brought.
+    """Share of the largest parts in a total profit.
 
     Parameters
     ----------
@@ -176,7 +176,7 @@ def by_week(date: Dates, values: Floats) -> Floats:
 
 
 def sharpe_without_best(returns: Floats) -> Figure:
-    """Sharpe ratio of the returns but for the ten highest.
+    """Sharpe ratio of the returns without the ten highest.
 
     Parameters
     ----------
@@ -190,7 +190,7 @@ def sharpe_without_best(returns: Floats) -> Figure:
     """
     if returns.size < BEST + 2:
         return too_few(int(returns.size), BEST + 2, "daily returns")
-    # In their order, of equal ones the earliest, so that rounding does not depend on the way they are selected.
+    # In order, ties by the earliest, so that rounding does not depend on the selection.
     kept = np.sort(np.argsort(-returns, kind="stable")[BEST:])
     return annualised_sharpe(returns[kept], "other daily returns")
 
@@ -213,7 +213,7 @@ def _leg(
 ) -> dict[str, Figure] | Unavailable:
     held = side.names > 0
     if not held.any():
-        return Unavailable("insufficient_data", f"the book holds nothing {which}")
+        return Unavailable("insufficient_data", f"the book has no {which} positions")
     returns = earned.net / starting
     return {
         "pnl": float(earned.net.sum()),

@@ -1,4 +1,4 @@
-"""What one alpha adds to a book of others."""
+"""Contribution of an alpha to a book of others."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _BLOCKS: Final = ("with", "without", "marginal")
 
 @dataclass(frozen=True, slots=True)
 class Weighting:
-    """How the money of a book is spread.
+    """Weights of the alphas in a book.
 
     Attributes
     ----------
@@ -45,9 +45,9 @@ def contribution(
     weighting: Weighting = Weighting(),
     seed: int = 0,
 ) -> dict[str, Any]:
-    """Measure what an alpha adds, over the sessions that it and all of the others have.
+    """Compute the contribution of an alpha over the common sessions of all alphas.
 
-    The return of a session that not all have is compounded into the next one that all have.
+    Returns between two common sessions are compounded into the later one.
 
     Parameters
     ----------
@@ -56,7 +56,7 @@ def contribution(
     others
         Address to the returns of the alphas of the book; at least one.
     weighting
-        How the money is spread; the book without the alpha has the weights of the others, in the same proportions.
+        Weights of the alphas; without the alpha the others keep their proportions.
     seed
         Of the band.
 
@@ -102,12 +102,12 @@ def contribution(
 
 
 def shortened(answer: Mapping[str, Any]) -> tuple[dict[str, str], ...]:
-    """Warn where sessions of some alphas stand before or after those that all have.
+    """Return a warning if some alphas have sessions before the first or after the last common one.
 
     Parameters
     ----------
     answer
-        What :func:`contribution` returned.
+        Result of :func:`contribution`.
     """
     cut = {name: x["dropped"] for name, x in answer["sessions"].items() if x["dropped"]}
     if not cut:
@@ -124,7 +124,7 @@ def shortened(answer: Mapping[str, Any]) -> tuple[dict[str, str], ...]:
 
 
 def empty_contribution(reason: Unavailable) -> dict[str, Any]:
-    """Return the answer where a run holds nothing to combine."""
+    """Return the answer if a run has no returns to combine."""
     shown = {name: dict.fromkeys(FIGURES, reason) for name in _BLOCKS}
     calendar: dict[str, Any] = {"sessions": {}, "sessions_per_year": None}
     payload = _payload(np.empty(0, np.int32), shown, reason, (), calendar)

@@ -1,4 +1,4 @@
-"""Pearson correlation of dated series, and returns of several books between the closes that all of them have."""
+"""Pearson correlation of dated series, and returns of several books between their common closes."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ from datasets.figures.series import ROUNDING, Dates, Flags, Floats, is_constant
 from datasets.figures.unavailable import Unavailable, no_variation, too_few
 
 MIN_SESSIONS: Final = 10
-"""Common sessions below which a correlation of daily returns is withheld: two have one of 1 or -1 whatever they are."""
+"""Minimum common sessions of a correlation of daily returns."""
 
 
 _Number = TypeVar("_Number", np.float64, Floats)
 DayNumbers: TypeAlias = Dates | npt.NDArray[np.int32]
-"""Days, or the numbers of days counted from any one."""
+"""Days, as dates or as day numbers."""
 
 
 def common_days(
     days: DayNumbers, values: Floats, other_days: DayNumbers, others: Floats
 ) -> tuple[Floats, Floats]:
-    """Return two series on the days that both have: pairwise complete observations.
+    """Return two series on their common days (pairwise complete observations).
 
     Parameters
     ----------
@@ -70,7 +70,7 @@ def correlate_rows(series: Floats, rows: Floats) -> Floats:
     count = series.size
     if count < 2:
         return np.full(rows.shape[0], np.nan)
-    # Sums over counts are what `mean` gives to the last bit, without its checks: small stretches come by the dozen.
+    # Sum over count equals `mean` to the last bit and is faster for the many short ranges.
     mean, means = np.add.reduce(series) / count, np.add.reduce(rows, axis=1) / count
     deviations, others = series - mean, rows - means[:, np.newaxis]
     norm, norms = np.sqrt(np.vecdot(deviations, deviations)), np.sqrt(np.vecdot(others, others))
@@ -86,14 +86,14 @@ def correlate_rows(series: Floats, rows: Floats) -> Floats:
 
 
 def _doubtful(count: int, mean: _Number, norm: _Number) -> _Number:
-    """Return the length of deviations up to which a series may be constant; one with more has a wider range, whatever it is."""
-    # The range is no less than the deviation, and no value is further from 0 than the mean and the length of them all.
+    """Return the norm of deviations up to which a series may be constant within rounding."""
+    # The range is at least the deviation, and no value exceeds the mean plus the norm.
     bound: _Number = 2 * ROUNDING * np.sqrt(count) * np.maximum(1.0, np.abs(mean) + norm)
     return bound
 
 
 def constant_rows(rows: Floats) -> Flags:
-    """Whether each row varies by no more than rounding, as :func:`datasets.figures.series.is_constant` says of a series.
+    """Whether each row is constant within rounding, by :func:`datasets.figures.series.is_constant`.
 
     Parameters
     ----------
@@ -142,7 +142,7 @@ def correlation(
 
 @dataclass(frozen=True, slots=True)
 class CommonReturns:
-    """Books side by side, without a session's profit lost between the first common session and the last.
+    """Returns of several books on common sessions, without losing P&L between the first and the last.
 
     Attributes
     ----------
@@ -167,7 +167,7 @@ class CommonReturns:
 
 
 def between_common_closes(series: Sequence[tuple[DayNumbers, Floats]]) -> CommonReturns:
-    """Compound the returns of each book between the closes that all have.
+    """Compound the returns of each book between the common closes.
 
     Parameters
     ----------
@@ -195,7 +195,7 @@ def between_common_closes(series: Sequence[tuple[DayNumbers, Floats]]) -> Common
 
 
 def _compounded(values: Floats, places: Integers) -> Floats:
-    """Return the return up to each place from the place before, of the first place its own."""
+    """Return the compounded return between consecutive positions; for the first position its own return."""
     returns = values[places]
     several = np.diff(places) > 1
     if several.any():

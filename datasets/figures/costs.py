@@ -26,12 +26,12 @@ _OF_RETURNS: Final = (
         "net",
     ),
 )
-"""Figures that take equity above 0 at every open."""
+"""Figures that need equity above 0 at every open."""
 
 
 @dataclass(frozen=True, slots=True)
 class Flows:
-    """The daily ledger of a book with what moved its equity, each of shape (n_sessions,); NaN stands for null.
+    """The daily ledger of a book with its cash flows, each of shape (n_sessions,); NaN stands for null.
 
     Attributes
     ----------
@@ -58,12 +58,12 @@ class Flows:
 
 
 def costs(flows: Flows) -> dict[str, Any]:
-    """Measure the costs of a book.
+    """Compute the costs of a book.
 
     Parameters
     ----------
     flows : Flows
-        Of the whole run, ascending by day.
+        Of the complete run, ascending by day.
 
     Returns
     -------
@@ -106,7 +106,7 @@ def costs(flows: Flows) -> dict[str, Any]:
 
 
 def cost_bp(execution_cost: Floats, traded: Floats) -> Figure:
-    """Execution cost of what was traded.
+    """Execution cost per traded notional.
 
     Parameters
     ----------
@@ -116,14 +116,14 @@ def cost_bp(execution_cost: Floats, traded: Floats) -> Figure:
     Returns
     -------
     float or Unavailable
-        Basis points of the notional traded; withheld when nothing was.
+        Basis points of traded notional; withheld without trades.
     """
     notional = float(traded.sum())
     return _no_trade() if notional <= 0 else -float(execution_cost.sum()) / notional * _BASIS_POINTS
 
 
 def at_fixed_quantities(flows: Flows, multiple: float) -> Floats | Unavailable:
-    """Return the daily returns of the very holdings at a multiple of their execution costs and borrow.
+    """Return the daily returns of unchanged holdings at a multiple of their execution costs and borrow.
 
     Parameters
     ----------
@@ -146,7 +146,7 @@ def at_fixed_quantities(flows: Flows, multiple: float) -> Floats | Unavailable:
 
 
 def break_even_multiple(flows: Flows) -> Figure:
-    """Multiple of execution costs and borrow that uses up the market P&L.
+    """Multiple of execution costs and borrow at which the market P&L is consumed.
 
     Parameters
     ----------
@@ -165,7 +165,7 @@ def break_even_multiple(flows: Flows) -> Figure:
 
 
 def break_even_bp(flows: Flows) -> Figure:
-    """Execution cost of what was traded that uses up market P&L less borrow.
+    """Execution cost per traded notional at which market P&L less borrow is consumed.
 
     Parameters
     ----------
@@ -197,7 +197,7 @@ def _of_profit(profit: float, spent: float) -> Figure:
 
 
 def _no_trade() -> Unavailable:
-    return Unavailable("insufficient_data", "nothing was traded")
+    return Unavailable("insufficient_data", "no trades")
 
 
 def _ratios(returns: Floats | Unavailable) -> dict[str, Figure]:
@@ -211,5 +211,5 @@ def _ratios(returns: Floats | Unavailable) -> dict[str, Figure]:
 
 
 def _plain(figures: dict[str, Figure]) -> dict[str, float | None]:
-    """Return null for what an entry of a list cannot give."""
+    """Return null for withheld values of a list entry."""
     return {name: None if isinstance(x, Unavailable) else x for name, x in figures.items()}

@@ -1,4 +1,4 @@
-"""Daily returns of a book by session, as comparisons of alphas take them."""
+"""Daily returns of a book by session."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from datasets.figures.series import Floats
 from datasets.figures.window import Window
 
 Days = npt.NDArray[np.int32]
-"""Days since 1970-01-01, ascending, none twice."""
+"""Days since 1970-01-01, ascending, unique."""
 _EPOCH: Final = np.datetime64("1970-01-01", "D")
 
 
 @dataclass(frozen=True, slots=True)
 class DailyReturns:
-    """The sessions on which a book has a return.
+    """The sessions with a return, and the returns.
 
     Attributes
     ----------
@@ -37,17 +37,17 @@ class DailyReturns:
 
     @property
     def nbytes(self) -> int:
-        """Memory taken."""
+        """Size in bytes."""
         return self.days.nbytes + self.values.nbytes + self.without.nbytes
 
     def within(self, window: Window) -> DailyReturns:
-        """Return the sessions of a window; nothing is copied."""
+        """Return the sessions of a window, without a copy."""
         cut = window_rows(self.days, window)
         return DailyReturns(self.days[cut], self.values[cut], self.without[window_rows(self.without, window)])
 
     @property
     def span(self) -> tuple[str | None, str | None]:
-        """First and last day; None twice when there is none."""
+        """First and last day; both None if empty."""
         return span(self.days)
 
 
@@ -68,20 +68,20 @@ def returns_of(days: Days, starting: Floats, ending: Floats) -> DailyReturns:
 
 
 def window_rows(days: Days, window: Window) -> slice:
-    """Return the place of the days of a window."""
+    """Return the slice of the days of a window."""
     first, last = day_numbers(window)
     return slice(int(np.searchsorted(days, first)), int(np.searchsorted(days, last + 1)))
 
 
 def day_numbers(window: Window) -> tuple[int, int]:
-    """Return the first and last day of a window as numbers; an open end is beyond every day."""
+    """Return the first and last day of a window as day numbers; an open end lies beyond all days."""
     first = -(2**30) if window.first is None else int((np.datetime64(window.first, "D") - _EPOCH).astype(int))
     last = 2**30 if window.last is None else int((np.datetime64(window.last, "D") - _EPOCH).astype(int))
     return first, last
 
 
 def span(days: Days) -> tuple[str | None, str | None]:
-    """Return the first and last of some days as text; None twice when there is none."""
+    """Return the first and last of some days as text; both None if empty."""
     return (None, None) if days.size == 0 else (iso(int(days[0])), iso(int(days[-1])))
 
 

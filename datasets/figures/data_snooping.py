@@ -1,4 +1,4 @@
-"""Data snooping: whether the best of several trials beats zero, given the selection (Reality Check and SPA)."""
+"""Tests of the best of several trials against data snooping: Reality Check and SPA."""
 
 from __future__ import annotations
 
@@ -76,14 +76,14 @@ def data_snooping(
 
 
 def _share_above(drawn: Matrix, mean: Floats, centre: Floats) -> float:
-    """Return the share of samples whose best trial, less its centre, is above the best one measured."""
+    """Return the share of samples whose best centred trial exceeds the observed best."""
     return float(((drawn - centre).max(axis=1) > mean.max()).mean())
 
 
 def _variances(deviations: Matrix, mean_block: float) -> Floats:
-    """Return the variance of sqrt(days) x the mean of a sample, for each trial."""
+    """Return the bootstrap variance of sqrt(days) x the mean, for each trial."""
     days = len(deviations)
-    # Autocovariances at every lag, by the transform of the padded series.
+    # Autocovariances at all lags, by the FFT of the padded series.
     padded = 1 << (2 * days - 1).bit_length()
     spectrum = np.fft.rfft(deviations.T, padded)
     covariances = np.fft.irfft(np.square(np.abs(spectrum)), padded)[:, :days].T / days

@@ -1,6 +1,6 @@
-"""Equity curve of a ledger over one window.
+"""Equity curve of a ledger over a window.
 
-The window is the whole universe of these functions: its first row is the base of the cumulative return and of the
+These functions see only the window: its first row is the base of the cumulative return and of the
 running peak, so a curve of a sub-window is recomputed, never cut out of a longer one.
 """
 
@@ -17,7 +17,7 @@ from datasets.figures.unavailable import Unavailable, nonpositive_equity
 
 @dataclass(frozen=True, slots=True)
 class Sessions:
-    """What of each session no window changes: computed once for a ledger that is measured over many.
+    """Values of each session that do not depend on the window, computed once per ledger.
 
     Attributes
     ----------
@@ -38,7 +38,7 @@ class Sessions:
     growth: Floats
 
     def window(self, start: int, end: int) -> Sessions:
-        """Return the sessions from one number to before another; nothing is copied."""
+        """Return the sessions from `start` to before `stop`, without a copy."""
         cut = slice(start, end)
         return Sessions(
             self.starting[cut],
@@ -51,7 +51,7 @@ class Sessions:
 
 @dataclass(frozen=True, slots=True)
 class EquityCurve:
-    """One value a session, in the order given.
+    """One value per session, in the given order.
 
     Attributes
     ----------
@@ -78,7 +78,7 @@ class EquityCurve:
 
 @dataclass(frozen=True, slots=True)
 class EquitySummary:
-    """Figures of a whole window; every field but ``sessions`` is ``None`` for an empty one.
+    """Summary of a window; every field but ``sessions`` is ``None`` for an empty one.
 
     Attributes
     ----------
@@ -116,7 +116,7 @@ class EquitySummary:
 
 
 def period_returns(starting: Floats, ending: Floats) -> Floats:
-    """Return of each session on the equity it opened with.
+    """Return of each session on its opening equity.
 
     Parameters
     ----------
@@ -134,7 +134,7 @@ def period_returns(starting: Floats, ending: Floats) -> Floats:
 
 
 def solvent_returns(starting: Floats, ending: Floats) -> Floats | Unavailable:
-    """Return of each session of a window over which ratios of returns have a meaning.
+    """Return of each session, if all sessions open with positive equity.
 
     Parameters
     ----------
@@ -167,18 +167,18 @@ def make_sessions(starting: Floats, ending: Floats) -> Sessions:
     """
     returns = period_returns(starting, ending)
     unknown = np.isnan(returns)
-    # A product over a book in debt means nothing from then on; a session that is not known only leaves it as it is.
+    # After a session with negative equity the product is undefined; an unknown session leaves it unchanged.
     growth = np.where(unknown & ~(starting <= 0), 1.0, 1.0 + returns)
     return Sessions(starting, ending, returns, unknown, growth)
 
 
 def compounded(sessions: Sessions) -> EquityCurve:
-    """Compound sessions from the first of them.
+    """Compound sessions from the first one.
 
     Parameters
     ----------
     sessions : Sessions
-        The window, and nothing outside it; may be empty.
+        Only the rows of the window; may be empty.
 
     Returns
     -------
@@ -187,7 +187,7 @@ def compounded(sessions: Sessions) -> EquityCurve:
     """
     cumulative = np.cumprod(sessions.growth, dtype=np.float64) - 1.0
     np.copyto(cumulative, np.nan, where=sessions.unknown)
-    # Of the window alone: which of two zeros the library takes for the higher one depends on where they stand.
+    # Of the window only, because the choice between 0.0 and -0.0 depends on their positions.
     peak = np.fmax.accumulate(np.fmax(sessions.starting, sessions.ending))
     drawdown = peak - sessions.ending
     drawdown_pct = np.full(peak.shape, np.nan)
@@ -218,7 +218,7 @@ def equity_curve(starting: Floats, ending: Floats) -> EquityCurve:
 
 
 def summarised(dates: Dates, sessions: Sessions, curve: EquityCurve) -> EquitySummary:
-    """Summarise a window whose curve is known.
+    """Summarise a window from its curve.
 
     Parameters
     ----------
@@ -282,14 +282,14 @@ def highest(series: Floats) -> float | None:
     Returns
     -------
     float or None
-        ``None`` when nothing is measured.
+        ``None`` without observations.
     """
-    # The initial NaN gives way to any observation.
+    # `fmax` prefers observations to the initial NaN.
     return null_if_nan(np.fmax.reduce(series, initial=np.nan))
 
 
 def day_of_highest(dates: Dates, series: Floats) -> dt.date | None:
-    """Return the first day on which the largest observation is reached.
+    """Return the first day of the largest observation.
 
     Parameters
     ----------
@@ -301,14 +301,14 @@ def day_of_highest(dates: Dates, series: Floats) -> dt.date | None:
     Returns
     -------
     datetime.date or None
-        ``None`` when nothing is measured.
+        ``None`` without observations.
     """
     most = highest(series)
     return None if most is None else day(dates, int((series == most).argmax()))
 
 
 def last_known_pct(cumulative_return: Floats) -> float | None:
-    """Return the last compounded return that is known, in percentage points.
+    """Return the last known compounded return in percentage points.
 
     Parameters
     ----------

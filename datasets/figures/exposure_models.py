@@ -1,4 +1,4 @@
-"""The payload of exposures: one regression for each benchmark, and one for all factors of the operator's file."""
+"""Payload of exposures: one regression per benchmark, and one on all factors of the operator's file."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from schemas.objects.summaries import RETURN_BASES
 
 @dataclass(frozen=True, slots=True)
 class Model:
-    """What a book is explained by.
+    """The regressors of a book.
 
     Attributes
     ----------
@@ -49,7 +49,7 @@ class Model:
 
     @classmethod
     def of_closes(cls, closes: Closes, window: Window) -> Model:
-        """Explain by an index: by its adjusted closes where each of the window is known, else by its closes.
+        """Return the model of an index, by adjusted closes if the window has all of them, else by closes.
 
         Parameters
         ----------
@@ -71,7 +71,7 @@ def explain(
     Parameters
     ----------
     ledger : Ledger
-        Of the whole run; sessions without a return are left out.
+        Of the complete run; sessions without a return are excluded.
     window : Window
         Days to explain.
     models : sequence of Model
@@ -88,7 +88,7 @@ def explain(
     """
     rows = window.rows(ledger.date)
     sessions = ledger.within(window)
-    # A compounded return begins at the session before the window, where there is one.
+    # A compounded return starts at the session before the window, if there is one.
     begin = max(0, rows.start - 1)
     shown = []
     for model in models:
@@ -109,7 +109,7 @@ def explain(
 
 
 def span(ledger: Ledger, window: Window) -> Window:
-    """Return the days from the first session of a window to the last; the window itself where it holds none."""
+    """Return the days from the first to the last session of a window; the window itself if it has none."""
     dates = ledger.within(window).date
     return Window(day(dates, 0), day(dates, -1)) if dates.size else window
 

@@ -15,12 +15,12 @@ from datasets.figures.series import ROUNDING, SESSIONS_PER_YEAR, Dates, Flags, F
 from datasets.figures.unavailable import Unavailable, too_few
 
 ROLLING_STEP: Final = 5
-"""Sessions from one rolling regression to the next: a week."""
+"""Sessions between two rolling regressions: a week."""
 
 
 @dataclass(frozen=True, slots=True)
 class Attribution:
-    """The profit of a window by what explains it, in equity units; the parts add up to `pnl`.
+    """Attribution of a window's P&L in equity units; the parts sum to `pnl`.
 
     Attributes
     ----------
@@ -48,7 +48,7 @@ class Attribution:
 
 @dataclass(frozen=True, slots=True)
 class Rolling:
-    """Regressions over windows of equally many measured sessions.
+    """Regressions over rolling windows of equally many measured sessions.
 
     Attributes
     ----------
@@ -71,7 +71,7 @@ class Rolling:
 
 @dataclass(frozen=True, slots=True)
 class Exposures:
-    """A book explained by some factors.
+    """Regression of a book on some factors.
 
     Attributes
     ----------
@@ -95,7 +95,7 @@ class Exposures:
 
 
 def returns_between(days: Dates, returns: Matrix, sessions: Dates) -> Matrix:
-    """Compound the returns of factors from each session of a book to the next.
+    """Compound the returns of factors between consecutive sessions of a book.
 
     Parameters
     ----------
@@ -125,7 +125,7 @@ def returns_between(days: Dates, returns: Matrix, sessions: Dates) -> Matrix:
 
 
 def exposures(ledger: Ledger, factors: Matrix, window: int, *, less_risk_free: bool) -> Exposures:
-    """Regress the excess return of a book on factors, with Newey-West errors, and split its profit by them.
+    """Regress the excess return of a book on factors, with Newey-West errors, and attribute its P&L.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""What is left of figures that were picked from many: q-values, haircut Sharpe ratios, and the length a record needs."""
+"""Multiple testing: q-values, haircut Sharpe ratios, and minimum backtest length."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from datasets.figures.sharpe import expected_maximum_sharpe
 Singles: TypeAlias = npt.NDArray[np.float32]
 """Two-dimensional float32 array."""
 _LEAST_VARIANCE: Final = np.float32(1e-5)
-"""Share of the squares about the mean in all squares of a series below which it may not vary but for rounding."""
+"""Ratio of the squares about the mean to all squares below which a series may be constant within rounding."""
 
 
 def hac_degrees(observations: Floats) -> Floats:
     """Return the degrees of freedom of Newey-West errors.
 
-    Such an error is less sure than a sample deviation: far out, where one of ten thousand tests is judged, Student's t with
+    Such an error is less precise than a sample deviation: in the far tails, as for one of ten thousand tests, Student's t with
     ``n - 1`` degrees has too few of them.
 
     Parameters
@@ -69,7 +69,7 @@ def mean_p_values(t_stats: Floats, degrees: Floats) -> Floats:
 
 
 def benjamini_hochberg(p_values: Floats) -> Floats:
-    """Return the least share of false discoveries at which each test counts as a discovery.
+    """Return the smallest false discovery rate at which each test is a discovery.
 
     Of the tests with a q-value up to *a*, no more than the share *a* is expected to be false, when tests are independent or
     positively dependent.
@@ -77,7 +77,7 @@ def benjamini_hochberg(p_values: Floats) -> Floats:
     Parameters
     ----------
     p_values : Floats, shape (n_tests,)
-        Between 0 and 1; NaN where nothing was tested, which is no member of the family.
+        Between 0 and 1; NaN for untested alphas, which are not part of the family.
 
     Returns
     -------
@@ -92,7 +92,7 @@ def benjamini_hochberg(p_values: Floats) -> Floats:
 
 
 def benjamini_yekutieli(p_values: Floats) -> Floats:
-    """Return the q-values that hold whatever the dependence of the tests.
+    """Return the q-values under arbitrary dependence of the tests.
 
     Parameters
     ----------
@@ -123,7 +123,7 @@ def _step_up(p_values: Floats, factor: float) -> Floats:
 
 
 def haircut_sharpe(sharpe: Floats, t_stats: Floats, degrees: Floats, adjusted: Floats) -> Floats:
-    """Return the Sharpe ratio that a single test would need for the p-value which many tests leave.
+    """Return the Sharpe ratio that a single test would need for the adjusted p-value.
 
     Parameters
     ----------
@@ -137,7 +137,7 @@ def haircut_sharpe(sharpe: Floats, t_stats: Floats, degrees: Floats, adjusted: F
     Returns
     -------
     Floats, shape (n_tests,)
-        Of the sign of `sharpe` and no larger; 0 where the adjusted p-value is 1, NaN where anything is.
+        With the sign of `sharpe`, at most as large; 0 if the adjusted p-value is 1, NaN if any input is NaN.
 
     References
     ----------
@@ -156,7 +156,7 @@ def haircut_sharpe(sharpe: Floats, t_stats: Floats, degrees: Floats, adjusted: F
 
 
 def minimum_backtest_length(trials: int, sharpe: float) -> float:
-    """Sessions below which the best of some trials without skill is expected to show a Sharpe ratio.
+    """Sessions at which the best of some trials without skill is expected to reach a Sharpe ratio.
 
     Parameters
     ----------
@@ -179,7 +179,7 @@ def minimum_backtest_length(trials: int, sharpe: float) -> float:
 
 
 def effective_number(alphas: int, squared_correlations: float) -> float:
-    """Return how many uncorrelated series vary in as many directions.
+    """Return the effective number of independent series.
 
     Parameters
     ----------

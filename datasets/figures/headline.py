@@ -1,6 +1,6 @@
-"""The figures by which alphas are listed: computed from those of the run as it is published, recorded in its pointer.
+"""Headline figures of an alpha, computed at publication and recorded in its pointer.
 
-A list of ten thousand alphas thereby knows them from the pointers it reads anyway, and opens no snapshot.
+Lists of ten thousand alphas have them from the pointers in memory, without opening snapshots.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ from schemas.metrics.headline import HEADLINE_VERSION, RECORDED, HeadlineFigure
 from schemas.metrics.statistic import DERIVED, INDEX, LEDGER, SOURCES, Checked
 
 SEALED: Final = ""
-"""In place of the data a figure was computed from: the run sealed it."""
+"""Stands for the data of a sealed figure."""
 _MAX_TAGS: Final = 50
 _MAX_TAG_CHARACTERS: Final = 100
-"""Tags that a pointer records, and characters of each: it is read by every node at every poll."""
+"""Maximum tags in a pointer, and characters of each."""
 _MAX_REASON_CHARACTERS: Final = 300
 _FAILED: Final = "the figure could not be computed from the published files"
 OTHER_VERSION: Final = "the figures were recorded by another version of the pipeline; build the seal again"
@@ -45,7 +45,7 @@ _CODES: Final = {SEALED: "s", **{source.kind: source.kind[0] for source in SOURC
 
 @dataclass(frozen=True, slots=True)
 class Headline:
-    """The figures of one snapshot.
+    """The headline figures of one snapshot.
 
     Attributes
     ----------
@@ -65,7 +65,7 @@ class Headline:
     checked: CheckSummary | None = None
 
     def document(self) -> dict[str, Any]:
-        """Return the record for the pointer, JSON-ready: short, for every node has that of every alpha in memory."""
+        """Return the record for the pointer, for JSON: short, because every node has those of all alphas in memory."""
         entries = [self.values.get(figure.name) for figure in RECORDED]
         return {
             "version": HEADLINE_VERSION,
@@ -80,7 +80,7 @@ class Headline:
 
 @np.errstate(all="ignore")
 def headline_of(run: RunFigures, description: Any, cost_bp: Figure) -> Headline:
-    """Compute the figures by which a run is listed.
+    """Compute the headline figures of a run.
 
     Parameters
     ----------
@@ -119,7 +119,7 @@ def headline_of(run: RunFigures, description: Any, cost_bp: Figure) -> Headline:
 
 
 def _screened(sources: Sources) -> dict[str, tuple[Figure, str]]:
-    """Return the figures of the screen, and the kind of data each was computed from."""
+    """Return the figures of the screen, and the data of each."""
     span, kind = tenure(sources), INDEX.kind
     if not isinstance(span, Unavailable):
         kind = span["source"]
@@ -159,7 +159,7 @@ def _of_ledger(ledger: Ledger | Unavailable) -> dict[str, Figure]:
 
 
 def _entry(blocks: Mapping[str, Any], figure: HeadlineFigure) -> Entry | Unavailable:
-    """Return the entry of a figure in the metrics, or why its block is not there."""
+    """Return the entry of a figure in the metrics, or why its block is missing."""
     node: Any = blocks
     for step in figure.path:
         if isinstance(node, Unavailable):
@@ -170,7 +170,7 @@ def _entry(blocks: Mapping[str, Any], figure: HeadlineFigure) -> Entry | Unavail
 
 
 def _comparable(figure: HeadlineFigure, entry: Entry) -> tuple[float, str, Checked] | Unavailable:
-    """Return a value in the unit of the list, the data it was computed from, and its evidence."""
+    """Return a value in the unit of the list, its data, and its evidence."""
     value = entry["value"]
     if value is None:
         return Unavailable("insufficient_data", entry["withheld_reason"])
@@ -194,7 +194,7 @@ def _tags(description: Any) -> tuple[str, ...] | None:
 
 
 def without_figures() -> Headline:
-    """Return the record of a run whose files cannot be read: every figure withheld."""
+    """Return the record of a run with unreadable files: all figures withheld."""
     return Headline({}, dict.fromkeys((figure.name for figure in RECORDED), _FAILED))
 
 
@@ -204,7 +204,7 @@ what it was made of (:func:`code_of`), and of what it rests on (:func:`checked_o
 _NO_CODES: Final = _NONE.encode() * len(RECORDED)
 NO_ROW: Final[Row] = ((math.nan,) * len(RECORDED), _NO_CODES, _NO_CODES)
 STATED: Final = ord(_CHECKED[Checked.STATED])
-"""The code of a figure that no table supports."""
+"""Code of a figure that no table supports."""
 _CHECKED_OF: Final = {ord(code): checked for checked, code in _CHECKED.items()}
 
 
@@ -219,16 +219,16 @@ def checked_of(code: int) -> Checked | None:
 
 
 Recorded = Mapping[str, Any]
-"""What a pointer records, as :meth:`Headline.document` writes it."""
+"""A pointer's record, as written by :meth:`Headline.document`."""
 
 
 def has_headline(recorded: Recorded) -> bool:
-    """Whether the figures are as this version of the pipeline computes them."""
+    """Whether this version of the pipeline computed the figures."""
     return recorded.get("version") == HEADLINE_VERSION
 
 
 def row_of(recorded: Recorded) -> Row:
-    """Return the recorded figures as a row of numbers; none of them has a value when they cannot be read."""
+    """Return the recorded figures as a row of numbers; all without value if they cannot be read."""
     if not has_headline(recorded):
         return NO_ROW
     try:
@@ -254,7 +254,7 @@ def tags_of(recorded: Recorded) -> tuple[str, ...]:
 
 
 def checked_in(recorded: Recorded) -> CheckSummary | None:
-    """Return the recorded summary of checks, None where there is none."""
+    """Return the recorded check summary; None if there is none."""
     checked = recorded.get("checked") if has_headline(recorded) else None
     try:
         return None if checked is None else CheckSummary.from_document(checked)

@@ -1,4 +1,4 @@
-"""How much of a record may be luck: from evidence and a query to the answer of `/luck`."""
+"""The luck figures: from the series of a run and a query to the answer of `/luck`."""
 
 from __future__ import annotations
 
@@ -48,9 +48,9 @@ BENCHMARK_SHARPE: Final = 0.0
 """What the Sharpe ratio is compared with."""
 ANNUAL: Final = math.sqrt(SESSIONS_PER_YEAR)
 _SEED_BYTES: Final = 6
-"""Whole numbers of this size are exact in every JSON reader."""
+"""Largest seed that every JSON reader reads exactly."""
 MAX_TESTED: Final = 1000
-"""Trials that are compared at most: a thousand take a second or two."""
+"""Maximum number of trials; a thousand take a second or two."""
 TOO_MANY_TRIALS: Final = Unavailable(
     "insufficient_data", f"the run sealed more than {MAX_TESTED} trials, too many to be compared here"
 )
@@ -59,7 +59,7 @@ NO_TRIALS: Final = Unavailable(MISSING_KIND, "the run sealed no returns of its t
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """Everything that luck is measured on, whatever the window and the key.
+    """The inputs of luck figures, for any window and key.
 
     Attributes
     ----------
@@ -101,7 +101,7 @@ class TrialReturns:
 
 @dataclass(frozen=True, slots=True)
 class LuckQuery:
-    """The parameters of a luck request, but for its trials.
+    """The parameters of a luck request, except its trials.
 
     Attributes
     ----------
@@ -120,7 +120,7 @@ class LuckQuery:
 
 @dataclass(frozen=True, slots=True)
 class Returns:
-    """What was measured of the returns of a book, or of the returns less the risk-free rate.
+    """Figures of a book's returns or excess returns.
 
     Attributes
     ----------
@@ -139,7 +139,7 @@ class Returns:
 
 @dataclass(frozen=True, slots=True)
 class Luck:
-    """What does not depend on the trials that a request states.
+    """The part of the answer that does not depend on the trials of a request.
 
     Attributes
     ----------
@@ -163,15 +163,15 @@ class Luck:
     distinct: int | None = None
 
 
-# Equity that vanishes makes returns unbounded: figures of them are withheld, and no line is logged.
+# Vanishing equity makes unbounded returns, whose figures are withheld without a log line.
 @np.errstate(all="ignore")
 def measure(evidence: Evidence, query: LuckQuery) -> Luck:
-    """Measure the window of a run.
+    """Compute the luck figures of a window.
 
     Parameters
     ----------
     evidence : Evidence
-        Of the whole run.
+        Of the complete run.
     query : LuckQuery
         Parameters of the request, and what the key may see.
 
@@ -234,7 +234,7 @@ def measure(evidence: Evidence, query: LuckQuery) -> Luck:
 def _returns_measured(
     ledger: Ledger | Unavailable, trials: TrialReturns | Unavailable, cuts: Cuts | None
 ) -> tuple[Returns, Returns]:
-    """Measure the returns as they are, and less the risk-free rate."""
+    """Compute the figures of returns and of excess returns."""
     counted = (
         None if cuts is None or isinstance(trials, Unavailable) else effective_trials(trials.returns, cuts)
     )
@@ -261,7 +261,7 @@ def _returns_measured(
 
 
 def _on(days: Dates, ledger: Ledger) -> Floats:
-    """Return the risk-free return of some days, NaN where the ledger has no such session."""
+    """Return the risk-free return of some days; NaN if the ledger lacks the session."""
     if not ledger.date.size:
         return np.full(days.size, np.nan)
     places = np.minimum(np.searchsorted(ledger.date, days), ledger.date.size - 1)
@@ -269,7 +269,7 @@ def _on(days: Dates, ledger: Ledger) -> Floats:
 
 
 def _ratios(moments: SharpeMoments | Unavailable, path: str, withheld: dict[str, str]) -> dict[str, Any]:
-    """Return the Sharpe ratio and its significance, in declared order, but for the deflated ratio.
+    """Return the Sharpe ratio and its significance, in declared order, without the deflated ratio.
 
     Parameters
     ----------
@@ -314,7 +314,7 @@ def _ratios(moments: SharpeMoments | Unavailable, path: str, withheld: dict[str,
 
 
 def make_seed(snapshot: str, query: LuckQuery) -> int:
-    """Return the seed of a question: the same for every key, process and call."""
+    """Return the seed of a request, equal for every key, process and call."""
     window = query.window
     text = f"{snapshot} {query.book} {window.first or ''} {window.last or ''}"
     return int.from_bytes(hashlib.sha256(text.encode()).digest()[:_SEED_BYTES], "big")
@@ -359,7 +359,7 @@ def _overfitting(trials: Matrix) -> Overfitting | Unavailable:
 def _data_snooping(
     ledger: Ledger | Unavailable, trials: TrialReturns | Unavailable, mean_block: float | None, seed: int
 ) -> DataSnooping | Unavailable:
-    """Test the best trial by its returns less the risk-free return, in blocks as long as those of the ledger."""
+    """Test the best trial by its excess returns, with the block length of the ledger."""
     if isinstance(trials, Unavailable):
         return trials
     if isinstance(ledger, Unavailable):

@@ -1,4 +1,4 @@
-"""How many trials a run was picked from, and its Sharpe ratio deflated for that many."""
+"""The number of trials of a run, and the deflated Sharpe ratio."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ SEARCH_VALUES: Final = "search_values"
 
 @dataclass(frozen=True, slots=True)
 class ReadableRuns:
-    """The runs of the catalogue that a key may read, the one that is measured among them; one entry a run.
+    """The runs of the catalogue that a key may read, including the measured one; one entry per run.
 
     Attributes
     ----------
@@ -61,7 +61,7 @@ class Counted:
 
 @dataclass(frozen=True, slots=True)
 class Trials:
-    """What is known of the trials.
+    """Number and dispersion of the trials.
 
     Attributes
     ----------
@@ -163,7 +163,7 @@ def with_deflated_sharpe(luck: Luck, trials: Trials) -> dict[str, Any]:
 def _alike(
     count: int, source: str, deviation: float | None, passed_over: Mapping[str, str] | None = None
 ) -> Trials:
-    """Count trials of which nothing but their number is known."""
+    """Count trials of which only the number is known."""
     counted = Counted(count, NOMINAL, deviation)
     return Trials(count, source, counted, counted, passed_over or {})
 
@@ -206,7 +206,7 @@ def _of_catalogue(
 
 
 def _with_block(figures: Mapping[str, Any], block: Mapping[str, Any]) -> dict[str, Any]:
-    """Set the deflated ratio behind the probabilistic one."""
+    """Insert the deflated ratio after the probabilistic one."""
     data: dict[str, Any] = {}
     for name, value in figures.items():
         data[name] = value
@@ -234,7 +234,7 @@ def _block(
 
 
 def _deflated(returns: Returns, counted: Counted) -> tuple[float | Unavailable, float | None]:
-    """Return the probability and the annualised Sharpe ratio it is measured against."""
+    """Return the probability and the annualised benchmark Sharpe ratio."""
     if isinstance(counted.count, Unavailable):
         return counted.count, None
     if counted.deviation is None and counted.count > 1:
@@ -254,7 +254,7 @@ def _deflated(returns: Returns, counted: Counted) -> tuple[float | Unavailable, 
 
 
 def searched_combinations(parameters: Iterable[Mapping[str, Any]] | None) -> int | None:
-    """Count the combinations of the values that were tried of each parameter.
+    """Count the combinations of the tried parameter values.
 
     Parameters
     ----------

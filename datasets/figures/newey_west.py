@@ -1,4 +1,4 @@
-"""Newey-West standard errors: the test of a mean against zero, and least squares."""
+"""Newey-West standard errors: t-test of a mean, and ordinary least squares."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class NeweyWest:
 def bandwidth(n: int) -> int:
     """Lag of the plug-in rule ``floor(4 (n / 100)^(2/9))``.
 
-    Found in whole numbers, since the rule's value is whole at n = 100 and at n = 51,200, where a floating power may
+    Computed with integers, since the rule's value is an integer at n = 100 and n = 51,200, where a floating power may
     fall just below.
 
     Parameters
@@ -69,7 +69,7 @@ def long_run_variance(residuals: Floats, lag: int) -> float:
 
     ``g_0 + 2 sum_{l=1..lag} (1 - l / (lag + 1)) g_l`` with ``g_l = (1/n) sum_t e_t e_{t-l}``, computed as the equal
     mean square of moving sums over ``lag + 1`` terms (the series padded with zeros at both ends). The second form
-    cannot turn negative by rounding, which the difference of large autocovariances can.
+    cannot become negative by rounding, unlike the difference of large autocovariances.
 
     Parameters
     ----------
@@ -88,7 +88,7 @@ def long_run_variance(residuals: Floats, lag: int) -> float:
 
 
 def newey_west(series: Floats) -> NeweyWest | Unavailable:
-    """Test whether the mean of an autocorrelated series differs from zero.
+    """Test the mean of an autocorrelated series against zero.
 
     Parameters
     ----------
@@ -182,7 +182,7 @@ class Coefficient:
 
 @dataclass(frozen=True, slots=True)
 class Regression:
-    """A series explained by others.
+    """Result of a regression.
 
     Attributes
     ----------
@@ -197,7 +197,7 @@ class Regression:
     observations
         Rows.
     residual_deviation
-        Sample deviation of what is left, over observations less coefficients; 0 where nothing is.
+        Sample deviation of the residuals, over observations minus coefficients; 0 for a perfect fit.
     """
 
     intercept: Coefficient
@@ -250,7 +250,7 @@ def regress(outcome: Floats, regressors: Floats, *, what: str = "the others") ->
     design = np.column_stack([np.ones(n), standardised])
     q, r = np.linalg.qr(design)
     fitted = np.linalg.solve(r, q.T @ outcome)
-    # From coefficients of the standardised regressors to those of the regressors.
+    # Coefficients of the standardised regressors, rescaled to those of the regressors.
     back = np.diag(np.concatenate([[1.0], 1.0 / scales]))
     back[0, 1:] = -means / scales
     residuals = outcome - design @ fitted

@@ -1,4 +1,4 @@
-"""What a search over many trials does to the best of them: probability of overfitting, and how many trials differ."""
+"""Probability of backtest overfitting, and the effective number of trials."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from schemas.objects.luck import CLUSTERS, DISTINCT
 BLOCKS: Final = 16
 """Blocks of days, as in the paper: 12,870 ways to choose one half of them."""
 MIN_BLOCK: Final = 5
-"""Days in a block at least; with fewer the halves measure nothing but noise."""
+"""Minimum days per block; with fewer the halves are noise."""
 _PART: Final = 2**15
-"""Numbers of one intermediate array at most: it stays in a core's own cache."""
+"""Maximum elements of an intermediate array, which then fits a core's cache."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,14 +73,14 @@ def overfitting(returns: Matrix, blocks: int = BLOCKS) -> Overfitting | Unavaila
     length = days // blocks
     if length < MIN_BLOCK:
         return too_few(days, MIN_BLOCK * blocks, "days with the returns of every trial")
-    # About each trial's own mean, so that the sums of squares lose no digits; ratios get the mean back below.
+    # Centred by each trial's mean, so that the sums of squares lose no digits; the mean is added back below.
     centre = returns.mean(axis=0)
     cut = (returns[: length * blocks] - centre).reshape(blocks, length, trials)
     sums, squares = cut.sum(axis=1), np.square(cut).sum(axis=1)
     halves = _halves(blocks)
     below = 0
     step = max(1, _PART // trials)
-    # The other halves of the first half of the choices are its second half.
+    # The second half of the choices are the complements of the first half.
     chosen = halves[: len(halves) // 2]
     for start in range(0, len(chosen), step):
         inside = chosen[start : start + step]
@@ -93,7 +93,7 @@ def overfitting(returns: Matrix, blocks: int = BLOCKS) -> Overfitting | Unavaila
 
 @lru_cache(maxsize=4)
 def _halves(blocks: int) -> Matrix:
-    """Return every choice of half of the blocks: a row each, 1 where a block is chosen."""
+    """Return every choice of half of the blocks, one row each, 1 for a chosen block."""
     chosen = np.array(list(combinations(range(blocks), blocks // 2)))
     halves = np.zeros((len(chosen), blocks))
     np.put_along_axis(halves, chosen, 1.0, axis=1)
@@ -101,15 +101,15 @@ def _halves(blocks: int) -> Matrix:
 
 
 def _below_median(fitted: Matrix, tested: Matrix) -> int:
-    """Count the splits in which the trial that is best in sample is at most the median out of sample."""
+    """Count the splits in which the best trial in sample is at most the median out of sample."""
     picked = np.take_along_axis(tested, fitted.argmax(axis=1)[:, None], axis=1)
-    # Twice the average rank: those below count twice, equal ones (the trial itself among them) once, and one more.
+    # Twice the average rank: twice the number below, plus the number of equal ones (including the trial), plus one.
     twice_rank = np.count_nonzero(tested < picked, axis=1) + np.count_nonzero(tested <= picked, axis=1) + 1
     return int(np.count_nonzero(twice_rank <= tested.shape[1] + 1))
 
 
 def _ratios(half: Matrix, sums: Matrix, squares: Matrix, centre: Floats, length: int) -> Matrix | None:
-    """Return the Sharpe ratio of each trial over each choice of blocks; None where one does not vary."""
+    """Return the Sharpe ratio of each trial over each choice of blocks; None if a trial is constant."""
     days = length * half.shape[1] // 2
     mean = half @ sums / days
     variance = (half @ squares - days * mean**2) / (days - 1)
@@ -120,14 +120,14 @@ def _ratios(half: Matrix, sums: Matrix, squares: Matrix, centre: Floats, length:
 
 
 COPY: Final = 0.95
-"""Correlation from which trials are copies of one another: nine tenths of their variance is common."""
+"""Correlation at which trials are copies: nine tenths of their variance is common."""
 ALIKE: Final = 0.5
-"""Mean correlation below which trials are no cluster, however far others lie from them."""
+"""Minimum mean correlation of a cluster."""
 
 
 @dataclass(frozen=True, slots=True)
 class Cuts:
-    """Two ways to count the trials of a search.
+    """Distinct trials and clusters of a search.
 
     Attributes
     ----------
@@ -144,7 +144,7 @@ class Cuts:
 
 @dataclass(frozen=True, slots=True)
 class EffectiveTrials:
-    """How many trials count, and how far they lie apart.
+    """The effective number of trials, and their dispersion.
 
     Attributes
     ----------
@@ -162,7 +162,7 @@ class EffectiveTrials:
 
 
 def cluster_trials(returns: Matrix) -> Cuts | None:
-    """Group trials by the correlation of their returns.
+    """Cluster trials by the correlation of their returns.
 
     Copies are put together first: groups of which every two trials correlate at :data:`COPY` or more, by complete
     linkage, so that a further copy of a trial moves no other group. Their series is the mean along the tree, half of
@@ -180,7 +180,7 @@ def cluster_trials(returns: Matrix) -> Cuts | None:
     Returns
     -------
     Cuts or None
-        None with fewer than ten days or when a trial does not vary, so that it correlates with nothing. Trials of other
+        None with fewer than ten days or if a trial is constant, so that its correlations are undefined. Trials of other
         scale count alike: every series is divided by its deviation before it is combined with others.
 
     References
@@ -195,7 +195,7 @@ def cluster_trials(returns: Matrix) -> Cuts | None:
     scaled = (returns - returns.mean(axis=0)) / deviations
     correlations = scaled.T @ scaled / (days - 1)
     groups = _join_copies(correlations)
-    # Deviation of each group's series, from the correlations alone.
+    # Deviation of each group's series, from the correlations.
     spread = np.sqrt(np.einsum("ig,ij,jg->g", groups, correlations, groups, optimize=True))
     between = groups.T @ correlations @ groups / np.outer(spread, spread)
     labels = _best_clusters(_distances(between))
@@ -204,7 +204,7 @@ def cluster_trials(returns: Matrix) -> Cuts | None:
 
 
 def effective_trials(returns: Matrix, cuts: Cuts) -> EffectiveTrials | None:
-    """Count the trials in the way that leaves more to luck.
+    """Count trials by the method with the higher expected maximum.
 
     Neither count is right for every search. Distinct trials that are mostly alike lie close together, so that few of
     another kind are drowned among them. Clusters leave out that the best inside each was picked as well: of sixty
@@ -232,7 +232,7 @@ def effective_trials(returns: Matrix, cuts: Cuts) -> EffectiveTrials | None:
 
 
 def _join_copies(correlations: Matrix) -> Matrix:
-    """Return the share of each trial (a row) in each group of copies (a column)."""
+    """Return the weight of each trial (row) in each group of copies (column)."""
     trials = len(correlations)
     members = {trial: [trial] for trial in range(trials)}
     share = np.ones(trials)
@@ -249,7 +249,7 @@ def _join_copies(correlations: Matrix) -> Matrix:
 
 
 def _best_clusters(distances: Matrix) -> npt.NDArray[np.intp]:
-    """Return the cluster of each item, from 0: every item by itself unless joining some makes better silhouettes."""
+    """Return the cluster of each item, from 0; items are only joined if this improves the silhouettes."""
     items = len(distances)
     labels = np.arange(items)
     best, highest = labels.copy(), 0.0
@@ -275,7 +275,7 @@ def _best_clusters(distances: Matrix) -> npt.NDArray[np.intp]:
         outside[:, kept] = (outside[:, kept] * size[kept] + outside[:, gone] * size[gone]) / merged_size
         outside[:, gone] = np.inf
         labels[joined], size[kept] = kept, merged_size
-        # The mean of two distances is no less than either: only items whose nearest was one of the two look again.
+        # The mean of two distances is at least the smaller one: only items whose nearest was one of the two are updated.
         again = joined | (nearest == kept) | (nearest == gone)
         nearest[again] = outside[again].argmin(axis=1)
         silhouettes = _silhouettes(inside, outside[np.arange(items), nearest], size[labels] > 1)
@@ -287,7 +287,7 @@ def _best_clusters(distances: Matrix) -> npt.NDArray[np.intp]:
 
 
 def _silhouettes(inside: Floats, outside: Floats, shared: npt.NDArray[np.bool_]) -> Floats:
-    """Return how much nearer each item is to its cluster than to the next one; 0 of one that is alone."""
+    """Return the silhouette of each item; 0 for singletons."""
     farther = np.maximum(inside, outside)
     silhouettes = np.zeros(inside.size)
     np.divide(outside - inside, farther, out=silhouettes, where=shared & (farther > 0))
@@ -295,7 +295,7 @@ def _silhouettes(inside: Floats, outside: Floats, shared: npt.NDArray[np.bool_])
 
 
 def _weights(shares: Matrix, deviations: Floats) -> Matrix:
-    """Return what each trial weighs in each series, of shares in trials of deviation 1."""
+    """Return the weight of each trial in each series, from shares in standardised trials."""
     weights: Matrix = shares / deviations[:, None]
     weights /= weights.sum(axis=0)
     return weights
@@ -308,7 +308,7 @@ def _distances(correlations: Matrix) -> Matrix:
 
 
 def _tree(distances: Matrix, method: Any) -> Any:
-    """Return the steps in which items are joined, as SciPy has them; none of a single item."""
+    """Return the linkage matrix of items in SciPy's format; empty for a single item."""
     if len(distances) < 2:
         return np.empty((0, 4))
     from scipy.cluster.hierarchy import linkage  # noqa: PLC0415 - slow to load: programs start without it

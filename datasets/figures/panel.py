@@ -37,7 +37,7 @@ class WeeklyMean:
 
 @dataclass(frozen=True, slots=True)
 class PanelCoverage:
-    """How full the traded cross-sections of a window are.
+    """Sizes of the traded cross-sections of a window.
 
     Attributes
     ----------
@@ -58,7 +58,7 @@ class PanelCoverage:
 
 
 def weekly_series(dates: Dates, values: Floats) -> list[tuple[dt.date, float]]:
-    """Pair each measured week with its value.
+    """Return the measured weeks with their values.
 
     Parameters
     ----------
@@ -127,7 +127,7 @@ def panel_coverage(
 
 @dataclass(frozen=True, slots=True)
 class WeeklyDeciles:
-    """Rows of the per-week decile table inside a window, as equally long arrays in any order.
+    """Rows of the weekly decile table in a window, as arrays of equal length in any order.
 
     Attributes
     ----------
@@ -155,7 +155,7 @@ class WeeklyDeciles:
 
 @dataclass(frozen=True, slots=True)
 class DecileBucket:
-    """One bucket over the window; means of weekly means, each over the weeks in which it is known.
+    """One bucket over the window: means of weekly means over the weeks in which each is known.
 
     Attributes
     ----------
@@ -213,7 +213,7 @@ class DecileBlock:
 def decile_block(rows: WeeklyDeciles, rebalance_weeks: int) -> DecileBlock | Unavailable:
     """Average the weekly decile rows of a window.
 
-    A week without a single forward return is left out of every figure, means of scores and weights included:
+    A week without any forward return is excluded from every figure, including means of scores and weights:
     otherwise the columns of one table would describe different weeks.
 
     Parameters
@@ -250,7 +250,7 @@ def decile_block(rows: WeeklyDeciles, rebalance_weeks: int) -> DecileBlock | Una
 
 
 def _bucket(rows: WeeklyDeciles, rank: int, mine: npt.NDArray[np.bool_]) -> DecileBucket:
-    """Average one bucket over its weeks, in order of date so that the sums do not depend on the rows' order."""
+    """Average one bucket over its weeks by date, so that the sums do not depend on the order of rows."""
     order = np.flatnonzero(mine)[np.argsort(rows.date[mine], kind="stable")]
     return DecileBucket(
         rank=rank,

@@ -27,16 +27,16 @@ _NUMPY_UNIT: Final = {"yearly": "datetime64[Y]", "monthly": "datetime64[M]"}
 def periods(
     run: RunFigures, sources: Sources, window: Window, granularity: str, warnings: Warnings
 ) -> list[dict[str, Any]] | Unavailable:
-    """Write the core statistics of every year or month that the window touches.
+    """Return the core statistics of every year or month that overlaps the window.
 
     Parameters
     ----------
     run : RunFigures
         For its sealed records.
     sources : Sources
-        Data of the whole run.
+        Data of the complete run.
     window : Window
-        As asked for.
+        As requested.
     granularity : str
         ``yearly`` or ``monthly``: the scope of the sealed records as well.
 
@@ -73,7 +73,7 @@ def periods(
 def computed_periods(
     run: RunFigures, rows: Sources, granularity: str, warnings: Warnings
 ) -> list[dict[str, Any]]:
-    """Write the core statistics of every year or month with a row, computed whatever the run sealed of it.
+    """Return the core statistics of every year or month with a row, computed regardless of sealed figures.
 
     Parameters
     ----------

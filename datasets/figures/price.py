@@ -1,4 +1,4 @@
-"""The benchmark's twin of the equity curve: a close in place of equity."""
+"""Price curve of a benchmark, like the equity curve with closes in place of equity."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Closes:
     adjusted: Floats
 
     def returns(self, rows: slice, before: int = 0) -> tuple[Dates, Floats, bool]:
-        """Return days and returns of some rows, and whether they are of adjusted closes, which all of these rows then have.
+        """Return days and returns of some rows, and whether they use adjusted closes, which they do if all rows have them.
 
         The first return is NaN. With `before`, the series begins so many rows earlier.
         """
@@ -88,7 +88,7 @@ class PriceSummary:
 def price_curve(close: Floats, previous: float = math.nan) -> EquityCurve:
     """Compound a price over the sessions of a window.
 
-    Each session opens at the close before it, so the functions of the ledger apply. Beside a book over the same
+    Each session opens at the previous close, so the functions of the ledger apply. For comparison with a book over the same
     sessions the curve takes the close before the window: a book's first session counts from the equity it opened with.
 
     Parameters

@@ -1,4 +1,4 @@
-"""Spearman's rank correlation, many cross-sections at once, in whole numbers.
+"""Spearman's rank correlation of many cross-sections at once, in exact integers.
 
 With ties averaged, the mean rank of n values is (n + 1) / 2 whatever the ties, so twice a rank less (n + 1) is a
 whole number and sums to zero. The three sums of products are then exact in float64 up to 200,000 names, which buys
@@ -40,7 +40,7 @@ def centred_ranks(code: Integers, group: Integers, n_groups: int) -> Integers:
     Integers, shape (n_rows,)
         ``2 rank - (n + 1)`` by row, ascending in the value.
     """
-    # 2 rank - (n + 1) = (at or below + below, among all rows) - (the same of the rows of earlier groups, plus n).
+    # 2 rank - (n + 1) = (at or below + below, among all rows) - (the same among rows of earlier groups, plus n).
     if code.size:
         code = code - code.min()
     tally = np.bincount(code)
@@ -52,7 +52,7 @@ def centred_ranks(code: Integers, group: Integers, n_groups: int) -> Integers:
 
 
 def tie_starts(ascending: Floats, size: Integers) -> Flags:
-    """Return which rows begin a run of equal values of their group.
+    """Return which rows start a run of equal values within their group.
 
     Parameters
     ----------
@@ -73,7 +73,7 @@ def tie_starts(ascending: Floats, size: Integers) -> Flags:
 
 
 def in_ties(starts: Flags) -> Flags:
-    """Find the rows that share their value with another of their group.
+    """Find the rows with tied values within their group.
 
     Parameters
     ----------
@@ -91,7 +91,7 @@ def in_ties(starts: Flags) -> Flags:
 
 
 def centred_ranks_in_order(ascending: Floats, size: Integers) -> Integers:
-    """Rank as :func:`centred_ranks` does, where the rows stand in ascending order already.
+    """Rank as :func:`centred_ranks`, for rows in ascending order.
 
     Parameters
     ----------
@@ -105,7 +105,7 @@ def centred_ranks_in_order(ascending: Floats, size: Integers) -> Integers:
     Integers, shape (n_rows,)
         ``2 rank - (n + 1)`` by row.
     """
-    # Twice the mean place, counted from 0, of a run of equal values is its first place plus its last.
+    # Twice the mean position, from 0, of a run of equal values is its first plus its last position.
     ranks = 2 * np.arange(ascending.size)
     starts = tie_starts(ascending, size)
     tied = in_ties(starts)
@@ -176,7 +176,7 @@ def spearman_by_group(
 
 
 def spearman(x: Floats, y: Floats) -> float:
-    """Rank correlation of two series over the rows where both are known.
+    """Rank correlation of two series over the rows where neither is NaN.
 
     Parameters
     ----------

@@ -1,6 +1,6 @@
 """Figures of a weekly information coefficient (IC) over a window.
 
-A week whose IC could not be measured is null and takes no part: it is never counted as a zero.
+A week without a measurable IC is null and ignored, never counted as 0.
 """
 
 from __future__ import annotations

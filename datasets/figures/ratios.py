@@ -1,4 +1,4 @@
-"""Figures of one book's returns over a window, from ledger columns as they are or from an equal-weight mix of alphas."""
+"""Figures of a book's returns over a window, from ledger columns or a weighted mix of alphas."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def pnl(starting: Floats, ending: Floats) -> float | Unavailable:
 
 
 def max_drawdown(starting: Floats, ending: Floats) -> float | Unavailable:
-    """Deepest fall of closing equity below the running peak, in equity units.
+    """Maximum drawdown of closing equity from the running peak, in equity units.
 
     Parameters
     ----------
@@ -100,7 +100,7 @@ def max_drawdown(starting: Floats, ending: Floats) -> float | Unavailable:
 
 
 def max_drawdown_pct(starting: Floats, ending: Floats) -> float | Unavailable:
-    """Deepest fall of closing equity below the running peak, in percentage points of that peak.
+    """Maximum drawdown of closing equity from the running peak, in percentage points of the peak.
 
     Parameters
     ----------
@@ -202,7 +202,7 @@ def equal_weight(returns: Floats) -> Floats:
 
 
 def book_weights(returns: Floats, weighting: str, given: Sequence[float] = ()) -> Floats | Unavailable:
-    """Return how much of a book each alpha is.
+    """Return the weight of each alpha in a book.
 
     Parameters
     ----------
@@ -235,7 +235,7 @@ def book_weights(returns: Floats, weighting: str, given: Sequence[float] = ()) -
 
 
 def book_figures(returns: Floats) -> BookFigures:
-    """Measure a series of daily returns.
+    """Compute the figures of a series of daily returns.
 
     Parameters
     ----------
@@ -246,7 +246,7 @@ def book_figures(returns: Floats) -> BookFigures:
     -------
     BookFigures
         A ratio is withheld with fewer than two returns or when they do not vary, a compounded figure without any, and the
-        annualised return when nothing is left of the book.
+        annualised return if the book lost all its equity.
     """
     n = int(returns.size)
     ending: Floats = np.cumprod(1.0 + returns, dtype=np.float64)
@@ -272,7 +272,7 @@ def annualised_return(ending: Floats) -> Figure:
     Returns
     -------
     float or Unavailable
-        Ratio; withheld without a session, and when nothing is left of the book.
+        Ratio; withheld without a session, and if the book lost all its equity.
     """
     if ending.size == 0:
         return too_few(0, 1, "daily returns")
@@ -282,7 +282,7 @@ def annualised_return(ending: Floats) -> Figure:
 
 
 def difference(with_it: BookFigures, without: BookFigures) -> dict[str, Figure]:
-    """Subtract the figures of a book without an alpha from those of the book with it.
+    """Return the figures of a book with an alpha minus those without it.
 
     Parameters
     ----------

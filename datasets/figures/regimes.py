@@ -1,4 +1,4 @@
-"""Whether a record is one: its halves, up and down markets, calm and rough ones, and a test for a break."""
+"""Regimes of a record (halves, up and down markets, volatility terciles), and a test for a structural break."""
 
 from __future__ import annotations
 
@@ -27,16 +27,16 @@ from datasets.figures.unavailable import Unavailable, no_variation, too_few
 from datasets.figures.window import Window
 
 MIN_OBSERVATIONS: Final = 20
-"""Sessions of a regime, and observations of a test for a break, below which nothing is said."""
+"""Minimum sessions of a regime, and observations of a break test."""
 VOLATILITY_SESSIONS: Final = 63
-"""Sessions of the benchmark that its volatility is measured over: a quarter."""
+"""Sessions of the benchmark's volatility window: a quarter."""
 _FIRST: Final = 0
 _LAST: Final = -1
 
 
 @dataclass(frozen=True, slots=True)
 class Break:
-    """The test that the mean of a series is one throughout.
+    """CUSUM test for a break of a series' mean.
 
     Attributes
     ----------
@@ -58,7 +58,7 @@ class Break:
 
 @dataclass(frozen=True, slots=True)
 class Market:
-    """A benchmark at the sessions of a book, NaN where it is not known; each of shape (n_sessions,).
+    """A benchmark at the sessions of a book, NaN if unknown; each of shape (n_sessions,).
 
     Attributes
     ----------
@@ -73,7 +73,7 @@ class Market:
 
 
 def find_break(days: Dates, series: Floats, what: str) -> Break | Unavailable:
-    """Test whether the mean of a series changed.
+    """Test a series for a break of its mean.
 
     Parameters
     ----------
@@ -110,7 +110,7 @@ def find_break(days: Dates, series: Floats, what: str) -> Break | Unavailable:
 
 
 def market_at(benchmark: Closes, sessions: Dates) -> Market:
-    """Return what a benchmark did at the sessions of a book.
+    """Return a benchmark's returns and volatility at the sessions of a book.
 
     Parameters
     ----------
@@ -142,7 +142,7 @@ def market_at(benchmark: Closes, sessions: Dates) -> Market:
 
 
 def groups(returns: Floats, market: Market | None) -> dict[str, dict[str, Flags]]:
-    """Cut sessions into regimes.
+    """Split sessions into regimes.
 
     Parameters
     ----------
@@ -175,7 +175,7 @@ def groups(returns: Floats, market: Market | None) -> dict[str, dict[str, Flags]
 
 
 def regimes(ledger: Ledger, market: Market | None, seed: int) -> dict[str, Any]:
-    """Measure a book in each regime, with bands of its Sharpe ratios.
+    """Compute the figures of a book in each regime, with bands of its Sharpe ratios.
 
     Samples are drawn of all sessions in blocks, each with the regime it is in, so that a band allows for autocorrelation and
     for how many sessions of a regime there happened to be.
@@ -227,7 +227,7 @@ def regimes(ledger: Ledger, market: Market | None, seed: int) -> dict[str, Any]:
 
 
 def _unmeasured(returns: Floats) -> Unavailable | None:
-    """Return why the returns of a regime are not measured; None when they are."""
+    """Return why the returns of a regime are withheld; None if they are not."""
     if returns.size < MIN_OBSERVATIONS:
         return too_few(int(returns.size), MIN_OBSERVATIONS, "sessions")
     return no_variation("daily returns") if is_constant(returns) else None
@@ -268,7 +268,7 @@ def _group(
 
 
 def _sampled_sharpes(returns: Floats, regimes: Sequence[Flags], samples: Iterable[Places]) -> Matrix:
-    """Return the Sharpe ratio of each regime in each sample, NaN where a sample does not determine it.
+    """Return the Sharpe ratio of each regime in each sample; NaN if undefined.
 
     Parameters
     ----------
@@ -299,7 +299,7 @@ def _sampled_sharpes(returns: Floats, regimes: Sequence[Flags], samples: Iterabl
 
 
 def _band(samples: Floats) -> dict[str, float] | None:
-    """Return the band of a figure; None where some samples do not determine it."""
+    """Return the band of a figure; None if it is undefined in some samples."""
     ends = interval(samples)
     return None if ends is None else {**ends, "level": LEVEL}
 
@@ -313,12 +313,12 @@ def measure(
     window: Window,
     seed: int,
 ) -> dict[str, Any]:
-    """Measure a book in its regimes, and test its record for a break.
+    """Compute the regimes of a book, and test its record for a break.
 
     Parameters
     ----------
     ledger : Ledger or Unavailable
-        Of the whole run, or why there is none.
+        Of the complete run, or why there is none.
     weekly : tuple of Dates and Floats, or Unavailable
         Rebalance dates and the IC of each, or why there is none.
     benchmark : Closes or str
@@ -368,7 +368,7 @@ def breaks(
     ledger : Ledger or Unavailable
         Of the window.
     weeks : Dates, shape (n_weeks,)
-        Weeks of the whole run, ascending.
+        Weeks of the complete run, ascending.
     ic : Floats, shape (n_weeks,), or Unavailable
         Information coefficient of each week; NaN is left out.
     window : Window

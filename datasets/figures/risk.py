@@ -21,7 +21,7 @@ _RETURNS = "daily returns"
 
 
 def risk(date: Dates, starting: Floats, ending: Floats) -> dict[str, Any]:
-    """Measure how a book loses.
+    """Compute the risk figures of a book.
 
     Parameters
     ----------
@@ -227,7 +227,7 @@ def conditional_value_at_risk(returns: Floats, share: float) -> Figure:
 
 
 def tail_ratio(returns: Floats) -> Figure:
-    """Size of the 95 % quantile over that of the 5 % quantile.
+    """Absolute 95 % quantile over absolute 5 % quantile.
 
     Parameters
     ----------
@@ -248,7 +248,7 @@ def tail_ratio(returns: Floats) -> Figure:
 
 
 def _of_curve(date: Dates, curve: EquityCurve) -> dict[str, Any]:
-    """Measure the falls below the running peak; a session without a positive peak has none."""
+    """Compute the drawdowns from the running peak; sessions without a positive peak have none."""
     fall = curve.drawdown_pct
     if not measured(fall).size:
         reason = too_few(0, 1, "sessions with a positive peak")
@@ -260,7 +260,7 @@ def _of_curve(date: Dates, curve: EquityCurve) -> dict[str, Any]:
 
 
 def drawdowns(date: Dates, drawdown_pct: Floats) -> list[dict[str, Any]]:
-    """List the deepest runs of sessions below the running peak.
+    """List the deepest drawdowns.
 
     Parameters
     ----------
@@ -296,7 +296,7 @@ def drawdowns(date: Dates, drawdown_pct: Floats) -> list[dict[str, Any]]:
 
 
 def _rolling(date: Dates, returns: Floats | Unavailable) -> list[dict[str, Any]] | Unavailable:
-    """Measure the sessions up to the end of each month, those without a return left out."""
+    """Compute rolling figures at the end of each month, without sessions that lack a return."""
     if isinstance(returns, Unavailable):
         return returns
     known = ~np.isnan(returns)

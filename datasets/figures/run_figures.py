@@ -1,4 +1,4 @@
-"""Small weekly and daily series and the sealed records of a run, and which of them a key may see."""
+"""Weekly and daily series and sealed records of a run, and the part of them that a key may see."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from schemas.metrics.statistic import CROSS_SECTIONS, INDEX, LEDGER, Source
 from schemas.metrics.vocabulary import SCORE_FIELD
 
 _RECORD_BYTES: Final = 400
-"""What one sealed record takes as objects, about."""
+"""Approximate bytes of one sealed record."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +77,7 @@ class RawSignal:
     cohort_size: Floats
 
     def cut(self, rows: slice, in_force: Flags) -> RawSignal:
-        """Keep some weeks, and of what spans several weeks only what lies inside them altogether.
+        """Return some weeks; values that span several weeks are kept only if all of these are inside.
 
         Parameters
         ----------
@@ -102,7 +102,7 @@ class RawSignal:
 
 @dataclass(frozen=True, slots=True)
 class CrossSections:
-    """What was measured of each week's cross-section, ascending by date; NaN stands for null.
+    """Figures of each week's cross-section, ascending by date; NaN stands for null.
 
     Attributes
     ----------
@@ -142,7 +142,7 @@ class CrossSections:
 
 @dataclass(frozen=True, slots=True)
 class SealedRecord:
-    """One figure as the run sealed it; a null value was stated, but not determined.
+    """One sealed figure; a null value was sealed as undetermined.
 
     Attributes
     ----------
@@ -180,7 +180,7 @@ class SealedMetrics:
     spans: Mapping[tuple[str, str | None], Records] = field(default_factory=dict)
 
     def of(self, scope: str, period: str | None = None) -> Records:
-        """Return the records of one span, none when nothing was sealed of it."""
+        """Return the records of one span; empty if it has none."""
         return self.spans.get((scope, period), {})
 
     def periods(self, scope: str) -> tuple[str, ...]:
@@ -190,7 +190,7 @@ class SealedMetrics:
 
 @dataclass(frozen=True, slots=True)
 class RunFigures:
-    """All inputs of one run's figures, whatever the request.
+    """All inputs of one run's figures.
 
     Attributes
     ----------
@@ -203,7 +203,7 @@ class RunFigures:
     checked
         What was checked of the run; None where it is not known.
     index, cross_sections, deciles, ledger
-        None where the run sealed nothing they could be made from. ``deciles`` also without a raw signal.
+        None if the run sealed no input for them. ``deciles`` also without a raw signal.
 
     Any of these five is Unavailable where its file cannot be read.
     """
@@ -229,7 +229,7 @@ class RunFigures:
 
     @property
     def nbytes(self) -> int:
-        """Memory that the figures take, about."""
+        """Approximate size in bytes."""
         spans = self.sealed.spans if isinstance(self.sealed, SealedMetrics) else {}
         records = sum(len(records) for records in spans.values())
         parts = (self.index, self.cross_sections, self.deciles, self.ledger)
@@ -237,7 +237,7 @@ class RunFigures:
 
 
 def _without(series: Floats, weeks: npt.NDArray[np.intp]) -> Floats:
-    """Return the series with null in some weeks."""
+    """Return the series with some weeks set to null."""
     if weeks.size:
         series = series.copy()
         series[weeks] = np.nan
@@ -245,7 +245,7 @@ def _without(series: Floats, weeks: npt.NDArray[np.intp]) -> Floats:
 
 
 def cut_deciles(deciles: WeeklyDeciles, window: Window) -> WeeklyDeciles:
-    """Keep the weekly bucket rows of a window, of rows that ascend by date."""
+    """Return the weekly bucket rows of a window, from rows that ascend by date."""
     rows = window.rows(deciles.date)
     return WeeklyDeciles(**{part.name: getattr(deciles, part.name)[rows] for part in fields(deciles)})
 
@@ -267,9 +267,9 @@ NO_RAW_SIGNAL: Final = Unavailable(MISSING_KIND, "the run recorded no signal bef
 
 
 class Sources:
-    """Each part of a run inside a window, or the reason why it cannot be read.
+    """Each part of a run inside a window, or the reason why it is unavailable.
 
-    A part is sliced on first use: for a month whose statistics are all sealed, none is.
+    A part is sliced on first use, so a month with only sealed statistics slices none.
 
     Parameters
     ----------
@@ -288,7 +288,7 @@ class Sources:
         self._window = window
 
     def within(self, window: Window) -> Sources:
-        """Keep the rows of another window as well; the same object when that one is open at both ends."""
+        """Return the rows of another window as well; the same object if that is unbounded."""
         if window.whole:
             return self
         return Sources(self._run, self._may_call, self._window.within(window))

@@ -1,4 +1,4 @@
-"""A run's figures and a query in, the answer out."""
+"""The answer of `/metrics` from a run's figures and a query."""
 
 from __future__ import annotations
 
@@ -62,13 +62,13 @@ class MetricsQuery:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """The `data` object, JSON-ready, and the entries of `meta.warnings`."""
+    """The `data` object for JSON, and the entries of `meta.warnings`."""
 
     data: dict[str, Any]
     warnings: tuple[dict[str, str], ...]
 
 
-# Equity that vanishes makes returns without bounds: what comes of them is withheld, and no line is logged for it.
+# Vanishing equity makes unbounded returns, whose figures are withheld without a log line.
 @np.errstate(all="ignore")
 def assemble(run: RunFigures, query: MetricsQuery) -> Answer:
     """Answer a request from a run's figures.
@@ -147,7 +147,7 @@ def _sessions_per_year(sources: Sources) -> float | None:
 
 
 def _within_window(run: RunFigures, rows: Sources, query: MetricsQuery, warnings: Warnings) -> dict[str, Any]:
-    """Compute from the rows of the window what the blocks of the same names say of the whole run."""
+    """Compute from the rows of the window the blocks that describe the run elsewhere."""
     name = "within_window"
     span = Span({}, rows, rows, run.equity_basis, raw=query.raw, computed=True)
     return {
@@ -161,7 +161,7 @@ def _within_window(run: RunFigures, rows: Sources, query: MetricsQuery, warnings
 
 
 def _warn_of_checks(data: Mapping[str, Any], warnings: Warnings) -> None:
-    """Name the figures that no table supports, and those that were sealed by another convention."""
+    """Add notices on figures that no table supports, and on those sealed by another convention."""
     blocks = {
         "core": [data["core"]],
         "rank_ic": list((data["rank_ic"] or {}).values()),
@@ -198,7 +198,7 @@ def _listed(names: Iterable[str]) -> str:
 
 
 def _warn_of_lifetime(data: Mapping[str, Any], warnings: Warnings) -> None:
-    """Name the blocks whose figures the window does not narrow."""
+    """Add warnings on blocks that the window does not narrow."""
     for block in ("core", "rank_ic", "nwt.ic"):
         content = data["nwt"]["ic"] if block == "nwt.ic" else data[block]
         if content is not None:

@@ -1,4 +1,4 @@
-"""Series of a run: their types, nulls as NaN, the test for no variation, and the fixed numbers of annual figures."""
+"""Types of series, nulls as NaN, the test for constant series, and annualisation factors."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ Matrix: TypeAlias = npt.NDArray[np.float64]
 """Two-dimensional float64 array."""
 
 Flags: TypeAlias = npt.NDArray[np.bool_]
-"""One flag an observation."""
+"""One flag per observation."""
 
 Dates: TypeAlias = npt.NDArray[np.datetime64]
-"""Calendar days, ascending; finer units are cut to the day."""
+"""Calendar days, ascending; finer units are truncated to days."""
 
 ROUNDING: Final = 16 * float(np.finfo(np.float64).eps)
-"""Spread of a series that rounding alone can make.
+"""Spread of a series due to rounding.
 
 The series are returns, rank correlations and shares: differences and ratios of numbers near 1, so their rounding
 is a few machine epsilons in absolute terms however small the values are. A ledger that grows by exactly 0.1 % a
@@ -47,7 +47,7 @@ def measured(series: Floats) -> Floats:
 
 
 def is_constant(series: Floats) -> bool:
-    """Whether a series without nulls varies by no more than rounding.
+    """Whether a series without nulls is constant within rounding.
 
     Parameters
     ----------
@@ -94,14 +94,14 @@ def mean_or_null(series: Floats) -> float | None:
     Returns
     -------
     float or None
-        ``None`` when nothing is measured.
+        ``None`` without observations.
     """
     values = measured(series)
     if not values.size:
         return None
     with np.errstate(over="ignore"):
         mean = float(values.mean())
-    # The sum of large values may be more than a double holds, which their mean never is.
+    # The sum of large values may overflow, although their mean does not.
     return mean if math.isfinite(mean) else float((values / values.size).sum())
 
 
@@ -115,4 +115,4 @@ DAYS_PER_YEAR: Final = 365.25
 """Mean length of a calendar year, leap days included."""
 
 MIN_HAC_OBSERVATIONS: Final = 10
-"""Observations below which a Newey-West test is withheld."""
+"""Minimum observations of a Newey-West test."""

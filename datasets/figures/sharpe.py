@@ -1,4 +1,4 @@
-"""What a Sharpe ratio is worth as evidence: how sure it is, how many trials it was picked from, how long a record it takes.
+"""Significance of Sharpe ratios: probabilistic and deflated ratio, minimum track record.
 
 Sharpe ratios here are per observation, never annualised: the probabilities depend on the number of observations.
 """
@@ -16,13 +16,13 @@ from datasets.figures.series import ROUNDING, SESSIONS_PER_YEAR, Floats, is_cons
 from datasets.figures.unavailable import Unavailable, no_variation, too_few
 
 MIN_OBSERVATIONS: Final = 10
-"""Returns below which the normal approximation behind these figures is not attempted."""
+"""Minimum returns for the normal approximation of these figures."""
 _EULER_GAMMA: Final = float(np.euler_gamma)
 
 
 @dataclass(frozen=True, slots=True)
 class SharpeMoments:
-    """What the distribution of an estimated Sharpe ratio depends on.
+    """Moments that determine the distribution of an estimated Sharpe ratio.
 
     Attributes
     ----------
@@ -43,12 +43,12 @@ class SharpeMoments:
 
     @property
     def dispersion(self) -> float:
-        """Variance of the estimate times the observations less one, after Mertens (2002); at most 0 where undefined."""
+        """Variance of the estimate times (observations - 1), after Mertens (2002); at most 0 if undefined."""
         return 1.0 - self.skewness * self.sharpe + (self.kurtosis - 1.0) / 4.0 * self.sharpe**2
 
 
 def sharpe_moments(returns: Floats, what: str = "daily returns") -> SharpeMoments | Unavailable:
-    """Measure a series of returns.
+    """Compute the moments of a series of returns.
 
     Parameters
     ----------
@@ -99,7 +99,7 @@ def sharpe_deviation(returns: npt.NDArray[np.float64]) -> float | None:
 
 
 def probabilistic_sharpe(moments: SharpeMoments, benchmark: float = 0.0) -> float | Unavailable:
-    """Probability that the true Sharpe ratio exceeds a benchmark, given the one that was measured.
+    """Probability that the true Sharpe ratio exceeds a benchmark, given the estimate.
 
     Parameters
     ----------
@@ -126,7 +126,7 @@ def probabilistic_sharpe(moments: SharpeMoments, benchmark: float = 0.0) -> floa
 
 
 def expected_maximum_sharpe(trials: int, deviation: float) -> float:
-    """Highest Sharpe ratio that so many independent trials without skill are expected to show.
+    """Expected maximum Sharpe ratio of independent trials without skill.
 
     Parameters
     ----------
@@ -155,7 +155,7 @@ def expected_maximum_sharpe(trials: int, deviation: float) -> float:
 
 
 def deflated_sharpe(moments: SharpeMoments, trials: int, deviation: float) -> float | Unavailable:
-    """Probability that the true Sharpe ratio exceeds 0, given that the best of several trials was picked.
+    """Probability that the true Sharpe ratio exceeds 0, given that the best of several trials was selected.
 
     Parameters
     ----------
@@ -183,7 +183,7 @@ def deflated_sharpe(moments: SharpeMoments, trials: int, deviation: float) -> fl
 def minimum_track_record(
     moments: SharpeMoments, benchmark: float = 0.0, confidence: float = 0.95
 ) -> float | Unavailable:
-    """Observations it takes to say with some confidence that the true Sharpe ratio exceeds a benchmark.
+    """Observations needed to conclude at a confidence level that the true Sharpe ratio exceeds a benchmark.
 
     Parameters
     ----------
@@ -224,9 +224,9 @@ def _no_dispersion() -> Unavailable:
 
 
 OUTLIER: Final = 3.0
-"""Deviations from the centre at which a ratio is clipped."""
+"""Deviations from the median at which a ratio is clipped."""
 _NORMAL_MAD: Final = 1.482602218505602
-"""Deviation of a normal distribution over its median absolute deviation."""
+"""Standard deviation over median absolute deviation of a normal distribution."""
 
 
 def run_deviation(ratios: Floats, sessions: Floats, length: int) -> float | None:
@@ -276,11 +276,11 @@ def run_deviation(ratios: Floats, sessions: Floats, length: int) -> float | None
 
 
 def _median(values: Floats, weights: Floats) -> float:
-    """Return the middle of the values by weight; of two in the middle their mean."""
+    """Return the weighted median, the mean of two middle values."""
     order = np.argsort(values)
     values, reached = values[order], np.cumsum(weights[order])
     half = reached[-1] / 2
-    # Rounding must not decide whether two values share the middle.
+    # Rounding must not decide whether there are two middle values.
     near = 1e-12 * reached[-1]
     low, high = np.searchsorted(reached, [half - near, half + near])
     return float(values[low] + values[min(high, values.size - 1)]) / 2

@@ -1,4 +1,4 @@
-"""Quality of the delivered score, from what was measured of each week."""
+"""Quality of the delivered score, from its weekly figures."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from schemas.tables.weekly_signal import BUCKETS
 
 Figure = float | Unavailable
 _TOLD_FROM_ZERO: Final = 2.0
-"""HAC standard errors that the IC of a fresh score lies from 0 at least, for its half-life to be one of something."""
+"""Minimum t-statistic of a fresh score's IC for a half-life."""
 _TOGETHER: Final = 100
-"""Samples whose random numbers are drawn together."""
+"""Samples drawn together."""
 
 
 @dataclass(frozen=True, slots=True)
 class DeliveredSignal:
-    """What was measured of each week in which a signal was in force; NaN stands for null.
+    """Figures of each week in which a signal was in force; NaN stands for null.
 
     Attributes
     ----------
@@ -54,12 +54,12 @@ class DeliveredSignal:
 
 
 def signal_quality(weeks: DeliveredSignal, without_raw: Unavailable) -> dict[str, Any]:
-    """Measure the delivered score.
+    """Compute the quality of the delivered score.
 
     Parameters
     ----------
     weeks : DeliveredSignal
-        Of the whole run.
+        Of the complete run.
     without_raw : Unavailable
         Why there are no deciles of the score before smoothing, where there are none.
 
@@ -110,7 +110,7 @@ def _side(ic: Floats) -> dict[str, Any]:
 
 
 def half_life(ic_by_delay: Mapping[int, Floats]) -> Figure:
-    """Delay at which half of the IC of a fresh score is left.
+    """Delay at which the IC is half of that of a fresh score.
 
     Parameters
     ----------
@@ -177,7 +177,7 @@ def turnover_adjusted(ic: Figure, autocorrelation: Figure) -> Figure:
 
 
 def decile_figures(deciles: Matrix) -> dict[str, Any]:
-    """Measure the returns of ten portfolios.
+    """Compute the figures of ten decile portfolios.
 
     Parameters
     ----------
@@ -209,7 +209,7 @@ def decile_figures(deciles: Matrix) -> dict[str, Any]:
 
 
 def monotonicity(portfolios: Matrix) -> dict[str, Figure]:
-    """Test whether mean returns rise from each portfolio to the next.
+    """Test whether mean returns increase from each portfolio to the next.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""How alike the cross-sections of several alphas are on one day: rank correlation of scores, overlap of holdings."""
+"""Similarity of several alphas' cross-sections on one day: rank correlation of scores, overlap of holdings."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ ORDERS: Final[Mapping[str, Callable[[Any], Any]]] = {
     "farthest": np.negative,
     "strongest": np.abs,
 }
-"""Order -> what is the greater the earlier an alpha comes. `strongest` has an inverse as near as a copy."""
+"""Order -> sort key, descending. `strongest` ranks an inverse like a copy."""
 
 
 def rank_correlations(scores: Floats, *, first_only: bool = False) -> Floats:
-    """Rank-correlate the scores of each two alphas over the names that both score.
+    """Rank-correlate the scores of all pairs of alphas over the names that both score.
 
     Parameters
     ----------
@@ -50,7 +50,7 @@ def rank_correlations(scores: Floats, *, first_only: bool = False) -> Floats:
         others = slice(row, count)
         both = known[others] & known[row]
         group, name = np.nonzero(both)
-        # A group's codes lie above those of the groups before it.
+        # A group's codes exceed those of earlier groups.
         base = group * scores.shape[1]
         own, other = base + codes[row, name], base + codes[others][both]
         correlations[row, others] = spearman_by_group(own, other, group, count - row)[0]
@@ -60,7 +60,7 @@ def rank_correlations(scores: Floats, *, first_only: bool = False) -> Floats:
 
 
 def _ranks(scores: Floats) -> Floats:
-    """Twice the average rank less the mean, by row."""
+    """Twice the average rank minus the mean, by row."""
     count, names = scores.shape
     group = np.repeat(np.arange(count), names)
     codes = _codes(scores).ravel() + group * names
@@ -68,7 +68,7 @@ def _ranks(scores: Floats) -> Floats:
 
 
 def _codes(scores: Floats) -> Integers:
-    """Stand-ins for the values of each row: below the number of names, equal exactly where those are, in their order."""
+    """Ordinal codes of the values of each row, below the number of names."""
     order = np.argsort(scores, axis=1)
     ascending = np.take_along_axis(scores, order, axis=1)
     steps = np.zeros(scores.shape, np.int64)
@@ -79,7 +79,7 @@ def _codes(scores: Floats) -> Integers:
 
 
 def overlaps(weights: Floats, *, first_only: bool = False) -> Floats:
-    """Overlap of the holdings of each two books: one less their active share, each over its own gross.
+    """Overlap of the holdings of all pairs of books: one minus their active share, each over its gross.
 
     Where ``a`` and ``b`` are the weights of two books over their gross, the overlap is the sum over the names held on the same
     side of ``min(|a|, |b|)``, which is ``1 - sum |a - b| / 2``.
@@ -95,7 +95,7 @@ def overlaps(weights: Floats, *, first_only: bool = False) -> Floats:
     -------
     Floats, shape (n_books, n_books) or (1, n_books)
         Of shape (books, books), symmetric, of shape (1, books) with `first_only`: between 0 and 1, 1 for equal proportions;
-        NaN where either book holds nothing.
+        NaN if either book has no positions.
 
     References
     ----------

@@ -1,4 +1,4 @@
-"""Stat entries: sealed first, computed second, withheld with the reason third."""
+"""Entries of statistics: sealed, else computed, else withheld with the reason."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ FROM_RAW: Final[Mapping[str, Callable[[RawSignal], Figure]]] = {
 
 
 def derive(statistic: Statistic, sources: Sources) -> float | Unavailable:
-    """Compute a statistic from what can be read.
+    """Compute a statistic from the available data.
 
     Parameters
     ----------
@@ -96,7 +96,7 @@ def derive(statistic: Statistic, sources: Sources) -> float | Unavailable:
 
 
 def without_returns(n_return_obs: Floats) -> Unavailable | None:
-    """Recognise weeks that all lack forward returns: none of their figures is measurable, not even as 0.
+    """Return the reason if all weeks lack forward returns, so that no figure is measurable.
 
     Parameters
     ----------
@@ -109,16 +109,16 @@ def without_returns(n_return_obs: Floats) -> Unavailable | None:
 
 
 def annual_risk_free_rate(ledger: Ledger) -> float | None:
-    """Return the mean risk-free return of a session x 252, a ratio per year; NaN is left out, None without any."""
+    """Return the mean risk-free return of a session x 252, a ratio per year, ignoring NaN; None without any."""
     mean = mean_or_null(ledger.risk_free)
     return None if mean is None else mean * SESSIONS_PER_YEAR
 
 
 Entry = dict[str, Any]
-"""One statistic as it is served."""
+"""The served entry of a statistic."""
 _SERVED_AS_SEALED: Final = (Checked.REPRODUCED, Checked.STATED)
 _OF_THE_DATA: Final = (MISSING_KIND, ACCESS_LIMITED, BLOCK_ERROR)
-"""Reasons that concern a whole source rather than one statistic."""
+"""Reasons that concern a source rather than one statistic."""
 _STATISTICS: Final = (*CORE, *(statistic for family in RANK_IC.values() for statistic in family))
 
 
@@ -129,11 +129,11 @@ class Span:
     Attributes
     ----------
     records
-        What was sealed of the whole span.
+        Sealed records of the complete span.
     whole
-        Data of the whole span, to which the records belong.
+        Data of the complete span, to which the records belong.
     rows
-        Data of the part inside the window; the same object when the window leaves nothing out.
+        Data inside the window; the same object if the window contains the span.
     equity_basis
         Opening equity of the run.
     unreadable
@@ -169,18 +169,18 @@ class Span:
 
 
 def sealed_value(statistic: Statistic, records: Records) -> tuple[SealedName, SealedRecord] | None:
-    """Find the record a statistic is served from: the one it is stated by, unless the tables give another value."""
+    """Find the record of a statistic's served value: the one that states it, unless the tables contradict it."""
     stated = stated_value(statistic, records)
     return stated if stated is not None and checked(*stated) in _SERVED_AS_SEALED else None
 
 
 def any_sealed(statistics: Iterable[Statistic], records: Records) -> bool:
-    """Whether a statistic among these is served from a record."""
+    """Whether any of these statistics is served from a record."""
     return any(sealed_value(statistic, records) is not None for statistic in statistics)
 
 
 def checked(name: SealedName, record: SealedRecord) -> Checked:
-    """Return what a statistic rests on that is stated by a record."""
+    """Return the reconciliation of a statistic stated by a record."""
     if record.reconciliation == NOT_CHECKED:
         return Checked.STATED
     if record.reconciliation == NOT_REPRODUCED:
@@ -189,7 +189,7 @@ def checked(name: SealedName, record: SealedRecord) -> Checked:
 
 
 def stated_value(statistic: Statistic, records: Records) -> tuple[SealedName, SealedRecord] | None:
-    """Find the record that states a statistic, right or wrong: the first declared name that has a value."""
+    """Find the record that states a statistic: the first of its declared names with a value."""
     for name in statistic.sealed:
         record = records.get(name.name)
         if (
@@ -202,7 +202,7 @@ def stated_value(statistic: Statistic, records: Records) -> tuple[SealedName, Se
 
 
 def entry(statistic: Statistic, span: Span, warnings: Warnings, block: str) -> Entry:
-    """Write the entry of one statistic.
+    """Return the entry of one statistic.
 
     Parameters
     ----------
@@ -262,7 +262,7 @@ def entry(statistic: Statistic, span: Span, warnings: Warnings, block: str) -> E
 
 
 def core_statistics(span: Span, warnings: Warnings, block: str) -> dict[str, Entry]:
-    """Write the entry of every core statistic of a span, deprecated names beside the ones they repeat."""
+    """Return the entries of all core statistics of a span, including deprecated names."""
     entries: dict[str, Entry] = {}
     for statistic in CORE:
         computed = entries[statistic.name] = entry(statistic, span, warnings, block)
@@ -273,7 +273,7 @@ def core_statistics(span: Span, warnings: Warnings, block: str) -> dict[str, Ent
 
 
 def warn_of_unsealed(span: Span, entries: dict[str, Entry], warnings: Warnings) -> None:
-    """List the core statistics for which the run sealed no value."""
+    """Add a warning that lists the core statistics without a sealed value."""
     unsealed = [statistic.name for statistic in CORE if stated_value(statistic, span.records) is None]
     if not unsealed:
         return
@@ -292,7 +292,7 @@ def _derived(statistic: Statistic, sources: Sources, warnings: Warnings, block: 
     name = f"{block}.{statistic.name}"
     try:
         figure = derive(statistic, sources)
-    except Exception:  # noqa: BLE001 - whatever it was, the other statistics are still served
+    except Exception:  # noqa: BLE001 - the other statistics are still served
         figure = failed(name)
     if isinstance(figure, Unavailable):
         if figure is FAILED:
@@ -306,7 +306,7 @@ def _derived(statistic: Statistic, sources: Sources, warnings: Warnings, block: 
 
 
 def _scaling(record: SealedRecord) -> Annualisation:
-    """Read what a record says of itself."""
+    """Read the annualisation of a record."""
     if record.annualised:
         return Annualisation.ANNUALISED
     return Annualisation.NOT_ANNUALISABLE if record.unit == PERIOD_SUM else Annualisation.PER_PERIOD
@@ -315,7 +315,7 @@ def _scaling(record: SealedRecord) -> Annualisation:
 def _warn_of_contradicted(
     where: str, sealed: float | None, derived: float | Unavailable, warnings: Warnings, block: str
 ) -> None:
-    """Name the sealed value that is not served, and the one that is."""
+    """Add a notice with the sealed value and the served one."""
     instead = (
         f"it cannot be recomputed ({derived.text}) and is withheld"
         if isinstance(derived, Unavailable)
@@ -343,14 +343,14 @@ def _not_sealed(statistic: Statistic, records: Records) -> str:
 
 
 def _is_rate(record: SealedRecord) -> bool:
-    """Whether a sealed rate is the one that is stated beside a figure, or nothing says that it is not."""
+    """Whether a sealed rate may be the one stated with a figure."""
     return record.reconciliation == NOT_CHECKED or record.convention in OWN_CONVENTIONS[RISK_FREE_RATE]
 
 
 def _risk_free(span: Span, *, sealed: bool) -> tuple[float | None, str | None]:
-    """Return the rate that belongs to the value, and where it comes from.
+    """Return the rate of the value, and its source.
 
-    A sealed ratio describes the whole span, as does a sealed rate. A computed ratio of a part of it does not, so its
+    A sealed ratio describes the complete span, as does a sealed rate. A computed ratio of a part of it does not, so its
     rate is that of the same sessions.
     """
     record = span.records.get(RISK_FREE_RATE)
@@ -367,7 +367,7 @@ def _risk_free(span: Span, *, sealed: bool) -> tuple[float | None, str | None]:
 def check_summary(
     checks: Sequence[Mapping[str, Any]], notices: Iterable[Mapping[str, Any]], records: Records
 ) -> CheckSummary | None:
-    """Count what the build recorded of its checks.
+    """Summarise the checks that the build recorded.
 
     Parameters
     ----------

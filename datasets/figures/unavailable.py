@@ -1,4 +1,4 @@
-"""Why a figure or a block is not given, and the warnings that say so."""
+"""Reasons why figures and blocks are withheld, and the warnings of an answer."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _log = logging.getLogger("serve.run_metrics")
 
 @dataclass(frozen=True, slots=True)
 class Unavailable:
-    """A figure, a block of figures or the data for them that cannot be given, with the reason.
+    """The reason why a figure, a block or its data are unavailable.
 
     Parameters
     ----------
@@ -32,7 +32,7 @@ class Unavailable:
 
 
 def too_few(observed: int, needed: int, what: str) -> Unavailable:
-    """Withhold a figure for want of observations.
+    """Withhold a figure with too few observations.
 
     Parameters
     ----------
@@ -52,7 +52,7 @@ def too_few(observed: int, needed: int, what: str) -> Unavailable:
 
 
 def no_variation(what: str) -> Unavailable:
-    """Withhold a ratio whose denominator is zero because every observation is the same.
+    """Withhold a ratio whose denominator is zero because all observations are equal.
 
     Parameters
     ----------
@@ -68,7 +68,7 @@ def no_variation(what: str) -> Unavailable:
 
 
 def nonpositive_equity(sessions: int, of: int) -> Unavailable:
-    """Withhold a ratio of returns because the book has no return on some sessions.
+    """Withhold a ratio because the book has no return on some sessions.
 
     Parameters
     ----------
@@ -90,32 +90,32 @@ MISSING_KIND: Final = "missing_kind"
 ACCESS_LIMITED: Final = "access_limited"
 BLOCK_ERROR: Final = "block_error"
 FAILED: Final = Unavailable(BLOCK_ERROR, "an unforeseen failure while it was computed, which was logged")
-"""Says nothing of the failure itself: the caller could not act on it."""
+"""Message without details, on which the caller could not act."""
 
 
 def unreadable(kind: str) -> Unavailable:
-    """Say that published data cannot be read; which file it is stands in the log."""
+    """Return the reason for unreadable published data; the log has the file."""
     return Unavailable(
         BLOCK_ERROR, f"the published data of {kind} cannot be read for now, which was logged", kind
     )
 
 
 def guarded(block: str, compute: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T | Unavailable:
-    """Compute one part of the answer so that a failure stays its own."""
+    """Compute one part of the answer, so that a failure does not affect the others."""
     try:
         return compute(*args, **kwargs)
-    except Exception:  # noqa: BLE001 - whatever it was, the other blocks are still answered
+    except Exception:  # noqa: BLE001 - the other blocks are still answered
         return failed(block)
 
 
 def failed(block: str) -> Unavailable:
-    """Log the exception that is being handled, and withhold what it concerns."""
+    """Log the current exception, and withhold its block."""
     _log.exception("metrics_block_failed", extra={"block": block})
     return FAILED
 
 
 class Warnings:
-    """The warnings of one answer, in the order given, each of a block, a code and a kind only once."""
+    """The warnings of one answer, in order, unique by block, code and kind."""
 
     def __init__(self) -> None:
         self._messages: dict[tuple[str, str, str | None, str | None], str] = {}
@@ -123,24 +123,24 @@ class Warnings:
     def add(
         self, block: str, code: str, message: str, kind: str | None = None, *, of: str | None = None
     ) -> None:
-        """Warn of something about a block; where a block has several to be warned of, `of` tells them apart."""
+        """Add a warning about a block; `of` distinguishes several of the same code."""
         self._messages.setdefault((block, code, kind, of), message)
 
     def computed(
         self, block: str, compute: Callable[P, T | Unavailable], *args: P.args, **kwargs: P.kwargs
     ) -> T | None:
-        """Compute a block; null with a warning where that fails or its data do not determine it."""
+        """Compute a block; null with a warning if it fails or is withheld."""
         return self.or_null(block, guarded(block, compute, *args, **kwargs))
 
     def or_null(self, block: str, result: T | Unavailable) -> T | None:
-        """Return a block that was computed, or null with a warning."""
+        """Return a computed block, or null with a warning."""
         if not isinstance(result, Unavailable):
             return result
         self.add(block, result.code, f"{block} is null: {result.text}.", result.kind)
         return None
 
     def withheld(self, block: str, reason: Unavailable) -> None:
-        """Warn that statistics of a block could not be computed."""
+        """Add a warning on withheld statistics of a block."""
         self.add(
             block,
             reason.code,
@@ -150,7 +150,7 @@ class Warnings:
 
     @property
     def entries(self) -> tuple[dict[str, str], ...]:
-        """What `meta.warnings` and `meta.notices` show."""
+        """The entries of `meta.warnings` and `meta.notices`."""
         return tuple(
             {"code": code, "message": message, **({} if kind is None else {"kind": kind}), "block": block}
             for (block, code, kind, _), message in self._messages.items()

@@ -1,4 +1,4 @@
-"""The days of a query, and how long a run lasted inside them."""
+"""The window of a query, and the tenure of a run inside it."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ from datasets.figures.unavailable import Unavailable
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """Inclusive days; None at an end that is open."""
+    """Inclusive days; None for an open end."""
 
     first: dt.date | None = None
     last: dt.date | None = None
 
     @property
     def whole(self) -> bool:
-        """Whether neither end was given, so that every row lies inside."""
+        """Whether both ends are open, so that it contains every row."""
         return self.first is None and self.last is None
 
     def rows(self, dates: Dates) -> slice:
-        """Return the place of the rows inside, of days that ascend."""
+        """Return the slice of ascending days inside the window."""
         first = 0 if self.first is None else int(np.searchsorted(dates, np.datetime64(self.first), "left"))
         last = (
             dates.size
@@ -36,7 +36,7 @@ class Window:
         return slice(first, last)
 
     def touches(self, other: Window) -> bool:
-        """Whether a bounded span and this window have a day in common."""
+        """Whether a bounded span and this window overlap."""
         assert other.first is not None
         assert other.last is not None
         starts = self.last is None or other.first <= self.last
@@ -50,7 +50,7 @@ class Window:
         return before or (self.last is not None and self.last < other.last)
 
     def within(self, other: Window) -> Window:
-        """Return the days that both have; it holds no row when there are none."""
+        """Return the intersection of both windows, which may be empty."""
         firsts = [day for day in (self.first, other.first) if day is not None]
         lasts = [day for day in (self.last, other.last) if day is not None]
         return Window(max(firsts, default=None), min(lasts, default=None))
@@ -60,12 +60,12 @@ WHOLE_RUN: Final = Window()
 
 
 MIN_CALENDAR_DAYS: Final = 90
-"""Days from the first session to the last below which sessions per year are not given: a week of five has 5 in 4 days."""
+"""Minimum days between first and last session for `sessions_per_year`."""
 
 
 @dataclass(frozen=True, slots=True)
 class Tenure:
-    """Length of the record.
+    """Tenure of a record.
 
     Attributes
     ----------
@@ -90,7 +90,7 @@ class Tenure:
 
 
 def rebalance_tenure(dates: Dates, traded: Flags) -> Tenure | None:
-    """Measure the record by its rebalance dates.
+    """Compute the tenure from the rebalance dates.
 
     Parameters
     ----------
@@ -108,7 +108,7 @@ def rebalance_tenure(dates: Dates, traded: Flags) -> Tenure | None:
 
 
 def session_tenure(dates: Dates) -> Tenure | None:
-    """Measure the record by the sessions of its ledger, for a run that sealed no rebalances.
+    """Compute the tenure from the ledger's sessions, for a run that sealed no rebalances.
 
     Parameters
     ----------
@@ -124,7 +124,7 @@ def session_tenure(dates: Dates) -> Tenure | None:
 
 
 def sessions_per_year(dates: Dates) -> float | Unavailable:
-    """Return how many sessions a calendar holds in a year.
+    """Return the number of sessions per year of a calendar.
 
     Daily series are annualised by :data:`datasets.figures.series.SESSIONS_PER_YEAR`, whatever this is; exchanges
     have 250 to 253, a market that never closes 365, a ledger of weekly closes 52.

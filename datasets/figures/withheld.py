@@ -1,4 +1,4 @@
-"""Figures as they are stored and served: values, or nulls with a reason each."""
+"""Stored and served form of figures: values, or nulls with reasons."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ UNBOUNDED: Final = "insufficient_data", "it has no bounds, as of equity that van
 
 
 def settle(figures: Mapping[str, Any]) -> dict[str, Any]:
-    """Put null for what cannot be given, and its reason under its path.
+    """Replace unavailable figures by null, with their reasons by path.
 
     Parameters
     ----------
@@ -33,7 +33,7 @@ def settle(figures: Mapping[str, Any]) -> dict[str, Any]:
         members: dict[str, Any] = {}
         for name, value in values.items():
             if isinstance(value, float) and not math.isfinite(value):
-                value = Unavailable(*UNBOUNDED)  # noqa: PLW2901 - it is withheld as any other
+                value = Unavailable(*UNBOUNDED)  # noqa: PLW2901 - withheld like others
             if isinstance(value, Unavailable):
                 withheld[f"{path}{name}"] = value.text
                 members[name] = None
@@ -45,7 +45,7 @@ def settle(figures: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def withheld_payload(payload: Field, reason: Unavailable, **known: Any) -> dict[str, Any]:
-    """Return the object of a family of which no figure can be given.
+    """Return the object of a family whose figures are all withheld.
 
     Parameters
     ----------

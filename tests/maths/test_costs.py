@@ -146,8 +146,8 @@ def test_a_book_without_trades_or_profit_has_no_break_even() -> None:
     flows = ledger(1)
     idle = np.zeros(flows.starting.size)
     result = costs(replace(flows, execution_cost=idle, borrow=idle, traded=idle, turnover=idle))
-    assert result["cost_bp"].text == "nothing was traded"
-    assert result["break_even_bp"].text == "nothing was traded"
+    assert result["cost_bp"].text == "no trades"
+    assert result["break_even_bp"].text == "no trades"
     assert "no execution costs" in result["break_even_multiple"].text
     losing = costs(replace(flows, market_pnl=-np.abs(flows.market_pnl)))
     assert "not above 0" in losing["break_even_multiple"].text
