@@ -1,4 +1,4 @@
-"""Puts packages of the checkout into a wheel under names that hide no package of anybody else.
+"""Puts packages of the checkout into a wheel under names that do not shadow other packages.
 
 The hook's option `places` maps folders and files of the checkout to their places in the wheel. Imports of them are renamed where
 they stand, as installers do with what they vendor; the rest of the source does not change.

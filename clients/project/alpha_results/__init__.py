@@ -1,1 +1,1 @@
-"""The project as it is installed: its four packages under one name, and the command ``alpha-results``."""
+"""The installed project: its four packages under one name, and the command ``alpha-results``."""

@@ -1,4 +1,4 @@
-"""``alpha-results``: the commands of ``pipeline`` as they are, those of ``serve`` and ``datasets`` below these words.
+"""``alpha-results``: the commands of ``pipeline``, and those of ``serve`` and ``datasets`` as subcommands.
 
 ``python -m alpha_results`` is the same. In a checkout the packages stand beside this one; in a wheel they are inside it.
 """

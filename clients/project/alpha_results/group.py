@@ -1,4 +1,4 @@
-"""The group behind ``alpha-results``: the commands of ``pipeline``, and in its help what else there is."""
+"""The command group ``alpha-results``: the commands of ``pipeline``, and in its help the other programs."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ OTHERS: Final = {
     "import": "Make a seal of a file of scores and a file of prices.",
     "datasets": "Look into a root of published files.",
 }
-"""Word -> its line in ``--help``; what follows it is a command of that program."""
+"""Program -> its line in ``--help``."""
 
 
 class _WithOthers(CommandGroup):

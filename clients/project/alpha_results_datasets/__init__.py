@@ -1,4 +1,4 @@
-"""The package `datasets` of a checkout, under the name that it has wherever else it is installed.
+"""The package `datasets` of a checkout under its installed name.
 
 A program that imports this name runs in a checkout and beside other packages; `datasets` alone is also the name of Hugging Face's.
 """

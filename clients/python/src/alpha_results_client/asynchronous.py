@@ -1,4 +1,4 @@
-"""The client for asyncio: the same calls, awaited."""
+"""The asyncio client: the same methods as coroutines."""
 
 from __future__ import annotations
 
@@ -51,12 +51,12 @@ class AsyncClient(AsyncClientMethods[F], BaseClient[httpx.AsyncClient], Generic[
     __contains__ = None
 
     async def __aiter__(self) -> AsyncIterator[str]:
-        """Iterate over the ids of the alphas the key may read, latest started first."""
+        """Iterate over the ids of the alphas that the key may read, latest started first."""
         for alpha in await self._do(alpha_ids(self._settings)):
             yield alpha
 
     async def _do(self, plan: Plan[T]) -> T:
-        """Carry a plan out, giving way to others at each step."""
+        """Run a plan, awaiting each step."""
         outcome = None
         try:
             while True:
@@ -69,7 +69,7 @@ class AsyncClient(AsyncClientMethods[F], BaseClient[httpx.AsyncClient], Generic[
         if isinstance(step, Send):
             return await self._send(step)
         if isinstance(step, Work):
-            return await asyncio.to_thread(step.call)  # a large table takes its time
+            return await asyncio.to_thread(step.call)  # a large table takes a while
         return await asyncio.sleep(step.seconds)
 
     async def _send(self, step: Send) -> Reply | Broken:
@@ -80,7 +80,7 @@ class AsyncClient(AsyncClientMethods[F], BaseClient[httpx.AsyncClient], Generic[
             answer = await self._http.send(request, stream=True)
             try:
                 async for piece in answer.aiter_bytes():
-                    pieces.append(piece)  # noqa: PERF401 - what came before a failure is kept
+                    pieces.append(piece)  # noqa: PERF401 - received chunks are kept after a failure
             finally:
                 await answer.aclose()
         except httpx.RequestError as error:

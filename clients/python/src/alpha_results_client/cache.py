@@ -1,4 +1,4 @@
-"""Answers on disk, each with the entity tag it came with, and files of tables by their digest."""
+"""Disk cache: answers with their entity tags, and files of tables by digest."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ _SUFFIX = ".answer"
 
 
 class Stored(NamedTuple):
-    """An answer as it was: its tag and its body."""
+    """A stored answer: its tag and body."""
 
     etag: str
     body: bytes
 
 
 class DiskCache:
-    """A folder of answers that only its owner reads. Several processes may share it.
+    """A private folder of answers. Several processes may share it.
 
-    An answer is used only while the service confirms its entity tag, and a file when the service names its digest, so
+    An answer is used only if the service confirms its entity tag, and a file only if the service names its digest, so
     no stale entry is ever read; a damaged one is ignored. Above `limit` bytes those longest unused are removed.
 
     Parameters
@@ -44,7 +44,7 @@ class DiskCache:
         return f"DiskCache({str(self._folder)!r})"
 
     def read(self, name: str) -> Stored | None:
-        """Return what is stored under a name; None if there is no entry, or it is damaged."""
+        """Return the entry of a name; None if there is none, or it is damaged."""
         path = self._path(name)
         try:
             head, _, body = path.read_bytes().partition(b"\n")
@@ -59,7 +59,7 @@ class DiskCache:
         return Stored(etag, body)
 
     def write(self, name: str, etag: str, body: bytes) -> None:
-        """Store something atomically, unless it is larger than the bound; on a full or read-only disk it is lost, and the call succeeds."""
+        """Store an entry atomically, unless it exceeds the bound; a full or read-only disk is ignored."""
         if len(body) > self._limit:
             return
         head = json.dumps({"etag": etag, "sha256": hashlib.sha256(body).hexdigest()}).encode()
@@ -82,7 +82,7 @@ class DiskCache:
             stats = [(path, path.stat()) for path in self._folder.glob(f"*{_SUFFIX}")]
             entries = sorted((stat.st_mtime, stat.st_size, path) for path, stat in stats)
             total = sum(size for _, size, _ in entries)
-            for _, size, path in entries[:-1]:  # the last is the one just written
+            for _, size, path in entries[:-1]:  # the last one was just written
                 if total <= self._limit:
                     break
                 path.unlink()

@@ -1,4 +1,4 @@
-"""The blocking client, and what it shares with the asynchronous one."""
+"""The blocking client, and the base of both clients."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ T = TypeVar("T")
 H = TypeVar("H", httpx.Client, httpx.AsyncClient)
 PathText = Union[str, "os.PathLike[str]"]
 _USER_AGENT = {"User-Agent": f"alpha-results-client/{VERSION}"}
-"""What the service's log sees of this client."""
+"""User agent of the client."""
 
 
 class BaseRun:
@@ -44,7 +44,7 @@ class BaseRun:
         return f"{type(self).__name__}({self.alpha!r}, snapshot={self.snapshot!r})"
 
     def pinned(self) -> Any:
-        """Return the run with every later call answered from the snapshot that is served now, for as long as it is there.
+        """Return the run pinned to the snapshot that is served now, as long as it is kept.
 
         One call; it reads the list of books, which every run has.
         """
@@ -56,7 +56,7 @@ class BaseRun:
         return self._client._do(plan())  # noqa: SLF001 - as above
 
     def table(self, endpoint: str, **parameters: Value) -> Any:
-        """Return every row of one of the run's collections by its registry id, with its `meta`."""
+        """Return all rows of one of the run's collections by its registry id, with its `meta`."""
         return self._client.table(endpoint, alpha=self.alpha, **{"snapshot": self.snapshot, **parameters})
 
     def metrics_frame(self, *, granularity: str = "overall", **parameters: Value) -> Any:
@@ -118,11 +118,11 @@ class BaseClient(Generic[H]):
         return self.run(alpha)
 
     def run(self, alpha: str, snapshot: str | None = None) -> Any:
-        """Return a run, with every call answered from the snapshot given, where one is."""
+        """Return a run, pinned to a snapshot if one is given."""
         return self._run_class(self, alpha, snapshot)
 
     def table(self, endpoint: str, **parameters: Value) -> Any:
-        """Return every row of a collection by its registry id, with its `meta`; parameters as the interface names them."""
+        """Return all rows of a collection by its registry id, with its `meta`; parameters are named as in the interface."""
         return self._do(self._table_plan(endpoint, parameters))
 
     def returns(
@@ -133,7 +133,7 @@ class BaseClient(Generic[H]):
         start: Value = None,
         end: Value = None,
     ) -> Any:
-        """Return daily returns side by side: ``date``, and a column for each alpha, null where it has no session.
+        """Return daily returns of several alphas: ``date``, and a column per alpha, null for sessions that it lacks.
 
         Parameters
         ----------
@@ -147,7 +147,7 @@ class BaseClient(Generic[H]):
         return self._do(wide_returns(self._settings, alphas, book, start, end))
 
     def _do(self, plan: Plan[Any]) -> Any:
-        """Carry a plan out; an asynchronous client returns what is to be awaited."""
+        """Run a plan; an asynchronous client returns an awaitable."""
         raise NotImplementedError
 
     def _answer(self, endpoint: str, path: Mapping[str, str], query: Mapping[str, Value]) -> Any:
@@ -172,7 +172,7 @@ class BaseClient(Generic[H]):
         return (yield from suggesting(self._settings, path, query, rows)).frame
 
     def _request(self, step: Send) -> httpx.Request:
-        """Return the request of a step; the key goes to the service alone, never to the address of a link."""
+        """Return the request of a step; the key is sent only to the service, never to the address of a link."""
         if self._http.is_closed:
             raise AlphaResultsClientError("the client was closed")
         request = self._http.build_request("GET", step.target, headers=step.headers)
@@ -184,7 +184,7 @@ class BaseClient(Generic[H]):
 
 
 class Run(RunMethods[F], BaseRun, Generic[F]):
-    """The results of one alpha's run. Each call is answered from the snapshot that is served then, unless one is pinned."""
+    """The results of one alpha's run, from the served snapshot at each call unless one is pinned."""
 
 
 class Client(ClientMethods[F], BaseClient[httpx.Client], Generic[F]):
@@ -241,7 +241,7 @@ class Client(ClientMethods[F], BaseClient[httpx.Client], Generic[F]):
         self._http.close()
 
     def __iter__(self) -> Iterator[str]:
-        """Iterate over the ids of the alphas the key may read, latest started first."""
+        """Iterate over the ids of the alphas that the key may read, latest started first."""
         return iter(self._do(alpha_ids(self._settings)))
 
     def __contains__(self, alpha: object) -> bool:
@@ -255,7 +255,7 @@ class Client(ClientMethods[F], BaseClient[httpx.Client], Generic[F]):
             return []
 
     def _do(self, plan: Plan[T]) -> T:
-        """Carry a plan out, waiting for each step."""
+        """Run a plan, blocking at each step."""
         outcome = None
         try:
             while True:
@@ -279,7 +279,7 @@ class Client(ClientMethods[F], BaseClient[httpx.Client], Generic[F]):
             answer = self._http.send(request, stream=True)
             with contextlib.closing(answer):
                 for piece in answer.iter_bytes():
-                    pieces.append(piece)  # noqa: PERF402 - what came before a failure is kept
+                    pieces.append(piece)  # noqa: PERF402 - received chunks are kept after a failure
         except httpx.RequestError as error:
             reason = f"{type(error).__name__}: {error}"
         return outcome(answer, pieces, reason)

@@ -1,4 +1,4 @@
-"""Complete answers: every row of a collection, by pages or by link, or one object, with real dates."""
+"""Complete answers: all rows of a collection, by pages or by link, or one object, with parsed dates."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ from alpha_results_client.table_links import CollectionRequest, fetch_by_link, m
 from alpha_results_client.values import Value
 
 PAGE = 5000
-"""Rows requested at a time: the most the interface serves."""
+"""Rows per page, the maximum of the interface."""
 _PACKAGE = Path(__file__).parent
 _TURNS = 3
-"""Attempts to read a collection that changes between two pages."""
+"""Attempts to read a collection that changes between pages."""
 
 
 class _Changed(Exception):
@@ -37,10 +37,10 @@ def collect(
     *,
     with_meta: bool = True,
 ) -> Plan[Table[Any]]:
-    """Fetch every row of a collection as a frame, all of one snapshot where the endpoint knows snapshots.
+    """Fetch all rows of a collection as a frame, from one snapshot if the endpoint has snapshots.
 
-    Rows that are a large part of a published table come from the table's file by signed link, where the key may have one;
-    everything else, and whatever fails about a link, page by page. The frame is the same either way. Warnings of the answer
+    Large parts of a published table come from the table's file by signed link, if the key may have one;
+    other queries, and those whose link fails, come by pages. The frame is the same either way. Warnings of the answer
     are issued as :class:`ResultsWarning`.
 
     Parameters
@@ -119,7 +119,7 @@ def row_model(endpoint: str, query: Mapping[str, Value]) -> str:
 def fetch(
     settings: Settings, endpoint: str, path: Mapping[str, str], query: Mapping[str, Value]
 ) -> Plan[Any]:
-    """Fetch one object: the body's `data`, or the body of an endpoint without envelope, with real dates and instants."""
+    """Fetch one object: the body's `data`, or the body of an endpoint without envelope, with parsed dates and instants."""
     body = yield from exchange(settings, make_target(endpoint, path, query))
     entry = ENDPOINTS[endpoint]
     if not entry.enveloped:
@@ -131,13 +131,13 @@ def fetch(
 
 
 def announce(meta: Mapping[str, Any]) -> None:
-    """Issue the warnings and notices of an answer, at the caller's own line."""
+    """Issue the warnings and notices of an answer, at the caller's line."""
     for entry in (*meta.get("warnings", ()), *meta.get("notices", ())):
         warnings.warn(f"{entry['code']}: {entry['message']}", ResultsWarning, stacklevel=levels_to_caller())
 
 
 def levels_to_caller() -> int:
-    """Return how many frames lie between the caller of this function and whoever called this package."""
+    """Return the number of stack frames between the caller of this function and the caller of this package."""
     level, frame = 1, inspect.currentframe()
     frame = None if frame is None else frame.f_back
     while frame is not None and Path(frame.f_code.co_filename).parent == _PACKAGE:

@@ -1,4 +1,4 @@
-"""What the interface declares: endpoints with their arguments, rows, moments and permanent errors, from `declared.json`."""
+"""Declarations of the interface from `declared.json`: endpoints with arguments, rows, instants and permanent errors."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _DECLARED: dict[str, Any] = json.loads(files(__package__).joinpath("declared.jso
 
 
 class Column(NamedTuple):
-    """One column: its type, and whether a run or a key may lack it."""
+    """One column: its type, and whether it may be absent."""
 
     name: str
     type: str
@@ -20,7 +20,7 @@ class Column(NamedTuple):
 
 
 class Argument(NamedTuple):
-    """One argument of a method: the parameter it sets, its annotation, meaning and default."""
+    """One argument of a method: its parameter, annotation, meaning and default."""
 
     name: str
     parameter: str
@@ -32,7 +32,7 @@ class Argument(NamedTuple):
 
 
 class Endpoint(NamedTuple):
-    """One endpoint: its path, the row or object it answers with and how, its method, and the table its rows are of."""
+    """One endpoint: its path, payload, method, and the table of its rows."""
 
     path: str
     method: str
@@ -46,12 +46,12 @@ class Endpoint(NamedTuple):
 
     @property
     def in_path(self) -> list[str]:
-        """The parameters in its path."""
+        """The path parameters."""
         return re.findall(r"{(\w+)}", self.path)
 
     @property
     def query(self) -> list[str]:
-        """The parameters of its query string, without those of paging."""
+        """The query parameters, without those of paging."""
         return [x.parameter for x in self.arguments if x.parameter not in self.in_path]
 
 
@@ -68,4 +68,4 @@ STORED_COLUMNS: dict[str, list[str]] = _DECLARED["stored_columns"]
 MOMENTS: dict[str, dict[str, str]] = _DECLARED["moments"]
 """Row, object or `meta` of a collection -> paths of its days and instants."""
 PERMANENT_ERRORS = frozenset(_DECLARED["permanent_errors"])
-"""Codes of failures that no further attempt mends."""
+"""Error codes for which a retry is pointless."""

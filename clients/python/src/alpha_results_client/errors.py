@@ -1,4 +1,4 @@
-"""Everything this package raises, as one tree."""
+"""The exceptions of this package."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from alpha_results_client.declared import PERMANENT_ERRORS
 
 
 class AlphaResultsClientError(Exception):
-    """Root of the tree."""
+    """Base of all exceptions."""
 
 
 class NoAnswer(AlphaResultsClientError):
-    """The service could not be reached, or the connection broke, as often as it was tried."""
+    """The service could not be reached, or the connection broke, in every attempt."""
 
 
 class UnexpectedAnswer(AlphaResultsClientError):
-    """What was received is no answer of this interface: another service, or a proxy, may have sent it."""
+    """The response is not of this interface; another service or a proxy may have sent it."""
 
 
 class ApiError(AlphaResultsClientError):
@@ -70,16 +70,16 @@ class ApiError(AlphaResultsClientError):
 
     @property
     def may_pass(self) -> bool:
-        """Whether the same call may succeed later without anybody changing anything."""
+        """Whether the same call may succeed later without a change."""
         return self.status in {429, 502, 503, 504} and self.code not in PERMANENT_ERRORS
 
 
 class InvalidRequest(ApiError):
-    """400: a parameter breaks its rule, or names a book that is not there; `details` says which."""
+    """400: a parameter is invalid, or names a missing book; `details` names it."""
 
 
 class NotAuthenticated(ApiError):
-    """401: the key is not one that works."""
+    """401: the key is not valid."""
 
 
 class NotAllowed(ApiError):
@@ -91,23 +91,23 @@ class NotFound(ApiError):
 
 
 class SnapshotNotFound(NotFound):
-    """404: the snapshot named is no longer there; ``details["current"]`` is the one that is served."""
+    """404: the pinned snapshot was removed; ``details["current"]`` is the served one."""
 
 
 class RateLimited(ApiError):
-    """429: the key's calls are used up, for longer than the client may wait."""
+    """429: the key has reached a limit, for longer than the client may wait."""
 
 
 class ServiceFailed(ApiError):
-    """500: an unforeseen failure of the service."""
+    """500: an internal error of the service."""
 
 
 class Unavailable(ApiError):
-    """503: something the answer needs is away or not configured."""
+    """503: a component of the service is unavailable or not configured."""
 
 
 class ResultsWarning(UserWarning):
-    """Part of an answer is missing or limited; the message says which part and why."""
+    """Part of an answer is missing or limited; the message names the part and the reason."""
 
 
 _BY_STATUS: Mapping[int, type[ApiError]] = {
@@ -124,7 +124,7 @@ _BY_STATUS: Mapping[int, type[ApiError]] = {
 
 
 def error_class(code: str, status: int) -> type[ApiError]:
-    """Return the class of a failure; the root of them for a status this release does not know."""
+    """Return the class of a failure; ApiError for an unknown status."""
     if code == "snapshot_not_found":
         return SnapshotNotFound
     return _BY_STATUS.get(status, ApiError)

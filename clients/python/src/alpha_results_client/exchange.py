@@ -1,7 +1,7 @@
-"""One call and its answer, with retries and the cache, as a plan that a blocking or an asynchronous client carries out.
+"""One call with retries and the cache, as a plan that a blocking or an asynchronous client runs.
 
-A plan is a generator: it yields the next step, is sent what came of it, and returns its result. So the two clients share
-every rule and differ in who waits.
+A plan is a generator: it yields the next step, is sent its outcome, and returns the result. So the two clients share
+all logic and differ only in how they wait.
 """
 
 from __future__ import annotations
@@ -26,19 +26,19 @@ _FIRST_BACKOFF = 0.5
 
 
 class Send(NamedTuple):
-    """Send a GET request with these headers: to the service, with the key, or without it to the address of a link."""
+    """Send a GET request with these headers: to the service with the key, or to the address of a link without it."""
 
     target: str
     headers: Mapping[str, str]
 
     @property
     def is_to_service(self) -> bool:
-        """Whether the target is a path of the service, rather than the address of a link."""
+        """Whether the target is a path of the service, not the address of a link."""
         return self.target.startswith("/")
 
 
 class Work(NamedTuple):
-    """Do something that takes a processor's time; what it raises is raised to the caller."""
+    """Run CPU-bound work; its exceptions are raised to the caller."""
 
     call: Callable[[], Any]
 
@@ -50,7 +50,7 @@ class Sleep(NamedTuple):
 
 
 class Reply(NamedTuple):
-    """What came back, its body decoded from any content coding."""
+    """A response, its body decoded from any content coding."""
 
     status: int
     headers: Mapping[str, str]
@@ -65,25 +65,25 @@ class Broken(NamedTuple):
 
 
 def outcome(answer: httpx.Response | None, pieces: Sequence[bytes], reason: str | None) -> Reply | Broken:
-    """Return the reply of a request, or its arrived part and the `reason` why it broke off."""
+    """Return the reply of a request, or its received part and the `reason` why it broke off."""
     reply = None if answer is None else Reply(answer.status_code, answer.headers, b"".join(pieces))
     return reply if reply is not None and reason is None else Broken(reason or "", reply)
 
 
 Step = Union[Send, Work, Sleep]
 Plan = Generator[Step, Any, T]
-"""Sent a :class:`Reply` or :class:`Broken` for a request, the result of work, None for a wait."""
+"""A plan is sent a :class:`Reply` or :class:`Broken` for a request, the result for work, None for a wait."""
 
 
 class Link(httpx.URL):
-    """A signed address, which is a credential: what logs write of it has no query string."""
+    """A signed URL, which is a credential: its text form has no query string."""
 
     def __str__(self) -> str:
         return super().__str__().partition("?")[0]
 
 
 def make_target(endpoint: str, path: Mapping[str, str], query: Mapping[str, Value]) -> str:
-    """Return path and query of a call; values that are None are left out."""
+    """Return path and query of a call, without values that are None."""
     filled = ENDPOINTS[endpoint].path
     for name, value in path.items():
         filled = filled.replace(f"{{{name}}}", quote(value, safe=""))
@@ -92,7 +92,7 @@ def make_target(endpoint: str, path: Mapping[str, str], query: Mapping[str, Valu
 
 
 def exchange(settings: Settings, target: str) -> Plan[Any]:
-    """Ask for one target and return the body of the answer, read from JSON.
+    """Request one target and return the decoded JSON body.
 
     Raises
     ------
@@ -117,7 +117,7 @@ def exchange(settings: Settings, target: str) -> Plan[Any]:
 
 
 def request(settings: Settings, send: Send) -> Plan[Reply]:
-    """Send a request, again where a failure may pass, and return an answer of status 200, or of 304 to a request with an entity tag.
+    """Send a request with retries, and return an answer with status 200, or 304 for a request with an entity tag.
 
     An answer that breaks off is continued where it stopped, if its entity tag says that the bytes are the same.
 
@@ -150,7 +150,7 @@ def request(settings: Settings, send: Send) -> Plan[Reply]:
                 raise failure
         if wait is None:
             wait = backoff_seconds(attempt)
-        # The address of a link that callers cannot reach is not waited for as the service is.
+        # An unreachable address of a link is not retried as the service is.
         retries = settings.retries if send.is_to_service or has_body else min(1, settings.retries)
         if attempt >= retries or wait > settings.longest_wait:
             raise failure
@@ -164,19 +164,19 @@ def request(settings: Settings, send: Send) -> Plan[Reply]:
 
 
 def _is_resumable(part: Reply) -> bool:
-    """Whether bytes can be counted as the server counts them, and a strong tag says when they are the same."""
+    """Whether a broken response can be resumed: it has no content coding, and a strong tag."""
     is_plain = part.headers.get("content-encoding", "identity") == "identity"
     return part.status == httpx.codes.OK and is_plain and part.headers.get("etag", "").startswith('"')
 
 
 def _rest_of(send: Send, partial: Reply) -> Send:
-    """Request the rest of a partial answer, provided that it is still the same."""
+    """Return the request of the rest of a partial answer, if it is unchanged."""
     span = {"Range": f"bytes={len(partial.body)}-", "If-Range": partial.headers["etag"]}
     return send._replace(headers={**send.headers, **span})
 
 
 def _joined(partial: Reply | None, reply: Reply) -> Reply:
-    """Return a partial answer with its continuation; the reply itself where it continues none."""
+    """Return a partial answer with its continuation; the reply itself if it is not one."""
     if partial is None or not reply.headers.get("content-range", "").startswith(
         f"bytes {len(partial.body)}-"
     ):
@@ -195,20 +195,20 @@ def _read(settings: Settings, body: bytes) -> Any:
 
 
 def backoff_seconds(attempt: int) -> float:
-    """Return the seconds before another attempt where the service names none."""
+    """Return the default seconds before another attempt."""
     wait: float = _FIRST_BACKOFF * 2**attempt * (1 + random.random() / 2)  # noqa: S311 - spreads callers, keeps no secret
     return wait
 
 
 def parse_failure(settings: Settings, reply: Reply) -> ApiError:
-    """Return what a refusal says."""
+    """Return the exception of an error response."""
     retry_after = parse_retry_after(reply.headers.get("retry-after"))
     try:
         error = json.loads(reply.body)["error"]
         code, message = str(error["code"]), str(error["message"])
         details, request_id = error.get("details"), error.get("request_id")
     except (ValueError, KeyError, TypeError, AttributeError):
-        # A proxy's own page: its status is all there is to go by.
+        # A proxy's page, of which only the status is usable.
         code, message = (
             f"http_{reply.status}",
             f"{settings.base_url} answered {reply.status} without an error envelope",
@@ -218,7 +218,7 @@ def parse_failure(settings: Settings, reply: Reply) -> ApiError:
 
 
 def parse_retry_after(header: str | None) -> float | None:
-    """Return how many seconds a ``Retry-After`` names, as a number or as a date; None for what is neither."""
+    """Return the seconds of a ``Retry-After``, a number or a date; None for others."""
     if header is None:
         return None
     if header.strip().isdigit():

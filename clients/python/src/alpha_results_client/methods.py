@@ -1,4 +1,4 @@
-"""A method for each endpoint, made of its declaration; `methods.pyi` has their signatures for editors and type checkers."""
+"""Methods generated from the declared endpoints; `methods.pyi` has their signatures for editors and type checkers."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class RunMethods(Generic[F]):
 
 
 def make_method(name: str, endpoint: Endpoint) -> Callable[..., Any]:
-    """Return the method of an endpoint; the value of an asynchronous client's is to be awaited."""
+    """Return the method of an endpoint; that of an asynchronous client returns an awaitable."""
     signature = inspect.Signature(
         [inspect.Parameter("self", inspect.Parameter.POSITIONAL_OR_KEYWORD)]
         + [

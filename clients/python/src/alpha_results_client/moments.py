@@ -1,4 +1,4 @@
-"""Days and instants of an answer as values rather than texts."""
+"""Parsing of days and instants in answers."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from alpha_results_client.declared import MOMENTS
 
 
 def parse_instant(text: str) -> dt.datetime:
-    """Read ``2020-03-27T20:00:00Z``, with or without microseconds."""
+    """Parse ``2020-03-27T20:00:00Z``, with or without microseconds."""
     return dt.datetime.fromisoformat(text.replace("Z", "+00:00"))
 
 
 def parse_day(text: str) -> dt.date:
-    """Read ``2020-03-27``."""
+    """Parse ``2020-03-27``."""
     return dt.date.fromisoformat(text)
 
 
@@ -23,13 +23,13 @@ _READERS = {"date": parse_day, "instant": parse_instant}
 
 
 def read_moments(values: list[Any], kind: str) -> list[Any]:
-    """Return the values of a column, days and instants read."""
+    """Return the values of a column with parsed days and instants."""
     read = _READERS.get(kind)
     return values if read is None else [None if value is None else read(value) for value in values]
 
 
 def with_moments(value: Any, model: str) -> Any:
-    """Return an object with every declared day and instant read."""
+    """Return an object with all declared days and instants parsed."""
     for path, kind in MOMENTS.get(model, {}).items():
         value = _replaced(value, path.replace("[]", ".[]").replace("{}", ".{}").split("."), kind)
     return value

@@ -1,4 +1,4 @@
-"""The file of a table as the frame that its pages would give."""
+"""Reading of a table's file as the frame that its pages would give."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ if TYPE_CHECKING:
     import polars as pl
 
 READERS = {"polars": "polars", "pandas": "pyarrow"}
-"""What reads Parquet for each kind of frame."""
+"""Kind of frame -> packages that read Parquet."""
 
 
 class Unreadable(NamedTuple):
-    """Why a file is not read."""
+    """Reason why a file cannot be read."""
 
     reason: str
 
 
 class Selection(NamedTuple):
-    """Which rows and columns of a file make a frame.
+    """Rows and columns of a file.
 
     Attributes
     ----------
@@ -51,11 +51,11 @@ class Selection(NamedTuple):
 
 
 def read_frame(data: bytes, selection: Selection, frames: str) -> Any:
-    """Return the file's rows as a frame, or :class:`Unreadable` for a file that this release does not know."""
+    """Return the file's rows as a frame, or :class:`Unreadable` for an unknown layout."""
     read = _polars if frames == "polars" else _pandas
     try:
         frame = read(data, selection)
-    except Exception as error:  # noqa: BLE001 - whatever a reader raises, pages still answer
+    except Exception as error:  # noqa: BLE001 - after any error the rows come by pages
         return Unreadable(f"{READERS[frames]} cannot read the file: {type(error).__name__}: {error}")
     if len(frame) == selection.rows:
         return frame
@@ -63,9 +63,9 @@ def read_frame(data: bytes, selection: Selection, frames: str) -> Any:
 
 
 def _columns(present: Sequence[str], selection: Selection) -> list[tuple[Column, bool]]:
-    """Return the columns of the row, each with whether the file has it, in their order.
+    """Return the columns of the row in order, each with whether the file has it.
 
-    A column that this release does not know may belong to the row or not: only pages show it.
+    Whether an unknown column belongs to the row is only visible in pages.
     """
     unknown = set(present) - set(STORED_COLUMNS[selection.table])
     if unknown:

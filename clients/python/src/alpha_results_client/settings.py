@@ -1,4 +1,4 @@
-"""How a client behaves, checked once."""
+"""Settings of a client, validated once."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from alpha_results_client.parquet import READERS
 
 VERSION = version("alpha-results-client")
 _DISABLED_SECONDS = 600.0
-"""Seconds after which a link is tried again where none worked."""
+"""Seconds without links after one failed."""
 _WORTH_SAYING = 1.0
 FRAMES = ("polars", "pandas", "rows")
 URL = "ALPHA_RESULTS_URL"
@@ -29,7 +29,7 @@ LOG = logging.getLogger("alpha_results_client")
 
 
 class Settings:
-    """What every call of a client shares. Its text form holds no key.
+    """Settings shared by all calls of a client. Its text form contains no key.
 
     Parameters
     ----------
@@ -81,30 +81,30 @@ class Settings:
         self.retries = retries
         self.longest_wait = longest_wait
         self.cache = cache
-        # Why tables come by pages, and until when links are not tried again.
+        # Reason for paging, and the time until which links are not tried.
         self._links_disabled = (_no_links(frames, links), math.inf)
         self._announced: set[str] = set()
         self.authorization = _Authorization(key)
-        # Two keys may see different things at one address.
+        # Two keys may get different answers.
         self.identity = hashlib.sha256(f"{self.base_url} {key}".encode()).hexdigest()
 
     def with_frames(self, frames: str) -> Settings:
-        """Return the same settings, but for what tables are returned as."""
+        """Return the same settings with another kind of frames."""
         changed = copy(self)
         changed.frames = frames
         return changed
 
     def links_disabled_reason(self) -> str | None:
-        """Return why tables come by pages for now; None when links may be tried."""
+        """Return why tables come by pages now; None if links may be tried."""
         reason, until = self._links_disabled
         return reason if time.monotonic() < until else None
 
     def disable_links(self, reason: str) -> None:
-        """Spend no calls on links that may not work, until that may have changed."""
+        """Try no links for a while."""
         self._links_disabled = reason, time.monotonic() + _DISABLED_SECONDS
 
     def announce_wait(self, why: str, seconds: float) -> None:
-        """Say once of each reason, where warnings are written, that a call waits; short waits are not worth a line."""
+        """Log the first long wait for each reason."""
         if seconds >= _WORTH_SAYING and why not in self._announced:
             self._announced.add(why)
             LOG.warning("%s: waiting %.0f s, and from now on without saying so", why, seconds)
@@ -114,7 +114,7 @@ class Settings:
 
 
 def _given(name: str, value: str | None, variable: str) -> str:
-    """Return an argument, or what its variable holds; the variable is read now, and not when the package is imported."""
+    """Return an argument, or the value of its variable at the time of the call."""
     text = os.environ.get(variable) if value is None else value
     if text is None:
         raise AlphaResultsClientError(f"no {name} was given: pass it, or set {variable}")
@@ -122,7 +122,7 @@ def _given(name: str, value: str | None, variable: str) -> str:
 
 
 def _no_links(frames: str, links: bool) -> str | None:
-    """Return why no table can come by link; None where one can."""
+    """Return why tables cannot come by link; None if they can."""
     if not links:
         return "links=False"
     if frames not in READERS:
@@ -131,7 +131,7 @@ def _no_links(frames: str, links: bool) -> str | None:
 
 
 class _Authorization:
-    """The header of the key, in a wrapper that shows in no traceback, representation or pickle."""
+    """The authorization header, in a wrapper that hides it from tracebacks, representations and pickles."""
 
     __slots__ = ("_value",)
 

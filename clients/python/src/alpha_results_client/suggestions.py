@@ -1,4 +1,4 @@
-"""What somebody may have meant who named an alpha, an endpoint, a book or a keyword that is not there."""
+"""Suggestions for unknown alphas, endpoints, books and keywords."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ _NO_SUCH_ALPHA = {"alpha_not_found", "run_not_found"}
 
 
 def near(given: str, known: Iterable[str]) -> tuple[str, ...]:
-    """Return the names most like the one given, whatever the case of its letters, three at most."""
+    """Return up to three similar names, ignoring case."""
     by_form = {name.lower(): name for name in known}
     return tuple(by_form[form] for form in difflib.get_close_matches(given.lower(), by_form, 3))
 
 
 def did_you_mean(given: str, known: Iterable[str]) -> str:
-    """Return the end of a message that suggests similar names; empty if there are none."""
+    """Return a suffix for a message that suggests similar names; empty if there are none."""
     names = near(given, known)
     return f"; did you mean {' or '.join(map(repr, names))}?" if names else ""
 
@@ -31,9 +31,9 @@ def did_you_mean(given: str, known: Iterable[str]) -> str:
 def suggesting(
     settings: Settings, path: Mapping[str, str], query: Mapping[str, Value], plan: Plan[T]
 ) -> Plan[T]:
-    """Carry a plan out; where an alpha, or a value of which the service lists those it knows, is not there, say which are like it.
+    """Run a plan; for an unknown alpha or listed value, add similar ones to the error.
 
-    For an alpha that is one more call.
+    For an alpha this takes one more call.
     """
     try:
         return (yield from plan)

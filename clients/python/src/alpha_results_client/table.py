@@ -17,7 +17,7 @@ F = TypeVar("F")
 
 @dataclass(frozen=True)
 class Table(Generic[F]):
-    """A frame with what its answer said about it.
+    """A frame with the `meta` of its answer.
 
     Attributes
     ----------
@@ -37,8 +37,8 @@ class Table(Generic[F]):
 def make_frame(rows: list[Mapping[str, Any]], model: str, frames: str) -> Any:
     """Return rows as a frame.
 
-    The columns are those that came, in their declared order; of an empty table those that every run has. A column that this
-    release does not know comes last, as it was sent.
+    The columns are the received ones in declared order; for an empty table those that every run has. A column that this
+    release does not know comes last, unconverted.
     """
     if frames == "rows":
         return [with_moments(dict(row), model) for row in rows]
@@ -56,7 +56,7 @@ def make_frame(rows: list[Mapping[str, Any]], model: str, frames: str) -> Any:
 
 
 def make_wide_frame(columns: Mapping[str, Mapping[dt.date, float | None]], frames: str) -> Any:
-    """Return values by day and name as a frame: a day a row, a name a column, null where a name has no value."""
+    """Return values by day and name as a frame: one row per day, one column per name, null for missing values."""
     days = sorted({day for values in columns.values() for day in values})
     wide = {name: [values.get(day) for day in days] for name, values in columns.items()}
     if frames == "rows":
@@ -68,7 +68,7 @@ def make_wide_frame(columns: Mapping[str, Mapping[dt.date, float | None]], frame
 
 
 def _flat(row: Mapping[str, Any], declared: Mapping[str, Column], prefix: str = "") -> dict[str, Any]:
-    """Return a row with the members of its objects as members of its own, named after both."""
+    """Return a row with flattened objects, whose members are named after both."""
     flat: dict[str, Any] = {}
     for name, value in row.items():
         if isinstance(value, Mapping) and f"{prefix}{name}" not in declared:
@@ -79,7 +79,7 @@ def _flat(row: Mapping[str, Any], declared: Mapping[str, Column], prefix: str = 
 
 
 def _typed(columns: Mapping[str, list[Any]], declared: Mapping[str, Column], frames: str) -> Any:
-    """Return columns as a frame of their declared types."""
+    """Return columns as a frame with declared types."""
     try:
         library = import_module(frames)
     except ImportError as error:
@@ -103,7 +103,7 @@ _PANDAS_TYPES = {
 
 
 def polars_types(pl: Any) -> Mapping[str, Any]:
-    """Return the types of Polars by the words of the declarations."""
+    """Return Polars types by declared type."""
     return {
         "float": pl.Float64, "int": pl.Int64, "bool": pl.Boolean, "text": pl.String, "texts": pl.List(pl.String),
         "objects": pl.Object, "date": pl.Date, "instant": pl.Datetime("us", "UTC"),

@@ -1,4 +1,4 @@
-"""Rows from the file of their table: fetched by signed link, without the key, checked against its digest."""
+"""Rows from the file of their table, fetched by signed link without the key, and verified by digest."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ from alpha_results_client.values import Value, format_value
 DOWNLOAD = "catalog.alphas.tables.download"
 _FILTERS = {"from", "to", "symbol"}
 _PAGES = 2
-"""Pages up to which rows are paged."""
+"""Maximum pages before a link is used."""
 
 
 class LinkFailed(AlphaResultsClientError):
-    """The file cannot be had by link; pages do."""
+    """The file cannot be fetched by link, so rows come by pages."""
 
 
 class CollectionRequest(NamedTuple):
@@ -50,18 +50,18 @@ class CollectionRequest(NamedTuple):
 
     @property
     def is_unfiltered(self) -> bool:
-        """Whether the query is for all rows of a table by name and day, which are never just a few pages in a real run."""
+        """Whether the query is for all rows of a table by name and day, which are many pages in a real run."""
         filtered = any(self.query.get(name) is not None for name in _FILTERS)
         return "symbol" in ENDPOINTS[self.endpoint].query and not filtered
 
 
 def worth_a_link(total: int, page: int) -> bool:
-    """Whether the rows take enough pages for a link to be tried."""
+    """Whether the rows take enough pages for a link."""
     return total > _PAGES * page
 
 
 def may_link(settings: Settings, wanted: CollectionRequest) -> bool:
-    """Return whether a link may be requested; the log says why not, where the rows are those of a file."""
+    """Return whether a link may be requested; otherwise the log has the reason, if the rows belong to a file."""
     given = {name for name, value in wanted.query.items() if value is not None}
     if not ENDPOINTS[wanted.endpoint].table or not given <= {*_FILTERS, "book", "fields", "snapshot"}:
         return False
@@ -107,7 +107,7 @@ def _fetch_by_link(settings: Settings, wanted: CollectionRequest, total: int | N
     try:
         first, last = _day(query.get("from")), _day(query.get("to"))
     except ValueError:
-        return None  # the service says what is wrong with the window
+        return None  # the service reports the invalid window
     path = {"alpha": wanted.path["alpha"], "table": ENDPOINTS[wanted.endpoint].table}
     options = {name: query.get(name) for name in ("book", "snapshot")}
     answer = yield from exchange(settings, make_target(DOWNLOAD, path, options))
@@ -120,7 +120,7 @@ def _fetch_by_link(settings: Settings, wanted: CollectionRequest, total: int | N
     if scheme not in ({"https"} if settings.base_url.startswith("https:") else {"http", "https"}):
         raise LinkFailed("the link is not encrypted as the service's own address is")
     if rows == 0:
-        return None  # a page says why the table is empty
+        return None  # a page gives the reason why the table is empty
     data = yield from _fetch_file(settings, url, sha256)
     selection = Selection(
         path["table"], wanted.model, book, first, last, _symbols(query.get("symbol")), total or rows
@@ -136,7 +136,7 @@ def _fetch_file(settings: Settings, url: str, sha256: str) -> Plan[bytes]:
     stored = None if settings.cache is None else settings.cache.read(sha256)
     if stored is not None:
         return stored.body
-    send = Send(url, {"Accept-Encoding": "identity"})  # a content coding would make its bytes others
+    send = Send(url, {"Accept-Encoding": "identity"})  # a content coding would change its bytes
     try:
         reply = yield from request(settings, send)
     except (ApiError, NoAnswer) as error:

@@ -1,4 +1,4 @@
-"""Values of parameters, and how the interface reads them."""
+"""Formatting of parameter values."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ Value = Union[str, float, bool, dt.date, Sequence[str], None]
 
 
 def format_value(value: Value) -> str:
-    """Write a value as the interface reads it."""
+    """Format a value of a parameter."""
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, dt.datetime):

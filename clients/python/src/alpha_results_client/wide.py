@@ -19,10 +19,10 @@ from alpha_results_client.values import Value
 def wide_returns(
     settings: Settings, alphas: Sequence[str] | None, book: str, start: Value, end: Value
 ) -> Plan[Any]:
-    """Fetch the daily returns of a book of several alphas: a row a session that any of them has, a column an alpha.
+    """Fetch the daily returns of a book of several alphas: one row per session of any of them, one column per alpha.
 
-    Of all alphas, one without such a book, or whose ledger the key may not read, is left out with a :class:`ResultsWarning`;
-    of those that are named, it raises.
+    Without `alphas`, an alpha without the book, or whose ledger the key may not read, is left out with a :class:`ResultsWarning`;
+    for a named one this raises.
     """
     as_rows = settings.with_frames("rows")
     names = (yield from alpha_ids(settings)) if alphas is None else list(alphas)
@@ -44,7 +44,7 @@ def wide_returns(
 
 
 def _is_of_this_alpha(error: ApiError) -> bool:
-    """Whether another alpha may answer what this one did not: it has no such book, or the key no grant on it."""
+    """Whether a failure concerns only this alpha: it has no such book, or the key no grant."""
     return error.code != "endpoint_not_allowed" and not (
         isinstance(error, InvalidRequest) and "book" not in str(error.details)
     )
