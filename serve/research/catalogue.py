@@ -1,15 +1,20 @@
 """Effective number of independent alphas in a catalogue, from the correlations of all pairs.
 
 The squared correlations are summed once per allow-list of runs, in the thread that reads the returns. When the catalogue
-changes, those of the alphas that changed are taken off and added.
+changes, those of the alphas that changed are taken off and added. The sum over all alphas is
+stored beside the returns, so that it is known after a restart, and to every process.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+import hashlib
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
+from pathlib import Path
 from typing import Final, NamedTuple
 
 import numpy as np
+import orjson
 
 from datasets.alpha_columns import Allowed
 from datasets.figures.daily_returns import Days
@@ -23,6 +28,8 @@ _ROWS_AT_ONCE: Final = 512
 """Rows of a block, so that the product of two blocks fits a core's cache."""
 _MOST: Final = 16
 """Maximum number of allow-lists with sums."""
+_STORED: Final = "pairs.json"
+"""File with the sum over all alphas and a digest of their keys."""
 
 
 class Pairs(NamedTuple):
@@ -65,18 +72,56 @@ class EffectiveNumbers:
         known = self._sums.setdefault(allowed, None)
         return None if known is None else known.number
 
-    def update(self, searchable: Searchable, stopped: Callable[[], bool]) -> None:
-        """Update all numbers to the searchable returns, unless the service ends."""
+    def update(
+        self, searchable: Searchable, stopped: Callable[[], bool], folder: Path, *, writes: bool
+    ) -> None:
+        """Update all numbers to the searchable returns, unless the service ends.
+
+        Parameters
+        ----------
+        searchable
+            The returns.
+        stopped
+            Whether the service ends.
+        folder
+            Where the sum over all alphas is stored.
+        writes
+            Whether this process writes to the folder.
+        """
         keys = [key for matrix in searchable.matrices for key in matrix.keys]
         for allowed, known in list(self._sums.items()):
             numbers = searchable.row[searchable.listing.columns.allowed(allowed)]
             rows = {keys[row]: row for row in numbers[numbers >= 0].tolist()}
-            if known is None or known.rows.keys() != rows.keys():
-                pairs = _changed_pairs(known, searchable, rows, stopped)
-                if stopped():
-                    return
-                if allowed in self._sums:
-                    self._sums[allowed] = _Sum(searchable, rows, pairs)
+            if known is not None and known.rows.keys() == rows.keys():
+                continue
+            stored = _stored_pairs(folder, rows) if allowed == ALL and known is None else None
+            pairs = _changed_pairs(known, searchable, rows, stopped) if stored is None else stored
+            if stopped():
+                return
+            if allowed in self._sums:
+                self._sums[allowed] = _Sum(searchable, rows, pairs)
+            if allowed == ALL and writes and stored is None:
+                with suppress(OSError):  # it is added up again after a restart
+                    _store_pairs(folder, rows, pairs)
+
+
+def _stored_pairs(folder: Path, keys: Iterable[Key]) -> Pairs | None:
+    """Read the sum over the pairs of some runs; None where the file is missing, damaged or of other runs."""
+    try:
+        stored = orjson.loads((folder / _STORED).read_bytes())
+        return Pairs(**stored["pairs"]) if stored["runs"] == _digest(keys) else None
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+
+
+def _store_pairs(folder: Path, keys: Iterable[Key], pairs: Pairs) -> None:
+    part = folder / f"{_STORED}.part"
+    part.write_bytes(orjson.dumps({"runs": _digest(keys), "pairs": pairs._asdict()}))
+    part.replace(folder / _STORED)
+
+
+def _digest(keys: Iterable[Key]) -> str:
+    return hashlib.sha256(orjson.dumps(sorted(keys))).hexdigest()
 
 
 def _changed_pairs(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -70,7 +71,9 @@ def test_it_counts_discoveries_and_independent_alphas_of_the_key(
     assert result["withheld"] == {}
 
 
-def test_alphas_of_one_calendar_and_others_are_counted_alike(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_alphas_of_one_calendar_and_others_are_counted_alike(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     monkeypatch.setattr(catalogue, "_ROWS_AT_ONCE", 16)
     draw = np.random.default_rng(8)
     common, days = draw.normal(0, 0.01, 40), np.arange(18_000, 18_040, dtype=np.int32)
@@ -90,19 +93,41 @@ def test_alphas_of_one_calendar_and_others_are_counted_alike(monkeypatch: pytest
         matrices = [ReturnsMatrix.of(dict(part[:55])), ReturnsMatrix.of(dict(part[55:]))]
         chosen = allowed[: len(part)]
         listing = cast("Listing", SimpleNamespace(columns=SimpleNamespace(allowed=lambda _, x=chosen: x)))
-        numbers.update(Searchable(listing, matrices, np.arange(len(part)), len(part)), lambda: False)
+        searchable = Searchable(listing, matrices, np.arange(len(part)), len(part))
+        numbers.update(searchable, lambda: False, tmp_path, writes=True)
         frame = pd.DataFrame({key[0]: pd.Series(x.values, x.days) for key, x in part}).drop(columns="Test_7")
         assert numbers.of(ALL) == pytest.approx(adjusted_number(frame, len(part) - 1), rel=1e-4)
 
 
-def test_a_number_is_kept_for_each_of_a_few_allow_lists() -> None:
+@pytest.mark.parametrize("damaged", [False, True])
+def test_a_restart_takes_the_number_from_the_folder(tmp_path: Path, *, damaged: bool) -> None:
+    draw, days = np.random.default_rng(3), np.arange(18_000, 18_040, dtype=np.int32)
+    listing = cast(
+        "Listing", SimpleNamespace(columns=SimpleNamespace(allowed=lambda _: np.ones(5, np.bool_)))
+    )
+
+    def number() -> float | Unavailable | None:
+        """Return that of a new process, to which the same runs seem to have other returns."""
+        series = {(f"Test_{n}", "snapshot"): DailyReturns(days, draw.normal(0, 0.01, 40)) for n in range(5)}
+        numbers = EffectiveNumbers()
+        searchable = Searchable(listing, [ReturnsMatrix.of(series)], np.arange(5), 5)
+        numbers.update(searchable, lambda: False, tmp_path, writes=True)
+        return numbers.of(ALL)
+
+    before = number()
+    if damaged:
+        (tmp_path / "pairs.json").write_text('{"runs": ')
+    assert (number() == before) is not damaged
+
+
+def test_a_number_is_kept_for_each_of_a_few_allow_lists(tmp_path: Path) -> None:
     numbers = EffectiveNumbers()
     lists = [AllowList(Mode.LIST, (f"Test_{n}",)) for n in range(20)]
     assert [numbers.of(x) for x in lists] == [None] * 20
     listing = cast(
         "Listing", SimpleNamespace(columns=SimpleNamespace(allowed=lambda _: np.zeros(0, np.bool_)))
     )
-    numbers.update(Searchable(listing, [], np.zeros(0, np.int64), 0), lambda: False)
+    numbers.update(Searchable(listing, [], np.zeros(0, np.int64), 0), lambda: False, tmp_path, writes=True)
     assert [isinstance(numbers.of(x), Unavailable) for x in lists[4:]] == [True] * 16
 
 
