@@ -5,18 +5,19 @@ from __future__ import annotations
 import math
 import os
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import orjson
 import polars as pl
 
-from datasets.figures.price import Closes, price_curve
+from datasets.figures.equity import day
+from datasets.figures.price import Benchmark, price_curve
 from datasets.figures.window import WHOLE_RUN, Window
+from datasets.market_data import is_named, read_symbols
 from datasets.snapshot import Snapshot
 from datasets.storage import open_storage
 from schemas.errors import KindNotPublished, SettingsError
-from schemas.market_data import MARKET_DATA, USUAL_BENCHMARK
+from schemas.market_data import USUAL_BENCHMARK
 from schemas.metrics.statistic import CROSS_SECTIONS, LEDGER, SOURCES
 from schemas.settings import SETTINGS
 from schemas.tables import PUBLISHED_TABLES
@@ -34,7 +35,6 @@ _AUDIT: Final = {
     **dict.fromkeys(("value", "threshold"), pl.Float64),
     **dict.fromkeys(("unit", "reason", "details"), pl.String),
 }
-_ADJUSTED: Final = "adj_close"
 
 
 class Alpha(Snapshot):
@@ -179,7 +179,7 @@ class Alpha(Snapshot):
         market_data: str | os.PathLike[str] | None = None,
         factors: str | os.PathLike[str] | None = None,
         *,
-        benchmarks: Sequence[str] = (USUAL_BENCHMARK,),
+        benchmarks: Sequence[str | None] = (USUAL_BENCHMARK,),
         book: str = "long_short",
         window: Window = WHOLE_RUN,
         rolling: int = 252,
@@ -192,7 +192,7 @@ class Alpha(Snapshot):
             Parquet files as docs/market-data.md describes them; None for what the settings of these names say, and without that
             no such model.
         benchmarks
-            Symbols, each regressed on by itself.
+            Symbols, each regressed on by itself; None stands for the only one there is, or SPY.
         book
             Whose returns.
         window
@@ -216,10 +216,10 @@ class Alpha(Snapshot):
             raise KindNotPublished(f"{self.alpha_id} has no ledger of the book {book}")
         models, withheld = [], {}
         days = span(ledger, window)
-        if market_data is None and SETTINGS["market_data"].variable not in os.environ:
-            withheld["benchmarks"] = "no market data were named"
+        if is_named(market_data):
+            models += [Model.of_benchmark(x, days) for x in read_symbols(market_data, benchmarks)]
         else:
-            models += [Model.of_closes(_closes(market_data, symbol), days) for symbol in benchmarks]
+            withheld["benchmarks"] = "no market data were named"
         place = os.environ.get(SETTINGS["factors"].variable) if factors is None else os.fspath(factors)
         if place is None:
             withheld["factors"] = "no file of factors was named"
@@ -261,10 +261,9 @@ class Alpha(Snapshot):
         from datasets.figures.regimes import measure  # noqa: PLC0415 - as above
         from datasets.figures.unavailable import Unavailable  # noqa: PLC0415 - as above
 
-        market: Closes | str = "no market data were named"
-        if market_data is not None or SETTINGS["market_data"].variable in os.environ:
-            symbol = default_symbol(market_data) if benchmark is None else benchmark.upper()
-            market = _closes(market_data, symbol)
+        market: Benchmark | str = "no market data were named"
+        if is_named(market_data):
+            (market,) = read_symbols(market_data, (benchmark,))
         frames = frames_of(self)
         ledger = read_ledger(frames, self, book)
         weekly = read_weekly_ic(frames, self)
@@ -354,12 +353,15 @@ class Prices:
 
     Attributes
     ----------
+    symbol
+        In upper case.
     rows
         `date`, `close` and `price` by session: the price is the adjusted close where every session has one, else the close.
     previous_date, previous
         The session before the book's first, and its price of the same kind; None and NaN where the market data hold none.
     """
 
+    symbol: str
     rows: pl.DataFrame
     previous_date: dt.date | None
     previous: float
@@ -376,7 +378,7 @@ class Prices:
 def prices(
     run: Snapshot,
     market_data: str | os.PathLike[str] | None,
-    symbol: str,
+    symbol: str | None,
     book: str,
     window: Window = WHOLE_RUN,
 ) -> Prices:
@@ -384,104 +386,32 @@ def prices(
 
     Parameters
     ----------
+    symbol
+        As :func:`datasets.market_data.read_symbols` takes it.
     window
         Of those sessions.
 
     Raises
     ------
     SettingsError
-        When there is no market data, or it lacks a column or the symbol, or has two rows of one day.
+        When there is no market data or no such symbol, or a file breaks a rule.
     """
-    stored_rows = _stored_prices(market_data, symbol)
-    sessions = (
-        run.scan("equity_curve", book)
-        .filter(within(window))
-        .select(first=pl.col("date").min(), last=pl.col("date").max())
-        .collect()
-    )
-    first, last = sessions["first"].item(), sessions["last"].item()
-    rows = stored_rows.filter(pl.col("date").is_between(first, last))
-    price = "close" if rows[_ADJUSTED].null_count() else _ADJUSTED
-    before = stored_rows.filter(pl.col("date") < first).tail(1).drop_nulls(price)
-    return Prices(
-        rows.select("date", "close", price=pl.col(price)),
-        None if before.is_empty() else before["date"].item(),
-        math.nan if before.is_empty() else before[price].item(),
-    )
+    (benchmark,) = read_symbols(market_data, (symbol,))
+    days = run.scan("equity_curve", book).filter(within(window)).select("date").collect()["date"]
+    place = slice(0, 0) if days.is_empty() else Window(days[0], days[-1]).rows(benchmark.dates)
+    price, _ = benchmark.prices(place)
+    columns = {"date": benchmark.dates[place], "close": benchmark.close[place], "price": price[place]}
+    previous = float(price[place.start - 1]) if place.start else math.nan
+    previous_day = None if math.isnan(previous) else day(benchmark.dates, place.start - 1)
+    return Prices(benchmark.symbol, pl.DataFrame(columns), previous_day, previous)
 
 
 def within(window: Window) -> pl.Expr:
     """Return the condition that `date` is within a window."""
-    day, condition = pl.col("date"), pl.lit(True)
+    condition = pl.lit(True)
     if window.first is not None:
-        condition &= day >= window.first
-    return condition if window.last is None else condition & (day <= window.last)
-
-
-def default_symbol(market_data: str | os.PathLike[str] | None) -> str:
-    """Return the default benchmark: the only one of the market data, else SPY.
-
-    Raises
-    ------
-    SettingsError
-        When there are several, and no SPY among them; or there is no market data.
-    """
-    place, stored = _market_data(market_data)
-    symbols = stored.select(pl.col("symbol").str.to_uppercase().unique().sort()).collect()["symbol"].to_list()
-    if len(symbols) == 1 or USUAL_BENCHMARK not in symbols:
-        if len(symbols) != 1:
-            raise SettingsError(
-                f"{place} holds {', '.join(symbols) or 'no symbol'}: say which is the benchmark"
-            )
-        return str(symbols[0])
-    return USUAL_BENCHMARK
-
-
-def _stored_prices(market_data: str | os.PathLike[str] | None, symbol: str) -> pl.DataFrame:
-    """Read `date`, `close` and `adj_close` of a symbol, ascending."""
-    place, stored = _market_data(market_data)
-    names = stored.collect_schema().names()
-    adjusted = pl.col(_ADJUSTED) if _ADJUSTED in names else pl.lit(None)
-    of_symbol = pl.col("symbol").str.to_uppercase() == symbol.upper()
-    columns = [
-        pl.col("date").cast(pl.Date),
-        pl.col("close").cast(pl.Float64),
-        adjusted.cast(pl.Float64).alias(_ADJUSTED),
-    ]
-    rows = stored.filter(of_symbol).select(columns).sort("date").collect()
-    if rows.is_empty() or rows["date"].is_duplicated().any():
-        what = "holds no row" if rows.is_empty() else "holds two rows of one day"
-        raise SettingsError(f"{place} {what} of {symbol.upper()}")
-    return rows
-
-
-def _closes(market_data: str | os.PathLike[str] | None, symbol: str) -> Closes:
-    """Read the closes of a symbol as arrays."""
-    rows = _stored_prices(market_data, symbol)
-    close, adjusted = (rows[name].fill_null(math.nan).to_numpy() for name in ("close", _ADJUSTED))
-    return Closes(symbol.upper(), rows["date"].to_numpy().astype("datetime64[D]"), close, adjusted)
-
-
-def _market_data(market_data: str | os.PathLike[str] | None) -> tuple[str, pl.LazyFrame]:
-    """Open market data, and return its address for messages."""
-    setting = SETTINGS["market_data"]
-    place = os.environ.get(setting.variable) if market_data is None else os.fspath(market_data)
-    if not place:
-        raise SettingsError(
-            f"no market data: give a Parquet file or a folder of them, or set {setting.variable}"
-        )
-    source = f"{place}/*.parquet" if Path(place).is_dir() else place
-    try:
-        stored = pl.scan_parquet(source, hive_partitioning=False)
-        names = stored.collect_schema().names()
-    except (OSError, pl.exceptions.PolarsError) as error:
-        raise SettingsError(f"{place}: no Parquet file can be read there: {error}") from error
-    missing = [column.name for column in MARKET_DATA if not column.optional and column.name not in names]
-    if missing:
-        raise SettingsError(
-            f"{place}: market data has the columns date, symbol and close; {', '.join(missing)} lacks"
-        )
-    return place, stored
+        condition &= pl.col("date") >= window.first
+    return condition if window.last is None else condition & (pl.col("date") <= window.last)
 
 
 def units(run: Snapshot | None = None) -> pl.DataFrame:

@@ -8,9 +8,38 @@ from typing import Final, NamedTuple
 
 import polars as pl
 
+from datasets.storage import Signature, Storage
 from schemas.errors import SettingsError
 from schemas.table import PATTERNS, Bound, Column, Table
 from schemas.units import Type
+
+MAX_BYTES: Final = 1 << 30
+"""A larger file is refused unread."""
+_SUFFIX: Final = ".parquet"
+
+
+def find_files(storage: Storage, setting: str) -> dict[str, Signature]:
+    """Return the signature of every Parquet file at an address, in order of the names; that of a file is the empty name.
+
+    Raises
+    ------
+    SettingsError
+        When it is neither a file nor a folder with one; the message names the `setting`.
+    StorageUnavailable
+        When the store does not answer.
+    """
+    alone = storage.signature()
+    if alone is not None:
+        return {"": alone}
+    entries = storage.entries("")
+    files = {
+        name: entries[name] for name in sorted(entries) if name.endswith(_SUFFIX) and name[0] not in "._"
+    }
+    if not files:
+        raise SettingsError(
+            f"{storage.address} is not a file, nor a folder with a {_SUFFIX} file: correct {setting}"
+        )
+    return files
 
 
 class Columns(NamedTuple):

@@ -11,42 +11,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from datasets.figures.series import Dates, Flags, Floats, null_if_nan
+from datasets.figures.series import Dates, Floats, null_if_nan
 from datasets.figures.unavailable import Unavailable, nonpositive_equity
-
-
-@dataclass(frozen=True, slots=True)
-class Sessions:
-    """Values of each session that do not depend on the window, computed once per ledger.
-
-    Attributes
-    ----------
-    starting, ending
-        Opening and closing equity.
-    period_return
-        Ratio; null where the opening equity is null or not above 0, or the closing one is null.
-    unknown
-        Where ``period_return`` is null.
-    growth
-        One plus ``period_return``; 1 where an equity is null, and null where the opening equity is not above 0.
-    """
-
-    starting: Floats
-    ending: Floats
-    period_return: Floats
-    unknown: Flags
-    growth: Floats
-
-    def window(self, start: int, end: int) -> Sessions:
-        """Return the sessions from `start` to before `stop`, without a copy."""
-        cut = slice(start, end)
-        return Sessions(
-            self.starting[cut],
-            self.ending[cut],
-            self.period_return[cut],
-            self.unknown[cut],
-            self.growth[cut],
-        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,55 +118,6 @@ def solvent_returns(starting: Floats, ending: Floats) -> Floats | Unavailable:
     return period_returns(starting, ending)
 
 
-def make_sessions(starting: Floats, ending: Floats) -> Sessions:
-    """Compute the parts that do not depend on the window.
-
-    Parameters
-    ----------
-    starting, ending : Floats, shape (n_sessions,)
-        Opening and closing equity by session, equally long; may be empty.
-
-    Returns
-    -------
-    Sessions
-        As long as the input.
-    """
-    returns = period_returns(starting, ending)
-    unknown = np.isnan(returns)
-    # After a session with negative equity the product is undefined; an unknown session leaves it unchanged.
-    growth = np.where(unknown & ~(starting <= 0), 1.0, 1.0 + returns)
-    return Sessions(starting, ending, returns, unknown, growth)
-
-
-def compounded(sessions: Sessions) -> EquityCurve:
-    """Compound sessions from the first one.
-
-    Parameters
-    ----------
-    sessions : Sessions
-        Only the rows of the window; may be empty.
-
-    Returns
-    -------
-    EquityCurve
-        As long as the input. ``period_return`` is the input's own.
-    """
-    cumulative = np.cumprod(sessions.growth, dtype=np.float64) - 1.0
-    np.copyto(cumulative, np.nan, where=sessions.unknown)
-    # Of the window only, because the choice between 0.0 and -0.0 depends on their positions.
-    peak = np.fmax.accumulate(np.fmax(sessions.starting, sessions.ending))
-    drawdown = peak - sessions.ending
-    drawdown_pct = np.full(peak.shape, np.nan)
-    np.divide(drawdown * 100.0, peak, out=drawdown_pct, where=peak > 0)
-    return EquityCurve(
-        period_return=sessions.period_return,
-        cumulative_return=cumulative,
-        peak_equity=peak,
-        drawdown=drawdown,
-        drawdown_pct=drawdown_pct,
-    )
-
-
 def equity_curve(starting: Floats, ending: Floats) -> EquityCurve:
     """Compound a ledger from the first session of the window.
 
@@ -214,20 +131,30 @@ def equity_curve(starting: Floats, ending: Floats) -> EquityCurve:
     EquityCurve
         As long as the input.
     """
-    return compounded(make_sessions(starting, ending))
+    returns = period_returns(starting, ending)
+    unknown = np.isnan(returns)
+    # After a session with negative equity the product is undefined; an unknown session leaves it unchanged.
+    growth = np.where(unknown & ~(starting <= 0), 1.0, 1.0 + returns)
+    cumulative = np.cumprod(growth, dtype=np.float64) - 1.0
+    np.copyto(cumulative, np.nan, where=unknown)
+    peak = np.fmax.accumulate(np.fmax(starting, ending))
+    drawdown = peak - ending
+    drawdown_pct = np.full(peak.shape, np.nan)
+    np.divide(drawdown * 100.0, peak, out=drawdown_pct, where=peak > 0)
+    return EquityCurve(returns, cumulative, peak, drawdown, drawdown_pct)
 
 
-def summarised(dates: Dates, sessions: Sessions, curve: EquityCurve) -> EquitySummary:
+def summarised(dates: Dates, starting: Floats, ending: Floats, curve: EquityCurve) -> EquitySummary:
     """Summarise a window from its curve.
 
     Parameters
     ----------
     dates : Dates, shape (n_sessions,)
         Day of each session, ascending.
-    sessions : Sessions
-        The window, as long as ``dates``.
+    starting, ending : Floats, shape (n_sessions,)
+        Opening and closing equity of the window.
     curve : EquityCurve
-        What :func:`compounded` makes of it.
+        What :func:`equity_curve` makes of it.
 
     Returns
     -------
@@ -236,7 +163,6 @@ def summarised(dates: Dates, sessions: Sessions, curve: EquityCurve) -> EquitySu
     """
     if dates.size == 0:
         return EquitySummary()
-    starting, ending = sessions.starting, sessions.ending
     return EquitySummary(
         first_date=day(dates, 0),
         last_date=day(dates, -1),

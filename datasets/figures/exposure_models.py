@@ -11,11 +11,12 @@ import numpy as np
 from datasets.figures.equity import day
 from datasets.figures.exposures import Attribution, Exposures, Rolling, exposures, returns_between
 from datasets.figures.newey_west import Coefficient
-from datasets.figures.price import Closes
+from datasets.figures.price import Benchmark
 from datasets.figures.run_figures import Ledger
 from datasets.figures.series import SESSIONS_PER_YEAR, Dates, Matrix, null_if_nan
 from datasets.figures.unavailable import Unavailable
-from datasets.figures.window import Window
+from datasets.figures.window import Window, observed
+from datasets.figures.withheld import settle
 from schemas.objects.exposures import BENCHMARK, FACTORS
 from schemas.objects.summaries import RETURN_BASES
 
@@ -48,19 +49,19 @@ class Model:
     basis: str | None = None
 
     @classmethod
-    def of_closes(cls, closes: Closes, window: Window) -> Model:
+    def of_benchmark(cls, benchmark: Benchmark, window: Window) -> Model:
         """Return the model of an index, by adjusted closes if the window has all of them, else by closes.
 
         Parameters
         ----------
-        closes : Closes
+        benchmark : Benchmark
             The first return of the window is from the close before it.
         window : Window
             From the first session to be explained to the last.
         """
-        days, returns, adjusted = closes.returns(window.rows(closes.days), before=1)
+        days, returns, adjusted = benchmark.returns(window.rows(benchmark.dates), before=1)
         basis = RETURN_BASES[0 if adjusted else 1]
-        return cls(closes.symbol, BENCHMARK, (closes.symbol,), days, returns[:, None], basis)
+        return cls(benchmark.symbol, BENCHMARK, (benchmark.symbol,), days, returns[:, None], basis)
 
 
 def explain(
@@ -97,11 +98,8 @@ def explain(
             sessions, factors[rows.start - begin :], rolling, less_risk_free=model.kind == BENCHMARK
         )
         shown.append(_model(model, fitted))
-    days = sessions.date
     return {
-        "observations": int(days.size),
-        "first_date": str(days[0]) if days.size else None,
-        "last_date": str(days[-1]) if days.size else None,
+        **observed(sessions.date),
         "rolling_sessions": rolling,
         "models": shown,
         "withheld": dict(withheld),
@@ -120,39 +118,34 @@ def of_factors(names: tuple[str, ...], days: Dates, returns: Matrix) -> Model:
 
 
 def _model(model: Model, fitted: Exposures) -> dict[str, Any]:
-    withheld: dict[str, str] = {}
-    for name in ("regression", "attribution", "rolling"):
-        part = fitted.fit if name == "regression" else getattr(fitted, name)
-        if isinstance(part, Unavailable):
-            withheld[name] = part.text
-    return {
-        "name": model.name,
-        "kind": model.kind,
-        "return_basis": model.basis,
-        "measured": int(np.count_nonzero(fitted.measured)),
-        "regression": _regression(model, fitted, withheld),
-        "attribution": _attribution(model, fitted.attribution),
-        "rolling": _rolling(model, fitted.rolling),
-        "withheld": withheld,
-    }
+    return settle(
+        {
+            "name": model.name,
+            "kind": model.kind,
+            "return_basis": model.basis,
+            "measured": int(np.count_nonzero(fitted.measured)),
+            "regression": _regression(model, fitted),
+            "attribution": _attribution(model, fitted.attribution),
+            "rolling": _rolling(model, fitted.rolling),
+        }
+    )
 
 
-def _regression(model: Model, fitted: Exposures, withheld: dict[str, str]) -> dict[str, Any] | None:
-    fit, residual = fitted.fit, fitted.residual_sharpe
+def _regression(model: Model, fitted: Exposures) -> dict[str, Any] | Unavailable:
+    fit = fitted.fit
     if isinstance(fit, Unavailable):
-        return None
-    if isinstance(residual, Unavailable):
-        withheld["regression.residual_sharpe"] = residual.text
+        return fit
+    alpha: dict[str, Any] = _coefficient("alpha_daily", fit.intercept)
     if fit.intercept.t_stat is None:
-        withheld["regression.t_stat"] = "no residuals are left to estimate an error from"
+        alpha["t_stat"] = Unavailable("insufficient_data", "no residuals are left to estimate an error from")
     return {
-        **_coefficient("alpha_daily", fit.intercept),
+        **alpha,
         "alpha_annualised": fit.intercept.value * SESSIONS_PER_YEAR,
         "betas": {
             name: _coefficient("beta", slope) for name, slope in zip(model.factors, fit.slopes, strict=True)
         },
         "r_squared": fit.r_squared,
-        "residual_sharpe": None if isinstance(residual, Unavailable) else residual,
+        "residual_sharpe": fitted.residual_sharpe,
         "lags": fit.lags,
     }
 
@@ -162,15 +155,22 @@ def _coefficient(name: str, coefficient: Coefficient) -> dict[str, float | None]
     return {name: value[1], **dict(error)}
 
 
-def _attribution(model: Model, attribution: Attribution | Unavailable) -> dict[str, Any] | None:
+def _attribution(model: Model, attribution: Attribution | Unavailable) -> dict[str, Any] | Unavailable:
     if isinstance(attribution, Unavailable):
-        return None
+        return attribution
     return {**asdict(attribution), "factors": dict(zip(model.factors, attribution.factors, strict=True))}
 
 
-def _rolling(model: Model, rolling: Rolling | Unavailable) -> list[dict[str, Any]] | None:
+def _rolling(model: Model, rolling: Rolling | Unavailable) -> list[dict[str, Any]] | Unavailable:
     if isinstance(rolling, Unavailable):
-        return None
+        return rolling
+    windows = zip(
+        rolling.days,
+        rolling.intercept.tolist(),
+        rolling.slopes.tolist(),
+        rolling.r_squared.tolist(),
+        strict=True,
+    )
     return [
         {
             "date": str(day),
@@ -178,11 +178,5 @@ def _rolling(model: Model, rolling: Rolling | Unavailable) -> list[dict[str, Any
             "betas": {name: null_if_nan(beta) for name, beta in zip(model.factors, slopes, strict=True)},
             "r_squared": null_if_nan(share),
         }
-        for day, intercept, slopes, share in zip(
-            rolling.days,
-            rolling.intercept.tolist(),
-            rolling.slopes.tolist(),
-            rolling.r_squared.tolist(),
-            strict=True,
-        )
+        for day, intercept, slopes, share in windows
     ]

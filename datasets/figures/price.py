@@ -21,34 +21,50 @@ from datasets.figures.series import Dates, Floats, null_if_nan
 
 
 @dataclass(frozen=True, slots=True)
-class Closes:
-    """Closes of a benchmark.
+class Benchmark:
+    """The prices of one symbol, ascending by day. Requests share the arrays.
 
     Attributes
     ----------
     symbol
         In upper case.
-    days : Dates, shape (n_days,)
-        Ascending.
+    name
+        Readable; says so when the prices are simulated.
+    simulated
+        Whether the prices are invented.
+    dates : Dates, shape (n_days,)
+        Days, each once.
     close, adjusted : Floats, shape (n_days,)
         Above 0; `adjusted` is NaN where there is no adjusted close.
     """
 
     symbol: str
-    days: Dates
+    name: str
+    simulated: bool
+    dates: Dates
     close: Floats
     adjusted: Floats
+
+    @property
+    def source(self) -> str:
+        """``meta.source`` of answers from this benchmark."""
+        return "simulated market data" if self.simulated else "market data"
+
+    def prices(self, rows: slice) -> tuple[Floats, bool]:
+        """Return the adjusted price of every day where all of some rows have one, else the close, and which of them it is."""
+        adjusted = not np.isnan(self.adjusted[rows]).any()
+        return (self.adjusted if adjusted else self.close), adjusted
 
     def returns(self, rows: slice, before: int = 0) -> tuple[Dates, Floats, bool]:
         """Return days and returns of some rows, and whether they use adjusted closes, which they do if all rows have them.
 
         The first return is NaN. With `before`, the series begins so many rows earlier.
         """
-        adjusted = not np.isnan(self.adjusted[rows]).any()
+        price, adjusted = self.prices(rows)
         used = slice(max(0, rows.start - before), rows.stop)
-        price = (self.adjusted if adjusted else self.close)[used]
+        price = price[used]
         returns = np.concatenate([np.full(min(1, price.size), np.nan), period_returns(price[:-1], price[1:])])
-        return self.days[used], returns, adjusted
+        return self.dates[used], returns, adjusted
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
 
 from datasets.figures.bootstrap import LEVEL, SAMPLES, Places, count, interval, mean_block_length, resample
 from datasets.figures.equity import solvent_returns
-from datasets.figures.price import Closes
+from datasets.figures.price import Benchmark
 from datasets.figures.run_figures import Ledger
 from datasets.figures.series import (
     ROUNDING,
@@ -20,11 +20,13 @@ from datasets.figures.series import (
     Flags,
     Floats,
     Matrix,
+    cut,
     is_constant,
     measured,
 )
 from datasets.figures.unavailable import Unavailable, no_variation, too_few
-from datasets.figures.window import Window
+from datasets.figures.window import Window, observed
+from datasets.figures.withheld import settle
 
 MIN_OBSERVATIONS: Final = 20
 """Minimum sessions of a regime, and observations of a break test."""
@@ -109,12 +111,12 @@ def find_break(days: Dates, series: Floats, what: str) -> Break | Unavailable:
     return Break(float(path[at]), float(kolmogorov(path[at])), str(days[known][at]), n)
 
 
-def market_at(benchmark: Closes, sessions: Dates) -> Market:
+def market_at(benchmark: Benchmark, sessions: Dates) -> Market:
     """Return a benchmark's returns and volatility at the sessions of a book.
 
     Parameters
     ----------
-    benchmark : Closes
+    benchmark : Benchmark
         Prices above 0.
     sessions : Dates, shape (n_sessions,)
         Ascending.
@@ -126,7 +128,7 @@ def market_at(benchmark: Closes, sessions: Dates) -> Market:
         have, or before which it has too few.
     """
     ends = sessions[[_FIRST, _LAST]] if sessions.size else sessions
-    first, last = np.searchsorted(benchmark.days, ends).tolist() or (0, 0)
+    first, last = np.searchsorted(benchmark.dates, ends).tolist() or (0, 0)
     days, returns, _ = benchmark.returns(slice(max(0, first - VOLATILITY_SESSIONS - 1), last + 1))
     before = np.full(returns.size, np.nan)
     if returns.size > VOLATILITY_SESSIONS + 1:
@@ -174,7 +176,7 @@ def groups(returns: Floats, market: Market | None) -> dict[str, dict[str, Flags]
     }
 
 
-def regimes(ledger: Ledger, market: Market | None, seed: int) -> dict[str, Any]:
+def regimes(ledger: Ledger | Unavailable, market: Market | None, seed: int) -> dict[str, Any]:
     """Compute the figures of a book in each regime, with bands of its Sharpe ratios.
 
     Samples are drawn of all sessions in blocks, each with the regime it is in, so that a band allows for autocorrelation and
@@ -182,8 +184,8 @@ def regimes(ledger: Ledger, market: Market | None, seed: int) -> dict[str, Any]:
 
     Parameters
     ----------
-    ledger : Ledger
-        Sessions of the window.
+    ledger : Ledger or Unavailable
+        Sessions of the window, or why there is none.
     market : Market or None
         At the same sessions.
     seed : int
@@ -198,38 +200,38 @@ def regimes(ledger: Ledger, market: Market | None, seed: int) -> dict[str, Any]:
     ----------
     Politis and Romano (1994), "The Stationary Bootstrap", Journal of the American Statistical Association 89.
     """
-    returns = solvent_returns(ledger.starting, ledger.ending)
-    withheld: dict[str, str] = {}
-    reason: Unavailable | None = returns if isinstance(returns, Unavailable) else None
+    returns = _returns(ledger)
+    reason = returns if isinstance(returns, Unavailable) else None
     if not isinstance(returns, Unavailable):
         known = ~np.isnan(returns)
-        returns = returns[known]
-        market = None if market is None else Market(market.returns[known], market.volatility[known])
-        if returns.size < 2 * MIN_OBSERVATIONS:
-            reason = too_few(int(returns.size), 2 * MIN_OBSERVATIONS, "daily returns")
-        elif is_constant(returns):
-            reason = no_variation("daily returns")
+        returns, market = returns[known], None if market is None else cut(market, known)
+        reason = _unmeasured(returns, 2 * MIN_OBSERVATIONS, "daily returns")
     if reason is not None or isinstance(returns, Unavailable):
         return {"groups": [], "mean_block": None, "withheld": {"groups": reason.text if reason else ""}}
     mean_block = mean_block_length(returns)
     draw = np.random.Generator(np.random.PCG64([seed, 3]))
-    cut = groups(returns, market)
+    by_group = groups(returns, market)
+    withheld: dict[str, str] = {}
     measurable = {
         (name, regime): flags
-        for name, parts in cut.items()
+        for name, parts in by_group.items()
         for regime, flags in parts.items()
         if _unmeasured(returns[flags]) is None
     }
     samples = _sampled_sharpes(returns, list(measurable.values()), resample(draw, returns.size, mean_block))
     sharpes = dict(zip(measurable, samples, strict=True))
-    shown = [_group(name, parts, returns, sharpes, withheld) for name, parts in cut.items()]
+    shown = [_group(name, parts, returns, sharpes, withheld) for name, parts in by_group.items()]
     return {"groups": shown, "mean_block": mean_block, "withheld": withheld}
 
 
-def _unmeasured(returns: Floats) -> Unavailable | None:
-    """Return why the returns of a regime are withheld; None if they are not."""
-    if returns.size < MIN_OBSERVATIONS:
-        return too_few(int(returns.size), MIN_OBSERVATIONS, "sessions")
+def _returns(ledger: Ledger | Unavailable) -> Floats | Unavailable:
+    return ledger if isinstance(ledger, Unavailable) else solvent_returns(ledger.starting, ledger.ending)
+
+
+def _unmeasured(returns: Floats, least: int = MIN_OBSERVATIONS, what: str = "sessions") -> Unavailable | None:
+    """Return why returns are withheld; None if they are not."""
+    if returns.size < least:
+        return too_few(int(returns.size), least, what)
     return no_variation("daily returns") if is_constant(returns) else None
 
 
@@ -307,7 +309,7 @@ def _band(samples: Floats) -> dict[str, float] | None:
 def measure(
     ledger: Ledger | Unavailable,
     weekly: tuple[Dates, Floats] | Unavailable,
-    benchmark: Closes | str,
+    benchmark: Benchmark | str,
     *,
     book: str,
     window: Window,
@@ -321,7 +323,7 @@ def measure(
         Of the complete run, or why there is none.
     weekly : tuple of Dates and Floats, or Unavailable
         Rebalance dates and the IC of each, or why there is none.
-    benchmark : Closes or str
+    benchmark : Benchmark or str
         What makes the market, or why there is none.
     book : str
         Whose ledger it is.
@@ -335,62 +337,32 @@ def measure(
     dict
         The ``data`` of `/v1/alphas/{alpha}/regimes`.
     """
-    withheld = {} if isinstance(benchmark, Closes) else dict.fromkeys(("market", "volatility"), benchmark)
+    withheld = {} if isinstance(benchmark, Benchmark) else dict.fromkeys(("market", "volatility"), benchmark)
     sessions = ledger if isinstance(ledger, Unavailable) else ledger.within(window)
-    if isinstance(sessions, Unavailable):
-        days: Dates = np.empty(0, "datetime64[D]")
-        parts: dict[str, Any] = {"groups": [], "mean_block": None, "withheld": {"groups": sessions.text}}
-    else:
-        days = sessions.date
-        parts = regimes(sessions, market_at(benchmark, days) if isinstance(benchmark, Closes) else None, seed)
-    weeks, ic = (np.empty(0, "datetime64[D]"), weekly) if isinstance(weekly, Unavailable) else weekly
-    tests, reasons = breaks(sessions, weeks, ic, window)
+    days = np.empty(0, "datetime64[D]") if isinstance(sessions, Unavailable) else sessions.date
+    market = market_at(benchmark, days) if isinstance(benchmark, Benchmark) else None
+    parts = regimes(sessions, market, seed)
+    tested = settle(
+        {"breaks": {"returns": _broken(days, _returns(sessions)), "ic": _broken_ic(weekly, window)}}
+    )
     return {
         "book": book,
-        "observations": int(days.size),
-        "first_date": str(days[_FIRST]) if days.size else None,
-        "last_date": str(days[_LAST]) if days.size else None,
-        "benchmark": benchmark.symbol if isinstance(benchmark, Closes) else None,
+        **observed(days),
+        "benchmark": benchmark.symbol if isinstance(benchmark, Benchmark) else None,
         "groups": parts["groups"],
-        "breaks": tests,
+        "breaks": tested["breaks"],
         "bootstrap": {"samples": SAMPLES, "mean_block": parts["mean_block"], "seed": seed},
-        "withheld": {**withheld, **parts["withheld"], **reasons},
+        "withheld": {**withheld, **parts["withheld"], **tested["withheld"]},
     }
 
 
-def breaks(
-    ledger: Ledger | Unavailable, weeks: Dates, ic: Floats | Unavailable, window: Window
-) -> tuple[dict[str, Any], dict[str, str]]:
-    """Test the daily returns and the weekly coefficients of a window for a break.
-
-    Parameters
-    ----------
-    ledger : Ledger or Unavailable
-        Of the window.
-    weeks : Dates, shape (n_weeks,)
-        Weeks of the complete run, ascending.
-    ic : Floats, shape (n_weeks,), or Unavailable
-        Information coefficient of each week; NaN is left out.
-    window : Window
-        Days of the weeks to test.
-
-    Returns
-    -------
-    tuple of dict and dict
-        ``returns`` and ``ic`` of the interface, and the reason of each that is null.
-    """
-    breaks_by_series: dict[str, Break | Unavailable] = {
-        "returns": ledger if isinstance(ledger, Unavailable) else _of_returns(ledger),
-        "ic": ic
-        if isinstance(ic, Unavailable)
-        else find_break(weeks[window.rows(weeks)], ic[window.rows(weeks)], "weeks with a measured IC"),
-    }
-    shown = {name: None if isinstance(x, Unavailable) else asdict(x) for name, x in breaks_by_series.items()}
-    return shown, {
-        f"breaks.{name}": x.text for name, x in breaks_by_series.items() if isinstance(x, Unavailable)
-    }
+def _broken(days: Dates, returns: Floats | Unavailable) -> Break | Unavailable:
+    return returns if isinstance(returns, Unavailable) else find_break(days, returns, "daily returns")
 
 
-def _of_returns(ledger: Ledger) -> Break | Unavailable:
-    returns = solvent_returns(ledger.starting, ledger.ending)
-    return returns if isinstance(returns, Unavailable) else find_break(ledger.date, returns, "daily returns")
+def _broken_ic(weekly: tuple[Dates, Floats] | Unavailable, window: Window) -> Break | Unavailable:
+    if isinstance(weekly, Unavailable):
+        return weekly
+    weeks, ic = weekly
+    rows = window.rows(weeks)
+    return find_break(weeks[rows], ic[rows], "weeks with a measured IC")

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import math
-from typing import Final, TypeAlias
+from dataclasses import fields, replace
+from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar
 
 import numpy as np
 import numpy.typing as npt
+
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
 
 Floats: TypeAlias = npt.NDArray[np.float64]
 """A one-dimensional series ordered by date; NaN stands for null."""
@@ -20,6 +24,8 @@ Flags: TypeAlias = npt.NDArray[np.bool_]
 Dates: TypeAlias = npt.NDArray[np.datetime64]
 """Calendar days, ascending; finer units are truncated to days."""
 
+_Part = TypeVar("_Part", bound="DataclassInstance")
+
 ROUNDING: Final = 16 * float(np.finfo(np.float64).eps)
 """Spread of a series due to rounding.
 
@@ -28,6 +34,22 @@ is a few machine epsilons in absolute terms however small the values are. A ledg
 session has returns that differ in the sixteenth decimal; a Sharpe ratio of them would be about 1e14 and would
 measure the arithmetic, not the book.
 """
+
+
+def cut(part: _Part, rows: slice | Flags, **others: Any) -> _Part:
+    """Keep some rows of every series of a dataclass.
+
+    Parameters
+    ----------
+    part : dataclass
+        Its members are series of one length.
+    rows : slice or Flags, shape (n_rows,)
+        Those to keep.
+    **others
+        The members that are no such series.
+    """
+    names = (member.name for member in fields(part) if member.name not in others)
+    return replace(part, **{name: getattr(part, name)[rows] for name in names}, **others)
 
 
 def measured(series: Floats) -> Floats:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import datetime as dt
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 
 from datasets.figures.equity import day
-from datasets.figures.series import DAYS_PER_YEAR, Dates, Flags
+from datasets.figures.series import DAYS_PER_YEAR, Dates
 from datasets.figures.unavailable import Unavailable
 
 
@@ -63,66 +63,6 @@ MIN_CALENDAR_DAYS: Final = 90
 """Minimum days between first and last session for `sessions_per_year`."""
 
 
-@dataclass(frozen=True, slots=True)
-class Tenure:
-    """Tenure of a record.
-
-    Attributes
-    ----------
-    weeks
-        Rebalance dates in the window, whatever their status; ``None`` when only the ledger is known.
-    traded_weeks
-        Those with status ``traded``; ``None`` when only the ledger is known.
-    first_rebalance, last_rebalance
-        First and last day.
-    calendar_days
-        Days from the first to the last: 0 when there is one.
-    years
-        ``calendar_days`` over 365.25.
-    """
-
-    weeks: int | None
-    traded_weeks: int | None
-    first_rebalance: dt.date
-    last_rebalance: dt.date
-    calendar_days: int
-    years: float
-
-
-def rebalance_tenure(dates: Dates, traded: Flags) -> Tenure | None:
-    """Compute the tenure from the rebalance dates.
-
-    Parameters
-    ----------
-    dates : Dates, shape (n_weeks,)
-        Rebalance days of the window, ascending.
-    traded : Flags, shape (n_weeks,)
-        Whether each week's status is ``traded``.
-
-    Returns
-    -------
-    Tenure or None
-        ``None`` when the window holds no rebalance.
-    """
-    return _span(dates, int(dates.size), int(traded.sum()))
-
-
-def session_tenure(dates: Dates) -> Tenure | None:
-    """Compute the tenure from the ledger's sessions, for a run that sealed no rebalances.
-
-    Parameters
-    ----------
-    dates : Dates, shape (n_sessions,)
-        Session days of the window, ascending.
-
-    Returns
-    -------
-    Tenure or None
-        With the week counts ``None``; ``None`` when the window holds no session.
-    """
-    return _span(dates, None, None)
-
-
 def sessions_per_year(dates: Dates) -> float | Unavailable:
     """Return the number of sessions per year of a calendar.
 
@@ -149,16 +89,13 @@ def sessions_per_year(dates: Dates) -> float | Unavailable:
     return float((dates.size - 1) / days * DAYS_PER_YEAR)
 
 
-def _span(dates: Dates, weeks: int | None, traded_weeks: int | None) -> Tenure | None:
-    if dates.size == 0:
-        return None
-    first, last = day(dates, 0), day(dates, -1)
-    days = (last - first).days
-    return Tenure(
-        weeks=weeks,
-        traded_weeks=traded_weeks,
-        first_rebalance=first,
-        last_rebalance=last,
-        calendar_days=days,
-        years=days / DAYS_PER_YEAR,
-    )
+def observed(dates: Dates) -> dict[str, Any]:
+    """Return the number of observations and their first and last day, as they are served.
+
+    Parameters
+    ----------
+    dates : Dates, shape (n_observations,)
+        Ascending; may be empty.
+    """
+    first, last = (day(dates, place).isoformat() if dates.size else None for place in (0, -1))
+    return {"observations": int(dates.size), "first_date": first, "last_date": last}

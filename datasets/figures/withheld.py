@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from dataclasses import fields, is_dataclass
 from typing import Any, Final
 
 from datasets.figures.unavailable import Unavailable
@@ -18,30 +19,37 @@ def settle(figures: Mapping[str, Any]) -> dict[str, Any]:
     Parameters
     ----------
     figures : Mapping[str, Any]
-        Name to a figure, to an :class:`~datasets.figures.unavailable.Unavailable`, to a list of entries, or to a mapping of
-        the same sort.
+        Name to a figure, to an :class:`~datasets.figures.unavailable.Unavailable`, to a list of entries, or to a mapping or
+        dataclass of the same sort.
 
     Returns
     -------
     dict
-        JSON-ready, with ``withheld`` behind the others: dotted path of each null to its reason. A number that is not
-        finite is withheld. Inside lists a null is part of the entry and has no reason of its own.
+        JSON-ready, with ``withheld`` behind the others, or in its place among them: dotted path of each null to its reason.
+        A number that is not finite is withheld. Inside lists a null is part of the entry and has no reason of its own.
     """
     withheld: dict[str, str] = {}
 
-    def settled(values: Mapping[str, Any], path: str) -> dict[str, Any]:
+    def settled(values: Any, path: str) -> dict[str, Any]:
         members: dict[str, Any] = {}
-        for name, value in values.items():
+        for name, value in _members(values):
             if isinstance(value, float) and not math.isfinite(value):
                 value = Unavailable(*UNBOUNDED)  # noqa: PLW2901 - withheld like others
             if isinstance(value, Unavailable):
                 withheld[f"{path}{name}"] = value.text
                 members[name] = None
             else:
-                members[name] = settled(value, f"{path}{name}.") if isinstance(value, Mapping) else value
+                is_block = isinstance(value, Mapping) or is_dataclass(value)
+                members[name] = settled(value, f"{path}{name}.") if is_block else value
         return members
 
     return {**settled(figures, ""), "withheld": withheld}
+
+
+def _members(block: Any) -> Iterable[tuple[str, Any]]:
+    if isinstance(block, Mapping):
+        return block.items()
+    return ((member.name, getattr(block, member.name)) for member in fields(block))
 
 
 def withheld_payload(payload: Field, reason: Unavailable, **known: Any) -> dict[str, Any]:

@@ -11,7 +11,7 @@ import polars.selectors as cs
 from datasets import analysis
 from datasets.analysis import Alpha
 from datasets.audit import Reader, audit_entries, verdict
-from datasets.figures.equity import compounded, make_sessions, summarised
+from datasets.figures.equity import equity_curve, summarised
 from datasets.figures.price import price_summary
 from datasets.figures.series import Floats
 from datasets.figures.window import WHOLE_RUN, Window
@@ -145,14 +145,14 @@ def equity(run: Snapshot, book: str, window: Window) -> Content:
     rows = run.scan("equity_curve", book).filter(analysis.within(window)).collect()
     if rows.is_empty():
         return withheld(NO_SESSION)
-    sessions = make_sessions(_floats(rows, "starting_equity"), _floats(rows, "ending_equity"))
-    curve = compounded(sessions)
+    starting, ending = _floats(rows, "starting_equity"), _floats(rows, "ending_equity")
+    curve = equity_curve(starting, ending)
     if not window.whole:
         # The stored curve is compounded from the start of the run, and its peak may lie before the window.
         rows = rows.with_columns(
             pl.Series(name, getattr(curve, name)) for name in ("cumulative_return", "drawdown_pct")
         )
-    summary = summarised(rows["date"].to_numpy(), sessions, curve)
+    summary = summarised(rows["date"].to_numpy(), starting, ending, curve)
     return {"columns": columns(rows.select(_CURVE)), "summary": json_ready(asdict(summary))}
 
 
@@ -186,7 +186,7 @@ def exposures(run: Alpha, book: str, market_data: str | None, symbol: str | None
     """Return the exposures of a book to the benchmark and the factors, as the interface answers them."""
     if not run.has_rows("portfolio", book):
         return withheld(NO_LEDGER)
-    symbols = () if market_data is None else (symbol or analysis.default_symbol(market_data),)
+    symbols = () if market_data is None else (symbol,)
     return _with_reasons(run.exposures(market_data, benchmarks=symbols, book=book, window=window))
 
 
@@ -249,18 +249,17 @@ def benchmark(
         return withheld("no market data was given (--market-data)")
     if not run.has_rows("equity_curve", book):
         return withheld("the run sealed no daily ledger whose sessions it could be shown over")
-    symbol = analysis.default_symbol(market_data) if symbol is None else symbol.upper()
     if run.scan("equity_curve", book).filter(analysis.within(window)).head(1).collect().is_empty():
         return withheld(NO_SESSION)
     prices = analysis.prices(run, market_data, symbol, book, window)
     rows = prices.rows
     if rows.is_empty():
-        return withheld(f"the market data hold no price of {symbol} in the sessions of the run")
+        return withheld(f"the market data hold no price of {prices.symbol} in the sessions of the run")
     summary = asdict(price_summary(rows["date"].to_numpy(), rows["price"].to_numpy(), prices.previous))
     # Closes as stored, whatever basis the returns use.
     closes = {"first_close": rows["close"][0], "last_close": rows["close"][-1]}
     return {
-        "symbol": symbol,
+        "symbol": prices.symbol,
         "columns": columns(prices.curve.drop("close")),
         "summary": json_ready({**summary, **closes, "previous_date": prices.previous_date}),
     }

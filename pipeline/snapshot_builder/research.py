@@ -10,11 +10,11 @@ import polars as pl
 
 from datasets.figures.concentration import concentration
 from datasets.figures.costs import Flows, costs
-from datasets.figures.equity import day
 from datasets.figures.risk import risk
 from datasets.figures.series import Dates, Floats
 from datasets.figures.signal import DeliveredSignal, signal_quality
 from datasets.figures.unavailable import MISSING_KIND, Unavailable
+from datasets.figures.window import observed
 from datasets.figures.withheld import settle, withheld_payload
 from pipeline.maths.delivered_signal import delivered_signal
 from pipeline.maths.week_clock import WeeklyPanel
@@ -93,7 +93,7 @@ def of_signal(weeks: DeliveredSignal | Unavailable) -> dict[str, Document]:
     if isinstance(weeks, Unavailable):
         return {"signal": {WHOLE_RUN: withheld_payload(FAMILIES["signal"].payload, weeks)}}
     known = weeks.date[~np.isnan(weeks.ic_by_delay[0])]
-    return {"signal": {WHOLE_RUN: _object("signal", {**_span(known), **signal_quality(weeks, _NO_RAW)})}}
+    return {"signal": {WHOLE_RUN: _object("signal", {**observed(known), **signal_quality(weeks, _NO_RAW)})}}
 
 
 def measure_signal(
@@ -122,7 +122,7 @@ def measure_signal(
 def _costs(book: str, rows: pl.DataFrame) -> dict[str, Any]:
     return _object(
         "costs",
-        {"book": book, **_span(_dates(rows)), **costs(Flows(*(_floats(rows, name) for name in _FLOWS)))},
+        {"book": book, **observed(_dates(rows)), **costs(Flows(*(_floats(rows, name) for name in _FLOWS)))},
     )
 
 
@@ -140,26 +140,18 @@ def _concentration(book: str, rows: pl.DataFrame, sides: BySide, kinds: Collecti
         unavailable.get("positions") or sides.holdings(book),
         unavailable.get("pnl") or sides.profit(book),
     )
-    return _object("concentration", {"book": book, **_span(date), **figures})
+    return _object("concentration", {"book": book, **observed(date), **figures})
 
 
 def _risk(book: str, rows: pl.DataFrame) -> dict[str, Any]:
     date, starting, ending = _dates(rows), _floats(rows, "starting_equity"), _floats(rows, "ending_equity")
-    return _object("risk", {"book": book, **_span(date), **risk(date, starting, ending)})
+    return _object("risk", {"book": book, **observed(date), **risk(date, starting, ending)})
 
 
 def _object(family: str, figures: Mapping[str, Any]) -> dict[str, Any]:
     """Return the stored object of a family, its members in declared order."""
     declared = (field.name for field in FAMILIES[family].payload.fields if field.name != "withheld")
     return settle({name: figures[name] for name in declared})
-
-
-def _span(date: Dates) -> dict[str, Any]:
-    ends = {"first_date": 0, "last_date": -1}
-    return {
-        "observations": int(date.size),
-        **{name: day(date, place).isoformat() if date.size else None for name, place in ends.items()},
-    }
 
 
 def _dates(rows: pl.DataFrame) -> Dates:

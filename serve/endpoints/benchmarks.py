@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from functools import partial
 from typing import Any, Final
 
+from datasets.figures.price import Benchmark
 from serve.http.request import Request
 from serve.http.responses import EndpointFunction, Page
 from serve.market_data import measure
-from serve.market_data.series import Benchmark
 from serve.pages.json import Rows
 from serve.state import ServerState
 

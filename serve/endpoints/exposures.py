@@ -8,14 +8,13 @@ from typing import Any, Final
 
 from datasets.figure_data import read_ledger
 from datasets.figures.exposure_models import Model, explain, of_factors, span
-from datasets.figures.price import Closes
+from datasets.figures.price import Benchmark
 from schemas.errors import ApiError, StorageUnavailable
 from schemas.market_data import USUAL_BENCHMARK
 from schemas.parameters import BENCHMARKS, MAX_BENCHMARKS, Parameter
 from serve.endpoints.research import question_of, reader_of
 from serve.http.request import Request
 from serve.http.responses import Answer, EndpointFunction, Single
-from serve.market_data.series import Benchmark
 from serve.pages.books import holds_book
 from serve.state import ServerState
 
@@ -49,18 +48,18 @@ def _exposures(service: ServerState, request: Request, available: Mapping[str, B
         }
     else:
         days = span(ledger, question.window)
-        closes = closes_of(request, available, BENCHMARKS, values["benchmarks"])
-        if isinstance(closes, str):
-            withheld["benchmarks"], closes = closes, []
-        models = [*(Model.of_closes(x, days) for x in closes), *_factors(service, withheld)]
+        benchmarks = benchmarks_of(request, available, BENCHMARKS, values["benchmarks"])
+        if isinstance(benchmarks, str):
+            withheld["benchmarks"], benchmarks = benchmarks, []
+        models = [*(Model.of_benchmark(x, days) for x in benchmarks), *_factors(service, withheld)]
         explained = explain(ledger, question.window, models, values["rolling"], withheld)
     return Single.of_run(snapshot, {"book": question.book, **explained})
 
 
-def closes_of(
+def benchmarks_of(
     request: Request, available: Mapping[str, Benchmark], parameter: Parameter, wanted: Sequence[str] | None
-) -> list[Closes] | str:
-    """Return the closes of the requested benchmarks, or of the default one; or the reason why there are none.
+) -> list[Benchmark] | str:
+    """Return the requested benchmarks, or the default one; or the reason why there are none.
 
     Raises
     ------
@@ -85,7 +84,7 @@ def closes_of(
             "available": sorted(available),
         }
         raise ApiError("bad_request", message, details)
-    return [Closes(x.symbol, x.dates, x.close, x.adjusted) for x in (available[symbol] for symbol in wanted)]
+    return [available[symbol] for symbol in wanted]
 
 
 def _factors(service: ServerState, withheld: dict[str, str]) -> tuple[Model, ...]:

@@ -8,17 +8,17 @@ from typing import Final
 
 from datasets.figure_data import read_ledger, read_weekly_ic
 from datasets.figures.luck import LuckQuery, make_seed
+from datasets.figures.price import Benchmark
 from datasets.figures.regimes import measure
 from datasets.figures.series import Dates, Floats
 from datasets.figures.unavailable import Unavailable
 from datasets.snapshot import Snapshot
 from schemas.metrics.statistic import CROSS_SECTIONS
 from schemas.parameters import BENCHMARK
-from serve.endpoints.exposures import closes_of
+from serve.endpoints.exposures import benchmarks_of
 from serve.endpoints.research import question_of, reader_of
 from serve.http.request import Request
 from serve.http.responses import Answer, EndpointFunction, Single
-from serve.market_data.series import Benchmark
 from serve.pages.books import holds_book
 from serve.state import ServerState
 
@@ -36,13 +36,13 @@ def _regimes(service: ServerState, request: Request, available: Mapping[str, Ben
     frames = partial(service.engine.dataset, snapshot)
     ledger = read_ledger(frames, snapshot, question.book) if reader.has_rows(snapshot, question) else None
     symbol = request.values["benchmark"]
-    closes = closes_of(request, available, BENCHMARK, None if symbol is None else (symbol,))
+    benchmarks = benchmarks_of(request, available, BENCHMARK, None if symbol is None else (symbol,))
     return Single.of_run(
         snapshot,
         measure(
             reader.no_data(question) if ledger is None else ledger,
             _weekly(service, request, snapshot),
-            closes if isinstance(closes, str) else closes[0],
+            benchmarks if isinstance(benchmarks, str) else benchmarks[0],
             book=question.book,
             window=question.window,
             seed=make_seed(snapshot.id, LuckQuery(question.book, frozenset(), question.window)),

@@ -6,12 +6,13 @@ import asyncio
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from typing import Any, Final, Generic, TypeVar
+from typing import Final, Generic, TypeVar
 
 import structlog
 
 from datasets.factors import Factors, read_factors
-from datasets.storage import Storage, open_storage
+from datasets.operator_files import MAX_BYTES, find_files
+from datasets.storage import Signature, open_storage
 from datasets.storage.failures import is_refusal, names_missing_bucket
 from schemas.errors import SettingsError, StorageUnavailable
 
@@ -24,9 +25,6 @@ RETRY_SECONDS: Final = 2.0
 """Seconds between two checks until the files were read once."""
 WAIT_SECONDS: Final = 5.0
 """Maximum seconds that a request waits for the first check."""
-_SUFFIX: Final = ".parquet"
-_MAX_BYTES: Final = 1 << 30
-"""Maximum bytes of a file; larger ones are not read."""
 
 
 class OperatorFiles(Generic[T]):
@@ -67,7 +65,7 @@ class OperatorFiles(Generic[T]):
         self._storage = open_storage(address) if address else None
         self._look_seconds = look_seconds
         self._thread = ThreadPoolExecutor(1, thread_name_prefix=name)
-        self._signatures: Mapping[str, tuple[Any, ...]] | None = None
+        self._signatures: Mapping[str, Signature] | None = None
         self._looked = asyncio.Event()
         self._following: asyncio.Task[None] | None = None
         self.held: T | None = None
@@ -123,11 +121,11 @@ class OperatorFiles(Generic[T]):
             When the store does not answer.
         """
         assert self._storage is not None
-        signatures = self._files(self._storage)
+        signatures = find_files(self._storage, self._setting)
         if signatures == self._signatures:
             return
         try:
-            content = {name: self._storage.read(name, _MAX_BYTES) for name in signatures}
+            content = {name: self._storage.read(name, MAX_BYTES) for name in signatures}
         except FileNotFoundError as error:
             raise StorageUnavailable(f"{self._storage.address} changed while it was read") from error
         self.held = self._decode(
@@ -164,21 +162,6 @@ class OperatorFiles(Generic[T]):
                 still_served=self.held is not None,
                 exc_info=None if foreseen else error,
             )
-
-    def _files(self, storage: Storage) -> dict[str, tuple[Any, ...]]:
-        """Return the signature of every file; the empty name stands for an address that is a file."""
-        alone = storage.signature()
-        if alone is not None:
-            return {"": alone}
-        entries = storage.entries("")
-        files = {
-            name: entries[name] for name in sorted(entries) if name.endswith(_SUFFIX) and name[0] not in "._"
-        }
-        if not files:
-            raise SettingsError(
-                f"{storage.address} is not a file, nor a folder with a {_SUFFIX} file: correct {self._setting}"
-            )
-        return files
 
 
 def factor_files(address: str | None) -> OperatorFiles[Factors]:

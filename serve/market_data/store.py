@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 
+from datasets.figures.price import Benchmark
+from datasets.market_data import read_benchmarks
 from schemas.errors import ApiError
 from serve.market_data.operator_files import LOOK_SECONDS, RETRY_SECONDS, OperatorFiles
-from serve.market_data.reader import read_benchmarks
-from serve.market_data.series import Benchmark
 
 
 class MarketData(OperatorFiles[Mapping[str, Benchmark]]):

@@ -10,11 +10,10 @@ import numpy as np
 import polars as pl
 
 from datasets.figures.equity import period_returns
-from datasets.figures.price import price_curve, price_summary
+from datasets.figures.price import Benchmark, price_curve, price_summary
 from datasets.figures.series import Floats, null_if_nan
 from schemas.objects.summaries import RETURN_BASES
 from schemas.rows import ROWS
-from serve.market_data.series import Benchmark
 from serve.pages.json import day_or_null
 
 _ADJUSTED, _CLOSE = RETURN_BASES

@@ -7,11 +7,10 @@ from dataclasses import asdict, dataclass
 from typing import Any, Final
 
 import numpy as np
-import numpy.typing as npt
 import polars as pl
 
-from datasets.figures.equity import EquitySummary, Sessions, compounded, make_sessions, summarised
-from datasets.figures.series import Dates
+from datasets.figures.equity import EquitySummary, equity_curve, summarised
+from datasets.figures.series import Dates, Floats
 from datasets.snapshot import Snapshot
 from schemas.rows import ROWS
 from schemas.tables import TABLES
@@ -38,13 +37,14 @@ class Ledger:
         All rows, ascending by day, with :data:`LEDGER_COLUMNS`; instants as the texts they are served as.
     dates
         Day of each session.
-    sessions
-        What no window changes, as long as `dates`.
+    starting, ending
+        Opening and closing equity; NaN stands for null.
     """
 
     frame: pl.DataFrame
     dates: Dates
-    sessions: Sessions
+    starting: Floats
+    ending: Floats
 
     def between(self, first: dt.date | None, last: dt.date | None) -> tuple[int, int]:
         """Return the number of the first session of some days, and of the one after their last; None leaves an end open."""
@@ -56,14 +56,13 @@ class Ledger:
     @property
     def bytes(self) -> int:
         """Memory taken."""
-        measured: int = sum(array.nbytes for array in asdict(self.sessions).values())
-        return int(self.frame.estimated_size()) + self.dates.nbytes + measured
+        return int(self.frame.estimated_size()) + 3 * self.dates.nbytes
 
 
 def make_ledger(frame: pl.DataFrame) -> Ledger:
     """Prepare a ledger of all rows of one book, ascending, with :data:`LEDGER_COLUMNS`."""
-    sessions = make_sessions(_floats(frame, "starting_equity"), _floats(frame, "ending_equity"))
-    return Ledger(writable(frame), frame["date"].to_numpy(), sessions)
+    starting, ending = (_floats(frame, name) for name in ("starting_equity", "ending_equity"))
+    return Ledger(writable(frame), frame["date"].to_numpy(), starting, ending)
 
 
 def curve(ledger: Ledger, book: str, window: tuple[int, int], *, offset: int, limit: int) -> PageResult:
@@ -79,9 +78,9 @@ def curve(ledger: Ledger, book: str, window: tuple[int, int], *, offset: int, li
         The page of it.
     """
     start, end = window
-    sessions = ledger.sessions.window(start, end)
-    measured = compounded(sessions)
-    summary = summarised(ledger.dates[start:end], sessions, measured)
+    starting, ending = ledger.starting[start:end], ledger.ending[start:end]
+    measured = equity_curve(starting, ending)
+    summary = summarised(ledger.dates[start:end], starting, ending, measured)
     page = slice(min(offset, end - start), min(offset + limit, end - start))
     # One query of Polars for all columns: each takes longer than the work it does on a page.
     rows = ledger.frame[start + page.start : start + page.stop].hstack(
@@ -95,8 +94,8 @@ def curve(ledger: Ledger, book: str, window: tuple[int, int], *, offset: int, li
 def empty_summary(book: str) -> dict[str, Any]:
     """Return the summary of a book that has no ledger."""
     none = np.empty(0)
-    sessions = make_sessions(none, none)
-    return _json_ready(summarised(none.astype("datetime64[D]"), sessions, compounded(sessions)), book)
+    measured = equity_curve(none, none)
+    return _json_ready(summarised(none.astype("datetime64[D]"), none, none, measured), book)
 
 
 def _json_ready(summary: EquitySummary, book: str) -> dict[str, Any]:
@@ -104,7 +103,7 @@ def _json_ready(summary: EquitySummary, book: str) -> dict[str, Any]:
     return {"book": book, **figures, **{name: day_or_null(figures[name]) for name in _DAYS}}
 
 
-def _floats(frame: pl.DataFrame, column: str) -> npt.NDArray[np.float64]:
+def _floats(frame: pl.DataFrame, column: str) -> Floats:
     return frame[column].fill_null(float("nan")).to_numpy()
 
 

@@ -20,11 +20,11 @@ from polars.testing import assert_frame_equal
 
 import datasets
 from datasets.__main__ import cli
+from datasets.market_data import read_benchmarks
 from datasets.sql_views import script
 from pipeline.snapshot_builder import build_seal
 from schemas.errors import KindNotPublished, SettingsError, SnapshotCorrupt
 from schemas.tables import PUBLISHED_TABLES
-from serve.market_data.reader import read_benchmarks
 from serve.market_data.window import measure
 from tests.support import contract_app
 from tests.support.application import running

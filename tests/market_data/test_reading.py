@@ -9,9 +9,9 @@ import numpy as np
 import polars as pl
 import pytest
 
+from datasets.market_data import read_benchmarks
 from examples.reference_engine.run import simulate
 from schemas.errors import SettingsError
-from serve.market_data.reader import read_benchmarks
 
 File = Callable[..., bytes]
 

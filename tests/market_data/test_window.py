@@ -12,8 +12,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from serve.market_data import Benchmark, measure
-from serve.market_data.reader import read_benchmarks
+from datasets.figures.price import Benchmark
+from datasets.market_data import read_benchmarks
+from serve.market_data import measure
 
 File = Callable[..., bytes]
 

@@ -10,11 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from datasets.figures.equity import (
-    EquityCurve,
     EquitySummary,
-    compounded,
     equity_curve,
-    make_sessions,
     period_returns,
     solvent_returns,
     summarised,
@@ -42,8 +39,7 @@ def ledger(returns: list[float]) -> tuple[Floats, Floats]:
 
 
 def summarise(dates: Dates, starting: Floats, ending: Floats) -> EquitySummary:
-    sessions = make_sessions(starting, ending)
-    return summarised(dates, sessions, compounded(sessions))
+    return summarised(dates, starting, ending, equity_curve(starting, ending))
 
 
 @check
@@ -90,19 +86,15 @@ def test_every_column_equals_the_loop_over_sessions(sessions: list[tuple[float, 
     ),
     st.data(),
 )
-def test_a_window_of_sessions_is_measured_as_if_it_were_the_ledger(
+def test_a_window_of_sessions_is_summarised_by_its_own_curve(
     rows: list[tuple[float, float]], data: st.DataObject
 ) -> None:
     starting, ending = (series(*column) for column in zip(*rows, strict=True))
     start = data.draw(st.integers(0, len(rows) - 1))
     end = data.draw(st.integers(start, len(rows)))
     dates = days(len(rows))[start:end]
-    window = make_sessions(starting, ending).window(start, end)
-    actual, expected = compounded(window), equity_curve(starting[start:end], ending[start:end])
-    for name in EquityCurve.__dataclass_fields__:
-        assert getattr(actual, name).tobytes() == getattr(expected, name).tobytes(), name
-    summary = summarised(dates, window, actual)
-    assert summary == summarise(dates, starting[start:end], ending[start:end])
+    expected = equity_curve(starting[start:end], ending[start:end])
+    summary = summarise(dates, starting[start:end], ending[start:end])
     known = expected.drawdown_pct[~np.isnan(expected.drawdown_pct)].tolist()
     deepest = max(known, default=None)
     assert summary.max_drawdown_pct == deepest

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from statsmodels.stats.diagnostic import breaks_cusumolsresid
 
 from datasets.figures.bootstrap import mean_block_length, resample
-from datasets.figures.price import Closes
+from datasets.figures.price import Benchmark
 from datasets.figures.regimes import Break, Market, find_break, groups, market_at, regimes
 from datasets.figures.run_figures import Ledger
 from datasets.figures.series import Dates, Floats
@@ -65,7 +65,7 @@ def test_what_tells_no_break_is_withheld(series: Floats, code: str) -> None:
 
 def test_volatility_is_known_before_the_session() -> None:
     price = 100 * np.exp(np.cumsum(np.random.default_rng(2).normal(0, 0.01, 200)))
-    closes = Closes("SPY", days(200), price, np.full(200, np.nan))
+    closes = Benchmark("SPY", "SPY", False, days(200), price, np.full(200, np.nan))
     result = market_at(closes, days(205)[3::2])
     returns = pd.Series(price).pct_change()
     at = np.arange(3, 205, 2)

@@ -359,7 +359,7 @@ def test_the_same_snapshots_give_the_same_bytes(root: Path, market: Path, tmp_pa
             "the first day, 2022-01-02, is after the last, 2022-01-01",
         ),
         ([FULL, "--benchmark", "SPY"], 2, "no market data to take SPY from"),
-        ([FULL, "--market-data", "nowhere.parquet"], 2, "no Parquet file can be read there"),
+        ([FULL, "--market-data", "nowhere.parquet"], 2, "nor a folder with a .parquet file"),
         ([FULL, "--datasets", "nowhere"], 2, "there is no such folder"),
         ([FULL, "--out", "no/such/folder/sheet.html"], 2, "cannot be written: No such file or directory"),
     ],

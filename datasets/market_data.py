@@ -1,21 +1,25 @@
-"""Decoding of market-data files to benchmarks, with validation."""
+"""Daily prices of benchmarks from Parquet files, with validation."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+import os
+from collections.abc import Iterable, Mapping
 from typing import Final
 
 import polars as pl
 
-from datasets.operator_files import read_columns, refused
+from datasets.figures.price import Benchmark
+from datasets.operator_files import MAX_BYTES, find_files, read_columns, refused
+from datasets.storage import open_storage
 from schemas.errors import SettingsError
-from schemas.market_data import DEFAULT_NAMES, MARKET_DATA, SIMULATED_KEY, SIMULATED_SYMBOLS
-from serve.market_data.series import Benchmark
+from schemas.market_data import DEFAULT_NAMES, MARKET_DATA, SIMULATED_KEY, SIMULATED_SYMBOLS, USUAL_BENCHMARK
+from schemas.settings import SETTINGS
 
 _YES: Final = frozenset({"1", "true", "yes"})
 _FILE: Final = "_file"
 _SIMULATED: Final = "_simulated"
+_SETTING: Final = SETTINGS["market_data"].variable
 
 
 def read_benchmarks(files: Mapping[str, bytes]) -> dict[str, Benchmark]:
@@ -52,6 +56,51 @@ def read_benchmarks(files: Mapping[str, bytes]) -> dict[str, Benchmark]:
         )
     parts = rows.partition_by("symbol", as_dict=True, maintain_order=True)
     return {str(key[0]): _benchmark(str(key[0]), part) for key, part in parts.items()}
+
+
+def is_named(market_data: str | os.PathLike[str] | None) -> bool:
+    """Whether there are market data to read: those given, or those of the setting."""
+    return market_data is not None or _SETTING in os.environ
+
+
+def read_symbols(
+    market_data: str | os.PathLike[str] | None, symbols: Iterable[str | None]
+) -> list[Benchmark]:
+    """Read some benchmarks.
+
+    Parameters
+    ----------
+    market_data
+        A Parquet file or a folder of them, on this machine or a supported store; None for what the setting of that name says.
+    symbols
+        In any case; None stands for the only symbol there is, or SPY.
+
+    Raises
+    ------
+    SettingsError
+        When there are no market data or no such symbol, or a file breaks a rule.
+    StorageUnavailable
+        When the store does not answer.
+    """
+    place = os.environ.get(_SETTING) if market_data is None else os.fspath(market_data)
+    if not place:
+        raise SettingsError(f"no market data: give a Parquet file or a folder of them, or set {_SETTING}")
+    storage = open_storage(place)
+    files = {
+        f"{place}/{name}".rstrip("/"): storage.read(name, MAX_BYTES) for name in find_files(storage, _SETTING)
+    }
+    benchmarks = read_benchmarks(files)
+    return [_pick(benchmarks, symbol, place) for symbol in symbols]
+
+
+def _pick(benchmarks: Mapping[str, Benchmark], symbol: str | None, place: str) -> Benchmark:
+    if symbol is None:
+        if USUAL_BENCHMARK not in benchmarks and len(benchmarks) > 1:
+            raise SettingsError(f"{place} holds {', '.join(benchmarks)}: say which is the benchmark")
+        symbol = USUAL_BENCHMARK if USUAL_BENCHMARK in benchmarks else next(iter(benchmarks))
+    if symbol.upper() not in benchmarks:
+        raise SettingsError(f"{place} holds no row of {symbol.upper()}")
+    return benchmarks[symbol.upper()]
 
 
 def _benchmark(symbol: str, rows: pl.DataFrame) -> Benchmark:
