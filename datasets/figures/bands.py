@@ -62,56 +62,19 @@ class Bands:
     mean_block: float | None = None
 
 
-def volatility(starting: Floats, ending: Floats) -> Figure:
-    """Sample deviation (ddof 1) of the daily returns, annualised with the square root of 252.
+def _of_returns(measure: Callable[[Floats], Figure]) -> Callable[..., Figure]:
+    def figure(starting: Floats, ending: Floats, *_: Floats) -> Figure:
+        returns = solvent_returns(starting, ending)
+        return returns if isinstance(returns, Unavailable) else measure(measured(returns))
 
-    Parameters
-    ----------
-    starting, ending : Floats, shape (n_sessions,)
-        Opening and closing equity by session.
-
-    Returns
-    -------
-    float or Unavailable
-        Ratio; withheld with fewer than two returns, or when a session opens with equity not above 0. 0 when they are all the same, which is a measurement.
-    """
-    returns = solvent_returns(starting, ending)
-    if isinstance(returns, Unavailable):
-        return returns
-    returns = measured(returns)
-    if returns.size < 2:
-        return too_few(int(returns.size), 2, "daily returns")
-    return 0.0 if is_constant(returns) else float(returns.std(ddof=1)) * SESSIONS_PER_YEAR**0.5
-
-
-def annualised_return(starting: Floats, ending: Floats) -> Figure:
-    """Compounded return of the window, scaled to a year of 252 sessions.
-
-    Parameters
-    ----------
-    starting, ending : Floats, shape (n_sessions,)
-        Opening and closing equity by session.
-
-    Returns
-    -------
-    float or Unavailable
-        Ratio; the product of one plus each return, to the power of 252 over their number, less one. Withheld without a
-        return, or when equity falls to 0 or below.
-    """
-    returns = solvent_returns(starting, ending)
-    if isinstance(returns, Unavailable):
-        return returns
-    returns = measured(returns)
-    if returns.size and (1.0 + returns <= 0).any():
-        return Unavailable("insufficient_data", "equity falls to 0 or below in the window")
-    return ratios.annualised_return(np.cumprod(1.0 + returns, dtype=np.float64))
+    return figure
 
 
 LEDGER_FIGURES: Final[Mapping[str, Callable[[Floats, Floats, Floats, Floats], Figure]]] = {
     "sharpe": lambda starting, ending, _, __: ratios.information_ratio(starting, ending),
     "excess_sharpe": lambda starting, ending, risk_free, _: ratios.excess_sharpe(starting, ending, risk_free),
-    "annualised_return": lambda starting, ending, _, __: annualised_return(starting, ending),
-    "volatility": lambda starting, ending, _, __: volatility(starting, ending),
+    "annualised_return": _of_returns(ratios.annualised_return),
+    "volatility": _of_returns(ratios.annualised_volatility),
     "pnl": lambda starting, ending, _, __: ratios.pnl(starting, ending),
     "max_drawdown": lambda starting, ending, _, __: ratios.max_drawdown(starting, ending),
     "max_drawdown_pct": lambda starting, ending, _, __: ratios.max_drawdown_pct(starting, ending),

@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 import math
-from dataclasses import asdict
 from typing import Any, Final
 
-from datasets.figures.equity import solvent_returns
+from datasets.figures.equity import day, solvent_returns
 from datasets.figures.newey_west import newey_west
-from datasets.figures.panel import DecileBucket, decile_block, panel_coverage, weekly_means, weekly_series
+from datasets.figures.panel import decile_block, panel_coverage, weekly_means, weekly_series
 from datasets.figures.run_figures import RunFigures, Sources
-from datasets.figures.series import Floats, mean_or_null
+from datasets.figures.series import DAYS_PER_YEAR, Floats, mean_or_null
 from datasets.figures.statistics import Span, any_sealed, entry, stated_value, without_returns
 from datasets.figures.unavailable import MISSING_KIND, Unavailable, Warnings
-from datasets.figures.window import rebalance_tenure, session_tenure
 from schemas.metrics.core import CORE, RANK_IC, REPRODUCTION_TOLERANCE
-from schemas.metrics.deciles import BUCKET_MEANS, bucket_name
 from schemas.metrics.statistic import COMPUTED, DERIVED, INDEX, LEDGER, Signal
-from schemas.metrics.vocabulary import DAILY, FORWARD_RETURNS_PRESENT, SCORE_FIELD
+from schemas.metrics.vocabulary import DAILY, SCORE_FIELD
 from schemas.tables.weekly_signal import BUCKETS
 
 Block = dict[str, Any]
@@ -41,17 +38,25 @@ def tenure(sources: Sources) -> Block | Unavailable:
     """
     index, ledger = sources.index, sources.ledger
     if not isinstance(index, Unavailable):
-        measured, kind = rebalance_tenure(index.date, index.traded), INDEX.kind
+        dates, kind = index.date, INDEX.kind
+        counts: tuple[int | None, int | None] = (int(index.date.size), int(index.traded.sum()))
     elif index.code == MISSING_KIND and not isinstance(ledger, Unavailable):
-        measured, kind = session_tenure(ledger.date), LEDGER.kind
+        dates, kind = ledger.date, LEDGER.kind
+        counts = (None, None)
     else:
         return index
-    if measured is None:
+    if not dates.size:
         return Unavailable("insufficient_data", "the window holds no date of the record")
-    block = asdict(measured)
-    for end in ("first_rebalance", "last_rebalance"):
-        block[end] = block[end].isoformat()
-    return {**block, "source": kind}
+    first, last = day(dates, 0), day(dates, -1)
+    return {
+        "weeks": counts[0],
+        "traded_weeks": counts[1],
+        "first_rebalance": first.isoformat(),
+        "last_rebalance": last.isoformat(),
+        "calendar_days": (last - first).days,
+        "years": (last - first).days / DAYS_PER_YEAR,
+        "source": kind,
+    }
 
 
 def rank_ic(span: Span, warnings: Warnings, block: str = "rank_ic") -> Block | Unavailable:
@@ -116,25 +121,7 @@ def ic_deciles(sources: Sources, score_field: str | None = SCORE_FIELD) -> Block
         "score_field": score_field,
         "signal": Signal.RAW.value,
         "bucket_count": BUCKETS,
-        "weeks": table.weeks,
-        "buckets": [_bucket(bucket) for bucket in table.buckets],
-        "monotonicity": {
-            "spearman_bucket_vs_mean_forward_return": table.spearman_bucket_vs_mean_forward_return,
-            "top_minus_bottom": table.top_minus_bottom,
-        },
-        "forward_returns": FORWARD_RETURNS_PRESENT,
-        "weeks_skipped": table.weeks_skipped,
-    }
-
-
-def _bucket(bucket: DecileBucket) -> Block:
-    return {
-        "bucket": bucket_name(bucket.rank),
-        "rank": bucket.rank,
-        "weeks": bucket.weeks,
-        "mean_n_symbols": bucket.mean_n_symbols,
-        **{name: getattr(bucket, name) for name in BUCKET_MEANS},
-        "n_return_obs": bucket.n_return_obs,
+        **table,
     }
 
 
@@ -157,23 +144,15 @@ def panel(sources: Sources, deciles: Block | Unavailable) -> Block | Unavailable
     return {
         "signal": Signal.RAW.value,
         "ic_weekly": [
-            {"date": day.isoformat(), "ic": ic} for day, ic in weekly_series(sections.date, sections.ic)
+            {"date": week.isoformat(), "ic": ic} for week, ic in weekly_series(sections.date, sections.ic)
         ],
         "decile_spread_weekly": [
-            {"date": day.isoformat(), "spread": spread}
-            for day, spread in weekly_series(sections.date, raw.decile_spread)
+            {"date": week.isoformat(), "spread": spread}
+            for week, spread in weekly_series(sections.date, raw.decile_spread)
         ],
-        "ic_term_structure": [
-            {"horizon_weeks": mean.step, "mean_ic": mean.mean, "weeks": mean.weeks}
-            for mean in weekly_means(raw.ic_by_horizon)
-        ],
-        "rank_autocorrelation": [
-            {"lag_weeks": mean.step, "rho": mean.mean, "weeks": mean.weeks}
-            for mean in weekly_means(raw.rho_by_lag)
-        ],
-        "coverage": asdict(
-            panel_coverage(sections.n_symbols, raw.cohort_size, raw.n_return_obs, sections.traded)
-        ),
+        "ic_term_structure": weekly_means(raw.ic_by_horizon, "horizon_weeks", "mean_ic"),
+        "rank_autocorrelation": weekly_means(raw.rho_by_lag, "lag_weeks", "rho"),
+        "coverage": panel_coverage(sections.n_symbols, raw.cohort_size, raw.n_return_obs, sections.traded),
     }
 
 
@@ -238,7 +217,8 @@ def _test(series: Floats, **labels: str) -> Block | Unavailable:
     result = newey_west(series)
     if isinstance(result, Unavailable):
         return result
-    figures = asdict(result)
+    names = ("t_stat", "p_value", "lag", "n", "mean", "standard_error")
+    figures = {name: getattr(result, name) for name in names}
     if not all(math.isfinite(figure) for figure in figures.values()):
         return Unavailable(
             "insufficient_data", "the series holds values without bounds, as of equity that vanished"

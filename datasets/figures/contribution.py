@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, Final
 
@@ -17,6 +17,7 @@ from datasets.figures.ratios import FIGURES, book_figures, book_weights, differe
 from datasets.figures.series import SESSIONS_PER_YEAR
 from datasets.figures.unavailable import Unavailable, nonpositive_equity
 from datasets.figures.window import sessions_per_year
+from datasets.figures.withheld import settle
 from schemas.warning_codes import warning
 
 _BLOCKS: Final = ("with", "without", "marginal")
@@ -80,11 +81,10 @@ def contribution(
         with_it, without = equal_weight(table), equal_weight(table[1:])
     else:
         with_it, without = weights @ table, weights[1:] @ table[1:] / weights[1:].sum()
-    blocks = {"with": book_figures(with_it), "without": book_figures(without)}
-    band = sharpe_difference(with_it, without, np.random.Generator(np.random.PCG64([seed, 4])))
-    shown = {name: {figure: getattr(block, figure) for figure in FIGURES} for name, block in blocks.items()}
-    shown["marginal"] = difference(blocks["with"], blocks["without"])
-    fit = regress(table[0], table[1:].T)
+    blocks: dict[str, Any] = {"with": book_figures(with_it), "without": book_figures(without)}
+    blocks["marginal"] = difference(blocks["with"], blocks["without"])
+    bands = sharpe_difference(with_it, without, np.random.Generator(np.random.PCG64([seed, 4])))
+    regression = _regression(regress(table[0], table[1:].T), others)
     sessions_of = {
         name: {"sessions": int(n), "merged": int(merged), "dropped": int(dropped)}
         for name, n, merged, dropped in zip(
@@ -97,8 +97,14 @@ def contribution(
         "sessions_per_year": None if isinstance(in_a_year, Unavailable) else in_a_year,
     }
     shares = dict(zip(series, weights.tolist(), strict=True))
-    payload = _payload(days.astype(np.int32), shown, fit, tuple(others), calendar)
-    return _with_band(payload, shares, band)
+    return _payload(
+        days.astype(np.int32),
+        blocks,
+        regression=regression,
+        calendar=calendar,
+        weights=shares,
+        marginal_sharpe=_band(bands),
+    )
 
 
 def shortened(answer: Mapping[str, Any]) -> tuple[dict[str, str], ...]:
@@ -127,56 +133,53 @@ def empty_contribution(reason: Unavailable) -> dict[str, Any]:
     """Return the answer if a run has no returns to combine."""
     shown = {name: dict.fromkeys(FIGURES, reason) for name in _BLOCKS}
     calendar: dict[str, Any] = {"sessions": {}, "sessions_per_year": None}
-    payload = _payload(np.empty(0, np.int32), shown, reason, (), calendar)
-    return _with_band(payload, {}, Bands({"sharpe": reason}))
+    return _payload(
+        np.empty(0, np.int32), shown, regression=reason, calendar=calendar, weights={}, marginal_sharpe=reason
+    )
 
 
 def _payload(
     days: Days,
-    blocks: Mapping[str, Mapping[str, float | Unavailable]],
-    fit: Regression | Unavailable,
-    others: Sequence[str],
+    blocks: Mapping[str, Any],
+    *,
+    regression: Mapping[str, Any] | Unavailable,
     calendar: Mapping[str, Any],
+    weights: Mapping[str, float],
+    marginal_sharpe: Mapping[str, Any] | Unavailable,
 ) -> dict[str, Any]:
-    withheld: dict[str, str] = {}
-
-    def figure(name: str, value: float | Unavailable) -> float | None:
-        if isinstance(value, Unavailable):
-            withheld[name] = value.text
-            return None
-        return value
-
     first, last = span(days)
-    payload: dict[str, Any] = {"observations": int(days.size), "first_date": first, "last_date": last}
-    for block in _BLOCKS:
-        payload[block] = {name: figure(f"{block}.{name}", value) for name, value in blocks[block].items()}
-    if isinstance(fit, Unavailable):
-        withheld["regression"] = fit.text
-        payload["regression"] = None
-    else:
-        payload["regression"] = _regression(fit, others)
-        if fit.intercept.t_stat is None:
-            withheld["regression.t_stat"] = (
-                "the others explain the alpha wholly, so that no error is left to judge by"
-            )
-    return {**payload, **calendar, "withheld": withheld}
+    return settle(
+        {
+            "observations": int(days.size),
+            "first_date": first,
+            "last_date": last,
+            **blocks,
+            "regression": regression,
+            **calendar,
+            "withheld": {},
+            "weights": weights,
+            "marginal_sharpe": marginal_sharpe,
+        }
+    )
 
 
-def _with_band(payload: dict[str, Any], weights: Mapping[str, float], bands: Bands) -> dict[str, Any]:
+def _band(bands: Bands) -> dict[str, Any] | Unavailable:
     band = bands.figures["sharpe"]
-    shown = None
     if isinstance(band, Unavailable):
-        payload["withheld"]["marginal_sharpe"] = band.text
-    else:
-        shown = {**asdict(band), "level": LEVEL, "samples": SAMPLES, "mean_block": bands.mean_block}
-    return {**payload, "weights": dict(weights), "marginal_sharpe": shown}
+        return band
+    return {**asdict(band), "level": LEVEL, "samples": SAMPLES, "mean_block": bands.mean_block}
 
 
-def _regression(fit: Regression, others: Sequence[str]) -> dict[str, Any]:
+def _regression(fit: Regression | Unavailable, others: Iterable[str]) -> dict[str, Any] | Unavailable:
+    if isinstance(fit, Unavailable):
+        return fit
+    exact = Unavailable(
+        "nonpositive_variance", "the others explain the alpha wholly, so that no error is left to judge by"
+    )
     return {
         "alpha_daily": fit.intercept.value,
         "alpha_annualised": fit.intercept.value * SESSIONS_PER_YEAR,
-        "t_stat": fit.intercept.t_stat,
+        "t_stat": exact if fit.intercept.t_stat is None else fit.intercept.t_stat,
         "p_value": fit.intercept.p_value,
         "lags": fit.lags,
         "betas": {

@@ -205,7 +205,7 @@ def _ratios(returns: Floats | Unavailable) -> dict[str, Figure]:
         return dict.fromkeys(("annualised_return", "sharpe"), returns)
     known = measured(returns)
     return {
-        "annualised_return": annualised_return(np.cumprod(1.0 + known, dtype=np.float64)),
+        "annualised_return": annualised_return(known),
         "sharpe": annualised_sharpe(known, "daily returns"),
     }
 

@@ -12,11 +12,11 @@ from typing import Any, Final
 
 import numpy as np
 
-from datasets.figures.bands import LEDGER_FIGURES
 from datasets.figures.blocks import rank_ic, tenure
 from datasets.figures.checks import CheckSummary
 from datasets.figures.equity import solvent_returns
 from datasets.figures.newey_west import newey_west
+from datasets.figures.ratios import annualised_return, annualised_volatility
 from datasets.figures.run_figures import Ledger, RunFigures, SealedMetrics, Sources
 from datasets.figures.series import measured
 from datasets.figures.sharpe import probabilistic_sharpe, sharpe_moments
@@ -138,18 +138,16 @@ def _of_ledger(ledger: Ledger | Unavailable) -> dict[str, Figure]:
     returns = solvent_returns(ledger.starting, ledger.ending)
     if isinstance(returns, Unavailable):
         return dict.fromkeys(names, returns)
-    test, moments = newey_west(returns), sharpe_moments(returns)
+    test, moments, known = newey_west(returns), sharpe_moments(returns), measured(returns)
     figures: dict[str, Figure] = {
-        "sessions": float(measured(returns).size),
+        "sessions": float(known.size),
         "t_stat": test if isinstance(test, Unavailable) else test.t_stat,
         "probabilistic_sharpe": moments
         if isinstance(moments, Unavailable)
         else probabilistic_sharpe(moments),
+        "annualised_return": annualised_return(known),
+        "volatility": annualised_volatility(known),
     }
-    for name in ("annualised_return", "volatility"):
-        figures[name] = LEDGER_FIGURES[name](
-            ledger.starting, ledger.ending, ledger.risk_free, ledger.turnover
-        )
     return {
         name: Unavailable("insufficient_data", "the returns are without bounds, as of equity that vanished")
         if isinstance(figure, float) and not math.isfinite(figure)

@@ -20,8 +20,6 @@ class NeweyWest:
     ----------
     t_stat
         Mean in standard errors.
-    p_value
-        Two-sided, from Student's t with ``n - 1`` degrees of freedom.
     lag
         Autocovariances used.
     n
@@ -31,11 +29,17 @@ class NeweyWest:
     """
 
     t_stat: float
-    p_value: float
     lag: int
     n: int
     mean: float
     standard_error: float
+
+    @property
+    def p_value(self) -> float:
+        """Two-sided, from Student's t with one degree of freedom less than observations."""
+        from scipy.special import stdtr  # noqa: PLC0415 - slow to load: programs start without it
+
+        return 2.0 * float(stdtr(self.n - 1, -abs(self.t_stat)))
 
 
 def bandwidth(n: int) -> int:
@@ -106,40 +110,6 @@ def newey_west(series: Floats) -> NeweyWest | Unavailable:
     Newey and West (1987), "A Simple, Positive Semi-Definite, Heteroskedasticity and Autocorrelation Consistent
     Covariance Matrix", Econometrica 55. No small-sample correction of the variance.
     """
-    from scipy.special import stdtr  # noqa: PLC0415 - slow to load: programs start without it
-
-    test = hac_mean(series)
-    if isinstance(test, Unavailable):
-        return test
-    p_value = 2.0 * float(stdtr(test.n - 1, -abs(test.t_stat)))
-    return NeweyWest(test.t_stat, p_value, test.lag, test.n, test.mean, test.standard_error)
-
-
-@dataclass(frozen=True, slots=True)
-class HacMean:
-    """Mean of a series and its HAC standard error; as :class:`NeweyWest`, without the p-value that loads SciPy."""
-
-    t_stat: float
-    lag: int
-    n: int
-    mean: float
-    standard_error: float
-
-
-def hac_mean(series: Floats) -> HacMean | Unavailable:
-    """Test a mean as :func:`newey_west` does, without the p-value.
-
-    Parameters
-    ----------
-    series : Floats, shape (n_observations,)
-        In order of date; NaN is left out.
-
-    Returns
-    -------
-    HacMean or Unavailable
-        Statistic, lag, observations, mean and its standard error in the unit of the series; withheld with fewer than
-        :data:`MIN_HAC_OBSERVATIONS` observations, and where they do not vary.
-    """
     values = measured(series)
     n = int(values.size)
     if n < MIN_HAC_OBSERVATIONS:
@@ -150,7 +120,7 @@ def hac_mean(series: Floats) -> HacMean | Unavailable:
     if is_constant(values) or variance <= 0:
         return no_variation("observations")
     standard_error = float(np.sqrt(variance / n))
-    return HacMean(mean / standard_error, lag, n, mean, standard_error)
+    return NeweyWest(mean / standard_error, lag, n, mean, standard_error)
 
 
 MAX_CONDITION: Final = 1e8

@@ -5,56 +5,18 @@ from __future__ import annotations
 import datetime as dt
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from datasets.figures.equity import day
 from datasets.figures.rank_correlation import Integers, spearman
-from datasets.figures.series import Dates, Flags, Floats, mean_or_null, measured, null_if_nan
+from datasets.figures.series import Dates, Flags, Floats, cut, mean_or_null, measured, null_if_nan
 from datasets.figures.unavailable import Unavailable
+from datasets.figures.window import Window
+from schemas.metrics.deciles import BUCKET_MEANS, bucket_name
+from schemas.metrics.vocabulary import FORWARD_RETURNS_PRESENT
 from schemas.tables.weekly_signal import BUCKETS
-
-
-@dataclass(frozen=True, slots=True)
-class WeeklyMean:
-    """Mean of one weekly series.
-
-    Attributes
-    ----------
-    step
-        The horizon or lag of the series, in weeks.
-    mean
-        Ratio; ``None`` when it was measured in no week.
-    weeks
-        Weeks in which it was measured.
-    """
-
-    step: int
-    mean: float | None
-    weeks: int
-
-
-@dataclass(frozen=True, slots=True)
-class PanelCoverage:
-    """Sizes of the traded cross-sections of a window.
-
-    Attributes
-    ----------
-    weeks
-        Traded weeks with a cross-section.
-    mean_n_symbols
-        Mean number of names in the cross-section.
-    mean_cohort_size
-        Mean number of names with a valid score.
-    mean_share_with_return
-        Ratio; mean share of the cross-section with a score and a forward return.
-    """
-
-    weeks: int
-    mean_n_symbols: float | None
-    mean_cohort_size: float | None
-    mean_share_with_return: float | None
 
 
 def weekly_series(dates: Dates, values: Floats) -> list[tuple[dt.date, float]]:
@@ -76,28 +38,30 @@ def weekly_series(dates: Dates, values: Floats) -> list[tuple[dt.date, float]]:
     return [(day(dates, week), float(values[week])) for week in np.flatnonzero(np.isfinite(values)).tolist()]
 
 
-def weekly_means(series: Mapping[int, Floats]) -> tuple[WeeklyMean, ...]:
+def weekly_means(series: Mapping[int, Floats], step: str, mean: str) -> list[dict[str, Any]]:
     """Average a family of weekly series: ICs by horizon, or autocorrelations by lag.
 
     Parameters
     ----------
     series : Mapping[int, Floats]
         Horizon or lag in weeks, to its series over the window.
+    step, mean : str
+        Names of the horizon or lag and of the mean in an entry.
 
     Returns
     -------
-    tuple of WeeklyMean
-        In ascending order of the step.
+    list of dict
+        In ascending order of the step, with the `weeks` in which it was measured; a mean of no week is ``None``.
     """
-    return tuple(
-        WeeklyMean(step=step, mean=mean_or_null(series[step]), weeks=int(measured(series[step]).size))
-        for step in sorted(series)
-    )
+    return [
+        {step: n, mean: mean_or_null(series[n]), "weeks": int(measured(series[n]).size)}
+        for n in sorted(series)
+    ]
 
 
 def panel_coverage(
     n_symbols: Floats, cohort_size: Floats, n_return_obs: Floats, traded: Flags
-) -> PanelCoverage:
+) -> dict[str, float | None]:
     """Average the sizes of the traded cross-sections.
 
     Parameters
@@ -113,16 +77,16 @@ def panel_coverage(
 
     Returns
     -------
-    PanelCoverage
-        With ``weeks`` 0 and the means ``None`` when no traded week has a name.
+    dict
+        Traded `weeks` with a name, and means over them: ``None`` when there are none.
     """
     counted = traded & (n_symbols > 0)
-    return PanelCoverage(
-        weeks=int(counted.sum()),
-        mean_n_symbols=mean_or_null(n_symbols[counted]),
-        mean_cohort_size=mean_or_null(cohort_size[counted]),
-        mean_share_with_return=mean_or_null(n_return_obs[counted] / n_symbols[counted]),
-    )
+    return {
+        "weeks": int(counted.sum()),
+        "mean_n_symbols": mean_or_null(n_symbols[counted]),
+        "mean_cohort_size": mean_or_null(cohort_size[counted]),
+        "mean_share_with_return": mean_or_null(n_return_obs[counted] / n_symbols[counted]),
+    }
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,65 +116,12 @@ class WeeklyDeciles:
     ic: Floats
     n_return_obs: Integers
 
-
-@dataclass(frozen=True, slots=True)
-class DecileBucket:
-    """One bucket over the window: means of weekly means over the weeks in which each is known.
-
-    Attributes
-    ----------
-    rank
-        1 for the lowest scores to 10 for the highest.
-    weeks
-        Weeks in which the bucket held a name.
-    mean_n_symbols
-        Names in a week.
-    mean_score, mean_score_z, mean_long_short_weight, mean_long_only_weight, mean_forward_return, ic
-        Mean of the weekly figure; ``None`` when it was known in no week.
-    n_return_obs
-        Forward returns in all weeks together.
-    """
-
-    rank: int
-    weeks: int
-    mean_n_symbols: float | None
-    mean_score: float | None
-    mean_score_z: float | None
-    mean_long_short_weight: float | None
-    mean_long_only_weight: float | None
-    mean_forward_return: float | None
-    ic: float | None
-    n_return_obs: int
+    def within(self, window: Window) -> WeeklyDeciles:
+        """Keep the weeks of a window, of rows that ascend by date."""
+        return cut(self, window.rows(self.date))
 
 
-@dataclass(frozen=True, slots=True)
-class DecileBlock:
-    """The decile table of a window.
-
-    Attributes
-    ----------
-    weeks
-        Weeks measured: enough scored names, and a forward return of at least one.
-    weeks_skipped
-        Rebalance weeks with too few scored names to be cut. A week that has the names but no forward return (a
-        pending one) is in neither count.
-    buckets
-        Ten, lowest scores first.
-    spearman_bucket_vs_mean_forward_return
-        Rank correlation of bucket number and mean forward return; ``None`` when fewer than two are known or all
-        are equal.
-    top_minus_bottom
-        Ratio; mean forward return of the highest bucket less the lowest, ``None`` when either is not known.
-    """
-
-    weeks: int
-    weeks_skipped: int
-    buckets: tuple[DecileBucket, ...]
-    spearman_bucket_vs_mean_forward_return: float | None
-    top_minus_bottom: float | None
-
-
-def decile_block(rows: WeeklyDeciles, rebalance_weeks: int) -> DecileBlock | Unavailable:
+def decile_block(rows: WeeklyDeciles, rebalance_weeks: int) -> dict[str, Any] | Unavailable:
     """Average the weekly decile rows of a window.
 
     A week without any forward return is excluded from every figure, including means of scores and weights:
@@ -225,8 +136,9 @@ def decile_block(rows: WeeklyDeciles, rebalance_weeks: int) -> DecileBlock | Una
 
     Returns
     -------
-    DecileBlock or Unavailable
-        ``forward_returns_absent`` when weeks were cut but none has a forward return, ``insufficient_data`` when no
+    dict or Unavailable
+        The members of :data:`schemas.metrics.deciles.DECILES` from `weeks` on: `weeks_skipped` are rebalance weeks with
+        too few scored names to be cut. ``forward_returns_absent`` when weeks were cut but none has a forward return, ``insufficient_data`` when no
         week had enough scored names.
     """
     weeks, week = np.unique(rows.date, return_inverse=True)
@@ -238,29 +150,30 @@ def decile_block(rows: WeeklyDeciles, rebalance_weeks: int) -> DecileBlock | Una
     if not returns.any():
         return Unavailable("forward_returns_absent", "no decile week of the window has a forward return")
     has_return = returns[week] > 0
-    buckets = tuple(_bucket(rows, rank, has_return & (rows.bucket == rank)) for rank in range(1, BUCKETS + 1))
-    means = np.array([np.nan if b.mean_forward_return is None else b.mean_forward_return for b in buckets])
-    return DecileBlock(
-        weeks=int((returns > 0).sum()),
-        weeks_skipped=rebalance_weeks - int(weeks.size),
-        buckets=buckets,
-        spearman_bucket_vs_mean_forward_return=null_if_nan(spearman(np.arange(1.0, BUCKETS + 1.0), means)),
-        top_minus_bottom=null_if_nan(means[-1] - means[0]),
-    )
+    buckets = [_bucket(rows, rank, has_return & (rows.bucket == rank)) for rank in range(1, BUCKETS + 1)]
+    means = np.array([bucket["mean_forward_return"] for bucket in buckets], dtype=np.float64)
+    return {
+        "weeks": int((returns > 0).sum()),
+        "buckets": buckets,
+        "monotonicity": {
+            "spearman_bucket_vs_mean_forward_return": null_if_nan(
+                spearman(np.arange(1.0, BUCKETS + 1.0), means)
+            ),
+            "top_minus_bottom": null_if_nan(means[-1] - means[0]),
+        },
+        "forward_returns": FORWARD_RETURNS_PRESENT,
+        "weeks_skipped": rebalance_weeks - int(weeks.size),
+    }
 
 
-def _bucket(rows: WeeklyDeciles, rank: int, mine: npt.NDArray[np.bool_]) -> DecileBucket:
+def _bucket(rows: WeeklyDeciles, rank: int, mine: Flags) -> dict[str, Any]:
     """Average one bucket over its weeks by date, so that the sums do not depend on the order of rows."""
     order = np.flatnonzero(mine)[np.argsort(rows.date[mine], kind="stable")]
-    return DecileBucket(
-        rank=rank,
-        weeks=int(order.size),
-        mean_n_symbols=mean_or_null(rows.n_symbols[order].astype(np.float64)),
-        mean_score=mean_or_null(rows.mean_score[order]),
-        mean_score_z=mean_or_null(rows.mean_score_z[order]),
-        mean_long_short_weight=mean_or_null(rows.mean_long_short_weight[order]),
-        mean_long_only_weight=mean_or_null(rows.mean_long_only_weight[order]),
-        mean_forward_return=mean_or_null(rows.mean_forward_return[order]),
-        ic=mean_or_null(rows.ic[order]),
-        n_return_obs=int(rows.n_return_obs[order].sum()),
-    )
+    return {
+        "bucket": bucket_name(rank),
+        "rank": rank,
+        "weeks": int(order.size),
+        "mean_n_symbols": mean_or_null(rows.n_symbols[order].astype(np.float64)),
+        **{name: mean_or_null(getattr(rows, name)[order]) for name in BUCKET_MEANS},
+        "n_return_obs": int(rows.n_return_obs[order].sum()),
+    }

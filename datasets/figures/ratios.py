@@ -253,32 +253,49 @@ def book_figures(returns: Floats) -> BookFigures:
     starting: Floats = np.concatenate([[1.0], ending[:-1]]) if n else ending
     return BookFigures(
         sharpe=annualised_sharpe(returns, "daily returns"),
-        annualised_return=annualised_return(ending),
-        volatility=too_few(n, 2, "daily returns")
-        if n < 2
-        else float(returns.std(ddof=1)) * math.sqrt(SESSIONS_PER_YEAR),
+        annualised_return=annualised_return(returns),
+        volatility=annualised_volatility(returns),
         max_drawdown_pct=max_drawdown_pct(starting, ending),
     )
 
 
-def annualised_return(ending: Floats) -> Figure:
+def annualised_return(returns: Floats) -> Figure:
     """Compounded return to the power of 252 over the sessions, less one.
 
     Parameters
     ----------
-    ending : Floats, shape (n_sessions,)
-        Growth of 1 up to each session.
+    returns : Floats, shape (n_sessions,)
+        In order of date, without NaN.
 
     Returns
     -------
     float or Unavailable
         Ratio; withheld without a session, and if the book lost all its equity.
     """
-    if ending.size == 0:
+    growth: Floats = np.cumprod(1.0 + returns, dtype=np.float64)
+    if growth.size == 0:
         return too_few(0, 1, "daily returns")
-    if not (math.isfinite(ending[-1]) and (ending > 0).all()):
+    if not (math.isfinite(growth[-1]) and (growth > 0).all()):
         return Unavailable("insufficient_data", "the book loses all it has within the window")
-    return float(ending[-1] ** (SESSIONS_PER_YEAR / ending.size)) - 1.0
+    return float(growth[-1] ** (SESSIONS_PER_YEAR / growth.size)) - 1.0
+
+
+def annualised_volatility(returns: Floats) -> Figure:
+    """Sample deviation (ddof 1) of the daily returns, annualised with the square root of 252.
+
+    Parameters
+    ----------
+    returns : Floats, shape (n_sessions,)
+        Without NaN.
+
+    Returns
+    -------
+    float or Unavailable
+        Ratio; 0 when they are all the same, which is a measurement. Withheld with fewer than two returns.
+    """
+    if returns.size < 2:
+        return too_few(int(returns.size), 2, "daily returns")
+    return 0.0 if is_constant(returns) else float(returns.std(ddof=1)) * math.sqrt(SESSIONS_PER_YEAR)
 
 
 def difference(with_it: BookFigures, without: BookFigures) -> dict[str, Figure]:

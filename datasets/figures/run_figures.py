@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, fields
 from functools import cached_property
-from typing import Any, Final, TypeVar
+from typing import Any, Final, Self, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from datasets.figures.checks import CheckSummary
 from datasets.figures.panel import WeeklyDeciles
-from datasets.figures.series import Dates, Flags, Floats
+from datasets.figures.series import Dates, Flags, Floats, cut
 from datasets.figures.unavailable import ACCESS_LIMITED, MISSING_KIND, Unavailable
 from datasets.figures.window import WHOLE_RUN, Window
 from schemas.metrics.statistic import CROSS_SECTIONS, INDEX, LEDGER, Source
@@ -32,12 +32,9 @@ class Ledger:
     risk_free: Floats
     turnover: Floats
 
-    def within(self, window: Window) -> Ledger:
+    def within(self, window: Window) -> Self:
         """Keep the sessions of a window."""
-        rows = window.rows(self.date)
-        return Ledger(
-            self.date[rows], self.starting[rows], self.ending[rows], self.risk_free[rows], self.turnover[rows]
-        )
+        return cut(self, window.rows(self.date))
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,8 +46,7 @@ class Index:
 
     def within(self, window: Window) -> Index:
         """Keep the weeks of a window."""
-        rows = window.rows(self.date)
-        return Index(self.date[rows], self.traded[rows])
+        return cut(self, window.rows(self.date))
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +72,7 @@ class RawSignal:
     rho_by_lag: Mapping[int, Floats]
     cohort_size: Floats
 
-    def cut(self, rows: slice, in_force: Flags) -> RawSignal:
+    def within(self, rows: slice, in_force: Flags) -> RawSignal:
         """Return some weeks; values that span several weeks are kept only if all of these are inside.
 
         Parameters
@@ -87,16 +83,14 @@ class RawSignal:
             Of each week taken, whether it counts in the steps of a horizon or lag.
         """
         steps = np.flatnonzero(in_force)
-        return RawSignal(
-            self.ic[rows],
-            self.n_return_obs[rows],
-            self.decile_spread[rows],
-            {
+        return cut(
+            self,
+            rows,
+            ic_by_horizon={
                 horizon: _without(ic[rows], steps[max(0, steps.size - horizon + 1) :])
                 for horizon, ic in self.ic_by_horizon.items()
             },
-            {lag: _without(rho[rows], steps[:lag]) for lag, rho in self.rho_by_lag.items()},
-            self.cohort_size[rows],
+            rho_by_lag={lag: _without(rho[rows], steps[:lag]) for lag, rho in self.rho_by_lag.items()},
         )
 
 
@@ -128,16 +122,8 @@ class CrossSections:
     def within(self, window: Window) -> CrossSections:
         """Keep the weeks of a window."""
         rows = window.rows(self.date)
-        return CrossSections(
-            self.date[rows],
-            self.traded[rows],
-            self.in_force[rows],
-            self.n_symbols[rows],
-            self.cohort_size[rows],
-            self.n_return_obs[rows],
-            self.ic[rows],
-            None if self.raw is None else self.raw.cut(rows, self.in_force[rows]),
-        )
+        raw = None if self.raw is None else self.raw.within(rows, self.in_force[rows])
+        return cut(self, rows, raw=raw)
 
 
 @dataclass(frozen=True, slots=True)
@@ -244,12 +230,6 @@ def _without(series: Floats, weeks: npt.NDArray[np.intp]) -> Floats:
     return series
 
 
-def cut_deciles(deciles: WeeklyDeciles, window: Window) -> WeeklyDeciles:
-    """Return the weekly bucket rows of a window, from rows that ascend by date."""
-    rows = window.rows(deciles.date)
-    return WeeklyDeciles(**{part.name: getattr(deciles, part.name)[rows] for part in fields(deciles)})
-
-
 def _nbytes(part: Any) -> int:
     if part is None or isinstance(part, Unavailable):
         return 0
@@ -260,8 +240,7 @@ def _nbytes(part: Any) -> int:
     return sum(_nbytes(getattr(part, entry.name)) for entry in fields(part))
 
 
-Part = TypeVar("Part")
-Dated = TypeVar("Dated", Index, CrossSections, Ledger)
+Dated = TypeVar("Dated", Index, CrossSections, WeeklyDeciles, Ledger)
 
 NO_RAW_SIGNAL: Final = Unavailable(MISSING_KIND, "the run recorded no signal before smoothing", "decisions")
 
@@ -296,12 +275,12 @@ class Sources:
     @cached_property
     def index(self) -> Index | Unavailable:
         """The rebalance dates."""
-        return self._cut(self._opened(self._run.index, INDEX))
+        return self._part(self._run.index, INDEX)
 
     @cached_property
     def cross_sections(self) -> CrossSections | Unavailable:
         """The weekly figures."""
-        return self._cut(self._opened(self._run.cross_sections, CROSS_SECTIONS))
+        return self._part(self._run.cross_sections, CROSS_SECTIONS)
 
     @cached_property
     def raw(self) -> RawSignal | Unavailable:
@@ -316,17 +295,14 @@ class Sources:
         """The weekly buckets."""
         if isinstance(self.raw, Unavailable):
             return self.raw
-        deciles = self._opened(self._run.deciles, CROSS_SECTIONS)
-        if isinstance(deciles, Unavailable) or self._window is WHOLE_RUN:
-            return deciles
-        return cut_deciles(deciles, self._window)
+        return self._part(self._run.deciles, CROSS_SECTIONS)
 
     @cached_property
     def ledger(self) -> Ledger | Unavailable:
         """The sessions."""
-        return self._cut(self._opened(self._run.ledger, LEDGER))
+        return self._part(self._run.ledger, LEDGER)
 
-    def _opened(self, part: Part | Unavailable | None, source: Source) -> Part | Unavailable:
+    def _part(self, part: Dated | Unavailable | None, source: Source) -> Dated | Unavailable:
         if source.endpoint not in self._may_call:
             return Unavailable(ACCESS_LIMITED, f"the key may not call {source.endpoint}", source.kind)
         if isinstance(part, Unavailable):
@@ -334,9 +310,4 @@ class Sources:
         if part is None:
             kind = next((kind for kind in source.needs if kind not in self._run.kinds), source.kind)
             return Unavailable(MISSING_KIND, f"the run holds no {kind} for {source.meaning}", kind)
-        return part
-
-    def _cut(self, part: Dated | Unavailable) -> Dated | Unavailable:
-        return (
-            part if isinstance(part, Unavailable) or self._window is WHOLE_RUN else part.within(self._window)
-        )
+        return part if self._window is WHOLE_RUN else part.within(self._window)

@@ -10,7 +10,7 @@ from typing import Any, Final
 import numpy as np
 
 from datasets.figures.bootstrap import MIN_OBSERVATIONS, count, mean_block_length, resample
-from datasets.figures.newey_west import hac_mean
+from datasets.figures.newey_west import newey_west
 from datasets.figures.series import Dates, Floats, Matrix, is_constant, mean_or_null, measured
 from datasets.figures.unavailable import Unavailable, no_variation, too_few
 from schemas.metrics.deciles import bucket_name
@@ -91,7 +91,7 @@ def _mean(series: Floats, what: str) -> Figure:
 
 
 def _delayed(delay: int, ic: Floats) -> dict[str, Any]:
-    test = hac_mean(ic)
+    test = newey_west(ic)
     return {
         "delay_weeks": delay,
         "mean_ic": mean_or_null(ic),
@@ -101,7 +101,7 @@ def _delayed(delay: int, ic: Floats) -> dict[str, Any]:
 
 
 def _side(ic: Floats) -> dict[str, Any]:
-    test = hac_mean(ic)
+    test = newey_west(ic)
     return {
         "mean_ic": _mean(ic, "weekly ICs of the side"),
         "t_stat": test if isinstance(test, Unavailable) else test.t_stat,
@@ -128,7 +128,7 @@ def half_life(ic_by_delay: Mapping[int, Floats]) -> Figure:
     Qian, Sorensen and Hua (2007), "Information Horizon, Portfolio Turnover, and Optimal Alpha Models", Journal of Portfolio
     Management 34.
     """
-    test = hac_mean(ic_by_delay[0])
+    test = newey_west(ic_by_delay[0])
     if isinstance(test, Unavailable):
         return test
     if abs(test.t_stat) < _TOLD_FROM_ZERO:
@@ -193,7 +193,7 @@ def decile_figures(deciles: Matrix) -> dict[str, Any]:
     weeks = int(complete.shape[0])
     reason = too_few(0, 1, "weeks with a return in each decile")
     spread = complete[:, -1] - complete[:, 0]
-    test = hac_mean(spread)
+    test = newey_west(spread)
     return {
         "deciles": [
             {"bucket": bucket_name(rank), "mean_forward_return": float(mean)}

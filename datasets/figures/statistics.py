@@ -78,21 +78,18 @@ def derive(statistic: Statistic, sources: Sources) -> float | Unavailable:
     float or Unavailable
         The reason when its data cannot be read or do not determine it.
     """
-    figure: Figure
+    measures: Mapping[str, Callable[[Any], Figure]]
+    part: Ledger | CrossSections | RawSignal | Unavailable
     if statistic.source is LEDGER:
-        if isinstance(sources.ledger, Unavailable):
-            return sources.ledger
-        figure = FROM_LEDGER[statistic.name](sources.ledger)
+        part, measures = sources.ledger, FROM_LEDGER
     elif statistic in RANK_IC_RAW:
-        if isinstance(sources.raw, Unavailable):
-            return sources.raw
-        figure = without_returns(sources.raw.n_return_obs) or FROM_RAW[statistic.name](sources.raw)
+        part, measures = sources.raw, FROM_RAW
     else:
-        if isinstance(sources.cross_sections, Unavailable):
-            return sources.cross_sections
-        rows = sources.cross_sections
-        figure = without_returns(rows.n_return_obs) or FROM_CROSS_SECTIONS[statistic.name](rows)
-    return figure
+        part, measures = sources.cross_sections, FROM_CROSS_SECTIONS
+    if isinstance(part, Unavailable):
+        return part
+    absent = None if isinstance(part, Ledger) else without_returns(part.n_return_obs)
+    return absent or measures[statistic.name](part)
 
 
 def without_returns(n_return_obs: Floats) -> Unavailable | None:

@@ -8,7 +8,7 @@ from typing import Final
 
 import numpy as np
 
-from datasets.figures.newey_west import hac_mean
+from datasets.figures.newey_west import newey_west
 from datasets.figures.series import MIN_HAC_OBSERVATIONS, WEEKS_PER_YEAR, Dates, Flags, Floats, is_constant
 from datasets.figures.unavailable import Unavailable
 from pipeline.notices.outcome import NoticeOutcome, judged, not_checked
@@ -191,7 +191,7 @@ def _newey_west(ic: Floats) -> NoticeOutcome:
     notice = "signal.newey_west_t"
     if ic.size < MIN_HAC_OBSERVATIONS:
         return not_checked(notice, f"{ic.size} weeks have an ic; {MIN_HAC_OBSERVATIONS} are needed")
-    mean = hac_mean(ic)
+    mean = newey_west(ic)
     if isinstance(mean, Unavailable):
         return not_checked(notice, "the weekly IC does not vary")
     t = mean.t_stat

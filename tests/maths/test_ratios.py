@@ -94,8 +94,14 @@ def test_a_window_with_a_session_that_opens_in_debt_has_no_ratio(
     starting[at % starting.size] = debt
     assert reason(ratios.information_ratio(starting, ending)) == "nonpositive_equity"
     assert reason(ratios.excess_sharpe(starting, ending, np.zeros(starting.size))) == "nonpositive_equity"
-    assert reason(bands.annualised_return(starting, ending)) == "nonpositive_equity"
-    assert reason(bands.volatility(starting, ending)) == "nonpositive_equity"
+    assert (
+        reason(bands.LEDGER_FIGURES["annualised_return"](starting, ending, starting, starting))
+        == "nonpositive_equity"
+    )
+    assert (
+        reason(bands.LEDGER_FIGURES["volatility"](starting, ending, starting, starting))
+        == "nonpositive_equity"
+    )
 
 
 @pytest.mark.parametrize("returns", [[], [0.01]])

@@ -11,7 +11,7 @@ import polars as pl
 import pytest
 
 from datasets.figures import rank_ic, ratios
-from datasets.figures.panel import DecileBlock, WeeklyDeciles, decile_block
+from datasets.figures.panel import WeeklyDeciles, decile_block
 from datasets.figures.series import Floats
 from datasets.figures.unavailable import Unavailable
 from pipeline.maths.deciles import weekly_deciles
@@ -142,11 +142,11 @@ def test_the_decile_table_of_the_largest_run_accounts_for_every_return(shared: P
     frame = weekly_deciles(decisions)
     rows = WeeklyDeciles(**{name: frame[name].to_numpy() for name in frame.columns})
     block = decile_block(rows, rebalance_weeks=297)
-    assert isinstance(block, DecileBlock)
+    assert isinstance(block, dict)
     # The last traded week and the pending one have no return yet.
-    assert (block.weeks, block.weeks_skipped) == (295, 0)
-    assert sum(bucket.n_return_obs for bucket in block.buckets) == 156_802 - 1_099
-    scores = [bucket.mean_score for bucket in block.buckets]
+    assert (block["weeks"], block["weeks_skipped"]) == (295, 0)
+    assert sum(bucket["n_return_obs"] for bucket in block["buckets"]) == 156_802 - 1_099
+    scores = [bucket["mean_score"] for bucket in block["buckets"]]
     assert scores == sorted(scores, key=lambda score: -math.inf if score is None else score)
 
 

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import datetime as dt
+from typing import Any
 
 import numpy as np
 import pytest
@@ -8,26 +9,30 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
+from datasets.figures.blocks import tenure
 from datasets.figures.panel import (
-    DecileBlock,
-    PanelCoverage,
     WeeklyDeciles,
-    WeeklyMean,
     decile_block,
     panel_coverage,
     weekly_means,
     weekly_series,
 )
 from datasets.figures.rank_correlation import spearman
+from datasets.figures.run_figures import Index, Ledger, RunFigures, Sources
 from datasets.figures.series import null_if_nan
 from datasets.figures.unavailable import Unavailable
-from datasets.figures.window import Tenure, rebalance_tenure, session_tenure
 from pipeline.maths.deciles import weekly_deciles
+from schemas.metrics.statistic import SOURCES
 from tests.maths import oracles
 from tests.maths.panels import Run, check, wide_runs
 
 NULL = np.nan
 DAYS = np.array(["2020-01-03", "2020-01-10", "2021-01-08"], dtype="datetime64[D]")
+
+
+def sources(**parts: Any) -> Sources:
+    run = RunFigures("alpha", "alpha", 1.0, None, frozenset(), **parts)
+    return Sources(run, [source.endpoint for source in SOURCES])
 
 
 def rows_of(run: Run, order: np.random.Generator) -> WeeklyDeciles:
@@ -53,22 +58,18 @@ def test_the_table_is_the_mean_of_weekly_means(run: Run, seed: int) -> None:
         assert isinstance(block, Unavailable)
         assert block.code == ("forward_returns_absent" if weekly else "insufficient_data")
         return
-    assert isinstance(block, DecileBlock)
-    assert block.weeks == len(measured)
-    assert block.weeks_skipped == run.rebalances.height - len({row["date"] for row in weekly})
-    for bucket in block.buckets:
-        mine = [row for row in weekly if row["bucket"] == bucket.rank and row["date"] in measured]
-        assert bucket.weeks == len(mine)
-        assert bucket.n_return_obs == sum(row["n_return_obs"] for row in mine)
-        assert oracles.close(bucket.mean_n_symbols, oracles.mean([row["n_symbols"] for row in mine]))
+    assert isinstance(block, dict)
+    assert block["weeks"] == len(measured)
+    assert block["weeks_skipped"] == run.rebalances.height - len({row["date"] for row in weekly})
+    for bucket in block["buckets"]:
+        mine = [row for row in weekly if row["bucket"] == bucket["rank"] and row["date"] in measured]
+        assert bucket["weeks"] == len(mine)
+        assert bucket["n_return_obs"] == sum(row["n_return_obs"] for row in mine)
+        assert oracles.close(bucket["mean_n_symbols"], oracles.mean([row["n_symbols"] for row in mine]))
         for name in ("mean_score", "mean_score_z", "mean_forward_return", "ic"):
-            assert oracles.close(getattr(bucket, name), oracles.mean([row[name] for row in mine]), 1e-10), (
-                name
-            )
+            assert oracles.close(bucket[name], oracles.mean([row[name] for row in mine]), 1e-10), name
         for name in ("mean_long_short_weight", "mean_long_only_weight"):
-            assert oracles.close(getattr(bucket, name), oracles.mean([row[name] for row in mine]), 1e-10), (
-                name
-            )
+            assert oracles.close(bucket[name], oracles.mean([row[name] for row in mine]), 1e-10), name
 
 
 def table(means: list[list[float]]) -> WeeklyDeciles:
@@ -93,13 +94,13 @@ def table(means: list[list[float]]) -> WeeklyDeciles:
 def test_returns_that_rise_with_the_bucket_are_monotone() -> None:
     rising = [float(b) for b in range(10)]
     block = decile_block(table([rising, [2 * value for value in rising]]), rebalance_weeks=5)
-    assert isinstance(block, DecileBlock)
-    assert block.spearman_bucket_vs_mean_forward_return == 1.0
-    assert block.top_minus_bottom == 13.5
-    assert (block.weeks, block.weeks_skipped) == (2, 3)
-    assert [bucket.rank for bucket in block.buckets] == list(range(1, 11))
-    assert {bucket.mean_long_short_weight for bucket in block.buckets} == {None}
-    assert {bucket.n_return_obs for bucket in block.buckets} == {10}
+    assert isinstance(block, dict)
+    assert block["monotonicity"]["spearman_bucket_vs_mean_forward_return"] == 1.0
+    assert block["monotonicity"]["top_minus_bottom"] == 13.5
+    assert (block["weeks"], block["weeks_skipped"]) == (2, 3)
+    assert [bucket["rank"] for bucket in block["buckets"]] == list(range(1, 11))
+    assert {bucket["mean_long_short_weight"] for bucket in block["buckets"]} == {None}
+    assert {bucket["n_return_obs"] for bucket in block["buckets"]} == {10}
 
 
 def test_a_week_without_returns_enters_no_column_and_is_not_called_skipped() -> None:
@@ -107,9 +108,9 @@ def test_a_week_without_returns_enters_no_column_and_is_not_called_skipped() -> 
     with_pending = table([rising, [NULL] * 10])
     with_pending.mean_score[10:] = 99.0
     block = decile_block(with_pending, rebalance_weeks=2)
-    assert isinstance(block, DecileBlock)
-    assert (block.weeks, block.weeks_skipped) == (1, 0)
-    assert [bucket.mean_score for bucket in block.buckets] == rising
+    assert isinstance(block, dict)
+    assert (block["weeks"], block["weeks_skipped"]) == (1, 0)
+    assert [bucket["mean_score"] for bucket in block["buckets"]] == rising
 
 
 @pytest.mark.parametrize(
@@ -124,9 +125,9 @@ def test_monotonicity_that_cannot_be_measured_is_null(
     means: list[float], monotone: float | None, spread: float | None
 ) -> None:
     block = decile_block(table([means]), rebalance_weeks=1)
-    assert isinstance(block, DecileBlock)
-    assert block.spearman_bucket_vs_mean_forward_return == monotone
-    assert block.top_minus_bottom == spread
+    assert isinstance(block, dict)
+    assert block["monotonicity"]["spearman_bucket_vs_mean_forward_return"] == monotone
+    assert block["monotonicity"]["top_minus_bottom"] == spread
 
 
 values = st.sampled_from([NULL, -1.0, -0.0, 0.0, 0.1, 0.30000000000000004, 0.3])
@@ -157,11 +158,12 @@ def test_a_weekly_series_holds_the_measured_weeks_only() -> None:
 
 
 def test_means_by_step_come_in_order_with_their_weeks() -> None:
-    assert weekly_means({8: np.full(3, NULL), 1: np.array([0.5, NULL, 0.25]), 2: np.array([])}) == (
-        WeeklyMean(1, 0.375, 2),
-        WeeklyMean(2, None, 0),
-        WeeklyMean(8, None, 0),
-    )
+    series = {8: np.full(3, NULL), 1: np.array([0.5, NULL, 0.25]), 2: np.array([])}
+    assert weekly_means(series, "lag", "rho") == [
+        {"lag": 1, "rho": 0.375, "weeks": 2},
+        {"lag": 2, "rho": None, "weeks": 0},
+        {"lag": 8, "rho": None, "weeks": 0},
+    ]
 
 
 def test_coverage_of_the_panel_is_over_traded_weeks_with_names() -> None:
@@ -170,29 +172,36 @@ def test_coverage_of_the_panel_is_over_traded_weeks_with_names() -> None:
         np.array([8.0, 20.0, 9.0, 0.0]),
         np.array([5.0, 20.0, 0.0, 0.0]),
     )
-    assert panel_coverage(sizes, cohorts, returns, np.array([True, True, False, True])) == PanelCoverage(
-        2, 15.0, 14.0, 0.75
-    )
-    assert panel_coverage(sizes, cohorts, returns, np.zeros(4, np.bool_)) == PanelCoverage(
-        0, None, None, None
-    )
+    traded, none = np.array([True, True, False, True]), np.zeros(4, np.bool_)
+    assert [*panel_coverage(sizes, cohorts, returns, traded).values()] == [2, 15.0, 14.0, 0.75]
+    assert [*panel_coverage(sizes, cohorts, returns, none).values()] == [0, None, None, None]
 
 
 def test_tenure_spans_the_rebalances_whatever_their_status() -> None:
-    assert rebalance_tenure(DAYS, np.array([True, False, True])) == Tenure(
-        weeks=3,
-        traded_weeks=2,
-        first_rebalance=dt.date(2020, 1, 3),
-        last_rebalance=dt.date(2021, 1, 8),
-        calendar_days=371,
-        years=371 / 365.25,
-    )
-    assert rebalance_tenure(DAYS[:0], np.zeros(0, np.bool_)) is None
+    assert tenure(sources(index=Index(DAYS, np.array([True, False, True])))) == {
+        "weeks": 3,
+        "traded_weeks": 2,
+        "first_rebalance": "2020-01-03",
+        "last_rebalance": "2021-01-08",
+        "calendar_days": 371,
+        "years": 371 / 365.25,
+        "source": "rebalances",
+    }
+    without = tenure(sources(index=Index(DAYS[:0], np.zeros(0, np.bool_))))
+    assert isinstance(without, Unavailable)
 
 
 def test_tenure_of_a_ledger_knows_no_weeks() -> None:
-    assert session_tenure(DAYS[:1]) == Tenure(None, None, dt.date(2020, 1, 3), dt.date(2020, 1, 3), 0, 0.0)
-    assert session_tenure(DAYS[:0]) is None
+    assert tenure(sources(ledger=Ledger(DAYS[:1], *[np.ones(1)] * 4))) == {
+        "weeks": None,
+        "traded_weeks": None,
+        "first_rebalance": "2020-01-03",
+        "last_rebalance": "2020-01-03",
+        "calendar_days": 0,
+        "years": 0.0,
+        "source": "portfolio",
+    }
+    assert isinstance(tenure(sources(ledger=Ledger(DAYS[:0], *[np.ones(0)] * 4))), Unavailable)
 
 
 def test_a_week_without_bounds_is_no_entry_of_a_series() -> None:
