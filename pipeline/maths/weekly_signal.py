@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import numpy as np
 import polars as pl
 
 from pipeline.maths.autocorrelation import rank_autocorrelations
@@ -10,7 +9,6 @@ from pipeline.maths.deciles import decile_spread, weekly_deciles
 from pipeline.maths.horizons import horizon_ics
 from pipeline.maths.information_coefficient import weekly_ic
 from pipeline.maths.week_clock import WeeklyPanel
-from pipeline.maths.weeks import Weeks, count_flags
 from schemas.tables.weekly_signal import WEEKLY_SIGNAL
 
 
@@ -45,26 +43,19 @@ def weekly_signal(
     """
     if "forward_return" not in decisions.columns:
         decisions = decisions.with_columns(forward_return=pl.lit(None, pl.Float64))
-    by_week = Weeks.of(decisions["date"])
-    scored = ~np.isnan(by_week.rows(decisions["score"]))
-    sizes = pl.DataFrame(
-        [
-            by_week.dates,
-            pl.Series("n_symbols", by_week.size, pl.Int64),
-            pl.Series("cohort_size", count_flags(scored, by_week.size), pl.Int64),
-        ]
-    )
-    parts = [sizes, weekly_ic(decisions, "score").rename({"n_pairs": "n_return_obs"})]
+    scores = {"cohort_size": "score", "cohort_size_raw": "raw_score"}
+    cohorts = {size: pl.col(name).count() for size, name in scores.items() if name in decisions.columns}
+    sizes = decisions.group_by("date").agg(pl.len().alias("n_symbols"), **cohorts)
+    parts = [
+        sizes.cast({pl.UInt32: pl.Int64}),
+        weekly_ic(decisions, "score").rename({"n_pairs": "n_return_obs"}),
+    ]
     if "raw_score" in decisions.columns:
         if deciles is None:
             deciles = weekly_deciles(decisions)
         if panel is None:
             panel = WeeklyPanel.of(rebalances, decisions, "raw_score", "forward_return")
-        raw = ~np.isnan(by_week.rows(decisions["raw_score"]))
         parts += [
-            pl.DataFrame(
-                [by_week.dates, pl.Series("cohort_size_raw", count_flags(raw, by_week.size), pl.Int64)]
-            ),
             weekly_ic(decisions, "raw_score").rename({"ic": "raw_ic", "n_pairs": "n_return_obs_raw"}),
             decile_spread(deciles),
             horizon_ics(rebalances, decisions, panel),

@@ -17,6 +17,7 @@ import numpy as np
 
 from datasets.figures import rank_ic, ratios
 from datasets.figures.equity import equity_curve, highest, solvent_returns
+from datasets.figures.run_figures import Ledger
 from datasets.figures.series import Dates, Flags, Floats, is_constant, mean_or_null, measured
 from datasets.figures.unavailable import Unavailable
 
@@ -27,14 +28,9 @@ _DDOF: Final = (1, 0)
 
 
 @dataclass(frozen=True)
-class Daily:
+class Daily(Ledger):
     """Sessions of the long_short book in a span, ascending; no null."""
 
-    date: Dates
-    starting: Floats
-    ending: Floats
-    risk_free: Floats
-    turnover: Floats
     equity_basis: float
     peak: float = -math.inf
     """Peak equity of the run before the span."""

@@ -10,7 +10,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 import polars as pl
 
-from datasets.figures.series import Dates
+from datasets.figures.series import Dates, cut
 from pipeline.reconciliation.conventions import CONVENTIONS, FROM_DECISIONS, RAW, Convention, Daily, Weekly
 from schemas.tables.books import CONDITIONED_BOOKS
 from schemas.tables.rebalances import TRADED
@@ -184,16 +184,8 @@ class _Spans:
         if whole is None or period is None:
             return whole
         if period not in self._weeks:
-            cut = _cut(whole.date, scope, period)
-            raw = None if whole.raw_ic is None else whole.raw_ic[cut]
-            self._weeks[period] = Weekly(
-                whole.date[cut],
-                whole.traded[cut],
-                whole.n_symbols[cut],
-                whole.n_return_obs[cut],
-                whole.ic[cut],
-                raw,
-            )
+            without_raw = {"raw_ic": None} if whole.raw_ic is None else {}
+            self._weeks[period] = cut(whole, _rows(whole.date, scope, period), **without_raw)
         return self._weeks[period]
 
     def sessions(self, scope: str, period: str | None) -> Daily | None:
@@ -202,16 +194,14 @@ class _Spans:
         if whole is None or period is None:
             return whole
         if period not in self._sessions:
-            cut = _cut(whole.date, scope, period)
-            before = np.concatenate([whole.starting[: cut.start], whole.ending[: cut.start]])
-            self._sessions[period] = Daily(
-                whole.date[cut], whole.starting[cut], whole.ending[cut], whole.risk_free[cut], whole.turnover[cut],
-                whole.equity_basis, float(before.max(initial=-math.inf)),
-            )  # fmt: skip
+            rows = _rows(whole.date, scope, period)
+            before = np.concatenate([whole.starting[: rows.start], whole.ending[: rows.start]])
+            peak = float(before.max(initial=-math.inf))
+            self._sessions[period] = cut(whole, rows, equity_basis=whole.equity_basis, peak=peak)
         return self._sessions[period]
 
 
-def _cut(dates: Dates, scope: str, period: str) -> slice:
+def _rows(dates: Dates, scope: str, period: str) -> slice:
     first = np.datetime64(period).astype(_UNITS[scope])
     low, high = np.searchsorted(dates, [first.astype("datetime64[D]"), (first + 1).astype("datetime64[D]")])
     return slice(int(low), int(high))

@@ -21,12 +21,11 @@ from pipeline.rules.target_rules import whole_shares
 from pipeline.seal import Seal
 from pipeline.seal.seal import LARGE_KINDS
 from schemas.tables import TABLES
-from schemas.tables.pnl import ADJUSTMENTS
 
 PART_ROWS: Final = 1_500_000
 """Rows of all tables together in a part: about 200 MB, with what is computed of them."""
-_GAP_ROWS: Final = 100_000
-"""Longest gap between needed rows that is decoded with them."""
+_MOST_RANGES: Final = 1_000
+"""Maximum ranges of rows per part; an unsorted table has more."""
 _ORDER: Final = {"decisions": ("date",), "positions": SESSION, "pnl": SESSION, "trades": FILLS}
 """Table -> columns that group its rows."""
 
@@ -133,23 +132,11 @@ def _require(holds: bool) -> None:
 
 
 def _frame(seal: Seal, kind: str, rows: list[range], columns: tuple[str, ...] | None = None) -> pl.DataFrame:
-    """Decode ranges of rows; those near each other with the gap between them, which is cheaper than a second read."""
-    parts, span = [], rows[:1] or [range(0)]
-    for some in [*rows[1:], None]:
-        if (
-            some is not None
-            and some.start - span[-1].stop <= _GAP_ROWS
-            and some.stop - span[0].start <= PART_ROWS
-        ):
-            span.append(some)
-            continue
-        first = span[0].start
-        decoded = seal.part(kind, range(first, span[-1].stop), columns)
-        _require(all(problem.stored == "absent" for problem in decoded.problems))
-        wanted = [decoded.frame[own.start - first : own.stop - first] for own in span]
-        parts += wanted
-        span = [] if some is None else [some]
-    return pl.concat(parts)
+    """Decode ranges of rows."""
+    _require(len(rows) <= _MOST_RANGES)
+    parts = [seal.part(kind, some, columns) for some in rows or [range(0)]]
+    _require(all(problem.stored == "absent" for part in parts for problem in part.problems))
+    return pl.concat([part.frame for part in parts])
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,7 +164,6 @@ class _Days:
         self._sessions = small["portfolio"].select(SESSION).sort(SESSION).with_row_index("session")
         self._days = _numbers(self._sessions["date"])
         self._groups = {kind: self._grouped(kind) for kind in large}
-        self._adjusted = "pnl" in large and not {*ADJUSTMENTS}.isdisjoint(_frame(seal, "pnl", []).columns)
 
     def parts(self) -> Iterator[Tables]:
         """Yield the tables of some days, every day once, with state from other days and the sessions after them."""
@@ -195,7 +181,9 @@ class _Days:
                 groups = self._groups["decisions"]
                 frames["decisions"] = self._read("decisions", (groups.unit >= first) & (groups.unit <= last))
                 if moments is not None:
-                    needed |= self._acted_on(frames["decisions"], moments)
+                    acted = self._days[own | self._acted_on(frames["decisions"], moments)]
+                    if acted.size:
+                        needed |= (self._days >= acted.min()) & (self._days <= acted.max())
             for kind, groups in self._groups.items():
                 if kind != "decisions":
                     frames[kind] = self._read(kind, needed[groups.unit])
@@ -217,7 +205,7 @@ class _Days:
             yield int(own[0]), int(own[-1])
 
     def _acted_on(self, decisions: pl.DataFrame, moments: pl.DataFrame) -> Flags:
-        """Return the sessions of the fills that decisions name or that end them; with those between, where shares or cash came."""
+        """Return the sessions of the fills that decisions name or that end them."""
         weeks = np.unique(_numbers(decisions["date"]))
         calendar = np.unique(_numbers(self._small["rebalances"]["date"]))
         after = np.searchsorted(calendar, weeks, side="right")
@@ -228,9 +216,6 @@ class _Days:
                 named |= moments["timestamp"].is_in(decisions[instant].unique().implode()).to_numpy()
         acted = np.zeros(self._days.size, np.bool_)
         acted[self._groups["trades"].unit[named]] = True
-        if self._adjusted and acted.any():
-            days = self._days[acted]
-            acted = (self._days >= days.min()) & (self._days <= days.max())
         return acted
 
     def _read(self, kind: str, wanted: Flags) -> pl.DataFrame:

@@ -6,10 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-import numpy as np
 import polars as pl
 
-from pipeline.reconciliation.grid import Codes, Flags, Floats, totals
 from pipeline.reconciliation.tables import Tables
 from pipeline.rule import Finding, rule
 from pipeline.rules.findings import joined_findings, pick_examples
@@ -60,105 +58,89 @@ def decisions_sides(tables: Tables) -> Finding | None:
     for name, book in _BOOKS.items():
         if not tables.has("decisions", book.weight, book.score):
             continue
-        sides = _Sides(tables, book)
-        reversed_weeks, weeks = sides.reversed_weeks()
-        single = sides.crossed() if tables.declared.targets == BINDING else np.empty(0, np.int64)
+        held = _held(tables, book)
+        weeks = _by_week(held)
+        reversed_weeks = int((weeks["mean"] < weeks["mean_short"]).sum())
         # Each week of a part counts: if no part is reversed, the run is not.
         fewest = _FEWEST_WEEKS if tables.part.moments is None else 1
-        on_the_whole = weeks >= fewest and 2 * reversed_weeks > weeks
-        if on_the_whole:
+        if weeks.height >= fewest and 2 * reversed_weeks > weeks.height:
             reasons.append(
                 f"the {name} book is long of what scores lower than what it is short of, on average, in {reversed_weeks} of "
-                f"{weeks} weeks"
+                f"{weeks.height} weeks"
             )
-            single = sides.below(excused=False)
-        elif single.size:
-            reasons.append(
-                f"{single.size} names that {name} is long of score below a name that it is short of"
-            )
-        rows.update(single.tolist())
-        shown += sides.examples(name, single)
+            broken = held.join(weeks, on="date").filter(_LONG & _less(_SCORE, pl.col("highest_short")))
+        elif tables.declared.targets == BINDING:
+            broken = _crossed(held, weeks)
+            if broken.height:
+                reasons.append(
+                    f"{broken.height} names that {name} is long of score below a name that it is short of"
+                )
+        else:
+            continue
+        rows.update(broken["row"])
+        shown += _examples(name, held, broken)
     return joined_findings("decisions", len(rows), shown, reasons)
 
 
-class _Sides:
-    """The names on the two sides of one book, by week."""
-
-    def __init__(self, tables: Tables, book: _Book) -> None:
-        self._tables, self._book = tables, book
-        decisions = tables["decisions"]
-        runs = tables.runs("decisions", ("date",))
-        self._weeks = runs.heads["date"].unique().sort()
-        weight = decisions[book.weight].to_numpy()
-        self._score = decisions[book.score].to_numpy()
-        rows = np.flatnonzero((weight != 0) & ~np.isnan(self._score))
-        run = self._weeks.search_sorted(runs.heads["date"]).to_numpy().astype(np.int64)
-        self._rows, self._week = rows, np.repeat(run, runs.lengths)[rows]
-        self._weight, self._score = weight[rows], self._score[rows]
-        self._long = self._weight > 0
-
-    def reversed_weeks(self) -> tuple[int, int]:
-        """Count the weeks in which the long side's weighted mean score is lower, and all weeks with both sides."""
-        averages = []
-        for side in (self._long, ~self._long):
-            size = self._sum(side, np.abs(self._weight))
-            scored = self._sum(side, np.abs(self._weight) * self._score)
-            averages.append(np.divide(scored, size, out=np.full(size.shape, np.nan), where=size > 0))
-        long, short = averages
-        return int((long < short).sum()), int((~np.isnan(long + short)).sum())
-
-    def crossed(self) -> Codes:
-        """Return the rows of long names that score below a short one, in weeks that no sealed rank justifies."""
-        rows = self.below(excused=True)
-        if rows.size and self._tables.has("decisions", self._book.rank):
-            rank = self._tables["decisions"][self._book.rank].to_numpy()[self._rows]
-            judged = self._judged()
-            weakest = self._extreme(judged & self._long, np.where(np.isnan(rank), np.inf, rank))
-            strongest = -self._extreme(judged & ~self._long, -np.where(np.isnan(rank), np.inf, rank))
-            rows = rows[(weakest > strongest)[self._week[np.searchsorted(self._rows, rows)]]]
-        return rows
-
-    def below(self, *, excused: bool) -> Codes:
-        """Return the rows of long names that score below a short one, with or without rows that have a note."""
-        judged = self._judged() if excused else np.ones(self._rows.size, np.bool_)
-        highest = self._extreme(judged & ~self._long, self._score)[self._week]
-        return self._rows[judged & self._long & _less(self._score, highest)]
-
-    def examples(self, name: str, rows: Codes) -> tuple[Mapping[str, Any], ...]:
-        """Show rows with the short name of the highest score."""
-        if not rows.size:
-            return ()
-        decisions = self._tables["decisions"]
-        columns = {"target_weight": pl.col(self._book.weight), "score": pl.col(self._book.score)}
-        short = decisions[self._rows[~self._long]].select(
-            "date", short_symbol="symbol", short_score=columns["score"]
-        )
-        best = short.sort("short_score", descending=True).unique("date", keep="first", maintain_order=True)
-        shown = (
-            decisions[rows]
-            .select("date", "symbol", **columns)
-            .sort("date", "symbol")
-            .join(best, on="date", how="left", maintain_order="left")
-            .with_columns(book=pl.lit(name))
-        )
-        return pick_examples(shown, ("book", *shown.columns))
-
-    def _judged(self) -> Flags:
-        if not self._tables.has("decisions", self._book.reason):
-            return np.ones(self._rows.size, np.bool_)
-        reason = self._tables["decisions"][self._book.reason]
-        return (reason.is_null() | (reason == SELECTED)).to_numpy()[self._rows]
-
-    def _extreme(self, side: Flags, value: Floats) -> Floats:
-        """Return the largest value of some names by week; minus infinity for none."""
-        extremes = np.full(self._weeks.len(), -np.inf)
-        np.maximum.at(extremes, self._week[side], value[side])
-        return extremes
-
-    def _sum(self, side: Flags, value: Floats) -> Floats:
-        return totals(self._week[side], value[side], self._weeks.len())
+_LONG: Final = pl.col("target_weight") > 0
+_SCORE: Final = pl.col("score")
+_JUDGED: Final = pl.col("judged")
 
 
-def _less(low: Floats, high: Floats) -> Flags:
-    with np.errstate(invalid="ignore"):
-        return np.asarray(low < high - RELATIVE * np.maximum(np.abs(low), np.abs(high)))
+def _held(tables: Tables, book: _Book) -> pl.DataFrame:
+    """Return the scored names on either side of a book; those that no note excuses are judged."""
+    judged, rank = pl.lit(value=True), pl.lit(None, pl.Float64)
+    if tables.has("decisions", book.reason):
+        judged = pl.col(book.reason).is_null() | (pl.col(book.reason) == SELECTED)
+    if tables.has("decisions", book.rank):
+        rank = pl.col(book.rank).fill_null(float("inf"))
+    columns = tables["decisions"].select(
+        "date", "symbol", target_weight=book.weight, score=book.score, rank=rank, judged=judged
+    )
+    sides = (pl.col("target_weight") != 0) & _SCORE.is_not_null()
+    return columns.with_row_index("row").filter(sides)
+
+
+def _by_week(held: pl.DataFrame) -> pl.DataFrame:
+    """Measure the long side of each week beside the short one, in the weeks that have both."""
+    size = pl.col("target_weight").abs()
+    score, rank = (pl.when(_JUDGED).then(pl.col(name)) for name in ("score", "rank"))
+    sides = held.group_by("date", long=_LONG).agg(
+        mean=(size * _SCORE).sum() / size.sum(),
+        highest=_SCORE.max(),
+        lowest_judged=score.min(),
+        highest_judged=score.max(),
+        first_rank=rank.min(),
+        last_rank=rank.max(),
+    )
+    return sides.filter("long").join(sides.filter(~pl.col("long")), on="date", suffix="_short")
+
+
+def _crossed(held: pl.DataFrame, weeks: pl.DataFrame) -> pl.DataFrame:
+    """Return the judged names of the long side that score below one of the short side, but for weeks ordered by their ranks."""
+    highest = pl.col("highest_judged_short")
+    ordered = (pl.col("last_rank") <= pl.col("first_rank_short")).fill_null(value=False)
+    doubtful = weeks.filter(_less(pl.col("lowest_judged"), highest) & ~ordered)
+    return held.join(doubtful, on="date").filter(_JUDGED & _LONG & _less(_SCORE, highest))
+
+
+def _examples(book: str, held: pl.DataFrame, broken: pl.DataFrame) -> tuple[Mapping[str, Any], ...]:
+    """Show each name beside the highest score on the short side of its week."""
+    best = (
+        held.filter(~_LONG)
+        .select("date", short_symbol="symbol", short_score="score")
+        .sort("short_score", descending=True)
+        .unique("date", keep="first", maintain_order=True)
+    )
+    shown = (
+        broken.select("date", "symbol", "target_weight", "score")
+        .sort("date", "symbol")
+        .join(best, on="date", how="left", maintain_order="left")
+        .with_columns(book=pl.lit(book))
+    )
+    return pick_examples(shown, ("book", *shown.columns))
+
+
+def _less(low: pl.Expr, high: pl.Expr) -> pl.Expr:
+    """Whether one value is below another by more than rounding."""
+    return low < high - RELATIVE * pl.max_horizontal(low.abs(), high.abs())

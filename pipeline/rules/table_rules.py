@@ -21,8 +21,6 @@ from schemas.units import Type
 V = TypeVar("V", pl.Expr, pl.Series)
 
 _MATCHERS: Final = {bound: re.compile(pattern) for bound, pattern in PATTERNS.items()}
-_LONG_TEXTS: Final = 200_000
-"""Rows of text above which the streaming engine is faster."""
 
 
 @rule(
@@ -114,37 +112,23 @@ def table_bound(kind: str, tables: Tables) -> Finding | None:
     suspects = {
         column.name: _breaks(column, pl.col(column.name))
         for column in bounded
-        if _any_breaks(column, _deciding(kind, column, tables))
+        if _any_breaks(kind, column, tables)
     }
     must = {name: f"must be {TABLES[kind][name].bound.value}" for name in suspects}
     return _finding(kind, frame, suspects, must)
 
 
-def _deciding(kind: str, column: Column, tables: Tables) -> pl.Series:
+def _any_breaks(kind: str, column: Column, tables: Tables) -> bool:
     """Return a few values that decide whether any value of the column breaks its bound."""
     values = tables[kind][column.name]
-    if column.type is Type.STR:
-        if column.name == "symbol":
-            return tables.symbols(kind).names["symbol"]
-        if column.name == SESSION[0] and tables.has(kind, *SESSION):
-            values = tables.runs(kind).heads[column.name]
-        if values.len() < _LONG_TEXTS:
-            return values.unique()
-        # The streaming engine finds the distinct values of a long text column in half the time.
-        return values.to_frame().lazy().unique().collect(engine="streaming").to_series()
-    if column.bound is Bound.NOT_ZERO:
-        return values.filter(values == 0).head(1)
-    extreme = values.max() if column.bound is Bound.NOT_POSITIVE else values.min()
-    return pl.Series(column.name, [extreme], values.dtype)
-
-
-def _any_breaks(column: Column, values: pl.Series) -> bool:
-    """Return whether any of a few values breaks the bound of their column."""
     if column.type is not Type.STR:
         return bool(_breaks(column, values).any())
-    # The engine compiles an expression at every use, which takes longer than matching a thousand names.
-    bound = _MATCHERS[column.bound]
-    return not all(map(bound.fullmatch, values.drop_nulls()))
+    if column.name == "symbol":
+        values = tables.symbols(kind).names["symbol"]
+    elif column.name == SESSION[0] and tables.has(kind, *SESSION):
+        values = tables.runs(kind).heads[column.name]
+    # The engine compiles an expression anew at every use, for longer than it takes to match a thousand names.
+    return not all(map(_MATCHERS[column.bound].fullmatch, values.unique().drop_nulls()))
 
 
 def _breaks(column: Column, value: V) -> V:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
-import itertools
 import os
 import tempfile
 from collections.abc import Iterator
@@ -102,8 +101,10 @@ class SealStore:
         StorageUnavailable
             When the store did not answer.
         """
-        parts = self._parts(path, limit)
-        return None if parts is None else b"".join(parts)
+        try:
+            return b"".join(self._read(path, limit))
+        except _GONE:
+            return None
 
     def copy(self, path: str, limit: int, target: IO[bytes]) -> tuple[str, int] | None:
         """Copy one file, in parts if it is local; raises as :meth:`read`.
@@ -113,26 +114,17 @@ class SealStore:
         tuple or None
             SHA-256 (hex) and size of what was copied; None when there is no such file.
         """
-        parts = self._parts(path, limit)
-        if parts is None:
-            return None
         digest, size = hashlib.sha256(), 0
-        for part in parts:
-            digest.update(part)
-            size += len(part)
-            with writing(tempfile.gettempdir()):
-                target.write(part)
-                target.flush()
-        return digest.hexdigest(), size
-
-    def _parts(self, path: str, limit: int) -> Iterator[bytes] | None:
-        """Return the content of a file in parts, of an object in one; None if there is none."""
-        parts = self._read(path, limit)
         try:
-            first = next(parts, b"")
+            for part in self._read(path, limit):
+                digest.update(part)
+                size += len(part)
+                with writing(tempfile.gettempdir()):
+                    target.write(part)
+                    target.flush()
         except _GONE:
             return None
-        return itertools.chain((first,), parts)
+        return digest.hexdigest(), size
 
     def _read(self, path: str, limit: int) -> Iterator[bytes]:
         if self._storage.folder is not None:
