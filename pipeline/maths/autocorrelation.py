@@ -13,19 +13,13 @@ from pipeline.maths.week_clock import WeeklyPanel
 from schemas.tables.weekly_signal import LAGS
 
 
-def rank_autocorrelations(
-    rebalances: pl.DataFrame, decisions: pl.DataFrame, panel: WeeklyPanel | None = None
-) -> pl.DataFrame:
+def rank_autocorrelations(panel: WeeklyPanel) -> pl.DataFrame:
     """Rank correlation of ``raw_score`` with its own value L weeks before, over the names scored in both weeks.
 
     Parameters
     ----------
-    rebalances : polars.DataFrame
-        One row per rebalance date: ``date``, ``week_status``.
-    decisions : polars.DataFrame
-        One row per name and week: ``date``, ``symbol``, ``raw_score``.
-    panel : WeeklyPanel or None
-        The column on the clock, where it is already computed.
+    panel : WeeklyPanel
+        With ``raw_score``.
 
     Returns
     -------
@@ -34,8 +28,6 @@ def rank_autocorrelations(
         ascending, and lags counted on that clock. Null where fewer than two names were scored in both weeks, a side
         is constant, or the run began later.
     """
-    if panel is None:
-        panel = WeeklyPanel.of(rebalances, decisions, "raw_score")
     rho = correlate_with_earlier(panel, "raw_score", "raw_score", LAGS)
     return panel.weekly({f"rho_lag{lag}": values for lag, values in rho.items()})
 

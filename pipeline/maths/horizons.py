@@ -14,9 +14,7 @@ from pipeline.maths.week_clock import WeeklyPanel
 from schemas.tables.weekly_signal import HORIZONS
 
 
-def horizon_ics(
-    rebalances: pl.DataFrame, decisions: pl.DataFrame, panel: WeeklyPanel | None = None
-) -> pl.DataFrame:
+def horizon_ics(panel: WeeklyPanel) -> pl.DataFrame:
     """IC of ``raw_score`` by holding period.
 
     For a horizon of K, the signal of a week is correlated with the product of one plus the forward returns of that
@@ -26,12 +24,8 @@ def horizon_ics(
 
     Parameters
     ----------
-    rebalances : polars.DataFrame
-        One row per rebalance date: ``date``, ``week_status``.
-    decisions : polars.DataFrame
-        One row per name and week: ``date``, ``symbol``, ``raw_score``, ``forward_return``.
-    panel : WeeklyPanel or None
-        The two columns on the clock, where they are already computed.
+    panel : WeeklyPanel
+        With ``raw_score`` and ``forward_return``.
 
     Returns
     -------
@@ -40,8 +34,6 @@ def horizon_ics(
         :mod:`pipeline.maths.week_clock`, ascending. Null where fewer than two names qualify, a side is constant, or
         the run ends first.
     """
-    if panel is None:
-        panel = WeeklyPanel.of(rebalances, decisions, "raw_score", "forward_return")
     ic = {horizon: np.full(panel.clock.height, np.nan) for horizon in HORIZONS}
     for weeks, rows in panel.blocks():
         for horizon, base, compounded in _compounded(panel, rows):

@@ -43,26 +43,40 @@ def weekly_signal(
     """
     if "forward_return" not in decisions.columns:
         decisions = decisions.with_columns(forward_return=pl.lit(None, pl.Float64))
-    scores = {"cohort_size": "score", "cohort_size_raw": "raw_score"}
-    cohorts = {size: pl.col(name).count() for size, name in scores.items() if name in decisions.columns}
-    sizes = decisions.group_by("date").agg(pl.len().alias("n_symbols"), **cohorts)
-    parts = [
-        sizes.cast({pl.UInt32: pl.Int64}),
-        weekly_ic(decisions, "score").rename({"n_pairs": "n_return_obs"}),
-    ]
+    weeks = weekly_ics(rebalances, decisions)
     if "raw_score" in decisions.columns:
         if deciles is None:
             deciles = weekly_deciles(decisions)
         if panel is None:
             panel = WeeklyPanel.of(rebalances, decisions, "raw_score", "forward_return")
-        parts += [
-            weekly_ic(decisions, "raw_score").rename({"ic": "raw_ic", "n_pairs": "n_return_obs_raw"}),
-            decile_spread(deciles),
-            horizon_ics(rebalances, decisions, panel),
-            rank_autocorrelations(rebalances, decisions, panel),
-        ]
-    weeks = rebalances.select("date", "week_status")
-    for part in parts:
-        weeks = weeks.join(part, on="date", how="left")
+        for part in (decile_spread(deciles), horizon_ics(panel), rank_autocorrelations(panel)):
+            weeks = weeks.join(part, on="date", how="left")
     columns = [column.name for column in WEEKLY_SIGNAL.columns if column.name in weeks.columns]
-    return weeks.with_columns(pl.col(pl.Int64).fill_null(0)).select(columns).sort("date")
+    return weeks.select(columns).sort("date")
+
+
+def weekly_ics(rebalances: pl.DataFrame, decisions: pl.DataFrame) -> pl.DataFrame:
+    """Count the names of each rebalance week, and correlate its scores with the forward returns.
+
+    Parameters
+    ----------
+    rebalances, decisions : polars.DataFrame
+        As of :func:`weekly_signal`.
+
+    Returns
+    -------
+    polars.DataFrame
+        ``date``, ``week_status``, counts and ``ic``; those of ``raw_score`` too where it is known.
+    """
+    if "forward_return" not in decisions.columns:
+        decisions = decisions.with_columns(forward_return=pl.lit(None, pl.Float64))
+    weeks = rebalances.select("date", "week_status")
+    weeks = weeks.join(decisions.group_by("date").agg(n_symbols=pl.len()), on="date", how="left")
+    for prefix, suffix in (("", ""), ("raw_", "_raw")):
+        score = f"{prefix}score"
+        if score in decisions.columns:
+            names = {"ic": f"{prefix}ic", "n_pairs": f"n_return_obs{suffix}"}
+            cohort = decisions.group_by("date").agg(pl.col(score).count().alias(f"cohort_size{suffix}"))
+            weeks = weeks.join(cohort, on="date", how="left")
+            weeks = weeks.join(weekly_ic(decisions, score).rename(names), on="date", how="left")
+    return weeks.cast({pl.UInt32: pl.Int64}).with_columns(pl.col(pl.Int64).fill_null(0))

@@ -7,12 +7,10 @@ from typing import Any
 
 import polars as pl
 
-from pipeline.maths.information_coefficient import weekly_ic
+from pipeline.maths.weekly_signal import weekly_ics
 from pipeline.reconciliation.figures import Figure, daily_series, not_reproduced, reconcile, weekly_series
 from pipeline.rule import Finding, Level, limited, rule
 from pipeline.seal import Seal
-
-_COUNTS = ("n_symbols", "n_return_obs")
 
 
 @rule(
@@ -120,15 +118,4 @@ def with_reconciliation(records: pl.DataFrame, figures: Iterable[Figure]) -> pl.
 
 def measured_weeks(rebalances: pl.DataFrame, decisions: pl.DataFrame) -> pl.DataFrame:
     """Compute the columns of ``weekly_signal`` that the figures need, from sealed tables."""
-    if "forward_return" not in decisions.columns:
-        decisions = decisions.with_columns(forward_return=pl.lit(None, pl.Float64))
-    parts = [
-        decisions.group_by("date").agg(n_symbols=pl.len().cast(pl.Int64)),
-        weekly_ic(decisions, "score").rename({"n_pairs": "n_return_obs"}),
-    ]
-    if "unsmoothed_score" in decisions.columns:
-        parts.append(weekly_ic(decisions, "unsmoothed_score").select("date", raw_ic="ic"))
-    weeks = rebalances.select("date", "week_status")
-    for part in parts:
-        weeks = weeks.join(part, on="date", how="left")
-    return weeks.with_columns(pl.col(_COUNTS).fill_null(0))
+    return weekly_ics(rebalances, decisions.rename({"unsmoothed_score": "raw_score"}, strict=False))

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from pipeline.maths.autocorrelation import rank_autocorrelations
 from pipeline.maths.horizons import horizon_ics
 from pipeline.maths.information_coefficient import weekly_ic
-from pipeline.maths.week_clock import week_clock
+from pipeline.maths.week_clock import WeeklyPanel, week_clock
 from tests.maths import oracles
 from tests.maths.panels import SCHEMA, Run, check, runs, shuffled, week
 
@@ -26,11 +26,19 @@ def steady_run(statuses: list[str], names: int = 5) -> Run:
     return Run(index, pl.DataFrame(rows, schema=SCHEMA, orient="row"))
 
 
+def horizons(rebalances: pl.DataFrame, decisions: pl.DataFrame) -> pl.DataFrame:
+    return horizon_ics(WeeklyPanel.of(rebalances, decisions, "raw_score", "forward_return"))
+
+
+def autocorrelations(rebalances: pl.DataFrame, decisions: pl.DataFrame) -> pl.DataFrame:
+    return rank_autocorrelations(WeeklyPanel.of(rebalances, decisions, "raw_score"))
+
+
 @check
 @given(runs())
 @pytest.mark.parametrize("horizon", [1, 2, 4, 8])
 def test_horizons_equal_the_loop_over_names_and_weeks(horizon: int, run: Run) -> None:
-    actual = horizon_ics(*run)
+    actual = horizons(*run)
     expected = oracles.horizon_ic(*run, horizon)
     assert actual["date"].to_list() == list(expected)
     for ic, wanted in zip(actual[f"ic_h{horizon}"], expected.values(), strict=True):
@@ -41,7 +49,7 @@ def test_horizons_equal_the_loop_over_names_and_weeks(horizon: int, run: Run) ->
 @given(runs(max_weeks=12))
 @pytest.mark.parametrize("lag", [1, 2, 5, 8])
 def test_autocorrelations_equal_the_loop_over_names_and_weeks(lag: int, run: Run) -> None:
-    actual = rank_autocorrelations(*run)
+    actual = autocorrelations(*run)
     expected = oracles.autocorrelation(*run, lag)
     assert actual["date"].to_list() == list(expected)
     for rho, wanted in zip(actual[f"rho_lag{lag}"], expected.values(), strict=True):
@@ -51,7 +59,7 @@ def test_autocorrelations_equal_the_loop_over_names_and_weeks(lag: int, run: Run
 @check
 @given(runs())
 def test_one_week_ahead_is_the_weekly_ic_itself(run: Run) -> None:
-    ahead = horizon_ics(*run).select("date", "ic_h1")
+    ahead = horizons(*run).select("date", "ic_h1")
     ic = weekly_ic(run.decisions, "raw_score").select("date", "ic")
     assert ahead["ic_h1"].equals(ahead.join(ic, on="date", how="left", maintain_order="left")["ic"])
 
@@ -59,7 +67,7 @@ def test_one_week_ahead_is_the_weekly_ic_itself(run: Run) -> None:
 def test_returns_too_small_to_show_beside_one_are_ties_once_they_are_compounded() -> None:
     run = steady_run(["traded", "traded"])
     tiny = run.decisions.with_columns(forward_return=pl.col("forward_return") * 1e-18)
-    reach = horizon_ics(run.rebalances, tiny)
+    reach = horizons(run.rebalances, tiny)
     assert reach["ic_h1"].to_list() == [1.0, 1.0]
     assert reach["ic_h2"].to_list() == [None, None]
 
@@ -71,7 +79,7 @@ def test_what_is_compounded_ties_where_the_documented_product_does(horizon: int)
     run = steady_run(["traded"] * 9, names=40)
     returns = [draw.choice((-0.03, -0.01, 0.0, 0.01, 0.02, 0.1)) for _ in range(run.decisions.height)]
     decisions = run.decisions.with_columns(forward_return=pl.Series(returns))
-    actual = horizon_ics(run.rebalances, decisions)[f"ic_h{horizon}"]
+    actual = horizons(run.rebalances, decisions)[f"ic_h{horizon}"]
     expected = oracles.horizon_ic(run.rebalances, decisions, horizon).values()
     assert [oracles.close(ic, wanted) for ic, wanted in zip(actual, expected, strict=True)] == [True] * 9
 
@@ -82,17 +90,17 @@ def test_a_skipped_week_takes_no_step_even_with_scores_sealed_for_it() -> None:
         "date": [week(0), week(2), week(3)],
         "week_index": [0, 1, 2],
     }
-    reach = horizon_ics(*run)
+    reach = horizons(*run)
     assert reach["ic_h1"].to_list() == [1.0, 1.0, None]
     assert reach["ic_h2"].to_list() == [1.0, None, None]
-    assert rank_autocorrelations(*run)["rho_lag2"].to_list() == [None, None, 1.0]
+    assert autocorrelations(*run)["rho_lag2"].to_list() == [None, None, 1.0]
 
 
 def test_a_name_that_misses_a_week_has_no_return_over_it_but_keeps_its_longer_lags() -> None:
     run = steady_run(["traded"] * 3, names=2)
     gap = run.decisions.filter(~((pl.col("symbol") == "S1") & (pl.col("date") == week(1))))
-    assert horizon_ics(run.rebalances, gap)["ic_h2"].to_list() == [None, None, None]
-    rho = rank_autocorrelations(run.rebalances, gap)
+    assert horizons(run.rebalances, gap)["ic_h2"].to_list() == [None, None, None]
+    rho = autocorrelations(run.rebalances, gap)
     assert rho["rho_lag1"].to_list() == [None, None, None]
     assert rho["rho_lag2"].to_list() == [None, None, 1.0]
 
@@ -106,11 +114,11 @@ def test_neither_row_order_nor_names_nor_the_unit_of_the_signal_matter(
         symbol=pl.lit("other_") + pl.col("symbol").str.reverse(), raw_score=pl.col("raw_score") * unit
     )
     index = shuffled(run.rebalances, seed)
-    assert horizon_ics(index, changed).equals(horizon_ics(*run))
-    assert rank_autocorrelations(index, changed).equals(rank_autocorrelations(*run))
+    assert horizons(index, changed).equals(horizons(*run))
+    assert autocorrelations(index, changed).equals(autocorrelations(*run))
 
 
 def test_a_run_that_only_skipped_has_no_rows() -> None:
     run = steady_run(["constant_scores"])
-    assert horizon_ics(*run).columns == ["date", "ic_h1", "ic_h2", "ic_h4", "ic_h8"]
-    assert horizon_ics(*run).height == rank_autocorrelations(*run).height == 0
+    assert horizons(*run).columns == ["date", "ic_h1", "ic_h2", "ic_h4", "ic_h8"]
+    assert horizons(*run).height == autocorrelations(*run).height == 0
