@@ -229,7 +229,8 @@ class _Board:
 )
 def decisions_fill_at(tables: Tables) -> Finding | None:
     """Report decisions whose fill does not exist."""
-    decisions = tables["decisions"].with_columns(_code=tables.symbols("decisions").column)
+    instants = tables.present("decisions", ("fill_at", "raw_fill_at"))
+    decisions = tables["decisions"].select(*_NAME, *instants, _code=tables.symbols("decisions").column)
     fills = tables["trades"].select(
         "book", date="decision_at", at="timestamp", _code=tables.symbols("trades").column
     )
@@ -237,7 +238,7 @@ def decisions_fill_at(tables: Tables) -> Finding | None:
     reasons: list[str] = []
     shown: list[Mapping[str, Any]] = []
     total = 0
-    for column in tables.present("decisions", ("fill_at", "raw_fill_at")):
+    for column in instants:
         family = [name for name in books if name.startswith(RAW_PREFIX) == column.startswith(RAW_PREFIX)]
         lost = decisions.filter(pl.col(column).is_not_null()).join(
             fills.filter(pl.col("book").is_in(family)),
