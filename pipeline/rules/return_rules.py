@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 import polars as pl
 
 from pipeline.reconciliation.corporate_actions import CorporateActions, Holding
+from pipeline.reconciliation.grid import Codes, Floats
 from pipeline.reconciliation.tables import FILLS, SESSION, Tables, acted_at
-from pipeline.rule import Coverage, rule
-from pipeline.rules.findings import broken_rows
+from pipeline.rule import Coverage, Finding, examples_wanted, rule
+from pipeline.rules.findings import pick_examples
 from pipeline.rules.tolerance import ABSOLUTE, RELATIVE, differing
 from schemas.tables.books import RAW_PREFIX, SETTLEMENTS
 from schemas.tables.pnl import ADJUSTMENTS
 
 _CELL: Final = (*SESSION, "symbol")
 _INSTANTS: Final = ("entry_at", "maturity_at")
+_NEVER: Final = np.iinfo(np.int64).min
 _DAY: Final = 86_400_000_000
 """Microseconds."""
 
@@ -42,110 +46,162 @@ def decisions_forward_return(tables: Tables) -> Coverage:
     """Report forward returns that the fills contradict."""
     if not tables.has("decisions", "forward_return"):
         return Coverage(0, 0, 0)
-    proven = _proven(tables)
+    actual = tables["decisions"]["forward_return"].to_numpy()
+    stated = int(actual.size - np.isnan(actual).sum())
+    spans = _Spans.of(tables)
+    # Public books first: their coverage is counted separately, for readers without raw access.
+    prices = spans.prices(tables)
+    proven = visible = spans.compared(prices, actual)
+    if spans.fill(tables, prices, raw=True):
+        proven = spans.compared(prices, actual)
     actions = _corporate_actions(tables)
     if actions is not None:
-        proven = proven.filter(pl.Series(actions.declared(_holding(proven))))
-    entry, maturity, actual = (
-        proven[name].to_numpy() for name in ("mid_at_entry", "mid_at_maturity", "actual")
+        declared = actions.declared(spans.holding(proven))
+        visible, proven = visible[np.isin(visible, proven[declared])], proven[declared]
+    entry, maturity = (prices[code[proven], spans.symbol[proven]] for code in (spans.entry, spans.maturity))
+    sealed = actual[proven]
+    if actions is None:
+        expected = maturity / entry - 1.0
+    else:
+        expected = actions.nearest(entry, maturity, sealed, spans.holding(proven))
+    reason = (
+        None
+        if proven.size or not stated
+        else "no name was filled both at entry_at and at maturity_at of a week"
     )
-    expected = maturity / entry - 1.0
-    if actions is not None:
-        expected = actions.nearest(entry, maturity, actual, _holding(proven))
-    broken = proven.with_columns(expected=expected).filter(pl.Series(differing(expected, actual, ABSOLUTE)))
-    weeks = broken["date"].n_unique()
-    finding = broken_rows(
-        "decisions",
-        broken.sort("date", "symbol"),
-        ("date", "symbol", *_INSTANTS, "mid_at_entry", "mid_at_maturity", "expected", "actual"),
-        f"forward_return is not what the name's fills come to in {broken.height:,} of {proven.height:,} rows that fills "
-        f"prove, in {weeks} weeks",
-    )
-    stated = tables["decisions"]["forward_return"].count()
-    unproven = "no name was filled both at entry_at and at maturity_at of a week"
-    return Coverage(
-        proven.height,
-        stated,
-        int(proven["visible"].sum()),
-        finding,
-        None if proven.height or not stated else unproven,
-    )
-
-
-def _proven(tables: Tables) -> pl.DataFrame:
-    """Return the forward returns with a mid of the name at both ends; the public books have those of the visible ones.
-
-    Returns run from `entry_at` to a later `maturity_at`.
-    """
-    sealed = tables.present("decisions", _INSTANTS)
-    runs = tables.runs("decisions", ("date", *sealed))
-    instants = {
-        name: pl.coalesce(f"sealed_{name}", name) if name in sealed else pl.col(name) for name in _INSTANTS
-    }
-    spans = (
-        runs.heads.rename({name: f"sealed_{name}" for name in sealed})
-        .with_row_index("run")
-        .join(_weekly_instants(tables), on="date", how="left")
-        .select("run", **instants)
-        .filter(pl.col("entry_at") < pl.col("maturity_at"))
-    )
-    mids = _mids(tables, pl.concat([spans[name].unique() for name in _INSTANTS]))
-    entry, maturity = (
-        mids.rename({"at": instant, "mid": f"mid_{end}", "visible": f"visible_{end}"})
-        for instant, end in zip(_INSTANTS, ("at_entry", "at_maturity"), strict=True)
-    )
-    traded = spans.join(entry, on="entry_at").join(maturity, on=["maturity_at", "code"])
-    decisions = tables["decisions"].select("date", "symbol", actual="forward_return")
-    run = np.repeat(np.arange(runs.starts.size, dtype=np.uint32), runs.lengths)
-    return (
-        decisions.with_columns(code=tables.symbols("decisions").column, run=pl.Series(run))
-        .join(traded, on=["run", "code"])
-        .filter(pl.col("actual").is_not_null())
-        .with_columns(visible=pl.col("visible_at_entry") & pl.col("visible_at_maturity"))
-    )
-
-
-def _mids(tables: Tables, instants: pl.Series) -> pl.DataFrame:
-    """Return the mid of each name at some instants, and whether a public book has it; an instant with two prices has none."""
-    runs = tables.runs("trades", FILLS)
-    known = runs.heads.select(
-        pl.col("timestamp").is_in(instants.implode()) & pl.col("book").str.ends_with(SETTLEMENTS).not_()
-    ).to_series()
-    rows = np.flatnonzero(np.repeat(known.to_numpy(), runs.lengths))
-    fills = tables["trades"].select("book", "mid_price", at="timestamp")[rows]
-    mid = pl.col("mid_price")
-    mids = (
-        fills.with_columns(
-            code=tables.symbols("trades").column[rows],
-            public=pl.col("book").str.starts_with(RAW_PREFIX).not_(),
+    wrong = differing(expected, sealed, ABSOLUTE)
+    finding = None
+    if wrong.any():
+        rows = tables["decisions"][proven[wrong]].select("date", "symbol").with_columns(
+            entry_at=spans.instant(spans.entry[proven[wrong]]),
+            maturity_at=spans.instant(spans.maturity[proven[wrong]]),
+            mid_at_entry=entry[wrong],
+            mid_at_maturity=maturity[wrong],
+            expected=expected[wrong],
+            actual=sealed[wrong],
+        )  # fmt: skip
+        shown = rows.sort("date", "symbol").head(examples_wanted(rows.height))
+        finding = Finding(
+            "decisions",
+            rows.height,
+            pick_examples(shown, shown.columns),
+            f"forward_return is not what the name's fills come to in {rows.height:,} of {proven.size:,} rows that fills "
+            f"prove, in {rows['date'].n_unique()} weeks",
         )
-        .group_by("at", "code")
-        .agg(mid.last().alias("mid"), low=mid.min(), high=mid.max(), visible=pl.col("public").any())
-    )
-    # Another rule reports two prices at one instant.
-    one_price = pl.col("high") - pl.col("low") <= RELATIVE * pl.col("high")
-    return mids.filter(one_price).drop("low", "high")
+    return Coverage(proven.size, stated, visible.size, finding, reason)
 
 
-def _weekly_instants(tables: Tables) -> pl.DataFrame:
+@dataclass(frozen=True, slots=True)
+class _Spans:
+    """Start and end of each decision's return.
+
+    Attributes
+    ----------
+    instants
+        Microseconds, ascending; one more code than these stands for none.
+    entry, maturity
+        Code of each row of the decisions.
+    symbol
+        Column of each row.
+    width
+        Columns.
+    """
+
+    instants: Codes
+    entry: Codes
+    maturity: Codes
+    symbol: Codes
+    width: int
+
+    @classmethod
+    def of(cls, tables: Tables) -> _Spans:
+        runs = tables.runs("decisions", ("date", *tables.present("decisions", _INSTANTS)))
+        weekly: Mapping[str, Codes] | None = None
+        ends = {}
+        for name in _INSTANTS:
+            sealed = np.full(runs.starts.size, _NEVER)
+            if name in runs.heads.columns:
+                sealed = runs.heads[name].to_physical().fill_null(_NEVER).to_numpy().astype(np.int64)
+            if (sealed == _NEVER).any():
+                weekly = weekly or _weekly_instants(tables, runs.heads["date"])
+                sealed = np.where(sealed == _NEVER, weekly[name], sealed)
+            ends[name] = sealed
+        instants = np.unique(np.concatenate(list(ends.values())))
+        instants = instants[instants != _NEVER]
+        entry, maturity = (
+            np.repeat(np.where(of == _NEVER, instants.size, np.searchsorted(instants, of)), runs.lengths)
+            for of in ends.values()
+        )
+        grid = tables.alignment
+        return cls(instants, entry, maturity, grid.codes("decisions").astype(np.int64), max(1, grid.width))
+
+    def prices(self, tables: Tables) -> Floats:
+        """Return the mids of the books that are not raw, shape (instants + 1, symbols); NaN where there is none, or two."""
+        prices = np.full((self.instants.size + 1, self.width), np.nan)
+        self.fill(tables, prices, raw=False)
+        return prices
+
+    def fill(self, tables: Tables, prices: Floats, *, raw: bool) -> bool:
+        """Add the mids of the raw books, or of the others; return whether there are any."""
+        runs = tables.runs("trades", FILLS)
+        wanted = {
+            book: book.startswith(RAW_PREFIX) == raw and not book.endswith(SETTLEMENTS)
+            for book in runs.heads["book"].unique()
+        }
+        at = runs.heads["timestamp"].to_physical().to_numpy().astype(np.int64)
+        code = np.searchsorted(self.instants, at)
+        known = np.append(self.instants, _NEVER)[code] == at
+        known &= np.array([wanted[book] for book in runs.heads["book"]], np.bool_)
+        rows = np.flatnonzero(np.repeat(known, runs.lengths))
+        if not rows.size:
+            return False
+        place = np.repeat(code, runs.lengths)[rows], tables.alignment.codes("trades")[rows]
+        mids = tables["trades"]["mid_price"].to_numpy()[rows]
+        before = prices[place]
+        prices[place] = mids
+        # An instant with two prices counts as none; another rule reports it.
+        for other in (prices[place], before):
+            apart = np.abs(other - mids) > RELATIVE * mids
+            if apart.any():
+                prices[place[0][apart], place[1][apart]] = np.nan
+        return True
+
+    def compared(self, prices: Floats, actual: Floats) -> Codes:
+        """Return the rows with a return and a price at both ends."""
+        both = prices[self.entry, self.symbol] + prices[self.maturity, self.symbol]
+        return np.flatnonzero((self.entry < self.maturity) & ~np.isnan(both + actual))
+
+    def instant(self, codes: Codes) -> pl.Series:
+        """Return instants by code."""
+        return pl.Series(self.instants[codes], dtype=pl.Int64).cast(pl.Datetime("us", "UTC"))
+
+    def holding(self, rows: Codes) -> Holding:
+        """Return the symbol and the first and last day of the return of some rows."""
+        return (
+            self.symbol[rows],
+            self.instants[self.entry[rows]] // _DAY,
+            self.instants[self.maturity[rows]] // _DAY,
+        )
+
+
+def _weekly_instants(tables: Tables, weeks: pl.Series) -> Mapping[str, Codes]:
     """Find, by week, the instant at which the books filled it, and that at which they filled the next week."""
+    nowhere = np.full(weeks.len(), _NEVER)
     if not (tables.has("rebalances", "date") and tables.has("portfolio", "date")):
-        return pl.DataFrame(schema={"date": pl.Date, **dict.fromkeys(_INSTANTS, pl.Datetime("us", "UTC"))})
+        return dict.fromkeys(_INSTANTS, nowhere)
     moments = tables.part.moments
     if moments is None:
         moments = tables.runs("trades", FILLS).heads
-    return (
+    calendar = (
         tables["rebalances"]
         .select(pl.col("date").unique().sort())
         .join(acted_at(moments, tables["portfolio"]["date"]), on="date", how="left", maintain_order="left")
         .select("date", entry_at="at", maturity_at=pl.col("at").shift(-1))
     )
-
-
-def _holding(spans: pl.DataFrame) -> Holding:
-    """Return the symbol of each return, and the days on which it begins and ends."""
-    first, last = (spans[name].to_physical().to_numpy() // _DAY for name in _INSTANTS)
-    return spans["code"].to_numpy(), first, last
+    instants = weeks.to_frame("date").join(calendar, on="date", how="left", maintain_order="left")
+    return {
+        name: instants[name].to_physical().fill_null(_NEVER).to_numpy().astype(np.int64) for name in _INSTANTS
+    }
 
 
 def _corporate_actions(tables: Tables) -> CorporateActions | None:
