@@ -31,7 +31,7 @@ def require_sound(folder: Path, report: Mapping[str, Any]) -> None:
         shares = {symbol: shares for symbol, shares in own["shares"].items() if abs(shares) > 1e-9}
         assert dict(last.select("symbol", "quantity").iter_rows()) == pytest.approx(shares), name
         assert seal.table("trades")["fee"].sum() == pytest.approx(own["fees"]), name
-        unknown = any("target weights and scores are not known" in note for note in own["notes"])
+        unknown = any("target weights and scores are unknown" in note for note in own["notes"])
         assert unknown != seal.has("decisions"), name
 
 
@@ -60,7 +60,7 @@ def test_results_of_bt_become_seals_with_its_equity_holdings_and_fees(run_in: Ru
     report = run_in("bt==1.4.1")("with_bt.py", tmp_path)
     require_sound(tmp_path, report)
     assert (
-        "cash came or went that fills do not tell (+1000.000000), such as dividends, interest or deposits"
+        "there was a cash flow without a fill (+1000.000000), such as dividends, interest or deposits"
         in report["paid_in"]
     )
 
@@ -78,7 +78,10 @@ def test_results_of_zipline_become_seals_with_its_equity_holdings_and_fees(
 ) -> None:
     report = run_in("zipline-reloaded==3.2.1")("with_zipline.py", tmp_path)
     require_sound(tmp_path, report)
-    assert "fills do not tell (+1000.000000), such as dividends, interest or deposits" in report["paid_in"]
+    assert (
+        "there was a cash flow without a fill (+1000.000000), such as dividends, interest or deposits"
+        in report["paid_in"]
+    )
 
 
 def test_fills_reports_of_nautilus_trader_become_seals_with_its_equity_holdings_and_fees(
@@ -87,7 +90,10 @@ def test_fills_reports_of_nautilus_trader_become_seals_with_its_equity_holdings_
     report = run_in("nautilus_trader==1.221.0")("with_nautilus.py", tmp_path)
     require_sound(tmp_path, report)
     assert "NautilusTrader has" in report["paid_in"]
-    assert "fills do not tell (+1000.000000), such as dividends, interest or deposits" in report["paid_in"]
+    assert (
+        "there was a cash flow without a fill (+1000.000000), such as dividends, interest or deposits"
+        in report["paid_in"]
+    )
 
 
 def test_recorders_of_qlib_become_seals_with_its_account_holdings_and_fees(

@@ -145,9 +145,9 @@ def test_what_is_not_a_book_is_named(tmp_path: Path, change: Any, said: str) -> 
         ledger_from_lean(*write(tmp_path, change=change), FRAME, NYSE, equity_basis=CASH)
 
 
-def test_a_dividend_that_no_event_tells_is_refused_with_its_day_and_amount(tmp_path: Path) -> None:
+def test_a_dividend_without_an_event_is_refused_with_its_day_and_amount(tmp_path: Path) -> None:
     with pytest.raises(
-        SealError, match=r"on 2024-03-11 the fills come to .* \(\+2[45]\.\d+\), such as dividends"
+        SealError, match=r"on 2024-03-11 the equity from fills is .* \(\+2[45]\.\d+\), such as dividends"
     ):
         ledger_from_lean(*write(tmp_path, dividend=0.25), FRAME, NYSE, equity_basis=CASH)
     with pytest.raises(SealError, match="cannot be read as JSON"):

@@ -179,7 +179,7 @@ def test_any_fills_give_a_seal_that_the_strict_check_accepts(seed: int, mids: bo
             {"date": date(2024, 1, 5)},
             "AAA is filled on the first session, 2024-01-05, and a decision is of a day before",
         ),
-        ({"symbol": "ZZZ"}, "ZZZ is filled on 2024-01-08 and has no close to be marked at"),
+        ({"symbol": "ZZZ"}, "ZZZ is filled on 2024-01-08 but has no close on or before that day"),
         ({"fill_price": None}, "the fill_price of AAA on 2024-01-08 is nan"),
         ({"mid_price": 12.0}, "the fill of AAA on 2024-01-08 is better than its mid"),
         ({"quantity": "many"}, "fills: quantity is not a number but String"),

@@ -103,7 +103,7 @@ def test_the_books_are_the_equal_tails_and_forward_returns_those_of_the_prices_g
     for symbol, actual in decisions.select("symbol", "forward_return").iter_rows():
         opened = prices["open"][symbol]
         assert actual == pytest.approx(opened[int(next_monday)] / opened[int(monday)] - 1.0, rel=1e-12)
-    assert any("no cost of trading was stated" in note for note in ledger.notes)
+    assert any("no trading costs were stated" in note for note in ledger.notes)
     assert any("no calendar was given" in note for note in ledger.notes)
 
 
@@ -159,7 +159,7 @@ def test_of_daily_scores_the_last_of_each_week_decide_and_the_notes_say_so() -> 
     weekly = daily.filter(pl.col("date").is_in(FRIDAYS.tolist()))
     both = [Ledger.from_scores(frame, market(5)) for frame in (daily, weekly)]
     assert both[0].tables["decisions"].equals(both[1].tables["decisions"])
-    note = "scores are of 70 days, and decisions are weekly: the last day of each of 14 weeks decides"
+    note = "70 days have scores, but decisions are weekly: only the last day of each of 14 weeks"
     assert any(said.startswith(note) for said in both[0].notes)
     assert not any("decisions are weekly" in said for said in both[1].notes)
 
@@ -170,9 +170,9 @@ def test_what_is_left_out_is_noted() -> None:
     )
     frame = pl.concat([early, SCORES, late]).with_columns(ZZZ=pl.lit(9.0))
     notes = Ledger.from_scores(frame, market(5)).notes
-    assert "1 days of scores lie before the first price and are left out" in notes
-    assert "1 days of scores lie after the week of the last price and are left out" in notes
-    assert "1 names with scores have no prices at all, the first: ZZZ" in notes
+    assert "1 days of scores are before the first price and are left out" in notes
+    assert "1 days of scores are after the week of the last price and are left out" in notes
+    assert "1 names with scores have no prices, the first: ZZZ" in notes
 
 
 @pytest.mark.parametrize(

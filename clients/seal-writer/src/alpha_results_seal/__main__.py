@@ -1,4 +1,4 @@
-"""``alpha-results-seal``: a seal from the shell.
+"""``alpha-results-seal``: commands to write, check and sign seals.
 
 Exit code: 0 when done, 1 when a seal is refused, 2 when an argument cannot be used, 130 when interrupted.
 """
@@ -47,15 +47,15 @@ def _parser(program: str) -> argparse.ArgumentParser:
     commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
     taken = commands.add_parser(
         "import",
-        help="Make a seal of scores and prices.",
-        description="Make a seal of scores and prices: a book of the tails of each week's last scores, equally weighted, filled at "
-        "the next session's open, or close where prices have no open. It says what it assumed.",
+        help="Write a seal from scores and prices.",
+        description="Write a seal from scores and prices: a book of the equally weighted tails of each week's last scores, filled at "
+        "the next session's open, or close if prices have no open. Prints its assumptions.",
     )
     taken.set_defaults(run=import_scores)
     taken.add_argument(
         "scores",
         metavar="SCORES",
-        help="CSV or Parquet: date, symbol, score; or a day a row and a name a column",
+        help="CSV or Parquet: date, symbol, score; or one row per day and one column per name",
     )
     taken.add_argument(
         "prices",
@@ -109,7 +109,7 @@ def _parser(program: str) -> argparse.ArgumentParser:
 
 
 def import_scores(options: argparse.Namespace) -> dict[str, Any]:
-    """Make a seal of two files, and say what was assumed."""
+    """Write a seal from two files, and print the assumptions."""
     stem = re.sub(r"[^A-Za-z0-9_-]+", "_", Path(options.scores).stem)
     alpha_id = options.alpha_id or f"Test_{stem}"
     given = {name: getattr(options, name) for name in ("fee", "impact", "borrow", "interest")}
@@ -137,7 +137,7 @@ def import_scores(options: argparse.Namespace) -> dict[str, Any]:
 
 
 def check_seals(options: argparse.Namespace) -> dict[str, Any]:
-    """Check each seal; the exit code is that of the worst."""
+    """Check each seal; the exit code is the worst."""
     seals, lines, refused = [], [], False
     for folder in options.folders:
         report = check_folder(folder)
@@ -165,7 +165,7 @@ def conformance(options: argparse.Namespace) -> dict[str, Any]:
 
 
 def new_key(options: argparse.Namespace) -> dict[str, Any]:
-    """Make a key."""
+    """Create a key."""
     public = make_key(options.key)
     return {"key": str(options.key), "public": public, "lines": [public]}
 

@@ -1,4 +1,4 @@
-"""One book, session by session: fills move shares and cash, the close marks them, and what goes in comes out."""
+"""One book by double entry, session by session: fills change shares and cash, the close marks them."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from alpha_results_seal.errors import SealError
 from alpha_results_seal.frames import Floats
 
 DUST = 1e-10
-"""What is left of a holding, as a fraction of what was traded, that counts as zero."""
+"""Remainder of a holding, as a fraction of the traded quantity, that counts as zero."""
 
 
 class Book:
-    """The state of one book over N names, and all it has recorded.
+    """The state and the records of one book over N names.
 
     Parameters
     ----------
@@ -55,7 +55,7 @@ class Book:
         instant: dt.datetime,
         decision: dt.date,
     ) -> None:
-        """Trade one name to a holding; a fill across zero is recorded as one that closes and one that opens.
+        """Trade one name to a holding; a fill across zero is recorded as a close and an open.
 
         Parameters
         ----------
@@ -112,7 +112,7 @@ class Book:
     def close(
         self, day: dt.date, instant: dt.datetime, marks: Floats, borrow: float, interest: float | None
     ) -> None:
-        """End a session: mark what is held, charge what is short, credit cash, and record all of it.
+        """Close a session: mark holdings, charge shorts, credit cash, and record the rows.
 
         Parameters
         ----------
@@ -180,7 +180,7 @@ class Book:
         self._paid[:], self._cost[:], self._filled[:], self._traded = 0.0, 0.0, False, 0.0
 
     def filled_on(self, decision: dt.date) -> dict[str, dt.datetime]:
-        """Return the names that a decision led to a fill of, with its instant."""
+        """Return the names that a decision filled, with the instants."""
         return self._filled_on.get(decision, {})
 
     def tables(self) -> dict[str, pl.DataFrame]:

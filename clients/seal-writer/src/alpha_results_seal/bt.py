@@ -14,7 +14,7 @@ from alpha_results_seal.reproduced import ledger_of_fills
 
 
 def ledger_from_bt(backtest: Any, calendar: Calendar) -> Ledger:
-    """Keep the books of a ``bt.Backtest`` that was run again, from its transactions and prices.
+    """Rebuild the books of a finished ``bt.Backtest`` from its transactions and prices.
 
     They are those of the book ``long_short``, which opens with the initial capital. A fee is what the strategy's
     commission function says of its transaction. Scores, target weights and when a transaction was decided stand in no

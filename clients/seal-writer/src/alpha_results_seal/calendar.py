@@ -1,4 +1,4 @@
-"""When an exchange is open."""
+"""Trading calendars."""
 
 from __future__ import annotations
 
@@ -86,4 +86,4 @@ def _minutes(clock: str) -> int:
 
 
 NEW_YORK = Calendar("America/New_York", "09:30", "16:00")
-"""What is taken where nobody names an exchange."""
+"""The default calendar."""

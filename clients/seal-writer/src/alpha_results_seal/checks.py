@@ -1,4 +1,4 @@
-"""Whether a seal will be accepted: the types of its columns, and the pipeline's own rules where they are installed."""
+"""Checks of a seal: the types of its columns, and the pipeline's rules if they are installed."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ KEYS = {kind: tuple(table["key"]) for kind, table in _TABLES.items()}
 
 
 def typed(kind: str, frame: pl.DataFrame) -> pl.DataFrame:
-    """Bring a table's columns to their declared types and order, and refuse those that are not declared.
+    """Cast a table's columns to their declared types and order, and refuse undeclared ones.
 
     Raises
     ------
@@ -83,7 +83,7 @@ def _typed(kind: str, series: pl.Series, declared: str) -> pl.Series:
 
 
 def pipeline_problems(folder: Path, manifest: bytes, *, strict: bool) -> list[str] | None:
-    """Apply the rules of the format to files whose manifest is not written yet.
+    """Apply the rules of the format to files before their manifest is written.
 
     Returns
     -------
@@ -140,6 +140,6 @@ def check_folder(folder: Path) -> dict[str, Any]:
 
 
 def describe(violation: Any) -> str:
-    """Return a broken rule in one line: where, what and the fix."""
+    """Describe a broken rule in one line: place, fault and fix."""
     first = f" First: {dict(violation.examples[0])}." if violation.examples else ""
     return f"{violation.rule} ({violation.file}): {violation.message}. {violation.remedy}{first}"

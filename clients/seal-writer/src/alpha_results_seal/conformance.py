@@ -1,4 +1,4 @@
-"""Twelve seals, right and wrong, that any reader of the format can be tried on."""
+"""Twelve valid and invalid seals to test readers of the format."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def write_conformance(folder: Path) -> dict[str, Any]:
 
 
 def _ledgers() -> tuple[Ledger, Ledger]:
-    """Return the books of invented scores, and the same of their fills alone."""
+    """Return the books of random scores, and the same from their fills only."""
     days = np.arange(np.datetime64("2024-01-01"), np.datetime64("2024-06-29"))
     days = days[np.is_busday(days)]
     rng = np.random.default_rng(1)
@@ -76,7 +76,7 @@ def _ledgers() -> tuple[Ledger, Ledger]:
 
 
 def _split(ledger: Ledger) -> Ledger:
-    """Split one name two for one on the last session: twice the shares at half the price, the same money."""
+    """Split one name two for one on the last session: twice the shares at half the price."""
     tables = dict(ledger.tables)
     last, symbol = tables["positions"].select(pl.col("date").max(), pl.col("symbol").last()).row(0)
     there = (pl.col("date") == last) & (pl.col("symbol") == symbol)
@@ -97,7 +97,7 @@ def _manifest(folder: Path, change: Callable[[dict[str, Any]], None]) -> None:
 
 
 def _table(kind: str, change: Callable[[pl.DataFrame], pl.DataFrame]) -> Callable[[Path], None]:
-    """Return what changes a table of a seal and enters it in the manifest anew."""
+    """Return a function that changes a table of a seal and updates the manifest."""
 
     def changed(folder: Path) -> None:
         path = folder / f"{kind}.parquet"
@@ -165,4 +165,4 @@ _CHANGES: Mapping[str, tuple[Callable[[Path], None], list[str]]] = {
         ["decisions.sides"],
     ),
 }
-"""Seal -> what is done to the complete one, and the rules that then refuse it."""
+"""Seal -> change of the complete one, and the rules that refuse it."""

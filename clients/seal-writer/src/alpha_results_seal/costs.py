@@ -1,4 +1,4 @@
-"""What trading and holding cost."""
+"""Costs of trading and holding."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from alpha_results_seal.errors import SealError
 
 @dataclass(frozen=True)
 class Costs:
-    """Rates that a ledger charges and credits. What is not stated is not charged, and no rate of interest is sealed.
+    """Rates that a ledger charges and credits; unstated ones are not charged, and an unstated interest rate is not sealed.
 
     Attributes
     ----------
     fee
         Commission of a fill, as a fraction of its notional at the mid.
     impact
-        How far a fill is worse than the mid, as a fraction of the mid; below 1.
+        Distance of a fill from the mid, as a fraction of the mid; below 1.
     borrow
-        Charge of a session on what is short at its close, as a fraction of its value.
+        Charge of a session on short positions at its close, as a fraction of their value.
     interest
-        Return of a session on the cash of its morning, also where that is negative; one rate, or one by session. It is
-        sealed as ``risk_free_return``, null where it is not stated: then none is credited.
+        Return of a session on the cash at its open, also if negative; one rate, or one by session. It is
+        sealed as ``risk_free_return``, null if not stated: then no interest is credited.
 
     Raises
     ------
@@ -48,18 +48,18 @@ class Costs:
             )
 
     def rate_on(self, day: dt.date) -> float | None:
-        """Return the interest of one session; None where it is not stated."""
+        """Return the interest rate of one session; None if not stated."""
         return self.interest.get(day) if isinstance(self.interest, Mapping) else self.interest
 
     def notes(self, *, traded: bool) -> list[str]:
-        """Say which rates were not stated; those of trading only where a ledger has no fills of its own (`traded`)."""
+        """Return notes on rates that were not stated; trading costs only if the ledger makes the fills (`traded`)."""
         notes = []
         if traded and not (self.fee or self.impact):
-            notes.append("no cost of trading was stated: fills are at the price itself and without a fee")
+            notes.append("no trading costs were stated: fills are at the price, without a fee")
         if not self.borrow:
-            notes.append("no rate of borrowing was stated: what is short is charged nothing")
+            notes.append("no borrow rate was stated: short positions pay no borrow")
         if self.interest is None:
             notes.append(
-                "no rate of interest was stated: cash earns nothing, and figures above the risk-free rate are withheld"
+                "no interest rate was stated: cash earns no interest, and figures above the risk-free rate are withheld"
             )
         return notes

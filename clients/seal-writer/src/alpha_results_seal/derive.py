@@ -1,4 +1,4 @@
-"""What the tables of a run say without saying it: columns that follow from others."""
+"""Columns of a run's tables that follow from others."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _FLOWS = ("market_pnl", "execution_cost", "borrow_cashflow")
 
 
 def completed(tables: Mapping[str, pl.DataFrame], equity_basis: float) -> dict[str, pl.DataFrame]:
-    """Add the columns that follow from those that are there; what is there is never changed.
+    """Add missing columns that follow from others; existing ones are never changed.
 
     Parameters
     ----------
@@ -45,7 +45,7 @@ def _trades(trades: pl.DataFrame) -> pl.DataFrame:
         trades,
         execution_cost=pl.col("fee") + impact,
         fee=pl.col("execution_cost") - impact,
-        # A reason that was not recorded is null.
+        # unrecorded reasons are null
         rebalance_adjustment_reason=pl.lit(None, pl.String),
         exit_reason=pl.lit(None, pl.String),
     )
@@ -81,7 +81,7 @@ def _portfolio(tables: Mapping[str, pl.DataFrame], equity_basis: float) -> pl.Da
         ending_equity=pl.col("cash_end") + value,
         cash_end=ending - value,
         **{name: x.shift(1).over("book").fill_null(equity_basis) for name, x in before.items()},
-        risk_free_return=pl.lit(None, pl.Float64),  # a rate that is not stated is not 0
+        risk_free_return=pl.lit(None, pl.Float64),  # an unstated rate is null, not 0
         cash_carry=(pl.col("cash_start") * pl.col("risk_free_return")).fill_null(0.0),
         rounding_adjustment=pl.lit(0.0),
         gross_exposure=pl.col("gross_notional") / ending,
@@ -92,7 +92,7 @@ def _portfolio(tables: Mapping[str, pl.DataFrame], equity_basis: float) -> pl.Da
 
 
 def _summed(ledger: pl.DataFrame, rows: pl.DataFrame, sums: Mapping[str, pl.Expr]) -> pl.DataFrame:
-    """Add sums by session that the ledger lacks; 0 where a session has no row."""
+    """Add sums by session that the ledger lacks; 0 for sessions without rows."""
     wanted = {
         name: value
         for name, value in sums.items()
@@ -117,7 +117,7 @@ def _weights(positions: pl.DataFrame, ledger: pl.DataFrame) -> pl.DataFrame:
 
 
 def _added(table: pl.DataFrame, **columns: pl.Expr) -> pl.DataFrame:
-    """Add the columns that a table lacks and that follow from those it has, one after the other."""
+    """Add the columns that a table lacks and that follow from its other columns, in order."""
     for name, value in columns.items():
         if name not in table.columns and set(value.meta.root_names()) <= set(table.columns):
             table = table.with_columns(value.alias(name))

@@ -1,4 +1,4 @@
-"""What goes wrong on the way to a seal."""
+"""Errors of the seal writer."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from collections.abc import Sequence
 
 
 class SealError(ValueError):
-    """Something given makes no seal; the message names it and the fix. No file was written."""
+    """An argument is invalid; the message names it and the fix. No file was written."""
 
 
 class SealRefused(SealError):
-    """The finished tables break rules of the format. No file was written.
+    """The tables break rules of the format. No file was written.
 
     Attributes
     ----------

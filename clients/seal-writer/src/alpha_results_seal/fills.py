@@ -1,4 +1,4 @@
-"""Fills as an engine recorded them."""
+"""Fills recorded by an engine."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from alpha_results_seal.frames import to_days, to_doubles
 from alpha_results_seal.market import Market
 
 ASSUMED = {
-    "mid_price": "mids are not known: the fill price stands for them, and impact is part of market_pnl",
-    "decision_at": "when fills were decided is not known: they are dated by the session before",
+    "mid_price": "mid prices are unknown: fill prices are used, so that impact is part of market_pnl",
+    "decision_at": "decision days of fills are unknown: decisions are dated by the session before the fill",
 }
-"""Column that fills may lack -> what stands for it, as a note says it."""
+"""Optional column of fills -> note on its replacement."""
 
 
 def read_fills(rows: pl.DataFrame, market: Market) -> pl.DataFrame:
-    """Complete fills: session, fee, mid and decision, and refuse those that no book can keep."""
+    """Complete fills with session, fee, mid and decision, and refuse invalid ones."""
     for name in ("date", "symbol", "quantity", "fill_price"):
         if name not in rows.columns:
             raise SealError(f"fills have no column {name!r}.")
@@ -46,8 +46,8 @@ def read_fills(rows: pl.DataFrame, market: Market) -> pl.DataFrame:
     if "decision_at" not in rows.columns:
         if rows.height and rows["session"][0] == 0:
             raise SealError(
-                f"{rows['symbol'][0]} is filled on the first session, {rows['date'][0]}, and a decision is of a day "
-                "before its fill: let the prices begin a session earlier, or give decision_at."
+                f"{rows['symbol'][0]} is filled on the first session, {rows['date'][0]}, but a decision is on a day "
+                "before its fill: add prices of an earlier session, or give decision_at."
             )
         rows = rows.with_columns(decision_at=seen.gather(rows["session"] - 1))
     for row in rows.iter_rows(named=True):
@@ -56,14 +56,14 @@ def read_fills(rows: pl.DataFrame, market: Market) -> pl.DataFrame:
 
 
 def _keepable(row: dict[str, Any], market: Market) -> None:
-    """Refuse a fill that no book can keep."""
+    """Raise SealError for an invalid fill."""
     at = market.symbols.index(row["symbol"]) if row["symbol"] in market.symbols else None
     if at is None or not np.isfinite(market.marks[row["session"], at]):
-        raise SealError(f"{row['symbol']} is filled on {row['date']} and has no close to be marked at.")
+        raise SealError(f"{row['symbol']} is filled on {row['date']} but has no close on or before that day.")
     for name in ("quantity", "fill_price", "fee", "mid_price"):
         if not math.isfinite(row[name]) or (name.endswith("price") and row[name] <= 0):
             raise SealError(
-                f"the {name} of {row['symbol']} on {row['date']} is {row[name]}: every fill has one, and prices are above 0."
+                f"the {name} of {row['symbol']} on {row['date']} is {row[name]}: give a finite number, above 0 for a price."
             )
     if row["quantity"] * (row["fill_price"] - row["mid_price"]) < 0:
         raise SealError(

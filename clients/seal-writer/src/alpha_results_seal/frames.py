@@ -1,4 +1,4 @@
-"""Frames as given, by Polars or pandas, long or wide, as matrices of sessions and names."""
+"""Input frames of Polars or pandas, long or wide, as matrices of sessions and names."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ ALIASES = {
     "symbol": ("asset", "ticker", "instrument"),
     "score": ("factor", "signal"),
 }
-"""Column -> what other libraries call it, in any case of letters."""
+"""Column -> its names in other libraries, ignoring case."""
 
 Floats = npt.NDArray[np.float64]
 Days = npt.NDArray[np.datetime64]
@@ -44,7 +44,7 @@ class Matrix:
     values: Floats
 
     def on(self, days: Days, symbols: tuple[str, ...]) -> Floats:
-        """Return the values of some days and names; NaN where there are none. All of its own must be among them."""
+        """Return the values on some days and names, which must include its own; NaN for missing ones."""
         values = np.full((len(days), len(symbols)), np.nan)
         place = {name: at for at, name in enumerate(symbols)}
         columns = np.array([place[name] for name in self.symbols], dtype=np.int64)
@@ -53,9 +53,9 @@ class Matrix:
 
 
 def table(frame: Any, what: str) -> pl.DataFrame:
-    """Return a frame of Polars, pandas or Arrow, or a CSV or Parquet file, as one of Polars.
+    """Return a frame of Polars, pandas or Arrow, or a CSV or Parquet file, as a Polars frame.
 
-    The index of pandas becomes columns where it has names.
+    A named pandas index becomes columns.
     """
     if isinstance(frame, pl.DataFrame):
         return frame
@@ -76,7 +76,7 @@ def table(frame: Any, what: str) -> pl.DataFrame:
 
 
 def matrix(frame: Any, value: str, what: str) -> Matrix:
-    """Read a frame of one value a day and name.
+    """Read a frame with one value per day and name.
 
     Parameters
     ----------
@@ -111,7 +111,7 @@ def matrix(frame: Any, value: str, what: str) -> Matrix:
 
 
 def prices(given: Any) -> tuple[Matrix, Matrix | None]:
-    """Read closes, and opens where they are known: a long frame with ``close`` and perhaps ``open``, a wide one of closes, or a mapping of both.
+    """Read closes, and opens if given: a long frame with ``close`` and optionally ``open``, a wide one of closes, or a mapping of both.
 
     Raises
     ------
@@ -168,7 +168,7 @@ def _file(path: Path, what: str) -> pl.DataFrame:
 
 
 def _named(frame: pl.DataFrame, *values: str) -> pl.DataFrame:
-    """Give the columns of a long frame their names here; a column of texts tells it from a wide one."""
+    """Rename the columns of a long frame, which a column of texts distinguishes from a wide one."""
     lower = {name.lower(): name for name in reversed(frame.columns)}
     present = {
         name: next((lower[other] for other in (name, *ALIASES.get(name, ())) if other in lower), name)
@@ -202,7 +202,7 @@ def _long(frame: pl.DataFrame, value: str, what: str) -> Matrix:
 
 
 def to_doubles(series: pl.Series, what: str) -> Floats:
-    """Return a column as doubles, NaN for null; SealError where it is not a number, or infinite."""
+    """Return a column as doubles, NaN for null; raises SealError for non-numbers and infinity."""
     try:
         values = series.cast(pl.Float64).fill_null(float("nan")).to_numpy().astype(np.float64)
     except pl.exceptions.PolarsError as error:
@@ -213,7 +213,7 @@ def to_doubles(series: pl.Series, what: str) -> Floats:
 
 
 def to_days(series: pl.Series, what: str) -> pl.Series:
-    """Return a column as days: text is parsed, of moments the local day is taken; SealError where that fails."""
+    """Return a column as days: text is parsed, instants are reduced to their local day; raises SealError."""
     if series.dtype == pl.String:
         series = series.str.to_date(strict=False)
     elif isinstance(series.dtype, pl.Datetime):
@@ -224,7 +224,7 @@ def to_days(series: pl.Series, what: str) -> pl.Series:
 
 
 def _from_pandas(frame: Any, what: str) -> Any:
-    """Turn what pandas keeps in an index into columns, days first."""
+    """Return a pandas index as columns, days first."""
     frame = frame.to_frame() if frame.ndim == 1 else frame
     if "date" in frame.columns:
         return frame

@@ -29,7 +29,7 @@ def ledger_from_lean(
     *,
     equity_basis: float,
 ) -> Ledger:
-    """Keep the books of a LEAN backtest again, from its order events.
+    """Rebuild the books of a LEAN backtest from its order events.
 
     They are those of the book ``long_short``. Fees are those of the events, to the digit. Slippage is part of the price. Target
     weights, scores and times of decision stand in no such file: no decisions are sealed, and a fill is dated by the session
@@ -93,14 +93,14 @@ def _read(path: str | os.PathLike[str]) -> Any:
 
 
 def _local(moment: float, calendar: Calendar) -> dt.date:
-    """Return the exchange's day of a moment; midnight ends a day, since daily bars are filled at it."""
+    """Return the exchange's day of an instant; midnight belongs to the previous day, since daily bars are filled at it."""
     at = pl.Series([dt.datetime.fromtimestamp(moment, dt.timezone.utc)]).dt.convert_time_zone(calendar.zone)
     local: dt.datetime = at[0]
     return (local - dt.timedelta(microseconds=1)).date() if local.time() == dt.time() else local.date()
 
 
 def _equity(result: Mapping[str, Any], path: Any, market: Market) -> dict[dt.date, float]:
-    """Return the last value that the chart has of each session: from its close until the next one opens."""
+    """Return the chart's last value of each session, between its close and the next open."""
     charts = _named(result, "charts")
     values = _named(_named(_named(_named(charts, "Strategy Equity"), "series"), "Equity"), "values")
     if not values:
@@ -119,7 +119,7 @@ def _equity(result: Mapping[str, Any], path: Any, market: Market) -> dict[dt.dat
 
 
 def _named(mapping: Any, name: str) -> Any:
-    """Return a value by its name in any case of letters; LEAN has written both."""
+    """Return a value by name, ignoring case, which differs between versions of LEAN."""
     if not isinstance(mapping, Mapping):
         return None
     return next((value for key, value in mapping.items() if key.lower() == name.lower()), None)

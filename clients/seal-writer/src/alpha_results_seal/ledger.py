@@ -22,19 +22,19 @@ from alpha_results_seal.weeks import Week, decisions_table, moved_note, read_wee
 
 @dataclass(frozen=True)
 class Ledger:
-    """The tables of a run, as a seal holds them.
+    """The tables of a run for a seal.
 
     Attributes
     ----------
     tables
-        Kind -> table: ``portfolio``, ``positions``, ``pnl``, ``trades`` and ``rebalances``; ``decisions`` where the
+        Kind -> table: ``portfolio``, ``positions``, ``pnl``, ``trades`` and ``rebalances``; ``decisions`` if the
         target weights are known.
     equity_basis
-        What each book opened with.
+        Opening equity of each book.
     notes
-        What could not be known and was left out, and what was assumed; one sentence each.
+        Assumptions and omissions, one sentence each.
     smoothing, description
-        What the writer seals of the run beside the tables unless it is given something else; None where unknown.
+        Defaults of the writer for these parts of the seal; None if unknown.
     """
 
     tables: Mapping[str, pl.DataFrame]
@@ -56,16 +56,16 @@ class Ledger:
     ) -> Ledger:
         """Keep the books of a run that rebalances to target weights.
 
-        A decision is filled at the open of the session after it (at its close, where prices have no open), sized with
-        the equity of the close before. A name without a price that day cannot be traded: its weight is taken as 0 and
-        what is held of it stays. A name that is held and has no weight any more is closed. The first session is that
+        A decision is filled at the open of the next session (at its close, if prices have no open), sized with
+        the equity of the previous close. A name without a price that day cannot be traded: its weight is taken as 0 and
+        its holding stays. A held name without a weight is closed. The first session is that
         of the first fill.
 
         Parameters
         ----------
         weights
-            Target fractions of equity by decision day and name, signed; at most one decision a calendar week. A day
-            that is no session is taken as the session before, which `notes` says. A frame,
+            Target fractions of equity by decision day and name, signed; at most one decision per calendar week. A day
+            without a session is dated by the session before, with a note. A frame,
             long (``date``, ``symbol``, ``weight``) or wide, is the book ``long_short``; a mapping names the books
             (``long_short``, ``long_only`` and their ``raw_`` twins), all of the same days. The weights of a long-only
             book sum to 1, or are all 0.
@@ -77,7 +77,7 @@ class Ledger:
         calendar
             Sessions and hours.
         scores
-            What the weights were made from, long (``date``, ``symbol``, ``score``) or wide; without it every score is
+            Scores behind the weights, long (``date``, ``symbol``, ``score``) or wide; without them every score is
             null.
         equity_basis
             What each book opens with.
@@ -90,7 +90,7 @@ class Ledger:
         Raises
         ------
         SealError
-            When something given makes no books; the message names it.
+            If an argument is invalid; the message names it.
         """
         books = weights if isinstance(weights, Mapping) else {"long_short": weights}
         targets = {str(name): matrix(frame, "weight", f"weights of {name}") for name, frame in books.items()}
@@ -109,12 +109,12 @@ class Ledger:
         calendar: Calendar | None = None,
         equity_basis: float = 1.0,
     ) -> Ledger:
-        """Keep the books of the tails of scores, rebalanced weekly.
+        """Keep the books of the score tails, rebalanced weekly.
 
-        The last day of each week that has scores decides, about the names with a close on it: the best `tails` of them are
-        bought, the worst sold short, each tail equally weighted and of the size of the equity (`long_short`); `long_only` has
-        the best alone. A decision is filled at the open of the session after it, or at its close where prices have no
-        open. Forward returns are measured from those prices.
+        The last day with scores in each week is the decision day. Of the names with a close on it, the best `tails` are
+        bought and the worst sold short, each tail equally weighted and as large as the equity (`long_short`); `long_only`
+        has only the best. A decision is filled at the open of the next session, or at its close if prices have no
+        open. Forward returns are computed from those prices.
 
         Parameters
         ----------
@@ -124,32 +124,32 @@ class Ledger:
         prices
             As of `from_weights`; a file may hold them too.
         tails
-            Share of the names in each tail, at most 0.5; one name at least. Names that tie where a tail ends share its places.
+            Share of the names in each tail, at most 0.5; at least one name. Names tied at the edge of a tail share its places.
         costs
-            What trading and holding cost; costs that are not stated are 0.
+            Costs of trading and holding; unstated ones are 0.
         calendar
-            Sessions and hours; New York's hours on the days with prices unless given.
+            Sessions and hours; by default New York's hours on the days with prices.
         equity_basis
             What each book opens with.
 
         Returns
         -------
         Ledger
-            All six tables; its notes say what was assumed.
+            All six tables, with notes on assumptions.
 
         Raises
         ------
         SealError
-            When something given makes no books; the message names it.
+            If an argument is invalid; the message names it.
         """
         given = matrix(scores, "score", "scores")
         market = Market.of(prices, calendar or NEW_YORK, given.symbols)
         decided = tails_of(given, market, tails)
         ledger = cls._of_targets(decided.weights, decided.scores, market, costs or Costs(), equity_basis)
         steps = [
-            "the last day of each week that has scores decides",
-            f"the best {tails:.6g} of the names with a score and a close on that day are bought, the worst sold short, equally weighted",
-            f"filled at the {'close' if market.opens is None else 'open'} of the session after",
+            "the last day with scores in each week is the decision day",
+            f"of the names with a score and a close, the best {tails:.6g} are bought and the worst sold short, equally weighted",
+            f"decisions are filled at the {'close' if market.opens is None else 'open'} of the next session",
         ]
         assumed = []
         if calendar is None:
@@ -175,7 +175,7 @@ class Ledger:
         weeks = read_weeks(targets, scored, market)
         first = min((week.fill for week in weeks if not week.pending), default=None)
         if first is None:
-            raise SealError("no decision is followed by a session with prices: no books can be kept.")
+            raise SealError("no decision is followed by a session with prices: extend the prices.")
         state = {name: Book(name, market.symbols, _basis(equity_basis)) for name in targets}
         by_session = {week.fill: week for week in weeks if not week.pending}
         for session in range(first, market.observed):
@@ -207,7 +207,7 @@ class Ledger:
         weights: Any = None,
         scores: Any = None,
     ) -> Ledger:
-        """Keep the books of a run of which the fills are known.
+        """Keep the books of a run from its fills.
 
         Parameters
         ----------
@@ -224,14 +224,14 @@ class Ledger:
         costs
             Borrow and interest; fees and impact are those of the fills.
         equity_basis
-            What the book opens with.
+            Opening equity of the book.
         weights, scores
-            As of `from_weights`, by the days on which fills were decided: what the fills were aimed at, and why.
+            As for `from_weights`, by decision day of the fills.
 
         Returns
         -------
         Ledger
-            Without decisions where no weights are given.
+            Without decisions if no weights are given.
 
         Raises
         ------
@@ -245,9 +245,9 @@ class Ledger:
         market = Market.of(closes, calendar, _names(targets, scored))
         rows = read_fills(given, market)
         if not rows.height:
-            raise SealError("there are no fills: no books can be kept.")
+            raise SealError("there are no fills: give at least one.")
         if weights is None and scores is not None:
-            raise SealError("scores without weights decide nothing: give weights= as well.")
+            raise SealError("scores need weights: give weights= as well.")
         weeks = read_weeks(targets, scored, market) if targets else []
         if targets:
             _require_decided(rows, weeks)
@@ -277,21 +277,21 @@ class Ledger:
                 week_status=pl.lit("traded")
             )
             notes.append(
-                "target weights and scores are not known: no decisions are sealed, and the run is incomplete"
+                "target weights and scores are unknown: no decisions are sealed, and the run is incomplete"
             )
         notes += (costs or Costs()).notes(traded=False)
-        for column, said in ASSUMED.items():
+        for column, note in ASSUMED.items():
             if column not in given.columns:
-                notes.append(said)
+                notes.append(note)
         return cls(tables, equity_basis, tuple(notes))
 
 
 def _rebalance(book: Book, week: Week, target: Floats, market: Market, session: int, costs: Costs) -> None:
-    """Trade a book to its target weights, names in order; what cannot be traded stays."""
+    """Trade a book to its target weights, names in order; untradeable holdings stay."""
     tradeable, mids = week.tradeable, market.mids(session)
     equity = book.equity
     if book.name.endswith("long_only"):
-        # What is frozen uses up part of a book that may not borrow.
+        # Frozen holdings use part of a book that may not borrow.
         equity = max(equity - float(book.notional[~tradeable].sum()), 0.01 * equity)
     instant = market.fill_instants[session]
     for at in np.flatnonzero(tradeable & ((target != 0) | (book.shares != 0))):
@@ -309,7 +309,7 @@ def _rebalance(book: Book, week: Week, target: Floats, market: Market, session: 
 
 
 def _decided(weeks: Sequence[Week], books: Mapping[str, Book], market: Market) -> dict[str, pl.DataFrame]:
-    """Return the tables of decisions, once every session is closed; pending ones are settled here."""
+    """Return the tables of decisions after the last session; settles pending ones."""
     for week in weeks:
         if week.pending:
             week.settle(market.tradeable(market.observed - 1), books)
@@ -317,12 +317,12 @@ def _decided(weeks: Sequence[Week], books: Mapping[str, Book], market: Market) -
 
 
 def _require_decided(fills: pl.DataFrame, weeks: Sequence[Week]) -> None:
-    """Refuse fills of a day on which no weights were given."""
+    """Refuse fills of a decision day without weights."""
     days = pl.Series([week.date for week in weeks], dtype=pl.Date)
     for fill in fills.filter(~pl.col("decision_at").is_in(days.implode())).head(1).iter_rows(named=True):
         raise SealError(
-            f"{fill['symbol']} is filled on {fill['date']} by a decision of {fill['decision_at']}, and there are no weights of "
-            "that day: give the weights of every day on which fills were decided."
+            f"{fill['symbol']} is filled on {fill['date']} by a decision of {fill['decision_at']}, which has no weights: "
+            "give the weights of every decision day."
         )
 
 
@@ -334,7 +334,7 @@ def _names(targets: Mapping[str, Matrix], scored: Matrix | None) -> set[str]:
 def _basis(equity_basis: float) -> float:
     if not (np.isfinite(equity_basis) and equity_basis > 0):
         raise SealError(
-            f"equity_basis is {equity_basis}: a book opens with some cash, 1.0 for a growth multiple."
+            f"equity_basis is {equity_basis}: give the opening equity, above 0; 1.0 for a normalised ledger."
         )
     return float(equity_basis)
 

@@ -45,9 +45,9 @@ class Market:
 
     @classmethod
     def of(cls, given: Any, calendar: Calendar, named: Iterable[str] = ()) -> Market:
-        """Put prices as given on the sessions of a calendar; SealError where they do not fit.
+        """Align prices with the sessions of a calendar; raises SealError if they do not fit.
 
-        `named` are names that have to be among the market's own, though they may have no prices.
+        `named` are further names of the market, which may have no prices.
         """
         closes, opens = prices(given)
         days = closes.days
@@ -76,31 +76,31 @@ class Market:
 
     @property
     def fill_prices(self) -> Floats:
-        """Shape (observed, N): the prices that decisions are filled at: opens, or closes where opens are not known."""
+        """Shape (observed, N): the fill prices of decisions: opens, or closes if opens are unknown."""
         return self.closes if self.opens is None else self.opens
 
     @property
     def fill_instants(self) -> list[dt.datetime]:
-        """The moments of `fill_prices`, of all sessions."""
+        """The instants of `fill_prices`, of all sessions."""
         return self.close_at if self.opens is None else self.open_at
 
     def mids(self, session: int) -> Floats:
-        """Return the prices that a session's decision is filled at."""
+        """Return the fill prices of a session."""
         mids: Floats = self.fill_prices[session]
         return mids
 
     def tradeable(self, session: int) -> Any:
-        """Return which names have the prices that a fill and its mark need."""
+        """Return which names have a fill price and a close."""
         return np.isfinite(self.mids(session)) & np.isfinite(self.closes[session])
 
     def close_books(self, books: Mapping[str, Book], session: int, costs: Costs) -> None:
-        """End a session of every book; a name without a close is marked at its last one."""
+        """Close a session of every book; a name without a close is marked at its last one."""
         day = self.sessions[session].item()
         for book in books.values():
             book.close(day, self.close_at[session], self.marks[session], costs.borrow, costs.rate_on(day))
 
     def notes(self, books: Mapping[str, Book], *, scored: bool, decided: bool) -> list[str]:
-        """Say what the tables do not know."""
+        """Return notes on omissions of the tables."""
         notes = [] if scored else ["no scores were given: every score is null"]
         if self.opens is None and decided:
             notes.append(
@@ -108,7 +108,7 @@ class Market:
             )
         ended = ~np.isfinite(self.closes[-1])
         notes += [
-            f"{book.name} still holds {self.symbols[at]} at its last price: it has none on the last day"
+            f"{book.name} still holds {self.symbols[at]}, which has no price on the last day, at its last price"
             for book in books.values()
             for at in np.flatnonzero(ended & (book.shares != 0))
         ]

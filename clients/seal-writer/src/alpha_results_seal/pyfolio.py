@@ -1,4 +1,4 @@
-"""Results as pyfolio takes them, of backtrader and others, and zipline's performance frame, as ledgers of a seal."""
+"""Ledgers from pyfolio's frames, as of backtrader and others, and from zipline's performance frame."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from alpha_results_seal.reproduced import days_of, ledger_of_fills
 def ledger_from_pyfolio(
     returns: Any, positions: Any, transactions: Any, closes: Any, calendar: Calendar
 ) -> Ledger:
-    """Keep the books of a pyfolio triple again, such as backtrader's analyzer ``PyFolio`` gives.
+    """Rebuild the books of pyfolio's frames, such as those of backtrader's analyzer ``PyFolio``.
 
     They are those of the book ``long_short``. The triple has no target weights, scores, times of decision or commissions: no
     decisions are sealed, a transaction is dated by the session before its own, and commissions are those of a column
@@ -60,7 +60,7 @@ def ledger_from_pyfolio(
 
 
 def ledger_from_zipline(performance: Any, calendar: Calendar) -> Ledger:
-    """Keep the books of a zipline run again, from the frame that ``run_algorithm`` returns.
+    """Rebuild the books of a zipline run from the frame that ``run_algorithm`` returns.
 
     They are those of the book ``long_short``. A commission is what zipline charged an order, on its last fill of the day, and a fill
     is decided on the session before the order was placed at the latest: it is dated by the session of the order's creation.
@@ -92,9 +92,7 @@ def ledger_from_zipline(performance: Any, calendar: Calendar) -> Ledger:
                 fee = float(order["commission"]) - charged.get(order["id"], 0.0)
                 charged[order["id"]] = float(order["commission"])
             name = str(deal["sid"].symbol)
-            closes.setdefault(
-                (day, name), float(deal["price"])
-            )  # no mark is needed where the name was sold out
+            closes.setdefault((day, name), float(deal["price"]))  # a sold name needs no mark
             fills.append(
                 (day, name, float(deal["amount"]), float(deal["price"]), fee, order["created"].date())
             )

@@ -1,4 +1,4 @@
-"""What qlib's recorder has of a backtest, exported to frames, as the ledger of a seal."""
+"""Ledgers from frames of qlib's recorder."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def ledger_from_qlib(
     close_cost: float,
     min_cost: float = 0.0,
 ) -> Ledger:
-    """Keep the books of a qlib backtest that deals at the close again, from what it held each day.
+    """Rebuild the books of a qlib backtest that deals at the close, from its daily holdings.
 
     They are those of the book ``long_short``. A fill is the change of a holding from one day to the next, at the close, with
     the costs of qlib's exchange. qlib decides daily, so no decisions are sealed: make a weekly book of the predictions

@@ -1,4 +1,4 @@
-"""Whether the books of a result come out as the engine that made it has them."""
+"""Comparison of rebuilt books with the engine's own equity."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def ledger_of_fills(
     weights: Any = None,
     scores: Any = None,
 ) -> Ledger:
-    """Keep the books of an engine's fills again, and refuse them unless every session's equity is its own.
+    """Build a ledger from an engine's fills, and refuse it unless every session's equity equals the engine's.
 
     Parameters
     ----------
@@ -54,13 +54,13 @@ def ledger_of_fills(
 
 
 def days_of(index: Any) -> Any:
-    """Return the days of a pandas index of moments: the local ones, where it has a zone."""
+    """Return the days of a pandas index of instants, local ones if it has a zone."""
     index = index if getattr(index, "tz", None) is None else index.tz_localize(None)
     return index.to_numpy().astype("datetime64[D]")
 
 
 def require_reproduced(ledger: Ledger, equity: Any, engine: str) -> None:
-    """Compare the equity of every session with the engine's own.
+    """Compare the equity of every session with the engine's.
 
     Parameters
     ----------
@@ -90,6 +90,6 @@ def require_reproduced(ledger: Ledger, equity: Any, engine: str) -> None:
         if not abs(missing) <= _TOLERANCE * max(ledger.equity_basis, abs(ours)):
             flow = "commissions" if day in traded and missing < 0 else "dividends, interest or deposits"
             raise SealError(
-                f"on {day} the fills come to an equity of {ours:.6f}, and {engine} has {own[day]:.6f}: cash came or went that "
-                f"fills do not tell ({missing:+.6f}), such as {flow}; or a close is not the engine's. Seal the tables yourself."
+                f"on {day} the equity from fills is {ours:.6f}, that of {engine} {own[day]:.6f}: either there was a cash flow "
+                f"without a fill ({missing:+.6f}), such as {flow}, or a close differs from the engine's. Seal the tables yourself."
             )

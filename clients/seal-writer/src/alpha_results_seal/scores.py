@@ -1,4 +1,4 @@
-"""A book made of scores alone: the tails of each week's cross-section, equally weighted."""
+"""Books from scores: the equally weighted tails of each week's cross-section."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from alpha_results_seal.weeks import last_sessions, week_numbers
 
 @dataclass(frozen=True)
 class Tails:
-    """The weekly decisions that scores lead to.
+    """Weekly decisions from scores.
 
     Attributes
     ----------
     scores
-        Of the days that decide, one a week.
+        Scores of the decision days, one per week.
     weights
         Book -> target weights of the same days.
     notes
-        What was left out, one sentence each.
+        Notes on omissions, one sentence each.
     """
 
     scores: Matrix
@@ -32,7 +32,7 @@ class Tails:
 
 
 def tails_of(scores: Matrix, market: Market, tails: float) -> Tails:
-    """Decide once a week, on the week's last scores, about the names that have a close on that day.
+    """Decide once per week, on the week's last scores, among the names with a close on that day.
 
     Parameters
     ----------
@@ -58,7 +58,7 @@ def tails_of(scores: Matrix, market: Market, tails: float) -> Tails:
     priced = closes[place]
     unpriced = [weekly.symbols[at] for at in np.flatnonzero(~closes.any(axis=0))]
     if unpriced:
-        notes.append(f"{len(unpriced)} names with scores have no prices at all, the first: {unpriced[0]}")
+        notes.append(f"{len(unpriced)} names with scores have no prices, the first: {unpriced[0]}")
     selectable = np.where(priced, weekly.values, np.nan)
     enough = np.isfinite(selectable).sum(axis=1) >= 2
     if not enough.any():
@@ -82,13 +82,13 @@ def tails_of(scores: Matrix, market: Market, tails: float) -> Tails:
 def tail_weights(scores: Floats, tails: float) -> Floats:
     """Weigh the two tails of one cross-section equally: the long side sums to 1, the short side to -1.
 
-    Each tail has ``floor(tails * N)`` places of the N scored names, one at least. Names that tie where a tail ends share
-    the places that are left, so that the order of names does not matter; where all tie, every weight is 0.
+    Each tail has ``floor(tails * N)`` places of the N scored names, at least one. Names tied at the edge of a tail share
+    its remaining places, so that the order of names does not matter; if all tie, every weight is 0.
 
     Parameters
     ----------
     scores : numpy.ndarray, shape (N,)
-        NaN where a name cannot be selected.
+        NaN for names that cannot be selected.
     tails : float
         Share of the names in each tail.
 
@@ -109,7 +109,7 @@ def tail_weights(scores: Floats, tails: float) -> Floats:
 
 
 def _weekly(scores: Matrix, market: Market) -> tuple[Matrix, list[str]]:
-    """Keep the last day of each week that has a score and can be decided on."""
+    """Return the last day of each week with scores and prices."""
     notes = []
     some = np.isfinite(scores.values).any(axis=1)
     sessions = market.sessions[: market.observed]
@@ -117,16 +117,16 @@ def _weekly(scores: Matrix, market: Market) -> tuple[Matrix, list[str]]:
     late = week_numbers(scores.days) > week_numbers(sessions[-1:])
     for where, left_out in (("before the first", some & early), ("after the week of the last", some & late)):
         if left_out.any():
-            notes.append(f"{int(left_out.sum())} days of scores lie {where} price and are left out")
+            notes.append(f"{int(left_out.sum())} days of scores are {where} price and are left out")
     days = np.flatnonzero(some & ~early & ~late)
     if not days.size:
-        raise SealError("no day of scores is among the days of the prices.")
+        raise SealError("scores and prices have no day in common.")
     dated = last_sessions(scores.days[days], market.sessions)
     last = np.append(np.diff(week_numbers(dated)) != 0, [True])
     if not last.all():
         notes.append(
-            f"scores are of {days.size} days, and decisions are weekly: the last day of each of {int(last.sum())} weeks decides, "
-            "what the other days say is not used"
+            f"{days.size} days have scores, but decisions are weekly: only the last day of each of {int(last.sum())} weeks "
+            "is used"
         )
     kept = days[last]
     return Matrix(scores.days[kept], scores.symbols, scores.values[kept]), notes

@@ -1,4 +1,4 @@
-"""Keys of a team, and who signed a seal; the envelope itself is the pipeline's (:mod:`pipeline.seal.signature`)."""
+"""Signing keys of a team, and verification of seals; the envelope is that of :mod:`pipeline.seal.signature`."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ MANIFEST = "seal.json"
 
 
 def make_key(path: Path) -> str:
-    """Write a new private key, readable by its owner alone, and return the public one in base64."""
+    """Write a new private key, readable only by its owner, and return the public key in base64."""
     _envelopes()
     from cryptography.hazmat.primitives import serialization  # noqa: PLC0415 -- an extra
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey  # noqa: PLC0415 -- as above
@@ -63,7 +63,7 @@ def sign(folder: Path, key_file: Path) -> Path:
 
 
 def verify(receipt: Path, key_file: Path, folder: Path | None) -> Any:
-    """Return what an envelope says and who signed it; it is compared with a seal where one is given.
+    """Return the statement and the signer of an envelope, compared with a seal if one is given.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""The result of a vectorbt run as the ledger of a seal."""
+"""Ledgers from vectorbt portfolios."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def ledger_from_vectorbt(
     weights: Any | None = None,
     scores: Any | None = None,
 ) -> Ledger:
-    """Keep the books of a ``vectorbt.Portfolio`` again, from its orders and closes.
+    """Rebuild the books of a ``vectorbt.Portfolio`` from its orders and closes.
 
     All its columns together are the book ``long_short``, which opens with their initial cash. When an order was decided
     stands in no such result: it is dated by the session before its bar. Without `weights` no decisions are sealed, and

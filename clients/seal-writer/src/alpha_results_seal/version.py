@@ -1,15 +1,15 @@
-"""What this package is called, and its release."""
+"""Name and release of this package."""
 
 from __future__ import annotations
 
 from importlib import metadata
 
 NAME = "alpha-results-seal"
-"""Its distribution where it is installed by itself."""
+"""Its own distribution."""
 
 
 def version() -> str:
-    """Return the release of the distribution that brought this package: its own, or the project's."""
+    """Return the release of the distribution that installed this package: its own, or the project's."""
     installed = {
         distribution.metadata["Name"]: distribution.version for distribution in metadata.distributions()
     }

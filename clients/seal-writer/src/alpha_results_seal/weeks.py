@@ -17,7 +17,7 @@ from alpha_results_seal.market import Market
 
 BOOKS = ("long_short", "long_only", "raw_long_short", "raw_long_only")
 MIN_WEIGHT = 1e-12
-"""A target weight below this is the rounding of an optimiser, and taken as 0."""
+"""Target weights below this are rounding errors of an optimiser, and taken as 0."""
 
 
 @dataclass
@@ -57,7 +57,7 @@ class Week:
     named: Any = None
 
     def settle(self, tradeable: Any, books: Mapping[str, Book]) -> None:
-        """Take out what cannot be traded, and note whom the decision is about: those weighed, scored or held."""
+        """Zero the weights of untradeable names, and record the names of the decision: those weighted, scored or held."""
         self.tradeable = tradeable
         named = np.isfinite(self.scores)
         for name, weights in self.given.items():
@@ -70,9 +70,9 @@ class Week:
 
 
 def read_weeks(targets: Mapping[str, Matrix], scores: Matrix | None, market: Market) -> list[Week]:
-    """Put the decisions of all books together, and find the session that fills each.
+    """Combine the decisions of all books, and find the session that fills each.
 
-    A decision on a day that is no session is dated by the session before. The names of targets and scores are among those of the
+    A decision on a day without a session is dated by the session before. The names of targets and scores are among those of the
     market.
 
     Raises
@@ -112,20 +112,20 @@ def last_sessions(days: Days, sessions: Days) -> Days:
 
 
 def moved_note(days: Days, dates: Days) -> list[str]:
-    """Say which decision days were moved to the session before; no sentence where none was."""
+    """Return a note on decision days that were moved to the session before, if any."""
     moved = np.flatnonzero(days != dates)
     if not len(moved):
         return []
     first = moved[0]
-    said = (
+    note = (
         f"{len(moved)} of {len(days)} decisions are on days without a session and dated by the session before, the first: "
         f"{days[first]} as {dates[first]}"
     )
-    return [said]
+    return [note]
 
 
 def rebalances_table(weeks: Sequence[Week]) -> pl.DataFrame:
-    """Return one row a decision."""
+    """Return one row per decision."""
     return pl.DataFrame(
         {
             "date": [week.date for week in weeks],
@@ -136,7 +136,7 @@ def rebalances_table(weeks: Sequence[Week]) -> pl.DataFrame:
 
 
 def decisions_table(weeks: Sequence[Week], books: Mapping[str, Book], market: Market) -> pl.DataFrame:
-    """Return one row a decision and name.
+    """Return one row per decision and name.
 
     Parameters
     ----------
@@ -199,7 +199,7 @@ def _forward_returns(prices: Floats, entries: Sequence[int]) -> Floats:
 
 
 def _common_days(targets: Mapping[str, Matrix]) -> Days:
-    """Return the days all books decide on."""
+    """Return the common decision days of all books."""
     if not targets:
         raise SealError("weights name no book.")
     for name in targets:

@@ -1,4 +1,4 @@
-"""Writes a seal: every file first, then ``seal.json``, whose presence is what makes the seal complete."""
+"""Writes a seal: all files first, then ``seal.json``, which completes it."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _ALPHA_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,127}")
 
 
 class SealWriter:
-    """One seal in the making: add what the run has, then :meth:`write`.
+    """Builder of one seal: add the run's data, then :meth:`write`.
 
     Parameters
     ----------
@@ -100,7 +100,7 @@ class SealWriter:
         }
 
     def add_ledger(self, ledger: Ledger) -> SealWriter:
-        """Add the tables of a ledger and what it says of the run, and open the books with what it opens them with."""
+        """Add the tables, description and opening equity of a ledger."""
         for kind, frame in ledger.tables.items():
             self.add_table(kind, frame)
         self._head["smoothing"] = self._head["smoothing"] or _smoothing(ledger.smoothing)
@@ -109,7 +109,7 @@ class SealWriter:
         return self
 
     def add_table(self, kind: str, frame: Any) -> SealWriter:
-        """Add one table; columns that follow from others may be left out.
+        """Add one table; columns that follow from others may be omitted.
 
         Parameters
         ----------
@@ -131,12 +131,12 @@ class SealWriter:
         return self
 
     def add_metrics(self, records: Sequence[Mapping[str, Any]]) -> SealWriter:
-        """Add the figures that the run states about itself; each is compared with what its tables give."""
+        """Add the run's own figures; each is compared with its tables."""
         self._metrics = [dict(record) for record in records]
         return self
 
     def add_description(self, description: Mapping[str, Any]) -> SealWriter:
-        """Add the written account of the alpha."""
+        """Add the description of the alpha."""
         self._description = dict(description)
         return self
 
@@ -150,10 +150,10 @@ class SealWriter:
         return self
 
     def write(self, *, strict: bool = True) -> Path:
-        """Derive, write and check; then make the seal complete.
+        """Derive, write and check; then complete the seal.
 
         The files are written beside the folder, checked there without a ``seal.json``, moved into place together, and
-        made a seal by it. An interruption leaves no folder that is taken for a seal.
+        completed by it. An interruption never leaves an incomplete seal.
 
         Parameters
         ----------
@@ -199,7 +199,7 @@ class SealWriter:
         return folder
 
     def _write_files(self, folder: Path, tables: Mapping[str, pl.DataFrame]) -> bytes:
-        """Write all files but the manifest, and return its bytes."""
+        """Write all files except the manifest, and return the manifest's bytes."""
         kinds: dict[str, Any] = {}
         for kind, frame in tables.items():
             path = folder / f"{kind}.parquet"
@@ -225,7 +225,7 @@ class SealWriter:
 
 
 def _sorted(kind: str, frame: pl.DataFrame) -> pl.DataFrame:
-    """Sort by the key; fills of one instant and name stay in their order."""
+    """Sort by the key; fills of one instant and name keep their order."""
     key = KEYS[kind] or ("book", "timestamp", "symbol")
     return frame.sort(key, maintain_order=True) if set(key) <= set(frame.columns) else frame
 
