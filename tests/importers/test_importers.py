@@ -48,7 +48,7 @@ def test_results_of_vectorbt_become_seals_with_its_equity_holdings_and_fees(
     decisions = Seal.open(str(tmp_path / "complete")).table("decisions")
     assert set(decisions["score"]) == {1.0, 2.0, 3.0}
     assert decisions["forward_return"].null_count() == 3, "those of the last week"
-    assert "there are no weights of that day" in report["few_weights"]
+    assert "which has no weights" in report["few_weights"]
     assert "several bars a day" in report["hourly"]
     assert (
         "filled on the first session, 2024-01-01, and a decision is of a day before its fill"

@@ -7,10 +7,10 @@ import re
 from tests.support.processes import REPOSITORY
 
 PAGE = (REPOSITORY / "docs" / "security.md").read_text("utf-8")
-ROW = re.compile(r"^\| (?!what is tried)(.+) \| (.+) \| (.+) \|$", re.MULTILINE)
+ROW = re.compile(r"^\| (?!threat )(.+) \| (.+) \| (.+) \|$", re.MULTILINE)
 
 
-def test_every_row_on_what_is_stopped_names_tests_that_are_there() -> None:
+def test_every_control_names_existing_tests() -> None:
     there = set(
         re.findall(
             r"def (test_\w+)\(",
@@ -19,11 +19,11 @@ def test_every_row_on_what_is_stopped_names_tests_that_are_there() -> None:
     )
     rows = ROW.findall(PAGE[PAGE.index("### 1. ") : PAGE.index("## The container")])
     assert len(rows) > 25
-    for tried, _, tests in rows:
-        assert re.search(r"`(test_\w+)`", tests), f"no test is named for: {tried}"
+    for threat, _, tests in rows:
+        assert re.search(r"`(test_\w+)`", tests), f"no test is named for: {threat}"
     named = set(re.findall(r"`(test_\w+)`", PAGE))
     assert named <= there, sorted(named - there)
 
 
-def test_who_reports_a_weakness_is_led_to_what_is_protected() -> None:
+def test_the_reporting_page_links_to_the_threat_model() -> None:
     assert "(docs/security.md)" in (REPOSITORY / "SECURITY.md").read_text("utf-8")

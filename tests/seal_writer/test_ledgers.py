@@ -177,7 +177,7 @@ def test_any_fills_give_a_seal_that_the_strict_check_accepts(seed: int, mids: bo
         ({"date": date(2024, 1, 6)}, "a fill of AAA is on 2024-01-06, which has no prices"),
         (
             {"date": date(2024, 1, 5)},
-            "AAA is filled on the first session, 2024-01-05, and a decision is of a day before",
+            "AAA is filled on the first session, 2024-01-05, but a decision is on a day before",
         ),
         ({"symbol": "ZZZ"}, "ZZZ is filled on 2024-01-08 but has no close on or before that day"),
         ({"fill_price": None}, "the fill_price of AAA on 2024-01-08 is nan"),

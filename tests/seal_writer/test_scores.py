@@ -179,7 +179,7 @@ def test_what_is_left_out_is_noted() -> None:
     ("scores", "options", "said"),
     [
         (SCORES, {"tails": 0.6}, "tails is 0.6: give the share of the names in each tail"),
-        (SCORES.with_columns(date=pl.col("date").dt.offset_by("10y")), {}, "no day of scores is among the days of the prices"),
+        (SCORES.with_columns(date=pl.col("date").dt.offset_by("10y")), {}, "scores and prices have no day in common"),
         (SCORES.rename({name: f"X{name}" for name in NAMES}), {}, "no week has two names with a score and a close on its day"),
         ("nowhere.csv", {}, "scores: nowhere.csv cannot be read"),
         ("scores.xlsx", {}, "scores: scores.xlsx is neither a .csv nor a .parquet file"),
