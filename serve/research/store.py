@@ -165,6 +165,11 @@ class ReturnsStore:
         """Read missing returns, and return the seconds until the next pass; None waits for a change of the catalogue."""
         writes = self._may_write()
         self._load_folder(remove_damaged=writes)
+        # The threads of one pool read all ledgers: each new thread would keep ten megabytes of its own.
+        with ThreadPoolExecutor(self._readers, thread_name_prefix="daily returns") as pool:
+            return self._read_missing(pool, writes=writes)
+
+    def _read_missing(self, pool: ThreadPoolExecutor, *, writes: bool) -> float | None:
         while not self._stopped:
             missing = self._missing_pointers()
             if not missing:
@@ -179,7 +184,7 @@ class ReturnsStore:
                 return _RETRY_SECONDS if self._failed else None
             if not writes and len(missing) > PENDING_ROWS:
                 return _LOOK_SECONDS  # read by the writing process
-            if not self._read_some(missing[:MATRIX_ROWS]):
+            if not self._read_some(pool, missing[:MATRIX_ROWS]):
                 return _RETRY_SECONDS
             if writes and len(self._pending) >= PENDING_ROWS:
                 self._save(self._pending)
@@ -248,20 +253,19 @@ class ReturnsStore:
             if _key(x) not in known and self._failed.get(_key(x), 0.0) < now
         ]
 
-    def _read_some(self, pointers: Sequence[Pointer]) -> bool:
+    def _read_some(self, pool: ThreadPoolExecutor, pointers: Sequence[Pointer]) -> bool:
         """Read some runs; return whether the store answered."""
-        with ThreadPoolExecutor(self._readers, thread_name_prefix="daily returns") as pool:
-            for pointer, returns in zip(pointers, pool.map(self._returns, pointers), strict=True):
-                if isinstance(returns, StorageUnavailable):
-                    pool.shutdown(cancel_futures=True)
-                    return False
-                if returns is None:
-                    continue
-                self._failed.pop(_key(pointer), None)
-                if returns.days.size:
-                    self._pending[_key(pointer)] = returns
-                else:
-                    self._without_data.add(_key(pointer))
+        for pointer, returns in zip(pointers, pool.map(self._returns, pointers), strict=True):
+            if isinstance(returns, StorageUnavailable):
+                pool.shutdown(cancel_futures=True)
+                return False
+            if returns is None:
+                continue
+            self._failed.pop(_key(pointer), None)
+            if returns.days.size:
+                self._pending[_key(pointer)] = returns
+            else:
+                self._without_data.add(_key(pointer))
         return True
 
     def _returns(self, pointer: Pointer) -> DailyReturns | StorageUnavailable | None:
