@@ -41,6 +41,15 @@ from schemas.error_codes import ERROR_CODES
 from schemas.exit_codes import ExitCode
 
 
+def causes(error: BaseException | None) -> list[BaseException]:
+    """Return an exception and those it was raised from, or while they were handled, the outermost first."""
+    chain: list[BaseException] = []
+    while error is not None and error not in chain:
+        chain.append(error)
+        error = error.__cause__ or error.__context__
+    return chain
+
+
 class AlphaResultsError(Exception):
     """Root of the tree: catching it catches every refusal the project makes knowingly.
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
+from schemas.errors import causes
+
 _REFUSALS: Final = frozenset({"NoCredentialsError", "PartialCredentialsError", "ProfileNotFound"})
 _CLIENTS: Final = frozenset({"botocore", "aiobotocore", "aiohttp", "urllib3"})
 
@@ -16,26 +18,18 @@ def is_store_failure(error: BaseException) -> bool:
 def is_refusal(error: BaseException | None) -> bool:
     """Whether the store, or missing credentials, forbids the request, so that a retry is pointless."""
     return any(
-        isinstance(link, PermissionError) or type(link).__name__ in _REFUSALS for link in _chain(error)
+        isinstance(link, PermissionError) or type(link).__name__ in _REFUSALS for link in causes(error)
     )
 
 
 def names_missing_bucket(error: BaseException | None) -> bool:
     """Whether a "not found" is about the bucket rather than one object."""
-    return any(_code(link) == "NoSuchBucket" for link in _chain(error))
+    return any(_code(link) == "NoSuchBucket" for link in causes(error))
 
 
 def error_code(error: BaseException | None) -> str | None:
     """Return the store's own code of a failure, None when the store gave none."""
-    return next((code for link in _chain(error) if (code := _code(link)) is not None), None)
-
-
-def _chain(error: BaseException | None) -> list[BaseException]:
-    chain: list[BaseException] = []
-    while error is not None and error not in chain:
-        chain.append(error)
-        error = error.__cause__ or error.__context__
-    return chain
+    return next((code for link in causes(error) if (code := _code(link)) is not None), None)
 
 
 def _code(error: BaseException) -> str | None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import socket
 import ssl
 from collections.abc import Sequence
 from functools import lru_cache
@@ -29,28 +28,28 @@ from schemas.limits import LIMIT_WINDOWS
 from schemas.settings import SETTINGS
 from serve.auth.limits.policy import MONTH, ROLLING_US, LastUse, RateLimit
 from serve.auth.limits.sliding_window import LimitStatus
+from serve.auth.reasons import NETWORK, Reason, reason_of, refusal
 
 SCRIPT: Final = Path(__file__).with_name("limiter.lua").read_text(encoding="utf-8")
 ANSWER_WAIT_SECONDS: Final = 1.0
 CONNECTIONS: Final = 32
 
 
-_WRONG: Final[dict[type[Exception], str]] = {
-    AuthenticationError: "it refuses this user and password",
-    NoPermissionError: "the user may not run what counts calls: EVALSHA, SCRIPT LOAD and the keys of alpha-results",
-    ssl.SSLError: "TLS failed: the certificate is not trusted or not of this host",
+_REASONS: Final[dict[type[Exception], Reason]] = {
+    AuthenticationError: refusal("it refuses this user and password"),
+    NoPermissionError: refusal(
+        "the user may not run what counts calls: EVALSHA, SCRIPT LOAD and the keys of alpha-results"
+    ),
+    ssl.SSLError: refusal("TLS failed: the certificate is not trusted or not of this host"),
+    BusyLoadingError: Reason("it is loading its data; try again"),
+    ReadOnlyError: Reason("it is a replica, which counts nothing: name the primary"),
+    FileNotFoundError: Reason("there is no such socket"),
+    TimeoutErrorOfRedis: NETWORK[TimeoutError],
+    **NETWORK,
+    ResponseError: refusal(
+        "it has no such database, or not the commands that count: Redis 6 or later is needed"
+    ),
 }
-"""Errors that need an operator."""
-_AWAY: Final[dict[type[Exception], str]] = {
-    BusyLoadingError: "it is loading its data; try again",
-    ReadOnlyError: "it is a replica, which counts nothing: name the primary",
-    socket.gaierror: "the name of the host is not known",
-    ConnectionRefusedError: "the connection was refused: nothing listens there",
-    FileNotFoundError: "there is no such socket",
-    TimeoutErrorOfRedis: "it did not answer in time",
-    TimeoutError: "it did not answer in time",
-}
-"""Errors that may pass."""
 
 
 class _Hit(NamedTuple):
@@ -150,7 +149,7 @@ class RedisLimiter:
             When it was not reached.
         """
         (answer,) = await self._run_all([("-", RateLimit())], cost=0)
-        if isinstance(answer, Exception) and not _reason(answer)[1]:
+        if isinstance(answer, Exception) and _reason(answer).is_refusal:
             raise SettingsError(self._message(answer)) from answer
         self._read(answer)
 
@@ -163,7 +162,7 @@ class RedisLimiter:
         return parse_status(answer)
 
     def _message(self, error: Exception) -> str:
-        return f"{SETTINGS['redis'].variable}: {self._shown}: {_reason(error)[0]}"
+        return f"{SETTINGS['redis'].variable}: {self._shown}: {_reason(error).text}"
 
     async def last_uses(self, key_ids: Sequence[str], month: int) -> dict[str, LastUse]:
         """Return when keys last called and how often in a month (yyyymm); raises as :meth:`require`."""
@@ -214,21 +213,8 @@ class RedisLimiter:
         await self._pool.disconnect()
 
 
-def _reason(error: Exception) -> tuple[str, bool]:
-    """Return why Redis did not count, without a secret, and whether the failure may pass."""
-    chain: BaseException | None = error
-    while chain is not None:  # the client wraps the system's error
-        for table in (_WRONG, _AWAY):
-            for kind, reason in table.items():
-                if isinstance(chain, kind):
-                    return reason, table is _AWAY
-        if isinstance(chain, ResponseError):
-            return (
-                "it has no such database, or not the commands that count: Redis 6 or later is needed",
-                False,
-            )
-        chain = chain.__cause__ or chain.__context__
-    return f"no connection ({type(error).__name__})", True
+def _reason(error: Exception) -> Reason:
+    return reason_of(error, _REASONS) or Reason(f"no connection ({type(error).__name__})")
 
 
 @lru_cache(4096)
