@@ -66,8 +66,7 @@ def create(session: Session, /, *, email: str, admin: bool, unpublished: bool, *
     all unless it is narrowed: a key is granted those that start with Test_ by itself.
     """
     _require_published(session, ceiling, unpublished=unpublished)
-    given = {name: text for name, text in ceiling.items() if text is not None}
-    _print(session, lambda a: a.accounts.create(email, admin=admin, **given))
+    _print(session, lambda a: a.accounts.create(email, admin=admin, **ceiling))
 
 
 @accounts.command("list")

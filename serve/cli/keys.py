@@ -83,7 +83,6 @@ def issue(
     account: str | None,
     name: str | None,
     like: str | None,
-    raw: bool | None,
     profile: Path | None,
     url: str | None,
     unpublished: bool,
@@ -102,13 +101,7 @@ def issue(
     require_published(session.datasets, {name: grants[name] for name in _OF_ALPHAS}, unpublished=unpublished)
 
     async def act(a: Administration) -> tuple[dict[str, Any], str]:
-        if like is not None:
-            issued = await a.keys.issue_like(like, account=account, name=name, raw=raw, **grants)
-        else:
-            assert account is not None
-            assert name is not None
-            given = grants | {"rate": grants["rate"] or "", "raw": bool(raw)}
-            issued = await a.keys.issue(account, name, **given)
+        issued = await a.keys.issue(account, name, like=like, **grants)
         return a.keys.to_json(issued.record), issued.token
 
     row, token = session.administer(act)

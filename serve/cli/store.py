@@ -14,7 +14,7 @@ from serve.cli.session import Session, on_store
 
 @click.group()
 def access() -> None:
-    """Show the store of accounts and keys, and migrate its schema."""
+    """Show the store of accounts and keys, and upgrade its schema."""
 
 
 @access.command()
@@ -37,32 +37,19 @@ def upgrade(session: Session) -> None:
     An empty store is set up when it is first opened; one at an older revision only by this command, as programs that are
     still running may depend on it.
     """
-    asyncio.run(_migrate(session, None))
-
-
-@access.command()
-@click.option(
-    "--to", "target", required=True, metavar="REVISION", help="Target revision; base removes all tables."
-)
-@click.confirmation_option(prompt="What later revisions added is lost, with its rows. Go on?")
-@on_store
-def downgrade(session: Session, target: str) -> None:
-    """Downgrade the store to an older revision; rows of tables that it did not have are lost."""
-    asyncio.run(_migrate(session, target))
-
-
-async def _migrate(session: Session, target: str | None) -> None:
-    """Downgrade the store to a revision, or upgrade it to the newest if none is named."""
     from serve.auth.store import opening  # noqa: PLC0415 - as in `show`
 
+    async def migrate() -> tuple[str | None, str | None]:
+        before = await opening.revision(location)
+        await opening.upgrade(location)
+        return before, await opening.revision(location)
+
     location = session.settings.location
-    before = await opening.revision(location)
-    await (opening.upgrade(location) if target is None else opening.downgrade(location, target))
-    after = await opening.revision(location)
+    before, after = asyncio.run(migrate())
     if session.as_json:
         session.print_object({"store": location.shown, "before": before, "after": after})
     else:
-        echo(f"{location.shown}: revision {before or opening.BASE} -> {after or opening.BASE}")
+        echo(f"{location.shown}: revision {before or 'none'} -> {after}")
 
 
 @click.group(invoke_without_command=True)

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import asyncio
-import io
 import json
 from typing import Any
 from unittest import mock
@@ -150,20 +149,12 @@ def test_a_grant_beyond_the_ceiling_is_pointed_out(shell: Shell) -> None:
     assert "ceiling" in err
 
 
-def test_the_schema_can_be_seen_and_moved(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_schema_can_be_seen_and_upgraded(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
     assert shell.json("access show")["revision"] is None
     assert shell("access upgrade")[0] == 0
     shown = shell.json("access show")
     assert shown["revision"] == shown["head"]
     assert "@" not in shown["store"]
-    monkeypatch.setattr("sys.stdin", io.StringIO(""))
-    assert shell("access downgrade --to base")[0] == 1, "asks before it removes anything"
-    assert shell.json("access show") == shown
-    code, _, err = shell("access downgrade --to 7 --yes")
-    assert code == 2
-    assert shown["head"] in err
-    assert shell("access downgrade --to base --yes")[0] == 0
-    assert shell.json("access show")["revision"] is None
     monkeypatch.delenv("ALPHA_RESULTS_DATASETS", raising=False)
     with pytest.raises(SystemExit) as left:
         main(["keys", "list"])
@@ -173,7 +164,7 @@ def test_the_schema_can_be_seen_and_moved(shell: Shell, monkeypatch: pytest.Monk
 COMMANDS = {
     "accounts": ("activate", "create", "deactivate", "list", "set", "show"),
     "keys": ("issue", "list", "reactivate", "revoke", "set", "show", "suspend"),
-    "access": ("downgrade", "show", "upgrade"),
+    "access": ("show", "upgrade"),
     "audit": (),
 }
 

@@ -96,18 +96,18 @@ async def test_a_key_that_is_not_in_use_is_not_rotated_but_another_may_be_issued
     await administration.keys.suspend(key.record.id)
     with pytest.raises(AccessError, match=f"--like {key.record.id}"):
         await administration.keys.rotate(key.record.id)
-    other = await administration.keys.issue_like(key.record.id, name="another")
+    other = await administration.keys.issue(like=key.record.id, name="another")
     expected = rights(administration, key.record) | {"name": "another"}
     assert rights(administration, other.record) == expected
     assert await answer(access, other.token) == "admitted"
     await expire(key.token, 1)
     with pytest.raises(AccessError, match="--expires"):
-        await administration.keys.issue_like(key.record.id)
+        await administration.keys.issue(like=key.record.id)
     await administration.keys.revoke(key.record.id)
     with pytest.raises(AccessError, match="final"):
         await administration.keys.rotate(key.record.id)
-    narrow = await administration.keys.issue_like(
-        key.record.id, expires="never", raw=False, runs="list:one", rate="per_minute=3"
+    narrow = await administration.keys.issue(
+        like=key.record.id, expires="never", raw=False, runs="list:one", rate="per_minute=3"
     )
     shown = administration.keys.to_json(narrow.record)
     assert shown["granted"]["runs"] == {"mode": "list", "ids": ["one"]}
@@ -121,7 +121,7 @@ async def test_an_administrators_key_is_not_copied_to_others(administration: Adm
     admin_id = next(x.id for x in ENDPOINTS.values() if x.admin)
     key = await administration.keys.issue("root@example.org", "k", endpoints=admin_id)
     with pytest.raises(AccessError, match="administrators only"):
-        await administration.keys.issue_like(key.record.id, account=OWNER)
+        await administration.keys.issue(like=key.record.id, account=OWNER)
 
 
 async def test_last_use_and_the_months_calls_are_known_of_either_limiter(

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, Final
 
 import sqlalchemy as sa
 
 from schemas.errors import AccessError
 from serve.auth.admin import validation
 from serve.auth.admin.acts import Acts, act
-from serve.auth.allow_list import DEFAULT_CEILING
+from serve.auth.allow_list import ALL, DEFAULT_CEILING
 from serve.auth.store.repository import Account, Repository
 from serve.auth.store.tables import Role
 from serve.auth.tokens import new_id
@@ -39,12 +40,11 @@ class Accounts(Acts):
     def create(
         self,
         rows: Repository,
+        /,
         email: str,
         *,
         admin: bool = False,
-        ceiling_endpoints: str | None = None,
-        ceiling_alphas: str = "all",
-        ceiling_runs: str = "all",
+        **ceilings: str | None,
     ) -> Account:
         """Open an account.
 
@@ -61,14 +61,8 @@ class Accounts(Acts):
             email=validation.email(email),
             role=Role.ADMIN if admin else Role.USER,
             active=True,
-            ceiling_endpoints=(
-                DEFAULT_CEILING
-                if ceiling_endpoints is None
-                else validation.endpoints(ceiling_endpoints, "ceiling-endpoints", admin=admin)
-            ).dumps(),
-            ceiling_alphas=validation.alphas(ceiling_alphas, "ceiling-alphas").dumps(),
-            ceiling_runs=validation.alphas(ceiling_runs, "ceiling-runs").dumps(),
             created_at=self.now(),
+            **(_DEFAULT_CEILINGS | _stored(ceilings, admin=admin)),
         )
         try:
             rows.add_account(account)
@@ -93,26 +87,19 @@ class Accounts(Acts):
     def change(
         self,
         rows: Repository,
+        /,
         email_or_id: str,
         *,
         email: str | None = None,
         admin: bool | None = None,
-        ceiling_endpoints: str | None = None,
-        ceiling_alphas: str | None = None,
-        ceiling_runs: str | None = None,
+        **ceilings: str | None,
     ) -> Account:
         """Change address, role or ceiling; None keeps a value. Changes apply from the next call of every key."""
         account = find_account(rows, email_or_id, to_change=True)
         role = account.role if admin is None else (Role.ADMIN if admin else Role.USER)
-        after: dict[str, Any] = {"role": str(role)}
+        after = {"role": str(role), **_stored(ceilings, admin=role == Role.ADMIN)}
         if email is not None:
             after["email"] = validation.email(email)
-        if ceiling_endpoints is not None:
-            allowed = validation.endpoints(ceiling_endpoints, "ceiling-endpoints", admin=role == Role.ADMIN)
-            after["ceiling_endpoints"] = allowed.dumps()
-        for name, text in (("alphas", ceiling_alphas), ("runs", ceiling_runs)):
-            if text is not None:
-                after[f"ceiling_{name}"] = validation.alphas(text, f"ceiling-{name}").dumps()
         return self._update(rows, account, "account.set", after)
 
     @act
@@ -139,3 +126,22 @@ class Accounts(Acts):
             raise AccessError(f"email: {after['email']} belongs to another account; choose another") from None
         self.note(rows, action, account.id, changed)
         return find_account(rows, account.id)
+
+
+_DEFAULT_CEILINGS: Final = {
+    "ceiling_endpoints": DEFAULT_CEILING.dumps(),
+    "ceiling_alphas": ALL.dumps(),
+    "ceiling_runs": ALL.dumps(),
+}
+
+
+def _stored(ceilings: Mapping[str, str | None], *, admin: bool) -> dict[str, str]:
+    """Read ceilings as they are stored, by column; what is None is left out."""
+    read = {}
+    for column, text in ceilings.items():
+        option = column.replace("_", "-")
+        if text is not None and column == "ceiling_endpoints":
+            read[column] = validation.endpoints(text, option, admin=admin).dumps()
+        elif text is not None:
+            read[column] = validation.alphas(text, option).dumps()
+    return read

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Final, TypedDict, Unpack
 
 from schemas.errors import AccessError
 from serve.auth.admin import validation
@@ -13,7 +13,7 @@ from serve.auth.admin.accounts import find_account
 from serve.auth.admin.acts import Acts, act
 from serve.auth.allow_list import ALL, DEFAULT_ALPHAS, AllowList, Mode
 from serve.auth.caller import rights_of
-from serve.auth.limits.policy import SECOND_US, RateLimit
+from serve.auth.limits.policy import SECOND_US, RateLimit, rate_limit
 from serve.auth.store.repository import Account, KeyRecord, KeyStore, Repository
 from serve.auth.store.tables import KeyStatus, Role, instant
 from serve.auth.tokens import Digests, TokenShape, new_token
@@ -25,6 +25,18 @@ class IssuedKey:
 
     record: KeyRecord
     token: str = field(repr=False)
+
+
+class Options(TypedDict, total=False):
+    """What a key may do, as an operator writes it; None says nothing of it."""
+
+    endpoints: str | None
+    alphas: str | None
+    runs: str | None
+    raw: bool | None
+    rate: str | None
+    expires: str | None
+    ips: str | None
 
 
 class Keys(Acts):
@@ -56,16 +68,11 @@ class Keys(Acts):
     def issue(
         self,
         rows: Repository,
-        account: str,
-        name: str,
+        account: str | None = None,
+        name: str | None = None,
         *,
-        endpoints: str | None = None,
-        alphas: str | None = None,
-        runs: str | None = None,
-        raw: bool = False,
-        rate: str = "",
-        expires: str | None = None,
-        ips: str | None = None,
+        like: str | None = None,
+        **options: Unpack[Options],
     ) -> IssuedKey:
         """Issue a key to an account, given by e-mail address or id.
 
@@ -73,73 +80,37 @@ class Keys(Acts):
         grants are those of a self-created key: testing alphas and runs, the self-service rate envelope, no
         raw fields, no expiry, any address.
 
-        Raises
-        ------
-        AccessError
-            When the account is unknown or closed, or a value makes no sense.
-        """
-        owner = find_account(rows, account, to_change=True)
-        given: dict[str, Any] = {
-            "name": validation.label(name),
-            "endpoints": (
-                ALL if endpoints is None else validation.selected(endpoints, admin=owner.is_admin)
-            ).dumps(),
-            "alphas": (DEFAULT_ALPHAS if alphas is None else validation.alphas(alphas, "alphas")).dumps(),
-            "runs": (DEFAULT_ALPHAS if runs is None else validation.alphas(runs, "runs")).dumps(),
-            "expose_raw": raw,
-            "limits": validation.rate(rate, RateLimit()).dumps(),
-            "addresses": None if ips is None else validation.addresses(ips),
-            "expires_at": None if expires is None else validation.expiry(expires, self.now()),
-        }
-        return self._insert(rows, owner, given, "key.issue")
-
-    @act
-    def issue_like(
-        self,
-        rows: Repository,
-        /,
-        like: str,
-        *,
-        account: str | None = None,
-        name: str | None = None,
-        raw: bool | None = None,
-        expires: str | None = None,
-        **grants: str | None,
-    ) -> IssuedKey:
-        """Issue a key with the grants, limits, addresses and expiry of another, also of a suspended or revoked one.
-
         Parameters
         ----------
-        like
-            Id of the other key.
         account, name
             Owner and label; those of the other key by default.
-        raw, expires, **grants
-            As :meth:`issue`; what is None is the other key's.
+        like
+            Id of a key whose grants, limits, addresses and expiry it gets but for the options, whatever became of that one.
 
         Raises
         ------
         AccessError
-            As :meth:`issue`; and when the other key's expiry has passed and no other is given.
+            When the account is unknown or closed, a value makes no sense, or the other key has expired and no other expiry
+            is given.
         """
-        other = _find_key(rows, like, to_change=True)
-        owner = find_account(rows, account or other.account_id, to_change=True)
-        given = _grants(other) | self._granted(grants, other, admin=owner.is_admin)
-        given["name"] = validation.label(other.name if name is None else name)
-        if raw is not None:
-            given["expose_raw"] = raw
-        if expires is not None:
-            given["expires_at"] = validation.expiry(expires, self.now())
-        elif other.expires_at is not None and other.expires_at <= self.now():
+        given = _DEFAULTS
+        about: dict[str, str] = {}
+        if like is not None:
+            other = _find_key(rows, like, to_change=True)
+            given, about["like"] = _grants(other), other.id
+            account, name = account or other.account_id, other.name if name is None else name
+        owner = find_account(rows, account or "", to_change=True)
+        given = given | self._columns({"name": name, **options}, given, admin=owner.is_admin)
+        if given["expires_at"] is not None and given["expires_at"] <= self.now():
             raise AccessError(
-                f"key {other.id} has expired, and one like it would have; give --expires as well"
+                f"key {about['like']} has expired, and one like it would have; give --expires as well"
             )
         listed = AllowList.loads(given["endpoints"])
         if (
             listed.mode is Mode.LIST and not owner.is_admin
         ):  # an administrator's key, copied to another account
             validation.endpoints(",".join(listed.values), "endpoints", admin=False)
-        return self._insert(rows, owner, given, "key.issue", {"like": other.id})
+        return self._insert(rows, owner, given, "key.issue", about)
 
     @act
     def rotate(
@@ -188,7 +159,7 @@ class Keys(Acts):
         owner: Account,
         given: dict[str, Any],
         action: str,
-        about: Mapping[str, str] | None = None,
+        about: Mapping[str, str],
     ) -> IssuedKey:
         if not owner.active:
             raise AccessError(f"{owner.email} is deactivated; `accounts activate` it before issuing keys")
@@ -205,7 +176,7 @@ class Keys(Acts):
                 **given,
             }
         )
-        self.note(rows, action, token.key_id, {"account": owner.id, **(about or {}), **given})
+        self.note(rows, action, token.key_id, {"account": owner.id, **about, **given})
         return IssuedKey(_find_key(rows, token.key_id), self._shape.spell(token))
 
     @act
@@ -221,48 +192,29 @@ class Keys(Acts):
 
     @act
     def change(
-        self,
-        rows: Repository,
-        key_id: str,
-        *,
-        name: str | None = None,
-        endpoints: str | None = None,
-        alphas: str | None = None,
-        runs: str | None = None,
-        raw: bool | None = None,
-        rate: str | None = None,
-        expires: str | None = None,
-        ips: str | None = None,
+        self, rows: Repository, key_id: str, *, name: str | None = None, **options: Unpack[Options]
     ) -> KeyRecord:
         """Widen or narrow a key; None keeps a value. Changes apply from the key's next call."""
         record = _usable(rows, key_id)
-        after: dict[str, Any] = {}
-        if name is not None:
-            after["name"] = validation.label(name)
-        grants = {"endpoints": endpoints, "alphas": alphas, "runs": runs, "rate": rate, "ips": ips}
-        after.update(self._granted(grants, record, admin=record.role == Role.ADMIN))
-        if raw is not None:
-            after["expose_raw"] = raw
-        if expires is not None:
-            after["expires_at"] = validation.expiry(expires, self.now())
+        after = self._columns({"name": name, **options}, _grants(record), admin=record.role == Role.ADMIN)
         return self._update(rows, record, "key.set", after)
 
-    @staticmethod
-    def _granted(texts: Mapping[str, str | None], record: KeyRecord, *, admin: bool) -> dict[str, Any]:
-        """Validate new grants against those of a key, by column; None is omitted."""
-        read: dict[str, Any] = {}
-        for name, text in texts.items():
-            if text is None:
-                continue
-            if name == "endpoints":
-                read[name] = validation.selected(text, admin=admin).dumps()
-            elif name == "rate":
-                read["limits"] = validation.rate(text, record.rate).dumps()
-            elif name == "ips":
-                read["addresses"] = validation.addresses(text)
-            else:
-                read[name] = validation.alphas(text, name).dumps()
-        return read
+    def _columns(
+        self, options: Mapping[str, Any], granted: Mapping[str, Any], *, admin: bool
+    ) -> dict[str, Any]:
+        """Read options as the columns they set, beside what is granted; what is None sets none."""
+        readers: Mapping[str, tuple[str, Callable[[Any], Any]]] = {
+            "name": ("name", validation.label),
+            "endpoints": ("endpoints", lambda text: validation.selected(text, admin=admin).dumps()),
+            "alphas": ("alphas", lambda text: validation.alphas(text, "alphas").dumps()),
+            "runs": ("runs", lambda text: validation.alphas(text, "runs").dumps()),
+            "raw": ("expose_raw", bool),
+            "rate": ("limits", lambda text: validation.rate(text, rate_limit(granted["limits"])).dumps()),
+            "expires": ("expires_at", lambda text: validation.expiry(text, self.now())),
+            "ips": ("addresses", validation.addresses),
+        }
+        read = [(*readers[name], value) for name, value in options.items() if value is not None]
+        return {column: reader(value) for column, reader, value in read}
 
     @act
     def suspend(self, rows: Repository, key_id: str) -> KeyRecord:
@@ -315,6 +267,18 @@ class Keys(Acts):
         }
 
 
+_DEFAULTS: Final[dict[str, Any]] = {
+    "endpoints": ALL.dumps(),
+    "alphas": DEFAULT_ALPHAS.dumps(),
+    "runs": DEFAULT_ALPHAS.dumps(),
+    "expose_raw": False,
+    "limits": RateLimit().dumps(),
+    "addresses": None,
+    "expires_at": None,
+}
+"""What a key is granted that an operator says nothing of."""
+
+
 def _grants(record: KeyRecord) -> dict[str, Any]:
     """Return the grants of a key by column of the store."""
     names = ("name", "endpoints", "alphas", "runs", "expose_raw", "limits", "addresses", "expires_at")
@@ -322,7 +286,7 @@ def _grants(record: KeyRecord) -> dict[str, Any]:
 
 
 def _find_key(rows: Repository, key_id: str, *, to_change: bool = False) -> KeyRecord:
-    record = (rows.key_to_change if to_change else rows.key)(key_id.strip())
+    record = rows.key(key_id.strip(), to_change=to_change)
     if record is None:
         # The text may be a pasted token, so it is not repeated.
         shown = repr(key_id) if len(key_id) <= 16 else "that text"

@@ -15,8 +15,6 @@ from serve.auth.store import sqlite
 from serve.auth.store.repository import ANSWER_WAIT_SECONDS, KeyStore, Repository
 from serve.auth.store.tables import REVISION
 
-BASE: Final = "base"
-"""The revision of an empty store."""
 _MIGRATION_SECONDS: Final = 600.0
 """Seconds to wait for another migration that is running."""
 _LOCK: Final = 0x616C7068615F72
@@ -110,8 +108,8 @@ def _require_current(location: StoreLocation, current: str | None) -> None:
         )
 
 
-async def upgrade(location: StoreLocation, target: str = "head") -> None:
-    """Upgrade a store to a revision, creating a missing SQLite file.
+async def upgrade(location: StoreLocation) -> None:
+    """Upgrade a store to the newest revision, creating a missing SQLite file.
 
     It runs in one transaction: under the write lock of an SQLite file, or under an advisory lock of PostgreSQL, so that any
     number of workers may start on an empty database at once.
@@ -119,25 +117,15 @@ async def upgrade(location: StoreLocation, target: str = "head") -> None:
     Raises
     ------
     SettingsError
-        When the target, or the revision the store is at, is not one of this program's.
+        When the revision the store is at is not one of this program's.
     StorageUnavailable
         When the database does not answer.
     """
     if location.path is not None:
         sqlite.create_file(location.path)
-    await _migrate(location, "upgrade", target)
-
-
-async def downgrade(location: StoreLocation, target: str) -> None:
-    """Downgrade a store to a revision, or to `BASE` (no tables); raises as :func:`upgrade`."""
-    await _migrate(location, "downgrade", target)
-
-
-async def _migrate(location: StoreLocation, direction: str, target: str) -> None:
     # Alembic takes a third of a second to import, and most starts do not migrate.
     from alembic import command  # noqa: PLC0415
     from alembic.config import Config  # noqa: PLC0415
-    from alembic.script import ScriptDirectory  # noqa: PLC0415
     from alembic.util.exc import CommandError  # noqa: PLC0415
 
     config = Config()
@@ -148,12 +136,10 @@ async def _migrate(location: StoreLocation, direction: str, target: str) -> None
             rows.connection.execute(sa.select(sa.func.pg_advisory_xact_lock(_LOCK)))
         config.attributes["connection"] = rows.connection
         try:
-            getattr(command, direction)(config, target)
+            command.upgrade(config, "head")
         except CommandError as error:
-            known = [each.revision for each in ScriptDirectory.from_config(config).walk_revisions()]
             raise SettingsError(
-                f"the access store {location.shown} cannot be brought to {target!r} ({error}): give one of"
-                f" {', '.join([BASE, *reversed(known)])}, or run the program that made the store"
+                f"the access store {location.shown} cannot be upgraded ({error}): run the program that made the store"
             ) from error
 
     store = store_at(location, writable=True, wait_s=_MIGRATION_SECONDS)

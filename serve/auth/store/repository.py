@@ -7,7 +7,7 @@ import contextlib
 import json
 import sqlite3
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, Concatenate, Final, NamedTuple, ParamSpec, TypeVar
 
 import sqlalchemy as sa
@@ -119,15 +119,14 @@ class Entry:
     detail: dict[str, Any]
 
 
-_OF_ACCOUNT: Final = {"account_id": accounts.c.id, "account_active": accounts.c.active}
-_KEYS: Final = sa.select(
-    *(
-        _OF_ACCOUNT[name].label(name)
-        if name in _OF_ACCOUNT
-        else (keys.c if name in keys.c else accounts.c)[name]
-        for name in KeyRecord._fields
-    )
-).join_from(keys, accounts, keys.c.account_id == accounts.c.id)
+_COLUMNS: Final = {
+    **dict(accounts.c.items()),
+    **dict(keys.c.items()),
+    "account_active": accounts.c.active,
+}
+_KEYS: Final = sa.select(*(_COLUMNS[name].label(name) for name in KeyRecord._fields)).join_from(
+    keys, accounts, keys.c.account_id == accounts.c.id
+)
 _KEY: Final = _KEYS.where(keys.c.id == sa.bindparam("wanted"))
 _others: Final = keys.alias()
 _KEY_OR_ANOTHER: Final = _KEYS.where(
@@ -137,7 +136,7 @@ _KEY_OR_ANOTHER: Final = _KEYS.where(
         sa.select(sa.func.min(_others.c.id)).scalar_subquery(),
     )
 )
-_ACCOUNTS: Final = sa.select(*(accounts.c[entry.name] for entry in fields(Account)))
+_ACCOUNTS: Final = sa.select(accounts)
 _VERSION: Final = sa.table(VERSION_TABLE, sa.column("version_num"))
 
 
@@ -162,14 +161,12 @@ class Repository:
         revision: str | None = self.connection.execute(sa.select(_VERSION.c.version_num)).scalar()
         return revision
 
-    def key(self, key_id: str) -> KeyRecord | None:
-        """Return a key with its account; None if there is no such key."""
-        row = self.connection.execute(_KEY, {"wanted": key_id}).first()
-        return None if row is None else KeyRecord._make(row)
+    def key(self, key_id: str, *, to_change: bool = False) -> KeyRecord | None:
+        """Return a key with its account; None if there is no such key.
 
-    def key_to_change(self, key_id: str) -> KeyRecord | None:
-        """Return a key, locked with its account until the transaction ends: the account's role decides what it may be granted."""
-        query = _KEY.with_for_update(of=[keys, accounts])
+        To be changed, both are locked until the transaction ends: the account's role decides what the key may be granted.
+        """
+        query = _KEY.with_for_update(of=[keys, accounts]) if to_change else _KEY
         row = self.connection.execute(query, {"wanted": key_id}).first()
         return None if row is None else KeyRecord._make(row)
 
@@ -216,8 +213,7 @@ class Repository:
 
     def add_account(self, account: Account) -> None:
         """Add an account."""
-        values = {entry.name: getattr(account, entry.name) for entry in fields(Account)}
-        self.connection.execute(sa.insert(accounts).values(values))
+        self.connection.execute(sa.insert(accounts).values(asdict(account)))
 
     def change_account(self, account_id: str, values: Mapping[str, Any]) -> None:
         """Set columns of an account."""

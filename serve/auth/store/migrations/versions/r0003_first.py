@@ -34,10 +34,6 @@ _POSTGRES = (
 )
 
 
-def _postgres() -> bool:
-    return op.get_context().dialect.name == "postgresql"
-
-
 def upgrade() -> None:
     """Create the tables and the triggers."""
     op.create_table(
@@ -90,13 +86,5 @@ def upgrade() -> None:
         sa.PrimaryKeyConstraint("id", name=op.f("pk_access_audit")),
     )
     op.create_index(op.f("ix_access_audit_subject"), "access_audit", ["subject"])
-    for statement in _POSTGRES if _postgres() else _SQLITE:
+    for statement in {"postgresql": _POSTGRES, "sqlite": _SQLITE}[op.get_context().dialect.name]:
         op.execute(statement)
-
-
-def downgrade() -> None:
-    """Drop the tables, and the function that PostgreSQL keeps beside them."""
-    for table in ("access_audit", "access_keys", "access_accounts"):
-        op.drop_table(table)
-    if _postgres():
-        op.execute("DROP FUNCTION access_audit_refuse()")
