@@ -6,12 +6,11 @@ Swagger UI sends the key that is typed into it, and forgets it when it is closed
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from importlib.metadata import files
 from pathlib import Path
 from typing import Final
 
-from litestar.handlers import HTTPRouteHandler
+from litestar import Router
 
 from schemas import widgets
 from schemas.openapi import rendered
@@ -26,43 +25,13 @@ POLICY: Final = (
     "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 )
 """What the page may do: talk to this host, and show pictures that stand in its style sheet."""
-_PAGE: Final = """\
-<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<title>Alpha Research Results API</title>
-<link rel="icon" href="data:,">
-<link rel="stylesheet" href="/docs/swagger-ui.css">
-</head>
-<body>
-<div id="interface"></div>
-<script src="/docs/swagger-ui-bundle.js"></script>
-<script src="/docs/start.js"></script>
-</body>
-</html>
-"""
-# No validator of another host; only GET can be tried, since all endpoints answer GET.
-_START: Final = """\
-"use strict";
-window.ui = SwaggerUIBundle({
-  url: "/openapi.json",
-  dom_id: "#interface",
-  validatorUrl: null,
-  deepLinking: true,
-  persistAuthorization: false,
-  queryConfigEnabled: false,
-  supportedSubmitMethods: ["get"],
-});
-"""
-
+_ASSETS: Final = Path(__file__).with_name("assets")
 
 PARTS: Final = (
     PageFile(DOCUMENT_PATH, "application/json", lambda: rendered().encode()),
     PageFile(WIDGETS_PATH, "application/json", lambda: widgets.rendered().encode()),
-    PageFile(PAGE_PATH, "text/html", _PAGE.encode),
-    PageFile(f"{PAGE_PATH}/start.js", "text/javascript", _START.encode),
+    PageFile(PAGE_PATH, "text/html", (_ASSETS / "docs.html").read_bytes),
+    PageFile(f"{PAGE_PATH}/start.js", "text/javascript", (_ASSETS / "docs.js").read_bytes),
     PageFile(f"{PAGE_PATH}/swagger-ui.css", "text/css", lambda: _packaged("swagger-ui.css")),
     PageFile(
         f"{PAGE_PATH}/swagger-ui-bundle.js",
@@ -72,8 +41,8 @@ PARTS: Final = (
 )
 
 
-def routes() -> Sequence[HTTPRouteHandler]:
-    """Return the handlers of the document, the page and its files."""
+def routes() -> Router:
+    """Return the routes of the document, the page and its files."""
     return page_routes(PARTS, {"cache-control": "public, max-age=3600", "content-security-policy": POLICY})
 
 

@@ -13,6 +13,7 @@ import sqlite3
 from array import array
 from collections.abc import Iterable, Sequence
 from pathlib import Path
+from typing import Final
 
 import orjson
 
@@ -21,20 +22,7 @@ from serve.auth.limits.clocks import US, Clocks
 from serve.auth.limits.policy import MAX_WINDOW_US, LastUse
 from serve.auth.limits.sliding_window import CallLog
 
-_SCHEMA = """
-CREATE TABLE IF NOT EXISTS calls (
-    key_id TEXT NOT NULL, at_us INTEGER NOT NULL, n INTEGER NOT NULL, PRIMARY KEY (key_id, at_us)
-) WITHOUT ROWID;
-CREATE TABLE IF NOT EXISTS monthly (
-    key_id TEXT NOT NULL, month INTEGER NOT NULL, n INTEGER NOT NULL, used_us INTEGER NOT NULL,
-    PRIMARY KEY (key_id, month)
-) WITHOUT ROWID;
-CREATE TABLE IF NOT EXISTS written (
-    only INTEGER PRIMARY KEY CHECK (only = 1), wall_us INTEGER NOT NULL, at_us INTEGER NOT NULL
-) WITHOUT ROWID;
-"""
-"""`at_us` counts on a timeline of the file's own; `written` says where that was by the wall clock, `used_us` when a key of the
-month was written last."""
+_SCHEMA: Final = Path(__file__).with_name("journal.sql").read_text(encoding="utf-8")
 _VERSION = 3
 """Of the tables, in the file's `user_version`."""
 
