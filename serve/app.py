@@ -44,8 +44,8 @@ from serve.endpoints.files import Files
 from serve.http import api_docs, responses
 from serve.http import request as requests
 from serve.http.access_log import AccessLog, recorder
-from serve.http.connections import ConnectionLimits, Connections
-from serve.http.errors import error_response, failure_response
+from serve.http.connections import Connections, fitted
+from serve.http.errors import failure_response
 from serve.http.handler import EndpointHandler
 from serve.http.request import Application
 from serve.observability import logging, make_instruments
@@ -133,10 +133,10 @@ def create(
             *(() if agents is None else (_mounted(AGENTS, agents),)),
             *(EndpointHandler(service, ENDPOINTS[name], answer).route() for name, answer in ROUTES.items()),
             sharing.router(service),
-            *(api_docs.routes() if program.api_docs == "on" else ()),
-            *(explorer_pages.routes() if program.explorer else ()),
+            *((api_docs.routes(),) if program.api_docs == "on" else ()),
+            *((explorer_pages.routes(),) if program.explorer else ()),
         ],
-        exception_handlers={HTTPException: _unrouted, Exception: _unforeseen},
+        exception_handlers={HTTPException: _unrouted, Exception: _failure},
         lifespan=[lifespan],
         openapi_config=None,
         logging_config=None,
@@ -148,7 +148,7 @@ def create(
     logged = AccessLog(
         inner,
         records,
-        Connections(ConnectionLimits.of(program, behind_proxies=access.trusted_hops > 0)),
+        Connections(fitted(program, behind_proxies=access.trusted_hops > 0)),
     )
     return logged
 
@@ -187,17 +187,8 @@ def _unrouted(request: Request[Any, Any, Any], error: HTTPException) -> Response
     return _failure(request, ApiError("not_found", "No such path."))
 
 
-def _unforeseen(request: Request[Any, Any, Any], error: Exception) -> Response[bytes]:
-    return _converted(failure_response(error, requests.of(cast("Any", request.scope))))
-
-
-def _failure(request: Request[Any, Any, Any], error: ApiError) -> Response[bytes]:
-    ours = requests.of(cast("Any", request.scope))
-    ours.code = error.code
-    return _converted(error_response(error, ours.id))
-
-
-def _converted(response: responses.Response) -> Response[bytes]:
+def _failure(request: Request[Any, Any, Any], error: Exception) -> Response[bytes]:
+    response = failure_response(error, requests.of(cast("Any", request.scope)))
     return Response(
         response.body,
         status_code=response.status,

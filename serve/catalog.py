@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from typing import Final
 
 import structlog
 
 from datasets.catalogue import Catalogue
 from datasets.layout import ALPHAS, CATALOG
-from datasets.listing import Listing
 from datasets.pinned import PinnedSnapshots, still_kept
-from datasets.pointer import Pointer
 from datasets.snapshot import Snapshot
 from datasets.storage import Storage
 from schemas.errors import AlphaNotPublished, SnapshotCorrupt, SnapshotNotKept, StorageUnavailable
@@ -31,8 +30,8 @@ _PIN_SECONDS: Final = 300.0
 """Seconds that a replaced snapshot stays in memory after the last request that named it."""
 
 
-class Catalog:
-    """Resolves alphas to snapshots while a separate thread refreshes the catalogue.
+class Catalog(Catalogue):
+    """A catalogue that a separate thread refreshes.
 
     The thread is not one of the compute threads, so a busy service still notices publications.
 
@@ -55,18 +54,19 @@ class Catalog:
         changed: Callable[[], None] = lambda: None,
         list_seconds: float = 0.0,
     ) -> None:
+        super().__init__(storage, list_seconds)
         self._changed = changed
-        self._storage = storage
-        self._catalogue = Catalogue(storage, list_seconds)
-        self.resolve: Final = self._catalogue.resolve
-        """Return the served snapshot of an alpha; call it once per request."""
         self._seconds = self._pause = seconds
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._follow, name="catalogue", daemon=True)
-        self._failure: str | None = None
-        self._first = True
+        self.followed = True
+        """Whether the last refresh succeeded."""
         self._lease = ReaderLease(storage)
-        self._pinned = PinnedSnapshots(storage, self._catalogue)
+        self._pinned = PinnedSnapshots(storage, self)
+        self.open_pinned: Final = self._pinned.open
+        """Return a snapshot by its id."""
+        self.look_for: Final = self._pinned.open_fresh
+        """Return a snapshot by its id, after reading the pointer again."""
         self._requested: dict[tuple[str, str], float] = {}
         """Snapshot requested by id -> time of the last request."""
 
@@ -82,21 +82,29 @@ class Catalog:
             self._thread.join()
         self._lease.release()
 
-    def pinned(self, alpha_id: str, snapshot: str) -> Snapshot | None:
-        """Return an open snapshot by its id, without I/O; None if it has to be opened first.
+    def served(self, alpha_id: str) -> Snapshot:
+        """Return the served snapshot of an alpha, without I/O.
 
         Raises
         ------
-        AlphaNotPublished, SnapshotNotKept
-            As :meth:`datasets.pinned.PinnedSnapshots.open`.
+        AlphaNotPublished
+            When there is none.
+        StorageUnavailable, SnapshotCorrupt
+            When nobody can know, as :meth:`require_known`.
         """
-        opened = self._pinned.opened(alpha_id, snapshot)
-        self._requested[alpha_id, snapshot] = time.monotonic()
-        return opened
+        snapshot = self.resolve(alpha_id)
+        if snapshot is None:
+            self.require_known(alpha_id)
+            raise AlphaNotPublished(f"no alpha {alpha_id} is served")
+        return snapshot
 
-    def open_pinned(self, alpha_id: str, snapshot: str) -> Snapshot:
-        """Return a snapshot by its id; errors as of :meth:`datasets.pinned.PinnedSnapshots.open`."""
-        return self._pinned.open(alpha_id, snapshot)
+    def pinned(self, alpha_id: str, snapshot: str) -> Snapshot | None:
+        """Return an open snapshot by its id, without I/O; None if it is not known here or has to be opened first."""
+        with contextlib.suppress(AlphaNotPublished, SnapshotNotKept):
+            opened = self._pinned.opened(alpha_id, snapshot)
+            self._requested[alpha_id, snapshot] = time.monotonic()
+            return opened
+        return None
 
     def find_pinned(self, alpha_id: str, snapshot: str) -> Snapshot:
         """Return a snapshot by its id, after reading the pointer again if this process does not know the snapshot.
@@ -106,20 +114,16 @@ class Catalog:
         Raises
         ------
         AlphaNotPublished, SnapshotNotKept, SnapshotCorrupt, StorageUnavailable
-            As :meth:`open_pinned`.
+            As :meth:`datasets.pinned.PinnedSnapshots.open_fresh`.
         """
         try:
             return self.pinned(alpha_id, snapshot) or self.open_pinned(alpha_id, snapshot)
         except (AlphaNotPublished, SnapshotNotKept):
             return self.look_for(alpha_id, snapshot)
 
-    def look_for(self, alpha_id: str, snapshot: str) -> Snapshot:
-        """Return a snapshot by its id, after reading the pointer again; errors as in the method above."""
-        return self._pinned.open_fresh(alpha_id, snapshot)
-
     def reads(self, alpha_id: str, snapshot: str) -> bool:
         """Whether a snapshot is served, or was recently requested by its id and is still kept."""
-        served = self._catalogue.resolve(alpha_id)
+        served = self.resolve(alpha_id)
         if served is None:
             return False
         is_pinned = (alpha_id, snapshot) in self._requested and still_kept(served.pointer, snapshot)
@@ -129,30 +133,6 @@ class Catalog:
     def local(self) -> bool:
         """Whether the files are on this machine."""
         return self._storage.folder is not None
-
-    @property
-    def listing(self) -> Listing:
-        """The current listing of pointers; read it once per request."""
-        return self._catalogue.listing
-
-    def pointers(self) -> Sequence[Pointer]:
-        """Return all pointers, latest started first, ties by address."""
-        return self._catalogue.pointers()
-
-    @property
-    def unreadable(self) -> Mapping[str, str]:
-        """Alpha -> reason why its pointer could not be read."""
-        return self._catalogue.broken
-
-    @property
-    def age(self) -> float:
-        """Seconds since the last successful refresh; infinite before the first."""
-        return self._catalogue.age
-
-    @property
-    def followed(self) -> bool:
-        """Whether the last refresh succeeded."""
-        return self._failure is None
 
     def require_known(self, alpha_id: str | None = None) -> None:
         """Raise while the catalogue is unknown, when no alpha can be called missing.
@@ -164,16 +144,16 @@ class Catalog:
         SnapshotCorrupt
             When the pointer of this very alpha cannot be read.
         """
-        if self._catalogue.age == float("inf"):
+        if self.age == float("inf"):
             raise StorageUnavailable("the catalogue was not read yet")
-        if alpha_id in self._catalogue.broken:
-            raise SnapshotCorrupt(self._catalogue.broken[alpha_id])
+        if alpha_id in self.broken:
+            raise SnapshotCorrupt(self.broken[alpha_id])
 
     @property
     def healthy(self) -> bool:
         """Whether all pointers are known and followed."""
-        late = self._catalogue.age > self._pause * _STALE_INTERVALS + 1
-        return self.followed and not late and not self._catalogue.broken
+        late = self.age > self._pause * _STALE_INTERVALS + 1
+        return self.followed and not late and not self.broken
 
     def _follow(self) -> None:
         while not self._stop.wait(self._pause):
@@ -181,32 +161,30 @@ class Catalog:
             self._look()
             spent = time.monotonic() - began
             # The duration of a failed refresh is no measure, and the next one may succeed.
-            rest = 0.0 if self._failure is not None else min(spent * _REST_FACTOR, _MAX_REST_SECONDS)
+            rest = min(spent * _REST_FACTOR, _MAX_REST_SECONDS) if self.followed else 0.0
             self._pause = max(self._seconds, rest)
 
     def _look(self) -> None:
         try:
-            changed = self._refresh()
+            changed = self.refresh()
         except Exception as error:  # noqa: BLE001 - after any error the known snapshots stay served
-            if self._failure is None:
+            if self.followed:
                 _log.error("catalogue_unreachable", reason=str(error), kind=type(error).__name__)
-            self._failure = str(error)
+            self.followed = False
             return
-        if self._failure is not None:
+        if not self.followed:
             _log.info("catalogue_reachable_again")
-            self._failure = None
-        self._lease.refresh(self._catalogue.listed_at)
+        self.followed = True
+        self._lease.refresh(self.listed_at)
         if changed:
-            _ = self._catalogue.listing.edition  # computed here, so that no request waits for it
-            self._catalogue.listing.columns.prepare()
+            _ = self.listing.edition  # computed here, so that no request waits for it
+            self.listing.columns.prepare()
         if self._forget_idle() or changed:
             self._changed()
         if changed:
-            broken = self._catalogue.broken
-            first = next(iter(broken.values()), None)
-            _log.info(
-                "catalogue_changed", alphas=len(self.pointers()), unreadable=sorted(broken), reason=first
-            )
+            first = next(iter(self.broken.values()), None)
+            alphas, unreadable = len(self.pointers()), sorted(self.broken)
+            _log.info("catalogue_changed", alphas=alphas, unreadable=unreadable, reason=first)
 
     def _forget_idle(self) -> bool:
         """Forget snapshots that were not recently requested by their id; return whether there were any."""
@@ -215,17 +193,22 @@ class Catalog:
             self._requested.pop(key, None)
         return bool(idle)
 
-    def _refresh(self) -> bool:
+    def refresh(self) -> bool:
+        """Read the pointers that changed, and return whether anything served did; refuse a root that is not there.
+
+        Raises
+        ------
+        StorageUnavailable
+            As of a catalogue, and when the folder of the root, or at first that of the pointers, is not there.
+        """
         if self._storage.missing:
             # An unmounted disk is not an empty catalogue.
             raise StorageUnavailable(f"{self._storage.base} is not there")
-        if self._first and self._lost():
+        if self.age == float("inf") and self._lost():
             raise StorageUnavailable(
                 f"{self._storage.base} holds snapshots and no {CATALOG}/: restore that folder, or build the seals again"
             )
-        changed = self._catalogue.refresh()
-        self._first = False
-        return changed
+        return super().refresh()
 
     def _lost(self) -> bool:
         """Whether a local root has published snapshots but no folder of pointers."""

@@ -31,7 +31,7 @@ from serve.pages.changes import ChangeLogs
 from serve.pages.duckdb import Engine
 from serve.pages.equity import CurvePages
 from serve.pages.listing import AlphaPages
-from serve.pages.row_folder import RowFolder, open_folder
+from serve.pages.row_folder import open_folder
 from serve.pages.row_tables import RowTables
 from serve.pages.source import TablePages
 from serve.pages.symbols import RunSymbols
@@ -75,7 +75,8 @@ class ServerState:
         self.engine = Engine()
         self.caches = caches = CacheRegistry(cache_bytes(settings.memory_bytes, settings.workers))
         self.bodies = Bodies(caches["bodies"])
-        folder = _row_folder(settings, storage)
+        rows = _folder(settings, settings.rows, "rows")
+        folder = open_folder(rows, settings.rows_bytes, storage.identity) if settings.rows_bytes else None
         self.row_tables = RowTables(self.engine, caches[ROWS], self._is_read, folder)
         symbols = RunSymbols(self.engine, caches["symbols"])
         self.tables = TablePages(self.engine, self.row_tables, caches["rebalances"], symbols)
@@ -84,7 +85,8 @@ class ServerState:
         self.alphas = AlphaPages()
         self.change_logs = ChangeLogs()
         self.returns = Returns(caches["returns"])
-        self.neighbours = ReturnsStores(self.snapshots, _returns_folder(settings), storage.identity)
+        returns = _folder(settings, settings.neighbours, "returns").expanduser()
+        self.neighbours = ReturnsStores(self.snapshots, returns, storage.identity)
         self.metrics = Metrics(self.engine, caches["run_figures"], self.damage.note)
         self.luck = LuckAnswers(self.engine, caches["luck"])
         self.market_data = MarketData(settings.market_data)
@@ -126,7 +128,6 @@ class ServerState:
         await self.factors.close()
         await asyncio.to_thread(self.row_tables.close)
         await asyncio.to_thread(self.computing.close)
-        self.table_views.close()
         self.engine.close()
         await self.access.close()
 
@@ -153,16 +154,13 @@ def values(service: ServerState, in_flight: int) -> Iterator[tuple[str, tuple[st
     yield from (("compute_refused", (reason,), computing.refused[reason]) for reason in REASONS)
     yield "catalogue_age_seconds", (), snapshots.age
     yield "catalogue_alphas", (), len(snapshots.pointers())
-    yield "catalogue_unreadable", (), len(snapshots.unreadable)
+    yield "catalogue_unreadable", (), len(snapshots.broken)
     yield "snapshots_damaged", (), len(service.damage.alphas)
     yield from (("component_state", (name,), state) for name, state in service.components.states.items())
-    yield from (("limiter_decisions", (name,), n) for name, n in service.access.decisions.items())
-    yield from (("access_unreachable", (part,), n) for part, n in service.access.unreachable.items())
     for name, counts in service.caches.counts.items():
         yield "memory_cache_reads", (name, "hit"), counts.hits
         yield "memory_cache_reads", (name, "miss"), counts.misses
         yield "memory_cache_bytes", (name,), counts.bytes
-        yield "memory_cache_entries", (name,), counts.entries
         yield "memory_cache_limit_bytes", (name,), counts.limit
     rows = service.row_tables.folder
     if rows is not None:
@@ -170,7 +168,6 @@ def values(service: ServerState, in_flight: int) -> Iterator[tuple[str, tuple[st
         yield "rendered_rows_reads", ("miss",), rows.misses
         yield "rendered_rows_evictions", (), rows.evictions
         yield "rendered_rows_bytes", (), rows.bytes
-        yield "rendered_rows_entries", (), rows.entries
         yield "rendered_rows_limit_bytes", (), rows.limit
     if service.cache is not None:
         copies = service.cache.counts
@@ -203,23 +200,10 @@ def open_datasets(settings: Settings) -> Storage:
     return open_storage(settings.datasets, cache=Cache(settings.cache, settings.cache_bytes))
 
 
-def _returns_folder(settings: Settings) -> Path:
-    """Return the folder of the daily returns for the search of neighbours."""
-    if settings.neighbours is not None:
-        return Path(settings.neighbours)
+def _folder(settings: Settings, own: str | None, name: str) -> Path:
+    """Return a local folder for derived files: the setting, else one in the cache, else one in the user's cache folder."""
+    if own is not None:
+        return Path(own)
     if settings.cache is not None:
-        return Path(settings.cache) / ".returns"
-    return Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser() / "alpha-results" / "returns"
-
-
-def _row_folder(settings: Settings, storage: Storage) -> RowFolder | None:
-    """Open the folder of row tables; None if they are kept in memory."""
-    if not settings.rows_bytes:
-        return None
-    if settings.rows is not None:
-        folder = Path(settings.rows)
-    elif settings.cache is not None:
-        folder = Path(settings.cache) / ".rows"
-    else:
-        folder = Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache") / "alpha-results" / "rows"
-    return open_folder(folder, settings.rows_bytes, storage.identity)
+        return Path(settings.cache) / f".{name}"
+    return Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache") / "alpha-results" / name

@@ -32,7 +32,6 @@ T = TypeVar("T")
 
 UNAVAILABLE_RETRY_SECONDS: Final = 1
 """``Retry-After`` while the store or the counts cannot be reached."""
-ALLOWED: Final = "allowed"
 STORE: Final = "access_store"
 LIMITER: Final = "limiter"
 _UNKNOWN_KEY_ID: Final = "-" * 16
@@ -73,14 +72,9 @@ class Authenticator:
         self._store = store
         self._limiter = limiter
         self._digests = digests
-        self.decisions = dict.fromkeys((ALLOWED, *(window.name for window in LIMIT_WINDOWS)), 0)
-        """Calls of recognised keys since the start: allowed, or refused by the window that was full."""
-        self.unreachable = {STORE: 0, LIMITER: 0}
-        """Calls that could not be checked since the start, by the component that did not answer."""
 
     def _unavailable(self, part: str, error: StorageUnavailable) -> ApiError:
         """Fail closed: refuse the call, because the store or the limiter cannot be reached."""
-        self.unreachable[part] += 1
         _log.warning("access_unavailable", part=part, reason=str(error), cause=type(error.__cause__).__name__)
         return ApiError(
             "upstream_unavailable",
@@ -182,7 +176,6 @@ class Authenticator:
         except StorageUnavailable as error:
             raise self._unavailable(LIMITER, error) from error
         answered, refused = rate_headers(rate, status), status.refused
-        self.decisions[ALLOWED if refused is None else refused.name] += 1
         if refused is not None:
             limit = rate.by_option()[refused.option]
             raise ApiError(
@@ -193,7 +186,7 @@ class Authenticator:
             )
         caller = caller_of(record)(status, address, answered)
         if endpoint.id not in caller.callable_ids:
-            raise endpoint_not_allowed(endpoint, answered)
+            raise endpoint_not_allowed(endpoint.id, headers=answered)
         return caller
 
     async def _verified(self, token: Token) -> KeyRecord:

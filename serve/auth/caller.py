@@ -78,23 +78,26 @@ class Rights:
         """Whether the key may read this alpha's data, whether or not it exists."""
         return self.runs.allows(alpha_id)
 
-    def require_call(self, endpoint: Endpoint, headers: Mapping[str, str] | None = None) -> None:
-        """Raise the documented 403 unless the endpoint is in force for the key."""
-        if endpoint.id not in self.callable_ids:
-            raise endpoint_not_allowed(endpoint, headers)
+    def require_call(self, endpoint_id: str, consequence: str | None = None) -> None:
+        """Raise the documented 403 unless the endpoint is in force for the key.
 
-    def require_alpha(
-        self, endpoint: Endpoint, alpha_id: str, headers: Mapping[str, str] | None = None
-    ) -> None:
+        Parameters
+        ----------
+        consequence
+            What the key may not do without it, when another endpoint is called.
+        """
+        if endpoint_id not in self.callable_ids:
+            raise endpoint_not_allowed(endpoint_id, consequence)
+
+    def require_alpha(self, endpoint: Endpoint, alpha_id: str) -> None:
         """Raise the documented 403 unless the allow-list that guards `endpoint` has `alpha_id`.
 
         The alpha is not looked up, so the answer does not depend on whether it exists.
         """
         if endpoint.allow_list is AllowListScope.ALPHAS and not self.may_read_alpha(alpha_id):
-            message = "This key may not read that alpha's description."
-            raise ApiError("alpha_not_allowed", message, headers=headers)
+            raise ApiError("alpha_not_allowed", "This key may not read that alpha's description.")
         if endpoint.allow_list is AllowListScope.RUNS and not self.may_read_run(alpha_id):
-            raise ApiError("run_not_allowed", "This key may not read that alpha's data.", headers=headers)
+            raise ApiError("run_not_allowed", "This key may not read that alpha's data.")
 
 
 @dataclass(slots=True)
@@ -129,10 +132,6 @@ class Caller(Rights):
     def callable_endpoints(self) -> list[str]:
         """The registry ids in force, in the order of the registry."""
         return [name for name in ENDPOINTS if name in self.callable_ids]
-
-    def require(self, endpoint: Endpoint, alpha_id: str) -> None:
-        """Raise as :meth:`require_alpha`, with the headers of this call."""
-        self.require_alpha(endpoint, alpha_id, self.headers)
 
 
 class KeyUse(NamedTuple):
@@ -177,7 +176,11 @@ def caller_of(record: KeyRecord) -> Callable[[LimitStatus, IPAddress | None, dic
     return partial(Caller, *(getattr(rights, field.name) for field in fields(Rights)))
 
 
-def endpoint_not_allowed(endpoint: Endpoint, headers: Mapping[str, str] | None = None) -> ApiError:
+def endpoint_not_allowed(
+    endpoint_id: str, consequence: str | None = None, headers: Mapping[str, str] | None = None
+) -> ApiError:
     """Return the refusal of an endpoint that is not in force for a key."""
     message = "This key may not call this endpoint."
-    return ApiError("endpoint_not_allowed", message, {"endpoint": endpoint.id}, headers)
+    if consequence is not None:
+        message = f"This key may not call {endpoint_id}, and so may not {consequence}."
+    return ApiError("endpoint_not_allowed", message, {"endpoint": endpoint_id}, headers)

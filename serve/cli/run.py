@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-import socket
 from collections.abc import Callable
 from typing import Any, Final
 
@@ -60,7 +59,8 @@ def run(**flags: Any) -> None:
     )
     logging.configure(program.log_level, program.log_format)
     check(program, access)
-    sockets = _open_port(program)
+    sockets = bind(program.host, program.port)
+    allow_descriptors(program.max_connections)
     if program.workers > 1:
         # Workers are new processes: they read their settings from the environment, which shows in no list of
         # processes, unlike a command line.
@@ -105,12 +105,6 @@ def check(program: Settings, access: AccessSettings) -> None:
 
         factor_files(program.factors).look()
     asyncio.run(open_stores())
-
-
-def _open_port(program: Settings) -> list[socket.socket]:
-    sockets = bind(program.host, program.port)
-    allow_descriptors(program.max_connections)
-    return sockets
 
 
 def _server(program: Settings) -> dict[str, Any]:

@@ -108,9 +108,7 @@ class SourceArchives:
         try:
             return await asyncio.wait_for(asyncio.to_thread(self._offer, snapshot), WAIT_SECONDS)
         except TimeoutError:
-            self._failed = time.monotonic()
-            _log.error("archive_store_slow", alpha_id=snapshot.alpha_id)
-            raise _unavailable() from None
+            raise self._unavailable("archive_store_slow", snapshot) from None
 
     def state(self, snapshot: Snapshot) -> ArchiveState | None:
         """Return the recorded state of the source archive of a snapshot; None without a record.
@@ -142,9 +140,7 @@ class SourceArchives:
             gone = isinstance(error, FileNotFoundError | IsADirectoryError | NotADirectoryError)
             if gone and not _is_away(self._folder):
                 raise _missing(state) from None
-            self._failed = time.monotonic()
-            _log.error("archive_folder_failed", alpha_id=snapshot.alpha_id, kind=type(error).__name__)
-            raise _unavailable() from None
+            raise self._unavailable("archive_folder_failed", snapshot, kind=type(error).__name__) from None
         self._failed = float("-inf")
         if os.fstat(descriptor).st_size != state.size_bytes:
             os.close(descriptor)
@@ -160,6 +156,15 @@ class SourceArchives:
                 None if state is None else {"status": state.status},
             )
         return state
+
+    def _unavailable(self, event: str, snapshot: Snapshot, **about: str) -> ApiError:
+        self._failed = time.monotonic()
+        _log.error(event, alpha_id=snapshot.alpha_id, **about)
+        return ApiError(
+            "source_download_unavailable",
+            "The store of source archives does not answer for now; try again later.",
+            headers={"Retry-After": str(RETRY_SECONDS)},
+        )
 
     def _offer(self, snapshot: Snapshot) -> dict[str, Any]:
         if self._folder is not None:
@@ -179,9 +184,7 @@ class SourceArchives:
             if error.without_credentials:
                 _log.error("archive_store_without_credentials", kind=error.kind)
                 raise _not_configured() from None
-            self._failed = time.monotonic()
-            _log.error("archive_store_failed", alpha_id=snapshot.alpha_id, kind=error.kind)
-            raise _unavailable() from None
+            raise self._unavailable("archive_store_failed", snapshot, kind=error.kind) from None
         self._failed = float("-inf")
         return {"url": url, **_offered(state)}
 
@@ -210,11 +213,3 @@ def _missing(state: ArchiveState) -> ApiError:
 
 def _not_configured() -> ApiError:
     return ApiError("source_download_not_configured", "This deployment offers no source archives.")
-
-
-def _unavailable() -> ApiError:
-    return ApiError(
-        "source_download_unavailable",
-        "The store of source archives does not answer for now; try again later.",
-        headers={"Retry-After": str(RETRY_SECONDS)},
-    )

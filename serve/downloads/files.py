@@ -9,11 +9,9 @@ from __future__ import annotations
 import hashlib
 import os
 import tempfile
-import threading
-from collections import OrderedDict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import IO, Any, Final, NamedTuple, cast
+from typing import IO, Any, Final, cast
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -28,7 +26,7 @@ from schemas.errors import ApiError, SnapshotCorrupt
 from schemas.table import Column
 from schemas.tables import PUBLISHED_TABLES
 from schemas.tables.books import RAW_PREFIX
-from serve.cache import SnapshotKey
+from serve.cache import SizedLRUCache
 from serve.downloads.links import AS_BUILT, WITHOUT_RAW, FileLink
 from serve.pages.books import holds_book
 
@@ -37,8 +35,6 @@ MAX_VIEWS: Final = 32
 COMPRESSION: Final = "lz4"
 """Row groups as in published files."""
 _READ: Final = 2**20
-
-_ViewKey = tuple[SnapshotKey, str, str | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,11 +46,14 @@ class FileFacts:
     sha256: str
 
 
-class View(NamedTuple):
-    """A file without a name, and its facts."""
+class View:
+    """A file without a name, closed with the last reference, and its facts."""
 
-    facts: FileFacts
-    file: IO[bytes]
+    def __init__(self, facts: FileFacts, file: IO[bytes]) -> None:
+        self.facts, self.file = facts, file
+
+    def __del__(self) -> None:
+        self.file.close()
 
 
 class TableViews:
@@ -65,9 +64,7 @@ class TableViews:
     """
 
     def __init__(self) -> None:
-        self._views: OrderedDict[_ViewKey, View] = OrderedDict()
-        self._lock = threading.Lock()
-        self._making = threading.Lock()
+        self._views = SizedLRUCache[View](MAX_VIEWS)
 
     def open(self, file: TableFile) -> tuple[FileFacts, int]:
         """Return the facts of a view and a descriptor, which the caller closes.
@@ -78,34 +75,12 @@ class TableViews:
             When the published file cannot be read, or there is no room for what is made of it.
         """
         link, snapshot = file.link, file.snapshot
-        key = (snapshot.key, link.table, link.book)
-        opened = self._opened(key)
-        if opened is not None:
-            return opened
-        with self._making:  # one at a time: it takes a row group's memory
-            opened = self._opened(key)
-            if opened is not None:
-                return opened
-            view = _write(snapshot.file(link.table, link.book), link.table, file.columns)
-            with self._lock:
-                self._views[key] = view
-                while len(self._views) > MAX_VIEWS:
-                    self._views.popitem(last=False)[1].file.close()
-                return view.facts, os.dup(view.file.fileno())
 
-    def _opened(self, key: _ViewKey) -> tuple[FileFacts, int] | None:
-        with self._lock:
-            view = self._views.get(key)
-            if view is None:
-                return None
-            self._views.move_to_end(key)
-            return view.facts, os.dup(view.file.fileno())
+        def make() -> View:
+            return _write(snapshot.file(link.table, link.book), link.table, file.columns)
 
-    def close(self) -> None:
-        """Close all views."""
-        with self._lock:
-            while self._views:
-                self._views.popitem()[1].file.close()
+        view = self._views.get_or_load(snapshot.key, (link.table, link.book), make, lambda _: 1)
+        return view.facts, os.dup(view.file.fileno())
 
 
 def _write(path: str, table: str, visible: Sequence[Column]) -> View:

@@ -58,9 +58,9 @@ def _figures(caller: Caller, values: Values) -> FiguresQuery:
         or bounds
         or (sort is not None and sort.removeprefix("-") in HEADLINE)
     ):
-        _require(caller, "performance.metrics", "figures")
+        caller.require_call("performance.metrics", "list alphas by their figures")
     if values["tag"] is not None:
-        _require(caller, "catalog.alphas.get", "tags")
+        caller.require_call("catalog.alphas.get", "list alphas by their tags")
     return FiguresQuery(
         values["fields"] or (),
         sort,
@@ -73,13 +73,6 @@ def _figures(caller: Caller, values: Values) -> FiguresQuery:
         closed_kinds(caller.callable_ids),
         caller.expose_raw,
     )
-
-
-def _require(caller: Caller, endpoint: str, what: str) -> None:
-    """Raise unless the key may call another endpoint, which serves the same data."""
-    if not caller.may_call(endpoint):
-        message = f"This key may not call {endpoint}, and so may not list alphas by their {what}."
-        raise ApiError("endpoint_not_allowed", message, {"endpoint": endpoint})
 
 
 def description(_: ServerState, request: Request) -> Single:

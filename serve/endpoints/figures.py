@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from functools import partial
 from typing import Any, Final
 
-from schemas.errors import ApiError
 from schemas.metrics.families import FAMILIES
 from schemas.metrics.families.family import Family
 from serve.http.request import Request
@@ -19,9 +18,7 @@ def research(family: Family, _: ServerState, request: Request) -> Single:
     """Return the figures of a family."""
     caller, snapshot = request.caller, request.snapshot
     for endpoint in family.needs:
-        if not caller.may_call(endpoint):
-            message = f"This key may not call {endpoint}, and so may not have the figures of {family.name}."
-            raise ApiError("endpoint_not_allowed", message, {"endpoint": endpoint}, caller.headers)
+        caller.require_call(endpoint, f"have the figures of {family.name}")
     book = request.values["book"] if family.by_book else None
     if book is not None:
         holds_book(snapshot, "portfolio", book, raw=request.raw)

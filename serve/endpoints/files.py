@@ -14,9 +14,8 @@ from contextlib import contextmanager, suppress
 from functools import partial
 from typing import Final, NamedTuple
 
-from datasets.snapshot import Snapshot
 from schemas.endpoints import ENDPOINTS, readable_tables
-from schemas.errors import AlphaNotPublished, ApiError, SnapshotCorrupt, SnapshotNotKept
+from schemas.errors import ApiError, SnapshotCorrupt
 from serve.auth.caller import Rights
 from serve.downloads.files import opened, select_file
 from serve.downloads.links import PARQUET_TYPE, SOURCE, FileLink, Signed, signed_text
@@ -71,7 +70,7 @@ class Files:
         if scope["method"] not in {"GET", "HEAD"}:
             raise ApiError("method_not_allowed", "This path answers GET and HEAD only.")
         endpoint = ARCHIVES if link.view == SOURCE else TABLES
-        request.endpoint = endpoint.id
+        request.endpoint, request.path = endpoint.id, {"alpha": link.alpha}
         signed = Signed.parse(scope["query_string"])
         holder = await self._service.access.link_holder(
             signed.key_id,
@@ -83,7 +82,7 @@ class Files:
         request.key_id = holder.key_id
         if signed.expires <= time.time():
             raise ApiError("link_expired", "This link has expired; ask for another.")
-        holder.require_call(endpoint)
+        holder.require_call(endpoint.id)
         holder.require_alpha(endpoint, link.alpha)
         self._require_bytes(holder.key_id)
         with self._counted(holder.key_id):
@@ -124,7 +123,8 @@ class Files:
                 del self._sending[key_id]
 
     def _opened(self, link: FileLink, holder: Rights) -> OpenFile:
-        snapshot = self._snapshot(link)
+        snapshots = self._service.snapshots
+        snapshot = snapshots.find_pinned(link.alpha, link.snapshot)
         if link.view == SOURCE:
             state, descriptor = self._service.source_downloads.open(snapshot)
             size, sha256 = os.fstat(descriptor).st_size, state.sha256 or state.seal_digest
@@ -140,20 +140,10 @@ class Files:
         try:
             facts, descriptor = opened(self._service.table_views, file)
         except SnapshotCorrupt:
-            self._snapshot(link, look_again=True)  # gc may have removed it since the pointer was last read
+            # gc may have removed it since the pointer was read last
+            snapshots.look_for(link.alpha, link.snapshot)
             raise
         return OpenFile(descriptor, facts.size, facts.sha256, link.filename, PARQUET_TYPE)
-
-    def _snapshot(self, link: FileLink, *, look_again: bool = False) -> Snapshot:
-        snapshots = self._service.snapshots
-        find = snapshots.look_for if look_again else snapshots.find_pinned
-        try:
-            return find(link.alpha, link.snapshot)
-        except SnapshotNotKept as error:
-            message = "This run has no such snapshot, or it was removed."
-            raise ApiError("snapshot_not_found", message, {"current": error.current}) from None
-        except AlphaNotPublished:
-            raise ApiError("run_not_found", f"There is no alpha {link.alpha}.") from None
 
     async def _send(
         self, method: str, request: Request, file: OpenFile, receive: Receive, send: Send

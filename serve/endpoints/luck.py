@@ -16,7 +16,6 @@ from datasets.figures.series import SESSIONS_PER_YEAR
 from datasets.figures.unavailable import Unavailable
 from datasets.figures.window import Window
 from datasets.listing import Listing
-from schemas.errors import ApiError
 from schemas.metrics.statistic import CROSS_SECTIONS, LEDGER
 from schemas.objects.luck import LEVELS
 from serve.auth.caller import Caller
@@ -86,9 +85,7 @@ async def catalogue(service: ServerState, request: Request) -> Answer:
     """Return the discoveries among the alphas that a key may read."""
     caller = request.caller
     for endpoint in (METRICS, LEDGER.endpoint):
-        if not caller.may_call(endpoint):
-            message = f"This key may not call {endpoint}, and so may not judge alphas by their returns."
-            raise ApiError("endpoint_not_allowed", message, {"endpoint": endpoint}, caller.headers)
+        caller.require_call(endpoint, "judge alphas by their returns")
     return await once_ready(service, request, partial(_catalogue, service, request))
 
 

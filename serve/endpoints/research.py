@@ -41,12 +41,9 @@ _MAX_RETRY_SECONDS: Final = 60
 
 def question_of(request: Request, by: str) -> Question:
     """Return the comparison of a request; raises for a key that may not read its data."""
-    values, caller = request.values, request.caller
+    values = request.values
     question = Question(by, values["book"], Window(values["from"], values["to"]))
-    endpoint = SERVED_BY[question.table][0]
-    if not caller.may_call(endpoint):
-        message = f"This key may not call {endpoint}, and so may not compare {by}."
-        raise ApiError("endpoint_not_allowed", message, {"endpoint": endpoint}, caller.headers)
+    request.caller.require_call(SERVED_BY[question.table][0], f"compare {by}")
     return question
 
 

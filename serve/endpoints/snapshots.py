@@ -7,13 +7,12 @@ from functools import partial
 from typing import Any, Final
 
 from datasets.history import empty_of
-from datasets.layout import is_snapshot_id
 from datasets.manifest import Manifest
 from datasets.pinned import still_kept
 from datasets.pointer import Pointer
 from datasets.snapshot import Snapshot
 from schemas.endpoints import readable_tables
-from schemas.errors import AlphaNotPublished, ApiError, SnapshotCorrupt, SnapshotNotKept
+from schemas.errors import AlphaNotPublished, SnapshotCorrupt, SnapshotNotKept
 from serve.downloads.files import compared_tables
 from serve.http.request import Request
 from serve.http.responses import EndpointFunction, Page, Single, computed
@@ -29,13 +28,8 @@ def snapshots(service: ServerState, request: Request) -> Page:
 
 
 def _served(service: ServerState, request: Request) -> Snapshot:
-    alpha = request.path["alpha"]
-    snapshot = service.snapshots.resolve(alpha)
-    if snapshot is None:
-        service.snapshots.require_known(alpha)
-        raise ApiError("run_not_found", f"There is no alpha {alpha}.")
-    request.snapshot = snapshot
-    return snapshot
+    request.snapshot = service.snapshots.served(request.path["alpha"])
+    return request.snapshot
 
 
 def _meta(served: Snapshot) -> dict[str, Any]:
@@ -85,8 +79,9 @@ def _manifest(service: ServerState, alpha: str, snapshot: str) -> Manifest | Non
 def comparison(service: ServerState, request: Request) -> Single:
     """Compare two snapshots of an alpha."""
     served, values = _served(service, request), request.values
-    later = _opened(service, served, values["to_snapshot"] or served.id)
-    earlier = _opened(service, served, values["from_snapshot"] or _before(served.pointer, later.id))
+    find = service.snapshots.find_pinned
+    later = find(served.alpha_id, values["to_snapshot"] or served.id)
+    earlier = find(served.alpha_id, values["from_snapshot"] or _before(served.pointer, later.id))
     caller = request.caller
     changed, withheld = compare(
         service.engine, service.metrics.answer, earlier, later, caller.callable_ids, raw=request.raw
@@ -110,17 +105,6 @@ def _before(pointer: Pointer, snapshot: str) -> str:
     """Return the snapshot published before another one; that one itself if none is kept."""
     kept = _kept(pointer)
     return next(iter(kept[kept.index(snapshot) + 1 :]), snapshot) if snapshot in kept else snapshot
-
-
-def _opened(service: ServerState, served: Snapshot, wanted: str) -> Snapshot:
-    try:
-        return service.snapshots.find_pinned(served.alpha_id, wanted)
-    except SnapshotNotKept as error:
-        named = wanted if is_snapshot_id(wanted) else "of that name"
-        message = f"This run has no snapshot {named}, or it is no longer kept."
-        raise ApiError("snapshot_not_found", message, {"current": error.current}) from None
-    except AlphaNotPublished:
-        raise ApiError("run_not_found", f"There is no alpha {served.alpha_id}.") from None
 
 
 ROUTES: Final[Mapping[str, EndpointFunction]] = {

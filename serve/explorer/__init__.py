@@ -6,14 +6,11 @@ not send; it stays in the session storage of its tab.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
-from litestar import HttpMethod, Request, Response, route
-from litestar.exceptions import MethodNotAllowedException
-from litestar.handlers import HTTPRouteHandler
+from litestar import Response, Router, get
 
 from datasets import charts
 from serve.http.page_files import PageFile, page_routes
@@ -64,18 +61,11 @@ FILES: Final = _files()
 """The page, its modules and style sheet, and the library of its charts."""
 
 
-def routes() -> Sequence[HTTPRouteHandler]:
-    """Return the handlers of the page, of its files and of `/`, which redirects to it."""
-    return [*page_routes(FILES, _HEADERS), _front()]
+def routes() -> Router:
+    """Return the routes of the page, of its files and of `/`, which redirects to it."""
+    return page_routes(FILES, _HEADERS, get("/")(_front))
 
 
-def _front() -> HTTPRouteHandler:
-    async def answer(request: Request[Any, Any, Any]) -> Response[bytes]:
-        if request.method != HttpMethod.GET:
-            raise MethodNotAllowedException
-        # Relative, because a proxy may serve the application below a path.
-        return Response(
-            b"", status_code=307, headers={"location": PAGE_PATH[1:], "cache-control": "no-cache"}
-        )
-
-    return route("/", http_method=[HttpMethod.GET, HttpMethod.OPTIONS])(answer)
+async def _front() -> Response[bytes]:
+    # Relative, because a proxy may serve the application below a path.
+    return Response(b"", status_code=307, headers={"location": PAGE_PATH[1:], "cache-control": "no-cache"})

@@ -16,8 +16,8 @@ import structlog
 
 from schemas.errors import ApiError
 from serve.compute import ANSWERED
-from serve.http.connections import ConnectionLimits, Connections
-from serve.http.errors import error_response
+from serve.http.connections import Connections
+from serve.http.errors import failure_response
 from serve.http.params import refusal
 from serve.http.request import SCOPE, Application, Message, Receive, Request, Scope, Send, by_name
 
@@ -45,17 +45,15 @@ class AccessLog:
     records
         Write a request's log line, and measure it.
     connections
-        Counts callers' connections; by default within the declared limits.
+        Counts callers' connections.
     """
 
-    def __init__(
-        self, inner: Application, records: Sequence[Recorder], connections: Connections | None = None
-    ) -> None:
+    def __init__(self, inner: Application, records: Sequence[Recorder], connections: Connections) -> None:
         self._inner = inner
         self._records = records
         self.in_flight = 0
         """Requests being answered now."""
-        self.connections = Connections(ConnectionLimits()) if connections is None else connections
+        self.connections = connections
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request, or pass the lifespan through."""
@@ -82,8 +80,7 @@ class AccessLog:
             if refused is None:
                 await self._inner(scope, receive, send_noted)
             else:
-                request.code = refused.code
-                await error_response(refused, request.id)(scope, receive, send_noted)
+                await failure_response(refused, request)(scope, receive, send_noted)
         finally:
             self.in_flight -= 1
             self._line(scope, status, size, request)

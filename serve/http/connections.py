@@ -7,12 +7,11 @@ import resource
 import time
 from collections import Counter
 from collections.abc import Hashable
-from dataclasses import dataclass, fields
-from typing import Any, Final, Self
+from dataclasses import replace
+from typing import Final
 
 import structlog
 
-from schemas.settings import SETTINGS
 from serve.settings import Settings
 
 _log = structlog.get_logger("serve.http.connections")
@@ -23,39 +22,21 @@ _NETWORK_BITS: Final = 64
 _LOG_SECONDS: Final = 10.0
 
 
-def _default(name: str) -> Any:
-    return SETTINGS[name].default
+def fitted(settings: Settings, *, behind_proxies: bool) -> Settings:
+    """Return settings with no more connections than this process may have descriptors for.
 
-
-@dataclass(frozen=True, slots=True)
-class ConnectionLimits:
-    """Of one serving process. The declaration of its name says what a field means."""
-
-    max_connections: int = _default("max_connections")
-    max_connections_per_address: int = _default("max_connections_per_address")
-    max_target_bytes: int = _default("max_target_bytes")
-    max_head_bytes: int = _default("max_head_bytes")
-    head_timeout_seconds: float = _default("head_timeout_seconds")
-    keep_alive_seconds: float = _default("keep_alive_seconds")
-    write_timeout_seconds: float = _default("write_timeout_seconds")
-
-    @classmethod
-    def of(cls, settings: Settings, *, behind_proxies: bool) -> Self:
-        """Return the limits of this process: as set, but never more connections than it may have descriptors for.
-
-        Parameters
-        ----------
-        behind_proxies
-            Whether connections come from the deployment's own proxies: then their addresses are not counted.
-        """
-        given = {field.name: getattr(settings, field.name) for field in fields(cls)}
-        fitting = max(1, descriptors() - DESCRIPTORS_FOR_FILES)
-        if fitting < given["max_connections"]:
-            _log.warning("connections_bounded", wanted=given["max_connections"], descriptors_allow=fitting)
-            given["max_connections"] = fitting
-        if behind_proxies:
-            given["max_connections_per_address"] = given["max_connections"]
-        return cls(**given)
+    Parameters
+    ----------
+    behind_proxies
+        Whether connections come from the deployment's own proxies: then their addresses are not counted.
+    """
+    fitting = max(1, descriptors() - DESCRIPTORS_FOR_FILES)
+    if fitting < settings.max_connections:
+        _log.warning("connections_bounded", wanted=settings.max_connections, descriptors_allow=fitting)
+        settings = replace(settings, max_connections=fitting)
+    if behind_proxies:
+        settings = replace(settings, max_connections_per_address=settings.max_connections)
+    return settings
 
 
 class Connections:
@@ -64,10 +45,10 @@ class Connections:
     Parameters
     ----------
     limits
-        Of this process.
+        Settings of this process.
     """
 
-    def __init__(self, limits: ConnectionLimits) -> None:
+    def __init__(self, limits: Settings) -> None:
         self.limits = limits
         self.refused = 0
         """Connections that were closed because there were too many."""

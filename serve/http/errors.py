@@ -3,15 +3,23 @@
 from __future__ import annotations
 
 import errno
-from collections.abc import Mapping
 from typing import Final
 
 import orjson
 import structlog
 from polars.exceptions import PanicException
 
+from schemas.endpoint import AllowListScope
+from schemas.endpoints import ENDPOINTS
 from schemas.error_codes import ERROR_CODES
-from schemas.errors import ApiError, SnapshotError, StorageUnavailable
+from schemas.errors import (
+    AlphaNotPublished,
+    ApiError,
+    SnapshotError,
+    SnapshotNotKept,
+    StorageUnavailable,
+    causes,
+)
 from serve.compute import CallerLeft
 from serve.http.request import Request
 from serve.http.responses import Response
@@ -26,33 +34,36 @@ _RETRY_SECONDS: Final = 2
 
 
 def failure_response(error: BaseException, request: Request) -> Response:
-    """Turn an exception into the response of its request, and note the error code for the log line."""
+    """Turn an exception into the response of its request, and note the error code for the log line.
+
+    A 503 that may pass says when to come back.
+    """
     if isinstance(error, CallerLeft):
         request.code = _CALLER_LEFT
         return Response(_CALLER_LEFT_STATUS, b"", {})
     known = as_api_error(error, request)
     request.code = known.code
-    return error_response(known, request.id, request.limit_headers)
-
-
-def error_response(error: ApiError, request_id: str, headers: Mapping[str, str] | None = None) -> Response:
-    """Turn an error into its response; a 503 that may pass says when to come back."""
     envelope = {
-        "code": error.code,
-        "message": error.message,
-        "details": error.details,
-        "request_id": request_id,
+        "code": known.code,
+        "message": known.message,
+        "details": known.details,
+        "request_id": request.id,
     }
-    sent = {**(headers or {}), **error.headers, "cache-control": "no-store"}
-    if error.status == 503 and not ERROR_CODES[error.code].permanent:
+    sent = {**request.limit_headers, **known.headers, "cache-control": "no-store"}
+    if known.status == 503 and not ERROR_CODES[known.code].permanent:
         sent.setdefault("Retry-After", str(_RETRY_SECONDS))
-    return Response(error.status, orjson.dumps({"error": envelope}), sent)
+    return Response(known.status, orjson.dumps({"error": envelope}), sent)
 
 
 def as_api_error(error: BaseException, request: Request) -> ApiError:
     """Return the error a caller gets; whatever is not the caller's doing is logged."""
     if isinstance(error, ApiError):
         return error
+    if isinstance(error, AlphaNotPublished):
+        return _no_alpha(request)
+    if isinstance(error, SnapshotNotKept):
+        message = "This run has no such snapshot, or it was removed."
+        return ApiError("snapshot_not_found", message, {"current": error.current})
     if isinstance(error, StorageUnavailable | SnapshotError | PanicException):
         _log.error(
             "published_data_unavailable",
@@ -73,10 +84,12 @@ def _unavailable() -> ApiError:
     return ApiError("upstream_unavailable", "The results cannot be read for now; try again later.")
 
 
-def _is_short_of_descriptors(error: BaseException | None) -> bool:
+def _no_alpha(request: Request) -> ApiError:
+    endpoint = ENDPOINTS[request.endpoint or ""]
+    code = "run_not_found" if endpoint.allow_list is AllowListScope.RUNS else "alpha_not_found"
+    return ApiError(code, f"There is no alpha {request.path['alpha']}.")
+
+
+def _is_short_of_descriptors(error: BaseException) -> bool:
     """Whether a failure is due to too many open files, of the process or the machine, which passes by itself."""
-    while error is not None:
-        if isinstance(error, OSError) and error.errno in {errno.EMFILE, errno.ENFILE}:
-            return True
-        error = error.__cause__ or error.__context__
-    return False
+    return any(isinstance(x, OSError) and x.errno in {errno.EMFILE, errno.ENFILE} for x in causes(error))

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
-from collections.abc import Callable
+import re
 from functools import lru_cache, partial
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import Any, Final, cast
 
 import orjson
 from litestar import HttpMethod, route
@@ -16,7 +15,7 @@ from polars.exceptions import PanicException
 
 from schemas.endpoint import AllowListScope, Endpoint
 from schemas.endpoints import ENDPOINTS
-from schemas.errors import AlphaNotPublished, ApiError, SnapshotCorrupt, SnapshotNotKept
+from schemas.errors import ApiError, SnapshotCorrupt
 from schemas.parameters import SNAPSHOT, SYMBOL_PATH, ParameterKind
 from serve.auth.allow_list import Mode
 from serve.compute import ANSWERED
@@ -37,9 +36,6 @@ from serve.http.responses import (
 from serve.pages.bodies import IDENTITY, IMMEDIATE_BYTES, entity_tag, negotiate
 from serve.pages.books import visible_books
 from serve.state import ServerState
-
-if TYPE_CHECKING:
-    from datasets.snapshot import Snapshot
 
 _LISTS: Final = frozenset({"catalog.alphas.list", "research.screen"})
 """The endpoints whose pages the catalogue determines."""
@@ -72,32 +68,25 @@ class EndpointHandler:
 
     def route(self) -> HTTPRouteHandler:
         """Return the framework's handler of the endpoint's path; it takes OPTIONS too, which would be answered otherwise."""
-        path = self.endpoint.path
-        for parameter in self.endpoint.parameters:
-            if parameter.in_path:
-                path = path.replace(f"{{{parameter.name}}}", f"{{{parameter.name}:str}}")
+        path = re.sub(r"{(\w+)}", r"{\1:str}", self.endpoint.path)
 
         async def answer() -> Response:
             # Without arguments: the framework would check one against its annotation for every request.
             request = cast("Request", ANSWERED.get())
             if request.scope["method"] != HttpMethod.GET:
                 raise MethodNotAllowedException
-            return await self._respond(request)
+            request.endpoint = self.endpoint.id
+            request.path, request.query_string = request.scope["path_params"], request.scope["query_string"]
+            try:
+                return await self._checked(request)
+            except (Exception, PanicException) as error:  # noqa: BLE001 - the last line: no unforeseen failure may leak
+                snapshot = getattr(request, "snapshot", None)
+                if snapshot is not None:
+                    self._service.damage.note(snapshot.pointer, error)
+                return failure_response(error, request)
 
         methods = [HttpMethod.GET, HttpMethod.OPTIONS]
         return route(path, http_method=methods, name=self.endpoint.id)(answer)
-
-    async def _respond(self, request: Request) -> Response:
-        """Respond to a request whose path and method are those of the endpoint; never raises."""
-        request.endpoint = self.endpoint.id
-        request.path, request.query_string = request.scope["path_params"], request.scope["query_string"]
-        try:
-            return await self._checked(request)
-        except (Exception, PanicException) as error:  # noqa: BLE001 - the last line: no unforeseen failure may leak
-            snapshot = getattr(request, "snapshot", None)
-            if snapshot is not None:
-                self._service.damage.note(snapshot.pointer, error)
-            return failure_response(error, request)
 
     async def _checked(self, request: Request) -> Response:
         """Check a request and answer it. The order is part of the interface: what fails first is what is reported."""
@@ -107,26 +96,22 @@ class EndpointHandler:
                 request.headers, request.client, self.endpoint, request
             )
             request.limit_headers, request.raw = caller.headers, caller.expose_raw
-        self._require_grant(request)
+        if self.endpoint.allow_list is not AllowListScope.NONE:  # before any other fact about it is revealed
+            of_alphas = self.endpoint.allow_list is AllowListScope.ALPHAS
+            allowed = request.caller.alphas if of_alphas else request.caller.runs
+            if allowed.mode is not Mode.ALL:
+                request.caller.require_alpha(self.endpoint, request.path["alpha"])
         await self._read_parameters(request)
         try:
             await self._resolve(request)
             return await self._answer(request)
         except SnapshotCorrupt:
             if request.pinned:  # gc may have removed it since the pointer was read last
-                await self._find(request, self._service.snapshots.look_for)
+                look_for, snapshot = self._service.snapshots.look_for, request.snapshot
+                await self._service.compute(partial(look_for, snapshot.alpha_id, snapshot.id))
             raise
 
     # The checks
-
-    def _require_grant(self, request: Request) -> None:
-        """Refuse an alpha or a run that the key may not read, before any other fact about it is revealed."""
-        if self.endpoint.allow_list is AllowListScope.NONE:
-            return
-        caller, alpha_id = request.caller, request.path["alpha"]
-        allowed = caller.alphas if self.endpoint.allow_list is AllowListScope.ALPHAS else caller.runs
-        if allowed.mode is not Mode.ALL:
-            caller.require(self.endpoint, alpha_id)
 
     async def _read_parameters(self, request: Request) -> None:
         """Read the parameters; refuse all broken ones at once, an unknown benchmark and a missing book with them."""
@@ -170,11 +155,8 @@ class EndpointHandler:
         """Find the snapshot, or the list of alphas, that answers."""
         snapshots = self._service.snapshots
         if self._takes_snapshot:
-            snapshot = snapshots.resolve(request.path["alpha"])
-            if snapshot is None:
-                snapshots.require_known(request.path["alpha"])
-                raise self._no_alpha(request.path["alpha"])
-            request.snapshot = snapshot
+            alpha = request.path["alpha"]
+            request.snapshot = snapshots.resolve(alpha) or snapshots.served(alpha)
             wanted = request.values[SNAPSHOT.name]
             if wanted is not None:
                 await self._pin(request, wanted)
@@ -183,32 +165,13 @@ class EndpointHandler:
             if not request.listing.pointers:
                 snapshots.require_known()
 
-    def _no_alpha(self, alpha: str) -> ApiError:
-        code = "run_not_found" if self.endpoint.allow_list is AllowListScope.RUNS else "alpha_not_found"
-        return ApiError(code, f"There is no alpha {alpha}.")
-
     async def _pin(self, request: Request, wanted: str) -> None:
         """Take the snapshot that the request names, in place of the one served."""
         snapshots, served = self._service.snapshots, request.snapshot
-        known: Snapshot | None = None
-        with contextlib.suppress(AlphaNotPublished, SnapshotNotKept):
-            known = snapshots.pinned(request.path["alpha"], wanted)
-        if known is None:
-            await self._find(request, snapshots.find_pinned)
-        else:
-            request.snapshot = known
-        request.pinned = request.snapshot is not served
-
-    async def _find(self, request: Request, find: Callable[[str, str], Snapshot]) -> None:
-        """Find the snapshot that the request names, on a compute thread."""
-        work = partial(find, request.path["alpha"], request.values[SNAPSHOT.name])
-        try:
-            request.snapshot = await self._service.compute(work)
-        except SnapshotNotKept as error:
-            message = "This run has no such snapshot, or it was removed."
-            raise ApiError("snapshot_not_found", message, {"current": error.current}) from None
-        except AlphaNotPublished:
-            raise self._no_alpha(request.path["alpha"]) from None
+        pinned = snapshots.pinned(served.alpha_id, wanted)
+        if pinned is None:
+            pinned = await self._service.compute(partial(snapshots.find_pinned, served.alpha_id, wanted))
+        request.snapshot, request.pinned = pinned, pinned is not served
 
     # The answer
 

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, cast
 
-from litestar import HttpMethod, Request, Response, route
+from litestar import HttpMethod, Request, Response, Router, get
+from litestar.connection import ASGIConnection
 from litestar.exceptions import MethodNotAllowedException
-from litestar.handlers import HTTPRouteHandler
+from litestar.handlers import BaseRouteHandler, HTTPRouteHandler
 
+from serve.http import request as requests
 from serve.http.responses import matches, matches_any
-from serve.pages.bodies import coded, entity_tag, negotiate, tag_of_body
+from serve.pages.bodies import IDENTITY, coded, entity_tag, negotiate, tag_of_body
 
 _EVERY: Final = {
     "vary": "Accept-Encoding",
@@ -28,29 +30,30 @@ class PageFile(NamedTuple):
     read: Callable[[], bytes]
 
 
-def page_routes(files: Sequence[PageFile], headers: Mapping[str, str]) -> list[HTTPRouteHandler]:
-    """Return the handlers of a page's files; every answer has the headers given."""
-    return [_route(file, {**_EVERY, **headers}) for file in files]
+def page_routes(files: Sequence[PageFile], headers: Mapping[str, str], *others: HTTPRouteHandler) -> Router:
+    """Return the routes of a page's files, with the headers given in every answer, and of other handlers."""
+    handlers = [_route(file, {**_EVERY, **headers}) for file in files]
+    return Router("/", route_handlers=[*handlers, *others], guards=[refuse_options])
+
+
+def refuse_options(request: ASGIConnection[Any, Any, Any, Any], _: BaseRouteHandler) -> None:
+    """Refuse OPTIONS, which the framework would answer."""
+    if request.scope.get("method") == HttpMethod.OPTIONS:
+        raise MethodNotAllowedException
 
 
 def _route(file: PageFile, headers: Mapping[str, str]) -> HTTPRouteHandler:
     async def answer(request: Request[Any, Any, Any]) -> Response[bytes]:
-        if request.method != HttpMethod.GET:
-            raise MethodNotAllowedException
-        body, tag, coding = _coded(file, negotiate(_header(request, "accept-encoding")))
-        known, sent = _header(request, "if-none-match"), {**headers, "etag": tag}
+        given = requests.of(cast("Any", request.scope)).headers
+        body, tag, coding = _coded(file, negotiate(given.get(b"accept-encoding")))
+        known, sent = given.get(b"if-none-match"), {**headers, "etag": tag}
         if matches(known, tag) or matches_any(known):
             return Response(b"", status_code=304, headers=sent)
-        if coding != "identity":
+        if coding != IDENTITY:
             sent["content-encoding"] = coding
         return Response(body, headers=sent, media_type=file.media_type)
 
-    return route(file.path, http_method=[HttpMethod.GET, HttpMethod.OPTIONS])(answer)
-
-
-def _header(request: Request[Any, Any, Any], name: str) -> bytes | None:
-    given = request.headers.get(name)
-    return None if given is None else given.encode("latin-1")
+    return get(file.path)(answer)
 
 
 @cache

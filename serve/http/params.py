@@ -19,8 +19,6 @@ from schemas.parameters import CURSOR, TICKERS, Parameter, ParameterKind
 _INTEGER: Final = re.compile(r"-?[0-9]{1,20}\Z")
 _NUMBER: Final = re.compile(r"-?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]{1,5})?\Z")
 _DATE: Final = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}\Z")
-_TICKERS: Final = re.compile(rf"(?:{TICKERS})\Z")
-_CURSOR: Final = re.compile(rf"{CURSOR}\Z")
 _BOOLEANS: Final = {"1": True, "true": True, "0": False, "false": False}
 _CASELESS: Final = frozenset({"direction"})
 """Choices whose letter case does not count; the others are the exact words of a vocabulary."""
@@ -193,20 +191,15 @@ def _names(parameter: Parameter, text: str) -> tuple[str, ...] | None:
 
 def _tickers(_: Parameter, text: str) -> tuple[str, ...] | None:
     # Sorted and without repeats, so that two ways to ask the same question have one ETag.
-    return tuple(sorted({name.strip() for name in text.split(",")})) if _TICKERS.match(text) else None
+    return tuple(sorted({name.strip() for name in text.split(",")})) if re.fullmatch(TICKERS, text) else None
 
 
 def _alphas(parameter: Parameter, text: str) -> tuple[str, ...] | None:
-    return tuple(name.strip() for name in text.split(",")) if _lists(parameter.pattern).match(text) else None
-
-
-@cache
-def _lists(pattern: str) -> re.Pattern[str]:
-    return re.compile(rf"{pattern}\Z")
+    return tuple(name.strip() for name in text.split(",")) if re.fullmatch(parameter.pattern, text) else None
 
 
 def _cursor(_: Parameter, text: str) -> str | None:
-    return text if _CURSOR.match(text) else None
+    return text if re.fullmatch(CURSOR, text) else None
 
 
 def _text(_: Parameter, text: str) -> str:
@@ -218,7 +211,7 @@ def _forbidden(parameter: Parameter, _: str) -> None:
 
 
 def _weights(parameter: Parameter, text: str) -> str | tuple[float, ...] | None:
-    if not _lists(parameter.pattern).match(text):
+    if not re.fullmatch(parameter.pattern, text):
         return None
     return text if text[0].isalpha() else tuple(float(x) for x in text.split(","))
 

@@ -112,7 +112,7 @@ class Components:
     @property
     def affected_alphas(self) -> int:
         """Number of alphas whose pointer or files are damaged."""
-        return len(self._snapshots.unreadable.keys() | self._damage.alphas.keys())
+        return len(self._snapshots.broken.keys() | self._damage.alphas.keys())
 
     @property
     def healthy(self) -> bool:

@@ -46,15 +46,8 @@ SAMPLED: Final[dict[str, Declared]] = {
     "compute_running": Declared("Answers being computed.", across="livesum"),
     "compute_refused": Declared("Answers that were not computed, by the reason.", ("reason",), "total"),
     "event_loop_lag_seconds": Declared("How late the event loop lately came to what was due."),
-    "limiter_decisions": Declared(
-        "Calls of valid keys, allowed or refused, by window.", ("decision",), "total"
-    ),
-    "access_unreachable": Declared(
-        "Calls that a store of keys or counts did not answer.", ("part",), "total"
-    ),
     "memory_cache_reads": Declared("Look-ups in a cache in memory.", ("cache", "result"), "total"),
     "memory_cache_bytes": Declared("Memory a cache takes.", ("cache",), "livesum"),
-    "memory_cache_entries": Declared("Entries of a cache.", ("cache",), "livesum"),
     "memory_cache_limit_bytes": Declared("Memory a cache may take.", ("cache",), "livesum"),
     "catalogue_age_seconds": Declared("Seconds since the catalogue was last refreshed."),
     "catalogue_alphas": Declared("Alphas served."),
@@ -66,7 +59,6 @@ SAMPLED: Final[dict[str, Declared]] = {
     ),
     "rendered_rows_evictions": Declared("Tables removed from it to make room.", (), "total"),
     "rendered_rows_bytes": Declared("Bytes of that folder."),
-    "rendered_rows_entries": Declared("Tables in it."),
     "rendered_rows_limit_bytes": Declared("Bytes it may take."),
     "cache_reads": Declared("Files read through the cache of a remote root.", ("result",), "total"),
     "cache_fetched_bytes": Declared("Bytes copied into it.", (), "total"),

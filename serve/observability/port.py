@@ -8,12 +8,13 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterable
-from socketserver import ThreadingMixIn
+from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, Final
-from wsgiref.simple_server import WSGIRequestHandler, WSGIServer, make_server
+from wsgiref.simple_server import WSGIRequestHandler, make_server
 
 import structlog
 from prometheus_client import CollectorRegistry, make_wsgi_app
+from prometheus_client.exposition import ThreadingWSGIServer
 
 from schemas.errors import SettingsError
 from serve.observability.health import REQUIRED_COMPONENTS, State
@@ -28,7 +29,6 @@ SILENCE_SECONDS: Final = 30.0
 """Seconds without a sample after which a process counts as stuck; it samples itself every second."""
 _REQUEST_SECONDS: Final = 10.0
 """Seconds that a caller may be silent."""
-_REASONS: Final = {200: "OK", 404: "Not Found", 405: "Method Not Allowed", 503: "Service Unavailable"}
 
 
 class MetricsPort:
@@ -56,7 +56,9 @@ class MetricsPort:
         }
         self._draining = False
         try:
-            self._server = make_server(host, port, self._answer, _server_class(host), _Handler)
+            self._server = make_server(
+                host, port, self._answer, _ServerOnIpv6 if ":" in host else _Server, _Handler
+            )
         except OSError as error:
             raise SettingsError(
                 f"--metrics-port: nothing can listen on {host} port {port} ({error.strerror or error})"
@@ -135,7 +137,7 @@ class MetricsPort:
         else:
             status, body = self._handlers[path]()
         start(
-            f"{status} {_REASONS[status]}",
+            f"{status} {HTTPStatus(status).phrase}",
             [("Content-Type", "application/json"), ("Cache-Control", "no-store")],
         )
         return [json.dumps(body).encode() + b"\n"]
@@ -157,9 +159,7 @@ class _Handler(WSGIRequestHandler):
         """Do not log probes."""
 
 
-class _Server(ThreadingMixIn, WSGIServer):
-    daemon_threads = True
-
+class _Server(ThreadingWSGIServer):
     def handle_error(self, request: Any, client_address: Any) -> None:  # noqa: ARG002 - the library's signature
         """Log an error of a connection; a caller that disconnected is not one."""
         error = sys.exc_info()[1]
@@ -171,7 +171,3 @@ class _Server(ThreadingMixIn, WSGIServer):
 
 class _ServerOnIpv6(_Server):
     address_family = socket.AF_INET6
-
-
-def _server_class(host: str) -> type[WSGIServer]:
-    return _ServerOnIpv6 if ":" in host else _Server

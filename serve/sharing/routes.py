@@ -13,10 +13,8 @@ from functools import partial
 from typing import Any, Final, cast
 
 import orjson
-from litestar import HttpMethod, Request, Response, Router, get, post
-from litestar.connection import ASGIConnection
+from litestar import Request, Response, Router, get, post
 from litestar.exceptions import HTTPException, MethodNotAllowedException, NotFoundException
-from litestar.handlers import BaseRouteHandler
 
 from datasets.pinned import still_kept
 from datasets.snapshot import Snapshot
@@ -30,6 +28,7 @@ from serve.compute import ANSWERED
 from serve.downloads.files import FileFacts, TableFile, offered, read_facts
 from serve.endpoints.downloads import signed_url, stored_url
 from serve.http.errors import as_api_error
+from serve.http.page_files import refuse_options
 from serve.http.request import Request as Answered
 from serve.sharing import protocol
 from serve.sharing.profile import PATH
@@ -63,16 +62,10 @@ def router(service: ServerState) -> Router:
             get(_TABLE + "/metadata")(sharing.metadata),
             post(_TABLE + "/query", status_code=200)(sharing.query),
         ],
-        guards=[_refuse_options],
+        guards=[refuse_options],
         exception_handlers={HTTPException: failed, Exception: failed},
         request_max_body_size=MAX_BODY,
     )
-
-
-def _refuse_options(request: ASGIConnection[Any, Any, Any, Any], _: BaseRouteHandler) -> None:
-    """Refuse OPTIONS, which the framework would answer."""
-    if request.scope.get("method") == HttpMethod.OPTIONS:
-        raise MethodNotAllowedException
 
 
 def failed(request: Request[Any, Any, Any], error: Exception) -> Response[bytes]:
@@ -199,7 +192,7 @@ class Sharing:
     async def _snapshot(self, request: Request[Any, Any, Any], endpoint: Endpoint) -> Snapshot:
         """Return the served snapshot of the share in the path."""
         caller, alpha_id = await self._caller(endpoint), request.path_params["share"]
-        caller.require(TABLES, alpha_id)
+        caller.require_alpha(TABLES, alpha_id)
         snapshot = self._service.snapshots.resolve(alpha_id)
         if snapshot is None:
             self._service.snapshots.require_known(alpha_id)

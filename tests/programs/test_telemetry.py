@@ -82,15 +82,13 @@ def test_calls_are_counted_by_endpoint_outcome_and_window_and_no_label_names_a_c
             429,
             429,
         ]
-        eventually(lambda: port.value("limiter_decisions_total", decision="allowed") == 6)
+        eventually(lambda: port.value("request_seconds_count", endpoint="meta.me") == 4)
         assert port.value("request_seconds_count", endpoint="signals.scores", status="2xx") == 3
         assert port.value("request_seconds_count", endpoint="signals.scores", status="4xx") == 1
         assert port.value("request_seconds_count", endpoint="none", status="4xx") == 1
-        assert port.value("request_seconds_count", endpoint="meta.me") == 4
         assert port.value("request_seconds_sum", endpoint="signals.scores", status="2xx") > 0
         assert port.value("errors_total", code="run_not_found") == 1
-        refused = sum(port.value("limiter_decisions_total", decision=name) for name in ("second", "minute"))
-        assert refused == 2
+        assert port.value("errors_total", code="rate_limit_minute") == 2
         assert port.value("catalogue_alphas") == 1
         assert port.value("requests_in_flight") == 0
         text = port.text()
@@ -160,8 +158,7 @@ def test_several_workers_are_counted_together_and_a_limiter_that_hangs_takes_the
         eventually(lambda: port.ready() == (200, "ok"))
         for _ in range(24):  # a connection each, so that both workers get some
             assert plain_http.get(f"{base}/v1/me", headers=bearer(token)).status_code == 200
-        eventually(lambda: port.value("limiter_decisions_total", decision="allowed") == 24)
-        assert port.value("request_seconds_count", endpoint="meta.me", status="2xx") == 24
+        eventually(lambda: port.value("request_seconds_count", endpoint="meta.me", status="2xx") == 24)
         assert port.value("catalogue_alphas") == 1
 
         with redis_server.hanging():
@@ -172,8 +169,7 @@ def test_several_workers_are_counted_together_and_a_limiter_that_hangs_takes_the
                 lambda: plain_http.get(f"{base}/v1/health", timeout=PATIENCE).json()["status"] == "degraded"
             )
             assert plain_http.get(f"{base}/v1/me", headers=bearer(token), timeout=PATIENCE).status_code == 503
-            eventually(lambda: port.value("access_unreachable_total", part="limiter") >= 1)
-            assert port.value("errors_total", code="upstream_unavailable") >= 1
+            eventually(lambda: 'errors_total{code="upstream_unavailable"}' in port.text())
         eventually(lambda: port.ready() == (200, "ok"))
 
         # A worker that is killed takes its gauges with it, never what it counted.

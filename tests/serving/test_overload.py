@@ -25,8 +25,10 @@ from schemas.errors import ApiError
 from serve.compute import ANSWERED, FULL, LEFT, WAITED, CallerLeft, ComputeQueue
 from serve.http import request as requests
 from serve.http.access_log import AccessLog
+from serve.http.connections import Connections
 from serve.http.guard import GuardedConnection
 from serve.http.request import Request
+from serve.settings import Settings
 from tests.support import published
 from tests.support.application import running
 from tests.support.client import ApiClient
@@ -284,7 +286,7 @@ def test_a_request_knows_when_its_caller_left() -> None:
             await until(lambda: requests.of(scope).left)
 
         config = uvicorn.Config(
-            AccessLog(inner, [lines.append]),
+            AccessLog(inner, [lines.append], Connections(Settings(datasets=""))),
             log_config=None,
             proxy_headers=False,
             ws="none",
