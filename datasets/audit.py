@@ -18,7 +18,7 @@ from datasets.figures.checks import (
 from datasets.manifest import Manifest
 from datasets.manifest_view import visible
 from datasets.sealed_weeks import RESTATED, describe
-from schemas.notices import TOO_FEW_OTHERS
+from schemas.notices.catalogue import TOO_FEW_OTHERS
 from schemas.objects.audit import ENTRY_KINDS, STATUSES
 from schemas.tables.books import RAW_PREFIX
 from schemas.tables.sealed_metrics import NOT_REPRODUCED, REPRODUCED

@@ -27,7 +27,7 @@ from datasets.manifest import Manifest
 from datasets.snapshot import Snapshot
 from schemas.errors import SnapshotCorrupt
 from schemas.metrics.deciles import BUCKET_MEANS
-from schemas.metrics.vocabulary import SCORE_FIELD, UNSMOOTHED_FIELD
+from schemas.metrics.statistic import SCORE_FIELD, UNSMOOTHED_FIELD
 from schemas.tables.books import CONDITIONED_BOOKS
 from schemas.tables.rebalances import PENDING, TRADED
 from schemas.tables.weekly_signal import HORIZONS, LAGS

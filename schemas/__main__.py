@@ -28,7 +28,7 @@ _PRINTED: Final[dict[str, Callable[[], str]]] = {
 @click.argument("name", type=click.Choice([*_PRINTED, "parts"]))
 @click.argument("documents", nargs=-1, type=click.Path(exists=True, dir_okay=False, path_type=Path))
 def main(name: str, documents: tuple[Path, ...]) -> None:
-    """Print NAME as derived from the declarations, or update the derived `parts` of DOCUMENTS."""
+    """Print NAME, derived from the declarations, or update the derived `parts` of DOCUMENTS."""
     if name in _PRINTED:
         echo(_PRINTED[name](), nl=False)
     for document in documents:

@@ -1,4 +1,4 @@
-"""Arrow schemas derived from the table declarations, unit and meaning as field metadata."""
+"""Arrow schemas derived from the table declarations, with unit and meaning as field metadata."""
 
 from __future__ import annotations
 
@@ -29,6 +29,6 @@ def arrow_field(column: Column) -> pa.Field:
 
 
 def stored_schema(table: Table, present: Collection[str]) -> pa.Schema:
-    """Return the schema of a published file that holds the `present` columns, in declared order."""
+    """Return the schema of a published file with the `present` columns, in declared order."""
     fields = [arrow_field(column) for column in table.stored_columns if column.name in present]
     return pa.schema(fields, metadata={"table": table.name, "meaning": table.meaning})

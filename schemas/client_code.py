@@ -1,4 +1,4 @@
-"""What the packages in `clients/` know of the interface and of the format, written from the declarations."""
+"""Files of the packages in `clients/`, derived from the declarations."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _METHODS: Final = {
     "admin.keys.usage": "key_usage",
     "research.snapshots.compare": "compare_snapshots",
 }
-"""Registry id -> method, where the path would not give its name."""
+"""Registry id -> method, where it is not named after the path."""
 _ARGUMENTS: Final = {"from": "start", "to": "end", "symbol": "symbols"}
 """Parameter -> argument of a method, where they differ."""
 
@@ -64,11 +64,11 @@ def client_declarations() -> str:
 
 
 def seal_columns() -> str:
-    """Return the tables of a seal as JSON: the columns that an engine may write with their types, and the key of each table."""
+    """Return the tables of a seal as JSON: key, and the columns that an engine may write with their types."""
     tables = {
         kind: {
             "columns": {column.name: _sealed_type(column) for column in table.sealed_columns},
-            # Trades have no key: a fill is known by its place.
+            # Trades have no key: fills are identified by position.
             "key": table.key if {*table.key} <= {column.name for column in table.sealed_columns} else (),
         }
         for kind, table in SEALED_TABLES.items()
@@ -130,7 +130,7 @@ class {prefix}RunMethods(Generic[F]):
 
 
 def client_stub() -> str:
-    """Return the stub of the clients' methods, blocking and asynchronous: what both have, and a method for each endpoint."""
+    """Return the stub of the methods of the blocking and the asynchronous client: shared ones, and one for each endpoint."""
     text = _STUB
     for define, prefix in (("def", ""), ("async def", "Async")):
         for shared, of_a_run in ((_CLIENT_STUB, False), (_RUN_STUB, True)):
@@ -142,14 +142,14 @@ def client_stub() -> str:
 
 
 def method_name(endpoint: Endpoint) -> str:
-    """Return the client's method for an endpoint: the words of its path after the alpha's, unless it has a name of its own."""
+    """Return the client's method for an endpoint: the words of its path after the alpha, unless `_METHODS` names it."""
     path = endpoint.path.removeprefix("/v1/").rpartition("{alpha}/")[2]
     words = [word.strip("_").replace("-", "_") for word in path.split("/") if not word.startswith("{")]
     return _METHODS.get(endpoint.id, "_".join(words))
 
 
 def arguments(endpoint: Endpoint) -> dict[str, Parameter]:
-    """Return the arguments of an endpoint's method, positional ones first; paging is the client's own business."""
+    """Return the arguments of an endpoint's method, positional ones first; the client pages by itself."""
     left_out = {ALPHA_PATH.name, LIMIT.name, OFFSET.name}
     accepted = [
         x for x in endpoint.parameters if x.name not in left_out and x.kind is not ParameterKind.FORBIDDEN
@@ -192,7 +192,7 @@ def _kind(parameter: Parameter) -> str:
 
 
 def _endpoint(endpoint: Endpoint) -> dict[str, Any]:
-    """Return the facts of an endpoint; the client has a default for those that are left out."""
+    """Return the properties of an endpoint; the client has defaults for absent ones."""
     facts = {
         "path": endpoint.path,
         "method": method_name(endpoint),
@@ -226,10 +226,10 @@ def _marks(**marks: bool) -> dict[str, bool]:
 
 
 def _table(endpoint: Endpoint) -> str:
-    """Return the published table whose rows an endpoint serves as stored; empty where there is none.
+    """Return the published table whose rows an endpoint serves as stored; empty without one.
 
-    A cross-section is sorted anew, an equity curve is measured anew for its window, and the list of books has an order of its
-    own; what is answered for a window is answered as it is stored.
+    Rows of a window are served as stored. Cross-sections are sorted, equity curves are computed for their window, and the list of
+    books has its own order.
     """
     model = ROWS.get(endpoint.row)
     stored = None if model is None else model.table
@@ -238,12 +238,12 @@ def _table(endpoint: Endpoint) -> str:
 
 
 def _columns(prefix: str, field: Field) -> Iterator[tuple[str, Field]]:
-    """Yield the columns of a row; the members of an object in it are columns named after both."""
+    """Yield the columns of a row; members of an object in it become columns with dotted names."""
     for member in field.fields:
         name = f"{prefix}{member.name}"
         if member.type is FieldType.OBJECT:
             for column, part in _columns(f"{name}.", member):
-                # What may be absent takes its members with it.
+                # Members of an optional object are optional.
                 yield column, part.called(part.name, optional=True) if member.optional else part
         elif member.type is FieldType.UNION:
             merged = {part.name: part for variant in member.variants for part in variant.fields}
@@ -271,7 +271,7 @@ def _moments(payload: Field) -> dict[str, str]:
 
 
 def _json(value: Any, indent: str = "") -> str:
-    """Return a value as JSON, with an object or a list on one line when it contains no other."""
+    """Return a value as JSON, with innermost objects and lists on one line."""
     parts = value.values() if isinstance(value, dict) else value if isinstance(value, (list, tuple)) else ()
     if not any(isinstance(part, (dict, list, tuple)) for part in parts):
         return json.dumps(value, ensure_ascii=False)

@@ -8,9 +8,10 @@ from typing import Final
 from schemas.exit_codes import ExitCode
 from schemas.metrics.core import CORE, RANK_IC
 from schemas.metrics.families import FAMILIES
-from schemas.metrics.field import documented
-from schemas.metrics.statistic import Checked, Statistic
-from schemas.notices import CHANCE, MAX_OTHER_RUNS, MIN_OTHER_RUNS, NOTICES, Notice
+from schemas.metrics.statistic import CHECKED_MEANINGS, Statistic
+from schemas.metrics_documentation import documented
+from schemas.notices import CHANCE, NOTICES, Notice
+from schemas.notices.catalogue import MAX_OTHER_RUNS, MIN_OTHER_RUNS
 from schemas.settings import GROUPS, Setting
 from schemas.table import Column, Origin, Table
 from schemas.tables import TABLES
@@ -32,7 +33,7 @@ def with_part(document: str, begin: str, end: str, part: str) -> str:
 
 
 def with_parts(document: str) -> str:
-    """Return a document with each of its marked parts written again; ValueError when it has none, or a part has no end."""
+    """Return a document with its marked parts rendered again; ValueError if it has none, or a part has no end."""
     names = [name for name in _PARTS if _begin(name) in document]
     if not names:
         raise ValueError(f"the document has none of the marks {', '.join(map(_begin, _PARTS))}")
@@ -50,11 +51,11 @@ def data_dictionary() -> str:
     lines = [
         "# Data dictionary",
         "",
-        "Derived from the declarations in `schemas/tables`; `uv run just docs` writes it again.",
+        "Derived from `schemas/tables` by `uv run just docs`.",
         "",
-        "Columns marked *optional* may be absent: the run never recorded them. *Raw* columns are served only to keys",
-        "with raw-book access. *Derived* columns are computed by the pipeline; the others are as the engine sealed",
-        "them. Partition columns stand in the path (`book=long_short/`) rather than in the file.",
+        "*Optional* columns are absent if the run never recorded them. *Raw* columns are served only to keys with raw-book",
+        "access. *Derived* columns are computed by the pipeline; all others are as the engine sealed them. Partition columns are",
+        "in the path (`book=long_short/`), not in the file.",
         "",
     ]
     for table in TABLES.values():
@@ -131,24 +132,13 @@ def _exit_codes() -> str:
     return f"| code | meaning | a retry may help |\n|---|---|---|\n{rows}\n"
 
 
-_CHECKED_MEANINGS: Final = {
-    Checked.REPRODUCED: "The run sealed it, and its tables give the same by the definition above, to 1e-6. The sealed digits are served.",
-    Checked.COMPUTED: "Computed from the tables by that definition: the run sealed none, or one by another convention "
-    "(`sealed_value`, `sealed_unit` and `sealed_convention` beside it).",
-    Checked.STATED: "The run sealed it, and no table supports it: the kind or the column it would follow from was not sealed. It is "
-    "served as sealed with the notice `figure_stated`, and takes no part in sorts, bounds and comparisons.",
-    Checked.CONTRADICTED: "The tables contradict what the run sealed (`sealed_value`): the figure computed from them is served, or none, "
-    "with the notice `figure_not_reproduced`.",
-}
-
-
 def _definitions() -> str:
     """Return each statistic with the conventions its formula leaves open, and each word of `checked`, as Markdown."""
     rows = [_statistic(f"core.{x.name}", x) for x in CORE]
     rows += [
         _statistic(f"rank_ic.{signal}.{x.name}", x) for signal, family in RANK_IC.items() for x in family
     ]
-    words = [f"| `{word.value}` | {meaning} |" for word, meaning in _CHECKED_MEANINGS.items()]
+    words = [f"| `{word.value}` | {meaning} |" for word, meaning in CHECKED_MEANINGS.items()]
     head = "| statistic | formula | calendar | costs | ddof | a year by | risk-free rate |\n|---|---|---|---|---|---|---|"
     return "\n".join([head, *rows, "", "| `checked` | meaning |\n|---|---|", *words, ""])
 
@@ -187,17 +177,16 @@ Written by `python -m schemas notices`; a test fails when it is out of date.
 
 A [rule](rules.md) states what is impossible, and refuses a seal. A notice states what is improbable, and never refuses, not even with
 `--strict`. A falsified seal may be consistent in every figure, for instance with forward returns reordered by score, or fills at
-prices that nobody got; it then has figures that honest runs do not have. An unusual honest run may exceed a threshold too: the
-notice is true of it.
+prices that were never quoted; its figures then differ from those of honest runs. An unusual honest run may exceed a threshold too.
 
 `alpha-results check` prints the notices of a seal, `--json` lists them all under `notices`. A build records them in the
 manifest. Each has an outcome: `pass`, `notice` or `not_checked` with the reason. `threshold` is the one that applied to the run:
 a mean must lie {CHANCE:g} standard errors from zero, so its threshold is higher for short runs.
 
-Two notices compare a run with other runs of the catalogue at publication. Each snapshot holds a small sample for this
+Three notices compare a run with other runs of the catalogue at publication. Each snapshot holds a small sample for this
 (`probe.json`): returns of up to 64 names on up to 32 sessions, chosen by digests of names and dates, so that all runs
-choose the same ones. Up to {MAX_OTHER_RUNS} other runs are compared. Prices are compared as returns from the previous close, so that
-split adjustments do not count as contradictions. At least {MIN_OTHER_RUNS} others must have the same names and sessions.
+choose the same ones. Up to {MAX_OTHER_RUNS} other runs are compared, by returns from the previous close, so that split adjustments do not
+count as contradictions. At least {MIN_OTHER_RUNS} others must have the same names and sessions.
 Notices about the signal before smoothing are visible only with raw-book access; raw books take no part in any notice.
 
 ## What notices cannot detect
@@ -240,7 +229,7 @@ def _notice(notice: Notice) -> str:
 
 
 def escape_cell(text: str) -> str:
-    """Return a text as a cell of a table takes it."""
+    """Escape a text for a cell of a Markdown table."""
     return text.replace("|", "\\|")
 
 
@@ -250,4 +239,4 @@ _PARTS: Final[Mapping[str, Callable[[], str]]] = {
     "definitions": _definitions,
     "research figures": _research_figures,
 }
-"""Name in the marks of a part -> its renderer."""
+"""Name of a part -> its renderer."""

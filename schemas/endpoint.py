@@ -1,4 +1,4 @@
-"""What an endpoint declares."""
+"""Declaration of an endpoint."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from schemas.parameters import SNAPSHOT, Parameter, ParameterKind
 
 
 class AllowListScope(StrEnum):
-    """Which allow-list decides on the alpha in the path."""
+    """Allow-list that decides on the alpha in the path."""
 
     NONE = "none"
     ALPHAS = "alphas"
@@ -34,31 +34,31 @@ class Endpoint:
     Attributes
     ----------
     id
-        Registry id, the name used in endpoint allow-lists.
+        Registry id, used in endpoint allow-lists.
     path
-        Template below the host, with ``{placeholders}``.
+        Path template with ``{placeholders}``.
     summary
         One line for the documents.
     payload
-        The object it answers with, or one row of its collection.
+        The object of its answer, or one row of its collection.
     shape
-        The envelope around it.
+        Envelope of the answer.
     parameters
-        Path and query parameters, in the order they are documented.
+        Path and query parameters, in documented order.
     full_payload
-        The row served in place of `payload` with ``fields=all``; None where there is no such choice.
+        The row served instead of `payload` with ``fields=all``; None without that parameter.
     meta
-        Members of `meta` of its own, beside those that follow from its sort (:func:`schemas.meta.make_meta`).
+        Its own members of `meta`, besides the shared ones (:func:`schemas.meta.make_meta`).
     errors
-        Codes of its own, beside those every route of its sort shares (see `all_errors`).
+        Its own error codes, besides the shared ones (see `all_errors`).
     datasets
         Published datasets it reads.
     allow_list
-        Which allow-list decides on the alpha.
+        Allow-list that decides on the alpha.
     public, admin
-        Whether it needs no key; whether it needs an administrator's.
+        Whether it needs no key; whether it needs an administrator's key.
     shared
-        Whether its 200 is the same bytes for every caller and call, headers too, so that shared caches may store it.
+        Whether its 200 is identical for all callers and calls, headers included, so that shared caches may store it.
     """
 
     id: str
@@ -83,17 +83,17 @@ class Endpoint:
 
     @property
     def payloads(self) -> tuple[Field, ...]:
-        """The payload, and the one served with ``fields=all`` where there is one."""
+        """The payload, and the one served with ``fields=all`` if there is one."""
         return (self.payload,) if self.full_payload is None else (self.payload, self.full_payload)
 
     @property
     def query(self) -> tuple[Parameter, ...]:
-        """The parameters of the query string."""
+        """Parameters of the query string."""
         return tuple(x for x in self.parameters if not x.in_path)
 
     @property
     def all_errors(self) -> tuple[str, ...]:
-        """Every code the route may answer with, shared ones first."""
+        """Every error code of the route, shared ones first."""
         common: tuple[str, ...] = ("method_not_allowed", "internal_error")
         if not self.public:
             common += KEY_ERRORS
@@ -123,4 +123,4 @@ KEY_ERRORS: Final = (
     "upstream_unavailable",
     "overloaded",
 )
-"""What any route behind a key may answer before it looks at its own business."""
+"""Error codes of every route that needs a key."""

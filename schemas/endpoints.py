@@ -1,4 +1,4 @@
-"""The endpoint registry: ids, paths, parameters, rows and the errors each may answer with."""
+"""The endpoint registry: ids, paths, parameters, payloads and errors."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from schemas import parameters as p
 from schemas.endpoint import AllowListScope, Endpoint, Shape
-from schemas.field import Field, day, integer, text
+from schemas.field import Field, count, day, text
 from schemas.listing_parameters import LISTING_PARAMETERS
 from schemas.metrics.families import FAMILIES
 from schemas.metrics.payload import METRICS, METRICS_DOC
@@ -27,12 +27,11 @@ from schemas.objects.rows import ROW_FIELDS
 from schemas.objects.summaries import BENCHMARK_SUMMARY, EQUITY_SUMMARY
 from schemas.parameters import Parameter
 from schemas.tables import TABLES
-from schemas.units import Unit
 
 _PAGE: Final = (p.LIMIT, p.OFFSET)
 _WINDOW: Final = (p.FROM, p.TO)
 _RUN: Final = "/v1/alphas/{alpha}"
-_SOURCE_ALPHA_ID: Final = text("source_alpha_id", "The id the run had where it was researched.")
+_SOURCE_ALPHA_ID: Final = text("source_alpha_id", "Id of the run in research.")
 _BOOK: Final = text("book", "The book served.")
 
 
@@ -47,7 +46,7 @@ def _of_run(
     page: tuple[Parameter, ...] = _PAGE,
     **rest: Any,
 ) -> Endpoint:
-    """Declare an endpoint of one alpha's run, by the allow-list of runs, which answers from the snapshot that a caller names."""
+    """Declare an endpoint of one alpha's run: allow-list of runs, optional `snapshot`, and paging for collections."""
     of_page = page if shape is Shape.COLLECTION else ()
     accepted = (p.ALPHA_PATH, *parameters, p.SNAPSHOT, *of_page)
     return Endpoint(
@@ -55,11 +54,26 @@ def _of_run(
     )
 
 
+def _of_book(
+    id_: str, table: str, row: str, summary: str, *, book: Parameter = p.BOOK, symbol: Parameter = p.SYMBOL
+) -> Endpoint:
+    """Declare the endpoint of a table that is stored by book."""
+    return _of_run(
+        f"portfolio.{id_}",
+        f"/{table}",
+        summary,
+        ROW_FIELDS[row],
+        parameters=(book, *_WINDOW, symbol),
+        meta=(_SOURCE_ALPHA_ID, _BOOK),
+        datasets=(table,),
+    )
+
+
 _ALL: Final = (
     Endpoint(
         "meta.health",
         "/v1/health",
-        "Is the service up, and since which build.",
+        "Health and build of the service.",
         HEALTH,
         Shape.BARE,
         public=True,
@@ -67,14 +81,14 @@ _ALL: Final = (
     Endpoint(
         "meta.me",
         "/v1/me",
-        "Who the calling key is, what it may do and what it has used.",
+        "Identity, permissions and usage of the calling key.",
         ME,
         Shape.OBJECT,
     ),
     Endpoint(
         "meta.keys",
         "/v1/me/keys",
-        "The keys of the caller's account, newest first.",
+        "Keys of the caller's account, newest first.",
         KEY,
         parameters=_PAGE,
         meta=(KEY_ID.called("key_id", "The calling key."),),
@@ -82,14 +96,14 @@ _ALL: Final = (
     Endpoint(
         "catalog.alphas.list",
         "/v1/alphas",
-        "The alphas this key may read, latest started first.",
+        "Alphas that the key may read, latest started first.",
         ROW_FIELDS["alpha"],
         parameters=(p.SEARCH, p.COMPLETE_ONLY, *_PAGE),
     ),
     Endpoint(
         "catalog.alphas.get",
         _RUN,
-        "The written description of one alpha.",
+        "Written description of one alpha.",
         DESCRIPTION,
         Shape.OBJECT,
         parameters=(p.ALPHA_PATH, p.SNAPSHOT),
@@ -99,7 +113,7 @@ _ALL: Final = (
     _of_run(
         "catalog.alphas.source.download",
         "/source/download",
-        "A freshly signed, short-lived address of the run's source archive.",
+        "Freshly signed, short-lived URL of the run's source archive.",
         SOURCE_DOWNLOAD,
         Shape.OBJECT,
         errors=(
@@ -112,14 +126,14 @@ _ALL: Final = (
     _of_run(
         "catalog.alphas.tables.list",
         "/tables",
-        "The published files this key may download: size, digest, span and columns of each; tables in the order of the "
-        "dictionary, books in that of `/books`.",
+        "Published files that the key may download, with size, digest, span and columns; in the order of the data dictionary and of "
+        "`/books`.",
         TABLE_FILE,
     ),
     _of_run(
         "catalog.alphas.tables.download",
         "/tables/{table}/download",
-        "A freshly signed, short-lived address of the file of one table, as Parquet.",
+        "Freshly signed, short-lived URL of one table as a Parquet file.",
         TABLE_DOWNLOAD,
         Shape.OBJECT,
         parameters=(p.TABLE_PATH, p.TABLE_BOOK),
@@ -128,7 +142,7 @@ _ALL: Final = (
     _of_run(
         "signals.rebalances.list",
         "/rebalances",
-        "The index of weekly rebalance dates.",
+        "Index of weekly rebalance dates.",
         ROW_FIELDS["rebalance"],
         parameters=_WINDOW,
         datasets=("rebalances",),
@@ -136,23 +150,23 @@ _ALL: Final = (
     _of_run(
         "signals.rebalances.get",
         "/rebalances/{date}",
-        "The cross-section of one rebalance week.",
+        "Cross-section of one rebalance week.",
         ROW_FIELDS["decision"],
         parameters=(p.DATE_PATH, p.SYMBOL, p.DIRECTION, p.MIN_ABS_WEIGHT, p.WEIGHT_BOOK, p.SORT, p.ORDER),
         meta=(
             text(
                 "book",
-                "The book whose weights were filtered and sorted on.",
+                "Book whose weights were used for filter and sort.",
                 vocabulary=p.WEIGHT_BOOK.choices,
             ),
             day("date", "The week served."),
             text(
                 "week_status",
                 TABLES["rebalances"]["week_status"].meaning
-                + " Null only when the run holds no rebalances, and the page is empty.",
+                + " Null only if the run has no rebalances, so that the page is empty.",
                 nullable=True,
             ),
-            integer("n_symbols", Unit.COUNT, "Rows of the full cross-section, before any filter."),
+            count("n_symbols", "Rows of the full cross-section, before filtering."),
         ),
         errors=("rebalance_not_found",),
         datasets=("rebalances", "decisions"),
@@ -160,59 +174,25 @@ _ALL: Final = (
     _of_run(
         "signals.scores",
         "/scores",
-        "The score panel: one row per name per week.",
+        "Score panel: one row per name per week.",
         ROW_FIELDS["score"],
         parameters=(*_WINDOW, p.SYMBOL, p.FIELDS),
         full_payload=ROW_FIELDS["score_all"],
-        meta=(text("fields", "The set of columns served.", vocabulary=p.FIELDS.choices),),
+        meta=(text("fields", "Set of columns served.", vocabulary=p.FIELDS.choices),),
         datasets=("decisions",),
     ),
     _of_run(
         "portfolio.books",
         "/books",
-        "The books the run wrote, with the span and size of each dataset.",
+        "Books of the run, with the span and size of each dataset.",
         ROW_FIELDS["book"],
         meta=(_SOURCE_ALPHA_ID,),
         datasets=("books",),
     ),
-    *(
-        _of_run(
-            id_,
-            f"/{table}",
-            summary,
-            ROW_FIELDS[row],
-            parameters=(book, *_WINDOW, symbol),
-            meta=(_SOURCE_ALPHA_ID, _BOOK),
-            datasets=(table,),
-        )
-        for id_, table, row, summary, book, symbol in (
-            (
-                "portfolio.ledger",
-                "portfolio",
-                "portfolio",
-                "The daily ledger of one book.",
-                p.BOOK,
-                p.NO_SYMBOL,
-            ),
-            (
-                "portfolio.positions",
-                "positions",
-                "position",
-                "The names one book held at each close.",
-                p.BOOK,
-                p.SYMBOL,
-            ),
-            (
-                "portfolio.pnl",
-                "pnl",
-                "pnl",
-                "The daily profit and loss of each name of one book.",
-                p.BOOK,
-                p.SYMBOL,
-            ),
-            ("portfolio.trades", "trades", "trade", "The fills of one book.", p.REQUIRED_BOOK, p.SYMBOL),
-        )
-    ),
+    _of_book("ledger", "portfolio", "portfolio", "Daily ledger of one book.", symbol=p.NO_SYMBOL),
+    _of_book("positions", "positions", "position", "Names that one book held at each close."),
+    _of_book("pnl", "pnl", "pnl", "Daily profit and loss of each name of one book."),
+    _of_book("trades", "trades", "trade", "Fills of one book.", book=p.REQUIRED_BOOK),
     _of_run(
         "portfolio.equity_curve",
         "/equity-curve",
@@ -236,7 +216,7 @@ _ALL: Final = (
     _of_run(
         "performance.metrics.doc",
         "/metrics/_doc",
-        "What every figure of the metrics means and how it is computed.",
+        "Definition of every figure of the metrics.",
         METRICS_DOC,
         Shape.OBJECT,
         shared=True,
@@ -244,7 +224,7 @@ _ALL: Final = (
     _of_run(
         "performance.audit",
         "/audit",
-        "What was checked of a run and what came of it: notices, earlier seals, figures and rules, worst first.",
+        "Checks of a run and their outcomes: notices, earlier seals, figures and rules, worst first.",
         AUDIT,
         Shape.OBJECT,
         meta=(_SOURCE_ALPHA_ID,),
@@ -252,7 +232,7 @@ _ALL: Final = (
     Endpoint(
         "benchmarks.daily",
         "/v1/benchmarks/{symbol}/daily",
-        "A market index to compare an equity curve with.",
+        "Daily series of a market index, to compare an equity curve with.",
         ROW_FIELDS["benchmark"],
         parameters=(p.SYMBOL_PATH, *_WINDOW, p.DAILY_LIMIT, p.OFFSET),
         meta=(text("symbol", "The requested benchmark."), SOURCE, BENCHMARK_SUMMARY),
@@ -261,23 +241,25 @@ _ALL: Final = (
     Endpoint(
         "research.screen",
         "/v1/screen",
-        "The alphas this key may read, sorted and chosen by their figures, tags and days.",
+        "Alphas that the key may read, sorted and filtered by figures, tags and days.",
         ROW_FIELDS["screened_alpha"],
         parameters=(p.SEARCH, p.COMPLETE_ONLY, *_PAGE, *LISTING_PARAMETERS),
     ),
     Endpoint(
         "research.changes",
         "/v1/changes",
-        "What was published, replaced, rolled back and withdrawn of the alphas this key may read, oldest first.",
+        "Feed of alphas published, replaced, rolled back and withdrawn, of those that the key may read, oldest first.",
         CHANGE,
         parameters=(p.SINCE, *_PAGE),
-        meta=(text("next", "Hand it back as `since` to read on behind this page.", pattern=f"^{p.CURSOR}$"),),
+        meta=(
+            text("next", "Cursor; pass it as `since` to continue after this page.", pattern=f"^{p.CURSOR}$"),
+        ),
         errors=("cursor_not_known",),
     ),
     Endpoint(
         "research.snapshots.list",
         _RUN + "/snapshots",
-        "The snapshots of one alpha that are still there, newest first.",
+        "Snapshots kept of one alpha, newest first.",
         KEPT_SNAPSHOT,
         parameters=(p.ALPHA_PATH, *_PAGE),
         allow_list=AllowListScope.RUNS,
@@ -285,7 +267,7 @@ _ALL: Final = (
     Endpoint(
         "research.snapshots.compare",
         _RUN + "/snapshots/compare",
-        "Which figures, weeks, names and tables changed from one snapshot of an alpha to another.",
+        "Changes between two snapshots of an alpha: figures, weeks, names and tables.",
         SNAPSHOT_COMPARISON,
         Shape.OBJECT,
         parameters=(p.ALPHA_PATH, p.FROM_SNAPSHOT, p.TO_SNAPSHOT),
@@ -295,7 +277,7 @@ _ALL: Final = (
     Endpoint(
         "research.benchmarks",
         "/v1/benchmarks",
-        "The market indices that curves can be compared with; none where the deployment has no usable market data.",
+        "Market indices that curves can be compared with; none if the deployment has no usable market data.",
         ROW_FIELDS["benchmark_listed"],
         parameters=_PAGE,
         errors=("benchmark_unavailable",),
@@ -303,7 +285,7 @@ _ALL: Final = (
     _of_run(
         "research.neighbours",
         "/neighbours",
-        "The other alphas, the most alike first, or the least alike.",
+        "Other alphas, most similar first or least similar first.",
         NEIGHBOUR,
         parameters=(p.BY, p.BOOK, *_WINDOW, p.NEAREST, p.AMONG),
         meta=NEIGHBOURS_META,
@@ -313,7 +295,7 @@ _ALL: Final = (
     Endpoint(
         "research.correlations",
         "/v1/correlations",
-        "How alike each two of some alphas are.",
+        "Similarity of each pair of the given alphas.",
         CORRELATIONS,
         Shape.OBJECT,
         parameters=(p.COMPARED, p.BY, p.BOOK, *_WINDOW),
@@ -322,7 +304,7 @@ _ALL: Final = (
     _of_run(
         "research.contribution",
         "/contribution",
-        "What the alpha adds to a book of others.",
+        "Contribution of the alpha to a book of others.",
         CONTRIBUTION,
         Shape.OBJECT,
         parameters=(p.BOOK_OF, p.WEIGHTS, p.BOOK, *_WINDOW),
@@ -352,7 +334,7 @@ _ALL: Final = (
     Endpoint(
         "research.luck.catalogue",
         "/v1/luck",
-        "How many of the alphas this key may read count as discoveries, and how many independent ones they come to.",
+        "Number of discoveries among the alphas that the key may read, and their effective number.",
         CATALOGUE_LUCK,
         Shape.OBJECT,
         errors=("neighbours_not_ready",),
@@ -360,7 +342,7 @@ _ALL: Final = (
     _of_run(
         "research.regimes",
         "/regimes",
-        "A book in the halves of its record, in up and down markets, in calm and rough ones; and whether its record broke.",
+        "A book in both halves of its record, in up and down markets, and by volatility; and tests for a break.",
         REGIMES,
         Shape.OBJECT,
         parameters=(p.BOOK, *_WINDOW, p.BENCHMARK),
@@ -371,7 +353,7 @@ _ALL: Final = (
     _of_run(
         "research.exposures",
         "/exposures",
-        "What of a book's returns benchmarks and factors explain: coefficients, what is left, the profit of each.",
+        "Regressions of a book's returns on benchmarks and factors: coefficients, residuals, attribution of the profit.",
         EXPOSURES,
         Shape.OBJECT,
         parameters=(p.BOOK, *_WINDOW, p.BENCHMARKS, p.ROLLING),
@@ -382,7 +364,7 @@ _ALL: Final = (
     Endpoint(
         "admin.alphas.list",
         "/v1/admin/alphas",
-        "Every alpha with its snapshot and what its run lacks.",
+        "Every alpha with its snapshot and missing kinds.",
         ADMIN_ALPHA,
         parameters=_PAGE,
         admin=True,
@@ -390,7 +372,7 @@ _ALL: Final = (
     Endpoint(
         "admin.alphas.readiness",
         "/v1/admin/alphas/{alpha}/readiness",
-        "Kind by kind, what one alpha's snapshot holds.",
+        "Contents of one alpha's snapshot, by kind.",
         READINESS,
         Shape.OBJECT,
         parameters=(p.ALPHA_PATH, p.SNAPSHOT),
@@ -400,7 +382,7 @@ _ALL: Final = (
     Endpoint(
         "admin.keys.usage",
         "/v1/admin/keys/{key_id}/usage",
-        "Owner, limits and use of one key.",
+        "Owner, limits and usage of one key.",
         KEY_USAGE,
         Shape.OBJECT,
         parameters=(p.KEY_PATH,),
@@ -410,11 +392,11 @@ _ALL: Final = (
 )
 
 ENDPOINTS: Final[dict[str, Endpoint]] = {entry.id: entry for entry in _ALL}
-"""The registry by id, in the order of the documents."""
+"""Registry id -> endpoint, in documented order."""
 
 ADMIN_IDS: Final = tuple(entry.id for entry in _ALL if entry.admin)
 META_IDS: Final = ("meta.health", "meta.keys", "meta.me")
-"""What a key may call that was never granted anything."""
+"""Endpoints of a key without any grant."""
 
 SERVED_BY: Final[Mapping[str, tuple[str, ...]]] = {
     "rebalances": ("signals.rebalances.list",),
@@ -430,15 +412,15 @@ SERVED_BY: Final[Mapping[str, tuple[str, ...]]] = {
     "weekly_deciles": ("performance.metrics",),
     "sealed_metrics": ("performance.metrics",),
 }
-"""Published table -> the endpoints that serve its rows, or figures of them: a key may have the table by any of these."""
+"""Published table -> endpoints that serve its rows or figures of them; access to one of them is access to the table."""
 
 
 def readable_tables(endpoint_ids: Collection[str]) -> frozenset[str]:
-    """Return the published tables that a key may have, by the endpoints it may call."""
+    """Return the published tables that a key may read, given the endpoints that it may call."""
     return frozenset(table for table, ids in SERVED_BY.items() if any(name in endpoint_ids for name in ids))
 
 
 def registry_version() -> str:
-    """Short digest of the registry's ids and paths: it changes exactly when an endpoint or its group does."""
+    """Return a short digest of the ids and paths: it changes exactly if an endpoint or its group does."""
     text = "\n".join(f"{entry.id} {entry.path}" for entry in _ALL)
     return hashlib.sha256(text.encode()).hexdigest()[:12]

@@ -1,4 +1,4 @@
-"""Every exception the project raises on purpose, as one tree.
+"""Every exception that the project raises deliberately, as one tree.
 
 ::
 
@@ -6,30 +6,30 @@
     ├── SealError                    a seal cannot be used
     │   ├── SealUnreadable           there is no complete seal at that address
     │   └── SealRefused              a rule is broken; carries the report
-    ├── BuildCrashed                 the process of a build ended without an answer; trying again may work
-    ├── BuildNotStarted              the batch was ended before that seal was built
-    ├── ArchiveNotDelivered          the run is published, its source archive was not delivered; trying again may work
-    ├── EventNotDelivered            a receiver did not take an event; trying again may work
-    ├── InternalFailure              a fault of the program, not of what it was given
+    ├── BuildCrashed                 the process of a build ended without a result; a retry may succeed
+    ├── BuildNotStarted              the batch ended before the seal was built
+    ├── ArchiveNotDelivered          the run is published, its source archive was not delivered; a retry may succeed
+    ├── EventNotDelivered            a receiver did not accept an event; a retry may succeed
+    ├── InternalFailure              a bug of the program, not an error in its input
     ├── SnapshotError                published files cannot be used
     │   ├── AlphaNotPublished        no pointer for that alpha
-    │   ├── SnapshotNotKept          the alpha is served, that snapshot of it is not kept
+    │   ├── SnapshotNotKept          the alpha is served, but that snapshot is not kept
     │   ├── KindNotPublished         the snapshot holds no such dataset, book or column
-    │   ├── SnapshotCorrupt          a published file is not what its manifest says
-    │   │   ├── OtherFormat          a manifest or pointer is of a format that this program does not read
+    │   ├── SnapshotCorrupt          a published file does not match its manifest
+    │   │   ├── OtherFormat          a manifest or pointer has a format that this program does not read
     │   │   └── SnapshotUnreadable   a published file cannot be decoded
     │   └── PublicationRefused       the pointer was not moved: the seal is older, rolled back or its alpha withdrawn
-    │       └── PublicationContended another command was at the pointer; trying again later may work
-    ├── StorageUnavailable           the store did not answer; trying again later may work
-    │   └── DiskUnavailable          a disk of this machine takes no more, or was lost
-    ├── SettingsError                a flag or environment variable makes no sense
-    ├── AccessError                  an administrative act on accounts or keys was refused
-    ├── DemoFailed                   one of the demo's steps did not work
-    ├── PrintingFailed               the browser that was to print a tear sheet did not
+    │       └── PublicationContended another command held the pointer; a retry may succeed
+    ├── StorageUnavailable           the store did not answer; a retry may succeed
+    │   └── DiskUnavailable          a disk of this machine is full or failing
+    ├── SettingsError                a flag or environment variable is invalid
+    ├── AccessError                  an administrative operation on accounts or keys was refused
+    ├── DemoFailed                   a step of the demo failed
+    ├── PrintingFailed               the browser did not print a tear sheet
     └── ApiError                     a request is answered with the error envelope
 
-The command lines turn any of them into one readable line and the exit code of its class, and ``retryable`` tells
-programs whether the same may succeed later without anything being changed.
+Command lines print each as one line and exit with the exit code of its class. ``retryable`` tells programs whether the same call
+may succeed later without a change.
 """
 
 from __future__ import annotations
@@ -51,15 +51,14 @@ def causes(error: BaseException | None) -> list[BaseException]:
 
 
 class AlphaResultsError(Exception):
-    """Root of the tree: catching it catches every refusal the project makes knowingly.
+    """Root of the tree.
 
     Attributes
     ----------
     exit_code
-        What a command line exits with when the error reaches it.
+        Exit code of a command that ends with the error.
     retryable
-        Whether the same may succeed later without anything being changed: a store was away, or a process was killed.
-        Anything else stays as it is until somebody changes what was given.
+        Whether the same call may succeed later without a change, for instance once a store is available again.
     """
 
     exit_code: ClassVar[ExitCode] = ExitCode.PROGRAM_FAILED
@@ -73,7 +72,7 @@ class SealError(AlphaResultsError):
 
 
 class SealUnreadable(SealError):
-    """There is no complete seal at the address given."""
+    """There is no complete seal at the given address."""
 
 
 class SealRefused(SealError):
@@ -95,13 +94,13 @@ class SealRefused(SealError):
 
 
 class BuildCrashed(AlphaResultsError):
-    """The process of one build of a batch ended without an answer: killed, or a fault of the program."""
+    """The process of one build of a batch ended without a result: it was killed, or crashed by a bug."""
 
     retryable = True
 
 
 class BuildNotStarted(AlphaResultsError):
-    """A batch was ended, or lost its cluster, before the seal was built."""
+    """A batch ended, or lost its cluster, before the seal was built."""
 
     exit_code = ExitCode.INTERRUPTED
     retryable = True
@@ -115,14 +114,14 @@ class ArchiveNotDelivered(AlphaResultsError):
 
 
 class EventNotDelivered(AlphaResultsError):
-    """A receiver did not take an event; it and later ones are sent by the next run."""
+    """A receiver did not accept an event; the next run sends it and later ones."""
 
     exit_code = ExitCode.NOT_DELIVERED
     retryable = True
 
 
 class InternalFailure(AlphaResultsError):
-    """A check or a build failed by a fault of the program; the message says where, so that it can be reported."""
+    """A check or a build failed because of a bug; the message says where, for a report."""
 
 
 class SnapshotError(AlphaResultsError):
@@ -136,14 +135,14 @@ class AlphaNotPublished(SnapshotError):
 
 
 class SnapshotNotKept(SnapshotError):
-    """The alpha is served but keeps no snapshot of that id: there never was one, or gc removed it after it was replaced.
+    """The alpha is served, but has no snapshot with that id: there never was one, or gc removed it after it was replaced.
 
     Parameters
     ----------
     message
         One line.
     current
-        The snapshot that is served.
+        The served snapshot.
     """
 
     def __init__(self, message: str, current: str) -> None:
@@ -156,60 +155,60 @@ class KindNotPublished(SnapshotError):
 
 
 class SnapshotCorrupt(SnapshotError):
-    """A published file does not match what its manifest or pointer says of it."""
+    """A published file does not match its manifest or pointer."""
 
     exit_code = ExitCode.DAMAGED
 
 
 class OtherFormat(SnapshotCorrupt):
-    """A manifest or a pointer is of a format that this program does not read; the message names both and the rebuild."""
+    """A manifest or pointer has a format that this program does not read; the message names both formats and the rebuild."""
 
 
 class SnapshotUnreadable(SnapshotCorrupt):
-    """A published file cannot be decoded, although its bytes may be those that its manifest names."""
+    """A published file cannot be decoded, although its digest may match its manifest."""
 
 
 class PublicationRefused(SnapshotError):
-    """The pointer was left where it was: the seal is older or was rolled back, or its alpha is withdrawn."""
+    """The pointer was not moved: the seal is older or was rolled back, or its alpha is withdrawn."""
 
     exit_code = ExitCode.NOT_MOVED
 
 
 class PublicationContended(PublicationRefused):
-    """The pointer was left where it was because another command was at it; trying again later may work."""
+    """The pointer was not moved because another command held it; a retry may succeed."""
 
     retryable = True
 
 
 class StorageUnavailable(AlphaResultsError):
-    """The store did not answer. What was published is unharmed and trying again may work."""
+    """The store did not answer. Published data are unharmed, and a retry may succeed."""
 
     exit_code = ExitCode.STORE_AWAY
     retryable = True
 
 
 class DiskUnavailable(StorageUnavailable):
-    """A disk of this machine is full, read-only, failing or gone."""
+    """A disk of this machine is full, read-only, failing or missing."""
 
 
 class SettingsError(AlphaResultsError):
-    """A flag or an environment variable has a value that makes no sense."""
+    """A flag or environment variable is invalid."""
 
     exit_code = ExitCode.UNUSABLE
 
 
 class AccessError(AlphaResultsError):
-    """An administrative act on accounts or keys was refused; the message says what to do instead."""
+    """An administrative operation on accounts or keys was refused; the message says what to do instead."""
 
     exit_code = ExitCode.UNUSABLE
 
 
 class DemoFailed(AlphaResultsError):
-    """One of the demo's steps did not work; the message is that step's own."""
+    """A step of the demo failed; the message is that of the step."""
 
 
 class PrintingFailed(AlphaResultsError):
-    """The browser that was to print a tear sheet ended without having done so; the message holds its last line."""
+    """The browser ended without printing a tear sheet; the message contains its last line."""
 
 
 class ApiError(AlphaResultsError):
@@ -218,11 +217,11 @@ class ApiError(AlphaResultsError):
     Parameters
     ----------
     code
-        A name of the vocabulary in :mod:`schemas.error_codes`; anything else is a programming error.
+        A code of :mod:`schemas.error_codes`; any other is a programming error.
     message
-        One sentence for the reader of the response; never holds a secret or an internal path.
+        One sentence for people, without secrets or internal paths.
     details
-        The machine-readable part of the envelope; null when there is no more to say.
+        Machine-readable details; null without any.
     headers
         Extra response headers, such as ``Retry-After``.
     """

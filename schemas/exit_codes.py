@@ -1,7 +1,4 @@
-"""What the exit code of every command means: one meaning each, the same for all commands.
-
-The tree of errors, ``--help`` and docs/batches.md derive from here.
-"""
+"""Exit codes, with the same meaning for all commands; the tree of errors, ``--help`` and docs/batches.md use them."""
 
 from __future__ import annotations
 
@@ -17,16 +14,16 @@ class ExitCode(IntEnum):
     value
         The code.
     meaning
-        What it says, in one line.
+        Its meaning in one line.
     retry
-        Whether the same command may succeed later without any change; None if that does not apply.
+        Whether the same command may succeed later without a change; None if that does not apply.
     """
 
     meaning: str
     retry: bool | None
 
     def __new__(cls, value: int, meaning: str, retry: bool | None = None) -> Self:
-        """Make a member of a code, its meaning, and whether it is worth trying again."""
+        """Create a member from a code, its meaning, and whether a retry may help."""
         member = int.__new__(cls, value)
         member._value_ = value
         member.meaning, member.retry = meaning, retry
@@ -55,5 +52,5 @@ class ExitCode(IntEnum):
 
 
 def exit_code_lines() -> list[tuple[str, str]]:
-    """Return each code and its meaning, as a list in ``--help`` has them."""
+    """Return each code and its meaning, for the list in ``--help``."""
     return [(str(code.value), code.meaning) for code in ExitCode]

@@ -11,19 +11,19 @@ from schemas.project import NAME
 
 _OUTERMOST: Final = __name__.partition(".")[0]
 DISTRIBUTION: Final = _OUTERMOST.replace("_", "-") if _OUTERMOST.startswith("alpha_results") else NAME
-"""What is installed: this module is in the wheels of the project and of its datasets, under their own names."""
+"""Name of the installed distribution: the wheels of the project and of its datasets both contain this module."""
 
 
 @contextmanager
 def extra(name: str, what: str) -> Iterator[None]:
-    """Import packages of an extra within this context.
+    """Import packages of an extra in this context.
 
     Parameters
     ----------
     name
-        Of the extra in the project file.
+        Name of the extra in the project file.
     what
-        What needs it, as the start of the message.
+        What needs it, to start the message with.
 
     Raises
     ------

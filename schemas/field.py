@@ -1,4 +1,4 @@
-"""The parts of an answer that are not table rows, declared as a tree: name, type, meaning, unit, rules."""
+"""Declarations of JSON payloads, as trees of fields: name, type, meaning, unit, rules."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from schemas.units import Unit
 
 
 class FieldType(StrEnum):
-    """What stands in the JSON."""
+    """JSON type of a value."""
 
     OBJECT = "object"
     ARRAY = "array"
@@ -29,47 +29,53 @@ class FieldType(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """One member of a JSON object, with everything below it.
+    """One member of a JSON object, with its own members.
 
     Attributes
     ----------
     name
-        Its key; empty for the entries of arrays and maps, and for the alternatives of a union.
+        Its key; empty for entries of arrays and maps, and for alternatives of a union.
     type
-        What stands there.
+        JSON type of its value.
     meaning
-        What it says, for the documents.
+        One sentence or two for the documents.
     unit
         What a number counts.
     nullable
-        Whether null may stand there: measured, but undeterminable, or not there to be said.
+        Whether it may be null: recorded, but not determined.
     optional
-        Whether the key may be left out.
+        Whether the key may be absent.
     fields
         Members of an object.
     items
-        Entry of an array, value of a map, or member of an object that `fields` does not name; None on a map or array of
-        anything, and on an object without other members.
+        Entry of an array, value of a map, or value of the object's members that `fields` does not name; None for an array or
+        map of any values, and for an object without further members.
     variants
-        Alternatives of a union; exactly one holds.
+        Alternatives of a union; exactly one applies.
     vocabulary
-        The values it may take, texts or integers; empty when any may stand there.
+        Allowed values, texts or integers; empty when any value is allowed.
     minimum, maximum
         Inclusive bounds of a number, of the number of entries or members, or of the length of a text.
     above
         Exclusive lower bound of a number.
     pattern
-        Regular expression a text keeps, or every key of a map.
+        Regular expression that a text, or every key of a map, matches.
     raw
         Whether only keys with raw-book access see it.
     deprecated
-        Whether another field says the same and is to be used instead.
+        Whether another field supersedes it.
     model
         Name under which documents define the object once; empty to define it in place.
     unit_text
-        The unit in words, where the vocabulary of columns does not have it.
+        The unit in words, where `Unit` has no member for it.
     expected
-        What may stand there, in words for a message; empty where type and rules say it.
+        Its rule in words, for error messages; empty where type and bounds say it.
+    formula, horizon, granularity, source, signal
+        Of a metric, for the documentation block: how it is computed, the span of time that one observation covers, what there
+        is one value of, where it comes from, and `conditioned` or `raw` for the IC family. Members inherit them where they
+        are empty.
+    availability
+        When the field is present; not inherited.
     """
 
     name: str
@@ -91,10 +97,16 @@ class Field:
     model: str = ""
     unit_text: str = ""
     expected: str = ""
+    formula: str = ""
+    horizon: str = ""
+    granularity: str = ""
+    source: str = ""
+    signal: str = ""
+    availability: str = ""
 
     @property
     def counts(self) -> str:
-        """What a number counts, in words; empty where there is no count."""
+        """The unit in words; empty without one."""
         return self.unit_text or ("" if self.unit is Unit.NONE else self.unit.value)
 
     def __getitem__(self, name: str) -> Field:
@@ -105,11 +117,11 @@ class Field:
         raise KeyError(name)
 
     def called(self, name: str, meaning: str = "", **changes: Any) -> Self:
-        """Return the same declaration under another name, with another meaning where one is given."""
+        """Return the declaration under another name, and with another meaning where one is given."""
         return replace(self, name=name, meaning=meaning or self.meaning, **changes)
 
     def walk(self, path: str = "") -> Iterator[tuple[str, Field]]:
-        """Yield this declaration and everything below it with its dotted path, in declared order.
+        """Yield this declaration and all below it with their dotted paths, in declared order.
 
         Entries of an array add ``[]`` to the path, values of a map ``{}``; alternatives of a union leave it unchanged.
         """
@@ -147,14 +159,19 @@ def integer(name: str, unit: Unit, meaning: str, **rules: Any) -> Field:
     return Field(name, FieldType.INTEGER, meaning, unit, **{"minimum": 0, **rules})
 
 
-def number(name: str, unit: Unit, meaning: str, **rules: Any) -> Field:
+def count(name: str, meaning: str, **rules: Any) -> Field:
+    """Declare a number of rows, names, sessions or weeks."""
+    return integer(name, Unit.COUNT, meaning, **rules)
+
+
+def number(name: str, unit: Unit, meaning: str, formula: str = "", **rules: Any) -> Field:
     """Declare a double."""
-    return Field(name, FieldType.NUMBER, meaning, unit, **rules)
+    return Field(name, FieldType.NUMBER, meaning, unit, formula=formula, **rules)
 
 
-def fraction(name: str, meaning: str, **rules: Any) -> Field:
+def fraction(name: str, meaning: str, formula: str = "", **rules: Any) -> Field:
     """Declare a ratio from 0 to 1."""
-    return number(name, Unit.RATIO, meaning, minimum=0, maximum=1, **rules)
+    return number(name, Unit.RATIO, meaning, formula, minimum=0, maximum=1, **rules)
 
 
 def record(name: str, meaning: str, *fields: Field, **rules: Any) -> Field:
@@ -172,13 +189,18 @@ def texts(name: str, meaning: str, **rules: Any) -> Field:
     return array(name, meaning, text("", "One entry."), **rules)
 
 
+def series(name: str, meaning: str, *members: Field, **rules: Any) -> Field:
+    """Declare an array of objects with the members given."""
+    return array(name, meaning, record("", "One entry.", *members), **rules)
+
+
 def mapping(name: str, meaning: str, values: Field, **rules: Any) -> Field:
     """Declare an object whose keys are data and whose values are all like `values`."""
     return Field(name, FieldType.MAP, meaning, items=values, **rules)
 
 
 def withheld(meaning: str) -> Field:
-    """Declare the object that says why members are null."""
+    """Declare the object that gives the reason of each null member."""
     return mapping("withheld", meaning, text("", "The reason."))
 
 
@@ -188,5 +210,5 @@ def union(name: str, meaning: str, *variants: Field, **rules: Any) -> Field:
 
 
 def anything(name: str, meaning: str, **rules: Any) -> Field:
-    """Declare a value of any JSON type, shown as it was sealed."""
+    """Declare a value of any JSON type, served as sealed."""
     return Field(name, FieldType.ANY, meaning, **rules)

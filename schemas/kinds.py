@@ -1,4 +1,4 @@
-"""The kinds of data a seal may hold."""
+"""The kinds of data in a seal, and its limits."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from schemas.tables import SEALED_TABLES
 SEAL_VERSION: Final = 1
 
 TABLE_KINDS: Final = tuple(SEALED_TABLES)
-"""Kinds that are one Parquet file."""
+"""Kinds that are a single Parquet file."""
 KINDS: Final = ("description", *TABLE_KINDS, "metrics", "source")
 OPTIONAL_KINDS: Final = frozenset(name for name, table in SEALED_TABLES.items() if table.optional)
 """Tables that a complete run may lack."""
 REQUIRED_KINDS: Final = (*(name for name, table in SEALED_TABLES.items() if not table.optional), "metrics")
-"""What a complete run holds."""
+"""Kinds of a complete run."""
 
 MAX_BYTES: Final = {
     "seal": 2**24,
@@ -26,30 +26,30 @@ MAX_BYTES: Final = {
     **dict.fromkeys(TABLE_KINDS, 2**33),
     "source": 2**28,
 }
-"""Most bytes of a file of each kind, of the manifest and of each source file; what is larger is not read."""
+"""Maximum bytes of a file of each kind, of the manifest and of each source file; larger ones are not read."""
 MAX_KEYS: Final = {"seal": 100_000, "description": 10_000, "metrics": 1_000_000}
-"""Most keys of a JSON document, of all objects together."""
+"""Maximum keys of a JSON document, over all objects."""
 MAX_KINDS: Final = 100
-"""Most kinds that a manifest names, unknown ones among them."""
+"""Maximum kinds in a manifest, unknown ones included."""
 MAX_DEPTH: Final = 32
-"""Most levels of lists and objects within each other."""
+"""Maximum depth of nested lists and objects."""
 FREE_BYTES: Final = 2**27
-"""What any table may unpack to, however small its file."""
+"""Bytes to which any table may decompress, however small its file."""
 EXPANSION: Final = 100
-"""How many times the bytes of its file a table may unpack to beyond that; ledgers of floats come to about 5."""
+"""Maximum ratio of decompressed to stored bytes beyond that; ledgers of floats have about 5."""
 MAX_ROWS: Final = 2**28
-"""Most rows of a table."""
+"""Maximum rows of a table."""
 MAX_PATH_BYTES: Final = 1024
-"""Most bytes of a path inside a seal: object stores take no longer key."""
+"""Maximum bytes of a path inside a seal: the limit of keys in object stores."""
 MAX_NAME_BYTES: Final = 255
-"""Most bytes of one folder's or file's name: disks take no longer one."""
+"""Maximum bytes of a folder or file name: the limit of file systems."""
 
 EARLIEST: Final = datetime(1970, 1, 1, tzinfo=UTC)
-"""No run was started or sealed before."""
+"""Earliest time at which a run may be started or sealed."""
 CLOCK_SKEW: Final = timedelta(minutes=5)
-"""How far the clock of the machine that sealed a run may be ahead of the one that checks it."""
+"""Maximum lead of the sealing machine's clock over the checking one's."""
 SOURCE_ALPHA_ID: Final = re.compile(rf"{PATTERNS[Bound.NAME]}\Z")
-"""What a research system calls the alpha."""
+"""Id of an alpha in research."""
 
 ALPHA_ID: Final = re.compile(r"(?!.*\.\.)[A-Za-z0-9][A-Za-z0-9_.-]{0,127}\Z")
-"""An alpha's address: also the name of its folder, so it has no part that could lead out of it."""
+"""Address of an alpha. It is also the name of its folder, so it cannot contain a path."""

@@ -1,4 +1,4 @@
-"""Groups of commands that are imported when they are called, so that ``--help`` loads no engine."""
+"""Command groups whose commands are imported when called, so that ``--help`` loads no engine."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from schemas.terminal import echo
 
 
 class LazyCommand(NamedTuple):
-    """Where a command is, and its line in the overview."""
+    """Location of a command, and its line in the overview."""
 
     module: str
     name: str
@@ -24,12 +24,12 @@ class LazyCommand(NamedTuple):
 
 
 class LazyGroup(click.Group):
-    """The command group of a program: lists its commands without importing any, and the meaning of their exit codes.
+    """Command group that lists its commands without importing them, and the meaning of exit codes.
 
     Parameters
     ----------
     lazy
-        Command -> where it is.
+        Command -> location.
     """
 
     def __init__(self, *arguments: Any, lazy: Mapping[str, LazyCommand], **options: Any) -> None:
@@ -41,7 +41,7 @@ class LazyGroup(click.Group):
         return list(self.lazy)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002 - as above
-        """Import a command; None when there is none of that name."""
+        """Import a command; None if there is none of that name."""
         if cmd_name not in self.lazy:
             return None
         entry = self.lazy[cmd_name]
@@ -55,12 +55,12 @@ class LazyGroup(click.Group):
             formatter.write_dl([(name, entry.summary) for name, entry in self.lazy.items()])
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002 - as above
-        """List the meanings of the exit codes."""
+        """List the exit codes."""
         with formatter.section("Exit codes of every command"):
             formatter.write_dl(exit_code_lines())
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Run the command; Ctrl-C ends it with a code of its own, as click's would be 1, which means another thing."""
+        """Run the command; Ctrl-C exits with 130, since click's 1 has another meaning here."""
         try:
             return super().invoke(ctx)
         except KeyboardInterrupt:
@@ -68,15 +68,15 @@ class LazyGroup(click.Group):
 
 
 class CommandGroup(LazyGroup):
-    """A group that prints the project's errors in one line."""
+    """Command group that prints the project's errors in one line."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Note whether a program reads the output, before the command takes its own options."""
+        """Record whether output is JSON, before the command parses its options."""
         ctx.meta["as_json"] = "--json" in args
         return super().parse_args(ctx, args)
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Run the command; an error of the project's tree becomes one line and its exit code."""
+        """Run the command; print an error of the project in one line, and exit with its code."""
         try:
             return super().invoke(ctx)
         except AlphaResultsError as error:

@@ -1,7 +1,6 @@
-"""The windows in which a key's calls are limited, each declared once.
+"""The windows in which calls of a key are limited.
 
-The stored limits of a key, `--rate`, the limiters, the headers, the error codes, the key views and the documents all derive
-from `LIMIT_WINDOWS`.
+Stored limits, `--rate`, limiters, headers, error codes, key views and documents all derive from `LIMIT_WINDOWS`.
 """
 
 from __future__ import annotations
@@ -12,26 +11,26 @@ from typing import Final
 
 @dataclass(frozen=True, slots=True)
 class LimitWindow:
-    """One window: a number of calls in a length of time.
+    """One window in which calls are counted.
 
     Attributes
     ----------
     name
-        What callers read: in `usage`, at the end of the headers' names, in `details.window`, as the label of the metric.
+        Name in `usage`, in header names, in `details.window` and as a label of metrics.
     option
-        What operators write in `--rate`, and the name in a key's stored limits.
+        Name in `--rate` and in a key's stored limits.
     code
-        Error code of a call that the window refuses.
+        Error code of calls beyond the limit.
     span
-        The length of time in words, after "in".
+        Length of the window in words, after "in".
     seconds
         Length of a rolling window; None for the calendar month in UTC.
     default
-        Calls of a key that was issued without a number; None for no limit.
+        Limit of a key that was issued without one; None for no limit.
     optional
-        Whether a key may have no limit in it. A window added to stores that exist has to be: their keys have none.
+        Whether keys may have no limit in it. Required for windows added later, since existing keys have none.
     field
-        Name in the `rate_limit` object, where it is not `option`.
+        Name in the `rate_limit` object, if it is not `option`.
     """
 
     name: str
@@ -50,12 +49,12 @@ class LimitWindow:
 
     @property
     def title(self) -> str:
-        """The last word of the headers' names."""
+        """Last word of the header names."""
         return self.name.title()
 
     @property
     def headers(self) -> tuple[str, str, str]:
-        """The headers of the limit, of the calls left, and of the seconds until the count falls."""
+        """Header names for limit, remaining calls, and seconds until the count falls."""
         return (
             f"X-RateLimit-Limit-{self.title}",
             f"X-RateLimit-Remaining-{self.title}",
@@ -64,12 +63,10 @@ class LimitWindow:
 
     @property
     def refusal(self) -> str:
-        """What the error code means."""
+        """Meaning of the error code."""
         if self.seconds is None:
-            return (
-                f"The calendar {self.name}'s quota is used up; `Retry-After` points at the next {self.name}."
-            )
-        return f"More calls in the rolling {self.name} than the key's envelope; see `Retry-After`."
+            return f"The quota of the calendar {self.name} is used up; `Retry-After` gives the start of the next {self.name}."
+        return f"The limit of the key in the rolling {self.name} is used up; see `Retry-After`."
 
 
 LIMIT_WINDOWS: Final = (
@@ -87,11 +84,11 @@ LIMIT_WINDOWS: Final = (
         field="monthly_requests",
     ),
 )
-"""In the order they are checked: rolling windows from the shortest to the longest, then the calendar month."""
+"""In the order of the checks: rolling windows by length, then the calendar month."""
 
 RATE_EXAMPLE: Final = ",".join(
     f"{window.option}={'null' if window.default is None else window.default}" for window in LIMIT_WINDOWS
 )
-"""An envelope as text: the default of a key."""
+"""The default limits of a key, as text."""
 WITHOUT_LIMIT: Final = " and ".join(f"{window.option}=null" for window in LIMIT_WINDOWS if window.optional)
-"""How to write that there is no limit, for each window that may have none."""
+"""The text for no limit, for each window that may have none."""

@@ -1,4 +1,4 @@
-"""What a file of market data and a file of factors hold, and how benchmarks are called when the file does not say."""
+"""Columns of market-data and factor files, and default names of benchmarks."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ MARKET_DATA: Final = Table(
             "symbol",
             Type.STR,
             Unit.NONE,
-            "Ticker; served in upper case, whatever the file has.",
+            "Ticker; served in upper case.",
             bound=Bound.TICKER,
         ),
         Column("close", Type.F64, Unit.PRICE, "Close, not adjusted.", bound=Bound.POSITIVE),
@@ -24,7 +24,7 @@ MARKET_DATA: Final = Table(
             "adj_close",
             Type.F64,
             Unit.PRICE,
-            "Close adjusted for splits and dividends; null where it is not known.",
+            "Close adjusted for splits and dividends; null if unknown.",
             nullable=True,
             optional=True,
             bound=Bound.POSITIVE,
@@ -33,27 +33,26 @@ MARKET_DATA: Final = Table(
             "name",
             Type.STR,
             Unit.NONE,
-            "Readable name, the same on every row of a symbol; null where it is not stated.",
+            "Readable name, the same on every row of a symbol; null if unknown.",
             nullable=True,
             optional=True,
             bound=Bound.NAME,
         ),
     ),
     key=("symbol", "date"),
-    sort=("symbol", "date"),
     sealed=False,
     published=False,
 )
-"""Columns a market-data file may hold; others are ignored."""
+"""Columns of a market-data file; others are ignored."""
 
 SIMULATED_KEY: Final = "simulated"
-"""Key of a Parquet file's metadata which, set to ``true``, says that its prices are invented."""
+"""Metadata key of a Parquet file; ``true`` marks its prices as simulated."""
 
 DEFAULT_NAMES: Final = {"SPY": "SPDR S&P 500 ETF Trust", "SIMSPY": "Simulated market index"}
-"""Names of symbols whose file has no ``name`` column; any other symbol is then called by itself."""
+"""Names of symbols whose file has no ``name`` column; other symbols are their own names."""
 
 SIMULATED_SYMBOLS: Final = frozenset({"SIMSPY"})
-"""Symbols that are simulated whatever the metadata of their file says: the index of the reference engine."""
+"""Symbols that are always simulated: the index of the reference engine."""
 
 FACTORS: Final = Table(
     name="factors",
@@ -65,19 +64,18 @@ FACTORS: Final = Table(
             "return",
             Type.F64,
             Unit.RATIO,
-            "Return of the day, of a portfolio that needs no capital or less the risk-free return; 0.01 is one per cent.",
+            "Daily return of a self-financing portfolio, or in excess of the risk-free return; 0.01 is one per cent.",
         ),
     ),
     key=("factor", "date"),
-    sort=("factor", "date"),
     sealed=False,
     published=False,
 )
-"""Columns of a file of factors; others are ignored."""
+"""Columns of a factor file; others are ignored."""
 
 MAX_FACTORS: Final = 20
-"""Factors of a file at most: an alpha is explained by all of them at once."""
+"""Maximum number of factors in a file, since alphas are regressed on all of them together."""
 RISK_FREE_FACTOR: Final = "RF"
-"""Name under which factor libraries list the risk-free rate, which is no factor."""
+"""Name of the risk-free rate in factor libraries, which is not a factor."""
 USUAL_BENCHMARK: Final = "SPY"
-"""The benchmark that is meant where none is named."""
+"""Default benchmark."""

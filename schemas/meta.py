@@ -1,4 +1,4 @@
-"""``meta`` of each endpoint."""
+"""``meta`` of the answers of each endpoint."""
 
 from __future__ import annotations
 
@@ -12,29 +12,29 @@ from schemas.objects.envelope import REQUEST_ID, SOURCE, WARNINGS
 
 _RUN: Final = text("run", "The alpha that served the answer; keep it to reproduce a result.")
 _ALPHA_ID: Final = text(
-    "alpha_id", "Informational label of the source. Address endpoints with `run` or with the path's alpha."
+    "alpha_id", "Informational label of the source. Address endpoints with `run` or the alpha in the path."
 )
 SNAPSHOT: Final = text(
     "snapshot",
-    "Id of the snapshot that answered; `snapshot=` with it has later calls answered from the same one.",
+    "Id of the snapshot that was read; pass it as `snapshot` to read the same one again.",
 )
-PUBLISHED_AT: Final = instant("published_at", "When that snapshot became the served one for the first time.")
+PUBLISHED_AT: Final = instant("published_at", "When that snapshot was first served.")
 SEALED_BY: Final = text(
     "sealed_by",
-    "The team whose key signed the seal behind it; only present where the deployment lets no other seal in.",
+    "Team whose key signed its seal; only present if the deployment requires signed seals.",
     optional=True,
 )
-_SINGLE: Final = (REQUEST_ID, instant("generated_at", "When the answer was made."), SOURCE)
+_SINGLE: Final = (REQUEST_ID, instant("generated_at", "Time of the answer."), SOURCE)
 
 
 def make_meta(endpoint: Endpoint) -> Field:
     """Return the `meta` object of an endpoint's answer.
 
-    Every answer about one run names it and its snapshot; every single object carries the request id, the time and the source;
-    whatever reads a run's datasets may carry warnings and notices. What is the same for every call says where it was read, no more.
+    Answers about one run name it and its snapshot. Single objects have the request id, the time and the source. Endpoints that read
+    datasets of a run may have warnings and notices. Answers that are identical for every call have only the source.
     """
     if endpoint.shared:
-        return record("meta", "About the answer rather than in it.", SOURCE)
+        return record("meta", "About the answer.", SOURCE)
     members: list[Field] = []
     if endpoint.allow_list is not AllowListScope.NONE:
         members += [_RUN, _ALPHA_ID]
@@ -45,10 +45,10 @@ def make_meta(endpoint: Endpoint) -> Field:
         members += _SINGLE
     if endpoint.datasets:
         members += WARNINGS
-    return record("meta", "About the answer rather than in it.", *members)
+    return record("meta", "About the answer.", *members)
 
 
 META: Final[dict[str, Field]] = {
     entry.id: make_meta(entry) for entry in ENDPOINTS.values() if entry.shape is not Shape.BARE
 }
-"""Registry id -> `meta`; an endpoint without envelope has none."""
+"""Registry id -> `meta`; endpoints without an envelope have none."""

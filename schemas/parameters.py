@@ -1,4 +1,4 @@
-"""Request parameters, declared once: the parser, the 400 message and the OpenAPI schema derive from here."""
+"""Request parameters; the parser, the 400 message and the OpenAPI schema derive from them."""
 
 from __future__ import annotations
 
@@ -12,26 +12,26 @@ from schemas.tables import PUBLISHED_TABLES
 MAX_PAGE: Final = 5000
 """Largest page any collection serves."""
 DEFAULT_PAGE: Final = 100
-"""Page size when the request names none."""
+"""Default page size."""
 DAILY_PAGE: Final = 500
-"""Page size of the two daily series (equity curve and benchmark) when the request names none."""
+"""Default page size of the two daily series, equity curve and benchmark."""
 TICKERS: Final = r"\s*{0}\s*(,\s*{0}\s*)*".format(PATTERNS[Bound.TICKER])
-"""One ticker or several: no ticker of a seal has a comma or white space in it, so white space around one is ignored."""
+"""One or several tickers. Tickers have no commas or white space, so white space around them is ignored."""
 MAX_COMPARED: Final = 50
-"""Alphas that one request compares, or names, at most."""
+"""Most alphas that one request compares or names."""
 ADDRESS: Final = r"[^,\s]+"
-"""An address in a list; whether there is such an alpha, and whether the key may read it, is checked afterwards."""
+"""An address in a list; its existence and the key's access are checked later."""
 _WEIGHT: Final = r"([0-9]{1,9}(\.[0-9]{0,15})?|\.[0-9]{1,15})"
 WEIGHTS_TEXT: Final = rf"(equal|volatility|{_WEIGHT}(,{_WEIGHT}){{0,{MAX_COMPARED}}})"
-"""How the money of a book is spread."""
+"""Weighting of the alphas of a book."""
 CURSOR: Final = r"[A-Za-z0-9_-]{48}"
-"""A place among the changes of a catalogue."""
+"""A position in the feed of changes."""
 MAX_OFFSET: Final = 2**53 - 1
-"""Largest offset: the largest integer every JSON reader keeps exact."""
+"""Largest offset: the largest integer that every JSON reader keeps exactly."""
 
 
 class ParameterKind(StrEnum):
-    """How the text of a parameter is read."""
+    """Type of a parameter."""
 
     INTEGER = "integer"
     NUMBER = "number"
@@ -55,21 +55,21 @@ class Parameter:
     Attributes
     ----------
     name
-        As it stands in the query string, or in the path template.
+        Its name in the query string or the path template.
     kind
-        How its text is read.
+        Its type.
     meaning
-        What it does, for the documents.
+        For the documents.
     default
-        Value when absent; None means "no restriction", or that there is no default with `required`.
+        Value when absent; None for no restriction.
     minimum, maximum
         Inclusive bounds of numbers.
     choices
         Accepted words, in lower case.
     synonyms
-        Choice -> the choice that it is another word for.
+        Choice -> the choice it is a synonym of.
     least, most
-        How many alphas a list names.
+        Numbers of alphas that a list may have.
     required
         Whether leaving it out is an error.
     in_path
@@ -91,7 +91,7 @@ class Parameter:
 
     @property
     def pattern(self) -> str:
-        """Regular expression of the text of a list of tickers, of alphas or of declared names, and of a cursor."""
+        """Regular expression of a list of tickers, alphas or declared names, of weights, or of a cursor."""
         if self.kind is ParameterKind.SYMBOLS:
             return TICKERS
         if self.kind is ParameterKind.CURSOR:
@@ -106,7 +106,7 @@ class Parameter:
 
     @property
     def constraint(self) -> str:
-        """The rule a value must keep, as the 400 answer and the OpenAPI document word it."""
+        """Its rule in words, for 400 answers and the OpenAPI document."""
         if self.kind is ParameterKind.INTEGER:
             return f"a plain decimal integer from {self.minimum:.0f} to {self.maximum:.0f}"
         if self.kind is ParameterKind.NUMBER:
@@ -114,26 +114,23 @@ class Parameter:
             return f"a finite decimal number{least}"
         if self.kind in (ParameterKind.CHOICE, ParameterKind.NAMES):
             several = self.kind is ParameterKind.NAMES
-            which = "one or several, separated by commas, of " if several else "one of "
+            which = "one or more, separated by commas, of " if several else "one of "
             return which + ", ".join(self.choices)
         if self.kind is ParameterKind.ALPHAS:
-            return (
-                f"from {self.least} to {self.most} addresses of alphas separated by commas, none of them empty or "
-                "with white space inside it"
-            )
+            return f"{self.least} to {self.most} addresses of alphas, separated by commas, without white space inside them"
         return _RULES.get(self.kind, "text")
 
 
 _RULES: Final = {
     ParameterKind.DATE: "a real calendar day written YYYY-MM-DD",
     ParameterKind.BOOLEAN: "one of 1, true, 0, false",
-    ParameterKind.SYMBOLS: "one ticker or several separated by commas, each of 1 to 64 characters without white space or invisible ones",
+    ParameterKind.SYMBOLS: "one or more tickers, separated by commas, each of 1 to 64 characters without white space or invisible characters",
     ParameterKind.BOOK: "the name of a book this key can read",
     ParameterKind.WEIGHTS: "`equal`, `volatility`, or plain decimal numbers separated by commas",
-    ParameterKind.CURSOR: "a cursor as an earlier answer gave it",
+    ParameterKind.CURSOR: "a cursor from an earlier answer",
     ParameterKind.FORBIDDEN: "not accepted here; leave it out, or use /positions or /pnl",
 }
-"""Rules that are the same for every parameter of a kind."""
+"""Rules of kinds whose parameters all have the same rule."""
 
 
 LIMIT: Final = Parameter(
@@ -148,23 +145,23 @@ TO: Final = Parameter("to", ParameterKind.DATE, "Last day of the window, inclusi
 SYMBOL: Final = Parameter(
     "symbol",
     ParameterKind.SYMBOLS,
-    "Keep only these tickers, letter case and all; one the run never had matches no row, and a notice says so.",
+    "Keep only these tickers, case-sensitive; an unknown one matches no row and gives a notice.",
 )
 BOOK: Final = Parameter("book", ParameterKind.BOOK, "The book to read.", default="long_short")
 REQUIRED_BOOK: Final = replace(BOOK, default=None, required=True)
 TABLE_BOOK: Final = replace(
     BOOK,
     default=None,
-    meaning="The book whose file it is, `long_short` by default; only of tables that are stored by book.",
+    meaning="Book of the file, `long_short` by default; only for tables that are stored by book.",
 )
 WEIGHT_BOOK: Final = Parameter(
     "book",
     ParameterKind.CHOICE,
-    "Whose target-weight column `min_abs_weight` and `sort=weight` act on; both columns are returned.",
+    "Book whose target weights `min_abs_weight` and `sort=weight` use; both columns are returned.",
     default="long_short",
     choices=("long_short", "long_only"),
 )
-NO_SYMBOL: Final = Parameter("symbol", ParameterKind.FORBIDDEN, "The ledger has no symbol dimension.")
+NO_SYMBOL: Final = Parameter("symbol", ParameterKind.FORBIDDEN, "The ledger has no symbols.")
 SEARCH: Final = Parameter(
     "search", ParameterKind.TEXT, "Case-insensitive substring of `alpha_id`, `name` or `tldr`."
 )
@@ -174,7 +171,7 @@ COMPLETE_ONLY: Final = Parameter(
 FIELDS: Final = Parameter(
     "fields",
     ParameterKind.CHOICE,
-    "The columns of each row: the nine core ones, or the full decision record.",
+    "Columns of each row: the nine core columns, or the full decision record.",
     default="core",
     choices=("core", "all"),
 )
@@ -188,20 +185,20 @@ DIRECTION: Final = Parameter(
 MIN_ABS_WEIGHT: Final = Parameter(
     "min_abs_weight",
     ParameterKind.NUMBER,
-    "Drop names whose absolute target weight, in the column chosen by `book`, is below this.",
+    "Drop names whose absolute target weight in the chosen `book` is below this.",
     minimum=0,
 )
 SORT: Final = Parameter(
     "sort",
     ParameterKind.CHOICE,
-    "Column the rows are ordered by; ties are ordered by ticker.",
+    "Sort column; ties are sorted by ticker.",
     default="score",
     choices=("score", "rank", "weight", "symbol"),
 )
 ORDER: Final = Parameter(
     "order",
     ParameterKind.CHOICE,
-    "Direction of the order; by default descending for score and weight, ascending for rank and symbol.",
+    "Sort direction; by default descending for score and weight, ascending for rank and symbol.",
     choices=("asc", "desc"),
 )
 GRANULARITY: Final = Parameter(
@@ -217,23 +214,23 @@ PANEL: Final = Parameter("panel", ParameterKind.BOOLEAN, "Add the weekly panel b
 BY: Final = Parameter(
     "by",
     ParameterKind.CHOICE,
-    "What is compared: `returns`, the daily returns of the book; `scores`, week by week the ranks of the scores over the names "
-    "that both score; `holdings`, session by session the names the book holds.",
+    "What is compared: the daily `returns` of the book; the weekly ranks of the `scores` over names that both score; or the daily "
+    "`holdings` of the book.",
     default="returns",
     choices=("returns", "scores", "holdings"),
 )
 NEAREST: Final = Parameter(
     "order",
     ParameterKind.CHOICE,
-    "Whether the most alike come first, the least alike, or the largest figures whatever their sign, so that an inverse comes as early as a "
-    "copy; ties are ordered by address.",
+    "Whether the most similar come first, the least similar, or the largest absolute figures, which ranks an inverse as high as a copy; "
+    "ties are sorted by address.",
     default="nearest",
     choices=("nearest", "farthest", "strongest"),
 )
 COMPARED: Final = Parameter(
     "alphas",
     ParameterKind.ALPHAS,
-    "The alphas to compare, in the order of rows and columns.",
+    "Alphas to compare, in the order of rows and columns.",
     least=2,
     most=MAX_COMPARED,
     required=True,
@@ -241,61 +238,60 @@ COMPARED: Final = Parameter(
 BOOK_OF: Final = Parameter(
     "alphas",
     ParameterKind.ALPHAS,
-    "The alphas of the book; a repeated one counts once, and the alpha of the path is left out.",
+    "Alphas of the book; repeated ones count once, and the alpha of the path is left out.",
     most=MAX_COMPARED,
     required=True,
 )
 WEIGHTS: Final = Parameter(
     "weights",
     ParameterKind.WEIGHTS,
-    "How the money is spread: `equal`; `volatility`, in proportion to one over the deviation of each alpha's common returns, so that all "
-    "weigh the same risk; or numbers of which each is the part of one alpha, this one first, then those of `alphas` in their order, "
-    "not all of these 0.",
+    "Weighting of the alphas: `equal`; `volatility`, inverse to the volatility of each alpha's common returns, for equal risk; or one "
+    "number for each alpha, this one first, then the others in the order of `alphas`, not all of the others 0.",
     default="equal",
 )
 AMONG: Final = Parameter(
     "among",
     ParameterKind.ALPHAS,
-    "Compare with these alphas alone rather than with all that the key may read. With `by=scores` and `by=holdings`, which are "
-    f"read from the files of each, it is needed where the key may read more than {MAX_COMPARED} others.",
+    "Compare only with these alphas, rather than with all that the key may read. Required with `by=scores` and `by=holdings`, which "
+    f"read files of each alpha, if the key may read more than {MAX_COMPARED} others.",
     most=MAX_COMPARED,
 )
 
 MAX_TRIALS: Final = 10**9
-"""Most trials that a run may have been picked from."""
+"""Most trials that a run may have been selected from."""
 TRIALS: Final = Parameter(
     "trials",
     ParameterKind.INTEGER,
-    "How many trials the run was picked from, itself counted; each counts as one, so leave out copies. By default what the "
-    "run sealed of a search, else what the catalogue has.",
+    "Number of trials that the run was selected from, itself included; leave out copies, since each counts as one. By default the "
+    "trials that the run sealed, otherwise the runs of the catalogue.",
     minimum=1,
     maximum=MAX_TRIALS,
 )
 TRIAL_DEVIATION: Final = Parameter(
     "trial_deviation",
     ParameterKind.NUMBER,
-    "Standard deviation of the annualised Sharpe ratios of those trials; by default that of the trials whose returns were sealed, "
-    "else of the runs counted in the catalogue.",
+    "Standard deviation of the annualised Sharpe ratios of these trials; by default of the trials whose returns were sealed, "
+    "otherwise of the runs counted in the catalogue.",
     minimum=0,
 )
 
 MAX_BENCHMARKS: Final = 10
-"""Benchmarks that one request regresses on, each by itself."""
+"""Most benchmarks of one request, each with its own regression."""
 BENCHMARKS: Final = Parameter(
     "benchmarks",
     ParameterKind.SYMBOLS,
-    f"Symbols of `/v1/benchmarks`, at most {MAX_BENCHMARKS}, each regressed on by itself. `SPY` when left out, or the first one "
-    "where the market data have no SPY.",
+    f"At most {MAX_BENCHMARKS} symbols of `/v1/benchmarks`, each with its own regression. By default `SPY`, or the first benchmark "
+    "if the market data have no SPY.",
 )
 BENCHMARK: Final = Parameter(
     "benchmark",
     ParameterKind.TEXT,
-    "Symbol of `/v1/benchmarks` that makes the market. `SPY` when left out, or the first one where the market data have no SPY.",
+    "Symbol of `/v1/benchmarks` that defines the market. By default `SPY`, or the first benchmark if the market data have no SPY.",
 )
 ROLLING: Final = Parameter(
     "rolling",
     ParameterKind.INTEGER,
-    "Measured sessions of each rolling regression.",
+    "Number of measured sessions of each rolling regression.",
     default=252,
     minimum=20,
     maximum=1260,
@@ -304,24 +300,24 @@ ROLLING: Final = Parameter(
 SNAPSHOT: Final = Parameter(
     "snapshot",
     ParameterKind.TEXT,
-    "Answer from this snapshot of the run, named by an earlier answer's `meta.snapshot`, although a newer one is served: "
-    "pages that pass it on are all of one build. It is answered until the snapshot is removed, and then `snapshot_not_found`.",
+    "Answer from this snapshot of the run, as named in `meta.snapshot` of an earlier answer, even if a newer one is served: pages that "
+    "pass it on are all of one build. Once the snapshot is removed, the answer is `snapshot_not_found`.",
 )
 
 SINCE: Final = Parameter(
     "since",
     ParameterKind.CURSOR,
-    "Read on behind this place: `meta.next` of the page before, or the `cursor` of a row. From the oldest change that is "
-    "remembered when left out.",
+    "Continue after this cursor: `meta.next` of the previous page, or `cursor` of a row. By default start with the oldest recorded "
+    "change.",
 )
 TO_SNAPSHOT: Final = Parameter(
-    "to_snapshot", ParameterKind.TEXT, "Id of the later snapshot; the one served when left out."
+    "to_snapshot", ParameterKind.TEXT, "Id of the later snapshot; by default the one served."
 )
 FROM_SNAPSHOT: Final = Parameter(
     "from_snapshot",
     ParameterKind.TEXT,
-    "Id of the earlier snapshot; when left out, the one published before the later one, or that one itself where no other "
-    "is there.",
+    "Id of the earlier snapshot; by default the one published before the later one, or the later one itself if there is no "
+    "other.",
 )
 
 ALPHA_PATH: Final = Parameter(
@@ -333,7 +329,7 @@ DATE_PATH: Final = Parameter(
 TABLE_PATH: Final = Parameter(
     "table",
     ParameterKind.CHOICE,
-    "A published table; which of them the run has, and the key may read, `/v1/alphas/{alpha}/tables` lists.",
+    "A published table; `/v1/alphas/{alpha}/tables` lists those that the run has and the key may read.",
     required=True,
     in_path=True,
     choices=tuple(PUBLISHED_TABLES),
@@ -341,7 +337,7 @@ TABLE_PATH: Final = Parameter(
 SYMBOL_PATH: Final = Parameter(
     "symbol",
     ParameterKind.TEXT,
-    "A benchmark this deployment holds, in capitals; any other is a 400 that lists those it holds.",
+    "A benchmark of this deployment, in capitals; any other is a 400 that lists them.",
     required=True,
     in_path=True,
 )

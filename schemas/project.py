@@ -1,4 +1,4 @@
-"""What the project calls itself, and which version of it is running."""
+"""Name and version of the project."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ if TYPE_CHECKING:
     import click
 
 NAME: Final = "alpha-results"
-"""Of the project, and what the service calls itself."""
+"""Name of the project and of the service."""
 UNKNOWN: Final = "unknown"
-"""The version apart from the project file and from an installation."""
+"""Version without a project file or an installation."""
 
 LOCATION: Final = Path(__file__).resolve().parents[__name__.count(".")]
 """Folder of the outermost package: the checkout, or where the wheel is installed."""
@@ -23,7 +23,7 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 
 
 def project_version() -> str:
-    """Return the version that the project file or the installed package states; ``unknown`` apart from both."""
+    """Return the version in the project file or of the installed package; ``unknown`` without both."""
     try:
         project = tomllib.loads((Path(__file__).parents[1] / "pyproject.toml").read_text("utf-8"))
         return str(project["project"]["version"])
@@ -43,7 +43,7 @@ def _installed_version() -> str:
 
 
 def module_name(name: str) -> str:
-    """Return a module's name as it is imported here: the wheel has the packages inside one of its own."""
+    """Return the import name of a module, since the wheel has the packages inside another one."""
     return ".".join([*__name__.split(".")[:-2], name])
 
 
@@ -53,9 +53,9 @@ def version_option(version: Callable[[], str] = project_version) -> Callable[[Co
     Parameters
     ----------
     version
-        Asked for the version when the flag is given, and not before.
+        Called only if the flag is given.
     """
-    import click  # noqa: PLC0415 - of commands alone: the checker of seals does without
+    import click  # noqa: PLC0415 - only commands need it, not the checker of seals
 
     from schemas.terminal import echo  # noqa: PLC0415 - as above
 

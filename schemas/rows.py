@@ -1,14 +1,11 @@
-"""What one row of each collection holds: a choice of declared columns, or of columns of its own.
-
-A row model is where the interface chooses from a table; the meaning, unit and visibility stay those of the table.
-"""
+"""Rows of each collection: a selection of the columns of a table, or columns of their own."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 from typing import Final
 
-from schemas.table import Column, Origin, Table
+from schemas.table import Column, Table, derived
 from schemas.tables import TABLES
 from schemas.units import Type, Unit
 
@@ -20,15 +17,15 @@ class RowModel:
     Attributes
     ----------
     name
-        What the endpoint registry calls it.
+        Name in the endpoint registry.
     columns
         The declared columns.
     table
-        The published table they come from; None for rows that are not a stored table.
+        The published table of the columns; None for rows of no table.
     null_when_absent
-        Columns served as null, rather than omitted, when the run never recorded them.
+        Columns that are null, rather than absent, if the run never recorded them.
     conditioned
-        The columns that a key without raw-book access sees.
+        Columns that a key without raw-book access sees.
     """
 
     name: str
@@ -38,7 +35,7 @@ class RowModel:
     conditioned: tuple[Column, ...] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        """Choose the conditioned columns once."""
+        """Select the conditioned columns."""
         object.__setattr__(self, "conditioned", tuple(column for column in self.columns if not column.raw))
 
 
@@ -54,16 +51,12 @@ def _chosen(name: str, table: str, *columns: str, nulls: tuple[str, ...] = ()) -
 
 
 def _text(name: str, meaning: str, *, nullable: bool = False) -> Column:
-    return Column(name, Type.STR, Unit.NONE, meaning, nullable=nullable, origin=Origin.DERIVED)
-
-
-def _number(name: str, unit: Unit, meaning: str, *, nullable: bool = False) -> Column:
-    return Column(name, Type.F64, unit, meaning, nullable=nullable, origin=Origin.DERIVED)
+    return derived(name, Type.STR, Unit.NONE, meaning, nullable=nullable)
 
 
 _LISTED: Final = (
-    _text("alpha_id", "The alpha's address in every path."),
-    _text("name", "Readable title; the address when the run sealed none."),
+    _text("alpha_id", "Address of the alpha in every path."),
+    _text("name", "Readable title; the address if the run sealed none."),
     _text("tldr", "The thesis in one line.", nullable=True),
 )
 
@@ -73,21 +66,9 @@ _ALL: Final = (
         "screened_alpha",
         (
             *_LISTED,
-            _text("snapshot", "Id of the snapshot that is served; `snapshot=` with it pins it."),
-            Column(
-                "published_at",
-                Type.TIMESTAMP,
-                Unit.INSTANT,
-                "When that snapshot became the served one for the first time.",
-                origin=Origin.DERIVED,
-            ),
-            Column(
-                "complete",
-                Type.BOOL,
-                Unit.NONE,
-                "Whether the run has every required kind.",
-                origin=Origin.DERIVED,
-            ),
+            _text("snapshot", "Id of the served snapshot; pass it as `snapshot` to pin it."),
+            derived("published_at", Type.TIMESTAMP, Unit.INSTANT, "When that snapshot was first served."),
+            derived("complete", Type.BOOL, Unit.NONE, "Whether the run has every required kind."),
         ),
     ),
     _of("rebalance", "rebalances"),
@@ -117,46 +98,47 @@ _ALL: Final = (
     RowModel(
         "benchmark_listed",
         (
-            _text("symbol", "What `/v1/benchmarks/{symbol}/daily` calls it."),
-            _text("name", "Its readable name."),
-            Column(
-                "simulated", Type.BOOL, Unit.NONE, "Whether its prices are invented.", origin=Origin.DERIVED
-            ),
-            Column("first_date", Type.DATE, Unit.DATE, "Its first session.", origin=Origin.DERIVED),
-            Column("last_date", Type.DATE, Unit.DATE, "Its last session.", origin=Origin.DERIVED),
-            Column("sessions", Type.I64, Unit.COUNT, "Its sessions.", origin=Origin.DERIVED),
+            _text("symbol", "Symbol for `/v1/benchmarks/{symbol}/daily`."),
+            _text("name", "Readable name."),
+            derived("simulated", Type.BOOL, Unit.NONE, "Whether its prices are simulated."),
+            derived("first_date", Type.DATE, Unit.DATE, "First session."),
+            derived("last_date", Type.DATE, Unit.DATE, "Last session."),
+            derived("sessions", Type.I64, Unit.COUNT, "Number of sessions."),
         ),
     ),
     RowModel(
         "benchmark",
         (
             Column("date", Type.DATE, Unit.DATE, "Session in the market data."),
-            _number(
+            derived(
                 "close",
+                Type.F64,
                 Unit.PRICE,
-                "Close as stored, never adjusted: where `return_basis` is `adjusted_close` the other figures of the row follow "
-                "another price, and differ from the change of this one over a dividend or a split.",
+                "Close as stored, never adjusted. If `return_basis` is `adjusted_close`, the other figures of the row differ from changes of "
+                "this price over dividends and splits.",
             ),
-            _number(
+            derived(
                 "period_return",
+                Type.F64,
                 Unit.RATIO,
-                "Change of the price that `meta.summary.return_basis` names, over the session before; null on the window's "
-                "first row.",
+                "Change from the previous session of the price in `meta.summary.return_basis`; null on the first row of the window.",
                 nullable=True,
             ),
-            _number(
+            derived(
                 "cumulative_return",
+                Type.F64,
                 Unit.RATIO,
-                "Product of one plus each period return, less one, so of the price `return_basis` names; 0 on the first row.",
+                "Product of one plus each period return, less one; 0 on the first row.",
             ),
-            _number(
+            derived(
                 "drawdown_pct",
+                Type.F64,
                 Unit.PERCENTAGE_POINTS,
-                "Fall of the price `return_basis` names from its peak in the window, as a percentage of that peak.",
+                "Fall from the peak of the window, of the price in `return_basis`, as a percentage of that peak.",
             ),
         ),
     ),
 )
 
 ROWS: Final[dict[str, RowModel]] = {model.name: model for model in _ALL}
-"""Row model by name."""
+"""Name -> row model."""

@@ -1,4 +1,4 @@
-"""A terminal with colours and layout."""
+"""Console output with colours and layout."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from rich.text import Text
 from schemas.terminal import visible
 
 _UNBOUNDED: Final = 10_000
-"""Columns where nobody's window is the bound."""
+"""Columns off a terminal."""
 
 
 class Screen(Console):
-    """A console that shows texts of others as they are; colours and layout are its own.
+    """A console that escapes control characters in texts.
 
-    Off a terminal, in a pipe or a file, lines are as long as their content: none is cut or folded.
+    Off a terminal, in a pipe or a file, lines are neither cut nor folded.
     """
 
     def __init__(self, **options: Any) -> None:
@@ -28,7 +28,7 @@ class Screen(Console):
             self.width = _UNBOUNDED
 
     def render_str(self, text: str, *arguments: Any, **named: Any) -> Text:
-        """Return a text of a string, control characters escaped."""
+        """Return a string as text, control characters escaped."""
         return super().render_str(visible(text), *arguments, **named)
 
     def render(self, *arguments: Any, **named: Any) -> Iterator[Segment]:
@@ -38,14 +38,14 @@ class Screen(Console):
 
 
 def make_table(*columns: str | Column, **options: Any) -> Table:
-    """Return a table that folds long cells: a path that is cut off is of no use.
+    """Return a table that folds long cells rather than cut them off.
 
     Parameters
     ----------
     columns
         Headings, or columns with their own layout.
     options
-        Of the table.
+        Options of the table.
     """
     table = Table(**options)
     for each in columns:

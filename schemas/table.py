@@ -1,4 +1,4 @@
-"""What a table and a column are. The tables themselves stand in :mod:`schemas.tables`."""
+"""Declarations of tables and columns; the tables are in :mod:`schemas.tables`."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import cached_property
-from typing import Final
+from typing import Any, Final
 
 from schemas.units import Type, Unit
 
@@ -19,7 +19,7 @@ class Origin(StrEnum):
     DERIVED = "derived"
     """The pipeline."""
     EITHER = "either"
-    """The engine; the pipeline where the engine did not."""
+    """The engine, or else the pipeline."""
 
 
 class Bound(StrEnum):
@@ -37,42 +37,42 @@ class Bound(StrEnum):
 
 
 PATTERNS: Final = {
-    # White space as any of the languages that read the pattern knows it: none of them may take another's ticker.
+    # White space by the definition of every language that reads the pattern, so that all accept the same tickers.
     Bound.TICKER: r"[^,\s\x00-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u206f\uFEFF]{1,64}",
-    # It stands in a path.
+    # It is part of a path.
     Bound.BOOK: r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}",
     Bound.NAME: r"[^\x00-\x1f\x7f-\x9f]{1,256}",
     Bound.NOTE: r"[^\x00-\x1f\x7f-\x9f]{0,1000}",
 }
-"""Bound of a text -> the regular expression that all of it matches."""
+"""Bound of a text -> regular expression that the complete text matches."""
 
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """One column, of a sealed table, of a published one, or of both.
+    """One column of a sealed table, a published table, or both.
 
     Attributes
     ----------
     name, type, unit, meaning
-        What it is called, how it is stored, what it counts and what it says.
+        Its name, storage type, unit and meaning.
     nullable
-        Whether a present column may hold nulls.
+        Whether it may contain nulls.
     optional
-        Whether a seal may leave the column out; of a derived column, whether a snapshot may.
+        Whether a seal may omit it; for a derived column, whether a snapshot may.
     origin
         Who writes it.
     needs
-        Sealed columns a derived one is computed from; without them it is not published.
+        Sealed columns that a derived one is computed from; without them it is not published.
     raw
         Whether only keys with raw-book access see it.
     published
-        Whether it is published at all.
+        Whether it is published.
     vocabulary
-        The codes it may hold; empty when any text may stand there.
+        Allowed values; empty if any value is allowed.
     bound
-        The rule its values keep.
+        Rule for its values.
     formula
-        Version of what a derived column is computed by: raised when the same seal gives other values.
+        Version of a derived column's computation: raised when the same seal gives other values.
     """
 
     name: str
@@ -97,40 +97,44 @@ class Column:
 
 @dataclass(frozen=True)
 class Table:
-    """One table: its columns once, for the seal and for the snapshot.
+    """One table, in the seal and in the snapshot.
 
     Attributes
     ----------
     name
-        Kind of the seal and folder of the snapshot.
+        Its kind in a seal and its folder in a snapshot.
     meaning
-        What one row is.
+        Meaning of one row.
     columns
-        In the order they are published.
+        In published order.
     key
         Columns that are unique together.
     sort
-        Order of the rows in a published file; it is also the default order of the API.
+        Order of rows in published files, and default order of the API; the key unless stated otherwise.
     partition
-        Columns that stand in the path (``column=value``) rather than in the file.
+        Columns that are in the path (``column=value``), not in the file.
     sealed, published
-        Whether engines write it; whether snapshots hold it.
+        Whether engines write it; whether snapshots contain it.
     optional
         Whether a complete run may lack it.
     formula
-        Version of how its rows are chosen: raised when the same seal gives other rows.
+        Version of the selection of its rows: raised when the same seal gives other rows.
     """
 
     name: str
     meaning: str
     columns: tuple[Column, ...]
     key: tuple[str, ...]
-    sort: tuple[str, ...]
+    sort: tuple[str, ...] = ()
     partition: tuple[str, ...] = ()
     sealed: bool = True
     published: bool = True
     optional: bool = False
     formula: int = 1
+
+    def __post_init__(self) -> None:
+        """Sort by the key unless another order is declared."""
+        object.__setattr__(self, "sort", self.sort or self.key)
 
     def __getitem__(self, name: str) -> Column:
         """Return the column of that name; KeyError when there is none."""
@@ -149,27 +153,25 @@ class Table:
 
     @cached_property
     def sealed_columns(self) -> tuple[Column, ...]:
-        """What an engine may write."""
+        """Columns that an engine may write."""
         return tuple(column for column in self.columns if column.sealed)
 
     @cached_property
     def published_columns(self) -> tuple[Column, ...]:
-        """What a snapshot may hold, partition columns included."""
+        """Columns of a snapshot, partition columns included."""
         return tuple(column for column in self.columns if column.published)
 
     @cached_property
     def stored_columns(self) -> tuple[Column, ...]:
-        """What a published file may hold: everything but the partition columns, which stand in the path."""
+        """Columns of a published file, without the partition columns, which are in its path."""
         return tuple(column for column in self.published_columns if column.name not in self.partition)
 
 
-def raw_twin(column: Column, meaning: str, *needs: str, **changes: object) -> Column:
+def derived(name: str, type_: Type, unit: Unit, meaning: str, *needs: str, **rules: Any) -> Column:
+    """Declare a column that the pipeline computes from the sealed columns `needs`."""
+    return Column(name, type_, unit, meaning, origin=Origin.DERIVED, needs=needs, **rules)
+
+
+def raw_twin(column: Column, meaning: str, *needs: str, **changes: Any) -> Column:
     """Declare the unconditioned counterpart of a column: same type, unit and bound, raw access only."""
-    return replace(
-        column,
-        name=f"raw_{column.name}",
-        meaning=meaning,
-        raw=True,
-        needs=needs,
-        **changes,  # type: ignore[arg-type]
-    )
+    return replace(column, name=f"raw_{column.name}", meaning=meaning, raw=True, needs=needs, **changes)

@@ -10,13 +10,13 @@ import click
 _COMMANDS: Final = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]"
 )
-"""Control characters but tab and line feed, those that turn the direction of writing, and halves of surrogates."""
+"""Control characters except tab and line feed, bidirectional controls, and lone surrogates."""
 
 
 def visible(text: str) -> str:
     r"""Return a text with terminal control characters escaped as in JSON.
 
-    Within a JSON document such characters stand in strings only, so what is returned is the same document.
+    In a JSON document such characters occur only in strings, so the result is the same document.
 
     Examples
     --------
@@ -27,5 +27,5 @@ def visible(text: str) -> str:
 
 
 def echo(message: str = "", *, err: bool = False, nl: bool = True) -> None:
-    """Print a message whose parts may come from anybody."""
+    """Print a message that may contain untrusted text."""
     click.echo(visible(message), err=err, nl=nl)  # noqa: TID251 - the one place that makes it safe

@@ -6,7 +6,7 @@ from enum import StrEnum
 
 
 class Unit(StrEnum):
-    """What a number counts. Documents and Arrow field metadata show the value."""
+    """Unit of a number, as shown in documents and Arrow field metadata."""
 
     NONE = "none"
     """An identifier, a code, a flag or free text."""
@@ -19,13 +19,13 @@ class Unit(StrEnum):
     STDEV = "standard deviations"
     """Distance from the cross-section's mean in population standard deviations."""
     RANK = "rank"
-    """Place in a cross-section, 1 the strongest; fractional where ties are averaged."""
+    """Rank in a cross-section, 1 the strongest; fractional if ties are averaged."""
     COUNT = "count"
     """A number of names, rows, sessions or weeks."""
     RATIO = "ratio"
     """A fraction: 0.01 is one per cent."""
     EQUITY = "equity units"
-    """The ledger's own currency: a multiple of the opening equity when `equity_basis` is 1."""
+    """Money in the unit of the ledger: a multiple of the opening equity if `equity_basis` is 1."""
     PERCENTAGE_POINTS = "percentage points"
     """1.0 is one per cent."""
     BASE_CURRENCY = "base currency"
@@ -33,7 +33,7 @@ class Unit(StrEnum):
     PRICE = "base currency per share"
     """A price of one share."""
     SHARES = "shares"
-    """A number of shares, fractional when the ledger is normalised."""
+    """A number of shares, fractional if the ledger is normalised."""
     CORRELATION = "correlation"
     """Between -1 and 1."""
     SECONDS = "seconds"
@@ -43,13 +43,13 @@ class Unit(StrEnum):
     CALLS = "calls"
     """Requests counted by the limiter."""
     BARS = "bars"
-    """Price bars of the granularity named beside it."""
+    """Price bars of the stated granularity."""
     MIXED = "see the `unit` column"
-    """A value whose unit stands in a column beside it."""
+    """A value whose unit is in another column."""
 
 
 class Type(StrEnum):
-    """How a column is stored."""
+    """Storage type of a column."""
 
     DATE = "date"
     TIMESTAMP = "timestamp[us, UTC]"

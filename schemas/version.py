@@ -9,12 +9,12 @@ from typing import Final
 from schemas.tables import PUBLISHED_TABLES
 
 BUILD_REVISION: Final = 3
-"""Raised by hand when the builders write other files from the same declarations; for other values see `formula`."""
+"""Raised manually when the builders write different files from the same declarations; for different values see `formula`."""
 
 
 @cache
 def schema_version() -> str:
-    """Return a digest of all that decides the published figures: types, units, keys, formulas and their versions, no wording."""
+    """Return a digest of the declarations that determine published figures: types, units, keys, formula versions; not wording."""
     text = [f"revision {BUILD_REVISION}"]
     for table in PUBLISHED_TABLES.values():
         text.append(f"{table.name} {table.key} {table.sort} {table.partition} {table.formula}")

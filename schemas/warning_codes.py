@@ -1,4 +1,4 @@
-"""The codes of ``meta.warnings`` and of ``meta.notices``, with their meaning."""
+"""Codes of ``meta.warnings`` and ``meta.notices``."""
 
 from __future__ import annotations
 
@@ -7,41 +7,41 @@ from typing import Final
 
 WARNING_CODES: Final[dict[str, str]] = {
     "missing_kind": "A block of the metrics needs a kind of data that the run did not seal; `kind` names it. It is "
-    "`decisions` also when only the signal before smoothing was not recorded.",
-    "missing_core_metrics": "Core statistics the run did not seal; they are derived where a formula exists, "
-    "else withheld. The message lists them.",
-    "access_limited": "A block was left null because the key may not call the endpoint whose data it reads.",
-    "forward_returns_absent": "The run holds no forward return in the window, so the blocks built on them are null.",
-    "insufficient_data": "The window holds too little for a block, which is null: a Newey-West test takes ten "
+    "also `decisions` if only the signal before smoothing was not recorded.",
+    "missing_core_metrics": "The run did not seal some core statistics; they are computed where possible, "
+    "otherwise withheld. The message lists them.",
+    "access_limited": "A block is null because the key may not call the endpoint that serves its data.",
+    "forward_returns_absent": "The run has no forward returns in the window, so the blocks that need them are null.",
+    "insufficient_data": "The window has too few data for a block, which is null: a Newey-West test needs ten "
     "observations, `ic_deciles` and `panel` a week with enough scored names, `core.tenure` a date.",
     "nonpositive_variance": "The long-run variance of the series is not positive, so the Newey-West block is null.",
-    "window_lifetime_only": "The block describes the run as a whole, which the requested window does not narrow; `within_window` "
-    "has its figures of the window. On `periods`: sealed statistics of a period that the window cuts describe all of it.",
-    "block_error": "A block could not be computed; it is null and the rest of the answer is unaffected.",
+    "window_lifetime_only": "The block describes the run, not the requested window; `within_window` has its figures of the window. "
+    "On `periods`: sealed statistics describe the complete period, even if the window cuts it.",
+    "block_error": "A block could not be computed and is null; the rest of the answer is unaffected.",
     "ic_family_mismatch": "`nwt.ic` is null because the run has no cross-sections to rebuild the weekly IC from.",
     "ic_reproduction_mismatch": "`nwt.ic` is null because the rebuilt weekly IC does not reproduce the sealed mean IC.",
-    "kind_missing": "The run holds no data for this endpoint; the page is empty and `kind` names what is missing.",
+    "kind_missing": "The run has no data for this endpoint: the page is empty, and `kind` names the missing kind.",
 }
-"""Code of ``meta.warnings`` -> meaning: the vocabulary of the interface's description."""
+"""Code of ``meta.warnings`` -> meaning: exactly the codes of the interface's specification."""
 
 NOTICE_CODES: Final[dict[str, str]] = {
-    "nonpositive_equity": "The book opens sessions of the window with equity at or below 0. These have no return, so what is "
-    "made of the returns of the window is withheld.",
-    "unknown_symbol": "The run never scored or traded a requested `symbol`; the message names it, and the name that differs in "
-    "letter case alone where there is one. Symbols are compared as they stand.",
-    "figure_not_reproduced": "A figure the run sealed follows from its tables under no documented convention. The "
+    "nonpositive_equity": "The book opens sessions of the window with equity at or below 0. These have no return, so figures "
+    "based on the returns of the window are withheld.",
+    "unknown_symbol": "The run never scored or traded a requested `symbol`. The message names it, and a symbol that differs only in case if there is "
+    "one; symbols are case-sensitive.",
+    "figure_not_reproduced": "No documented convention reproduces a sealed figure from the tables. The "
     "message names the statistic and both values; the recomputed figure is served.",
-    "figure_stated": "The run sealed figures that no table of it supports. They are served as sealed, marked `checked: stated`, "
-    "and take no part in sorts, bounds and comparisons. The message names them.",
-    "figure_by_other_convention": "The run sealed figures by another convention than the interface's definition, which is what is "
-    "served; `sealed_value` and `sealed_convention` stand beside each. The message names them.",
-    "comparison_cut": "Alphas are compared over the sessions that all of them have, and some have sessions before or after these, as "
-    "where one of them is short; the message says how many are left out of each.",
+    "figure_stated": "The run sealed figures that none of its tables supports. They are served as sealed, marked `checked: stated`, "
+    "and excluded from sorting, bounds and comparisons. The message names them.",
+    "figure_by_other_convention": "The run sealed figures by another convention than the interface's definition. Served are the figures by "
+    "the definition, with `sealed_value` and `sealed_convention` beside each. The message names them.",
+    "comparison_cut": "Alphas are compared over their common sessions, and some have sessions before or after these. The message "
+    "gives the number left out of each.",
 }
 """Code of ``meta.notices`` -> meaning. Entries have the same shape as warnings."""
 
 CODES: Final = {"warnings": WARNING_CODES, "notices": NOTICE_CODES}
-"""Member of ``meta`` -> its codes. The response's message is written for the case; these are the definitions."""
+"""Member of ``meta`` -> its codes with their definitions; messages in responses are specific to the case."""
 _MEMBERS: Final = {code: name for name, codes in CODES.items() for code in codes}
 
 

@@ -1,8 +1,8 @@
-"""``widgets.json`` of OpenBB Workspace: a table for each list of the interface whose rows are flat.
+"""``widgets.json`` of OpenBB Workspace: a table for each collection with flat rows.
 
 Source: the reference of ``widgets.json`` in the documentation of OpenBB Workspace. A parameter's name in braces in ``endpoint``
-is filled from that parameter, as in the widgets that OpenBB's own ``openbb-platform-api`` makes of an OpenAPI document; a
-parameter without a value is not sent. The list stands under ``data`` of an answer, and the key in a header that the user enters.
+is replaced by its value, as in the widgets that OpenBB's ``openbb-platform-api`` makes from an OpenAPI document; a parameter
+without a value is not sent. Rows are under ``data`` of an answer, and the key is in a header that the user enters.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _CELLS: Final = {
     FieldType.NUMBER: "number",
     FieldType.BOOLEAN: "boolean",
 }
-"""Type of a column -> type of its cells; rows with columns of other types are not flat."""
+"""Type of a column -> type of its cells; rows with other types are not flat."""
 _INPUTS: Final = {
     ParameterKind.INTEGER: "number",
     ParameterKind.NUMBER: "number",
@@ -60,7 +60,7 @@ def _widget(endpoint: Endpoint) -> dict[str, Any]:
         "gridData": {"w": 40, "h": 15},
         "data": {
             "dataKey": "data",
-            # Raw columns are left out: a key without raw access would see them empty.
+            # Without raw columns, which would be empty for keys without raw access.
             "table": {"columnsDefs": [_column(x) for x in endpoint.payload.fields if not x.raw]},
         },
         "params": [_parameter(x) for x in endpoint.parameters if x.kind is not ParameterKind.FORBIDDEN],
@@ -74,13 +74,13 @@ def _column(column: Field) -> dict[str, Any]:
         "headerName": column.name,
         "headerTooltip": f"{column.meaning} Unit: {column.counts}." if column.counts else column.meaning,
         "cellDataType": _CELLS[column.type],
-        # As they are served: the default would shorten numbers, and write years with a separator.
+        # As served: the default shortens numbers and writes years with a separator.
         "formatterFn": "none",
     }
 
 
 def _parameter(parameter: Parameter) -> dict[str, Any]:
-    # The table is loaded at once, so a page is as long as it may be.
+    # The table is loaded at once, so pages have the maximum length.
     value = parameter.maximum if parameter.name == LIMIT.name else parameter.default
     return {
         "paramName": parameter.name,

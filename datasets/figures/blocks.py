@@ -13,8 +13,7 @@ from datasets.figures.series import DAYS_PER_YEAR, Floats, mean_or_null
 from datasets.figures.statistics import Span, any_sealed, entry, stated_value, without_returns
 from datasets.figures.unavailable import MISSING_KIND, Unavailable, Warnings
 from schemas.metrics.core import CORE, RANK_IC, REPRODUCTION_TOLERANCE
-from schemas.metrics.statistic import COMPUTED, DERIVED, INDEX, LEDGER, Signal
-from schemas.metrics.vocabulary import DAILY, SCORE_FIELD
+from schemas.metrics.statistic import COMPUTED, DAILY, DERIVED, INDEX, LEDGER, SCORE_FIELD, Signal
 from schemas.tables.weekly_signal import BUCKETS
 
 Block = dict[str, Any]

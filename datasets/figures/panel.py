@@ -15,7 +15,7 @@ from datasets.figures.series import Dates, Flags, Floats, cut, mean_or_null, mea
 from datasets.figures.unavailable import Unavailable
 from datasets.figures.window import Window
 from schemas.metrics.deciles import BUCKET_MEANS, bucket_name
-from schemas.metrics.vocabulary import FORWARD_RETURNS_PRESENT
+from schemas.metrics.statistic import FORWARD_RETURNS_PRESENT
 from schemas.tables.weekly_signal import BUCKETS
 
 

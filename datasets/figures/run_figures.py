@@ -15,8 +15,7 @@ from datasets.figures.panel import WeeklyDeciles
 from datasets.figures.series import Dates, Flags, Floats, cut
 from datasets.figures.unavailable import ACCESS_LIMITED, MISSING_KIND, Unavailable
 from datasets.figures.window import WHOLE_RUN, Window
-from schemas.metrics.statistic import CROSS_SECTIONS, INDEX, LEDGER, Source
-from schemas.metrics.vocabulary import SCORE_FIELD
+from schemas.metrics.statistic import CROSS_SECTIONS, INDEX, LEDGER, SCORE_FIELD, Source
 
 _RECORD_BYTES: Final = 400
 """Approximate bytes of one sealed record."""

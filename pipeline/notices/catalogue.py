@@ -18,7 +18,7 @@ from pipeline.notices.outcome import NoticeOutcome, judged, not_checked
 from pipeline.notices.probe import Probe, ProbeDamaged, Sample
 from schemas.errors import AlphaResultsError
 from schemas.kinds import ALPHA_ID
-from schemas.notices import (
+from schemas.notices.catalogue import (
     CELL_TOLERANCE,
     MAX_OTHER_RUNS,
     MIN_NAME_CELLS,

@@ -18,7 +18,7 @@ from pipeline.notices.prices import PanelRows, sample_prices
 from pipeline.notices.probe import MAX_DAYS, NO_SAMPLE, Probe, Sample, days_by_digest, period
 from pipeline.notices.rows import ReadColumns, Symbols, days_of, expanded, place_in
 from pipeline.reconciliation.grid import Codes
-from schemas.notices import MIN_TWIN_WEEKS
+from schemas.notices.universe import MIN_TWIN_WEEKS
 
 _INSTANTS: Final = ("entry_at", "maturity_at")
 _WEIGHT: Final = "long_short_target_weight"

@@ -12,7 +12,8 @@ import numpy as np
 from datasets.figures.series import Flags, Floats
 from pipeline.notices.outcome import NoticeOutcome, judged, not_checked
 from pipeline.reconciliation.grid import Codes
-from schemas.notices import BASIS_POINTS, CHANCE, MIN_ADJUSTING_FILLS, MIN_FILLS, NEARLY_FREE, NOTICE, NOTICES
+from schemas.notices import BASIS_POINTS, CHANCE, NOTICE, NOTICES
+from schemas.notices.books import MIN_ADJUSTING_FILLS, MIN_FILLS, NEARLY_FREE
 from schemas.tables.books import ADJUSTING, SETTLEMENTS, base_book
 
 _SAME_PRICE: Final = 1e-9

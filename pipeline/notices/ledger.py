@@ -16,7 +16,8 @@ from datasets.figures.series import DAYS_PER_YEAR, SESSIONS_PER_YEAR, Dates, Flo
 from datasets.figures.unavailable import Unavailable
 from pipeline.notices.outcome import NoticeOutcome, judged, not_checked
 from pipeline.notices.panel import rank_correlations
-from schemas.notices import BASIS_POINTS, CHANCE, LAST_DEVIATIONS, NOTICES, SESSIONS_ALLOWED
+from schemas.notices import BASIS_POINTS, CHANCE, NOTICES
+from schemas.notices.books import LAST_DEVIATIONS, SESSIONS_ALLOWED
 from schemas.tables.books import RAW_PREFIX, book_order
 
 _MIN_DRAWDOWN_SESSIONS: Final = 126

@@ -16,7 +16,8 @@ from pipeline.notices.evidence import Evidence
 from pipeline.notices.outcome import NoticeOutcome, in_declared_order, judged, not_checked
 from pipeline.reconciliation.figures import Figure
 from pipeline.rule import Coverage
-from schemas.notices import MIN_OUTLYING_NAMES, MIN_PROVABLE_RETURNS, NOTICES
+from schemas.notices import NOTICES
+from schemas.notices.signal import MIN_OUTLYING_NAMES, MIN_PROVABLE_RETURNS
 from schemas.tables.books import CONDITIONED_BOOKS
 from schemas.tables.sealed_metrics import NOT_CHECKED
 

@@ -14,16 +14,14 @@ from datasets.figures.rank_correlation import centred_ranks_in_order
 from datasets.figures.series import Dates, Flags, Floats
 from pipeline.maths.weekly_digests import rounded
 from pipeline.notices.outcome import NoticeOutcome, judged, not_checked
-from schemas.notices import (
-    CHANCE,
+from schemas.notices import CHANCE, MIN_CORRELATED_WEEKS, NOTICES
+from schemas.notices.signal import (
     COPIED_SHARE,
     FLIPPED_CORRELATION,
     MIN_COPIED_NAMES,
-    MIN_CORRELATED_WEEKS,
     MIN_NAME_SPANS,
     MIN_RANKED_NAMES,
     NEAR_COPY,
-    NOTICES,
     STEADY_CORRELATION,
 )
 
@@ -321,8 +319,8 @@ def nearly_copied_from(values: Floats) -> NDArray[np.int64]:
     Returns
     -------
     numpy.ndarray of int64, shape (weeks,)
-        The earlier week with the highest rank correlation, where that reaches :data:`schemas.notices.NEAR_COPY`; -1 elsewhere,
-        and for a week with fewer than :data:`schemas.notices.MIN_RANKED_NAMES` names.
+        The earlier week with the highest rank correlation, where that reaches :data:`schemas.notices.signal.NEAR_COPY`; -1 elsewhere,
+        and for a week with fewer than :data:`schemas.notices.signal.MIN_RANKED_NAMES` names.
     """
     # A missing value at the mean of its week does not contribute to the correlation.
     ranks = np.nan_to_num(_centred_ranks(values))

@@ -18,7 +18,8 @@ from pipeline.notices.panel import NEVER, Span
 from pipeline.notices.probe import MAX_DAYS, NO_SAMPLE, Sample, days_by_digest, period
 from pipeline.notices.rows import BOOK_BITS, ReadColumns, Symbols, days_of, expanded, place_in, rows_of
 from pipeline.reconciliation.tables import FILLS, SESSION, Runs, acted_at
-from schemas.notices import BASIS_POINTS, NEARLY_UNBORROWED
+from schemas.notices import BASIS_POINTS
+from schemas.notices.books import NEARLY_UNBORROWED
 from schemas.tables.books import RAW_PREFIX, SETTLEMENTS, TRADE_ONLY_SUFFIXES
 from schemas.tables.pnl import ADJUSTMENTS
 

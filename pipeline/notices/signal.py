@@ -12,17 +12,15 @@ from datasets.figures.newey_west import newey_west
 from datasets.figures.series import MIN_HAC_OBSERVATIONS, WEEKS_PER_YEAR, Dates, Flags, Floats, is_constant
 from datasets.figures.unavailable import Unavailable
 from pipeline.notices.outcome import NoticeOutcome, judged, not_checked
-from schemas.notices import (
-    CHANCE,
+from schemas.notices import CHANCE, MIN_CORRELATED_WEEKS, NOTICES
+from schemas.notices.books import MIN_EXPOSURE_VARIATION
+from schemas.notices.signal import (
     CORRELATION_ERRORS,
     MAX_OPEN_WEEKS,
-    MIN_CORRELATED_WEEKS,
-    MIN_EXPOSURE_VARIATION,
     MIN_OUTLYING,
     MIN_OUTLYING_NAMES,
     MIN_OUTLYING_WEEKS,
     MIN_TRADED_WEEKS,
-    NOTICES,
     OUTLYING_DEVIATIONS,
 )
 from schemas.tables.rebalances import PENDING, TRADED

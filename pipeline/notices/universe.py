@@ -8,7 +8,7 @@ import numpy as np
 
 from datasets.figures.series import Floats
 from pipeline.notices.outcome import NoticeOutcome, judged, not_checked
-from schemas.notices import FROZEN_SESSIONS, MIN_EXIT_RATE, MIN_EXIT_YEARS
+from schemas.notices.universe import FROZEN_SESSIONS, MIN_EXIT_RATE, MIN_EXIT_YEARS
 
 
 def of_exits(names: int, last: int, mean: float, years: float) -> NoticeOutcome:

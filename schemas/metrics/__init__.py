@@ -1,4 +1,1 @@
-"""What the metrics resource holds: every statistic and block, declared once.
-
-The assembly of an answer, its documentation block and its JSON Schema derive from these declarations.
-"""
+"""The metrics: every statistic and block. Answers, their documentation and their JSON Schema derive from these declarations."""

@@ -24,14 +24,14 @@ ANNUALISED: Final = Annualisation.ANNUALISED
 NOT_ANNUALISABLE: Final = Annualisation.NOT_ANNUALISABLE
 
 _WEEKS: Final = "measured weeks"
-_SESSIONS: Final = "sessions of the ledger"
-_NET: Final = "net of execution costs and borrow, interest on cash included"
+SESSIONS: Final = "sessions of the ledger"
+NET: Final = "net of execution costs and borrow, interest on cash included"
 _GROSS: Final = "gross of costs"
-_NOT_DEDUCTED: Final = "not deducted"
-_MEAN_OF_WEEKS: Final = Definition(_WEEKS, _GROSS, risk_free=_NOT_DEDUCTED)
-_RATIO_OF_WEEKS: Final = Definition(_WEEKS, _GROSS, 1, "sqrt(52)", _NOT_DEDUCTED)
-_RATIO_OF_SESSIONS: Final = Definition(_SESSIONS, _NET, 1, "sqrt(252)", _NOT_DEDUCTED)
-_EQUITY: Final = Definition(_SESSIONS, _NET, risk_free=_NOT_DEDUCTED)
+NOT_DEDUCTED: Final = "not deducted"
+_MEAN_OF_WEEKS: Final = Definition(_WEEKS, _GROSS, risk_free=NOT_DEDUCTED)
+_RATIO_OF_WEEKS: Final = Definition(_WEEKS, _GROSS, 1, "sqrt(52)", NOT_DEDUCTED)
+RATIO_OF_SESSIONS: Final = Definition(SESSIONS, NET, 1, "sqrt(252)", NOT_DEDUCTED)
+EQUITY: Final = Definition(SESSIONS, NET, risk_free=NOT_DEDUCTED)
 
 _OWN_MEAN: Final = ("mean of the measured weeks",)
 _OWN_IC_RATIO: Final = ("weekly, 52 periods, ddof 1", "weekly, ddof 1")
@@ -41,87 +41,94 @@ _OWN_ANNUAL: Final = ("mean of a session x 252",)
 _OWN_SESSION: Final = ("mean of a session",)
 _OWN_TOTAL: Final = ("sum of the sessions",)
 
+
+def _weekly(
+    name: str,
+    meaning: str,
+    formula: str,
+    sealed: SealedName,
+    annualisation: Annualisation,
+    *,
+    definition: Definition,
+    signal: Signal = Signal.CONDITIONED,
+) -> Statistic:
+    """Declare a ratio that is computed from the cross-sections."""
+    return Statistic(
+        name, meaning, formula, (sealed,), CROSS_SECTIONS, "ratio", annualisation, _WEEK, definition, signal
+    )
+
+
+def _daily(
+    name: str,
+    meaning: str,
+    formula: str,
+    sealed: tuple[SealedName, ...] = (),
+    *,
+    definition: Definition = RATIO_OF_SESSIONS,
+    unit: str = "ratio",
+) -> Statistic:
+    """Declare an annualised statistic of the sessions of the ledger."""
+    return Statistic(name, meaning, formula, sealed, LEDGER, unit, ANNUALISED, _SESSION, definition)
+
+
+def _of_equity(name: str, meaning: str, formula: str, own: tuple[str, ...], unit: str) -> Statistic:
+    """Declare a statistic of the equity over a span."""
+    sealed = (SealedName(name, NOT_ANNUALISABLE, own),)
+    return Statistic(name, meaning, formula, sealed, LEDGER, unit, NOT_ANNUALISABLE, _SPAN, EQUITY)
+
+
 CORE: Final = (
-    Statistic(
+    _weekly(
         "ic",
         "Mean weekly information coefficient of the delivered (conditioned) score.",
         "mean over weeks of the Spearman rank correlation, ties averaged, of score and forward_return",
-        (SealedName("mean_ic", PER_PERIOD, _OWN_MEAN),),
-        CROSS_SECTIONS,
-        "ratio",
+        SealedName("mean_ic", PER_PERIOD, _OWN_MEAN),
         PER_PERIOD,
-        _WEEK,
-        Signal.CONDITIONED,
         definition=_MEAN_OF_WEEKS,
     ),
-    Statistic(
+    _weekly(
         "icir",
-        "How steady the weekly information coefficient is: its mean over its deviation.",
+        "Steadiness of the weekly information coefficient: its mean over its deviation.",
         "mean / sample standard deviation (ddof 1) of the weekly ic x sqrt(52)",
-        (SealedName("icir", None, _OWN_IC_RATIO),),
-        CROSS_SECTIONS,
-        "ratio",
+        SealedName("icir", None, _OWN_IC_RATIO),
         ANNUALISED,
-        _WEEK,
-        Signal.CONDITIONED,
         definition=_RATIO_OF_WEEKS,
     ),
-    Statistic(
+    _daily(
         "information_ratio",
         "Return of the long_short book per unit of its own risk, before the risk-free rate.",
         "mean / sample standard deviation (ddof 1) of the daily period_return x sqrt(252)",
         (SealedName("information_ratio", ANNUALISED, _OWN_RATIO, annualised_only=True),),
-        LEDGER,
-        "ratio",
-        ANNUALISED,
-        _SESSION,
-        definition=_RATIO_OF_SESSIONS,
     ),
-    Statistic(
+    _daily(
         "excess_sharpe",
         "Return of the long_short book above the risk-free rate, per unit of risk.",
         "mean / sample standard deviation (ddof 1) of (period_return - risk_free_return), daily, x sqrt(252)",
         (SealedName("excess_sharpe", ANNUALISED, _OWN_RATIO, annualised_only=True),),
-        LEDGER,
-        "ratio",
-        ANNUALISED,
-        _SESSION,
-        definition=Definition(_SESSIONS, _NET, 1, "sqrt(252)", "risk_free_return of the session deducted"),
+        definition=Definition(SESSIONS, NET, 1, "sqrt(252)", "risk_free_return of the session deducted"),
     ),
-    Statistic(
+    _of_equity(
         "pnl",
         "Profit of the long_short book.",
         "last ending_equity - first starting_equity",
-        (SealedName("pnl", NOT_ANNUALISABLE, _OWN_MONEY),),
-        LEDGER,
+        _OWN_MONEY,
         MONEY_UNIT,
-        NOT_ANNUALISABLE,
-        _SPAN,
-        definition=_EQUITY,
     ),
-    Statistic(
+    _of_equity(
         "max_drawdown",
         "Deepest fall of the long_short book's equity below its running peak, in units of equity.",
         "max over sessions of (peak_equity - ending_equity); opening equity counts towards the peak",
-        (SealedName("max_drawdown", NOT_ANNUALISABLE, _OWN_MONEY),),
-        LEDGER,
+        _OWN_MONEY,
         MONEY_UNIT,
-        NOT_ANNUALISABLE,
-        _SPAN,
-        definition=_EQUITY,
     ),
-    Statistic(
+    _of_equity(
         "max_drawdown_pct",
         "Deepest fall of the long_short book's equity as a percentage of its running peak.",
         "max over sessions of (peak_equity - ending_equity) / peak_equity x 100",
-        (SealedName("max_drawdown_pct", NOT_ANNUALISABLE, ("percentage points of the peak",)),),
-        LEDGER,
+        ("percentage points of the peak",),
         "percentage_points",
-        NOT_ANNUALISABLE,
-        _SPAN,
-        definition=_EQUITY,
     ),
-    Statistic(
+    _daily(
         "turnover",
         "One-sided turnover of the long_short book. Its unit tells which of the sealed forms it is.",
         "mean daily turnover x 252",
@@ -131,14 +138,11 @@ CORE: Final = (
             SealedName("mean_turnover", PER_PERIOD, _OWN_SESSION),
             SealedName("total_turnover", NOT_ANNUALISABLE, _OWN_TOTAL),
         ),
-        LEDGER,
-        "per_year",
-        ANNUALISED,
-        _SESSION,
-        definition=Definition(_SESSIONS, "one-sided, of what was traded", factor="252"),
+        definition=Definition(SESSIONS, "one-sided, of what was traded", factor="252"),
+        unit="per_year",
     ),
 )
-"""The core statistics in the order they are served; the alias stands in :data:`ALIASES`."""
+"""The core statistics in the order they are served; their deprecated names are in :data:`ALIASES`."""
 
 ALIASES: Final = {"sharpe": "information_ratio"}
 """Deprecated name -> the statistic that supersedes it and whose entry it repeats."""
@@ -148,68 +152,50 @@ RISK_FREE_RATE: Final = "risk_free_rate"
 """Name of the sealed record that holds it."""
 
 RANK_IC_CONDITIONED: Final = (
-    Statistic(
+    _weekly(
         "hit_rate",
         "Share of the measured weeks in which the information coefficient was above zero.",
         "weeks with ic > 0 / weeks with an ic",
-        (SealedName("ic_hit_rate", NOT_ANNUALISABLE, ("share of the measured weeks above 0",)),),
-        CROSS_SECTIONS,
-        "ratio",
+        SealedName("ic_hit_rate", NOT_ANNUALISABLE, ("share of the measured weeks above 0",)),
         NOT_ANNUALISABLE,
-        _WEEK,
-        Signal.CONDITIONED,
         definition=_MEAN_OF_WEEKS,
     ),
-    Statistic(
+    _weekly(
         "dispersion",
-        "How much the information coefficient varies from week to week.",
+        "Variation of the information coefficient from week to week.",
         "sample standard deviation (ddof 1) of the weekly ic",
-        (SealedName("ic_dispersion", PER_PERIOD, ("ddof 1",)),),
-        CROSS_SECTIONS,
-        "ratio",
+        SealedName("ic_dispersion", PER_PERIOD, ("ddof 1",)),
         PER_PERIOD,
-        _WEEK,
-        Signal.CONDITIONED,
-        definition=Definition(_WEEKS, _GROSS, 1, risk_free=_NOT_DEDUCTED),
+        definition=Definition(_WEEKS, _GROSS, 1, risk_free=NOT_DEDUCTED),
     ),
-    Statistic(
+    _weekly(
         "coverage",
-        "How much of a traded week's cross-section has both a score and a forward return.",
+        "Share of a traded week's cross-section that has both a score and a forward return.",
         "mean over traded weeks of names with score and forward_return / names in the cross-section",
-        (SealedName("ic_coverage", NOT_ANNUALISABLE, ("mean of the traded weeks",)),),
-        CROSS_SECTIONS,
-        "ratio",
+        SealedName("ic_coverage", NOT_ANNUALISABLE, ("mean of the traded weeks",)),
         NOT_ANNUALISABLE,
-        _WEEK,
-        Signal.CONDITIONED,
         definition=Definition("traded weeks"),
     ),
 )
 
 RANK_IC_RAW: Final = (
-    Statistic(
+    _weekly(
         "ic",
         "Mean weekly information coefficient of the score before smoothing.",
         "mean over weeks of the Spearman rank correlation, ties averaged, of raw_score and forward_return",
-        (SealedName("raw_mean_ic", PER_PERIOD, _OWN_MEAN),),
-        CROSS_SECTIONS,
-        "ratio",
+        SealedName("raw_mean_ic", PER_PERIOD, _OWN_MEAN),
         PER_PERIOD,
-        _WEEK,
-        Signal.RAW,
         definition=_MEAN_OF_WEEKS,
+        signal=Signal.RAW,
     ),
-    Statistic(
+    _weekly(
         "icir",
-        "How steady the information coefficient before smoothing is.",
+        "Steadiness of the information coefficient before smoothing.",
         "mean / sample standard deviation (ddof 1) of the weekly raw ic x sqrt(52)",
-        (SealedName("raw_icir", None, _OWN_IC_RATIO),),
-        CROSS_SECTIONS,
-        "ratio",
+        SealedName("raw_icir", None, _OWN_IC_RATIO),
         ANNUALISED,
-        _WEEK,
-        Signal.RAW,
         definition=_RATIO_OF_WEEKS,
+        signal=Signal.RAW,
     ),
 )
 
@@ -227,4 +213,4 @@ OWN_CONVENTIONS: Final = {
 """Name of a sealed record -> the conventions that are the interface's own definition of it."""
 
 REPRODUCTION_TOLERANCE: Final = 1e-6
-"""How far, in absolute terms, the rebuilt mean IC may lie from the sealed one for `nwt.ic` to be published."""
+"""Largest absolute difference of the rebuilt mean IC from the sealed one for `nwt.ic` to be published."""

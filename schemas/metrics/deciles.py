@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from typing import Final
 
-from schemas.metrics.field import MetricField, block, count, number, series, text
-from schemas.metrics.statistic import CROSS_SECTIONS, Signal
-from schemas.metrics.vocabulary import (
+from schemas.field import Field, count, number, record, series, text
+from schemas.metrics.statistic import (
+    CROSS_SECTIONS,
     FORWARD_RETURNS_PRESENT,
     SCORE_FIELD,
     UNSMOOTHED_FIELD,
     WEEK_AHEAD,
     WINDOW,
+    Signal,
 )
 from schemas.tables.weekly_deciles import WEEKLY_DECILES
 from schemas.tables.weekly_signal import BUCKETS, MIN_DECILE_NAMES
@@ -33,8 +34,8 @@ def bucket_name(rank: int) -> str:
     return f"Q{rank}"
 
 
-def _bucket_mean(name: str) -> MetricField:
-    """Take over a weekly column as its mean over weeks; meaning and unit stay those of the table."""
+def _bucket_mean(name: str) -> Field:
+    """Declare the mean over weeks of a weekly column, with the column's meaning and unit."""
     column = WEEKLY_DECILES[name]
     return number(name, column.unit, column.meaning, f"mean over weeks of the weekly {name}", nullable=True)
 
@@ -59,9 +60,9 @@ _BUCKETS: Final = series(
     granularity="one value a bucket",
 )
 
-_MONOTONICITY: Final = block(
+_MONOTONICITY: Final = record(
     "monotonicity",
-    "Whether higher buckets earn more.",
+    "Whether mean returns rise with the bucket.",
     number(
         "spearman_bucket_vs_mean_forward_return",
         Unit.CORRELATION,
@@ -78,23 +79,24 @@ _MONOTONICITY: Final = block(
     ),
 )
 
-DECILES: Final = block(
+DECILES: Final = record(
     "ic_deciles",
     "The cross-section cut into ten buckets by the signal before smoothing, averaged over weeks.",
     text(
         "score_field",
         f"The column the names are ranked by: {UNSMOOTHED_FIELD} when the run was not smoothed; null to a key without "
         "raw-book access when it is a column that key may not see.",
-        SCORE_FIELD,
-        UNSMOOTHED_FIELD,
+        vocabulary=(SCORE_FIELD, UNSMOOTHED_FIELD),
         nullable=True,
     ),
-    text("signal", "The signal the buckets are cut by.", Signal.RAW),
+    text("signal", "The signal that the buckets are cut by.", vocabulary=(Signal.RAW,)),
     count("bucket_count", "Buckets."),
     count("weeks", "Weeks measured: enough scored names and at least one forward return."),
     _BUCKETS,
     _MONOTONICITY,
-    text("forward_returns", "Forward returns are known in the window.", FORWARD_RETURNS_PRESENT),
+    text(
+        "forward_returns", "Forward returns are known in the window.", vocabulary=(FORWARD_RETURNS_PRESENT,)
+    ),
     count("weeks_skipped", f"Weeks left out for having fewer than {MIN_DECILE_NAMES} scored names."),
     formula=f"names ranked upwards by ({SCORE_FIELD}, symbol); bucket = floor(10 (rank - 1) / n) + 1",
     horizon=WEEK_AHEAD,
@@ -102,7 +104,7 @@ DECILES: Final = block(
     source=CROSS_SECTIONS.meaning,
     signal=Signal.RAW,
     availability=(
-        f"null when the run recorded no {SCORE_FIELD} and does not say that it was not smoothed, no week of the window has {MIN_DECILE_NAMES} scored names, "
+        f"null when the run recorded no {SCORE_FIELD} and does not state that it was not smoothed, no week of the window has {MIN_DECILE_NAMES} scored names, "
         f"no forward return is known, or the key may not call {CROSS_SECTIONS.endpoint}"
     ),
     nullable=True,

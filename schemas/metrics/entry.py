@@ -1,23 +1,24 @@
-"""The stat entry: how one statistic is written, member by member."""
+"""The entry of one statistic, member by member."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from enum import StrEnum
-from typing import Any, Final
+from typing import Final
 
+from schemas.field import Field, flag, number, record, text
 from schemas.metrics.core import RATE_OF, RISK_FREE_RATE
-from schemas.metrics.field import MetricField, block, flag, number, text
 from schemas.metrics.statistic import (
     LEDGER,
+    NO_SPAN,
     SOURCE_KINDS,
+    STATED,
     Annualisation,
     Checked,
     Signal,
     Statistic,
     Status,
 )
-from schemas.metrics.vocabulary import NO_SPAN, STATED
 from schemas.tables.sealed_metrics import METRIC_UNITS
 from schemas.units import Unit
 
@@ -25,20 +26,20 @@ _LABEL: Final = {"formula": STATED, "horizon": NO_SPAN, "source": "the statistic
 """Traits of members that describe a value rather than measure one."""
 
 
-def statistic_field(statistic: Statistic, *, alias: str | None = None, computed: bool = False) -> MetricField:
+def statistic_field(statistic: Statistic, *, alias: str | None = None, computed: bool = False) -> Field:
     """Declare the entry of a statistic, or of the deprecated name `alias` gives it.
 
     Parameters
     ----------
     computed
-        Whether what the run sealed is left aside.
+        Whether to ignore what the run sealed.
     """
     names = " or ".join(sealed.name for sealed in statistic.sealed)
     meaning = statistic.meaning if alias is None else f"Deprecated name of {statistic.name}; the same entry."
     source = f"computed from {statistic.source.meaning}"
     if not computed:
-        source = f"the sealed record {names}, unless the sealed tables give another value by this definition; else {source}"
-    return block(
+        source = f"the sealed record {names}, unless the tables give another value by this definition; else {source}"
+    return record(
         alias or statistic.name,
         meaning,
         *_members(statistic, deprecated=alias is not None, computed=computed),
@@ -51,7 +52,7 @@ def statistic_field(statistic: Statistic, *, alias: str | None = None, computed:
     )
 
 
-def _members(statistic: Statistic, *, deprecated: bool, computed: bool) -> Iterator[MetricField]:
+def _members(statistic: Statistic, *, deprecated: bool, computed: bool) -> Iterator[Field]:
     yield number(
         "value",
         Unit.MIXED,
@@ -59,22 +60,20 @@ def _members(statistic: Statistic, *, deprecated: bool, computed: bool) -> Itera
         nullable=True,
         unit_text=statistic.unit,
     )
-    yield _label(
-        "unit", "Unit of the value, as sealed or as computed; it is the one that counts.", METRIC_UNITS
-    )
+    yield _label("unit", "Unit of the value, as sealed or as computed.", METRIC_UNITS)
     yield _label("status", "Whether the figure has a value.", Status)
     yield _label(
         "checked",
-        "What the figure rests on: reproduced (sealed, and its tables give the same by this definition), computed (from the "
-        "tables: none was sealed, or one by another convention), stated (sealed, and no table supports it) or contradicted "
-        "(the tables contradict what was sealed, so the figure is computed or withheld); null without a figure to check.",
+        "Provenance of the figure: reproduced (sealed, and the tables reproduce it by this definition), computed (from the tables, "
+        "since none was sealed, or one by another convention), stated (sealed, and no table supports it) or contradicted (the tables "
+        "contradict the sealed value, so the figure is computed or withheld); null without a figure to check.",
         Checked,
         nullable=True,
     )
     yield _label(
         "source",
         f"Name of the sealed record, or {statistic.source.kind} when computed from that; null without a value"
-        + (", and to a key without raw-book access when it is sealed." if statistic.signal == "raw" else "."),
+        + (", and for keys without raw-book access if it is sealed." if statistic.signal == "raw" else "."),
         (*(sealed.name for sealed in statistic.sealed), statistic.source.kind),
         nullable=True,
     )
@@ -91,30 +90,30 @@ def _members(statistic: Statistic, *, deprecated: bool, computed: bool) -> Itera
         yield number(
             "risk_free_rate",
             Unit.RATIO,
-            "Annual risk-free rate that belongs to the value; null when it is not known.",
+            "Annual risk-free rate deducted; null when unknown.",
             f"the sealed {RISK_FREE_RATE}, else mean risk_free_return of a session x 252",
             nullable=True,
         )
         yield _label(
             "risk_free_rate_source",
-            f"{RISK_FREE_RATE} when sealed, {LEDGER.kind} when averaged from the ledger, null when not known.",
+            f"{RISK_FREE_RATE} when sealed, {LEDGER.kind} when averaged from the ledger, null when unknown.",
             (RISK_FREE_RATE, LEDGER.kind),
             nullable=True,
         )
     if deprecated:
-        yield flag("deprecated", "Always true: read the statistic of the new name.", **_LABEL)
+        yield flag("deprecated", "Always true: read the statistic under its new name.", **_LABEL)
         yield _label("superseded_by", "Name of the statistic to read instead.", (statistic.name,))
     if not computed:
         yield from _sealed_beside()
     yield text("withheld_reason", "Why there is no value; only then.", optional=True, **_LABEL)
 
 
-def _sealed_beside() -> Iterator[MetricField]:
-    """Declare the sealed value, where another one is served."""
+def _sealed_beside() -> Iterator[Field]:
+    """Declare the sealed value, for entries that serve another one."""
     yield number(
         "sealed_value",
         Unit.MIXED,
-        "The value that was sealed, where it is not the one served.",
+        "The sealed value, if it is not the one served.",
         optional=True,
         unit_text="see sealed_unit",
     )
@@ -135,7 +134,6 @@ def _label(
     *,
     nullable: bool = False,
     optional: bool = False,
-) -> MetricField:
-    words = vocabulary if isinstance(vocabulary, tuple) else tuple(word.value for word in vocabulary)
-    traits: dict[str, Any] = dict(_LABEL)
-    return text(name, meaning, *words, nullable=nullable, optional=optional, **traits)
+) -> Field:
+    words = vocabulary if isinstance(vocabulary, tuple) else tuple(vocabulary)
+    return text(name, meaning, vocabulary=words, nullable=nullable, optional=optional, **_LABEL)

@@ -1,7 +1,7 @@
-"""The figures by which alphas are listed, sorted and chosen: statistics of the metrics and those of the screen, each in one unit.
+"""Figures of the screen, by which alphas are sorted and filtered: statistics of the metrics and of the screen, each in one unit.
 
-In the metrics of a run a sealed figure has the unit it was sealed in. Numbers of several alphas compare only in one
-unit, so a figure that was sealed in another one, or is not scaled as declared, is withheld here and served there.
+The metrics of a run serve a sealed figure in the unit it was sealed in. Alphas can only be compared in one unit, so the screen
+withholds a figure that was sealed in another unit or not scaled as declared.
 """
 
 from __future__ import annotations
@@ -24,13 +24,14 @@ class HeadlineFigure:
     Attributes
     ----------
     name
-        As a request spells it.
+        Its name in requests.
     statistic
-        The statistic it is.
+        Declaration of the figure.
     path
-        Where the metrics of a run have its entry; empty of a figure of the screen alone.
+        Path of its entry in the metrics of a run; empty if only the screen has it.
     recorded
-        Name it is recorded under: of a deprecated name, the one that supersedes it. Empty of one that is judged among others.
+        Name under which pointers record it: that of the superseding figure for a deprecated name, empty for a figure that is
+        judged among others.
     """
 
     name: str
@@ -40,12 +41,12 @@ class HeadlineFigure:
 
     @property
     def unit(self) -> str:
-        """The one unit the list gives it in, in words of the sealed vocabulary."""
+        """The unit of the screen, in words of the sealed vocabulary."""
         return "ratio" if self.statistic.unit == MONEY_UNIT else self.statistic.unit
 
     @property
     def counts(self) -> str:
-        """The same for people."""
+        """The unit for people."""
         return self.unit.replace("_", " ")
 
     @property
@@ -55,7 +56,7 @@ class HeadlineFigure:
 
     @property
     def meaning(self) -> str:
-        """What it says, with its unit."""
+        """Its meaning, with the unit."""
         if self.deprecated:
             return f"Deprecated name of {self.recorded}."
         scaled = {"annualised": ", annualised", "per_period": f", {self.statistic.horizon.partition(':')[0]}"}
@@ -83,7 +84,7 @@ def _declared() -> tuple[HeadlineFigure, ...]:
 HEADLINE: Final[dict[str, HeadlineFigure]] = {figure.name: figure for figure in _declared()}
 """Every figure by name, in the order of the documents."""
 RECORDED: Final = tuple(figure for figure in HEADLINE.values() if figure.name == figure.recorded)
-"""Those recorded in a pointer: all but deprecated names and figures corrected for the number of alphas."""
+"""Those recorded in a pointer: without deprecated names and figures judged among others."""
 IN_METRICS: Final = tuple(figure for figure in RECORDED if figure.path)
-"""Those that the metrics of a run have too."""
+"""Those that the metrics of a run also have."""
 JUDGED_NAMES: Final = frozenset(figure.name for figure in HEADLINE.values() if not figure.recorded)

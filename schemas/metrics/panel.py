@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import Final
 
+from schemas.field import count, day, number, record, series, text
 from schemas.metrics.deciles import bucket_name
-from schemas.metrics.field import block, count, day, number, series, text
-from schemas.metrics.statistic import CROSS_SECTIONS, Signal
-from schemas.metrics.vocabulary import SCORE_FIELD, WEEK_AHEAD, WINDOW
+from schemas.metrics.statistic import CROSS_SECTIONS, SCORE_FIELD, WEEK_AHEAD, WINDOW, Signal
 from schemas.tables.weekly_signal import BUCKETS, HORIZONS, LAGS
 from schemas.units import Unit
 
@@ -21,7 +20,7 @@ _IC_WEEKLY: Final = series(
 
 _SPREAD: Final = series(
     "decile_spread_weekly",
-    "What the highest bucket earned above the lowest in each measured week.",
+    "Return of the highest bucket less that of the lowest in each measured week.",
     day("date", "Rebalance date."),
     number(
         "spread",
@@ -62,9 +61,9 @@ _AUTOCORRELATION: Final = series(
     granularity="one value a lag",
 )
 
-_COVERAGE: Final = block(
+_COVERAGE: Final = record(
     "coverage",
-    "How full the traded cross-sections are.",
+    "Coverage of the traded cross-sections.",
     count("weeks", "Traded weeks with a cross-section."),
     number("mean_n_symbols", Unit.COUNT, "Names in the cross-section.", nullable=True),
     number("mean_cohort_size", Unit.COUNT, f"Names with a valid {SCORE_FIELD}.", nullable=True),
@@ -78,10 +77,14 @@ _COVERAGE: Final = block(
     granularity=WINDOW,
 )
 
-PANEL: Final = block(
+PANEL: Final = record(
     "panel",
     "The weekly series behind the averages; only with panel=1.",
-    text("signal", "Signal of every series but ic_weekly, which is of the conditioned one.", Signal.RAW),
+    text(
+        "signal",
+        "Signal of every series except ic_weekly, which measures the conditioned one.",
+        vocabulary=(Signal.RAW,),
+    ),
     _IC_WEEKLY,
     _SPREAD,
     _TERM_STRUCTURE,

@@ -1,30 +1,27 @@
-"""Figures of the screen that the metrics do not have: recorded when a run is published, or judged among the alphas of a key."""
+"""Figures of the screen that the metrics do not have: recorded at publication, or judged among the alphas of a key."""
 
 from __future__ import annotations
 
 from typing import Final
 
-from schemas.metrics.statistic import INDEX, LEDGER, Annualisation, Definition, Source, Statistic
+from schemas.metrics.core import ANNUALISED, EQUITY, NOT_ANNUALISABLE, RATIO_OF_SESSIONS, SESSIONS
+from schemas.metrics.statistic import INDEX, LEDGER, Definition, Source, Statistic
 
-_SESSIONS: Final = "sessions of the ledger"
-_NET: Final = "net of execution costs and borrow, interest on cash included"
 _AMONG: Final = "the alphas with a t_stat that the key may read"
-_HORIZON: Final = "the whole run"
 
 
 def _figure(
     name: str,
     meaning: str,
     formula: str,
-    unit: str,
+    unit: str = "ratio",
     *,
     annualised: bool = False,
     source: Source = LEDGER,
-    definition: Definition | None = None,
+    definition: Definition = EQUITY,
 ) -> Statistic:
-    scaled = Annualisation.ANNUALISED if annualised else Annualisation.NOT_ANNUALISABLE
-    definition = Definition(_SESSIONS, _NET, risk_free="not deducted") if definition is None else definition
-    return Statistic(name, meaning, formula, (), source, unit, scaled, _HORIZON, definition=definition)
+    scaled = ANNUALISED if annualised else NOT_ANNUALISABLE
+    return Statistic(name, meaning, formula, (), source, unit, scaled, "the run", definition)
 
 
 SCREENED: Final = (
@@ -33,7 +30,7 @@ SCREENED: Final = (
         "Daily returns of the long_short book.",
         "sessions with a period_return",
         "count",
-        definition=Definition(_SESSIONS),
+        definition=Definition(SESSIONS),
     ),
     _figure(
         "tenure_years",
@@ -47,16 +44,14 @@ SCREENED: Final = (
         "annualised_return",
         "Compounded return of the long_short book.",
         "product of (1 + period_return), to the power of 252 / sessions, less 1",
-        "ratio",
         annualised=True,
     ),
     _figure(
         "volatility",
         "Deviation of the daily return of the long_short book.",
         "sample standard deviation (ddof 1) of the daily period_return x sqrt(252)",
-        "ratio",
         annualised=True,
-        definition=Definition(_SESSIONS, _NET, 1, "sqrt(252)", "not deducted"),
+        definition=RATIO_OF_SESSIONS,
     ),
     _figure(
         "t_stat",
@@ -66,38 +61,34 @@ SCREENED: Final = (
     ),
     _figure(
         "probabilistic_sharpe",
-        "Probability that the Sharpe ratio of the long_short book is above 0, by /luck.",
+        "Probability that the Sharpe ratio of the long_short book is above 0, as in /luck.",
         "Bailey and López de Prado (2012), equation 11, against 0",
-        "ratio",
     ),
     _figure(
         "cost_bp",
         "Execution cost of what the long_short book traded.",
         "- sum of execution_cost / sum of turnover_notional x 10,000",
         "basis_points",
-        definition=Definition(_SESSIONS, "execution costs without borrow"),
+        definition=Definition(SESSIONS, "execution costs without borrow"),
     ),
 )
 """Recorded in pointers beside those of the metrics."""
 JUDGED: Final = (
     _figure(
         "q_value",
-        "Share of false discoveries that an alpha with this t_stat or a better one stands for, among those the key may read.",
+        "Expected share of false discoveries among the alphas that the key may read with this t_stat or a better one.",
         f"Benjamini and Hochberg (1995) on the two-sided p-values of t_stat of {_AMONG}",
-        "ratio",
     ),
     _figure(
         "q_value_by",
-        "The same whatever the dependence of the alphas.",
+        "The same under any dependence of the alphas.",
         f"Benjamini and Yekutieli (2001) on the same p-values of {_AMONG}",
-        "ratio",
     ),
     _figure(
         "haircut_sharpe",
-        "Information ratio less what its choice among so many makes of it.",
+        "Information ratio after a haircut for the number of alphas it was chosen from.",
         "information_ratio x (t whose p-value is q_value_by) / t_stat: Harvey and Liu (2015)",
-        "ratio",
         annualised=True,
     ),
 )
-"""Made for a request, of the recorded ones of all alphas that the key may read."""
+"""Computed for a request from the recorded figures of all alphas that the key may read."""

@@ -1,8 +1,8 @@
-"""Declarations of statistics: definition, source, unit and sealed names."""
+"""Declarations of statistics, and the words that blocks of the metrics share."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
@@ -34,16 +34,23 @@ class Status(StrEnum):
 
 
 class Checked(StrEnum):
-    """What a served figure rests on, by the reconciliation at publication."""
+    """Provenance of a served figure, by the reconciliation at publication."""
 
     REPRODUCED = "reproduced"
-    """The run sealed it, and its tables give the same by the interface's definition."""
     COMPUTED = "computed"
-    """Computed from the tables: the run sealed none, or one by another convention, which stands beside it."""
     STATED = "stated"
-    """The run sealed it, and no table supports it. It takes no part in sorts, bounds and comparisons."""
     CONTRADICTED = "contradicted"
-    """The tables contradict what the run sealed: the figure computed from them is served, or none."""
+
+
+CHECKED_MEANINGS: Final = {
+    Checked.REPRODUCED: "Sealed, and the tables reproduce it by the interface's definition, to 1e-6. The sealed digits are served.",
+    Checked.COMPUTED: "Computed from the tables, since the run sealed none, or one by another convention, which is in `sealed_value`, "
+    "`sealed_unit` and `sealed_convention`.",
+    Checked.STATED: "Sealed, and no table supports it: the kind or column that it follows from was not sealed. Served as sealed with the "
+    "notice `figure_stated`, and excluded from sorting, bounds and comparisons.",
+    Checked.CONTRADICTED: "The tables contradict the sealed value, which is in `sealed_value`. The computed figure is served, or none, with "
+    "the notice `figure_not_reproduced`.",
+}
 
 
 DERIVED: Final = "derived"
@@ -58,19 +65,18 @@ MONEY_UNIT: Final = "ratio, or base_currency_units when the ledger is not normal
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """Data that figures are computed from.
+    """Data from which figures are computed.
 
     Attributes
     ----------
     kind
-        What `source` says of a figure computed from it: the kind it was sealed as.
+        Kind it was sealed as; `source` of a figure computed from it.
     needs
-        Kinds a run must have sealed for it.
+        Kinds that the run must have sealed.
     endpoint
-        Registry id of the endpoint that serves the same data: a key that may not call it gets no figure computed
-        from it.
+        Registry id of the endpoint that serves the same data: a key needs it for figures computed from them.
     meaning
-        What it is, for the documentation.
+        Name of the data in the documentation.
     """
 
     kind: str
@@ -100,12 +106,12 @@ class SealedName:
     name
         Name of the record.
     annualisation
-        What a record of that name is; None when its own `annualised` flag and unit say so.
+        Of a record of that name; None when its own `annualised` flag and unit decide.
     own
-        Conventions of :mod:`pipeline.reconciliation.conventions` that are the interface's own definition, in one of its
-        units: a value by any other is not served.
+        Conventions of :mod:`pipeline.reconciliation.conventions` that are the interface's definition, in one of its units; a
+        value by another convention is not served.
     annualised_only
-        Whether a record that is not annualised is another figure, and passed over.
+        Whether a record that is not annualised is ignored, as a different figure.
     """
 
     name: str
@@ -116,12 +122,12 @@ class SealedName:
 
 @dataclass(frozen=True, slots=True)
 class Definition:
-    """What the formula of a statistic leaves open. Empty where the question does not arise.
+    """Conventions that the formula of a statistic leaves open; empty where one does not apply.
 
     Attributes
     ----------
     calendar
-        What it counts in.
+        Days or weeks that are counted.
     costs
         Gross or net.
     ddof
@@ -148,21 +154,21 @@ class Statistic:
     name
         Key in its object.
     meaning, formula
-        What it says, and how it is computed where the run did not seal it.
+        For the documents; how it is computed from the tables.
     sealed
-        Records to look for; the first one with a value is served.
+        Names of sealed records; the first one with a value is served.
     source
-        What it is computed from otherwise.
+        Data it is computed from otherwise.
     unit
         Of the computed value: a unit of the sealed vocabulary, or :data:`MONEY_UNIT`.
     annualisation
         Of the computed value.
     horizon
         Span of time that one observation covers.
-    signal
-        Which signal it measures; None outside the IC family.
     definition
-        What the formula leaves open.
+        Conventions that the formula leaves open.
+    signal
+        Signal it measures; None outside the IC family.
     """
 
     name: str
@@ -173,5 +179,20 @@ class Statistic:
     unit: str
     annualisation: Annualisation
     horizon: str
+    definition: Definition
     signal: Signal | None = None
-    definition: Definition = field(kw_only=True)
+
+
+SCORE_FIELD: Final = "raw_score"
+"""Column that the raw family measures."""
+UNSMOOTHED_FIELD: Final = "score"
+"""Column that it measures in a run that was not smoothed and sealed no other."""
+FORWARD_RETURNS_PRESENT: Final = "present"
+DAILY: Final = "daily"
+FREQUENCIES: Final = ("weekly", DAILY)
+
+WEEK_AHEAD: Final = "one rebalance period"
+WINDOW: Final = "one value for the window"
+ONCE: Final = "one value for the run, whatever the window"
+STATED: Final = "as stated"
+NO_SPAN: Final = "none"

@@ -1,4 +1,4 @@
-"""The written description of an alpha: every documented key, whatever the run sealed of it."""
+"""The written description of an alpha: every documented key, null where the run sealed none."""
 
 from __future__ import annotations
 
@@ -25,126 +25,121 @@ PAPER_ROLES: Final = ("seed", "mechanism", "validation", "contradiction")
 CADENCES: Final = ("intraday", "daily", "weekly")
 
 ADDRESS_KEYS: Final = ("algo_id", "alpha_id")
-"""Keys that say where the description is served; the manifest of a seal says so, its description does not."""
+"""Keys of the served description that come from the manifest of the seal."""
 YEAR: Final = r"^\d{4}$"
 MAX_LINE: Final = 1_000
 """Most characters of the name and summary in lists and comparisons."""
 MAX_TEXT: Final = 50_000
 """Most characters of any other text."""
 MAX_LABELS: Final = 100
-"""Most tags and cadences: lists show them."""
+"""Most tags and cadences, since lists show them."""
 MAX_ENTRIES: Final = 1_000
 """Most entries of any other list."""
 
-_NULL: Final = {"nullable": True}
-
 _LABEL: Final = text("", "One entry.", maximum=100)
 
-CLASSIFICATION: Final = record(
+
+def _sealed(name: str, meaning: str, *members: Field) -> Field:
+    """Declare an object whose members are null unless the run sealed them."""
+    return record(name, meaning, *(replace(member, nullable=True) for member in members))
+
+
+CLASSIFICATION: Final = _sealed(
     "classification",
-    "Where the alpha belongs.",
-    text("structure", "How the signal is arranged, such as cross_sectional.", maximum=MAX_LINE, **_NULL),
-    text("method", "What it is made of, such as price_based.", maximum=MAX_LINE, **_NULL),
-    array("frequency", f"Cadences ({', '.join(CADENCES)}), as sealed.", _LABEL, maximum=MAX_LABELS, **_NULL),
-    array("tags", "Free labels.", _LABEL, maximum=MAX_LABELS, **_NULL),
+    "Classification of the alpha.",
+    text("structure", "Structure of the signal, such as cross_sectional.", maximum=MAX_LINE),
+    text("method", "Method of the signal, such as price_based.", maximum=MAX_LINE),
+    array("frequency", f"Cadences ({', '.join(CADENCES)}), as sealed.", _LABEL, maximum=MAX_LABELS),
+    array("tags", "Free labels.", _LABEL, maximum=MAX_LABELS),
 )
 
-THESIS: Final = record(
+THESIS: Final = _sealed(
     "thesis",
-    "Why the signal should work, and what would show that it does not.",
-    text("hypothesis", "What is claimed.", **_NULL),
-    text("mechanism", "How it comes about.", **_NULL),
-    text("who_loses", "Who is on the other side.", **_NULL),
-    text("economic_rationale", "Why it should persist.", **_NULL),
+    "Why the signal should work, and what would falsify it.",
+    text("hypothesis", "What is claimed."),
+    text("mechanism", "Mechanism behind it."),
+    text("who_loses", "Who is on the other side."),
+    text("economic_rationale", "Why it should persist."),
     array(
         "falsification_criteria",
-        "Conditions, fixed in advance, under which the alpha is given up; empty when the run sealed that there are none, "
-        "null when it did not seal any statement on them.",
-        record(
+        "Pre-committed conditions under which the alpha is abandoned; empty if the run sealed that there are none, null if it sealed "
+        "no statement.",
+        _sealed(
             "",
             "One condition.",
-            text("metric", "The figure watched.", **_NULL),
-            anything("threshold", "The value that breaks the thesis.", **_NULL),
-            anything("horizon", "Over what span it is watched.", **_NULL),
+            text("metric", "The figure watched."),
+            anything("threshold", "The value that breaks the thesis."),
+            anything("horizon", "Span over which it is watched."),
         ),
-        **_NULL,
     ),
 )
 
-SIGNAL: Final = record(
+SIGNAL: Final = _sealed(
     "signal",
-    "How the score is made and what it promises.",
-    text("score_direction", "Which end of the score is favourable.", **_NULL),
-    text("decision_timing", "When a week's decision is taken.", **_NULL),
-    text("core_math_framework", "The mathematics it rests on.", **_NULL),
-    text("signal_logic", "The formula in one line.", **_NULL),
-    texts("pseudocode", "The computation, step by step.", **_NULL),
-    texts("validity_rules", "What a name must fulfil to be scored.", **_NULL),
-    text("output_contract", "What the scores are guaranteed to be.", **_NULL),
+    "How the score is made, and its contract.",
+    text("score_direction", "Which end of the score is favourable."),
+    text("decision_timing", "When a week's decision is taken."),
+    text("core_math_framework", "The mathematics it rests on."),
+    text("signal_logic", "The formula in one line."),
+    texts("pseudocode", "The computation, step by step."),
+    texts("validity_rules", "Conditions for a name to be scored."),
+    text("output_contract", "Guaranteed properties of the scores."),
 )
 
-PARAMETER: Final = record(
+PARAMETER: Final = _sealed(
     "",
     "One parameter of the alpha.",
-    text("name", "Its name.", **_NULL),
-    text("type", "Type of its values.", **_NULL),
-    anything("default", "Value unless another is chosen.", **_NULL),
-    array("search_values", "Values that were tried.", anything("", "One value.", **_NULL), **_NULL),
+    text("name", "Its name."),
+    text("type", "Type of its values."),
+    anything("default", "Default value."),
+    array("search_values", "Values searched.", anything("", "One value.", nullable=True)),
     array(
         "range",
-        "Lowest and highest value that make sense.",
-        number("", Unit.NONE, "One end.", **_NULL),
+        "Lowest and highest sensible value.",
+        number("", Unit.NONE, "One end.", nullable=True),
         minimum=2,
         maximum=2,
-        **_NULL,
     ),
-    flag("tunable", "Whether it may be tuned.", **_NULL),
-    text("unit", "What it counts.", **_NULL),
-    text("description", "What it does.", **_NULL),
+    flag("tunable", "Whether it may be tuned."),
+    text("unit", "What it counts."),
+    text("description", "What it does."),
     mapping(
         "selected_value_by_test_year",
-        "Test year to the value chosen for it.",
+        "Test year to its value.",
         text("", "The value, as text."),
         pattern=YEAR,
-        **_NULL,
     ),
 )
 
-DATA_REQUIREMENTS: Final = record(
+DATA_REQUIREMENTS: Final = _sealed(
     "data_requirements",
-    "What data the alpha needs. How much history is said either in bars or in `history_requirement`.",
-    text("universe", "The names it looks at.", **_NULL),
-    text("granularity", "Length of one bar.", **_NULL),
-    integer("lookback_bars", Unit.BARS, "History behind one score, in bars of the granularity.", **_NULL),
-    integer("warmup_bars", Unit.BARS, "History before the first valid score, in bars.", **_NULL),
-    text("adjustment", "How prices are adjusted.", **_NULL),
+    "Data that the alpha needs. The length of history is either in bars or in `history_requirement`.",
+    text("universe", "Universe of names."),
+    text("granularity", "Length of one bar."),
+    integer("lookback_bars", Unit.BARS, "History used by one score, in bars of the granularity."),
+    integer("warmup_bars", Unit.BARS, "History before the first valid score, in bars."),
+    text("adjustment", "How prices are adjusted."),
     array(
         "fields",
-        "The data fields it reads.",
-        record(
+        "Data fields that it reads.",
+        _sealed(
             "",
             "One field.",
-            text("name", "Its name.", **_NULL),
-            text("category", "What sort of data it is.", **_NULL),
-            flag("required", "Whether the alpha cannot do without it.", **_NULL),
+            text("name", "Its name."),
+            text("category", "Category of the data."),
+            flag("required", "Whether the alpha requires it."),
         ),
-        **_NULL,
     ),
-    text("history_requirement", "The history needed, in prose.", **_NULL),
+    text("history_requirement", "The history needed, in prose."),
 )
 
-SOURCE_PAPER: Final = record(
+SOURCE_PAPER: Final = _sealed(
     "",
     "One publication.",
-    text("title", "Its title.", **_NULL),
-    day("published_date", "When it appeared.", **_NULL),
-    text(
-        "role",
-        "What it is to the alpha; exactly one publication is the seed.",
-        vocabulary=PAPER_ROLES,
-        **_NULL,
-    ),
-    text("rationale", "Why it is named.", **_NULL),
+    text("title", "Its title."),
+    day("published_date", "Date of publication."),
+    text("role", "Its role for the alpha; exactly one publication is the seed.", vocabulary=PAPER_ROLES),
+    text("rationale", "Why it is cited."),
 )
 
 
@@ -161,18 +156,18 @@ def _bounded(field: Field) -> Field:
 
 _DESCRIPTION: Final = record(
     "description",
-    "The written description of an alpha. Every key is always there; what the run did not seal is null.",
-    text("algo_id", "The alpha's address."),
-    text("alpha_id", "The same address under its older name.", deprecated=True),
+    "Written description of an alpha. Every key is always present, and null if the run did not seal it.",
+    text("algo_id", "Address of the alpha."),
+    text("alpha_id", "Older name of `algo_id`.", deprecated=True),
     text("name", "Readable title.", maximum=MAX_LINE),
-    text("tldr", "The thesis in one line.", maximum=MAX_LINE, **_NULL),
-    text("copyright", "Copyright line.", maximum=MAX_LINE, **_NULL),
+    text("tldr", "The thesis in one line.", maximum=MAX_LINE, nullable=True),
+    text("copyright", "Copyright line.", maximum=MAX_LINE, nullable=True),
     CLASSIFICATION,
     THESIS,
     SIGNAL,
-    array("parameters", "The parameters of the alpha.", PARAMETER, **_NULL),
+    array("parameters", "The parameters of the alpha.", PARAMETER, nullable=True),
     DATA_REQUIREMENTS,
-    array("source_papers", "Publications behind the alpha; empty when none were sealed.", SOURCE_PAPER),
+    array("source_papers", "Publications behind the alpha; empty if none were sealed.", SOURCE_PAPER),
     model="Description",
 )
 DESCRIPTION: Final = _bounded(_DESCRIPTION)

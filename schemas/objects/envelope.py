@@ -1,4 +1,4 @@
-"""What stands around every payload: the page, the warnings, and the envelope of failures."""
+"""The envelope of every payload: pagination, warnings, and errors."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import Final
 
 from schemas.error_codes import ERROR_CODES
-from schemas.field import Field, FieldType, array, day, flag, integer, record, text, texts
+from schemas.field import Field, FieldType, array, count, day, flag, integer, record, text, texts
 from schemas.kinds import KINDS
 from schemas.limits import LIMIT_WINDOWS
 from schemas.objects.operations import SOURCE_STATUSES
@@ -16,13 +16,11 @@ from schemas.warning_codes import CODES
 
 PAGINATION: Final = record(
     "pagination",
-    "Where this page stands among all rows of the query.",
-    integer(
-        "limit", Unit.COUNT, "Largest number of rows in a page, as applied.", minimum=1, maximum=MAX_PAGE
-    ),
-    integer("offset", Unit.COUNT, "Rows skipped, as applied.", maximum=MAX_OFFSET),
-    integer("returned", Unit.COUNT, "Rows in this page: the length of `data`.", maximum=MAX_PAGE),
-    integer("total", Unit.COUNT, "Rows of the query over all pages."),
+    "Position of the page among all rows of the query.",
+    count("limit", "Page size applied.", minimum=1, maximum=MAX_PAGE),
+    count("offset", "Rows skipped.", maximum=MAX_OFFSET),
+    count("returned", "Rows in this page: the length of `data`.", maximum=MAX_PAGE),
+    count("total", "Rows of the query on all pages."),
     flag("has_more", "Whether rows follow this page; stop paging when it is false."),
     model="Pagination",
 )
@@ -33,51 +31,55 @@ def _entry(meaning: str, codes: Iterable[str], model: str) -> Field:
         "",
         meaning,
         text("code", "What happened.", vocabulary=tuple(codes)),
-        text("message", "What happened in this case, for people."),
-        text("kind", "The kind of data concerned.", optional=True, vocabulary=KINDS),
-        text("block", "The block of the metrics concerned.", optional=True),
+        text("message", "Description of this case, for people."),
+        text("kind", "Kind of data affected.", optional=True, vocabulary=KINDS),
+        text("block", "Block of the metrics affected.", optional=True),
         model=model,
     )
 
 
-WARNING: Final = _entry("Why part of an answer is missing or limited.", CODES["warnings"], "Warning")
-NOTICE: Final = _entry("What a reader of the answer should know besides.", CODES["notices"], "Notice")
+WARNING: Final = _entry("Why part of the answer is missing or limited.", CODES["warnings"], "Warning")
+NOTICE: Final = _entry("Additional information about the answer.", CODES["notices"], "Notice")
 WARNINGS: Final = (
     array(
-        "warnings", "Present only when something is missing or limited.", WARNING, optional=True, minimum=1
+        "warnings",
+        "Present only if part of the answer is missing or limited.",
+        WARNING,
+        optional=True,
+        minimum=1,
     ),
-    array("notices", "Present only when there is such a thing to know.", NOTICE, optional=True, minimum=1),
+    array("notices", "Present only if there are any.", NOTICE, optional=True, minimum=1),
 )
 
-SOURCE: Final = text("source", "Where the content was read.")
-REQUEST_ID: Final = text("request_id", "Names the request: quote it to the operator. Also in `X-Request-Id`.")
+SOURCE: Final = text("source", "Where the data come from.")
+REQUEST_ID: Final = text(
+    "request_id", "Id of the request, to be quoted to the operator; also in `X-Request-Id`."
+)
 
-_AVAILABLE: Final = texts("available", "The names that would be accepted.")
+_AVAILABLE: Final = texts("available", "Accepted names.")
 
 
 def _details(*fields: Field, nullable: bool = False) -> Field:
-    return record("details", "What a program can act on.", *fields, nullable=nullable)
+    return record("details", "Details for programs.", *fields, nullable=nullable)
 
 
 ERROR_DETAILS: Final[dict[str, Field]] = {
     "bad_request": _details(
         array(
             "parameters",
-            "Every parameter that breaks its rule.",
+            "Every invalid parameter.",
             record(
                 "",
-                "One of them.",
+                "One parameter.",
                 text("name", "The parameter."),
                 text("constraint", "The rule it breaks."),
-                text(
-                    "nearest", "The parameter most like one that the endpoint does not take.", optional=True
-                ),
+                text("nearest", "Most similar parameter of the endpoint, for an unknown one.", optional=True),
             ),
             minimum=1,
         ),
         _AVAILABLE.called(
             "available",
-            "The names that would be accepted, where the parameter chooses among few.",
+            "Accepted names, for a parameter with few choices.",
             optional=True,
         ),
     ),
@@ -86,21 +88,21 @@ ERROR_DETAILS: Final[dict[str, Field]] = {
         _AVAILABLE.called("available", "The tables this key may download of this alpha.")
     ),
     "neighbours_not_ready": _details(
-        integer("read", Unit.COUNT, "Alphas whose returns were read."),
-        integer("alphas", Unit.COUNT, "Alphas whose returns are to be read."),
+        count("read", "Alphas whose returns were read."),
+        count("alphas", "Alphas whose returns are to be read."),
     ),
     "ip_not_allowed": _details(text("ip", "The caller's address as the service sees it.")),
     "endpoint_not_allowed": _details(text("endpoint", "Registry id of the endpoint.")),
-    "snapshot_not_found": _details(text("current", "Id of the snapshot that is served now.")),
+    "snapshot_not_found": _details(text("current", "Id of the snapshot now served.")),
     "rebalance_not_found": _details(
         day("first", "First rebalance date of the run."),
         day("last", "Last rebalance date of the run."),
         day(
             "previous",
-            "Last rebalance date before the requested one; null when there is none.",
+            "Last rebalance date before the requested one; null without one.",
             nullable=True,
         ),
-        day("next", "First rebalance date after the requested one; null when there is none.", nullable=True),
+        day("next", "First rebalance date after the requested one; null without one.", nullable=True),
     ),
     **{
         window.code: _details(
@@ -110,21 +112,21 @@ ERROR_DETAILS: Final[dict[str, Field]] = {
         for window in LIMIT_WINDOWS
     },
     "source_not_ready": _details(
-        text("status", "The state recorded of the archive.", vocabulary=SOURCE_STATUSES), nullable=True
+        text("status", "Recorded state of the archive.", vocabulary=SOURCE_STATUSES), nullable=True
     ),
 }
-"""Error code -> its `details`. Every other code has null there."""
+"""Error code -> its `details`; null for all other codes."""
 
 NO_DETAILS: Final = Field("details", FieldType.NULL, "There are no details.")
 
 
 def error_object(code: str) -> Field:
-    """Return the `error` object of a failure with that code, the only member of its body."""
+    """Return the `error` object of a code, the only member of the body."""
     meaning = ERROR_CODES[code].meaning
     return record(
         "error",
         meaning,
-        text("code", "Which failure it is.", vocabulary=(code,)),
+        text("code", "Error code.", vocabulary=(code,)),
         text("message", "One sentence for people; programs read `code` and `details`."),
         ERROR_DETAILS.get(code, NO_DETAILS),
         REQUEST_ID,

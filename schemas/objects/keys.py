@@ -1,4 +1,4 @@
-"""Keys as answers show them: identity, inventory and use. No secret and no digest has a place here."""
+"""Keys in answers: identity, inventory and usage. They contain neither secrets nor digests."""
 
 from __future__ import annotations
 
@@ -10,53 +10,51 @@ from schemas.units import Unit
 
 _NULL: Final = "; null without a limit"
 KEY_STATUSES: Final = ("active", "suspended")
-"""What an inventory may show; an expired key still reads active."""
+"""Statuses in an inventory; an expired key is still active."""
 ALL_KEY_STATUSES: Final = (*KEY_STATUSES, "revoked")
-"""What an administrator may see."""
+"""Statuses that an administrator sees."""
 
-KEY_ID: Final = text(
-    "key_id", "Public part of the key: what stands between its second underscore and the dot."
-)
+KEY_ID: Final = text("key_id", "Public part of the key, between its second underscore and the dot.")
 _EXACT_KEY_ID: Final = KEY_ID.called("key_id", pattern="^[0-9a-z]{16}$")
 
 ALLOW_LIST: Final = union(
     "allow_list",
-    "A set of names: all of them, those listed, or those that start with a prefix.",
-    record("", "Every name.", text("mode", "Every name is allowed.", vocabulary=("all",))),
+    "A set of names: all, those listed, or those with one of the prefixes.",
+    record("", "All names.", text("mode", "All names are allowed.", vocabulary=("all",))),
     record(
         "",
-        "The names listed.",
-        text("mode", "Exactly the names in `ids` are allowed.", vocabulary=("list",)),
-        texts("ids", "The names allowed; none when empty."),
+        "A list of names.",
+        text("mode", "The names in `ids` are allowed.", vocabulary=("list",)),
+        texts("ids", "Allowed names; none if empty."),
     ),
     record(
         "",
-        "The names that start with one of the prefixes.",
-        text("mode", "Names starting with one of `prefixes` are allowed.", vocabulary=("prefix",)),
-        texts("prefixes", "The prefixes allowed; no name is when empty."),
+        "All names with one of the prefixes.",
+        text("mode", "Names that start with one of `prefixes` are allowed.", vocabulary=("prefix",)),
+        texts("prefixes", "Allowed prefixes; no name is allowed if empty."),
     ),
     model="AllowList",
 )
 
 ALLOW: Final = record(
     "allow",
-    "The allow-lists in force: the key's own, clamped to its account's ceiling.",
-    ALLOW_LIST.called("endpoints", "Registry ids of the endpoints the key may call."),
-    ALLOW_LIST.called("alphas", "Alphas it may list and whose description it may read."),
+    "Allow-lists in force: the key's own, clamped to its account's ceiling.",
+    ALLOW_LIST.called("endpoints", "Registry ids of the endpoints that the key may call."),
+    ALLOW_LIST.called("alphas", "Alphas that it may list and whose description it may read."),
     ALLOW_LIST.called("runs", "Alphas whose data it may read."),
     model="Allow",
 )
 
 FIELD_POLICY: Final = record(
     "field_policy",
-    "What the key sees of the unconditioned signal.",
+    "Access to the unconditioned signal.",
     flag("expose_raw_book", "Whether `raw_` fields and books are served to the key."),
     model="FieldPolicy",
 )
 
 RATE_LIMIT: Final = record(
     "rate_limit",
-    "Calls the key may make in each window.",
+    "Calls that the key may make in each window.",
     *(
         integer(
             window.json_name,
@@ -71,7 +69,7 @@ RATE_LIMIT: Final = record(
 
 USAGE: Final = record(
     "usage",
-    "Calls counted in each window now, read from the limiter that enforces the envelope.",
+    "Calls counted in each window, from the limiter that enforces the limits.",
     *(integer(window.name, Unit.CALLS, f"Calls in the running {window.name}.") for window in LIMIT_WINDOWS),
     *(
         integer(
@@ -86,18 +84,16 @@ USAGE: Final = record(
 )
 
 REGISTRY_VERSION: Final = text(
-    "registry_version", "Names the set of endpoints: it changes when one is added, moved or removed."
+    "registry_version", "Version of the set of endpoints: it changes if one is added, moved or removed."
 )
 _OWNER: Final = (
-    text("user_id", "The account that owns the key."),
-    text("email", "The owner's e-mail address."),
-    text("role", "The owner's role, as it is now."),
+    text("user_id", "Account that owns the key."),
+    text("email", "E-mail address of the owner."),
+    text("role", "Current role of the owner."),
 )
-_EXPIRES_AT: Final = instant("expires_at", "When the key stops working; null means never.", nullable=True)
+_EXPIRES_AT: Final = instant("expires_at", "When the key expires; null for never.", nullable=True)
 _CREATED_AT: Final = instant("created_at", "When the key was issued.")
-_DISPLAY_PREFIX: Final = text(
-    "display_prefix", "The masked token: its first two words and the start of its id."
-)
+_DISPLAY_PREFIX: Final = text("display_prefix", "Masked token: its first two words and the start of its id.")
 
 ME: Final = record(
     "me",
@@ -105,12 +101,15 @@ ME: Final = record(
     _EXACT_KEY_ID,
     text("key_name", "Label given when the key was issued."),
     *_OWNER,
-    flag("is_admin", "Whether the role confers administrative powers."),
+    flag("is_admin", "Whether the owner is an administrator."),
     ALLOW,
     FIELD_POLICY,
     RATE_LIMIT,
     USAGE,
-    texts("callable_endpoints", "Registry ids the key may call, in the order of the registry."),
+    texts(
+        "callable_endpoints",
+        "Registry ids of the endpoints that the key may call, in the order of the registry.",
+    ),
     REGISTRY_VERSION,
     text("ip", "The caller's address as the service sees it behind the trusted proxies."),
     model="Me",
@@ -122,9 +121,7 @@ KEY: Final = record(
     _EXACT_KEY_ID,
     _DISPLAY_PREFIX,
     text("name", "Label given when the key was issued."),
-    text(
-        "status", "Whether the key authenticates; expiry is given by `expires_at`.", vocabulary=KEY_STATUSES
-    ),
+    text("status", "Whether the key is active; for expiry see `expires_at`.", vocabulary=KEY_STATUSES),
     ALLOW,
     FIELD_POLICY,
     RATE_LIMIT,
@@ -136,16 +133,16 @@ KEY: Final = record(
 
 KEY_USAGE: Final = record(
     "key_usage",
-    "One key as an administrator sees it, revoked ones included.",
+    "One key in the administrators' view, which includes revoked keys.",
     _EXACT_KEY_ID,
     _DISPLAY_PREFIX,
     text("name", "Label given when the key was issued."),
-    text("status", "Whether the key authenticates.", vocabulary=ALL_KEY_STATUSES),
+    text("status", "Whether the key is active.", vocabulary=ALL_KEY_STATUSES),
     record(
         "owner",
         "The account that owns the key.",
         *_OWNER,
-        flag("active", "Whether the account is active; an inactive one's keys are refused."),
+        flag("active", "Whether the account is active; keys of an inactive account are refused."),
     ),
     ALLOW,
     FIELD_POLICY,

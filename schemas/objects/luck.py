@@ -1,10 +1,11 @@
-"""What of a run's figures may be luck."""
+"""How much of a run's record may be luck."""
 
 from __future__ import annotations
 
 from typing import Any, Final
 
-from schemas.field import Field, array, fraction, integer, mapping, number, record, text, withheld
+from schemas.field import Field, array, count, fraction, mapping, number, record, text, withheld
+from schemas.objects.bootstrap import SAMPLES, SEED, band, mean_block
 from schemas.objects.summaries import WINDOW_DAYS
 from schemas.units import Unit
 
@@ -14,13 +15,13 @@ DISTINCT: Final = "distinct"
 CLUSTERS: Final = "clusters"
 NOMINAL: Final = "nominal"
 COUNTED_BY: Final = (DISTINCT, CLUSTERS, NOMINAL)
-"""What counts as one trial."""
+"""How trials are counted."""
 BANDED: Final[dict[str, tuple[Unit, str]]] = {
     "sharpe": (
         Unit.RATIO,
         "Mean over sample deviation of the daily returns, annualised: `information_ratio` of the metrics.",
     ),
-    "excess_sharpe": (Unit.RATIO, "The same of the returns in excess of the risk-free rate."),
+    "excess_sharpe": (Unit.RATIO, "Sharpe ratio of the daily returns in excess of the risk-free rate."),
     "annualised_return": (
         Unit.RATIO,
         "Product of one plus each daily return, to the power of 252 over their number, less one.",
@@ -30,12 +31,12 @@ BANDED: Final[dict[str, tuple[Unit, str]]] = {
     "max_drawdown": (Unit.EQUITY, "Deepest fall of equity below its running peak."),
     "max_drawdown_pct": (Unit.PERCENTAGE_POINTS, "Deepest fall as a percentage of the running peak."),
     "turnover": (Unit.RATIO, "Mean daily turnover x 252, per year."),
-    "ic": (Unit.CORRELATION, "Mean weekly information coefficient of the delivered score, of any book."),
-    "icir": (Unit.RATIO, "Its mean over its sample deviation x sqrt(52)."),
-    "hit_rate": (Unit.RATIO, "Share of the measured weeks with a coefficient above 0."),
-    "dispersion": (Unit.CORRELATION, "Sample deviation of the weekly coefficients."),
+    "ic": (Unit.CORRELATION, "Mean weekly information coefficient of the delivered score, for any book."),
+    "icir": (Unit.RATIO, "Mean over sample deviation of the weekly information coefficient, x sqrt(52)."),
+    "hit_rate": (Unit.RATIO, "Share of the measured weeks with an information coefficient above 0."),
+    "dispersion": (Unit.CORRELATION, "Sample deviation of the weekly information coefficient."),
 }
-"""Figure with a band -> its unit and meaning; those of the metrics are computed as there, never taken as sealed."""
+"""Figure with a band -> its unit and meaning; those of the metrics are always computed, never taken as sealed."""
 
 _NULL: Final[dict[str, Any]] = {"nullable": True}
 
@@ -44,10 +45,8 @@ def _band(name: str, unit: Unit, meaning: str) -> Field:
     return record(
         name,
         meaning,
-        number("estimate", unit, "The figure of the window itself."),
-        number("lower", unit, "Lower end of the band."),
-        number("upper", unit, "Upper end of the band."),
-        fraction("level", "Share of the samples inside."),
+        number("estimate", unit, "Figure of the window."),
+        *band(unit),
         nullable=True,
     )
 
@@ -72,77 +71,73 @@ def _ratios(of: str) -> tuple[Field, ...]:
         ),
         record(
             "probabilistic_sharpe",
-            "Whether the Sharpe ratio is above a benchmark, skewness and kurtosis allowed for.",
-            fraction("probability", "That the true Sharpe ratio exceeds the benchmark.", **_NULL),
+            "Significance of the Sharpe ratio against a benchmark, adjusted for skewness and kurtosis.",
+            fraction("probability", "Probability that the true Sharpe ratio exceeds the benchmark.", **_NULL),
             number("benchmark_sharpe", Unit.RATIO, "The benchmark, annualised."),
         ),
         record(
             "deflated_sharpe",
-            "The same against what the best of as many trials without skill would show.",
+            "Significance of the Sharpe ratio against the best of as many trials without skill.",
             fraction(
                 "probability",
-                "That the true Sharpe ratio exceeds 0, given how many trials it was picked from.",
+                "Probability that the true Sharpe ratio exceeds 0, given the number of trials it was selected from.",
                 **_NULL,
             ),
             number(
                 "expected_maximum_sharpe",
                 Unit.RATIO,
-                "Highest annualised Sharpe ratio that the effective trials are expected to show without skill.",
+                "Expected maximum of the annualised Sharpe ratios of the effective trials without skill.",
                 minimum=0,
                 **_NULL,
             ),
-            integer(
+            count(
                 "trials",
-                Unit.COUNT,
-                "Trials the run was picked from, itself counted, as their source has them: copies among them count.",
+                "Trials that the run was selected from, itself included; copies count.",
                 minimum=1,
                 **_NULL,
             ),
             text(
                 "trials_from",
-                "Where their number comes from: `trials` of the request; what was sealed, which is the trials themselves or else the "
-                "search values of the description, every combination of which counts; or, where the run sealed no sign of a "
-                "search, the alphas of the catalogue whose runs this very key "
-                "may read, so that keys may differ. Null when it is not known.",
+                "Source of that number: `trials` of the request; the seal, with its trials or else all combinations of the search values in "
+                "its description; or, if the seal shows no search, the alphas of the catalogue whose runs the key may read, so that "
+                "it may differ between keys. Null if unknown.",
                 vocabulary=TRIALS_FROM,
                 **_NULL,
             ),
-            integer(
+            count(
                 "effective_trials",
-                Unit.COUNT,
-                "Trials that enter the formula. Null when their number is not known, and of more sealed trials than are clustered.",
+                "Number of trials in the formula. Null if unknown, or if more trials were sealed than are clustered.",
                 minimum=1,
                 **_NULL,
             ),
             text(
                 "counted_by",
-                "What counts as one of them: of sealed trials, all that are copies of one another (`distinct`) or clusters of "
-                "those that are alike (`clusters`), whichever leaves more to luck over the window; else every trial (`nominal`), "
-                "because the returns of the trials are not at hand.",
+                "How they are counted: sealed trials without copies (`distinct`) or as clusters of similar ones (`clusters`), whichever "
+                "leaves more to luck over the window; otherwise all trials (`nominal`), since their returns are not available.",
                 vocabulary=COUNTED_BY,
                 **_NULL,
             ),
             number(
                 "trial_deviation",
                 Unit.RATIO,
-                "Standard deviation of the annualised Sharpe ratios of the effective trials: `trial_deviation` of the request, else that "
-                "of the sealed trials over the window, or of the runs that were counted in the catalogue as far as the key may read "
-                "their `information_ratio` (under `excess`, `excess_sharpe`): runs are weighed by their sessions, their error is set to that of a record as long as "
-                "this one, and outliers are drawn in.",
+                "Standard deviation of the annualised Sharpe ratios of the effective trials: `trial_deviation` of the request, otherwise "
+                "that of the sealed trials over the window, or of the counted runs of the catalogue whose `information_ratio` (under "
+                "`excess`: `excess_sharpe`) the key may read. Runs are weighted by sessions, their errors scaled to the length of this "
+                "record, and outliers winsorised.",
                 minimum=0,
                 **_NULL,
             ),
             mapping(
                 "passed_over",
-                "What the run sealed that shows no search, `trials` or `search_values`, to the reason it was not counted.",
+                "`trials` or `search_values` that the run sealed but that show no search, to the reason.",
                 text("", "The reason."),
             ),
         ),
         record(
             "minimum_track_record",
-            "How long a record shows that the Sharpe ratio is above the benchmark, the returns staying as they are.",
-            number("sessions", Unit.COUNT, "Sessions it takes, not rounded.", minimum=1, **_NULL),
-            number("years", Unit.NONE, "The same in years of 252 sessions.", unit_text="years", **_NULL),
+            "Length of a record with the same returns at which the Sharpe ratio is significantly above the benchmark.",
+            number("sessions", Unit.COUNT, "Sessions, not rounded.", minimum=1, **_NULL),
+            number("years", Unit.NONE, "In years of 252 sessions.", unit_text="years", **_NULL),
             fraction("confidence", "Confidence required."),
             number("benchmark_sharpe", Unit.RATIO, "The benchmark, annualised."),
         ),
@@ -151,22 +146,22 @@ def _ratios(of: str) -> tuple[Field, ...]:
 
 LUCK: Final = record(
     "luck",
-    "How much of a run's figures may be luck. A figure that cannot be given is null, and `withheld` says why.",
+    "How much of a run's record may be luck. A figure that cannot be computed is null, with the reason in `withheld`.",
     text("book", "The book measured."),
-    integer("observations", Unit.COUNT, "Daily returns measured."),
+    count("observations", "Daily returns measured."),
     *WINDOW_DAYS,
     number(
         "sessions_per_year",
         Unit.COUNT,
-        "Sessions of the window in a year of the ledger's own calendar; figures are annualised by 252 whatever it is. Null for "
-        "fewer than 90 days.",
+        "Sessions a year of the window in the ledger's own calendar; figures are annualised by 252 regardless. Null for fewer than 90 "
+        "days.",
         **_NULL,
     ),
     *_ratios("of the daily returns"),
     record(
         "excess",
-        "The same figures of the daily returns less the risk-free return of the session, by which the papers define them.",
-        integer("observations", Unit.COUNT, "Daily returns measured, of sessions with a risk-free return."),
+        "The same figures for the daily returns less the risk-free return of the session, as in the papers.",
+        count("observations", "Daily returns measured, of sessions with a risk-free return."),
         *_ratios("of the daily returns less the risk-free return"),
     ),
     record(
@@ -174,113 +169,95 @@ LUCK: Final = record(
         "Combinatorially symmetric cross-validation of the trials whose returns the run sealed.",
         fraction(
             "probability",
-            "Share of the splits in which the trial that was best in one half of the days was at most the median in the other.",
+            "Share of the splits in which the best trial in one half of the days was at or below the median in the other half.",
         ),
-        integer("trials", Unit.COUNT, "Trials compared.", minimum=2),
-        integer("blocks", Unit.COUNT, "Blocks the days are cut into.", minimum=2),
-        integer("splits", Unit.COUNT, "Ways to choose one half of the blocks.", minimum=2),
+        count("trials", "Trials compared.", minimum=2),
+        count("blocks", "Blocks of days.", minimum=2),
+        count("splits", "Ways to choose half of the blocks.", minimum=2),
         nullable=True,
     ),
     record(
         "data_snooping",
-        "p-values of the hypothesis that no sealed trial earns more than the risk-free return, by the stationary bootstrap with the "
-        "samples and the mean block of the daily bands.",
+        "p-values of the hypothesis that no sealed trial beats the risk-free return, by the stationary bootstrap with the samples and "
+        "mean block length of the daily bands.",
         *(
             fraction(name, meaning)
             for name, meaning in (
                 (
                     "reality_check",
-                    "White's Reality Check: of means as they are, every trial counted as if its own were 0.",
+                    "White's Reality Check: on means, with every trial recentred to 0.",
                 ),
                 (
                     "spa",
-                    "Hansen's test of superior predictive ability: of studentised means, without trials clearly below 0.",
+                    "Hansen's test of superior predictive ability: on studentised means, without trials significantly below 0.",
                 ),
-                ("spa_lower", "The same without any trial below 0: a lower bound."),
-                ("spa_upper", "The same with every trial: an upper bound."),
+                ("spa_lower", "Hansen's test without any trial below 0: a lower bound."),
+                ("spa_upper", "Hansen's test with every trial: an upper bound."),
             )
         ),
         nullable=True,
     ),
     record(
         "bands",
-        "Percentile bands by the stationary bootstrap. Figures are computed over the window, also where the run sealed "
-        "its own.",
+        "Percentile bands by the stationary bootstrap. Figures are always computed over the window, even if the run sealed them.",
         *(_band(name, unit, meaning) for name, (unit, meaning) in BANDED.items()),
     ),
     record(
         "bootstrap",
-        "How the samples were drawn.",
-        integer("samples", Unit.COUNT, "Samples of each series.", minimum=1),
-        number(
-            "mean_block",
-            Unit.COUNT,
-            "Mean length of the blocks of the daily ledger, in sessions.",
-            minimum=1,
-            **_NULL,
-        ),
-        number(
-            "mean_block_weeks",
-            Unit.COUNT,
-            "Mean length of the blocks of the weekly coefficients, in weeks.",
-            minimum=1,
-            **_NULL,
-        ),
-        integer(
-            "seed",
-            Unit.NONE,
-            "Of the random numbers; it follows from snapshot, book, `from` and `to` alone.",
-            unit_text="seed",
-        ),
+        "Parameters of the bootstrap.",
+        SAMPLES,
+        mean_block("Mean block length for daily series, in sessions."),
+        mean_block("Mean block length for weekly series, in weeks.", "mean_block_weeks"),
+        SEED,
     ),
-    withheld("Path of a figure that is null to the reason."),
+    withheld("Path of a null figure to the reason."),
     model="Luck",
 )
 
 
 LEVELS: Final = (0.01, 0.05, 0.1, 0.2)
-"""Shares of false discoveries at which a catalogue is counted."""
+"""Expected shares of false discoveries at which discoveries are counted."""
 
 
 def _length(name: str, trials: str) -> Field:
     return record(
         name,
-        f"How long a record has to be for the best of {trials} without skill not to show a Sharpe ratio of 1 on average.",
-        number("trials", Unit.COUNT, "Trials, rounded to whole ones.", minimum=1, **_NULL),
+        f"Shortest record for which the expected maximum Sharpe ratio of {trials} without skill is at most 1.",
+        number("trials", Unit.COUNT, "Number of trials, rounded.", minimum=1, **_NULL),
         number("sessions", Unit.COUNT, "Sessions.", minimum=0, **_NULL),
-        number("years", Unit.NONE, "The same in years of 252 sessions.", unit_text="years", **_NULL),
+        number("years", Unit.NONE, "In years of 252 sessions.", unit_text="years", **_NULL),
         model="BacktestLength",
     )
 
 
 CATALOGUE_LUCK: Final = record(
     "catalogue_luck",
-    "What of the alphas that the key may read may be luck, of their long_short books over their runs.",
-    integer("alphas", Unit.COUNT, "Alphas whose run the key may read."),
-    integer("tested", Unit.COUNT, "Those with a `t_stat`, by which they are judged."),
+    "How many of the alphas that the key may read may be luck, by their long_short books over their runs.",
+    count("alphas", "Alphas whose run the key may read."),
+    count("tested", "Alphas with a `t_stat`, which are tested."),
     array(
         "discoveries",
-        "How many of them have a mean return that differs from 0, by the share of false ones among these.",
+        "Number of alphas whose mean return differs from 0, by level of false discoveries.",
         record(
             "",
-            "One share.",
-            fraction("level", "Expected share of false discoveries; under Bonferroni the chance of any."),
-            integer("benjamini_hochberg", Unit.COUNT, "Alphas with a `q_value` up to it."),
-            integer("benjamini_yekutieli", Unit.COUNT, "Alphas with a `q_value_by` up to it."),
-            integer("bonferroni", Unit.COUNT, "Alphas whose p-value x `tested` is up to it."),
+            "One level.",
+            fraction("level", "Expected share of false discoveries; for Bonferroni the probability of any."),
+            count("benjamini_hochberg", "Alphas with a `q_value` up to it."),
+            count("benjamini_yekutieli", "Alphas with a `q_value_by` up to it."),
+            count("bonferroni", "Alphas whose p-value x `tested` is up to it."),
             model="Discoveries",
         ),
     ),
     number(
         "effective_number",
         Unit.COUNT,
-        "Uncorrelated alphas that vary in as many directions: the squared sum of the eigenvalues of the correlation matrix of the "
-        "daily returns over the sum of their squares.",
+        "Effective number of uncorrelated alphas: the squared sum of the eigenvalues of the correlation matrix of the daily returns over "
+        "the sum of their squares.",
         minimum=1,
         **_NULL,
     ),
     _length("minimum_backtest_length", "as many trials as there are alphas"),
     _length("effective_backtest_length", "`effective_number` trials"),
-    withheld("Member that is null to the reason."),
+    withheld("Null member to the reason."),
     model="CatalogueLuck",
 )

@@ -1,38 +1,37 @@
-"""Objects about the service itself: its health, archives, and what administrators see of each alpha."""
+"""Objects about the service: health, source archives, and the administrators' view of each alpha."""
 
 from __future__ import annotations
 
 from typing import Final
 
-from schemas.field import anything, array, day, flag, instant, integer, number, record, text
+from schemas.field import anything, array, count, day, flag, instant, integer, number, record, text
 from schemas.kinds import KINDS, REQUIRED_KINDS
 from schemas.objects.keys import REGISTRY_VERSION
 from schemas.tables.sealed_metrics import RECONCILIATIONS, SCOPES
 from schemas.units import Unit
 
 SOURCE_LIFETIME: Final = 3600
-"""Seconds a signed address of a source archive stays valid."""
+"""Validity of a signed URL of a source archive, in seconds."""
 SOURCE_STATUSES: Final = ("packaging", "delivered", "failed")
 """States of a source archive; no state is recorded where the run sealed no source."""
 
 HEALTH: Final = record(
     "health",
-    "Whether the service is up. The answer is 200 in both states.",
+    "Health of the service; the status code is 200 in both states.",
     text(
         "status",
-        "`degraded` while anything that answers depend on is away or damaged: results, keys, limits, market data, archives.",
+        "`degraded` while results, keys, limits, market data or archives are unavailable or damaged.",
         vocabulary=("ok", "degraded"),
     ),
     text("service", "Name of the service."),
-    text("environment", "The deployment, such as live."),
+    text("environment", "Name of the deployment, such as live."),
     text("version", "Version of the running build."),
     REGISTRY_VERSION,
     instant("time", "The server's clock."),
-    integer(
+    count(
         "affected_alphas",
-        Unit.COUNT,
-        "Alphas known to be not served as they were published: their pointer cannot be read, or what it names is damaged, "
-        "missing or something else; left out while there are none.",
+        "Alphas that are not served as published, because their pointer cannot be read or their snapshot is missing, damaged or "
+        "different; absent if there are none.",
         minimum=1,
         optional=True,
     ),
@@ -43,20 +42,20 @@ _SHA256: Final = "^[0-9a-f]{64}$"
 
 SOURCE_DOWNLOAD: Final = record(
     "source_download",
-    "A signed address of the run's source archive, made for this call.",
-    text("url", "Where the archive can be fetched without a key until it expires.", pattern="^https?://"),
+    "Signed URL of the run's source archive, made for this call.",
+    text("url", "URL of the archive; it needs no key until it expires.", pattern="^https?://"),
     integer(
         "expires_in",
         Unit.SECONDS,
-        "How long the address stays valid.",
+        "Validity of the URL.",
         minimum=SOURCE_LIFETIME,
         maximum=SOURCE_LIFETIME,
     ),
     text("filename", "`<alpha_id>.zip`.", pattern=r"\.zip$"),
-    integer("size_bytes", Unit.BYTES, "Size of the archive; null when it was not recorded.", nullable=True),
+    integer("size_bytes", Unit.BYTES, "Size of the archive; null if not recorded.", nullable=True),
     text(
         "sha256",
-        "SHA-256 of the archive in hexadecimal; null when not recorded.",
+        "SHA-256 of the archive in hexadecimal; null if not recorded.",
         nullable=True,
         pattern=_SHA256,
     ),
@@ -65,79 +64,81 @@ SOURCE_DOWNLOAD: Final = record(
 
 _PUBLISHED: Final = (
     text("alpha_id", "The alpha's address."),
-    flag("complete", "Whether the run holds every required kind."),
-    array("missing_kinds", "Required kinds the run lacks.", text("", "A kind.", vocabulary=REQUIRED_KINDS)),
-    text("snapshot", "Id of the snapshot that is served."),
-    instant("started_at", "When the run began."),
-    instant("published_at", "When the snapshot became the served one for the first time."),
+    flag("complete", "Whether the run has every required kind."),
+    array(
+        "missing_kinds", "Required kinds that the run lacks.", text("", "A kind.", vocabulary=REQUIRED_KINDS)
+    ),
+    text("snapshot", "Id of the served snapshot."),
+    instant("started_at", "When the run started."),
+    instant("published_at", "When the snapshot was first served."),
 )
 
 ADMIN_ALPHA: Final = record(
-    "admin_alpha", "One alpha as an administrator sees it in the list.", *_PUBLISHED, model="AdminAlpha"
+    "admin_alpha", "One alpha in the administrators' list.", *_PUBLISHED, model="AdminAlpha"
 )
 
 _KIND: Final = record(
     "",
     "One kind of data.",
     text("kind", "Its name.", vocabulary=KINDS),
-    flag("required", "Whether a complete run holds it."),
-    flag("present", "Whether this run does."),
-    integer("rows", Unit.COUNT, "Rows published; null for kinds that are not tables.", nullable=True),
-    day("first_date", "First day with a row; null when there is none.", nullable=True),
-    day("last_date", "Last day with a row; null when there is none.", nullable=True),
+    flag("required", "Whether a complete run has it."),
+    flag("present", "Whether this run has it."),
+    count("rows", "Rows published; null for kinds that are not tables.", nullable=True),
+    day("first_date", "First day with a row; null without rows.", nullable=True),
+    day("last_date", "Last day with a row; null without rows.", nullable=True),
 )
 
 SEAL_WARNING: Final = record(
     "",
-    "A rule that the seal bends without being refused.",
-    text("rule", "Its id, as the rules document lists it."),
-    text("file", "The file concerned."),
-    integer("rows", Unit.COUNT, "Rows concerned."),
-    array("examples", "Up to five of them.", anything("", "One example.")),
-    text("message", "What was noticed."),
+    "A rule that the seal breaks without being refused.",
+    text("rule", "Id of the rule."),
+    text("file", "File affected."),
+    count("rows", "Rows affected."),
+    array("examples", "Up to five examples.", anything("", "One example.")),
+    text("message", "Description of the violation."),
     text("remedy", "The fix."),
 )
 
 FIGURE: Final = record(
     "",
-    "One of the run's own figures, recomputed.",
-    text("name", "The run's name of it."),
-    text("scope", "What span it describes.", vocabulary=SCOPES),
+    "One sealed figure, recomputed.",
+    text("name", "Sealed name of the figure."),
+    text("scope", "Span that it describes.", vocabulary=SCOPES),
     text("period", "The year (2020) or month (2020-03); null overall.", nullable=True),
     number("sealed", Unit.MIXED, "The sealed value.", nullable=True),
     number(
         "recomputed",
         Unit.MIXED,
-        "What the tables come to; null when they do not determine it, or it was not checked.",
+        "Value from the tables; null if they do not determine it, or it was not checked.",
         nullable=True,
     ),
     text(
         "status",
-        "Whether a documented convention gives the sealed value. One that is `not_reproduced` is not served.",
+        "Whether a documented convention reproduces the sealed value. `not_reproduced` values are not served.",
         vocabulary=RECONCILIATIONS,
     ),
-    text("convention", "The convention that gives it; only then.", optional=True),
-    text("reason", "Why it was not checked; only then.", optional=True),
+    text("convention", "Convention that reproduces it; only if there is one.", optional=True),
+    text("reason", "Why it was not checked; only in that case.", optional=True),
 )
 
 _RECONCILIATION: Final = record(
     "reconciliation",
-    "The run's figures against its tables.",
-    anything("declared", "Where the seal says that its engine differs; empty when nowhere."),
-    flag("adjusted", "Whether the seal has adjustments of quantity or cash, such as splits or dividends."),
+    "Reconciliation of the run's figures with its tables.",
+    anything("declared", "Differences of the engine that the seal declares; empty without any."),
+    flag("adjusted", "Whether the seal has quantity or cash adjustments, such as splits or dividends."),
     array("figures", "Every figure that the interface serves, overall and by period.", FIGURE),
 )
 
 READINESS: Final = record(
     "readiness",
-    "What one alpha's snapshot holds, kind by kind.",
+    "Contents of one alpha's snapshot, by kind.",
     *_PUBLISHED,
-    array("kinds", "Every kind a run may hold.", _KIND),
-    array("warnings", "What the rule check noticed without refusing the seal.", SEAL_WARNING),
+    array("kinds", "Every kind that a run may have.", _KIND),
+    array("warnings", "Rules that the seal breaks without being refused.", SEAL_WARNING),
     _RECONCILIATION,
     text(
         "source_status",
-        "State of the source archive; null when none is recorded.",
+        "State of the source archive; null if none is recorded.",
         nullable=True,
         vocabulary=SOURCE_STATUSES,
     ),

@@ -1,10 +1,11 @@
-"""A book in its regimes, and whether its record broke."""
+"""Regimes of a book, and tests for a break of its record."""
 
 from __future__ import annotations
 
 from typing import Any, Final
 
-from schemas.field import Field, array, day, fraction, integer, number, record, text, withheld
+from schemas.field import Field, array, count, day, fraction, number, record, text, withheld
+from schemas.objects.bootstrap import SAMPLES, SEED, band, mean_block
 from schemas.objects.summaries import WINDOW_DAYS
 from schemas.units import Unit
 
@@ -15,10 +16,8 @@ _NULL: Final[dict[str, Any]] = {"nullable": True}
 def _band() -> Field:
     return record(
         "band",
-        "Of the Sharpe ratio, by the stationary bootstrap; null where some samples do not determine it.",
-        number("lower", Unit.RATIO, "Lower end."),
-        number("upper", Unit.RATIO, "Upper end."),
-        fraction("level", "Share of the samples inside."),
+        "Band of the Sharpe ratio by the stationary bootstrap; null if some samples do not determine it.",
+        *band(Unit.RATIO),
         model="SharpeBand",
         **_NULL,
     )
@@ -27,16 +26,16 @@ def _band() -> Field:
 def _break(name: str, of: str) -> Field:
     return record(
         name,
-        f"Whether the mean of {of} changed: the CUSUM test with OLS residuals.",
+        f"OLS-based CUSUM test for a change in the mean of {of}.",
         number(
             "statistic",
             Unit.NONE,
-            "Largest absolute sum of deviations so far, scaled.",
+            "Largest absolute cumulated deviation from the mean, scaled.",
             unit_text="standard deviations",
         ),
-        fraction("p_value", "Of a Brownian bridge."),
-        day("date", "Last day before the mean changed, if it did."),
-        integer("observations", Unit.COUNT, "Observations."),
+        fraction("p_value", "p-value from the Brownian bridge."),
+        day("date", "Last day before the change, if there was one."),
+        count("observations", "Observations."),
         model="Break",
         **_NULL,
     )
@@ -44,20 +43,20 @@ def _break(name: str, of: str) -> Field:
 
 REGIMES: Final = record(
     "regimes",
-    "Whether a record is one throughout.",
+    "Whether a record is homogeneous.",
     text("book", "The book measured."),
-    integer("observations", Unit.COUNT, "Sessions of the window."),
+    count("observations", "Sessions of the window."),
     *WINDOW_DAYS,
-    text("benchmark", "Symbol of the benchmark that makes the market; null without one.", **_NULL),
+    text("benchmark", "Symbol of the benchmark that defines the market; null without one.", **_NULL),
     array(
         "groups",
-        "Ways to cut the sessions.",
+        "Groupings of the sessions.",
         record(
             "",
-            "One way.",
+            "One grouping.",
             text(
                 "name",
-                "By time, by the sign of the benchmark's return, or into terciles by the deviation of its 63 returns before the session.",
+                "By time, by the sign of the benchmark's return, or into terciles by the volatility of its 63 returns before the session.",
                 vocabulary=GROUPS,
             ),
             array(
@@ -65,9 +64,9 @@ REGIMES: Final = record(
                 "`first` and `second`; `down` and `up`; `low`, `middle` and `high`.",
                 record(
                     "",
-                    "One regime; figures are null with fewer than 20 sessions.",
+                    "One regime; figures are null for fewer than 20 sessions.",
                     text("name", "Its name."),
-                    integer("sessions", Unit.COUNT, "Sessions in it."),
+                    count("sessions", "Sessions in it."),
                     number("mean_return", Unit.RATIO, "Mean daily return x 252.", **_NULL),
                     number("volatility", Unit.RATIO, "Sample deviation x sqrt(252).", minimum=0, **_NULL),
                     number("sharpe", Unit.RATIO, "Mean over sample deviation x sqrt(252).", **_NULL),
@@ -77,8 +76,8 @@ REGIMES: Final = record(
             ),
             record(
                 "difference",
-                "The last regime less the first.",
-                number("sharpe", Unit.RATIO, "Of the Sharpe ratios."),
+                "Last regime less the first.",
+                number("sharpe", Unit.RATIO, "Difference of the Sharpe ratios."),
                 _band(),
                 model="RegimeDifference",
                 **_NULL,
@@ -88,18 +87,18 @@ REGIMES: Final = record(
     ),
     record(
         "breaks",
-        "Tests for one break.",
+        "Tests for a single break.",
         _break("returns", "the daily returns"),
-        _break("ic", "the weekly coefficients"),
+        _break("ic", "the weekly information coefficient"),
     ),
     record(
         "bootstrap",
-        "How the samples were drawn.",
-        integer("samples", Unit.COUNT, "Samples.", minimum=1),
-        number("mean_block", Unit.COUNT, "Mean length of the blocks, in sessions.", minimum=1, **_NULL),
-        integer("seed", Unit.NONE, "As that of `/luck`.", unit_text="seed"),
+        "Parameters of the bootstrap.",
+        SAMPLES,
+        mean_block("Mean block length, in sessions."),
+        SEED,
         model="RegimeBootstrap",
     ),
-    withheld("Path of a figure that is null, or group that is not there, to the reason."),
+    withheld("Path of a null figure, or missing group, to the reason."),
     model="Regimes",
 )

@@ -1,4 +1,4 @@
-"""Rows of tables, as the same declarations the other payloads are made of."""
+"""Rows of tables, as declarations of fields."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ _BOUNDS: Final[Mapping[Bound, Mapping[str, Any]]] = {
     Bound.NOT_POSITIVE: {"maximum": 0},
     **{bound: {"pattern": f"^{pattern}$"} for bound, pattern in PATTERNS.items()},
 }
-"""Bounds as rules of a field. Non-zero is left to the meaning: no such rule is worth a reader's while."""
+"""Bounds as rules of a field; `NOT_ZERO` has no rule in JSON Schema."""
 
 
 def always_there(column: Column, table: Table | None) -> bool:
-    """Whether every snapshot that holds the table holds the column.
+    """Whether every snapshot with the table has the column.
 
-    What an engine may leave out may be missing, and so may whatever is derived from it.
+    Columns that an engine may leave out may be missing, and so may columns derived from them.
     """
     if table is None or (column.optional and column.origin is not Origin.EITHER):
         return table is None
@@ -62,8 +62,7 @@ def column_field(column: Column, *, optional: bool, nullable: bool) -> Field:
 def row_field(model: RowModel) -> Field:
     """Return a row as an object.
 
-    A column is optional when a run may lack it or a key may not see it, unless the row serves null in its
-    place.
+    A column is optional if a run may lack it or a key may not see it, unless the row serves null instead.
     """
     table = model.table
     members = [
@@ -85,7 +84,7 @@ _CHECKED: Final = replace(
 )
 _FIGURES: Final = record(
     "figures",
-    "The figures requested by `fields`, each null where it is withheld; only with `fields`.",
+    "Figures requested by `fields`, null if withheld; only with `fields`.",
     *(
         number(
             x.name,
@@ -102,7 +101,7 @@ _FIGURES: Final = record(
 )
 _RESTS_ON: Final = record(
     "figures_checked",
-    "What each figure that has a value rests on; only with `fields`. One that is `stated` takes no part in order and bounds.",
+    "Provenance of each figure with a value; only with `fields`. `stated` figures are excluded from sorting and bounds.",
     *(
         text(
             name,
@@ -116,14 +115,14 @@ _RESTS_ON: Final = record(
 )
 _WITHHELD: Final = record(
     "withheld",
-    "Why a requested figure has no value, for each that has none; empty when all have one; only with `fields`.",
+    "Reason for each requested figure without a value; empty if all have one; only with `fields`.",
     *(text(name, f"Why `{name}` is withheld.", optional=True) for name in HEADLINE),
     optional=True,
 )
 
 
 def _with_figures(row: Field) -> Field:
-    """Return the row of an alpha with the members that a request may ask for besides."""
+    """Return the row of an alpha with the members that requests may add."""
     return (
         replace(row, fields=(*row.fields, _CHECKED, _FIGURES, _RESTS_ON, _WITHHELD))
         if row.name == "screened_alpha"
@@ -132,4 +131,4 @@ def _with_figures(row: Field) -> Field:
 
 
 ROW_FIELDS: Final[dict[str, Field]] = {name: _with_figures(row_field(model)) for name, model in ROWS.items()}
-"""Row model by name, as an object."""
+"""Name of a row model -> its object."""

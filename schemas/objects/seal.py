@@ -1,4 +1,4 @@
-"""``seal.json``, the manifest of a seal: what the reader demands of it and what its JSON Schema says."""
+"""``seal.json``, the manifest of a seal: the reader's checks and its JSON Schema derive from it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ VARIANTS: Final = tuple(suffix.removeprefix("_") for suffix in TRADE_ONLY_SUFFIX
 MOST_ROUNDING: Final = 0.01
 _INSTANT: Final = r"^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(\.\d{1,6})?Z$"
 INSTANT_EXPECTED: Final = "an ISO-8601 instant in UTC that ends in Z, such as 2026-01-05T06:00:00Z"
-_ANYTHING: Final = anything("", "What the format does not know.")
+_ANYTHING: Final = anything("", "Value of an unknown key.")
 _PATH: Final = text(
     "path", "Relative to the seal, without `..`; never a link.", expected="a path relative to the seal"
 )
@@ -51,21 +51,23 @@ def _optional(field: Field) -> Field:
 
 
 _OTHER_KIND: Final = record(
-    "", "A kind of another format.", _PATH, *map(_optional, (_SHA256, _BYTES, _ROWS, _FILES)), items=_ANYTHING
+    "", "An unknown kind.", _PATH, *map(_optional, (_SHA256, _BYTES, _ROWS, _FILES)), items=_ANYTHING
 )
 _SMOOTHING: Final = record(
     "smoothing",
-    "Whether and how the score was smoothed; null where that is not known.",
+    "Whether and how the score was smoothed; null if unknown.",
     flag("applied", "Whether it was."),
     number(
         "half_life_weeks",
         Unit.NONE,
-        "By how much.",
+        "Half-life of the smoothing in weeks.",
         expected="a finite number or null",
         nullable=True,
         optional=True,
     ),
-    text("detail", "In what way.", expected="a string or null", nullable=True, optional=True),
+    text(
+        "detail", "Description of the smoothing.", expected="a string or null", nullable=True, optional=True
+    ),
     nullable=True,
     optional=True,
     expected="an object or null",
@@ -74,7 +76,7 @@ _SMOOTHING: Final = record(
 _VARIANT: Final = text("", "A variant of trades.", vocabulary=VARIANTS)
 _RECONCILIATION: Final = record(
     "reconciliation",
-    "What the engine does in ways of its own.",
+    "Differences of the engine from the interface's conventions.",
     array("outside_ledger", "Variants whose fills the books do not count.", _VARIANT, optional=True),
     array("outside_turnover", "Variants whose fills are not turnover.", _VARIANT, optional=True),
     text("targets", "Whether the books follow the target weights.", vocabulary=TARGETS, optional=True),
@@ -93,9 +95,13 @@ _RECONCILIATION: Final = record(
 )
 SEAL: Final = record(
     "seal",
-    "What an engine declares of a run and its files.",
+    "Manifest of a run and its files.",
     integer(
-        "seal_version", Unit.NONE, "Of the format.", vocabulary=(SEAL_VERSION,), expected=f"{SEAL_VERSION}"
+        "seal_version",
+        Unit.NONE,
+        "Version of the format.",
+        vocabulary=(SEAL_VERSION,),
+        expected=f"{SEAL_VERSION}",
     ),
     text(
         "alpha_id",
@@ -105,7 +111,7 @@ SEAL: Final = record(
     ),
     text(
         "source_alpha_id",
-        "What a research system calls the alpha; null: `alpha_id`.",
+        "Id of the alpha in research; null for `alpha_id`.",
         pattern=_anchored(SOURCE_ALPHA_ID.pattern),
         expected=f"{Bound.NAME.value}, or null",
         nullable=True,
@@ -114,13 +120,13 @@ SEAL: Final = record(
     text("started_at", "When the run began, in UTC.", pattern=_INSTANT, expected=INSTANT_EXPECTED),
     text(
         "sealed_at",
-        "When it was finished; of two seals of an alpha the later one is served.",
+        "When the run was sealed, in UTC; of two seals of an alpha the later one is served.",
         pattern=_INSTANT,
         expected=INSTANT_EXPECTED,
     ),
-    record("engine", "What made the run.", expected="an object {name, version}", items=_ANYTHING),
+    record("engine", "Engine that made the run.", expected="an object {name, version}", items=_ANYTHING),
     number(
-        "equity_basis", Unit.NONE, "What each book opens with.", above=0, expected="a finite number above 0"
+        "equity_basis", Unit.NONE, "Opening equity of each book.", above=0, expected="a finite number above 0"
     ),
     _SMOOTHING,
     _RECONCILIATION,

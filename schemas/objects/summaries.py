@@ -1,34 +1,34 @@
-"""``meta.summary`` of the two daily series: the full window, whatever page is served."""
+"""``meta.summary`` of the two daily series, over all pages of the window."""
 
 from __future__ import annotations
 
 from typing import Final
 
-from schemas.field import Field, day, integer, number, record, text
+from schemas.field import Field, count, day, number, record, text
 from schemas.units import Unit
 
 RETURN_BASES: Final = ("adjusted_close", "close")
 
 WINDOW_DAYS: Final = (
-    day("first_date", "First session of the window; null when it holds none.", nullable=True),
-    day("last_date", "Last session of the window; null when it holds none.", nullable=True),
+    day("first_date", "First session of the window; null without sessions.", nullable=True),
+    day("last_date", "Last session of the window; null without sessions.", nullable=True),
 )
 _SPAN: Final = (
     *WINDOW_DAYS,
-    integer("sessions", Unit.COUNT, "Sessions of the window."),
+    count("sessions", "Sessions of the window."),
 )
 _CUMULATIVE: Final = number(
-    "cumulative_return_pct", Unit.PERCENTAGE_POINTS, "The last cumulative return, times 100.", nullable=True
+    "cumulative_return_pct", Unit.PERCENTAGE_POINTS, "Last cumulative return, times 100.", nullable=True
 )
 _DRAWDOWN: Final = (
     number(
         "max_drawdown_pct",
         Unit.PERCENTAGE_POINTS,
-        "Largest fall from the peak so far, as a percentage of that peak.",
+        "Deepest fall from the running peak, as a percentage of the peak.",
         nullable=True,
         minimum=0,
     ),
-    day("max_drawdown_date", "First session at which the largest percentage fall is reached.", nullable=True),
+    day("max_drawdown_date", "First session with the deepest percentage fall.", nullable=True),
 )
 
 
@@ -38,7 +38,7 @@ def _figure(name: str, unit: Unit, meaning: str) -> Field:
 
 EQUITY_SUMMARY: Final = record(
     "summary",
-    "The full window of the book, before paging.",
+    "Summary of the book over all pages of the window.",
     text("book", "The book measured."),
     *_SPAN,
     _figure("starting_equity", Unit.EQUITY, "Equity before the first session."),
@@ -53,13 +53,13 @@ EQUITY_SUMMARY: Final = record(
 
 BENCHMARK_SUMMARY: Final = record(
     "summary",
-    "The full window of the benchmark, before paging.",
+    "Summary of the benchmark over all pages of the window.",
     text("symbol", "The benchmark."),
-    text("name", "Its readable name."),
+    text("name", "Name of the benchmark."),
     text(
         "return_basis",
-        "The price that returns and drawdowns are computed from: the adjusted close when every row of the "
-        "window has one, else the close, whose returns leave dividends out.",
+        "Price of returns and drawdowns: the adjusted close if every row of the window has one, otherwise the close, whose returns "
+        "exclude dividends.",
         vocabulary=RETURN_BASES,
     ),
     *_SPAN,
@@ -68,27 +68,28 @@ BENCHMARK_SUMMARY: Final = record(
     _figure(
         "total_return",
         Unit.RATIO,
-        "Return over the window of the price `return_basis` names, so not the change from `first_close` to `last_close` where that is the adjusted one.",
+        "Return over the window, of the price in `return_basis`; it differs from the change from `first_close` to `last_close` if that is "
+        "the adjusted close.",
     ),
     _CUMULATIVE,
     *_DRAWDOWN,
     day(
         "previous_date",
-        "Session before the window's first, from whose close a book's first session is compared; null where the market data hold "
-        "none, or no adjusted close of it while `return_basis` is `adjusted_close`.",
+        "Session before the first one of the window, from whose close the first session of a book is compared; null if the market data "
+        "have none, or lack its adjusted close while `return_basis` is `adjusted_close`.",
         nullable=True,
     ),
     _figure("previous_close", Unit.PRICE, "Close of that session as stored, never adjusted."),
     _figure(
         "first_return",
         Unit.RATIO,
-        "Return of the window's first session over that close, of the price `return_basis` names. Over the sessions of a book the "
-        "benchmark grows to (1 + first_return) x (1 + cumulative_return), for the book's own first session counts as well.",
+        "Return of the first session of the window from that close, of the price in `return_basis`. Over the sessions of a book, its first "
+        "one included, the benchmark grows to (1 + first_return) x (1 + cumulative_return).",
     ),
     _figure(
         "total_return_from_previous",
         Unit.RATIO,
-        "Return from that close to the last of the window: what to compare the `total_return` of an equity curve with.",
+        "Return from that close to the last one of the window, to be compared with the `total_return` of an equity curve.",
     ),
     model="BenchmarkSummary",
 )

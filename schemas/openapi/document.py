@@ -22,34 +22,34 @@ from schemas.openapi.responses import (
 
 GROUPS: Final[dict[str, str]] = {
     "meta": "The service and the calling key.",
-    "catalog": "Which alphas there are and what is written about them.",
+    "catalog": "The alphas and their descriptions.",
     "signals": "Weekly cross-sections and scores.",
     "portfolio": "Books: ledgers, positions, profit and loss, trades and equity.",
     "performance": "Performance and signal-quality figures.",
     "benchmarks": "Market indices to compare with.",
-    "research": "Alphas beside one another, and how much of a record may be luck; beyond the interface as it was given.",
+    "research": "Comparisons of alphas, and figures beyond the specification of the interface.",
     "admin": "For administrators of the platform.",
 }
 """First word of a registry id -> description of the group."""
 
 _INTRODUCTION: Final = """\
-Read-only results of alpha runs. Every endpoint answers GET only, with JSON; any other method, and any unknown
-path, is answered 404 before a key is read.
+Read-only results of alpha runs. Every endpoint answers GET with JSON; any other method or unknown path is answered 404
+before a key is read.
 
-- A query parameter given twice is a 400, and so is one that the endpoint does not take. One 400 lists every parameter
-  that breaks its rule, and names the nearest one to a name that is not known.
+- A query parameter that is repeated or unknown is a 400. The 400 lists every invalid parameter, and for an unknown one the
+  most similar parameter of the endpoint.
 - `from` may not be after `to`.
-- An answer about a run names its snapshot. A run may be published again between two pages: pass the first page's
-  `meta.snapshot` on as `snapshot`, and all pages are of one build.
-- Fields listed as required are always there, and null where they could not be determined. The others are left out
-  where the run never recorded them. Fields marked `x-raw` come only with raw-book access.
-- Numbers are the shortest text that reads back to the same double. `x-unit` says what each one counts.
-- A run without the data an endpoint serves answers 200 with an empty page and a `kind_missing` warning.
+- An answer about a run names its snapshot. A run may be published again between two pages: pass `meta.snapshot` of the
+  first page as `snapshot`, so that all pages are of one build.
+- Required fields are always present, and null if undetermined. All other fields are absent if the run never recorded them.
+  Fields with `x-raw` are served only with raw-book access.
+- Numbers are written with the fewest digits that read back to the same double. `x-unit` is the unit of a number.
+- If a run lacks the data of an endpoint, the answer is 200 with an empty page and a `kind_missing` warning.
 """
 
 
 def document() -> dict[str, Any]:
-    """Return the document: a pure function of the declarations, with no clock and no settings in it."""
+    """Return the document, a pure function of the declarations."""
     paths = {endpoint.path: {"get": operation(endpoint)} for endpoint in ENDPOINTS.values()}
     shared = shared_responses()
     return {
@@ -73,7 +73,7 @@ def document() -> dict[str, Any]:
                     "type": "http",
                     "scheme": "bearer",
                     "bearerFormat": "<prefix>_<environment>_<key_id>.<secret>",
-                    "description": "An API key, in the header only: never in an address.",
+                    "description": "An API key, only in the header, never in a URL.",
                 }
             },
             "headers": {
@@ -87,7 +87,7 @@ def document() -> dict[str, Any]:
 
 
 def _headers_in(node: Any) -> set[str]:
-    """Return the names of the header definitions that are referred to somewhere below."""
+    """Return the names of the header definitions that a node refers to."""
     if isinstance(node, list):
         return set().union(*map(_headers_in, node))
     if not isinstance(node, dict):
@@ -98,7 +98,7 @@ def _headers_in(node: Any) -> set[str]:
 
 
 def rendered() -> str:
-    """Return the document as the JSON text that is published, ending in one newline."""
+    """Return the document as JSON, ending in a newline."""
     return json.dumps(document(), indent=1, ensure_ascii=False) + "\n"
 
 
@@ -106,9 +106,9 @@ def operation(endpoint: Endpoint) -> Schema:
     """Return the operation object of one endpoint."""
     notes = []
     if endpoint.admin:
-        notes.append("Only for administrators: any other key is answered 403 `endpoint_not_allowed`.")
+        notes.append("Only for administrators; other keys get 403 `endpoint_not_allowed`.")
     if endpoint.public:
-        notes.append("Needs no key and is never counted against one.")
+        notes.append("Needs no key and does not count as a call.")
     notes += refused_parameters(endpoint)
     operation_object: Schema = {
         "operationId": endpoint.id,
@@ -129,7 +129,7 @@ def endpoint_group(endpoint: Endpoint) -> str:
 
 
 def component_schemas() -> dict[str, Schema]:
-    """Return every definition the operations refer to, by name: payloads, envelopes, errors."""
+    """Return every schema that operations refer to, by name: payloads, envelopes, errors."""
     served = [payload for endpoint in ENDPOINTS.values() for payload in endpoint.payloads]
     schemas: dict[str, Schema] = {}
     for field in (PAGINATION, *served, *META.values()):

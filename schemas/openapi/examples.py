@@ -1,4 +1,4 @@
-"""Example values, made from the declarations so that they cannot contradict them."""
+"""Examples, derived from the declarations so that they conform to them."""
 
 from __future__ import annotations
 
@@ -55,18 +55,18 @@ _MATCHING: Final = {
     PARQUET: "Test_momentum-rebalances.parquet",
     f"^{CURSOR}$": "AQAGTDQ_L1oAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA",
 }
-"""By the pattern they match, where one name means several things."""
+"""Pattern -> example, for names with several meanings."""
 
 
 def make_example(field: Field, *, complete: bool = False) -> Any:
-    """Return a value that conforms to a declaration; nullable members are filled.
+    """Return a value that conforms to a declaration; nullable members are not null.
 
     Parameters
     ----------
     field
         The declaration.
     complete
-        Show optional members too, as far as every key may see them, rather than leave them out.
+        Whether to include optional members that every key may see.
     """
     if field.vocabulary:
         return field.vocabulary[0]
@@ -99,7 +99,7 @@ def answer_examples(endpoint: Endpoint) -> dict[str, Any]:
     if endpoint.shape is Shape.BARE:
         return _named("answer", make_example(payload, complete=True))
     meta = META[endpoint.id]
-    # Nothing is missing from an example.
+    # Examples have no warnings or notices.
     meta = replace(meta, fields=tuple(part for part in meta.fields if part.name not in CODES))
     if endpoint.shape is Shape.OBJECT:
         bare = replace(payload, fields=tuple(part for part in payload.fields if not _is_optional_block(part)))
@@ -121,7 +121,7 @@ def answer_examples(endpoint: Endpoint) -> dict[str, Any]:
 
 
 def _is_optional_block(part: Field) -> bool:
-    """Whether a member only comes with a flag of its name: the documentation within the metrics, which is long."""
+    """Whether a member is only served with a flag of its name, as the long documentation of the metrics."""
     return part.name == DOC.name and part.optional
 
 

@@ -1,4 +1,4 @@
-"""Headers of the answers, each described once."""
+"""Headers of the answers."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ _COUNT: Final = {"type": "integer", "minimum": 0}
 def _of_window(window: LimitWindow) -> tuple[Schema, Schema, Schema]:
     """Return its headers, in the order of `LimitWindow.headers`."""
     when = (
-        f"Seconds until the count of the calendar {window.name} starts again."
+        f"Seconds until the count of the calendar {window.name} restarts."
         if window.seconds is None
         else f"Seconds until the count of the rolling {window.name} first falls."
     )
     return (
-        _header(f"Calls the key may make in the {window.name}.", unit="calls", **_COUNT),
+        _header(f"Calls that the key may make in the {window.name}.", unit="calls", **_COUNT),
         _header(f"Calls left in the {window.name}.", unit="calls", **_COUNT),
         _header(when, unit="seconds", **_COUNT),
     )
@@ -36,37 +36,37 @@ def _of_window(window: LimitWindow) -> tuple[Schema, Schema, Schema]:
 
 HEADERS: Final[dict[str, Schema]] = {
     "X-Request-Id": _header(
-        "Names the request: the caller's own name for it where that is usable.",
+        "Id of the request: the one sent by the caller, if valid.",
         type="string",
         pattern="^[A-Za-z0-9._-]{1,128}$",
     ),
     **{window.headers[part]: _of_window(window)[part] for part in range(3) for window in LIMIT_WINDOWS},
     "Retry-After": _header(
-        "Whole seconds to wait before the next attempt.", unit="seconds", type="integer", minimum=1
+        "Seconds to wait before the next attempt.", unit="seconds", type="integer", minimum=1
     ),
     "ETag": _header(
-        "Entity tag of the page, one for each content coding; weak for a compressed one, whose bytes may differ.",
+        "Entity tag of the page for its content coding; weak for a compressed page, whose bytes may differ.",
         type="string",
         pattern='^(W/)?"[^"]+"$',
     ),
-    "Cache-Control": _header("Who may keep the answer, and for how long.", type="string"),
+    "Cache-Control": _header("Who may cache the answer, and for how long.", type="string"),
     "WWW-Authenticate": _header("How to authenticate.", type="string"),
-    "Vary": _header("The request headers that the answer depends on.", type="string"),
+    "Vary": _header("Request headers that the answer depends on.", type="string"),
 }
 """Header name -> OpenAPI header object."""
 _ALWAYS: Final = "Always-"
-"""What the name of a definition starts with whose header always comes."""
+"""Prefix of the definitions of headers that are always sent."""
 
 CACHE_PRIVATE: Final = "private, no-cache"
 CACHE_NONE: Final = "no-store"
 CACHE_SHARED: Final = "public, max-age=86400, immutable"
 _CACHED_OTHERWISE: Final = {
     "meta.health": CACHE_NONE,
-    # A signed address is a credential.
+    # A signed URL is a credential.
     "catalog.alphas.source.download": CACHE_NONE,
     "catalog.alphas.tables.download": CACHE_NONE,
 }
-"""Registry id -> the cache rule of endpoints whose answers are not simply private to a key."""
+"""Registry id -> cache rule of endpoints whose answers are not private to a key."""
 
 
 def cache_control(endpoint: Endpoint) -> str:
@@ -77,10 +77,10 @@ def cache_control(endpoint: Endpoint) -> str:
 
 
 def response_headers(endpoint: Endpoint, status: int) -> dict[str, Schema]:
-    """Return the headers of one answer, each marked with whether it always comes.
+    """Return the headers of one answer, with whether each is always sent.
 
-    The headers of a window are left out for a key without a limit in it, and every rate header on answers given
-    before the key's calls are counted. An answer that a shared cache may keep has no headers of the call.
+    The headers of a window are absent for a key without a limit in it, and all rate headers are absent in answers that precede
+    the counting of calls. An answer that a shared cache may keep has no headers of the call.
     """
     anonymous = endpoint.shared and status == 200
     names: dict[str, bool] = {} if anonymous else {"X-Request-Id": True}
@@ -103,7 +103,7 @@ def response_headers(endpoint: Endpoint, status: int) -> dict[str, Schema]:
 
 
 def header_definitions() -> dict[str, Schema]:
-    """Return each header twice: as one that may come, and as one that always does."""
+    """Return each header as an optional and as a required definition."""
     always = {f"{_ALWAYS}{name}": {**header, "required": True} for name, header in HEADERS.items()}
     return HEADERS | always
 

@@ -38,22 +38,21 @@ _BOUNDS: Final[Mapping[FieldType, tuple[str, str]]] = {
 
 
 def reference(model: str) -> Schema:
-    """Return the reference to a schema that the document defines once."""
+    """Return a reference to a schema of the document."""
     return {"$ref": f"#/components/schemas/{model}"}
 
 
 def make_schema(field: Field, *, define: bool = False) -> Schema:
     """Return the schema of a declaration, with its unit in ``x-unit`` and in the description.
 
-    Objects are closed: a key that is not declared does not conform. Absent keys are distinct from null ones:
-    `required` lists what is always there.
+    Objects are closed: undeclared keys do not conform. `required` lists the keys that are always present, null or not.
 
     Parameters
     ----------
     field
         The declaration.
     define
-        Spell out a declaration that has a model, rather than refer to its definition.
+        Whether to define a declaration with a model in place, rather than refer to its definition.
     """
     schema = _nullable_reference(field) if field.model and not define else _spelled(field)
     schema["description"] = make_description(field)
@@ -67,7 +66,7 @@ def make_schema(field: Field, *, define: bool = False) -> Schema:
 
 
 def make_description(field: Field) -> str:
-    """Return the meaning, followed by the unit and by who sees the field, where there are any."""
+    """Return the meaning, followed by the unit and by restrictions of access."""
     sentences = [field.meaning]
     if field.counts and field.type in (FieldType.INTEGER, FieldType.NUMBER):
         sentences.append(f"Unit: {field.counts}.")
@@ -77,7 +76,7 @@ def make_description(field: Field) -> str:
 
 
 def definitions(field: Field) -> Iterator[tuple[str, Schema]]:
-    """Yield the definition of every model in a declaration, outermost first; one model may come several times."""
+    """Yield the definition of every model in a declaration, outermost first; a model may occur several times."""
     for _, part in field.walk():
         if part.model:
             yield part.model, make_schema(part.called(part.name, nullable=False), define=True)

@@ -25,15 +25,15 @@ _EXAMPLES: Final[Mapping[str, str]] = {
 IF_NONE_MATCH: Final[Schema] = {
     "name": "If-None-Match",
     "in": "header",
-    "description": "Entity tags of cached copies: the answer is 304 when one of them is still right.",
+    "description": "Entity tags of cached copies; the answer is 304 if one of them is current.",
     "required": False,
     "schema": {"type": "string"},
 }
 REQUEST_ID: Final[Schema] = {
     "name": "X-Request-Id",
     "in": "header",
-    "description": "A name of one's own for the request: 1 to 128 of letters, digits, `.`, `_` and `-`. It is sent "
-    "back; any other value is replaced by one the service makes.",
+    "description": "Id of the request, 1 to 128 letters, digits, `.`, `_` and `-`, which is returned. Any other value is "
+    "replaced by one of the service.",
     "required": False,
     "schema": {"type": "string"},
 }
@@ -42,7 +42,7 @@ REQUEST_ID: Final[Schema] = {
 def parameter_objects(endpoint: Endpoint) -> list[Schema]:
     """Return every parameter of an endpoint: path, query, then headers.
 
-    One that is not accepted is none of them: a client made from the document has no use for it.
+    Parameters that are not accepted are left out, since generated clients have no use for them.
     """
     declared = [x for x in endpoint.parameters if x.kind is not ParameterKind.FORBIDDEN]
     declared.sort(key=lambda parameter: not parameter.in_path)
@@ -51,7 +51,7 @@ def parameter_objects(endpoint: Endpoint) -> list[Schema]:
 
 
 def refused_parameters(endpoint: Endpoint) -> list[str]:
-    """Return a sentence on each parameter that an endpoint does not accept."""
+    """Return a sentence for each parameter that an endpoint does not accept."""
     refused = [x for x in endpoint.parameters if x.kind is ParameterKind.FORBIDDEN]
     return [f"`{x.name}` is {x.constraint}. {x.meaning}" for x in refused]
 
@@ -80,7 +80,7 @@ def parameter_object(parameter: Parameter) -> Schema:
 
 
 def sentences(parameter: Parameter) -> list[str]:
-    """Return the meaning of a parameter and its rule, where it has one."""
+    """Return the meaning of a parameter, and its rule if it has one."""
     if parameter.kind is ParameterKind.FORBIDDEN:
         return [parameter.meaning, f"It is {parameter.constraint}."]
     if parameter.kind is ParameterKind.TEXT:
@@ -89,7 +89,7 @@ def sentences(parameter: Parameter) -> list[str]:
 
 
 def value_schema(parameter: Parameter) -> Schema:
-    """Return the schema of a parameter's text, or of the number it spells."""
+    """Return the schema of a parameter's value."""
     schema: Schema = {}
     match parameter.kind:
         case ParameterKind.INTEGER:

@@ -1,4 +1,4 @@
-"""Answers of an endpoint by HTTP status: payload, headers, and every error code with an example."""
+"""Answers of an endpoint by HTTP status: payload, headers, and error codes with examples."""
 
 from __future__ import annotations
 
@@ -19,27 +19,27 @@ from schemas.parameters import FIELDS, MAX_PAGE
 
 _JSON: Final = "application/json"
 _REASONS: Final[Mapping[int, str]] = {
-    400: "A parameter is invalid, or names a book that is not there.",
-    401: "The key does not authenticate.",
+    400: "A parameter is invalid, or names a book that does not exist.",
+    401: "The key is missing or not valid.",
     403: "The key may not do this.",
     404: "There is no such address, or the method is not GET.",
-    410: "What the request continues is not known here.",
-    429: "The key's envelope is used up.",
-    500: "An unforeseen failure.",
-    503: "Something the answer needs is away or not configured.",
+    410: "The cursor is unknown to this service.",
+    429: "A limit of the key is used up.",
+    500: "An unexpected failure.",
+    503: "Something that the answer needs is unavailable or not configured.",
 }
 
 _OF_OPERATIONS: Final = tuple(code for code in ERROR_CODES if code not in {*CONNECTION_ERRORS, *LINK_ERRORS})
-"""What never became a request, and links of files, are answered by no operation."""
+"""Incomplete requests and links to files are not answered by operations."""
 
 SHARED: Final[Mapping[int, str]] = {401: "Unauthenticated", 429: "TooManyCalls", 500: "Unforeseen"}
-"""Status -> name of the one answer that every endpoint behind a key gives with it."""
+"""Status -> name of the answer that all endpoints behind a key share."""
 
 
 def list_codes(endpoint: Endpoint) -> tuple[str, ...]:
-    """Return every code an operation may answer with.
+    """Return every error code of an operation.
 
-    The router's own answer to a path without a route counts where a placeholder, badly filled, makes one.
+    With a placeholder, this includes the router's answer to a path without a route, which a bad value may produce.
     """
     return endpoint.all_errors + (("not_found",) if "{" in endpoint.path else ())
 
@@ -49,7 +49,7 @@ def responses(endpoint: Endpoint) -> dict[str, Schema]:
     by_name = {"200": _success(endpoint)}
     if endpoint.shape is Shape.COLLECTION:
         by_name["304"] = {
-            "description": "The copy named in `If-None-Match` is still right; there is no body.",
+            "description": "The copy named in `If-None-Match` is current; there is no body.",
             "headers": response_headers(endpoint, 304),
         }
     by_status: dict[int, list[str]] = {}
@@ -64,7 +64,7 @@ def responses(endpoint: Endpoint) -> dict[str, Schema]:
 
 
 def shared_responses() -> dict[str, Schema]:
-    """Return the definition of every answer that is the same behind every key."""
+    """Return the definition of every shared answer."""
     anyone = next(endpoint for endpoint in ENDPOINTS.values() if not endpoint.public)
     shared: dict[str, Schema] = {}
     for status, name in SHARED.items():
@@ -82,14 +82,14 @@ def payload_schema(endpoint: Endpoint) -> Schema:
         return _closed(data=reference(endpoint.payload.model), meta=make_schema(meta))
     if endpoint.full_payload is None:
         return _page(endpoint.payload, meta)
-    # No answer keeps both; tools that tell alternatives apart by their own members alone would doubt it of a oneOf.
+    # Exactly one applies, but tools that distinguish alternatives only by their own members would reject a oneOf.
     return {"anyOf": [reference(name) for name in page_schemas(endpoint)]}
 
 
 def page_schemas(endpoint: Endpoint) -> dict[str, Schema]:
-    """Return the definitions of the pages of an endpoint that serves few columns or all, by model.
+    """Return the definitions of the pages of an endpoint with a `fields` parameter, by model.
 
-    They differ in what `meta.fields` says: a client that was made from the document knows by it which row it has.
+    They differ in the value of `meta.fields`, by which a generated client can tell the row.
     """
     if endpoint.full_payload is None:
         return {}
@@ -157,6 +157,6 @@ def _failure(endpoint: Endpoint, status: int, codes: list[str]) -> Schema:
 
 
 def error_example(code: str) -> dict[str, Any]:
-    """Return an envelope with that code as a caller might receive it."""
+    """Return an example of an envelope with that code."""
     error: dict[str, Any] = make_example(error_object(code))
     return {"error": {**error, "message": ERROR_CODES[code].meaning.replace("`", "")}}

@@ -1,7 +1,7 @@
-"""Every setting of both programs, declared once.
+"""The settings of both programs.
 
-Command lines, their ``--help``, what reads the environment, the table in the documents and the check of the files for
-deployment derive from these declarations. Nothing is read when this package is imported.
+Flags, ``--help``, environment variables, the table in the documents and the check of deployment files derive from these
+declarations. Importing the package reads no setting.
 """
 
 from __future__ import annotations

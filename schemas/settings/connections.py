@@ -1,4 +1,4 @@
-"""The declarations about callers' connections."""
+"""Settings of callers' connections."""
 
 from __future__ import annotations
 

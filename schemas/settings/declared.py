@@ -1,4 +1,4 @@
-"""The declarations."""
+"""All groups of settings."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The declarations about keys, accounts and the limits of calls."""
+"""Settings of keys, accounts and limits of calls."""
 
 from __future__ import annotations
 

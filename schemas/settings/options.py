@@ -14,14 +14,14 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 
 
 def flag(name: str, parameter: str | None = None) -> Callable[[Command], Command]:
-    """Return a decorator that gives a command the flag of a setting; its text is handed over unread.
+    """Return a decorator that adds the flag of a setting to a command, without reading its text.
 
     Parameters
     ----------
     name
-        Of the setting.
+        Name of the setting.
     parameter
-        Of the command's function; by default the setting's name.
+        Parameter of the command's function; by default the name of the setting.
     """
     setting = SETTINGS[name]
     if setting.kind is SWITCH:
@@ -30,7 +30,7 @@ def flag(name: str, parameter: str | None = None) -> Callable[[Command], Command
 
 
 def switch_option(name: str) -> Callable[[Command], Command]:
-    """Return a decorator that gives a command a setting that is on or off, from its flag or its variable."""
+    """Return a decorator that adds a switch to a command, from flag or variable."""
     setting = SETTINGS[name]
     return click.option(
         setting.flag, name, is_flag=True, default=setting.default, envvar=setting.variable, help=setting.help
@@ -40,16 +40,16 @@ def switch_option(name: str) -> Callable[[Command], Command]:
 def option(
     name: str, parameter: str | None = None, *, required: bool = False
 ) -> Callable[[Command], Command]:
-    """Return a decorator that gives a command a setting, from its flag or its variable, read.
+    """Return a decorator that adds the value of a setting to a command, from flag or variable.
 
-    A value that makes no sense is a usage error that names where it was given.
+    An invalid value is a usage error that names the flag or variable.
 
     Parameters
     ----------
     name, parameter
         As for :func:`flag`.
     required
-        Whether this command cannot do without it, though others can.
+        Whether this command requires it, although others do not.
     """
     setting = SETTINGS[name]
 

@@ -1,4 +1,4 @@
-"""Kinds of settings: how the text of each is read; readers raise ValueError with the rule that the text breaks."""
+"""Types of settings and their readers, which raise ValueError with the rule that a text breaks."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ _WORD: Final = re.compile(r"[a-z][a-z0-9]{0,15}")
 _ON: Final = ("1", "true", "yes", "on")
 _OFF: Final = ("0", "false", "no", "off")
 MIN_PEPPER_CHARACTERS: Final = 16
-"""In characters: a shorter one adds little to a stolen store."""
+"""A shorter pepper would protect a stolen store little."""
 
 
 class Kind(NamedTuple):
-    """A kind of setting: its name in documents, and how its text is read.
+    """Type of a setting: its name in documents, and its reader.
 
     Attributes
     ----------
     type
-        A word for the documents.
+        Name in the documents.
     read
         Returns the value of a text; raises ValueError with the rule that the text breaks.
     """
@@ -31,7 +31,7 @@ class Kind(NamedTuple):
 
 
 def text(kind: str = "text") -> Kind:
-    """Return the kind of any text that is not blank: a path, an address."""
+    """Return the kind of any text that is not blank."""
     return Kind(kind, _text)
 
 
@@ -42,7 +42,7 @@ def _text(given: str) -> str:
 
 
 def integer(least: int, most: int) -> Kind:
-    """Return the kind of a whole number between two bounds, both included."""
+    """Return the kind of an integer between two inclusive bounds."""
 
     def read(given: str) -> int:
         try:
@@ -57,7 +57,7 @@ def integer(least: int, most: int) -> Kind:
 
 
 def seconds(least: float, most: float) -> Kind:
-    """Return the kind of a duration in seconds between two bounds, both included."""
+    """Return the kind of a duration in seconds between two inclusive bounds."""
 
     def read(given: str) -> float:
         value = float(given)
@@ -77,7 +77,7 @@ def duration(given: str) -> timedelta:
 
 
 def make_choice(*words: str) -> Kind:
-    """Return the kind of one of a few words."""
+    """Return the kind of a choice."""
 
     def read(given: str) -> str:
         if given not in words:
@@ -124,9 +124,9 @@ def _textfile(given: str) -> str:
 DURATION: Final = Kind("duration", duration)
 SWITCH: Final = Kind("switch", _switch)
 KEY_WORD: Final = Kind("word", _key_word)
-"""A word that stands in front of every key."""
+"""A word at the start of every key."""
 REDIS_URL: Final = Kind("URL", _redis_url)
 PEPPERS: Final = Kind("texts", _peppers)
-"""Secrets separated by commas; blank ones are left out."""
+"""Secrets separated by commas; blank ones are ignored."""
 TEXTFILE: Final = Kind("path", _textfile)
-"""A file that a node exporter picks up."""
+"""A file for a node exporter's textfile collector."""

@@ -1,4 +1,4 @@
-"""Settings: their declarations, and reading a value from flag, variable or default."""
+"""Declaration of a setting, and its value from flag, variable or default."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from schemas.errors import SettingsError
 from schemas.settings.readers import Kind
 
 PREFIX: Final = "ALPHA_RESULTS_"
-"""Begins every environment variable of the project."""
+"""Prefix of every environment variable of the project."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,21 +20,21 @@ class Setting:
     Attributes
     ----------
     name
-        Its name in the code; the variable and, unless stated otherwise, the flag follow from it.
+        Its name in the code; variable and, unless stated otherwise, flag derive from it.
     kind
-        How its text is read, and what documents call it.
+        Its type.
     meaning
         One sentence or two for the documents and for ``--help``.
     default
-        Its value when it is given nowhere.
+        Its default value.
     otherwise
-        The default in words, where it is worked out from something else.
+        The default in words, if it depends on other settings.
     required
         Whether it must be given.
     secret
-        Whether its value may hold a password: then it is never shown.
+        Whether its value may contain a password, so that it is never shown.
     own_flag
-        The flag where it is not the name's; empty for a setting that is given by its variable alone.
+        The flag, if it is not derived from the name; empty for a setting without a flag.
     """
 
     name: str
@@ -54,12 +54,12 @@ class Setting:
 
     @property
     def flag(self) -> str:
-        """The command-line flag, which wins over the variable; empty when there is none."""
+        """The command-line flag, which takes precedence over the variable; empty without one."""
         return "--" + self.name.replace("_", "-") if self.own_flag is None else self.own_flag
 
     @property
     def help(self) -> str:
-        """What ``--help`` says of it."""
+        """Its text in ``--help``."""
         shown = self.otherwise or (None if self.default is None else str(self.default))
         return f"{self.meaning}{f' Default: {shown}.' if shown else ''} Also {self.variable}."
 
@@ -82,19 +82,19 @@ class Group:
 
 
 def given(setting: Setting, environment: Mapping[str, str], flag: Any = None) -> Any:
-    """Return the value of a setting: that of the flag, else of the variable, else the default.
+    """Return the value of a setting from the flag, otherwise the variable, otherwise the default.
 
     Parameters
     ----------
     environment
-        Usually ``os.environ``; an empty variable counts as not given.
+        Usually ``os.environ``; empty variables are ignored.
     flag
-        Text or value of the flag; None when it was not given.
+        Text or value of the flag; None if it was not given.
 
     Raises
     ------
     SettingsError
-        When it is required and missing or makes no sense; the message names where it was given.
+        If it is missing although required, or invalid; the message names the flag or variable.
     """
     text, origin = (
         (str(flag), setting.flag)

@@ -1,10 +1,10 @@
-"""The books of a run: what each dataset holds of each."""
+"""The books of a run: span and size of each of their datasets."""
 
 from __future__ import annotations
 
 from typing import Final
 
-from schemas.table import Column, Origin, Table
+from schemas.table import Table, derived
 from schemas.tables.shared_columns import BOOK
 from schemas.units import Type, Unit
 
@@ -18,7 +18,7 @@ TRADE_ONLY_SUFFIXES: Final = (ADJUSTING, SETTLEMENTS)
 
 
 def base_book(book: str) -> str:
-    """Name the book whose sessions a trade-only variant shares; any other book is its own."""
+    """Return the book that a trade-only variant belongs to; any other book is returned as it is."""
     for suffix in TRADE_ONLY_SUFFIXES:
         if book.endswith(suffix):
             return book.removesuffix(suffix)
@@ -26,10 +26,10 @@ def base_book(book: str) -> str:
 
 
 def book_order(book: str) -> tuple[bool, bool, int, str, int, str]:
-    """Sort key of the canonical order of books.
+    """Return the sort key of the canonical order of books.
 
-    The two books first, then their trade-only variants, then the raw twins in the same order; books of
-    other names follow the known ones of their group, by name.
+    First the two books, then their trade-only variants, then the raw twins in the same order; books with other names follow
+    the known ones of their group, by name.
     """
     raw = book.startswith(RAW_PREFIX)
     plain = book.removeprefix(RAW_PREFIX)
@@ -40,35 +40,23 @@ def book_order(book: str) -> tuple[bool, bool, int, str, int, str]:
     return raw, variant >= 0, known, base, variant, book
 
 
-def _derived(name: str, type_: Type, unit: Unit, meaning: str, *, nullable: bool = False) -> Column:
-    return Column(name, type_, unit, meaning, nullable=nullable, origin=Origin.DERIVED)
-
-
 BOOKS: Final = Table(
     name="books",
     meaning="One row per book and dataset that the run wrote.",
     key=("book", "kind"),
-    sort=("book", "kind"),
     sealed=False,
     columns=(
         BOOK,
-        Column(
-            "kind",
-            Type.STR,
-            Unit.NONE,
-            "The dataset summarised.",
-            origin=Origin.DERIVED,
-            vocabulary=BOOK_KINDS,
-        ),
-        _derived("raw", Type.BOOL, Unit.NONE, "Whether it is the unconditioned twin of a book."),
-        _derived(
+        derived("kind", Type.STR, Unit.NONE, "The dataset summarised.", vocabulary=BOOK_KINDS),
+        derived("raw", Type.BOOL, Unit.NONE, "Whether the book is an unconditioned twin."),
+        derived(
             "sessions",
             Type.I64,
             Unit.COUNT,
-            "Days with a row: trading sessions, or for trades the days with a fill.",
+            "Days with a row: trading sessions, or days with a fill for trades.",
         ),
-        _derived("rows", Type.I64, Unit.COUNT, "Rows of the dataset for the book."),
-        _derived("from", Type.DATE, Unit.DATE, "First day with a row.", nullable=True),
-        _derived("to", Type.DATE, Unit.DATE, "Last day with a row.", nullable=True),
+        derived("rows", Type.I64, Unit.COUNT, "Rows of the dataset for the book."),
+        derived("from", Type.DATE, Unit.DATE, "First day with a row.", nullable=True),
+        derived("to", Type.DATE, Unit.DATE, "Last day with a row.", nullable=True),
     ),
 )

@@ -1,10 +1,10 @@
-"""The weekly cross-sections: what was scored, how it ranked and what was decided."""
+"""The weekly cross-sections: scores, ranks and decisions."""
 
 from __future__ import annotations
 
 from typing import Final
 
-from schemas.table import Bound, Column, Origin, Table, raw_twin
+from schemas.table import Bound, Column, Origin, Table, derived, raw_twin
 from schemas.tables.shared_columns import SYMBOL, WEEK
 from schemas.units import Type, Unit
 
@@ -14,43 +14,40 @@ _SCORE = Column(
     "score",
     Type.F64,
     Unit.SCORE,
-    "Conditioned (smoothed) signal that ranks the names and drives the books; null when the name has no valid score.",
+    "Conditioned (smoothed) signal that ranks the names and drives the books; null without a valid score.",
     nullable=True,
 )
-_DIRECTION = Column(
+_DIRECTION = derived(
     "direction",
     Type.I64,
     Unit.NONE,
-    "Sign of the score: 1, 0 or -1; 0 only when the score is exactly 0.",
+    "Sign of the score: 1, 0 or -1; 0 only if the score is exactly 0.",
+    "score",
     nullable=True,
-    origin=Origin.DERIVED,
-    needs=("score",),
     vocabulary=("1", "0", "-1"),
 )
-_CONFIDENCE = Column(
+_CONFIDENCE = derived(
     "confidence",
     Type.F64,
     Unit.SCORE,
-    "Absolute score, in the alpha's own units: no probability.",
+    "Absolute score in the alpha's own units; not a probability.",
+    "score",
     nullable=True,
-    origin=Origin.DERIVED,
-    needs=("score",),
     bound=Bound.NOT_NEGATIVE,
 )
-_SCORE_Z = Column(
+_SCORE_Z = derived(
     "score_z",
     Type.F64,
     Unit.STDEV,
-    "Score less the week's mean, over the week's population standard deviation; null when all scores are equal.",
+    "Score less the week's mean, over the week's population standard deviation; null if all scores are equal.",
+    "score",
     nullable=True,
-    origin=Origin.DERIVED,
-    needs=("score",),
 )
 _AVERAGE_RANK = Column(
     "average_rank",
     Type.F64,
     Unit.RANK,
-    "1 is the strongest of the cohort, ties averaged; the engine's own rank where it sealed one.",
+    "1 is the strongest of the cohort, ties averaged; the engine's own rank if it sealed one.",
     nullable=True,
     optional=True,
     origin=Origin.EITHER,
@@ -60,7 +57,7 @@ _LONG_SHORT_WEIGHT = Column(
     "long_short_target_weight",
     Type.F64,
     Unit.RATIO,
-    "Target fraction of the dollar-neutral book's equity: positive long, negative short, 0 when not selected.",
+    "Target fraction of the dollar-neutral book's equity: positive long, negative short, 0 if not selected.",
 )
 _LONG_ONLY_WEIGHT = Column(
     "long_only_target_weight",
@@ -72,7 +69,7 @@ _FILL_AT = Column(
     "fill_at",
     Type.TIMESTAMP,
     Unit.INSTANT,
-    "When the implementing fill executed; null when pending, not traded or not tradeable.",
+    "When the implementing fill executed; null if pending, not traded or not tradeable.",
     nullable=True,
 )
 _DECISION_REASON = Column(
@@ -89,7 +86,6 @@ DECISIONS: Final = Table(
     name="decisions",
     meaning="One row per scored name per rebalance week.",
     key=("date", "symbol"),
-    sort=("date", "symbol"),
     columns=(
         WEEK,
         SYMBOL,
@@ -107,20 +103,16 @@ DECISIONS: Final = Table(
             published=False,
         ),
         raw_twin(
-            _SCORE,
-            "Unconditioned signal, before smoothing.",
-            "unsmoothed_score",
-            origin=Origin.DERIVED,
+            _SCORE, "Unconditioned signal, before smoothing.", "unsmoothed_score", origin=Origin.DERIVED
         ),
         _SCORE_Z,
         _AVERAGE_RANK,
-        Column(
+        derived(
             "cohort_size",
             Type.I64,
             Unit.COUNT,
             "Names with a valid score in the week; may be below the number of rows.",
-            origin=Origin.DERIVED,
-            needs=("score",),
+            "score",
         ),
         _LONG_SHORT_WEIGHT,
         _LONG_ONLY_WEIGHT,
@@ -159,7 +151,7 @@ DECISIONS: Final = Table(
             "unavailability_reason",
             Type.STR,
             Unit.NONE,
-            "Why the name cannot be traded at the next open; set exactly when it cannot.",
+            "Why the name cannot be traded at the next open; null if it can.",
             nullable=True,
             vocabulary=UNAVAILABILITY_REASONS,
         ),

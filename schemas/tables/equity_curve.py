@@ -4,20 +4,14 @@ from __future__ import annotations
 
 from typing import Final
 
-from schemas.table import Column, Origin, Table
+from schemas.table import Table, derived
 from schemas.tables import shared_columns as shared
 from schemas.units import Type, Unit
-
-
-def _derived(name: str, unit: Unit, meaning: str, *, nullable: bool = False) -> Column:
-    return Column(name, Type.F64, unit, meaning, nullable=nullable, origin=Origin.DERIVED)
-
 
 EQUITY_CURVE: Final = Table(
     name="equity_curve",
     meaning="One row per book per session: equity, return and drawdown measured over the run.",
     key=("book", "date"),
-    sort=("book", "date"),
     partition=("book",),
     sealed=False,
     columns=(
@@ -26,23 +20,29 @@ EQUITY_CURVE: Final = Table(
         shared.TIMESTAMP,
         shared.STARTING_EQUITY,
         shared.ENDING_EQUITY,
-        _derived(
+        derived(
             "period_return",
+            Type.F64,
             Unit.RATIO,
-            "Change of equity over the session relative to its start; null when the start is missing or not above 0.",
+            "Change of equity over the session relative to its start; null if that is missing or not above 0.",
             nullable=True,
         ),
-        _derived(
+        derived(
             "cumulative_return",
+            Type.F64,
             Unit.RATIO,
-            "Product of one plus each period return since the window's first row, its own included, less one: the base before that "
-            "row is 0. Null from a session on that starts with equity not above 0.",
+            "Product of one plus each period return from the first row of the window on, less one. Null from the first session that "
+            "starts with equity not above 0.",
             nullable=True,
         ),
-        _derived("peak_equity", Unit.EQUITY, "Largest starting or ending equity so far."),
-        _derived("drawdown", Unit.EQUITY, "Peak equity less ending equity."),
-        _derived(
-            "drawdown_pct", Unit.PERCENTAGE_POINTS, "Drawdown as a percentage of the peak.", nullable=True
+        derived("peak_equity", Type.F64, Unit.EQUITY, "Largest starting or ending equity so far."),
+        derived("drawdown", Type.F64, Unit.EQUITY, "Peak equity less ending equity."),
+        derived(
+            "drawdown_pct",
+            Type.F64,
+            Unit.PERCENTAGE_POINTS,
+            "Drawdown as a percentage of the peak.",
+            nullable=True,
         ),
         shared.GROSS_EXPOSURE,
         shared.NET_EXPOSURE,

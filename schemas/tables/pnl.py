@@ -4,18 +4,17 @@ from __future__ import annotations
 
 from typing import Final
 
-from schemas.table import Bound, Column, Origin, Table
+from schemas.table import Bound, Column, Table, derived
 from schemas.tables.shared_columns import BOOK, DATE, SYMBOL
 from schemas.units import Type, Unit
 
 ADJUSTMENTS: Final = ("quantity_adjustment", "cash_adjustment")
-"""What moves a holding without a fill: sealed and published where it happens."""
+"""Columns of changes of a holding without a fill; sealed and published only if there are any."""
 
 PNL: Final = Table(
     name="pnl",
     meaning="One row per name with a position or a fill, per book per session.",
     key=("book", "date", "symbol"),
-    sort=("book", "date", "symbol"),
     partition=("book",),
     columns=(
         BOOK,
@@ -40,24 +39,24 @@ PNL: Final = Table(
             ADJUSTMENTS[0],
             Type.F64,
             Unit.SHARES,
-            "Shares that came (or, negative, went) that day without a fill: a split, a spin-off, a merger in shares.",
+            "Shares added (or, if negative, removed) that day without a fill: a split, a spin-off, a stock merger.",
             optional=True,
         ),
         Column(
             ADJUSTMENTS[1],
             Type.F64,
             Unit.BASE_CURRENCY,
-            "Cash that the holding paid (or, negative, cost) that day without a fill, such as a dividend; it is part of "
-            "market_pnl.",
+            "Cash that the holding paid (or, if negative, cost) that day without a fill, such as a dividend; part of market_pnl.",
             optional=True,
         ),
-        Column(
+        derived(
             "net_pnl",
             Type.F64,
             Unit.BASE_CURRENCY,
-            "market_pnl + execution_cost + borrow_cashflow; the costs are negative already.",
-            origin=Origin.DERIVED,
-            needs=("market_pnl", "execution_cost", "borrow_cashflow"),
+            "market_pnl + execution_cost + borrow_cashflow; the costs are already negative.",
+            "market_pnl",
+            "execution_cost",
+            "borrow_cashflow",
         ),
     ),
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from schemas.table import Bound, Column, Origin, Table
+from schemas.table import Bound, Column, Table, derived
 from schemas.tables import shared_columns as shared
 from schemas.units import Type, Unit
 
@@ -17,7 +17,6 @@ PORTFOLIO: Final = Table(
     name="portfolio",
     meaning="One row per book per trading session.",
     key=("book", "date"),
-    sort=("book", "date"),
     partition=("book",),
     columns=(
         shared.BOOK,
@@ -29,7 +28,7 @@ PORTFOLIO: Final = Table(
         _money("cash_end", "Cash at the close."),
         _money(
             "position_value_end",
-            "Signed value of all positions at the close; with `cash_end` it makes ending equity.",
+            "Signed value of all positions at the close; plus `cash_end` it equals ending equity.",
         ),
         _money("market_pnl", "Sum over positions of quantity times the change of close."),
         _money("execution_cost", "Fees and modelled impact of the day's fills, negative or 0."),
@@ -39,16 +38,15 @@ PORTFOLIO: Final = Table(
             "risk_free_return",
             Type.F64,
             Unit.RATIO,
-            "Rate of the session at which cash earns; null if none was stated, and then no interest is credited.",
+            "Rate of the session that cash earns; null if none was stated, so that no interest is credited.",
             nullable=True,
         ),
-        _money("rounding_adjustment", "Residual that closes the ledger's identity."),
-        Column(
+        _money("rounding_adjustment", "Residual that closes the identity of the ledger."),
+        derived(
             "equity_basis",
             Type.F64,
             Unit.BASE_CURRENCY,
             "Opening equity of the run; 1 for a normalised ledger. Divide a notional by it for a ratio.",
-            origin=Origin.DERIVED,
             bound=Bound.POSITIVE,
         ),
         _money("gross_notional", "Sum of absolute position values."),

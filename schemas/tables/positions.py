@@ -1,4 +1,4 @@
-"""What each book held at each close."""
+"""The positions of each book at each close."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ POSITIONS: Final = Table(
     name="positions",
     meaning="One row per held name per book per session; names not held are absent.",
     key=("book", "date", "symbol"),
-    sort=("book", "date", "symbol"),
     partition=("book",),
     columns=(
         BOOK,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from schemas.table import Bound, Column, Origin, Table
+from schemas.table import Bound, Column, Table, derived
 from schemas.tables.shared_columns import WEEK
 from schemas.units import Type, Unit
 
@@ -15,23 +15,21 @@ REBALANCES: Final = Table(
     name="rebalances",
     meaning="One row per weekly decision date, skipped weeks included.",
     key=("date",),
-    sort=("date",),
     columns=(
         WEEK,
         Column(
             "week_status",
             Type.STR,
             Unit.NONE,
-            "traded; pending while the next open was not yet seen; else the engine's own skip reason in snake_case.",
+            "traded; pending until the next open; otherwise the engine's skip reason in snake_case.",
             bound=Bound.NAME,
         ),
-        Column(
+        derived(
             "n_symbols",
             Type.I64,
             Unit.COUNT,
-            "Names in the week's cross-section: its decision rows. Not published when the run sealed no decisions.",
+            "Names in the week's cross-section: its decision rows. Not published if the run sealed no decisions.",
             optional=True,
-            origin=Origin.DERIVED,
         ),
     ),
 )

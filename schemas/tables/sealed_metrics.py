@@ -1,10 +1,10 @@
-"""The figures the engine computed itself."""
+"""The figures that the engine computed."""
 
 from __future__ import annotations
 
 from typing import Final
 
-from schemas.table import Bound, Column, Origin, Table
+from schemas.table import Bound, Column, Table, derived
 from schemas.units import Type, Unit
 
 SCOPES: Final = ("overall", "yearly", "monthly")
@@ -24,13 +24,13 @@ RECONCILIATIONS: Final = (REPRODUCED, NOT_REPRODUCED, NOT_CHECKED)
 
 SEALED_METRICS: Final = Table(
     name="sealed_metrics",
-    meaning="One row per figure the run sealed, overall or of one year or month.",
+    meaning="One row per sealed figure, overall or of one year or month.",
     key=("name", "scope", "period"),
     sort=("scope", "period", "name"),
     sealed=False,
     columns=(
-        Column("name", Type.STR, Unit.NONE, "The engine's name of the figure.", bound=Bound.NAME),
-        Column("scope", Type.STR, Unit.NONE, "What span it describes.", vocabulary=SCOPES),
+        Column("name", Type.STR, Unit.NONE, "Sealed name of the figure.", bound=Bound.NAME),
+        Column("scope", Type.STR, Unit.NONE, "Span that it describes.", vocabulary=SCOPES),
         Column(
             "period", Type.STR, Unit.NONE, "The year (2020) or month (2020-03); null overall.", nullable=True
         ),
@@ -38,7 +38,7 @@ SEALED_METRICS: Final = Table(
             "value",
             Type.F64,
             Unit.MIXED,
-            "The figure; null when the engine could not determine it.",
+            "The figure; null if the engine could not determine it.",
             nullable=True,
         ),
         Column("unit", Type.STR, Unit.NONE, "Unit of the value.", vocabulary=METRIC_UNITS),
@@ -50,31 +50,28 @@ SEALED_METRICS: Final = Table(
             vocabulary=SEALED_SOURCE_KINDS,
         ),
         Column("annualised", Type.BOOL, Unit.NONE, "Whether the value is scaled to a year."),
-        Column(
+        derived(
             "reconciliation",
             Type.STR,
             Unit.NONE,
-            "Whether a documented convention gives the value from the sealed tables; not_checked where the run sealed "
-            "too little of them, and for names that are not served.",
-            origin=Origin.DERIVED,
+            "Whether a documented convention reproduces the value from the sealed tables; not_checked if the run sealed too few of "
+            "them, and for names that are not served.",
             vocabulary=RECONCILIATIONS,
         ),
-        Column(
+        derived(
             "recomputed_value",
             Type.F64,
             Unit.MIXED,
-            "The value under that convention, else by the definition of docs/metrics.md; null when not checked, or not "
-            "determined by the tables.",
+            "The value under that convention, otherwise by the definition of docs/metrics.md; null if not checked, or not determined by "
+            "the tables.",
             nullable=True,
-            origin=Origin.DERIVED,
         ),
-        Column(
+        derived(
             "convention",
             Type.STR,
             Unit.NONE,
-            "The convention that gives the value; null when none does.",
+            "Convention that reproduces the value; null without one.",
             nullable=True,
-            origin=Origin.DERIVED,
         ),
     ),
 )

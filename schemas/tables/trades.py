@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from schemas.table import Bound, Column, Origin, Table
+from schemas.table import Bound, Column, Table, derived
 from schemas.tables.shared_columns import BOOK, SYMBOL
 from schemas.units import Type, Unit
 
@@ -24,7 +24,7 @@ TRADES: Final = Table(
             "timestamp",
             Type.TIMESTAMP,
             Unit.INSTANT,
-            "When the fill executed: a session open after the decision.",
+            "When the fill executed, at a session open after the decision.",
         ),
         Column(
             "decision_at",
@@ -37,7 +37,7 @@ TRADES: Final = Table(
             "phase",
             Type.STR,
             Unit.NONE,
-            "Entering the book, weekly re-target, or leaving it.",
+            "Entering the book, weekly re-targeting, or leaving the book.",
             vocabulary=PHASES,
         ),
         Column(
@@ -65,7 +65,7 @@ TRADES: Final = Table(
             "rebalance_adjustment_reason",
             Type.STR,
             Unit.NONE,
-            "What the fill did to the name's weight.",
+            "Effect of the fill on the name's weight.",
             nullable=True,
             vocabulary=ADJUSTMENT_REASONS,
         ),
@@ -73,16 +73,15 @@ TRADES: Final = Table(
             "exit_reason",
             Type.STR,
             Unit.NONE,
-            "Why a position was closed; null on fills that do not close one.",
+            "Why the position was closed; null for fills that do not close one.",
             nullable=True,
             vocabulary=EXIT_REASONS,
         ),
-        Column(
+        derived(
             "fill_order",
             Type.I64,
             Unit.COUNT,
-            "Place of the fill among its book's fills as sealed, from 0; it orders fills of one instant and name.",
-            origin=Origin.DERIVED,
+            "Position of the fill among its book's fills as sealed, from 0; it orders fills of the same instant and name.",
         ),
     ),
 )

@@ -1,4 +1,4 @@
-"""The daily returns of every variant a run was picked from."""
+"""The daily returns of every variant that a run was selected from."""
 
 from __future__ import annotations
 
@@ -10,14 +10,11 @@ from schemas.units import Type, Unit
 
 TRIALS: Final = Table(
     name="trials",
-    meaning="One row per trial per session: every variant that was tried before the run was picked, the run's own among them.",
+    meaning="One row per trial per session: every variant tried before the run was selected, the run's own included.",
     key=("trial", "date"),
-    sort=("trial", "date"),
     optional=True,
     columns=(
-        Column(
-            "trial", Type.STR, Unit.NONE, "Name of the variant, as the engine calls it.", bound=Bound.NAME
-        ),
+        Column("trial", Type.STR, Unit.NONE, "Name of the variant in the engine.", bound=Bound.NAME),
         DATE,
         Column(
             "period_return",

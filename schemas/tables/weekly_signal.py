@@ -1,10 +1,10 @@
-"""Signal quality week by week: what every window of the metrics is aggregated from."""
+"""Signal quality week by week, which the metrics of every window aggregate."""
 
 from __future__ import annotations
 
 from typing import Final
 
-from schemas.table import Column, Origin, Table
+from schemas.table import Column, Table, derived
 from schemas.tables.shared_columns import WEEK
 from schemas.units import Type, Unit
 
@@ -13,36 +13,26 @@ HORIZONS: Final = (1, 2, 4, 8)
 LAGS: Final = (1, 2, 3, 4, 5, 6, 7, 8)
 """Weeks between the two cross-sections of a rank autocorrelation."""
 MIN_DECILE_NAMES: Final = 20
-"""A week with fewer scored names has no deciles."""
+"""Fewest scored names of a week with deciles."""
 BUCKETS: Final = 10
 
 _RAW = ("unsmoothed_score",)
 
 
 def _count(name: str, meaning: str, *needs: str) -> Column:
-    return Column(name, Type.I64, Unit.COUNT, meaning, origin=Origin.DERIVED, needs=needs)
+    return derived(name, Type.I64, Unit.COUNT, meaning, *needs)
 
 
 def _correlation(name: str, meaning: str, *needs: str, formula: int = 1) -> Column:
-    return Column(
-        name,
-        Type.F64,
-        Unit.CORRELATION,
-        meaning,
-        nullable=True,
-        origin=Origin.DERIVED,
-        needs=needs,
-        formula=formula,
-    )
+    return derived(name, Type.F64, Unit.CORRELATION, meaning, *needs, nullable=True, formula=formula)
 
 
 WEEKLY_SIGNAL: Final = Table(
     name="weekly_signal",
     meaning="One row per rebalance week: information coefficients, spread and autocorrelation.",
     key=("date",),
-    sort=("date",),
     sealed=False,
-    # 2: the score of a run that was not smoothed stands for the signal before smoothing.
+    # 2: for a run that was not smoothed, the score is the signal before smoothing.
     formula=2,
     columns=(
         WEEK,
@@ -51,17 +41,17 @@ WEEKLY_SIGNAL: Final = Table(
         _count("cohort_size", "Names with a valid score."),
         _count("n_return_obs", "Names with a score and a forward return."),
         _correlation(
-            "ic", "Spearman correlation of score and forward return; null below two pairs or on a constant."
+            "ic",
+            "Spearman correlation of score and forward return; null for fewer than two pairs or a constant.",
         ),
         _correlation("raw_ic", "Spearman correlation of the unconditioned signal and forward return.", *_RAW),
-        Column(
+        derived(
             "decile_spread",
             Type.F64,
             Unit.RATIO,
             "Mean forward return of the top decile by unconditioned signal less that of the bottom one.",
+            *_RAW,
             nullable=True,
-            origin=Origin.DERIVED,
-            needs=_RAW,
         ),
         _count("cohort_size_raw", "Names with a valid unconditioned signal.", *_RAW),
         _count("n_return_obs_raw", "Names with an unconditioned signal and a forward return.", *_RAW),

@@ -17,7 +17,7 @@ from datasets.audit import verdict
 from datasets.figures.checks import CheckSummary
 from pipeline.rules.registry import RULES
 from schemas.metrics.checked import FORWARD_RETURN_RULE
-from schemas.notices import TOO_FEW_OTHERS
+from schemas.notices.catalogue import TOO_FEW_OTHERS
 from schemas.objects.audit import ENTRY_KINDS, STATUSES
 from tests.audit.conftest import AUDITED, CHECKS, HIDDEN, HISTORY, NOTICES, OTHER, WARNED
 from tests.support.client import ApiClient

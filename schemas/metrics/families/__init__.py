@@ -1,4 +1,4 @@
-"""Families of research figures, each declared once; endpoint, payload, definitions and client derive from it."""
+"""Families of research figures; endpoint, payload, definitions and client derive from each."""
 
 from __future__ import annotations
 
@@ -14,4 +14,4 @@ FAMILIES: Final[dict[str, Family]] = {family.name: family for family in (COSTS, 
 """By name, in the order of the documents."""
 
 WHOLE_RUN: Final = ""
-"""In the document of a family: the key of an object that is of no single book."""
+"""Key, in a family's document, of an object that belongs to no single book."""

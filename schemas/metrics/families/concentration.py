@@ -1,23 +1,23 @@
-"""Where the profit of a book comes from: its legs, days, weeks and names."""
+"""Sources of a book's profit: its legs, days, weeks and names."""
 
 from __future__ import annotations
 
 from typing import Final
 
+from schemas.field import Field, record
 from schemas.metrics.families.family import Family, figure, of_the_run
-from schemas.metrics.field import MetricField, block
 from schemas.units import Unit
 
 BEST: Final = 10
-"""Days, weeks and names that count as the best."""
+"""Number of best days, weeks and names."""
 _PER_YEAR: Final = "per year"
 _SHARES: Final = "Herfindahl (1950) and Hirschman (1945): the inverse of the sum of squared shares"
 
 
-def _leg(name: str, side: str) -> MetricField:
-    return block(
+def _leg(name: str, side: str) -> Field:
+    return record(
         name,
-        f"The {side} positions: P&L of a name counts to the side it is held on at the close, or where it is closed flat, at the close before.",
+        f"The {side} positions: P&L of a name belongs to the side on which it is held at the close, or, if flat, at the previous close.",
         figure(
             "pnl",
             Unit.BASE_CURRENCY,
@@ -27,20 +27,20 @@ def _leg(name: str, side: str) -> MetricField:
         figure(
             "annualised_return",
             Unit.RATIO,
-            "That in parts of the book's equity, per year.",
+            "P&L of the leg over the book's equity, per year.",
             "mean of daily net_pnl of the leg / starting_equity x 252",
             unit_text=_PER_YEAR,
         ),
         figure(
             "sharpe",
             Unit.RATIO,
-            "Mean over deviation of it, annualised.",
+            "Mean over deviation of the leg's daily return, annualised.",
             "mean / deviation (ddof 1) of daily net_pnl of the leg / starting_equity x sqrt(252)",
         ),
         figure(
             "cost",
             Unit.RATIO,
-            "Execution costs and borrow in parts of the book's equity, per year.",
+            "Execution costs and borrow of the leg over the book's equity, per year.",
             "mean of (market_pnl - net_pnl) of the leg / starting_equity x 252",
             unit_text=_PER_YEAR,
         ),
@@ -60,26 +60,26 @@ def _leg(name: str, side: str) -> MetricField:
 
 CONCENTRATION: Final = Family(
     "concentration",
-    "Legs of one book, and how much of its P&L comes from its best days, weeks and names.",
+    "Contribution of each leg of a book, and the share of its P&L from its best days, weeks and names.",
     of_the_run(
         "concentration",
         "Concentration of a book's profit, and the contribution of each leg.",
         figure(
             "best_days_share",
             Unit.RATIO,
-            f"Share of the P&L that the {BEST} best days brought; above 1 where the others lost.",
+            f"Share of the P&L from the {BEST} best days; above 1 if the others lost.",
             f"sum of the {BEST} highest daily changes of equity / change of equity over the run",
         ),
         figure(
             "best_weeks_share",
             Unit.RATIO,
-            f"The same of the {BEST} best calendar weeks, Monday to Sunday.",
+            f"Share of the P&L from the {BEST} best calendar weeks, Monday to Sunday.",
             f"sum of the {BEST} highest weekly changes of equity / change of equity over the run",
         ),
         figure(
             "best_names_share",
             Unit.RATIO,
-            f"Share of the P&L of all names that the {BEST} best names brought.",
+            f"Share of the P&L from the {BEST} best names.",
             f"sum of the {BEST} highest sums of net_pnl by name / sum of net_pnl",
         ),
         figure(
@@ -94,7 +94,7 @@ CONCENTRATION: Final = Family(
         figure(
             "effective_names",
             Unit.COUNT,
-            "As many names of equal size would be as concentrated.",
+            "Number of equally sized names that would be as concentrated.",
             "mean over sessions of (sum of |signed_notional|)^2 / sum of signed_notional^2",
             _SHARES,
             minimum=1,
@@ -104,7 +104,7 @@ CONCENTRATION: Final = Family(
         figure(
             "pnl_of_neither",
             Unit.BASE_CURRENCY,
-            "P&L of names that were opened and closed within a session, which is of neither leg.",
+            "P&L of names opened and closed within a session, which belongs to neither leg.",
             "sum of net_pnl of rows without a position at either close",
         ),
         model="Concentration",

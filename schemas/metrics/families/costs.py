@@ -1,23 +1,23 @@
-"""Costs of a book: what trading and borrowing took, and what would be left if they were higher."""
+"""Costs of a book: trading and borrowing, and its performance at higher costs."""
 
 from __future__ import annotations
 
 from typing import Final
 
+from schemas.field import Field, number, record, series
 from schemas.metrics.families.family import Family, figure, of_the_run
-from schemas.metrics.field import MetricField, block, number, series
 from schemas.units import Unit
 
 MULTIPLES: Final = (0.0, 0.5, 1.0, 2.0, 3.0)
-"""Of the costs that were sealed."""
+"""Multiples of the sealed costs."""
 _NET: Final = "period_return"
 _GROSS: Final = "period_return - (execution_cost + borrow_cashflow) / starting_equity"
 _NOVY_MARX: Final = "Novy-Marx and Velikov (2016), A Taxonomy of Anomalies and Their Trading Costs, Review of Financial Studies 29(1)"
 _PER_YEAR: Final = "per year"
 
 
-def _ratios(name: str, meaning: str, of: str) -> MetricField:
-    return block(
+def _ratios(name: str, meaning: str, of: str) -> Field:
+    return record(
         name,
         meaning,
         figure(
@@ -37,8 +37,8 @@ def _ratios(name: str, meaning: str, of: str) -> MetricField:
     )
 
 
-def _sized(name: str, meaning: str) -> MetricField:
-    return block(
+def _sized(name: str, meaning: str) -> Field:
+    return record(
         name,
         meaning,
         number("annualised_return", Unit.RATIO, "Compounded return, per year.", nullable=True),
@@ -48,23 +48,23 @@ def _sized(name: str, meaning: str) -> MetricField:
 
 COSTS: Final = Family(
     "costs",
-    "What trading and borrowing cost one book, its break-even, and its Sharpe ratio at other costs.",
+    "Trading and borrowing costs of a book, its break-even, and its Sharpe ratio at other costs.",
     of_the_run(
         "costs",
-        "Costs of trading and borrowing of a book, and its performance at other costs.",
-        _ratios("gross", "Before execution costs and borrow; interest on cash is in it.", _GROSS),
-        _ratios("net", "After them, as the ledger has it.", _NET),
+        "Trading and borrowing costs of a book, and its performance at other costs.",
+        _ratios("gross", "Before execution costs and borrow, interest on cash included.", _GROSS),
+        _ratios("net", "After costs, as in the ledger.", _NET),
         figure(
             "execution_cost",
             Unit.RATIO,
-            "Fees and impact in parts of equity, per year.",
+            "Fees and impact over equity, per year.",
             "-mean of execution_cost / starting_equity x 252",
             unit_text=_PER_YEAR,
         ),
         figure(
             "borrow_cost",
             Unit.RATIO,
-            "Borrow in parts of equity, per year.",
+            "Borrow over equity, per year.",
             "-mean of borrow_cashflow / starting_equity x 252",
             unit_text=_PER_YEAR,
         ),
@@ -78,41 +78,41 @@ COSTS: Final = Family(
         figure(
             "cost_bp",
             Unit.NONE,
-            "Fees and impact of what was traded.",
+            "Fees and impact of the traded notional.",
             "-sum of execution_cost / sum of turnover_notional x 10,000",
             unit_text="basis points of traded notional",
         ),
         figure(
             "break_even_multiple",
             Unit.RATIO,
-            "Multiple of execution costs and borrow at which the market P&L pays for no more than them.",
+            "Multiple of execution costs and borrow that uses up the market P&L.",
             "sum of market_pnl / starting_equity over -sum of (execution_cost + borrow_cashflow) / starting_equity; "
-            "null where not above 0",
+            "null unless above 0",
             _NOVY_MARX,
         ),
         figure(
             "break_even_bp",
             Unit.NONE,
-            "Execution cost at which market P&L less borrow is used up.",
+            "Execution cost that uses up market P&L less borrow.",
             "sum of (market_pnl + borrow_cashflow) / starting_equity over sum of turnover_notional / starting_equity x 10,000; "
-            "null where not above 0",
+            "null unless above 0",
             "Grundy and Martin (2001), Understanding the Nature of the Risks and the Source of the Rewards to Momentum Investing, "
             "Review of Financial Studies 14(1)",
             unit_text="basis points of traded notional",
         ),
         series(
             "at_multiples",
-            "The run at multiples of its execution costs and borrow.",
-            number("multiple", Unit.RATIO, "Of the costs that were sealed.", minimum=0),
+            "Performance at multiples of execution costs and borrow.",
+            number("multiple", Unit.RATIO, "Of the sealed costs.", minimum=0),
             _sized(
                 "fixed_quantities",
-                "With the quantities that were sealed, and interest on the cash that is saved or spent: exact for a plan that does "
-                "not depend on equity.",
+                "With the sealed quantities, and interest on the cash saved or spent: exact for a strategy whose quantities do not depend "
+                "on equity.",
             ),
             _sized(
                 "fixed_weights",
-                "With quantities in proportion to equity, so that returns before costs stay: an approximation of a plan that "
-                "targets weights, since bands, caps and impact move with the costs.",
+                "With quantities in proportion to equity, so that gross returns stay the same: an approximation of a strategy that targets "
+                "weights, since bands, caps and impact change with the costs.",
             ),
             formula="fixed_quantities: equity + D, D of a session = D before x (1 + risk_free_return) + (multiple - 1) "
             "(execution_cost + borrow_cashflow); fixed_weights: gross return + multiple (execution_cost + borrow_cashflow) / starting_equity",

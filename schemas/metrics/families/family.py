@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from schemas.field import Field, day, integer, record, text, withheld
-from schemas.metrics.field import MetricField, number
+from schemas.field import Field, count, day, number, record, text, withheld
 from schemas.units import Unit
 
 
@@ -17,15 +16,15 @@ class Family:
     Attributes
     ----------
     name
-        Of the payload, of the last part of its path, of its endpoint behind ``research.`` and of its document.
+        Of the payload, of the last part of its path, of its endpoint after ``research.`` and of its document.
     summary
         One line for the documents.
     payload
         The object served.
     needs
-        Registry ids of the endpoints that serve what it is computed from: a key has to be able to call each.
+        Registry ids of the endpoints that serve its inputs; a key must be able to call each of them.
     by_book
-        Whether there is one object a book, rather than one a run.
+        Whether there is one object for each book, rather than one for the run.
     """
 
     name: str
@@ -40,23 +39,23 @@ class Family:
         return f"research.{self.name}"
 
 
-def figure(name: str, unit: Unit, meaning: str, formula: str, paper: str = "", **rules: Any) -> MetricField:
+def figure(name: str, unit: Unit, meaning: str, formula: str, paper: str = "", **rules: Any) -> Field:
     """Declare a nullable figure; `paper` is the source of its formula."""
     return number(name, unit, meaning, formula, source=paper, nullable=True, **rules)
 
 
 def of_the_run(name: str, meaning: str, *members: Field, model: str, by_book: bool = True) -> Field:
-    """Declare the payload of a family: observations and span, its figures, and the reasons of those that are null."""
+    """Declare the payload of a family: observations, span, figures, and the reasons for null figures."""
     book = (text("book", "The book measured."),) if by_book else ()
     what = "sessions" if by_book else "weeks"
     return record(
         name,
-        f"{meaning} Figures describe the run, not a window. A figure that cannot be computed is null, and `withheld` has the reason.",
+        f"{meaning} Figures describe the run, not a window. A figure that cannot be computed is null, with the reason in `withheld`.",
         *book,
-        integer("observations", Unit.COUNT, f"Number of {what} measured."),
+        count("observations", f"Number of {what} measured."),
         day("first_date", f"The first of these {what}; null when there is none.", nullable=True),
         day("last_date", f"The last of these {what}; null when there is none.", nullable=True),
         *members,
-        withheld("Path of a figure that is null to the reason."),
+        withheld("Path of a null figure to the reason."),
         model=model,
     )

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import Final
 
+from schemas.field import count, day, number, series
 from schemas.metrics.families.family import Family, figure, of_the_run
-from schemas.metrics.field import count, day, number, series
 from schemas.units import Unit
 
 DEEPEST: Final = 10
-"""Drawdowns listed at most."""
+"""Most drawdowns that are listed."""
 ROLLING: Final = 252
 """Sessions of a rolling figure."""
-_EMPYRICAL: Final = "as empyrical defines it"
+_EMPYRICAL: Final = "as in empyrical"
 _LO: Final = "Lo (2002), The Statistics of Sharpe Ratios, Financial Analysts Journal 58(4)"
 _SHAPE: Final = (
     "Joanes and Gill (1998), Comparing Measures of Sample Skewness and Kurtosis, The Statistician 47(1)"
@@ -23,17 +23,17 @@ _TAIL: Final = (
 
 _DRAWDOWNS: Final = series(
     "drawdowns",
-    f"The deepest falls of equity below its running peak, the deepest first, {DEEPEST} at most.",
+    f"The {DEEPEST} deepest falls of equity below its running peak, deepest first.",
     day("start", "First session that closed below the peak."),
-    day("trough", "Session of the lowest close, in parts of the peak."),
+    day("trough", "Session of the lowest close relative to the peak."),
     day(
         "recovery",
-        "First session that closed at the peak or above; null of one that has not ended.",
+        "First session that closed at or above the peak; null if it has not ended.",
         nullable=True,
     ),
-    number("depth_pct", Unit.PERCENTAGE_POINTS, "How far below the peak the trough closed.", above=0),
+    number("depth_pct", Unit.PERCENTAGE_POINTS, "Fall from the peak to the trough.", above=0),
     count("sessions", "Sessions under water."),
-    count("sessions_to_trough", "Those of them up to the trough."),
+    count("sessions_to_trough", "Sessions up to the trough."),
     count("days", "Calendar days from the start to the recovery, or to the last session.", unit_text="days"),
     formula="runs of sessions with ending_equity below the highest opening or closing equity so far",
     source="Magdon-Ismail and Atiya (2004), Maximum Drawdown, Risk 17(10)",
@@ -76,20 +76,20 @@ RISK: Final = Family(
         figure(
             "sharpe",
             Unit.RATIO,
-            "Mean over deviation of the daily returns, annualised as if they were independent: `information_ratio`.",
+            "Mean over deviation of the daily returns, annualised as if independent: `information_ratio`.",
             "mean / deviation (ddof 1) x sqrt(252)",
             "Sharpe (1994), The Sharpe Ratio, Journal of Portfolio Management 21(1)",
         ),
         figure(
             "lo_sharpe",
             Unit.RATIO,
-            "The same, annualised by what the autocorrelations of the returns leave of sqrt(252).",
+            "Sharpe ratio, annualised with the autocorrelations of the returns instead of sqrt(252).",
             "mean / deviation x q / sqrt(q + 2 sum of (q - k) rho_k), q = 252, over k = 1 .. `lo_lags`",
             _LO,
         ),
         count(
             "lo_lags",
-            "Autocorrelations that enter it, floor(4 (n / 100)^(2/9)); later ones count as 0.",
+            "Autocorrelations in `lo_sharpe`, floor(4 (n / 100)^(2/9)); later ones count as 0.",
             nullable=True,
         ),
         figure(
@@ -109,11 +109,17 @@ RISK: Final = Family(
         figure(
             "var_95",
             Unit.RATIO,
-            "Daily return that 5 % of the sessions fall below; a loss is negative.",
+            "5 % quantile of the daily return; a loss is negative.",
             "5 % quantile of period_return, interpolated linearly",
             _TAIL,
         ),
-        figure("var_99", Unit.RATIO, "The same for 1 %.", "1 % quantile, interpolated linearly", _TAIL),
+        figure(
+            "var_99",
+            Unit.RATIO,
+            "1 % quantile of the daily return.",
+            "1 % quantile of period_return, interpolated linearly",
+            _TAIL,
+        ),
         figure(
             "cvar_95",
             Unit.RATIO,
@@ -124,14 +130,14 @@ RISK: Final = Family(
         figure(
             "cvar_99",
             Unit.RATIO,
-            "The same for 1 %.",
+            "Mean return of the worst 1 % of the sessions.",
             "mean of the floor(0.01 (n - 1)) + 1 lowest period_return",
             _TAIL,
         ),
         figure(
             "tail_ratio",
             Unit.RATIO,
-            "The right tail over the left one.",
+            "Right tail over left tail.",
             "size of the 95 % quantile / size of the 5 % quantile of period_return",
             _EMPYRICAL,
         ),

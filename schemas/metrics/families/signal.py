@@ -1,21 +1,21 @@
-"""Quality of the delivered score: how fast it ages, what its turnover costs it, and whether its deciles are in order."""
+"""Quality of the delivered score: IC decay, turnover-adjusted IC, and monotonicity of its deciles."""
 
 from __future__ import annotations
 
 from typing import Final
 
+from schemas.field import Field, count, number, record, series, text
 from schemas.metrics.deciles import bucket_name
 from schemas.metrics.families.family import Family, figure, of_the_run
-from schemas.metrics.field import MetricField, block, count, number, series, text
 from schemas.tables.weekly_signal import BUCKETS
 from schemas.units import Unit
 
 DELAYS: Final = tuple(range(9))
-"""Weeks by which the score is older than at its own decision."""
+"""Ages of the score in weeks, from 0 at its own decision."""
 SAMPLES: Final = 1000
-"""Of the bootstrap behind the test of monotonicity."""
+"""Bootstrap samples of the test of monotonicity."""
 SEED: Final = 2010
-"""Of its random numbers, the same for every run."""
+"""Of the random numbers of the bootstrap, the same for every run."""
 _QHS: Final = (
     "Qian, Sorensen and Hua (2007), Information Horizon, Portfolio Turnover, and Optimal Alpha Models, "
     "Journal of Portfolio Management 34(1)"
@@ -26,8 +26,8 @@ _MONOTONE: Final = (
 )
 
 
-def _side(name: str, which: str) -> MetricField:
-    return block(
+def _side(name: str, which: str) -> Field:
+    return record(
         name,
         f"Rank correlation within the {which} half of each week's names with a forward return.",
         figure(
@@ -49,8 +49,8 @@ def _side(name: str, which: str) -> MetricField:
     )
 
 
-def _deciles(name: str, meaning: str, score: str, **rules: bool) -> MetricField:
-    return block(
+def _deciles(name: str, meaning: str, score: str, **rules: bool) -> Field:
+    return record(
         name,
         meaning,
         series(
@@ -58,15 +58,15 @@ def _deciles(name: str, meaning: str, score: str, **rules: bool) -> MetricField:
             "Mean forward return of each tenth of the names.",
             text("bucket", f"{bucket_name(1)} lowest to {bucket_name(BUCKETS)} highest."),
             number("mean_forward_return", Unit.RATIO, "Mean of the weekly means."),
-            formula=f"mean over weeks of mean forward_return by tenth of {score}, over the weeks of at least 20 scores in which every "
-            "tenth has one; rank r of n from below, ties by symbol, is in tenth floor(10 (r - 1) / n) + 1",
+            formula=f"mean over weeks of mean forward_return by tenth of {score}, over weeks with at least 20 scores and a forward return in every "
+            "tenth; rank r of n from below, ties by symbol, is in tenth floor(10 (r - 1) / n) + 1",
             nullable=True,
         ),
-        count("weeks", "Those weeks."),
+        count("weeks", "Weeks measured."),
         figure(
             "spread",
             Unit.RATIO,
-            "What the highest tenth earned above the lowest, a week.",
+            "Weekly return of the highest tenth less that of the lowest.",
             f"mean of ({bucket_name(BUCKETS)} - {bucket_name(1)})",
         ),
         figure(
@@ -77,20 +77,20 @@ def _deciles(name: str, meaning: str, score: str, **rules: bool) -> MetricField:
             _HAC,
             unit_text="standard errors",
         ),
-        block(
+        record(
             "monotonicity",
             "Test whether mean returns rise from each tenth to the next.",
             figure(
                 "smallest_step",
                 Unit.RATIO,
-                "Smallest rise from a tenth to the next, the statistic of the test.",
+                "Smallest rise from one tenth to the next: the test statistic.",
                 "J = min over i of mean(Q_i+1 - Q_i)",
                 _MONOTONE,
             ),
             figure(
                 "p_value",
                 Unit.RATIO,
-                "How often returns that do not rise would show that much; small where they do rise.",
+                "Probability of such a statistic if returns do not rise; small if they do.",
                 f"share of {SAMPLES} stationary bootstrap samples with min over i of (mean* - mean)(Q_i+1 - Q_i) > J",
                 _MONOTONE,
                 minimum=0,
@@ -99,12 +99,12 @@ def _deciles(name: str, meaning: str, score: str, **rules: bool) -> MetricField:
             figure(
                 "mean_block",
                 Unit.COUNT,
-                "Mean length of a block of the samples, in weeks.",
-                "as of the bands of luck, on the spread",
+                "Mean block length of the bootstrap, in weeks.",
+                "as for the bands of /luck, on the spread",
                 "Politis and White (2004), Econometric Reviews 23(1), as corrected in 2009",
                 minimum=1,
             ),
-            count("seed", "Of the random numbers."),
+            count("seed", "Seed of the random numbers."),
         ),
         nullable=True,
         **rules,
@@ -113,14 +113,14 @@ def _deciles(name: str, meaning: str, score: str, **rules: bool) -> MetricField:
 
 SIGNAL: Final = Family(
     "signal",
-    "How fast the delivered score ages, its turnover-adjusted IC, its sides, and whether its deciles are in order.",
+    "Decay of the delivered score, its turnover-adjusted IC, its IC by side, and monotonicity of its deciles.",
     of_the_run(
         "signal",
         "Quality of the delivered score over the weeks in which a signal was in force.",
         series(
             "ic_by_delay",
-            "Rank correlation of the forward return with the score of some weeks before.",
-            count("delay_weeks", "Weeks that the score is old.", unit_text="weeks"),
+            "Rank correlation of the forward return with older scores.",
+            count("delay_weeks", "Age of the score.", unit_text="weeks"),
             number(
                 "mean_ic", Unit.CORRELATION, "Mean over the weeks; null when none is measured.", nullable=True
             ),
@@ -139,22 +139,22 @@ SIGNAL: Final = Family(
         figure(
             "half_life_weeks",
             Unit.NONE,
-            "Delay at which half of the IC is left, where a fresh score's IC differs significantly from 0.",
-            "first delay with mean_ic at half of that of delay 0, interpolated linearly; null where the t_stat of delay 0 is within 2",
+            "Delay at which half of the IC is left, if the IC of a fresh score differs significantly from 0.",
+            "first delay with mean_ic at half of that of delay 0, interpolated linearly; null if the t_stat of delay 0 is between -2 and 2",
             _QHS,
             unit_text="weeks",
         ),
         figure(
             "rank_autocorrelation",
             Unit.CORRELATION,
-            "Rank correlation of the score with that of the week before.",
+            "Rank correlation of the score with that of the previous week.",
             "mean of Spearman(score, score of the name a week before)",
             _QHS,
         ),
         figure(
             "turnover_adjusted_ic",
             Unit.RATIO,
-            "IC over the turnover of a book that follows the score, relative to that of a score drawn anew each week.",
+            "IC over the turnover of a book that follows the score, relative to that of a score drawn independently each week.",
             "mean_ic of delay 0 / sqrt(1 - rank_autocorrelation)",
             _QHS,
         ),

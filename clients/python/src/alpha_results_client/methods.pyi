@@ -41,90 +41,90 @@ class ClientMethods(Generic[F]):
     def table(self, endpoint: str, **parameters: Value) -> Table[F]: ...
     def returns(self, alphas: Sequence[str] | None = None, *, book: str = 'long_short', start: Value = None, end: Value = None) -> F: ...
     def health(self) -> dict[str, Any]:
-        """Is the service up, and since which build."""
+        """Health and build of the service."""
     def me(self) -> dict[str, Any]:
-        """Who the calling key is, what it may do and what it has used."""
+        """Identity, permissions and usage of the calling key."""
     def keys(self) -> F:
-        """The keys of the caller's account, newest first."""
+        """Keys of the caller's account, newest first."""
     def alphas(self, *, search: str | None = None, complete_only: bool = False) -> F:
-        """The alphas this key may read, latest started first."""
+        """Alphas that the key may read, latest started first."""
     def benchmark(self, symbol: str, *, start: Day | None = None, end: Day | None = None) -> F:
-        """A market index to compare an equity curve with."""
+        """Daily series of a market index, to compare an equity curve with."""
     def screen(self, *, search: str | None = None, complete_only: bool = False, fields: str | Sequence[str] | None = None, sort: Literal['alpha_id', '-alpha_id', 'name', '-name', 'started_at', '-started_at', 'published_at', '-published_at', 'ic', '-ic', 'icir', '-icir', 'information_ratio', '-information_ratio', 'sharpe', '-sharpe', 'excess_sharpe', '-excess_sharpe', 'pnl', '-pnl', 'max_drawdown', '-max_drawdown', 'max_drawdown_pct', '-max_drawdown_pct', 'turnover', '-turnover', 'hit_rate', '-hit_rate', 'dispersion', '-dispersion', 'coverage', '-coverage', 'sessions', '-sessions', 'tenure_years', '-tenure_years', 'annualised_return', '-annualised_return', 'volatility', '-volatility', 't_stat', '-t_stat', 'probabilistic_sharpe', '-probabilistic_sharpe', 'cost_bp', '-cost_bp', 'q_value', '-q_value', 'q_value_by', '-q_value_by', 'haircut_sharpe', '-haircut_sharpe'] | None = None, checked_only: bool = False, tag: str | None = None, started_from: Day | None = None, started_to: Day | None = None, published_from: Day | None = None, published_to: Day | None = None, min_ic: float | None = None, max_ic: float | None = None, min_icir: float | None = None, max_icir: float | None = None, min_information_ratio: float | None = None, max_information_ratio: float | None = None, min_sharpe: float | None = None, max_sharpe: float | None = None, min_excess_sharpe: float | None = None, max_excess_sharpe: float | None = None, min_pnl: float | None = None, max_pnl: float | None = None, min_max_drawdown: float | None = None, max_max_drawdown: float | None = None, min_max_drawdown_pct: float | None = None, max_max_drawdown_pct: float | None = None, min_turnover: float | None = None, max_turnover: float | None = None, min_hit_rate: float | None = None, max_hit_rate: float | None = None, min_dispersion: float | None = None, max_dispersion: float | None = None, min_coverage: float | None = None, max_coverage: float | None = None, min_sessions: float | None = None, max_sessions: float | None = None, min_tenure_years: float | None = None, max_tenure_years: float | None = None, min_annualised_return: float | None = None, max_annualised_return: float | None = None, min_volatility: float | None = None, max_volatility: float | None = None, min_t_stat: float | None = None, max_t_stat: float | None = None, min_probabilistic_sharpe: float | None = None, max_probabilistic_sharpe: float | None = None, min_cost_bp: float | None = None, max_cost_bp: float | None = None, min_q_value: float | None = None, max_q_value: float | None = None, min_q_value_by: float | None = None, max_q_value_by: float | None = None, min_haircut_sharpe: float | None = None, max_haircut_sharpe: float | None = None) -> F:
-        """The alphas this key may read, sorted and chosen by their figures, tags and days."""
+        """Alphas that the key may read, sorted and filtered by figures, tags and days."""
     def changes(self, *, since: str | None = None) -> F:
-        """What was published, replaced, rolled back and withdrawn of the alphas this key may read, oldest first."""
+        """Feed of alphas published, replaced, rolled back and withdrawn, of those that the key may read, oldest first."""
     def benchmarks(self) -> F:
-        """The market indices that curves can be compared with; none where the deployment has no usable market data."""
+        """Market indices that curves can be compared with; none if the deployment has no usable market data."""
     def correlations(self, book: str = 'long_short', *, alphas: str | Sequence[str], by: Literal['returns', 'scores', 'holdings'] = 'returns', start: Day | None = None, end: Day | None = None) -> dict[str, Any]:
-        """How alike each two of some alphas are."""
+        """Similarity of each pair of the given alphas."""
     def luck(self) -> dict[str, Any]:
-        """How many of the alphas this key may read count as discoveries, and how many independent ones they come to."""
+        """Number of discoveries among the alphas that the key may read, and their effective number."""
     def admin_alphas(self) -> F:
-        """Every alpha with its snapshot and what its run lacks."""
+        """Every alpha with its snapshot and missing kinds."""
     def key_usage(self, key_id: str) -> dict[str, Any]:
-        """Owner, limits and use of one key."""
+        """Owner, limits and usage of one key."""
 
 class RunMethods(Generic[F]):
     def pinned(self) -> Run[F]: ...
     def table(self, endpoint: str, **parameters: Value) -> Table[F]: ...
     def metrics_frame(self, *, granularity: str = 'overall', **parameters: Value) -> F: ...
     def description(self, *, snapshot: str | None = None) -> dict[str, Any]:
-        """The written description of one alpha."""
+        """Written description of one alpha."""
     def source_download(self, *, snapshot: str | None = None) -> dict[str, Any]:
-        """A freshly signed, short-lived address of the run's source archive."""
+        """Freshly signed, short-lived URL of the run's source archive."""
     def tables(self, *, snapshot: str | None = None) -> F:
-        """The published files this key may download: size, digest, span and columns of each; tables in the order of the dictionary, books in that of `/books`."""
+        """Published files that the key may download, with size, digest, span and columns; in the order of the data dictionary and of `/books`."""
     def tables_download(self, table: Literal['rebalances', 'decisions', 'portfolio', 'positions', 'pnl', 'trades', 'trials', 'books', 'equity_curve', 'weekly_signal', 'weekly_deciles', 'sealed_metrics'], book: str | None = None, *, snapshot: str | None = None) -> dict[str, Any]:
-        """A freshly signed, short-lived address of the file of one table, as Parquet."""
+        """Freshly signed, short-lived URL of one table as a Parquet file."""
     def rebalances(self, *, start: Day | None = None, end: Day | None = None, snapshot: str | None = None) -> F:
-        """The index of weekly rebalance dates."""
+        """Index of weekly rebalance dates."""
     def rebalance(self, date: Day, *, symbols: str | Sequence[str] | None = None, direction: Literal['1', 'long', '-1', 'short', '0', 'flat', 'neutral'] | None = None, min_abs_weight: float | None = None, book: Literal['long_short', 'long_only'] = 'long_short', sort: Literal['score', 'rank', 'weight', 'symbol'] = 'score', order: Literal['asc', 'desc'] | None = None, snapshot: str | None = None) -> F:
-        """The cross-section of one rebalance week."""
+        """Cross-section of one rebalance week."""
     def scores(self, *, start: Day | None = None, end: Day | None = None, symbols: str | Sequence[str] | None = None, fields: Literal['core', 'all'] = 'core', snapshot: str | None = None) -> F:
-        """The score panel: one row per name per week."""
+        """Score panel: one row per name per week."""
     def books(self, *, snapshot: str | None = None) -> F:
-        """The books the run wrote, with the span and size of each dataset."""
+        """Books of the run, with the span and size of each dataset."""
     def portfolio(self, book: str = 'long_short', *, start: Day | None = None, end: Day | None = None, snapshot: str | None = None) -> F:
-        """The daily ledger of one book."""
+        """Daily ledger of one book."""
     def positions(self, book: str = 'long_short', *, start: Day | None = None, end: Day | None = None, symbols: str | Sequence[str] | None = None, snapshot: str | None = None) -> F:
-        """The names one book held at each close."""
+        """Names that one book held at each close."""
     def pnl(self, book: str = 'long_short', *, start: Day | None = None, end: Day | None = None, symbols: str | Sequence[str] | None = None, snapshot: str | None = None) -> F:
-        """The daily profit and loss of each name of one book."""
+        """Daily profit and loss of each name of one book."""
     def trades(self, book: str, *, start: Day | None = None, end: Day | None = None, symbols: str | Sequence[str] | None = None, snapshot: str | None = None) -> F:
-        """The fills of one book."""
+        """Fills of one book."""
     def equity_curve(self, book: str = 'long_short', *, start: Day | None = None, end: Day | None = None, snapshot: str | None = None) -> F:
         """Equity, return and drawdown of one book, session by session."""
     def metrics(self, *, start: Day | None = None, end: Day | None = None, granularity: Literal['overall', 'yearly', 'monthly'] = 'overall', doc: bool = False, panel: bool = False, snapshot: str | None = None) -> dict[str, Any]:
         """Performance and signal-quality figures."""
     def metrics_doc(self, *, snapshot: str | None = None) -> dict[str, Any]:
-        """What every figure of the metrics means and how it is computed."""
+        """Definition of every figure of the metrics."""
     def audit(self, *, snapshot: str | None = None) -> dict[str, Any]:
-        """What was checked of a run and what came of it: notices, earlier seals, figures and rules, worst first."""
+        """Checks of a run and their outcomes: notices, earlier seals, figures and rules, worst first."""
     def snapshots(self) -> F:
-        """The snapshots of one alpha that are still there, newest first."""
+        """Snapshots kept of one alpha, newest first."""
     def compare_snapshots(self, *, from_snapshot: str | None = None, to_snapshot: str | None = None) -> dict[str, Any]:
-        """Which figures, weeks, names and tables changed from one snapshot of an alpha to another."""
+        """Changes between two snapshots of an alpha: figures, weeks, names and tables."""
     def neighbours(self, book: str = 'long_short', *, by: Literal['returns', 'scores', 'holdings'] = 'returns', start: Day | None = None, end: Day | None = None, order: Literal['nearest', 'farthest', 'strongest'] = 'nearest', among: str | Sequence[str] | None = None, snapshot: str | None = None) -> F:
-        """The other alphas, the most alike first, or the least alike."""
+        """Other alphas, most similar first or least similar first."""
     def contribution(self, book: str = 'long_short', *, alphas: str | Sequence[str], weights: str = 'equal', start: Day | None = None, end: Day | None = None, snapshot: str | None = None) -> dict[str, Any]:
-        """What the alpha adds to a book of others."""
+        """Contribution of the alpha to a book of others."""
     def luck(self, book: str = 'long_short', *, start: Day | None = None, end: Day | None = None, trials: int | None = None, trial_deviation: float | None = None, snapshot: str | None = None) -> dict[str, Any]:
         """How much of a book's record may be luck: deflated Sharpe ratio, minimum track record, bands of every figure."""
     def costs(self, book: str = 'long_short', *, snapshot: str | None = None) -> dict[str, Any]:
-        """What trading and borrowing cost one book, its break-even, and its Sharpe ratio at other costs."""
+        """Trading and borrowing costs of a book, its break-even, and its Sharpe ratio at other costs."""
     def concentration(self, book: str = 'long_short', *, snapshot: str | None = None) -> dict[str, Any]:
-        """Legs of one book, and how much of its P&L comes from its best days, weeks and names."""
+        """Contribution of each leg of a book, and the share of its P&L from its best days, weeks and names."""
     def risk(self, book: str = 'long_short', *, snapshot: str | None = None) -> dict[str, Any]:
         """Drawdowns, tails, rolling figures and the Sharpe ratio under autocorrelation of one book."""
     def signal(self, *, snapshot: str | None = None) -> dict[str, Any]:
-        """How fast the delivered score ages, its turnover-adjusted IC, its sides, and whether its deciles are in order."""
+        """Decay of the delivered score, its turnover-adjusted IC, its IC by side, and monotonicity of its deciles."""
     def regimes(self, book: str = 'long_short', *, start: Day | None = None, end: Day | None = None, benchmark: str | None = None, snapshot: str | None = None) -> dict[str, Any]:
-        """A book in the halves of its record, in up and down markets, in calm and rough ones; and whether its record broke."""
+        """A book in both halves of its record, in up and down markets, and by volatility; and tests for a break."""
     def exposures(self, book: str = 'long_short', *, start: Day | None = None, end: Day | None = None, benchmarks: str | Sequence[str] | None = None, rolling: int = 252, snapshot: str | None = None) -> dict[str, Any]:
-        """What of a book's returns benchmarks and factors explain: coefficients, what is left, the profit of each."""
+        """Regressions of a book's returns on benchmarks and factors: coefficients, residuals, attribution of the profit."""
     def readiness(self, *, snapshot: str | None = None) -> dict[str, Any]:
-        """Kind by kind, what one alpha's snapshot holds."""
+        """Contents of one alpha's snapshot, by kind."""
 
 class AsyncClientMethods(Generic[F]):
     @overload
@@ -138,87 +138,87 @@ class AsyncClientMethods(Generic[F]):
     async def table(self, endpoint: str, **parameters: Value) -> Table[F]: ...
     async def returns(self, alphas: Sequence[str] | None = None, *, book: str = 'long_short', start: Value = None, end: Value = None) -> F: ...
     async def health(self) -> dict[str, Any]:
-        """Is the service up, and since which build."""
+        """Health and build of the service."""
     async def me(self) -> dict[str, Any]:
-        """Who the calling key is, what it may do and what it has used."""
+        """Identity, permissions and usage of the calling key."""
     async def keys(self) -> F:
-        """The keys of the caller's account, newest first."""
+        """Keys of the caller's account, newest first."""
     async def alphas(self, *, search: str | None = None, complete_only: bool = False) -> F:
-        """The alphas this key may read, latest started first."""
+        """Alphas that the key may read, latest started first."""
     async def benchmark(self, symbol: str, *, start: Day | None = None, end: Day | None = None) -> F:
-        """A market index to compare an equity curve with."""
+        """Daily series of a market index, to compare an equity curve with."""
     async def screen(self, *, search: str | None = None, complete_only: bool = False, fields: str | Sequence[str] | None = None, sort: Literal['alpha_id', '-alpha_id', 'name', '-name', 'started_at', '-started_at', 'published_at', '-published_at', 'ic', '-ic', 'icir', '-icir', 'information_ratio', '-information_ratio', 'sharpe', '-sharpe', 'excess_sharpe', '-excess_sharpe', 'pnl', '-pnl', 'max_drawdown', '-max_drawdown', 'max_drawdown_pct', '-max_drawdown_pct', 'turnover', '-turnover', 'hit_rate', '-hit_rate', 'dispersion', '-dispersion', 'coverage', '-coverage', 'sessions', '-sessions', 'tenure_years', '-tenure_years', 'annualised_return', '-annualised_return', 'volatility', '-volatility', 't_stat', '-t_stat', 'probabilistic_sharpe', '-probabilistic_sharpe', 'cost_bp', '-cost_bp', 'q_value', '-q_value', 'q_value_by', '-q_value_by', 'haircut_sharpe', '-haircut_sharpe'] | None = None, checked_only: bool = False, tag: str | None = None, started_from: Day | None = None, started_to: Day | None = None, published_from: Day | None = None, published_to: Day | None = None, min_ic: float | None = None, max_ic: float | None = None, min_icir: float | None = None, max_icir: float | None = None, min_information_ratio: float | None = None, max_information_ratio: float | None = None, min_sharpe: float | None = None, max_sharpe: float | None = None, min_excess_sharpe: float | None = None, max_excess_sharpe: float | None = None, min_pnl: float | None = None, max_pnl: float | None = None, min_max_drawdown: float | None = None, max_max_drawdown: float | None = None, min_max_drawdown_pct: float | None = None, max_max_drawdown_pct: float | None = None, min_turnover: float | None = None, max_turnover: float | None = None, min_hit_rate: float | None = None, max_hit_rate: float | None = None, min_dispersion: float | None = None, max_dispersion: float | None = None, min_coverage: float | None = None, max_coverage: float | None = None, min_sessions: float | None = None, max_sessions: float | None = None, min_tenure_years: float | None = None, max_tenure_years: float | None = None, min_annualised_return: float | None = None, max_annualised_return: float | None = None, min_volatility: float | None = None, max_volatility: float | None = None, min_t_stat: float | None = None, max_t_stat: float | None = None, min_probabilistic_sharpe: float | None = None, max_probabilistic_sharpe: float | None = None, min_cost_bp: float | None = None, max_cost_bp: float | None = None, min_q_value: float | None = None, max_q_value: float | None = None, min_q_value_by: float | None = None, max_q_value_by: float | None = None, min_haircut_sharpe: float | None = None, max_haircut_sharpe: float | None = None) -> F:
-        """The alphas this key may read, sorted and chosen by their figures, tags and days."""
+        """Alphas that the key may read, sorted and filtered by figures, tags and days."""
     async def changes(self, *, since: str | None = None) -> F:
-        """What was published, replaced, rolled back and withdrawn of the alphas this key may read, oldest first."""
+        """Feed of alphas published, replaced, rolled back and withdrawn, of those that the key may read, oldest first."""
     async def benchmarks(self) -> F:
-        """The market indices that curves can be compared with; none where the deployment has no usable market data."""
+        """Market indices that curves can be compared with; none if the deployment has no usable market data."""
     async def correlations(self, book: str = 'long_short', *, alphas: str | Sequence[str], by: Literal['returns', 'scores', 'holdings'] = 'returns', start: Day | None = None, end: Day | None = None) -> dict[str, Any]:
-        """How alike each two of some alphas are."""
+        """Similarity of each pair of the given alphas."""
     async def luck(self) -> dict[str, Any]:
-        """How many of the alphas this key may read count as discoveries, and how many independent ones they come to."""
+        """Number of discoveries among the alphas that the key may read, and their effective number."""
     async def admin_alphas(self) -> F:
-        """Every alpha with its snapshot and what its run lacks."""
+        """Every alpha with its snapshot and missing kinds."""
     async def key_usage(self, key_id: str) -> dict[str, Any]:
-        """Owner, limits and use of one key."""
+        """Owner, limits and usage of one key."""
 
 class AsyncRunMethods(Generic[F]):
     async def pinned(self) -> AsyncRun[F]: ...
     async def table(self, endpoint: str, **parameters: Value) -> Table[F]: ...
     async def metrics_frame(self, *, granularity: str = 'overall', **parameters: Value) -> F: ...
     async def description(self, *, snapshot: str | None = None) -> dict[str, Any]:
-        """The written description of one alpha."""
+        """Written description of one alpha."""
     async def source_download(self, *, snapshot: str | None = None) -> dict[str, Any]:
-        """A freshly signed, short-lived address of the run's source archive."""
+        """Freshly signed, short-lived URL of the run's source archive."""
     async def tables(self, *, snapshot: str | None = None) -> F:
-        """The published files this key may download: size, digest, span and columns of each; tables in the order of the dictionary, books in that of `/books`."""
+        """Published files that the key may download, with size, digest, span and columns; in the order of the data dictionary and of `/books`."""
     async def tables_download(self, table: Literal['rebalances', 'decisions', 'portfolio', 'positions', 'pnl', 'trades', 'trials', 'books', 'equity_curve', 'weekly_signal', 'weekly_deciles', 'sealed_metrics'], book: str | None = None, *, snapshot: str | None = None) -> dict[str, Any]:
-        """A freshly signed, short-lived address of the file of one table, as Parquet."""
+        """Freshly signed, short-lived URL of one table as a Parquet file."""
     async def rebalances(self, *, start: Day | None = None, end: Day | None = None, snapshot: str | None = None) -> F:
-        """The index of weekly rebalance dates."""
+        """Index of weekly rebalance dates."""
     async def rebalance(self, date: Day, *, symbols: str | Sequence[str] | None = None, direction: Literal['1', 'long', '-1', 'short', '0', 'flat', 'neutral'] | None = None, min_abs_weight: float | None = None, book: Literal['long_short', 'long_only'] = 'long_short', sort: Literal['score', 'rank', 'weight', 'symbol'] = 'score', order: Literal['asc', 'desc'] | None = None, snapshot: str | None = None) -> F:
-        """The cross-section of one rebalance week."""
+        """Cross-section of one rebalance week."""
     async def scores(self, *, start: Day | None = None, end: Day | None = None, symbols: str | Sequence[str] | None = None, fields: Literal['core', 'all'] = 'core', snapshot: str | None = None) -> F:
-        """The score panel: one row per name per week."""
+        """Score panel: one row per name per week."""
     async def books(self, *, snapshot: str | None = None) -> F:
-        """The books the run wrote, with the span and size of each dataset."""
+        """Books of the run, with the span and size of each dataset."""
     async def portfolio(self, book: str = 'long_short', *, start: Day | None = None, end: Day | None = None, snapshot: str | None = None) -> F:
-        """The daily ledger of one book."""
+        """Daily ledger of one book."""
     async def positions(self, book: str = 'long_short', *, start: Day | None = None, end: Day | None = None, symbols: str | Sequence[str] | None = None, snapshot: str | None = None) -> F:
-        """The names one book held at each close."""
+        """Names that one book held at each close."""
     async def pnl(self, book: str = 'long_short', *, start: Day | None = None, end: Day | None = None, symbols: str | Sequence[str] | None = None, snapshot: str | None = None) -> F:
-        """The daily profit and loss of each name of one book."""
+        """Daily profit and loss of each name of one book."""
     async def trades(self, book: str, *, start: Day | None = None, end: Day | None = None, symbols: str | Sequence[str] | None = None, snapshot: str | None = None) -> F:
-        """The fills of one book."""
+        """Fills of one book."""
     async def equity_curve(self, book: str = 'long_short', *, start: Day | None = None, end: Day | None = None, snapshot: str | None = None) -> F:
         """Equity, return and drawdown of one book, session by session."""
     async def metrics(self, *, start: Day | None = None, end: Day | None = None, granularity: Literal['overall', 'yearly', 'monthly'] = 'overall', doc: bool = False, panel: bool = False, snapshot: str | None = None) -> dict[str, Any]:
         """Performance and signal-quality figures."""
     async def metrics_doc(self, *, snapshot: str | None = None) -> dict[str, Any]:
-        """What every figure of the metrics means and how it is computed."""
+        """Definition of every figure of the metrics."""
     async def audit(self, *, snapshot: str | None = None) -> dict[str, Any]:
-        """What was checked of a run and what came of it: notices, earlier seals, figures and rules, worst first."""
+        """Checks of a run and their outcomes: notices, earlier seals, figures and rules, worst first."""
     async def snapshots(self) -> F:
-        """The snapshots of one alpha that are still there, newest first."""
+        """Snapshots kept of one alpha, newest first."""
     async def compare_snapshots(self, *, from_snapshot: str | None = None, to_snapshot: str | None = None) -> dict[str, Any]:
-        """Which figures, weeks, names and tables changed from one snapshot of an alpha to another."""
+        """Changes between two snapshots of an alpha: figures, weeks, names and tables."""
     async def neighbours(self, book: str = 'long_short', *, by: Literal['returns', 'scores', 'holdings'] = 'returns', start: Day | None = None, end: Day | None = None, order: Literal['nearest', 'farthest', 'strongest'] = 'nearest', among: str | Sequence[str] | None = None, snapshot: str | None = None) -> F:
-        """The other alphas, the most alike first, or the least alike."""
+        """Other alphas, most similar first or least similar first."""
     async def contribution(self, book: str = 'long_short', *, alphas: str | Sequence[str], weights: str = 'equal', start: Day | None = None, end: Day | None = None, snapshot: str | None = None) -> dict[str, Any]:
-        """What the alpha adds to a book of others."""
+        """Contribution of the alpha to a book of others."""
     async def luck(self, book: str = 'long_short', *, start: Day | None = None, end: Day | None = None, trials: int | None = None, trial_deviation: float | None = None, snapshot: str | None = None) -> dict[str, Any]:
         """How much of a book's record may be luck: deflated Sharpe ratio, minimum track record, bands of every figure."""
     async def costs(self, book: str = 'long_short', *, snapshot: str | None = None) -> dict[str, Any]:
-        """What trading and borrowing cost one book, its break-even, and its Sharpe ratio at other costs."""
+        """Trading and borrowing costs of a book, its break-even, and its Sharpe ratio at other costs."""
     async def concentration(self, book: str = 'long_short', *, snapshot: str | None = None) -> dict[str, Any]:
-        """Legs of one book, and how much of its P&L comes from its best days, weeks and names."""
+        """Contribution of each leg of a book, and the share of its P&L from its best days, weeks and names."""
     async def risk(self, book: str = 'long_short', *, snapshot: str | None = None) -> dict[str, Any]:
         """Drawdowns, tails, rolling figures and the Sharpe ratio under autocorrelation of one book."""
     async def signal(self, *, snapshot: str | None = None) -> dict[str, Any]:
-        """How fast the delivered score ages, its turnover-adjusted IC, its sides, and whether its deciles are in order."""
+        """Decay of the delivered score, its turnover-adjusted IC, its IC by side, and monotonicity of its deciles."""
     async def regimes(self, book: str = 'long_short', *, start: Day | None = None, end: Day | None = None, benchmark: str | None = None, snapshot: str | None = None) -> dict[str, Any]:
-        """A book in the halves of its record, in up and down markets, in calm and rough ones; and whether its record broke."""
+        """A book in both halves of its record, in up and down markets, and by volatility; and tests for a break."""
     async def exposures(self, book: str = 'long_short', *, start: Day | None = None, end: Day | None = None, benchmarks: str | Sequence[str] | None = None, rolling: int = 252, snapshot: str | None = None) -> dict[str, Any]:
-        """What of a book's returns benchmarks and factors explain: coefficients, what is left, the profit of each."""
+        """Regressions of a book's returns on benchmarks and factors: coefficients, residuals, attribution of the profit."""
     async def readiness(self, *, snapshot: str | None = None) -> dict[str, Any]:
-        """Kind by kind, what one alpha's snapshot holds."""
+        """Contents of one alpha's snapshot, by kind."""

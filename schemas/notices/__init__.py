@@ -1,0 +1,42 @@
+"""Notices: improbable figures of a run. They never refuse a seal.
+
+A rule states what is impossible, a notice what is improbable: one figure, one threshold, and the source of the threshold. A
+falsified run that is consistent in itself is noticed here, and so is an unusual honest one: then the notice is true of it, and
+the reader decides.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from schemas.notices.books import BOOK_NOTICES
+from schemas.notices.catalogue import CATALOGUE_NOTICES
+from schemas.notices.notice import (
+    BASIS_POINTS,
+    CHANCE,
+    MIN_CORRELATED_WEEKS,
+    NOT_CHECKED,
+    NOTICE,
+    OUTCOMES,
+    PASS,
+    Notice,
+)
+from schemas.notices.signal import SIGNAL_NOTICES
+from schemas.notices.universe import UNIVERSE_NOTICES
+
+__all__ = [
+    "BASIS_POINTS",
+    "CHANCE",
+    "MIN_CORRELATED_WEEKS",
+    "NOTICE",
+    "NOTICES",
+    "NOT_CHECKED",
+    "OUTCOMES",
+    "PASS",
+    "Notice",
+]
+
+NOTICES: Final[dict[str, Notice]] = {
+    notice.id: notice for notice in (*SIGNAL_NOTICES, *BOOK_NOTICES, *UNIVERSE_NOTICES, *CATALOGUE_NOTICES)
+}
+"""Notice id -> declaration, in the order in which they are recorded."""

@@ -1,0 +1,221 @@
+"""Notices on books: their ledgers, positions and fills."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from schemas.notices.notice import GRINOLD, SIGNIFICANT, Notice
+
+MIN_FILLS: Final = 50
+"""Fewest fills, with the prices they are compared with, that are judged."""
+MIN_ADJUSTING_FILLS: Final = 20
+"""Fewest fills between two decisions that are judged on their own."""
+NEARLY_FREE: Final = 0.05
+"""Cost of a fill in basis points of its notional below which it counts as free: a tenth of the lowest average of a book."""
+NEARLY_UNBORROWED: Final = 0.0005
+"""Borrow rate a year below which a short position counts as free: the lowest average of a book."""
+MIN_EXPOSURE_VARIATION: Final = 0.1
+"""Standard deviation over mean of the weekly exposure from which its timing is judged."""
+LAST_DEVIATIONS: Final = 4.0
+"""Standard deviations of the daily earnings beyond which those of the last session are judged."""
+SESSIONS_ALLOWED: Final = 6
+"""Sessions by which holidays may be spread unevenly over part of a year."""
+
+_OF_PROFIT: Final = "/ absolute profit of a book over the run"
+_SAMPLED: Final = "over up to 10,000 fills"
+
+BOOK_NOTICES: Final = (
+    Notice(
+        "book.sharpe",
+        "The Sharpe ratio of the book is higher than that of any fund over years.",
+        "information_ratio",
+        4.0,
+        f"highest information_ratio of a book, annualised with sqrt(252), {SIGNIFICANT}",
+        f"four times an exceptional information ratio; {GRINOLD}, ch. 5",
+    ),
+    Notice(
+        "book.drawdown",
+        "The book has almost no drawdown.",
+        "max_drawdown_pct",
+        1.0,
+        "lowest max_drawdown_pct of a book that held positions for 126 sessions or more",
+        "Magdon-Ismail and Atiya (2004), Maximum Drawdown, Risk 17: some 4 % are to be expected within a year at a volatility of 5 % a "
+        "year and a Sharpe ratio of 1",
+        "percentage_points",
+        below=True,
+    ),
+    Notice(
+        "book.leverage",
+        "The book is more levered than most lenders allow.",
+        "leverage",
+        2.5,
+        "highest 90th percentile of gross_notional / ending_equity of a book, over sessions that end with equity above 0",
+        "Federal Reserve, Regulation T (12 CFR 220): positions of at most twice the equity; measured: 2.0 to 2.3 in dollar-neutral "
+        "runs",
+    ),
+    Notice(
+        "book.execution_cost",
+        "Trading is almost free.",
+        "execution_cost_bp",
+        0.5,
+        "lowest sum of execution_cost / sum of turnover_notional of a book, x 10,000",
+        "Frazzini, Israel and Moskowitz (2018), Trading Costs: several basis points for a large institution in large stocks",
+        "basis_points",
+        below=True,
+    ),
+    Notice(
+        "book.borrow",
+        "Borrowing for short positions is free or pays.",
+        "borrow_rate",
+        0.0005,
+        "lowest sum of borrow_cashflow / sum of the short notional at the closes, x -252, of a book with short positions",
+        "D'Avolio (2002), The Market for Borrowing Stock, Journal of Financial Economics 66: 0.25 % a year on average, 0.17 % for "
+        "stocks that are easy to borrow",
+        "per_year",
+        below=True,
+    ),
+    Notice(
+        "book.carry",
+        "Much of what the book earned is interest on cash.",
+        "carry_share",
+        0.05,
+        "highest absolute sum of cash_carry / sum of the absolute daily market_pnl of a book",
+        "a dollar-neutral book with a volatility of 10 % a year reaches it at a rate of 6 %",
+    ),
+    Notice(
+        "book.cash_adjustment",
+        "Profit comes from cash that neither fills nor prices explain, such as dividends.",
+        "cash_adjustment_share",
+        0.05,
+        f"highest absolute sum of cash_adjustment {_OF_PROFIT}",
+        "a twentieth of the profit is more than an omission",
+    ),
+    Notice(
+        "book.rounding",
+        "Profit comes from rounding.",
+        "rounding_share",
+        0.05,
+        f"highest absolute sum of rounding_adjustment {_OF_PROFIT}",
+        "a twentieth of the profit is more than rounding",
+    ),
+    Notice(
+        "book.timing",
+        "The book was larger in weeks that paid: its size may have been chosen by their returns.",
+        "timing",
+        0.3,
+        "Pearson correlation over weeks of the exposure of long_short at the first close after the decision with the return per unit of "
+        f"exposure from there to the next decision, {SIGNIFICANT} and exposures vary by {MIN_EXPOSURE_VARIATION:.0%} or more",
+        "Henriksson (1984), Market Timing and Mutual Fund Performance, Journal of Business 57: hardly any fund can time",
+        "correlation",
+    ),
+    Notice(
+        "book.autocorrelation",
+        "Daily returns are autocorrelated: the marks are smoother than prices, so risk is understated.",
+        "autocorrelation",
+        0.25,
+        f"highest rank correlation of a book's daily returns with those of the day before, {SIGNIFICANT}",
+        "Getmansky, Lo and Makarov (2004), An Econometric Model of Serial Correlation and Illiquidity in Hedge Fund Returns, Journal of "
+        "Financial Economics 74; measured: -0.29 to 0.16 in honest runs",
+        "correlation",
+    ),
+    Notice(
+        "book.flat_sessions",
+        "The book has sessions with a market P&L of exactly 0: the market was closed, or these days were removed.",
+        "flat_share",
+        0.01,
+        "highest share of the sessions of a book with positions in which market_pnl is 0",
+        "measured: 0 to 0.004 in honest runs",
+    ),
+    Notice(
+        "book.last_session",
+        "Much of the profit was made at the last close, after which nothing was sold.",
+        "last_session_share",
+        0.1,
+        f"highest market_pnl of the last session / absolute profit of a book, where it is at least {LAST_DEVIATIONS:g} standard "
+        "deviations of a session's",
+        "Carhart, Kaniel, Musto and Reed (2002), Leaning for the Tape, Journal of Finance 57: closes at the end of a period are marked up",
+    ),
+    Notice(
+        "book.unborrowed",
+        "Borrowing is free for some short positions.",
+        "unborrowed_share",
+        0.1,
+        "highest share of the short positions of a book, name by name on up to 32 sessions, whose borrow_cashflow x -252 is below "
+        f"{NEARLY_UNBORROWED:.2%} of their notional at the close",
+        "as for book.borrow: stocks that are easy to borrow cost something too",
+    ),
+    Notice(
+        "book.share_adjustment",
+        "Profit comes from names whose shares changed without a fill; a split changes the price as well, and earns nothing.",
+        "share_adjustment_share",
+        0.05,
+        f"highest absolute sum of market_pnl on name-days with a quantity_adjustment {_OF_PROFIT}, {SIGNIFICANT}",
+        "as for book.cash_adjustment; shares of a spin-off count, since the parent falls on a name-day of its own",
+    ),
+    Notice(
+        "book.sessions",
+        "The ledger has more or fewer sessions than an exchange, so figures annualised with 252 are not those of a year.",
+        "sessions_per_year",
+        262.0,
+        f"sessions less one / years from the first to the last, with {SESSIONS_ALLOWED} sessions allowed for holidays",
+        "exchanges have 240 (Shanghai) to 261 weekdays less holidays a year; New York 250 to 253",
+        "per_year",
+        least=240.0,
+    ),
+    Notice(
+        "book.risk_free_rate",
+        "Cash earns a rate that has hardly ever been paid on a major currency.",
+        "risk_free_rate",
+        0.15,
+        "mean risk_free_return x 252 of the book where it lies furthest outside the bounds",
+        "Federal Reserve, 3-month Treasury bill: above 15 % only in months of 1981, below 10 % since 1985; Swiss National Bank: never "
+        "below -0.75 %",
+        "per_year",
+        least=-0.01,
+    ),
+    Notice(
+        "fills.better_than_marks",
+        "Fills are better than both closes around them: bought below and sold above.",
+        "better_share",
+        0.2,
+        "share of fills at a mid better than the close before and the close of the day, less the share at a mid worse than both; "
+        f"{_SAMPLED}",
+        "measured: -0.03 to 0.09 in honest runs, 0.2 to 0.3 with mids a quarter of a percent better, 0.9 with 2 %",
+    ),
+    Notice(
+        "fills.price_improvement",
+        "Fills are better on average than the market around them, so the mids were not quoted.",
+        "price_improvement",
+        10.0,
+        "mean over fills of side x (close before - mid) / mid, or of side x (close of the day - mid) / mid where that is less, x 10,000, "
+        f"{SIGNIFICANT}; {_SAMPLED}, or over the {MIN_ADJUSTING_FILLS} or more among them that adjust a book between decisions",
+        "measured: -14 to 7 in honest runs, on the S&P 500 and simulated; with mids 0.2 % better about 15",
+        "basis_points",
+    ),
+    Notice(
+        "fills.decision_close",
+        "Fills are at the close on which the decision was based, which was already over.",
+        "decision_close_share",
+        0.1,
+        f"share of fills whose mid equals the close of the decision's day; {_SAMPLED}",
+        "measured: 0.01 to 0.05 of the opens of large US stocks equal the close before",
+    ),
+    Notice(
+        "fills.stale",
+        "Fills are as far from the previous close as from the one before it: the mids are older than their time stamps.",
+        "staleness",
+        0.8,
+        "mean distance of a mid from the previous close / its mean distance from the close of the session before that; "
+        f"{_SAMPLED}",
+        "measured: 0.31 to 0.47 in honest runs, 1 and more with the opens of the day before",
+    ),
+    Notice(
+        "fills.without_cost",
+        "Some fills of a book are free or almost free while others are not.",
+        "costless_share",
+        0.05,
+        f"highest share of a book's fills with an execution_cost below {NEARLY_FREE:g} bp of their notional; {_SAMPLED}, without "
+        "settlements",
+        "every fill pays some of the spread",
+    ),
+)

@@ -1,0 +1,62 @@
+"""Notices from comparisons at publication: with other runs of the catalogue, and with earlier seals of the alpha."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from schemas.notices.notice import Notice
+
+MIN_OTHER_RUNS: Final = 3
+"""Other runs that must agree with each other to contradict one."""
+MAX_OTHER_RUNS: Final = 32
+"""Most other runs that one build compares with."""
+TOO_FEW_OTHERS: Final = (
+    f"fewer than {MIN_OTHER_RUNS} other runs of the catalogue hold the same names and sessions"
+)
+"""Why a run is not compared with others; also shown to a reader who may not read any of the runs compared."""
+MIN_SHARED_CELLS: Final = 20
+"""Fewest names and sessions that the runs must share."""
+MIN_NAME_CELLS: Final = 8
+"""Fewest sessions of one name that the runs must share."""
+CELL_TOLERANCE: Final = 0.002
+"""Difference of returns that rounded prices and other vendors explain."""
+
+_CONTRADICTED: Final = f"differs by more than {CELL_TOLERANCE:g} from the median of at least {MIN_OTHER_RUNS} other runs, most of which agree"
+
+CATALOGUE_NOTICES: Final = (
+    Notice(
+        "catalogue.prices",
+        "Other runs have other prices for the same names and sessions.",
+        "contradicted_prices",
+        0.05,
+        f"share of shared names and sessions whose return from close to close, or to the mid of a fill, {_CONTRADICTED}",
+        "different adjustments for splits and dividends affect one session in 50",
+    ),
+    Notice(
+        "catalogue.one_name",
+        "Other runs have other prices for one name in most sessions.",
+        "contradicted_prices_of_a_name",
+        0.5,
+        f"largest share, of the names with {MIN_NAME_CELLS} shared sessions or more, of returns that other runs contradict, as in "
+        "catalogue.prices",
+        "a different adjustment for dividends or splits affects some sessions of a name, a forged price or another company most",
+    ),
+    Notice(
+        "catalogue.forward_returns",
+        "Other runs have other forward returns for the same names and weeks.",
+        "contradicted_forward_returns",
+        0.05,
+        f"share of shared names and weeks whose forward_return {_CONTRADICTED}",
+        "as for catalogue.prices",
+    ),
+    Notice(
+        "history.restated",
+        "The seal differs from an earlier seal of the alpha in weeks that both hold: the past was rewritten.",
+        "restated_weeks",
+        0.0,
+        "highest number of weeks, of any earlier seal, whose scores, targets, forward returns or fills differ; without the last one "
+        "or two weeks, which were not over",
+        "past signals of a live alpha do not change; corrected data or another method change them",
+        "weeks",
+    ),
+)

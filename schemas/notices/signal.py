@@ -1,0 +1,196 @@
+"""Notices on the signal: its IC, and its weekly scores and forward returns."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from schemas.notices.notice import CHANCE, GRINOLD, MIN_CORRELATED_WEEKS, SIGNIFICANT, Notice
+
+CORRELATION_ERRORS: Final = 2.0
+"""Standard errors (of Fisher's z) by which the correlation of IC and book may fall short by chance."""
+MIN_PROVABLE_RETURNS: Final = 200
+"""Fewest forward returns of which the proven share is judged."""
+MIN_TRADED_WEEKS: Final = 40
+"""Fewest weeks, from the first traded one, of which the skipped share is judged."""
+MAX_OPEN_WEEKS: Final = 2
+"""Pending weeks at the end of a run that may still be open."""
+MIN_RANKED_NAMES: Final = 16
+"""Fewest names by which the order of two weeks is compared: fewer may agree by chance."""
+NEAR_COPY: Final = 0.95
+"""Rank correlation from which the forward returns of one week count as a copy of another's."""
+STEADY_CORRELATION: Final = 0.4
+"""Median rank correlation of the scores of consecutive weeks from which a reversed week is noticed."""
+FLIPPED_CORRELATION: Final = -0.5
+"""Rank correlation with the week before below which a week counts as reversed."""
+MIN_NAME_SPANS: Final = 20
+"""Fewest spans of several weeks between two fills of a name by which forward returns are judged."""
+OUTLYING_DEVIATIONS: Final = 3.5
+"""Deviations from the median (1.4826 x median absolute deviation) beyond which the IC of a week is an outlier."""
+MIN_OUTLYING_WEEKS: Final = 40
+"""Fewest weeks among which outliers are counted."""
+MIN_OUTLYING_NAMES: Final = 20
+"""Fewest names of a week whose IC is judged."""
+MIN_OUTLYING: Final = 3
+"""Outlying weeks that chance no longer explains."""
+MIN_COPIED_NAMES: Final = 5
+"""Fewest names with a value that make a week a copy of another."""
+COPIED_SHARE: Final = 0.9
+"""Share of a week's values that must equal another week's for the same names."""
+
+SIGNAL_NOTICES: Final = (
+    Notice(
+        "signal.mean_ic",
+        "The mean IC is higher than the best forecasters reach: check the score for look-ahead.",
+        "mean_ic",
+        0.15,
+        f"absolute mean of the weekly ic, {SIGNIFICANT}",
+        f"{GRINOLD}, ch. 11: 0.15 is world class, above 0.20 usually a faulty backtest",
+    ),
+    Notice(
+        "signal.icir",
+        "The IC is steadier than that of any known signal.",
+        "icir",
+        3.0,
+        "absolute mean / sample standard deviation (ddof 1) of the weekly ic x sqrt(52), annualised as icir of the interface, where "
+        f"the mean lies at least {CHANCE:g} standard errors from zero",
+        f"three times an exceptional information ratio; {GRINOLD}, ch. 5",
+    ),
+    Notice(
+        "signal.newey_west_t",
+        "The t-statistic of the mean IC is larger than that of any published predictor.",
+        "newey_west_t",
+        10.0,
+        "absolute t of the mean weekly ic with Newey-West errors, as in nwt.ic",
+        "Harvey, Liu and Zhu (2016), and the Cross-Section of Expected Returns, Review of Financial Studies 29: a new factor needs 3, "
+        "and hardly one of some 300 reaches 10",
+        "standard_errors",
+    ),
+    Notice(
+        "signal.raw_mean_ic",
+        "The mean IC of the signal before smoothing is higher than the best forecasters reach.",
+        "raw_mean_ic",
+        0.15,
+        f"absolute mean of the weekly raw_ic, {SIGNIFICANT}",
+        "as for signal.mean_ic",
+        raw=True,
+    ),
+    Notice(
+        "signal.book_correlation",
+        "The weekly IC is unrelated to what the long_short book earned in the week: the forward returns are not the returns that the "
+        "book was paid.",
+        "book_correlation",
+        0.6,
+        "Pearson correlation over weeks of ic and the long_short book's return from the close of the decision to the close of the "
+        f"next; over {MIN_CORRELATED_WEEKS} weeks or more, and noticed if the correlation plus {CORRELATION_ERRORS:g} standard errors "
+        "(of Fisher's z) is below the threshold",
+        "measured: 0.76 to 0.88 in runs of 40 names or more over two years, -0.2 to 0.2 with shuffled forward returns",
+        "correlation",
+        below=True,
+    ),
+    Notice(
+        "signal.delayed_ic",
+        "A score that is one week old predicts almost nothing: the signal may contain information of the week that it predicts.",
+        "delayed_ic",
+        0.1,
+        "mean ic of the previous week's score / mean ic, where the mean ic lies at least "
+        f"{CHANCE:g} standard errors from zero",
+        "Grinold and Kahn (2000), ch. 13: information decays over its half-life; a tenth after a week is a half-life of two days",
+        below=True,
+    ),
+    Notice(
+        "signal.forward_returns_proven",
+        "Hardly any forward return can be compared with prices at which the run traded, so the IC is unproven.",
+        "forward_returns_proven",
+        0.05,
+        "rows whose forward_return was compared with fills by the rule decisions.forward_return / rows with a forward_return; over "
+        f"{MIN_PROVABLE_RETURNS} rows or more, without fills of raw books",
+        "measured: 0.39 to 0.63 in runs that trade every week",
+        below=True,
+    ),
+    Notice(
+        "signal.skipped_weeks",
+        "The run skipped many weeks: check whether they would have lost money.",
+        "skipped_share",
+        0.05,
+        f"weeks with another status than traded / weeks since the first traded one; over {MIN_TRADED_WEEKS} weeks or more, without up "
+        f"to {MAX_OPEN_WEEKS} pending ones at the end",
+        "a universe of some hundred listed names can be traded every week; measured: 0 in runs on the S&P 500",
+    ),
+    Notice(
+        "signal.copied_scores",
+        "Weeks repeat the scores of an earlier week: the signal was not recomputed, or weeks were inserted.",
+        "copied_score_weeks",
+        0.0,
+        f"weeks in which at least {COPIED_SHARE:.0%} of up to 32 names have the score of one earlier week, to a millionth; without zeros",
+        "two weeks of prices never give two equal score vectors",
+        "weeks",
+    ),
+    Notice(
+        "signal.copied_forward_returns",
+        "Weeks repeat the forward returns of an earlier week.",
+        "copied_return_weeks",
+        0.0,
+        f"weeks in which at least {COPIED_SHARE:.0%} of up to 32 names have the forward_return of one earlier week, to a millionth, "
+        f"without zeros; or whose rank correlation with one is {NEAR_COPY:g} or more over {MIN_RANKED_NAMES} names or more",
+        "no two weeks of a market are equal; measured: correlations of at most 0.76",
+        "weeks",
+    ),
+    Notice(
+        "signal.outlying_weeks",
+        "The IC of some weeks is an outlier: check what was known when they were scored.",
+        "outlying_share",
+        0.02,
+        f"weeks whose ic lies more than {OUTLYING_DEVIATIONS:g} x 1.4826 median absolute deviations from the median / weeks; over "
+        f"{MIN_OUTLYING_WEEKS} weeks or more with at least {MIN_OUTLYING_NAMES} names each",
+        "one in 2,000 of a normal distribution; measured: 0 to 0.01 in honest runs, 0.05 to 0.10 with look-ahead in one week in 20 or "
+        "in 10",
+    ),
+    Notice(
+        "signal.flipped_weeks",
+        "The ranking reverses from one week to the next, in a signal that is otherwise steady.",
+        "flipped_weeks",
+        0.0,
+        f"number of pairs of consecutive weeks whose scores have a rank correlation below {FLIPPED_CORRELATION:g}, over up to 32 names, in runs "
+        f"where its median is at least {STEADY_CORRELATION:g}",
+        "measured: the lowest correlation of honest runs with such a median is -0.2 to 0.98",
+        "weeks",
+    ),
+    Notice(
+        "signal.weight_ic",
+        "Within each side of the book larger weights earned more than the score explains: sizes may have been chosen by returns, or "
+        "names passed over.",
+        "weight_ic",
+        0.15,
+        "mean over weeks and sides of long_short of the rank correlation of the size of the target weight with forward_return in the "
+        f"side's favour, less that of the score; over up to 64 names, {SIGNIFICANT}. A name with a stronger score than a held one, but "
+        "not held itself, has size 0",
+        "as for signal.mean_ic; measured: -0.07 to 0.05 in honest runs, whose weights follow their scores",
+    ),
+    Notice(
+        "signal.chained_returns",
+        "Forward returns do not compound to the price changes between fills of the same name, in weeks that no two fills prove.",
+        "contradicted_spans",
+        0.01,
+        "spans of several weeks between two fills of a name over which its forward returns do not compound to the ratio of the mids, "
+        f"to 1e-6 a week / all such spans; over {MIN_NAME_SPANS} spans or more of up to 64 names, without raw books",
+        "an identity if each return begins where the last one ends; a split between two holdings may break it for single names",
+    ),
+    Notice(
+        "signal.unproven_weeks",
+        "Fills prove forward returns in some weeks and none in others: the returns of those may begin or end at other times.",
+        "unproven_weeks",
+        0.05,
+        "weeks with forward returns of which two fills prove none / weeks with forward returns; over "
+        f"{MIN_CORRELATED_WEEKS} weeks or more and up to 64 names, without raw books",
+        "measured: 0 to 0.02 in runs that trade every week",
+    ),
+    Notice(
+        "signal.returns_beyond_marks",
+        "The score predicts the part of the forward returns that the marks of the same names do not show, which no book earned.",
+        "beyond_marks_ic",
+        0.1,
+        "mean weekly rank correlation of the score with forward_return less the return of the marks from one rebalance date to the "
+        f"next; over up to 64 names with both, {SIGNIFICANT}",
+        "measured: -0.03 to 0.05 in honest runs of a year or more; the difference is a night at each end",
+    ),
+)

@@ -1,0 +1,76 @@
+"""Notices on the universe, the trials and the sealed figures."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from schemas.notices.notice import MIN_CORRELATED_WEEKS, Notice
+
+MIN_EXIT_RATE: Final = 0.02
+"""Lowest share of the names that leave a real universe in a year."""
+MIN_EXIT_YEARS: Final = 2.0
+"""Shortest run in which names must have left."""
+MIN_TWIN_WEEKS: Final = 4
+"""Weeks in which two names must share a forward return to count as one company, even with different scores."""
+FROZEN_SESSIONS: Final = 4
+"""Sessions, of those sampled, over which an unchanged mark counts as frozen."""
+
+UNIVERSE_NOTICES: Final = (
+    Notice(
+        "universe.exits",
+        "Fewer names leave the universe than leave real ones: it may have been chosen from survivors.",
+        "exits_probability",
+        0.05,
+        f"probability of so few exits (Poisson) if {MIN_EXIT_RATE:.0%} of the names leave a year; over {MIN_EXIT_YEARS:g} years or "
+        "more. A name has left if the last cross-section lacks it",
+        "the S&P 500 lost 14 names or more (2.8 %) in every year from 2006 to 2024, 4.8 % on average",
+        "probability",
+        below=True,
+    ),
+    Notice(
+        "universe.gaps",
+        "Names lack a score or a return in single weeks: check whether these would have spoken against the signal.",
+        "gap_share",
+        0.02,
+        "cases in which a name lacks score or forward_return in a week and has both in the weeks before and after / all cases with both; "
+        f"of up to 64 names over {MIN_CORRELATED_WEEKS} weeks or more, without weeks in which most names lack one",
+        "measured: 0 to 0.011 in honest runs, halts included",
+    ),
+    Notice(
+        "universe.twins",
+        "Names have the returns of another name: one company under two symbols counts twice.",
+        "twin_share",
+        0.01,
+        "share of the names, in up to 8 weeks, whose score and forward_return equal those of another name of the week, or whose "
+        f"forward_return equals that of one other name in {MIN_TWIN_WEEKS} of these weeks or more; without returns of 0",
+        "two companies hardly ever agree to the last digit; measured: 0",
+    ),
+    Notice(
+        "universe.frozen_marks",
+        "Names are held to the end at a price that no longer changes: their fate was never booked.",
+        "frozen_names",
+        0.0,
+        f"names whose mark equals that of the session before on the last {FROZEN_SESSIONS} or more of up to 32 sessions on which they "
+        "are held",
+        "measured: a mark is unchanged on one session in 100 to 250, so on four by chance in one of 10 million names",
+        "names",
+    ),
+    Notice(
+        "trials.volatility",
+        "A trial is far less volatile than the run that was picked: its returns may have been shrunk to flatter the deflated ratio.",
+        "trial_volatility",
+        0.25,
+        "lowest standard deviation of the returns of a trial / that of long_short",
+        "variants of one signal have similar risk; measured: 0.9 to 1.1 between half-lives",
+        below=True,
+    ),
+    Notice(
+        "figures.stated",
+        "The run seals figures that none of its tables supports.",
+        "stated_figures",
+        0.0,
+        "number of sealed figures, overall and by period, that no sealed table determines",
+        "every figure of a complete seal follows from its tables",
+        "figures",
+    ),
+)

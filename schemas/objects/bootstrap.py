@@ -1,0 +1,30 @@
+"""Parts of answers with bootstrapped bands."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from schemas.field import Field, count, fraction, integer, number
+from schemas.units import Unit
+
+SAMPLES: Final = count("samples", "Bootstrap samples of each series.", minimum=1)
+SEED: Final = integer(
+    "seed",
+    Unit.NONE,
+    "Seed of the random numbers, which depends only on the snapshots, book, `from` and `to`.",
+    unit_text="seed",
+)
+
+
+def band(unit: Unit) -> tuple[Field, ...]:
+    """Declare the ends and the level of a band."""
+    return (
+        number("lower", unit, "Lower end of the band."),
+        number("upper", unit, "Upper end of the band."),
+        fraction("level", "Share of the samples inside the band."),
+    )
+
+
+def mean_block(meaning: str, name: str = "mean_block") -> Field:
+    """Declare the mean block length of the stationary bootstrap."""
+    return number(name, Unit.COUNT, meaning, minimum=1, nullable=True)
