@@ -313,6 +313,15 @@ def _sessions(ledger: Ledger) -> NoticeOutcome | str:
     )
 
 
+def _gap(ledger: Ledger) -> NoticeOutcome | str:
+    if ledger.dates.size < 2:
+        return f"{ledger.book} has {ledger.dates.size} sessions; 2 are needed"
+    gaps = np.diff(ledger.dates).astype(np.int64)
+    place = int(gaps.argmax())
+    message = f"{ledger.book} has no session for {gaps[place]} days after {ledger.dates[place]}."
+    return judged("book.gap", float(gaps[place]), message, book=ledger.book)
+
+
 def _risk_free_rate(ledger: Ledger) -> NoticeOutcome | str:
     if not ledger.dates.size:
         return f"{ledger.book} has no session"
@@ -354,5 +363,6 @@ _JUDGES: Final[Mapping[str, Callable[[Ledger], NoticeOutcome | str]]] = {
     "book.cash_adjustment": _cash_adjustment,
     "book.rounding": _rounding,
     "book.sessions": _sessions,
+    "book.gap": _gap,
     "book.risk_free_rate": _risk_free_rate,
 }

@@ -33,6 +33,7 @@ _TOLERANCE: Final = 1e-6
 _ON_RETURNS: Final = (
     "signal.copied_forward_returns",
     "universe.gaps",
+    "signal.innovation_ic",
     "signal.weight_ic",
     "signal.returns_beyond_marks",
     "signal.chained_returns",
@@ -102,6 +103,7 @@ def of_panel(panel: Panel) -> Iterator[NoticeOutcome]:
     compared = returns[:_COMPARED_NAMES]
     yield of_copies("signal.copied_forward_returns", compared, panel.dates, "forward returns", near=True)
     yield of_gaps(panel.scores, returns)
+    yield of_innovation(panel.scores, returns)
     if panel.weights is None:
         yield not_checked("signal.weight_ic", "the run sealed no long_short_target_weight")
     else:
@@ -176,6 +178,23 @@ def of_unproven_weeks(returns: Floats, span: Span) -> NoticeOutcome:
         f"Fills prove no forward return in {unproven} of {weeks} weeks.",
         weeks=weeks,
         unproven=unproven,
+    )
+
+
+def of_innovation(scores: Floats, returns: Floats) -> NoticeOutcome:
+    """Judge whether what is new in the score since the week before predicts better than forecasters do.
+
+    Knowledge of the returns to come is new every week. In a score that is steady otherwise it is much of what is new, however
+    little of the score it is.
+    """
+    change = np.full(scores.shape, np.nan)
+    change[:, 1:] = np.diff(_centred_ranks(scores), axis=1)
+    return _of_mean(
+        "signal.innovation_ic",
+        rank_correlations(change, returns),
+        "Changes in the score's rank since the week before have a rank correlation of {mean:.3f} with forward returns over {weeks} weeks.",
+        f"names scored twice; {MIN_CORRELATED_WEEKS} are needed",
+        either_sign=True,
     )
 
 
@@ -370,15 +389,17 @@ def copied_from(values: Floats) -> NDArray[np.int64]:
     return source
 
 
-def _of_mean(notice: str, weekly: Floats, message: str, needed: str) -> NoticeOutcome:
-    """Judge the mean of weekly correlations, where it lies three standard errors from zero; NaN is left out."""
+def _of_mean(
+    notice: str, weekly: Floats, message: str, needed: str, *, either_sign: bool = False
+) -> NoticeOutcome:
+    """Judge the mean of weekly correlations, or its absolute value, where it lies three standard errors from zero."""
     weekly = weekly[np.isfinite(weekly)]
     if weekly.size < MIN_CORRELATED_WEEKS:
         return not_checked(notice, f"{weekly.size} weeks have {needed}")
     mean, error = float(weekly.mean()), float(weekly.std(ddof=1)) / math.sqrt(weekly.size)
     return judged(
         notice,
-        mean,
+        abs(mean) if either_sign else mean,
         message.format(mean=mean, weeks=weekly.size),
         threshold=max(NOTICES[notice].threshold, CHANCE * error),
         weeks=weekly.size,

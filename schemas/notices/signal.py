@@ -167,6 +167,15 @@ SIGNAL_NOTICES: Final = (
         "as for signal.mean_ic; measured: -0.07 to 0.05 in honest runs, whose weights follow their scores",
     ),
     Notice(
+        "signal.innovation_ic",
+        "What is new in the score since the week before predicts better than forecasters do: it may know some of the returns to come.",
+        "innovation_ic",
+        0.1,
+        "absolute value of the mean over weeks of the rank correlation of the change in the score's rank with forward_return; over up to "
+        f"64 names, {SIGNIFICANT}",
+        "as for signal.mean_ic; measured: up to 0.06 in honest runs, 0.12 where a steady score knows 4 % of the returns",
+    ),
+    Notice(
         "signal.chained_returns",
         "Forward returns do not compound to the price changes between fills of the same name, in weeks that no two fills prove.",
         "contradicted_spans",

@@ -146,6 +146,17 @@ def test_a_ledger_of_weeks_or_of_seven_days_is_noticed(step: str, expected: str,
     assert outcome.threshold == pytest.approx(240 if step == "week" else 262, abs=60)
 
 
+@pytest.mark.parametrize(("days", "expected"), [(11, "pass"), (14, "pass"), (15, "notice")])
+def test_a_ledger_without_sessions_for_longer_than_exchanges_close_is_noticed(
+    days: int, expected: str
+) -> None:
+    plain = ledger(HONEST[:40])
+    later = np.where(np.arange(40) < 20, 0, days - 1)
+    dates = MONDAY + np.arange(40) + later
+    outcome = by_id(of_ledgers([Ledger("long_short", dates, plain.columns)]))["book.gap"]
+    assert (outcome.outcome, outcome.value) == (expected, days)
+
+
 def test_the_newey_west_t_is_that_of_statsmodels() -> None:
     ic = RNG.normal(0.2, 0.1, 120)
     outcome = by_id(of_weekly_ic(ic, None))["signal.newey_west_t"]

@@ -66,6 +66,17 @@ def knowing_where(chosen: np.ndarray[Any, Any], share: float = 1.0) -> RunRecord
         return run(market(), replace(PLAIN, half_life_weeks=None))
 
 
+def steady_and_knowing(share: float) -> RunRecord:
+    """Run with a score that hardly changes from week to week but for what it knows of the returns to come."""
+    future = np.nan_to_num(standard(forward_returns(market())))
+
+    def signal(raw: Floats) -> Floats:
+        return np.where(np.isfinite(raw), (1 - share) * standard(raw) + share * future, np.nan)
+
+    with scores(signal):
+        return run(market(), replace(PLAIN, signal="low_volatility", half_life_weeks=None))
+
+
 def other_names_each_week(share: float) -> RunRecord:
     return knowing_where(np.random.default_rng(3).random(forward_returns(market()).shape) < share)
 
@@ -303,6 +314,10 @@ FURTHER: dict[str, tuple[Callable[[], RunRecord], frozenset[str]]] = {
     "a third of the names is known, others each week": (
         partial(other_names_each_week, 0.3),
         said_by("signal.mean_ic", "signal.newey_west_t"),
+    ),
+    "a steady score knows one part in twenty": (
+        partial(steady_and_knowing, 0.05),
+        said_by("signal.innovation_ic"),
     ),
     "the extremes of the score know whether they pay": (extremes_known, said_by("signal.icir")),
     "the signal is computed a session late": (
