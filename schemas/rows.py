@@ -128,7 +128,7 @@ _ALL: Final = (
                 "cumulative_return",
                 Type.F64,
                 Unit.RATIO,
-                "Product of one plus each period return, less one; 0 on the first row.",
+                "Product of one plus each period return, less one, so of the price in `return_basis`; 0 on the first row.",
             ),
             derived(
                 "drawdown_pct",

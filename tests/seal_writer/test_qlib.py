@@ -56,7 +56,7 @@ def test_the_account_comes_out_and_the_seal_is_accepted(tmp_path: Path) -> None:
         (
             COSTS,
             12.5,
-            r"on 2024-01-29 the fills come to .*\(\+12\.500000\), such as dividends, interest or deposits",
+            r"on 2024-01-29 the equity from fills is .*\(\+12\.500000\), such as dividends, interest or deposits",
         ),
     ],
 )
