@@ -178,7 +178,8 @@ def print_result(screen: Screen, result: SealResult) -> None:
     """Print one result as text."""
     entry = result.entry
     if result.outcome not in SUCCESSES:
-        echo(f"{entry['seal']}: {entry['message']}", err=True)
+        seal, message = entry["seal"], entry["message"]
+        echo(message if message.startswith(seal) else f"{seal}: {message}", err=True)
         if entry.get("violations") and result.outcome != "still refused":
             screen.print(Lines(violation_lines(entry["violations"])), soft_wrap=True)
         return

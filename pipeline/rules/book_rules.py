@@ -246,6 +246,8 @@ def portfolio_turnover(tables: Tables) -> Finding | None:
         tried[name] = expected
         if not _mismatch(tables, "turnover", expected).any():
             return None
+    if not tables.has("positions", *_CELL, "weight"):
+        return None  # the conventions on weights cannot be tried, and one of them may be the run's
     return _nearest(tables, "turnover", tried)
 
 

@@ -12,6 +12,8 @@ from rich.console import ConsoleOptions, RenderResult
 from rich.text import Text
 
 from pipeline.reconciliation.figures import Figure, not_reproduced
+from pipeline.rule import Level
+from pipeline.rules.registry import RULES
 from pipeline.rules.report import Report
 from schemas.notices import NOTICE
 
@@ -77,7 +79,7 @@ def report_layout(report: Report, *, verbose: bool = False) -> Lines:
 
 
 def violation_lines(violations: Sequence[Mapping[str, Any]], mark: str = "") -> list[tuple[str, int, str]]:
-    """Lay out violations: a line with the rule, its count and the fix, then the cause and the first rows.
+    """Lay out violations: a line with the rule, its file, a rule on rows with their count, and the fix, then the cause and the first rows.
 
     Parameters
     ----------
@@ -89,8 +91,10 @@ def violation_lines(violations: Sequence[Mapping[str, Any]], mark: str = "") -> 
     """
     lines: list[tuple[str, int, str]] = []
     for violation in violations:
-        rows = f"{violation['rows']:,} row{'' if violation['rows'] == 1 else 's'}"
-        head = f"{mark}{violation['rule']}: {rows} of {violation['file']}. Fix: {violation['remedy']}"
+        rule = RULES.get(violation["rule"])
+        of_the_file = rule is not None and rule.level is Level.FILE
+        rows = "" if of_the_file else f"{violation['rows']:,} row{'' if violation['rows'] == 1 else 's'} of "
+        head = f"{mark}{violation['rule']}: {rows}{violation['file']}. Fix: {violation['remedy']}"
         lines.append((_printable(head), 2, "yellow" if mark else "red"))
         lines.append((_printable(f"  {violation['message']}"), 4, ""))
         for example in violation["examples"]:

@@ -16,6 +16,7 @@ from schemas.kinds import (
     EARLIEST,
     EXPANSION,
     FREE_BYTES,
+    KINDS,
     MAX_BYTES,
     MAX_DEPTH,
     MAX_KEYS,
@@ -104,10 +105,16 @@ def seal_unknown(keys: Sequence[str], kinds: Sequence[str]) -> Finding | None:
     named = [*keys, *(f"kinds.{kind}" for kind in kinds)]
     if not named:
         return None
-    examples = tuple({"key": _short(name)} for name in limited(named))
-    return Finding(
-        "seal", len(named), examples, f"{', '.join(_short(n) for n in named[:MAX_EXAMPLES])} unknown"
+    meant = {f"kinds.{kind}": nearest(kind, KINDS) for kind in kinds}
+    examples = tuple(
+        {"key": _short(name)} | ({"did_you_mean": meant[name]} if meant.get(name) else {})
+        for name in limited(named)
     )
+    shown = ", ".join(
+        _short(name) + (f" (did you mean {meant[name]}?)" if meant.get(name) else "")
+        for name in named[:MAX_EXAMPLES]
+    )
+    return Finding("seal", len(named), examples, f"{shown} unknown")
 
 
 @rule(
@@ -209,7 +216,7 @@ def seal_digest(kind: str, facts: Sequence[FileFact]) -> Finding | None:
     "every declared column has its type "
     "(casts that change no value are made: whole numbers to doubles up to 2**53, timestamps at midnight to dates, "
     "aware timestamps of any precision to UTC microseconds when nothing is cut off, dictionary codes to text).",
-    "Write the named columns with the declared type; instants need a zone (Parquet isAdjustedToUTC).",
+    "Write a Parquet file with the named columns in their declared types; instants need a zone (Parquet isAdjustedToUTC).",
     level=Level.FILE,
     voids=True,
 )

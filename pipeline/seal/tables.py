@@ -98,7 +98,8 @@ def decode_table(
         else:
             frame = pl.scan_parquet(_source(raw)).select(wanted).slice(rows.start, len(rows)).collect()
     except _UNREADABLE as error:
-        return _unreadable(table, "a Parquet file", f"unreadable ({_reason(error)})")
+        fix = "write it again; it may be cut off, compressed by another program or of another format"
+        return _unreadable(table, "a Parquet file", f"unreadable ({_reason(error)})", fix)
     columns_read: list[pl.Series] = []
     problems: list[CastProblem] = []
     known = {column.name for column in table.sealed_columns}
@@ -125,8 +126,8 @@ def empty_table(table: Table) -> pl.DataFrame:
     return pl.DataFrame(schema={column.name: POLARS_TYPES[column.type] for column in table.sealed_columns})
 
 
-def _unreadable(table: Table, expected: str, actual: str) -> DecodedTable:
-    return DecodedTable(empty_table(table), None, (CastProblem("(file)", expected, actual),), ())
+def _unreadable(table: Table, expected: str, actual: str, fix: str = "") -> DecodedTable:
+    return DecodedTable(empty_table(table), None, (CastProblem("(file)", expected, actual, fix=fix),), ())
 
 
 def _reason(error: BaseException) -> str:

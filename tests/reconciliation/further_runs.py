@@ -26,7 +26,9 @@ from tests.reconciliation.forged_runs import (
     edited,
     filled_at,
     free_of_cost,
+    honest,
     knowing,
+    lacking,
     ledger_of,
     market,
     on,
@@ -448,11 +450,27 @@ def in_few_steps() -> RunRecord:
         return run(market(), replace(PLAIN, half_life_weeks=None))
 
 
+def turnover_by_weights_without_positions() -> RunRecord:
+    """Run with turnover from changes of weight, and without the positions that would show it."""
+    record = lacking("positions")
+    session = ["book", "date"]
+    weights = honest().tables["positions"].pivot(on="symbol", index=session, values="weight")
+    by_session = (
+        record.tables["portfolio"].select(session).join(weights, on=session, how="left").fill_null(0.0)
+    )
+    names = [name for name in by_session.columns if name not in session]
+    changes = [(pl.col(name) - pl.col(name).shift(1, fill_value=0.0).over("book")).abs() for name in names]
+    turnover = by_session.select(turnover=0.5 * pl.sum_horizontal(changes))["turnover"]
+    ledger = record.tables["portfolio"].with_columns(turnover)
+    return replace(record, tables={**record.tables, "portfolio": ledger}, metrics=None)
+
+
 UNUSUAL: dict[str, tuple[Callable[[], RunRecord], frozenset[str]]] = {
     "held for one week": (partial(run_of, "reversal", half_life_weeks=None), said_by()),
     "thirty names over four years": (partial(run_of, names=30, weeks=208, seed=13), said_by()),
     "half a year": (partial(run_of, "low_volatility", weeks=26, seed=14), said_by()),
     "rebalanced every day": (rebalanced_daily, said_by()),
+    "turnover by weights, without positions": (turnover_by_weights_without_positions, said_by()),
     "equal weights": (partial(weighted, equal_weights), said_by()),
     "half of the equity invested": (partial(weighted, half_invested), said_by()),
     "sized by past risk": (partial(weighted, sized_by_past_risk), said_by()),
