@@ -193,8 +193,8 @@ Notices about the signal before smoothing are visible only with raw-book access;
 
 Some falsifications keep every figure in the range of honest runs, or change values that no other value in the seal contradicts:
 
-- **Slight look-ahead.** A score mixed with 2 to 5 % of future returns, or ordered by them within each side of the book,
-  predicts no better than good signals do.
+- **Slight look-ahead.** A score that is mixed with 2 to 5 % of future returns, or less than 3 % where it hardly changes from
+  week to week, or is ordered by them within each side of the book, predicts no better than good signals do.
 - **Forward returns without prices.** Returns of names that no book holds, and returns of a name exchanged between two of its
   fills, so that they compound to the same value. Without fills and positions no forward return can be checked.
 - **Invented prices.** Weeks cut out with the gap closed, or one false price path in all books, leave the run consistent. Other runs
@@ -202,6 +202,9 @@ Some falsifications keep every figure in the range of honest runs, or change val
 - **Selection before the run.** Names left out of the universe that no book held, names that enter it after their fall or leave it
   before their crash, a convenient first or last day, tried variants that are missing from the trials, or trials that hardly differ
   from the run. The remedy is to seal each run when it is made: later changes show as restated.
+- **One side, one name or one day.** Lower costs on one side or in one book, dividends for long positions alone, splits that are
+  not declared, losses of single names or forward returns cut off at a bound, half of a bad day's loss booked later, or one
+  session counted twice, if all tables follow.
 - **Terms near the thresholds.** Trading from 0.5 bp, borrowing from 0.05 % a year, interest up to 15 %, positions up to 2.5 times
   the equity, a twentieth of the weeks skipped, a fiftieth of the rows withheld, trials shrunk by less than three quarters, and
   mids less than 0.1 % better than the market, or in few fills; fills and marks that are a session later than they say, in a
