@@ -63,13 +63,13 @@ def test_reads_copies_and_evictions_are_counted(
     now = time.time()
     for path in cache.rglob("*"):
         if path.is_file():
-            age = 7200 if "positions" in path.parts else 3600
+            age = 7200 if "decisions" in path.parts else 3600
             os.utime(path, (now - age, now - age))
     before = on_disk(cache)
     settings = {**unpolled, "cache-bytes": str(before - 1)}
     with node(tmp_path, root, **settings) as api:
         gone = {path: size for path, size in cached.items() if path not in copies(cache)}
-        assert list(gone) == ["positions/book=long_only/part-0.parquet"]
+        assert list(gone) == ["decisions/part-0.parquet"]
         assert port.value("cache_evictions_total") == 1
         assert port.value("cache_evicted_bytes_total") == sum(gone.values())
         assert port.value("cache_used_bytes") == before - sum(gone.values()) == on_disk(cache)
