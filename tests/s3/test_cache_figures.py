@@ -75,7 +75,7 @@ def test_reads_copies_and_evictions_are_counted(
         assert port.value("cache_used_bytes") == before - sum(gone.values()) == on_disk(cache)
         assert port.value("cache_limit_bytes") == before - 1
         with counted_requests(bucket.server) as requests:
-            assert (api.body(SCORES), api.body(POSITIONS)) == (scores, positions)
+            assert (api.body(POSITIONS), api.body(SCORES)) == (positions, scores)
             eventually(lambda: port.value("cache_reads_total", result="miss") > 0)
         assert port.value("cache_reads_total", result="miss") == 1 == requests["GET"]
         assert port.value("cache_reads_total", result="hit") >= len(cached) - 1
