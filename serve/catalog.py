@@ -65,7 +65,7 @@ class Catalog(Catalogue):
         self._pinned = PinnedSnapshots(storage, self)
         self.open_pinned: Final = self._pinned.open
         """Return a snapshot by its id."""
-        self.look_for: Final = self._pinned.open_fresh
+        self.open_fresh: Final = self._pinned.open_fresh
         """Return a snapshot by its id, after reading the pointer again."""
         self._requested: dict[tuple[str, str], float] = {}
         """Snapshot requested by id -> time of the last request."""
@@ -119,7 +119,7 @@ class Catalog(Catalogue):
         try:
             return self.pinned(alpha_id, snapshot) or self.open_pinned(alpha_id, snapshot)
         except (AlphaNotPublished, SnapshotNotKept):
-            return self.look_for(alpha_id, snapshot)
+            return self.open_fresh(alpha_id, snapshot)
 
     def reads(self, alpha_id: str, snapshot: str) -> bool:
         """Whether a snapshot is served, or was recently requested by its id and is still kept."""

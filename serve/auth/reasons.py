@@ -1,4 +1,4 @@
-"""Why a server of keys or counts does not answer, in words an operator can act on and without a secret."""
+"""Reasons why the key store or Redis does not answer, for operators and without secrets."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from schemas.errors import causes
 
 
 class Reason(NamedTuple):
-    """What a failure means.
+    """Reason of a failure.
 
     Attributes
     ----------
@@ -36,12 +36,12 @@ NETWORK: Final[Mapping[type[Exception], Reason]] = {
 
 
 def reason_of(error: BaseException, known: Mapping[type[Exception], Reason]) -> Reason | None:
-    """Return the first of the known reasons that a failure, or what it came of, is; None for any other failure."""
+    """Return the reason of a failure, or of the first of its causes that has a known one; None if none has."""
     for cause in causes(error):
         for kind, reason in known.items():
             if isinstance(cause, kind):
                 return reason
-        # Of a name with two addresses the event loop reports both failures as one error, in words.
+        # For a host with two addresses the event loop reports both failures as text in one error.
         if isinstance(cause, OSError) and f"Errno {errno.ECONNREFUSED}" in str(cause):
             return _REFUSED
     return None

@@ -141,7 +141,7 @@ class Files:
             facts, descriptor = opened(self._service.table_views, file)
         except SnapshotCorrupt:
             # gc may have removed it since the pointer was read last
-            snapshots.look_for(link.alpha, link.snapshot)
+            snapshots.open_fresh(link.alpha, link.snapshot)
             raise
         return OpenFile(descriptor, facts.size, facts.sha256, link.filename, PARQUET_TYPE)
 

@@ -107,8 +107,8 @@ class EndpointHandler:
             return await self._answer(request)
         except SnapshotCorrupt:
             if request.pinned:  # gc may have removed it since the pointer was read last
-                look_for, snapshot = self._service.snapshots.look_for, request.snapshot
-                await self._service.compute(partial(look_for, snapshot.alpha_id, snapshot.id))
+                open_fresh, snapshot = self._service.snapshots.open_fresh, request.snapshot
+                await self._service.compute(partial(open_fresh, snapshot.alpha_id, snapshot.id))
             raise
 
     # The checks

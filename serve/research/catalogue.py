@@ -1,8 +1,8 @@
 """Effective number of independent alphas in a catalogue, from the correlations of all pairs.
 
 The squared correlations are summed once per allow-list of runs, in the thread that reads the returns. When the catalogue
-changes, those of the alphas that changed are taken off and added. The sum over all alphas is
-stored beside the returns, so that it is known after a restart, and to every process.
+changes, those of the alphas that changed are taken off and added. The sum over all alphas is stored beside the returns, so that every
+process has it after a restart.
 """
 
 from __future__ import annotations

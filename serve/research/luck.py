@@ -32,10 +32,6 @@ class LuckAnswers:
         self._engine = engine
         self._cache = cache
 
-    def cached(self, snapshot: Snapshot, query: LuckQuery) -> Luck | None:
-        """Return a cached result; None on a miss."""
-        return self._cache.get(snapshot.key, query)
-
     def load(self, snapshot: Snapshot, query: LuckQuery) -> Luck:
         """Compute the luck figures of a run.
 
