@@ -128,6 +128,7 @@ class ServerState:
         await self.factors.close()
         await asyncio.to_thread(self.row_tables.close)
         await asyncio.to_thread(self.computing.close)
+        self.table_views.close()
         self.engine.close()
         await self.access.close()
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import os
 import tempfile
+import threading
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import IO, Any, Final, cast
@@ -65,6 +66,7 @@ class TableViews:
 
     def __init__(self) -> None:
         self._views = SizedLRUCache[View](MAX_VIEWS)
+        self._making = threading.Lock()
 
     def open(self, file: TableFile) -> tuple[FileFacts, int]:
         """Return the facts of a view and a descriptor, which the caller closes.
@@ -77,10 +79,15 @@ class TableViews:
         link, snapshot = file.link, file.snapshot
 
         def make() -> View:
-            return _write(snapshot.file(link.table, link.book), link.table, file.columns)
+            with self._making:  # one at a time: it takes a row group's memory
+                return _write(snapshot.file(link.table, link.book), link.table, file.columns)
 
         view = self._views.get_or_load(snapshot.key, (link.table, link.book), make, lambda _: 1)
         return view.facts, os.dup(view.file.fileno())
+
+    def close(self) -> None:
+        """Close all files but those that are being opened."""
+        self._views.remove_if(lambda *_: True)
 
 
 def _write(path: str, table: str, visible: Sequence[Column]) -> View:

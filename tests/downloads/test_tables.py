@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import contextlib
 import hashlib
 import io
 import re
@@ -133,6 +134,23 @@ def test_a_view_without_raw_has_the_rows_of_the_published_table(
         assert len(seen.columns) > 1
         assert seen.equals(published.select(seen.columns))
         assert pq.read_schema(io.BytesIO(content)).field(0).metadata[b"unit"]
+
+
+def unnamed_files() -> set[str]:
+    """Return the files without a name that this process holds open."""
+    held = set()
+    for descriptor in Path("/proc/self/fd").iterdir():
+        with contextlib.suppress(FileNotFoundError):  # that of the listing itself
+            held.add(str(descriptor.readlink()))
+    return {name for name in held if name.endswith(" (deleted)")}
+
+
+def test_a_service_that_has_ended_holds_no_view_open(root: Path) -> None:
+    before = unnamed_files()
+    with running(root) as client:
+        assert fetched(client, signed(client, client.key(), "decisions")["url"]).status_code == 200
+        assert unnamed_files() - before
+    assert not unnamed_files() - before
 
 
 def test_a_key_without_raw_access_sees_no_raw_books_and_tables(api: ApiClient, reader: str, raw: str) -> None:
