@@ -145,9 +145,10 @@ def unnamed_files() -> set[str]:
     return {name for name in held if name.endswith(" (deleted)")}
 
 
-def test_a_service_that_has_ended_holds_no_view_open(root: Path) -> None:
+def test_a_service_that_has_ended_holds_no_view_open(tmp_path: Path) -> None:
+    build_seal(str(make_seal(tmp_path, alpha_id=FULL)), tmp_path / "published")
     before = unnamed_files()
-    with running(root) as client:
+    with running(tmp_path / "published") as client:
         assert fetched(client, signed(client, client.key(), "decisions")["url"]).status_code == 200
         assert unnamed_files() - before
     assert not unnamed_files() - before
