@@ -22,7 +22,7 @@ _NEVER: Final = frozenset(
 _HIDDEN_WORDS: Final = re.compile(rf"\w*(?:{'|'.join(sorted(_NEVER))})\w*")
 _RAW_WORDS: Final = re.compile(rf"(?<![A-Za-z0-9]){RAW_PREFIX}\w*")
 _UNNAMED: Final = "a column that is not shown"
-_GONE: Final = object()
+_NOT_FOUND: Final = object()
 
 
 def visible(content: Any, *, raw: bool) -> Any:
@@ -45,7 +45,7 @@ def visible(content: Any, *, raw: bool) -> Any:
         return {key: visible(value, raw=raw) for key, value in content.items() if _name(key, raw=raw) == key}
     if isinstance(content, list | tuple):
         shown = (_entry(entry, raw=raw) for entry in content)
-        return [entry for entry in shown if entry is not _GONE]
+        return [entry for entry in shown if entry is not _NOT_FOUND]
     return _text(content, raw=raw) if isinstance(content, str) else content
 
 
@@ -60,7 +60,7 @@ def _entry(entry: Any, *, raw: bool) -> Any:
             if isinstance(value, str):
                 text = _name(value, raw=raw)
             if name is None or (text is None and value is not None):
-                return _GONE
+                return _NOT_FOUND
             shown[name] = text
         return shown
     return visible(entry, raw=raw)

@@ -13,11 +13,11 @@ from datasets.snapshot import Snapshot
 from datasets.storage import open_storage
 from pipeline.housekeeping.recheck_sealed import recheck, sealed_tables
 from pipeline.reconciliation.figures import Figure
-from pipeline.reconciliation.of_a_seal import (
+from pipeline.reconciliation.seal_figures import (
     figures_from,
     measured_weeks,
     metrics_reproduced,
-    with_one_signal,
+    with_raw_signal,
 )
 from pipeline.rules.report import Report
 from pipeline.seal.declared_differences import DeclaredDifferences
@@ -83,5 +83,5 @@ def _figures(manifest: Manifest, sealed: Mapping[str, pl.DataFrame]) -> tuple[Fi
     rebalances, decisions = sealed.get("rebalances"), sealed.get("decisions")
     weeks = None
     if rebalances is not None and decisions is not None:
-        weeks = measured_weeks(rebalances, with_one_signal(decisions, manifest.smoothing))
+        weeks = measured_weeks(rebalances, with_raw_signal(decisions, manifest.smoothing))
     return figures_from(sealed[METRICS.name], weeks, sealed.get("portfolio"), manifest.equity_basis)

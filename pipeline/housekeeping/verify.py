@@ -30,7 +30,7 @@ from datasets.storage import Storage
 from pipeline.housekeeping.recheck_sealed import recheck, sealed_tables
 from pipeline.housekeeping.recompute_derived import differences, recompute_derived, same_figures
 from pipeline.maths.weekly_digests import FillDigests, digest_decisions, seal_weeks
-from pipeline.reconciliation.of_a_seal import one_signal
+from pipeline.reconciliation.seal_figures import is_unsmoothed
 from pipeline.seal.casting import POLARS_TYPES
 from pipeline.seal.declared_differences import DeclaredDifferences
 from pipeline.snapshot_builder import research
@@ -139,7 +139,7 @@ class _Verification:
         faults += [Fault(self._location(x.kind), x.rule, x.message) for x in report.violations]
         if faults:
             return
-        unsmoothed = one_signal(self._manifest.smoothing)
+        unsmoothed = is_unsmoothed(self._manifest.smoothing)
         for dataset, book, rows in recompute_derived(sealed, basis, unsmoothed=unsmoothed):
             path = f"{self._folder}/{table_path(dataset, book)}"
             published = self._frames.get((dataset, book))
@@ -157,7 +157,7 @@ class _Verification:
         """Compare the research figures with those recomputed from the published rows."""
         again = {
             figures_path(family): document
-            for family, document in research.of_frames(self._frames, self._manifest.kinds).items()
+            for family, document in research.figures_from_frames(self._frames, self._manifest.kinds).items()
         }
         for path in sorted(again.keys() | self._figures.keys()):
             if not same_figures(self._figures.get(path), again.get(path)):

@@ -3,8 +3,8 @@
 Each family is a module of pure functions of the samples that :mod:`pipeline.notices.evidence` takes of the tables.
 """
 
-from pipeline.notices.of_a_run import Run, aged_ic, find_notices
 from pipeline.notices.outcome import NoticeOutcome, given, in_declared_order, judged, not_checked
+from pipeline.notices.run_notices import Run, aged_ic, find_notices
 
 __all__ = [
     "NoticeOutcome",

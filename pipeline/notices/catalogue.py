@@ -37,7 +37,7 @@ _COMPARED: Final = {
 _FOLDER: Final = "alpha_id="
 
 
-def of_the_catalogue(storage: Storage, alpha_id: str, probe: Probe) -> tuple[NoticeOutcome, ...]:
+def catalogue_notices(storage: Storage, alpha_id: str, probe: Probe) -> tuple[NoticeOutcome, ...]:
     """Compare a run with up to 32 other served ones. Never raises, because a notice must not fail a build.
 
     Parameters

@@ -9,7 +9,7 @@ from datasets.sealed_weeks import NOTICE, RESTATED, describe
 from pipeline.notices.outcome import NoticeOutcome, judged, not_checked
 
 
-def of_the_past(history: Sequence[Mapping[str, Any]]) -> NoticeOutcome:
+def history_notices(history: Sequence[Mapping[str, Any]]) -> NoticeOutcome:
     """Judge whether a seal restates weeks of an earlier one.
 
     Parameters

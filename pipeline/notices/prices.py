@@ -17,7 +17,7 @@ from pipeline.notices.ledger import Flows
 from pipeline.notices.panel import NEVER, Span
 from pipeline.notices.probe import MAX_DAYS, NO_SAMPLE, Sample, days_by_digest, period
 from pipeline.notices.rows import BOOK_BITS, ReadColumns, Symbols, days_of, expanded, place_in, rows_of
-from pipeline.reconciliation.tables import FILLS, SESSION, Runs, acted_at
+from pipeline.reconciliation.tables import FILLS, SESSION, Runs, fill_instants
 from schemas.notices import BASIS_POINTS
 from schemas.notices.books import NEARLY_UNBORROWED
 from schemas.tables.books import RAW_PREFIX, SETTLEMENTS, TRADE_ONLY_SUFFIXES
@@ -210,7 +210,7 @@ def _fills(
 
 def _weekly_instants(heads: pl.DataFrame, sessions: Integers, panel: PanelRows) -> Integers:
     """Return the instant of the first session after each decision at which the books filled it; NEVER for none."""
-    acted = acted_at(heads, pl.Series(sessions, dtype=pl.Int32).cast(pl.Date))
+    acted = fill_instants(heads, pl.Series(sessions, dtype=pl.Int32).cast(pl.Date))
     week, known = place_in(days_of(acted["date"]), panel.days)
     weekly = np.full(panel.days.size, NEVER)
     weekly[week[known]] = acted["at"].cast(pl.Int64).to_numpy()[known]

@@ -48,7 +48,7 @@ class Daily(Ledger):
         return highest(curve.drawdown), highest(curve.drawdown_pct)
 
     @cached_property
-    def since_the_run_began(self) -> Daily:
+    def with_run_peak(self) -> Daily:
         """The same sessions, with drawdowns below the peak of the run."""
         starting = self.starting.copy()
         starting[0] = max(starting[0], self.peak)
@@ -116,7 +116,7 @@ def _ratio(series: Floats | None, ddof: int, periods: int) -> float | None:
     return float(values.mean() / values.std(ddof=ddof)) * math.sqrt(periods)
 
 
-def _ratio_of(label: str, series: Series, ddof: int, periods: int = 1) -> Convention:
+def _ratio_convention(label: str, series: Series, ddof: int, periods: int = 1) -> Convention:
     """Mean over deviation of a series, annualised where it has periods."""
     scale = f"{periods} periods, " if periods > 1 else ""
     return Convention(
@@ -129,10 +129,10 @@ def _ratio_of(label: str, series: Series, ddof: int, periods: int = 1) -> Conven
 def _ratios(daily: Series, weekly: Series) -> tuple[Convention, ...]:
     """Mean over deviation of daily or weekly returns, annualised or not."""
     return (
-        *(_ratio_of("daily", daily, ddof, periods) for periods in PERIODS for ddof in _DDOF),
-        *(_ratio_of("weekly", weekly, ddof, WEEKS) for ddof in _DDOF),
+        *(_ratio_convention("daily", daily, ddof, periods) for periods in PERIODS for ddof in _DDOF),
+        *(_ratio_convention("weekly", weekly, ddof, WEEKS) for ddof in _DDOF),
         *(
-            _ratio_of(label, series, ddof)
+            _ratio_convention(label, series, ddof)
             for ddof in _DDOF
             for label, series in (("daily", daily), ("weekly", weekly))
         ),
@@ -140,7 +140,9 @@ def _ratios(daily: Series, weekly: Series) -> tuple[Convention, ...]:
 
 
 def _ic_ratios(series: Series) -> tuple[Convention, ...]:
-    return tuple(_ratio_of("weekly", series, ddof, periods) for periods in (WEEKS, 1) for ddof in _DDOF)
+    return tuple(
+        _ratio_convention("weekly", series, ddof, periods) for periods in (WEEKS, 1) for ddof in _DDOF
+    )
 
 
 def _dispersion(ddof: int, span: Weekly) -> float | None:
@@ -149,11 +151,11 @@ def _dispersion(ddof: int, span: Weekly) -> float | None:
 
 
 def _coverage_measured(span: Weekly) -> float | None:
-    some = span.n_return_obs > 0
-    return mean_or_null(span.n_return_obs[some] / span.n_symbols[some])
+    has_returns = span.n_return_obs > 0
+    return mean_or_null(span.n_return_obs[has_returns] / span.n_symbols[has_returns])
 
 
-def _over(compute: Compute, scale: Callable[[Daily], float]) -> Compute:
+def _scaled(compute: Compute, scale: Callable[[Daily], float]) -> Compute:
     def ratio(span: Daily) -> float | None:
         figure = compute(span)
         return None if figure is None else figure / scale(span)
@@ -161,22 +163,22 @@ def _over(compute: Compute, scale: Callable[[Daily], float]) -> Compute:
     return ratio
 
 
-def _since_the_run_began(compute: Compute) -> Compute:
-    return lambda span: compute(span.since_the_run_began) if span.starting.size else None
+def _from_run_peak(compute: Compute) -> Compute:
+    return lambda span: compute(span.with_run_peak) if span.starting.size else None
 
 
 def _money(compute: Compute) -> tuple[Convention, ...]:
     """Return conventions for figures in equity units: absolute, and as a ratio if the record's unit says so."""
     return (
         Convention("equity units", compute, units=("base_currency_units",)),
-        Convention("over equity_basis", _over(compute, lambda span: span.equity_basis), units=("ratio",)),
+        Convention("over equity_basis", _scaled(compute, lambda span: span.equity_basis), units=("ratio",)),
         Convention(
-            "over opening equity", _over(compute, lambda span: float(span.starting[0])), units=("ratio",)
+            "over opening equity", _scaled(compute, lambda span: float(span.starting[0])), units=("ratio",)
         ),
     )
 
 
-def _mean_of(
+def _mean_convention(
     name: str, series: Series, periods: int = 1, *, units: tuple[str, ...] = (), annualised: bool = False
 ) -> Convention:
     def compute(span: Daily) -> float | None:
@@ -193,7 +195,8 @@ def _compounded_rate(periods: int, span: Daily) -> float | None:
 
 def _yearly(series: Series) -> tuple[Convention, ...]:
     return tuple(
-        _mean_of(f"mean of a session x {periods}", series, periods, annualised=True) for periods in PERIODS
+        _mean_convention(f"mean of a session x {periods}", series, periods, annualised=True)
+        for periods in PERIODS
     )
 
 
@@ -203,11 +206,11 @@ def _drawdown_pct(span: Daily) -> float | None:
 
 _YEARLY_TURNOVER: Final = (
     *_yearly(lambda span: span.turnover),
-    _mean_of(f"mean of a week x {WEEKS}", lambda span: span.weeks[2], WEEKS, annualised=True),
+    _mean_convention(f"mean of a week x {WEEKS}", lambda span: span.weeks[2], WEEKS, annualised=True),
 )
 _MEAN_TURNOVER: Final = (
-    _mean_of("mean of a session", lambda span: span.turnover, units=("per_session", "ratio")),
-    _mean_of("mean of a week", lambda span: span.weeks[2], units=("ratio",)),
+    _mean_convention("mean of a session", lambda span: span.turnover, units=("per_session", "ratio")),
+    _mean_convention("mean of a week", lambda span: span.weeks[2], units=("ratio",)),
 )
 _SUM: Final = Convention(
     "sum of the sessions",
@@ -249,28 +252,28 @@ CONVENTIONS: Final[Mapping[str, tuple[Convention, ...]]] = {
             )
             for periods in PERIODS
         ),
-        _mean_of("mean of a session", lambda span: span.risk_free),
+        _mean_convention("mean of a session", lambda span: span.risk_free),
     ),
     "pnl": _money(lambda span: _or_none(ratios.pnl(span.starting, span.ending))),
     "max_drawdown": (
         *_DRAWDOWNS,
         *(
             replace(
-                way,
-                name=f"{way.name}, below the peak of the run",
-                compute=_since_the_run_began(way.compute),
+                convention,
+                name=f"{convention.name}, below the peak of the run",
+                compute=_from_run_peak(convention.compute),
             )
-            for way in _DRAWDOWNS
+            for convention in _DRAWDOWNS
         ),
     ),
     "max_drawdown_pct": (
         Convention("percentage points of the peak", _drawdown_pct, units=("percentage_points",)),
         Convention(
             "percentage points of the peak of the run",
-            _since_the_run_began(_drawdown_pct),
+            _from_run_peak(_drawdown_pct),
             units=("percentage_points",),
         ),
-        Convention("ratio of the peak", _over(_drawdown_pct, lambda _: 100.0), units=("ratio",)),
+        Convention("ratio of the peak", _scaled(_drawdown_pct, lambda _: 100.0), units=("ratio",)),
     ),
     "annualised_turnover": _YEARLY_TURNOVER,
     "turnover": (

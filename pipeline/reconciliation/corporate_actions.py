@@ -70,13 +70,13 @@ class CorporateActions:
         before = (
             sessions.unique().sort("book", "date").with_columns(before=pl.col("date").shift(1).over("book"))
         )
-        given = [name for name in ("quantity_adjustment", "cash_adjustment") if name in pnl.columns]
+        sealed = [name for name in ("quantity_adjustment", "cash_adjustment") if name in pnl.columns]
         events = (
-            pnl.filter(pl.any_horizontal(pl.col(given) != 0))
+            pnl.filter(pl.any_horizontal(pl.col(sealed) != 0))
             .with_columns(
                 pl.lit(0.0).alias(name)
                 for name in ("quantity_adjustment", "cash_adjustment")
-                if name not in given
+                if name not in sealed
             )
             .join(before, on=("book", "date"), how="left")
         )
@@ -95,9 +95,9 @@ class CorporateActions:
             paid=pl.when(known).then(paid),
             reinvested=pl.when(known & (reinvested > 0) & reinvested.is_finite()).then(reinvested),
         )  # fmt: skip
-        spun_off = _spun_off(events.filter(quantity.is_null()), positions, before)
+        spin_offs = _spin_offs(events.filter(quantity.is_null()), positions, before)
         by_name = (
-            pl.concat([own, spun_off])
+            pl.concat([own, spin_offs])
             .group_by("symbol", "date")
             .agg(
                 # If books disagree on an event, its effect per share is unknown.
@@ -114,12 +114,12 @@ class CorporateActions:
             pl.any_horizontal(pl.col("share", "paid", "reinvested").is_null())
         ).to_series()
         grown = _running(np.log(by_name["share"].fill_null(1.0).to_numpy()))
-        paid_each = by_name["paid"].fill_null(0.0).to_numpy() * np.exp(grown[1:])
+        paid_per_share = by_name["paid"].fill_null(0.0).to_numpy() * np.exp(grown[1:])
         held = positions.select("symbol", "date").unique().join(codes, on="symbol")
         return cls(
             key=_key(by_name["code"].to_numpy(), _day(by_name["date"])),
             shares=grown,
-            cash=_running(paid_each),
+            cash=_running(paid_per_share),
             reinvested=_running(np.log(by_name["reinvested"].fill_null(1.0).to_numpy())),
             unknown=np.concatenate([[0], np.cumsum(unknown.to_numpy())]).astype(np.int64),
             held=np.sort(_key(held["code"].to_numpy(), _day(held["date"]))),
@@ -156,14 +156,15 @@ class CorporateActions:
         low, high = self._events(holding)
         price = maturity / entry
         shares = np.exp(self.shares[high] - self.shares[low])
-        kept = (self.cash[high] - self.cash[low]) / np.exp(self.shares[low]) / entry
+        cash_return = (self.cash[high] - self.cash[low]) / np.exp(self.shares[low]) / entry
         reinvested = np.exp(self.reinvested[high] - self.reinvested[low])
         nearest = np.full(actual.shape, np.nan)
         for factor in (shares, np.ones_like(shares)):
-            ways = (
-                np.stack([price * factor, price * factor + kept, price * factor * reinvested / shares]) - 1.0
+            candidates = (
+                np.stack([price * factor, price * factor + cash_return, price * factor * reinvested / shares])
+                - 1.0
             )
-            candidate = np.clip(actual, ways.min(axis=0), ways.max(axis=0))
+            candidate = np.clip(actual, candidates.min(axis=0), candidates.max(axis=0))
             nearer = ~(np.abs(nearest - actual) <= np.abs(candidate - actual))
             nearest = np.where(nearer, candidate, nearest)
         return nearest
@@ -176,7 +177,7 @@ class CorporateActions:
         )
 
 
-def _spun_off(arrived: pl.DataFrame, positions: pl.DataFrame, before: pl.DataFrame) -> pl.DataFrame:
+def _spin_offs(arrived: pl.DataFrame, positions: pl.DataFrame, before: pl.DataFrame) -> pl.DataFrame:
     """Count new shares of a name that was not held as cash, at their close, from any of the book's holdings."""
     value = (
         arrived.join(positions.select(*_CELL, mark="mark_price"), on=_CELL, how="inner")

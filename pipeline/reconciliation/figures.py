@@ -149,19 +149,19 @@ def _outcome(
         return NOT_CHECKED, None, None, missing
     scale = basis if name in _MONEY and unit != "ratio" else 1.0
     fitting = [
-        way
-        for way in CONVENTIONS[name]
-        if way.annualised == annualised and (not way.units or unit in way.units)
+        candidate
+        for candidate in CONVENTIONS[name]
+        if candidate.annualised == annualised and (not candidate.units or unit in candidate.units)
     ]
-    for way in fitting:
-        recomputed = _computed(way, span)
+    for candidate in fitting:
+        recomputed = _computed(candidate, span)
         if recomputed is not None and _agree(sealed, recomputed, scale):
-            return REPRODUCED, recomputed, way.name, None
+            return REPRODUCED, recomputed, candidate.name, None
     return NOT_REPRODUCED, _computed((fitting or CONVENTIONS[name])[0], span), None, None
 
 
-def _computed(way: Convention, span: Weekly | Daily) -> float | None:
-    figure = way.compute(span)
+def _computed(candidate: Convention, span: Weekly | Daily) -> float | None:
+    figure = candidate.compute(span)
     return figure if figure is not None and math.isfinite(figure) else None
 
 
@@ -180,24 +180,24 @@ class _Spans:
 
     def weeks(self, scope: str, period: str | None) -> Weekly | None:
         """Return the weeks of a span."""
-        whole = self._weekly
-        if whole is None or period is None:
-            return whole
+        series = self._weekly
+        if series is None or period is None:
+            return series
         if period not in self._weeks:
-            without_raw = {"raw_ic": None} if whole.raw_ic is None else {}
-            self._weeks[period] = cut(whole, _rows(whole.date, scope, period), **without_raw)
+            no_raw = {"raw_ic": None} if series.raw_ic is None else {}
+            self._weeks[period] = cut(series, _rows(series.date, scope, period), **no_raw)
         return self._weeks[period]
 
     def sessions(self, scope: str, period: str | None) -> Daily | None:
         """Return the sessions of a span, and the peak of the run before it."""
-        whole = self._daily
-        if whole is None or period is None:
-            return whole
+        series = self._daily
+        if series is None or period is None:
+            return series
         if period not in self._sessions:
-            rows = _rows(whole.date, scope, period)
-            before = np.concatenate([whole.starting[: rows.start], whole.ending[: rows.start]])
+            rows = _rows(series.date, scope, period)
+            before = np.concatenate([series.starting[: rows.start], series.ending[: rows.start]])
             peak = float(before.max(initial=-math.inf))
-            self._sessions[period] = cut(whole, rows, equity_basis=whole.equity_basis, peak=peak)
+            self._sessions[period] = cut(series, rows, equity_basis=series.equity_basis, peak=peak)
         return self._sessions[period]
 
 

@@ -209,9 +209,9 @@ def _keys(
         if name == carried:
             rows, session = cells.within(max(0, start - 1), stop - 1)
             if opens[start:stop].any():
-                goes_on = np.flatnonzero(~opens[session + 1])
-                rows = goes_on + rows.start if isinstance(rows, slice) else rows[goes_on]
-                session = session[goes_on]
+                continuing = np.flatnonzero(~opens[session + 1])
+                rows = continuing + rows.start if isinstance(rows, slice) else rows[continuing]
+                session = session[continuing]
             keys[name, True] = rows, (session + 1 - start) * symbols + cells.symbol[rows]
     return keys
 
@@ -228,8 +228,8 @@ def _block(start: int, compared: Flags, symbols: int, keys: Keys) -> Block:
         start,
         symbols,
         cell,
-        {name: place for (name, later), place in places.items() if not later},
-        {name: place for (name, later), place in places.items() if later},
+        {name: place for (name, shifted), place in places.items() if not shifted},
+        {name: place for (name, shifted), place in places.items() if shifted},
         compared,
     )
 

@@ -30,7 +30,7 @@ SESSION = ("book", "date")
 """Key of a session of a book."""
 FILLS: Final = ("book", "timestamp", "decision_at")
 """Key of fills of a book that were made together."""
-_NAMED: Final = ("positions", "pnl", "trades", "decisions")
+_SYMBOL_KINDS: Final = ("positions", "pnl", "trades", "decisions")
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,15 +194,15 @@ class Tables:
 def find_runs(key: pl.DataFrame) -> Runs:
     """Find the row ranges of rows that agree in every column; null equals null."""
     if not key.height:
-        nothing = np.empty(0, np.int64)
-        return Runs(key, nothing, nothing)
-    begins = np.zeros(key.height - 1, np.bool_)
+        empty = np.empty(0, np.int64)
+        return Runs(key, empty, empty)
+    changes = np.zeros(key.height - 1, np.bool_)
     # Column by column: a struct of them would be encoded row by row.
     for column in key.iter_columns():
-        then, before = column.slice(1), column.slice(0, key.height - 1)
+        current, previous = column.slice(1), column.slice(0, key.height - 1)
         # Without nulls a plain comparison is equivalent, and needs no query.
-        begins |= (then.ne_missing(before) if column.null_count() else then != before).to_numpy()
-    starts = np.concatenate([np.zeros(1, np.int64), np.flatnonzero(begins) + 1])
+        changes |= (current.ne_missing(previous) if column.null_count() else current != previous).to_numpy()
+    starts = np.concatenate([np.zeros(1, np.int64), np.flatnonzero(changes) + 1])
     lengths = np.diff(starts, append=key.height)
     return Runs(key[starts], starts, lengths)
 
@@ -225,8 +225,8 @@ class Alignment:
         self._tables = tables
         self._cells: dict[Hashable, Cells] = {}
         self._run_sessions: dict[Hashable, tuple[Codes, Codes]] = {}
-        self._named = [kind for kind in _NAMED if tables.has(kind, "symbol")]
-        self.width = max((tables.symbols(kind).width for kind in self._named), default=0)
+        self._symbol_kinds = [kind for kind in _SYMBOL_KINDS if tables.has(kind, "symbol")]
+        self.width = max((tables.symbols(kind).width for kind in self._symbol_kinds), default=0)
 
     @cached_property
     def _order(self) -> Codes:
@@ -261,16 +261,16 @@ class Alignment:
         placed: dict[Hashable, Cells] = {
             kind: self.cells(kind) for kind, key in keys.items() if self._tables.has(kind, *key, "symbol")
         }
-        aside = self._tables.declared.outside_ledger
-        if "trades" in placed and aside:
-            placed["trades", aside] = self.cells("trades", aside)
+        excluded = self._tables.declared.outside_ledger
+        if "trades" in placed and excluded:
+            placed["trades", excluded] = self.cells("trades", excluded)
         return list(blocks(placed, self.opens, self.width, carried="positions", compared=self.compared))
 
     @property
     def fills(self) -> Hashable:
         """Name in :attr:`blocks` of the fills that are booked in the ledger."""
-        aside = self._tables.declared.outside_ledger
-        return ("trades", aside) if aside else "trades"
+        excluded = self._tables.declared.outside_ledger
+        return ("trades", excluded) if excluded else "trades"
 
     def cells(self, kind: str, leaving_out: Collection[str] = ()) -> Cells:
         """Place the rows of positions, pnl or trades.
@@ -284,7 +284,7 @@ class Alignment:
         """
         key = (kind, tuple(sorted(leaving_out)))
         if key not in self._cells:
-            self._cells[key] = Cells.of(*self._sessions_of(kind, leaving_out), self.codes(kind))
+            self._cells[key] = Cells.of(*self._run_sessions_for(kind, leaving_out), self.codes(kind))
         return self._cells[key]
 
     def codes(self, kind: str) -> Symbols:
@@ -293,7 +293,7 @@ class Alignment:
 
     def names(self, codes: Codes) -> pl.Series:
         """Name columns of the grid."""
-        known = pl.concat([self._tables.symbols(kind).names for kind in self._named]).unique()
+        known = pl.concat([self._tables.symbols(kind).names for kind in self._symbol_kinds]).unique()
         wanted = pl.DataFrame({"code": codes.astype(np.uint32)})
         return wanted.join(known, on="code", how="left", maintain_order="left")["symbol"]
 
@@ -303,21 +303,21 @@ class Alignment:
 
     def rows(self, gaps: Gaps) -> pl.DataFrame:
         """Describe cells: book, date, symbol, expected value and its parts, and sealed value, by key."""
-        where = self.sessions[gaps.session]
+        cells = self.sessions[gaps.session]
         figures = {**gaps.parts, "expected": gaps.expected, "actual": gaps.actual}
-        rows = where.drop("session").with_columns(symbol=self.names(gaps.symbol), **figures)
+        rows = cells.drop("session").with_columns(symbol=self.names(gaps.symbol), **figures)
         return rows.sort("book", "date", "symbol")
 
     def by_session(
         self, kind: str, values: Floats, leaving_out: Collection[str] = (), ufunc: np.ufunc = np.add
     ) -> Floats:
         """Sum values of the rows of a table by session, or reduce them otherwise; shape (sessions,)."""
-        session, lengths = self._sessions_of(kind, leaving_out)
+        session, lengths = self._run_sessions_for(kind, leaving_out)
         return reduced_by_session(ufunc, values, session, lengths, self.sessions.height)
 
     def unknown_sessions(self, kind: str) -> pl.DataFrame:
         """Return book and date of the sessions of positions or pnl that the ledger lacks, in this order."""
-        session, _ = self._sessions_of(kind, ())
+        session, _ = self._run_sessions_for(kind, ())
         return self._tables.runs(kind).heads.filter(session < 0).unique().sort(SESSION)
 
     def ledger(self, column: str) -> Floats:
@@ -325,7 +325,7 @@ class Alignment:
         values: Floats = self._tables["portfolio"][column].to_numpy()[self._order]
         return values
 
-    def _sessions_of(self, kind: str, leaving_out: Collection[str]) -> tuple[Codes, Codes]:
+    def _run_sessions_for(self, kind: str, leaving_out: Collection[str]) -> tuple[Codes, Codes]:
         """Return session, -1 for none, and length of each run of the rows of a table."""
         key = (kind, tuple(sorted(leaving_out)))
         if key not in self._run_sessions:
@@ -348,17 +348,17 @@ def fill_sessions(moments: pl.DataFrame, leaving_out: Collection[str] = ()) -> p
     leaving_out
         Suffixes of trade-only variants.
     """
-    session_of = {
+    session_book = {
         name: None if name != base_book(name) and name.endswith(tuple(leaving_out)) else base_book(name)
         for name in moments["book"].unique()
     }
     return moments.select(
-        book=pl.col("book").replace_strict(session_of, return_dtype=pl.String),
+        book=pl.col("book").replace_strict(session_book, return_dtype=pl.String),
         date=pl.col("timestamp").dt.date(),
     )
 
 
-def acted_at(moments: pl.DataFrame, sessions: pl.Series) -> pl.DataFrame:
+def fill_instants(moments: pl.DataFrame, sessions: pl.Series) -> pl.DataFrame:
     """Find the instant at which the books filled each decision.
 
     Parameters

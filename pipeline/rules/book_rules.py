@@ -28,9 +28,9 @@ CARRY: Final[Mapping[str, str]] = {
 """The conventions of the interest on cash, in the order tried."""
 ROUNDING_DEVIATIONS: Final = 5.0
 """Bound in units of the root of the sum of squares; random signs exceed it once in 270,000 books (Hoeffding: 2 exp(-25/2))."""
-ROUNDING_MOST: Final = 0.01
+MAX_ROUNDING_TOTAL: Final = 0.01
 """Fraction of equity; coarser rounding changes results, even with random signs."""
-ROUNDING_LEAST: Final = 1e-4
+MIN_ROUNDING_TOTAL: Final = 1e-4
 """Fraction of equity that is always allowed over the run, for the truncated cents of a small book."""
 
 _FILL: Final = ("book", "timestamp", "symbol")
@@ -76,16 +76,16 @@ def portfolio_cash_start(tables: Tables) -> Finding | None:
 )
 def portfolio_cash_flow(tables: Tables) -> Finding | None:
     """Report sessions whose cash does not follow from their fills and flows."""
-    grid, aside = tables.alignment, tables.declared.outside_ledger
+    grid, excluded = tables.alignment, tables.declared.outside_ledger
     quantity, mid, cost = (
         grid.column("trades", name) for name in ("quantity", "mid_price", "execution_cost")
     )
     received: Floats | float = 0.0
     if tables.has("pnl", *_CELL, "cash_adjustment"):
         received = grid.by_session("pnl", grid.column("pnl", "cash_adjustment"))
-    paid = grid.by_session("trades", quantity * mid, aside)
+    paid = grid.by_session("trades", quantity * mid, excluded)
     flows = grid.ledger("borrow_cashflow") + grid.ledger("cash_carry") + grid.ledger("rounding_adjustment")
-    costs = grid.by_session("trades", cost, aside)
+    costs = grid.by_session("trades", cost, excluded)
     return _finding(tables, {"cash_end": grid.ledger("cash_start") - paid - costs + flows + received})
 
 
@@ -101,8 +101,8 @@ def portfolio_cash_flow(tables: Tables) -> Finding | None:
 )
 def portfolio_execution_cost(tables: Tables) -> Finding | None:
     """Report sessions with other costs than those of their fills."""
-    grid, aside = tables.alignment, tables.declared.outside_ledger
-    cost = -grid.by_session("trades", grid.column("trades", "execution_cost"), aside)
+    grid, excluded = tables.alignment, tables.declared.outside_ledger
+    cost = -grid.by_session("trades", grid.column("trades", "execution_cost"), excluded)
     return _finding(tables, {"execution_cost": cost})
 
 
@@ -126,8 +126,8 @@ def portfolio_rounding(tables: Tables) -> Finding | None:
 @rule(
     "portfolio.rounding_total",
     f"Rounding is not one-sided: the rounding_adjustment of a book sums over the run to at most "
-    f"{ROUNDING_DEVIATIONS:g} times the root of the sum of its squares, and to at most {ROUNDING_MOST:g} of equity; "
-    f"{ROUNDING_LEAST:g} of equity is allowed in any case. Equity is the mean starting_equity, or equity_basis where that is "
+    f"{ROUNDING_DEVIATIONS:g} times the root of the sum of its squares, and to at most {MAX_ROUNDING_TOTAL:g} of equity; "
+    f"{MIN_ROUNDING_TOTAL:g} of equity is allowed in any case. Equity is the mean starting_equity, or equity_basis where that is "
     "larger.",
     "Round to the nearest, so that errors cancel; what adds up over a run is a flow: book it as cost, carry or profit.",
     needs={"portfolio": (*SESSION, "starting_equity", "rounding_adjustment")},
@@ -142,7 +142,7 @@ def portfolio_rounding_total(tables: Tables) -> Finding | None:
         sessions=pl.len(),
         total=rounding.sum(),
         allowed=pl.max_horizontal(
-            pl.min_horizontal(random, ROUNDING_MOST * equity), ROUNDING_LEAST * equity
+            pl.min_horizontal(random, MAX_ROUNDING_TOTAL * equity), MIN_ROUNDING_TOTAL * equity
         ),
     )  # fmt: skip
     broken = books.filter(~(pl.col("total").abs() <= pl.col("allowed"))).sort("book")
@@ -224,9 +224,9 @@ def portfolio_exposure(tables: Tables) -> Finding | None:
 def portfolio_turnover_notional(tables: Tables) -> Finding | None:
     """Report sessions whose traded notional differs from that of their fills."""
     grid, declared = tables.alignment, tables.declared
-    aside = (*declared.outside_ledger, *declared.outside_turnover)
+    excluded = (*declared.outside_ledger, *declared.outside_turnover)
     traded = np.abs(grid.column("trades", "quantity") * grid.column("trades", "mid_price"))
-    return _finding(tables, {"turnover_notional": grid.by_session("trades", traded, aside)})
+    return _finding(tables, {"turnover_notional": grid.by_session("trades", traded, excluded)})
 
 
 @rule(

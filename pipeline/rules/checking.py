@@ -18,7 +18,7 @@ from pipeline.maths.delivered_signal import delayed_ic
 from pipeline.notices import NoticeOutcome, Run, aged_ic, find_notices
 from pipeline.notices.evidence import Evidence, gather
 from pipeline.reconciliation.figures import Figure
-from pipeline.reconciliation.of_a_seal import metrics_reproduced, recompute_figures, weeks_of
+from pipeline.reconciliation.seal_figures import measure_weeks, metrics_reproduced, recompute_figures
 from pipeline.reconciliation.tables import Tables
 from pipeline.rule import Coverage, Level, Rule, Violation
 from pipeline.rules.in_parts import Undecided, apply_in_parts, read_columns
@@ -27,11 +27,11 @@ from pipeline.rules.report import NotChecked, Report
 from pipeline.rules.return_rules import decisions_forward_return
 from pipeline.seal import Seal
 from pipeline.seal.document_rules import (
-    DESCRIPTION_AS_A_WHOLE,
+    DESCRIPTION_CROSS_CHECKS,
+    compare_description,
     description_extra,
     description_object,
     description_shape,
-    shape_of,
 )
 from pipeline.seal.file_rules import (
     FileFact,
@@ -53,7 +53,7 @@ from schemas.tables.pnl import ADJUSTMENTS
 
 _READERS: Final = 8
 """Threads that read and hash; hashing releases the interpreter, and an object store answers slowly."""
-_FEW_BYTES: Final = 4 * 2**20
+_SEQUENTIAL_BYTES: Final = 4 * 2**20
 """Total bytes up to which the files of a local folder are read sequentially."""
 
 
@@ -78,7 +78,7 @@ class _Check:
     counts: dict[str, int] = field(default_factory=dict)
     coverage: dict[str, Coverage] = field(default_factory=dict)
 
-    def note(self, violation: Violation | None) -> bool:
+    def record(self, violation: Violation | None) -> bool:
         """Record a violation under the sealed path of its file; return whether there is one."""
         if violation is None:
             return False
@@ -97,7 +97,7 @@ class _Check:
         self.on_step(rule.id)
         with contained(f"the rule {rule.id}"):
             violation, coverage = rule.apply(*arguments)
-        self.note(violation)
+        self.record(violation)
         if coverage is not None:
             self.cover(rule, coverage)
 
@@ -152,15 +152,15 @@ def check(
     if seal.in_parts:
         with suppress(Undecided):
             return _check_in_parts(seal, step, figures=figures, keys=keys)
-    state = _begun(seal, step, keys)
+    state = _check_files(seal, step, keys)
     tables = Tables(state.frames, seal.equity_basis, seal.declared)
     for rule in RULES.values():
-        for kind in _tables_of(state, rule) if rule.level is Level.TABLE else ():
+        for kind in _applicable_tables(state, rule) if rule.level is Level.TABLE else ():
             state.apply(rule, kind, tables)
     sound = tables.without(state.void)
-    doubled = {violation.kind for violation in state.violations if violation.rule == "table.key"}
+    duplicate_keys = {violation.kind for violation in state.violations if violation.rule == "table.key"}
     for rule in RULES.values():
-        if rule.level is Level.RUN and _applies(state, rule, sound, doubled):
+        if rule.level is Level.RUN and _applies(state, rule, sound, duplicate_keys):
             state.apply(rule, sound)
     return _report(state, sound, figures=figures)
 
@@ -169,14 +169,14 @@ def _check_in_parts(
     seal: Seal, on_step: Callable[[str], None], *, figures: bool, keys: TeamKeys | None
 ) -> Report:
     """Check a seal without loading its large tables; raises Undecided unless all rules hold."""
-    state = _begun(seal, on_step, keys, in_parts=True)
+    state = _check_files(seal, on_step, keys, in_parts=True)
     tables = Tables(state.frames, seal.equity_basis, seal.declared)
     small = {kind: frame for kind, frame in state.frames.items() if kind not in LARGE_KINDS}
     by_table = {rule.id: rule for rule in RULES.values() if rule.level is Level.TABLE}
     for rule in by_table.values():
-        for kind in _tables_of(state, rule):
+        for kind in _applicable_tables(state, rule):
             if kind in small:
-                state.note(rule(kind, tables))
+                state.record(rule(kind, tables))
     run = [
         rule for rule in RULES.values() if rule.level is Level.RUN and _applies(state, rule, tables, set())
     ]
@@ -185,13 +185,13 @@ def _check_in_parts(
     on_step("the rows, part by part")
     warnings, coverage = apply_in_parts(seal, small, [*by_table.values(), *run])
     for warning in warnings:
-        state.note(warning)
+        state.record(warning)
     for id_, share in coverage.items():
         state.cover(RULES[id_], share)
     return _report(state, tables, figures=figures)
 
 
-def _begun(
+def _check_files(
     seal: Seal, on_step: Callable[[str], None], keys: TeamKeys | None, *, in_parts: bool = False
 ) -> _Check:
     """Read the files, and apply the rules on them."""
@@ -200,11 +200,11 @@ def _begun(
         try:
             state.sealed_by = seal.signed_by(keys)
         except Unsigned as error:
-            state.note(seal_signature(str(error)))
+            state.record(seal_signature(str(error)))
     unknown = tuple(kind for kind in seal.kinds if kind not in KINDS)
-    state.note(seal_unknown(seal.unknown_keys, unknown))
+    state.record(seal_unknown(seal.unknown_keys, unknown))
     times = {"started_at": seal.started_at, "sealed_at": seal.sealed_at}
-    state.note(seal_clock(times, datetime.now(UTC)))
+    state.record(seal_clock(times, datetime.now(UTC)))
     _read_files(state)
     return state
 
@@ -216,9 +216,9 @@ def _report(state: _Check, tables: Tables, *, figures: bool) -> Report:
     evidence = None if state.violations else _evidence(state, tables)
     if figures and evidence is not None:
         state.on_step(metrics_reproduced.id)
-        weeks = weeks_of(seal)
+        weeks = measure_weeks(seal)
         recomputed = recompute_figures(seal, weeks)
-        state.note(metrics_reproduced(recomputed))
+        state.record(metrics_reproduced(recomputed))
         delayed = None
         if weeks is not None:
             delayed = aged_ic(weeks, lambda: delayed_ic(seal.table("rebalances"), seal.table("decisions")))
@@ -245,7 +245,7 @@ def _report(state: _Check, tables: Tables, *, figures: bool) -> Report:
 
 def _evidence(state: _Check, tables: Tables) -> Evidence:
     """Gather the evidence of the notices from the tables in memory, or part by part."""
-    state.on_step("what notices are made of")
+    state.on_step("evidence for the notices")
 
     category = pl.Categorical(pl.Categories.random())
 
@@ -285,11 +285,11 @@ def _read_files(state: _Check) -> None:
     seal = state.seal
     safe = []
     for kind in seal.kinds:
-        if state.note(seal_path(kind, seal.path_faults(kind))):
+        if state.record(seal_path(kind, seal.path_faults(kind))):
             state.unusable[kind] = "failed seal.path"
         else:
             safe.append(kind)
-    few = seal.local and sum(seal.kinds[kind].bytes or 0 for kind in safe) <= _FEW_BYTES
+    few = seal.local and sum(seal.kinds[kind].bytes or 0 for kind in safe) <= _SEQUENTIAL_BYTES
     # Small local seals are read without threads, which would cost a quarter more time.
     with ThreadPoolExecutor(_READERS, thread_name_prefix="seal") as pool:
         reading = {
@@ -303,9 +303,9 @@ def _read_files(state: _Check) -> None:
             if all(fact.intact for fact in facts):
                 _decode(state, kind)
             else:
-                too_large = state.note(seal_size(kind, facts))
+                too_large = state.record(seal_size(kind, facts))
                 if not too_large:
-                    state.note(seal_digest(kind, facts))
+                    state.record(seal_digest(kind, facts))
                 state.unusable[kind] = f"failed {'seal.size' if too_large else 'seal.digest'}"
             if kind not in KINDS:
                 seal.drop(kind)
@@ -323,9 +323,9 @@ def _decode(state: _Check, kind: str) -> None:
     if kind in TABLE_KINDS:
         facts = seal.files(kind)
         decoded = seal.part(kind, range(0)) if state.by_parts(kind) else seal.decode(kind)
-        state.note(seal_digest(kind, [replace(fact, actual_rows=decoded.rows) for fact in facts]))
-        state.note(table_columns(kind, decoded.rows or 0, decoded.problems))
-        state.note(table_extra(kind, decoded.extra))
+        state.record(seal_digest(kind, [replace(fact, actual_rows=decoded.rows) for fact in facts]))
+        state.record(table_columns(kind, decoded.rows or 0, decoded.problems))
+        state.record(table_extra(kind, decoded.extra))
         if decoded.rows is None:
             state.unusable[kind] = "failed table.columns"
         else:
@@ -333,8 +333,8 @@ def _decode(state: _Check, kind: str) -> None:
             state.frames[kind] = decoded.frame
     elif kind == "metrics":
         records = seal.records()
-        state.note(metrics_record(records))
-        state.note(table_extra(METRICS.name, records.extra))
+        state.record(metrics_record(records))
+        state.record(table_extra(METRICS.name, records.extra))
         state.counts[kind] = records.frame.height
         state.frames[METRICS.name] = records.frame
     elif kind == "description":
@@ -343,23 +343,23 @@ def _decode(state: _Check, kind: str) -> None:
 
 def _check_description(state: _Check) -> None:
     """Apply the rules on the description, each only if the previous ones hold."""
-    document = state.seal.described()
+    document = state.seal.parsed_description()
     if isinstance(document, NotJson):
-        state.note(description_object(document))
-        for rule in (description_shape, description_extra, *DESCRIPTION_AS_A_WHOLE):
+        state.record(description_object(document))
+        for rule in (description_shape, description_extra, *DESCRIPTION_CROSS_CHECKS):
             state.skip(rule, "description failed description.object")
         return
-    shape = shape_of(document)
-    state.note(description_extra(shape))
-    if state.note(description_shape(shape)):
-        for rule in DESCRIPTION_AS_A_WHOLE:
+    shape = compare_description(document)
+    state.record(description_extra(shape))
+    if state.record(description_shape(shape)):
+        for rule in DESCRIPTION_CROSS_CHECKS:
             state.skip(rule, "description failed description.shape")
         return
-    for rule in DESCRIPTION_AS_A_WHOLE:
-        state.note(rule(document))
+    for rule in DESCRIPTION_CROSS_CHECKS:
+        state.record(rule(document))
 
 
-def _tables_of(state: _Check, rule: Rule[Any]) -> Iterator[str]:
+def _applicable_tables(state: _Check, rule: Rule[Any]) -> Iterator[str]:
     """Yield the tables of a rule; record the columns that it cannot check."""
     for kind in (*TABLE_KINDS, METRICS.name):
         if kind in state.unusable:
@@ -372,11 +372,11 @@ def _tables_of(state: _Check, rule: Rule[Any]) -> Iterator[str]:
         yield kind
 
 
-def _applies(state: _Check, rule: Rule[Any], tables: Tables, doubled: set[str]) -> bool:
+def _applies(state: _Check, rule: Rule[Any], tables: Tables, duplicate_keys: set[str]) -> bool:
     """Return whether a rule over several tables can be applied; record what is missing, except optional tables."""
     if any(x in OPTIONAL_KINDS and not tables.has(x) and x not in state.unusable for x in rule.needs):
         return False
-    missing = list(_missing(state, rule, tables, doubled))
+    missing = list(_missing(state, rule, tables, duplicate_keys))
     if missing:
         state.skip(rule, "; ".join(missing))
         return False
@@ -389,7 +389,7 @@ def _applies(state: _Check, rule: Rule[Any], tables: Tables, doubled: set[str]) 
     return True
 
 
-def _missing(state: _Check, rule: Rule[Any], tables: Tables, doubled: set[str]) -> Iterator[str]:
+def _missing(state: _Check, rule: Rule[Any], tables: Tables, duplicate_keys: set[str]) -> Iterator[str]:
     """Yield the inputs of a rule that the seal lacks."""
     for kind, columns in rule.needs.items():
         lost = {column: id_ for column, id_ in state.void.get(kind, {}).items() if column in columns}
@@ -398,7 +398,7 @@ def _missing(state: _Check, rule: Rule[Any], tables: Tables, doubled: set[str]) 
         elif lost:
             yield _voided(kind, lost)
     for kind in rule.unique:
-        if kind in doubled:
+        if kind in duplicate_keys:
             yield f"{kind} failed table.key"
 
 

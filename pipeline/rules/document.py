@@ -52,10 +52,12 @@ def _conventions() -> str:
         "| figure | conventions |",
         "|---|---|",
     ]
-    for name, ways in CONVENTIONS.items():
+    for name, conventions in CONVENTIONS.items():
         described = "; ".join(
-            f"**{_convention(way)}**" if way.name in OWN_CONVENTIONS[name] else _convention(way)
-            for way in ways
+            f"**{_convention(convention)}**"
+            if convention.name in OWN_CONVENTIONS[name]
+            else _convention(convention)
+            for convention in conventions
         )
         lines.append(f"| `{name}` | {described} |")
     lines += ["", "`turnover` of the ledger: " + "; ".join(TURNOVER.values()) + ".", ""]
@@ -63,9 +65,9 @@ def _conventions() -> str:
     return "\n".join(lines)
 
 
-def _convention(way: Convention) -> str:
-    marks = (["annualised"] if way.annualised else []) + list(way.units)
-    return f"{way.name} ({', '.join(marks)})" if marks else way.name
+def _convention(convention: Convention) -> str:
+    marks = (["annualised"] if convention.annualised else []) + list(convention.units)
+    return f"{convention.name} ({', '.join(marks)})" if marks else convention.name
 
 
 def _section(rule: Rule[...]) -> str:

@@ -24,7 +24,7 @@ from schemas.tables import TABLES
 
 PART_ROWS: Final = 1_500_000
 """Rows of all tables together in a part: about 200 MB, with what is computed of them."""
-_MOST_RANGES: Final = 1_000
+_MAX_RANGES: Final = 1_000
 """Maximum ranges of rows per part; an unsorted table has more."""
 _ORDER: Final = {"decisions": ("date",), "positions": SESSION, "pnl": SESSION, "trades": FILLS}
 """Table -> columns that group its rows."""
@@ -61,29 +61,32 @@ def apply_in_parts(
     if "portfolio" not in small or "rebalances" not in small:
         raise Undecided
     large = [kind for kind in LARGE_KINDS if seal.has(kind)]
-    of_tables, by_part, warnings = [], [], []
+    table_rules, run_rules, warnings = [], [], []
     for rule in rules:
         if rule.level is Level.TABLE:
-            of_tables.append(rule)
+            table_rules.append(rule)
         elif set(rule.kinds) & set(LARGE_KINDS):
-            by_part.append(rule)
+            run_rules.append(rule)
         elif (violation := rule(Tables(small, seal.equity_basis, seal.declared))) is not None:
             _require(rule.warns)
             warnings.append(violation)
-    warned, coverage = _by_days(_Days(seal, small, large), large, of_tables, by_part)
-    return [*warnings, *(violation for rule in warned for violation in _of_columns(seal, rule))], coverage
+    warned, coverage = _by_days(_Days(seal, small, large), large, table_rules, run_rules)
+    return [
+        *warnings,
+        *(violation for rule in warned for violation in _apply_to_columns(seal, rule)),
+    ], coverage
 
 
 def _by_days(
-    days: _Days, large: list[str], of_tables: list[Rule[Any]], by_part: list[Rule[Any]]
+    days: _Days, large: list[str], table_rules: list[Rule[Any]], run_rules: list[Rule[Any]]
 ) -> tuple[list[Rule[Any]], dict[str, Coverage]]:
     """Apply rules to each part; return the warnings, and the share of rows that rules compared."""
     coverage: dict[str, Coverage] = {}
     fitting: set[str] | None = None
     warned: list[Rule[Any]] = []
     for tables in days.parts():
-        _require(all(rule(kind, tables) is None for kind in large for rule in of_tables))
-        for rule in by_part:
+        _require(all(rule(kind, tables) is None for kind in large for rule in table_rules))
+        for rule in run_rules:
             if rule.id == portfolio_turnover.id:
                 conventions = turnover_conventions(tables)
                 fitting = conventions if fitting is None else fitting & conventions
@@ -98,7 +101,7 @@ def _by_days(
     return warned, coverage
 
 
-def _of_columns(seal: Seal, rule: Rule[Any]) -> Iterator[Violation]:
+def _apply_to_columns(seal: Seal, rule: Rule[Any]) -> Iterator[Violation]:
     """Apply a rule that warns to all rows of the columns it reads of its one table."""
     _require(len(rule.kinds) == 1)
     (kind,) = rule.kinds
@@ -117,24 +120,24 @@ def read_columns(seal: Seal, kind: str, columns: tuple[str, ...]) -> Iterator[pl
         yield _frame(seal, kind, [rows], columns).select(columns)
 
 
-def runs_across(parts: Iterable[pl.DataFrame]) -> Runs:
+def merge_runs(parts: Iterable[pl.DataFrame]) -> Runs:
     """Find the groups of rows of a table that comes in parts, at least one; a group may go on in the next part."""
-    by_part = [find_runs(part) for part in parts]
-    lengths = np.concatenate([runs.lengths for runs in by_part])
-    joined = find_runs(pl.concat([runs.heads for runs in by_part]))
+    part_runs = [find_runs(part) for part in parts]
+    lengths = np.concatenate([runs.lengths for runs in part_runs])
+    joined = find_runs(pl.concat([runs.heads for runs in part_runs]))
     lengths = np.add.reduceat(lengths, joined.starts) if lengths.size else lengths
     return Runs(joined.heads, np.cumsum(lengths) - lengths, lengths)
 
 
-def _require(holds: bool) -> None:
-    if not holds:
+def _require(condition: bool) -> None:
+    if not condition:
         raise Undecided
 
 
 def _frame(seal: Seal, kind: str, rows: list[range], columns: tuple[str, ...] | None = None) -> pl.DataFrame:
     """Decode ranges of rows."""
-    _require(len(rows) <= _MOST_RANGES)
-    parts = [seal.part(kind, some, columns) for some in rows or [range(0)]]
+    _require(len(rows) <= _MAX_RANGES)
+    parts = [seal.part(kind, block, columns) for block in rows or [range(0)]]
     _require(all(problem.stored == "absent" for part in parts for problem in part.problems))
     return pl.concat([part.frame for part in parts])
 
@@ -146,14 +149,14 @@ class _Groups:
     runs: Runs
     unit: Codes
 
-    def rows(self, wanted: Flags) -> list[range]:
+    def rows(self, selected: Flags) -> list[range]:
         """Return the rows of the given groups in as few ranges as possible, in table order."""
-        groups = np.flatnonzero(wanted)
+        groups = np.flatnonzero(selected)
         first, last = self.runs.starts[groups], self.runs.starts[groups] + self.runs.lengths[groups]
-        apart = first[1:] != last[:-1]
-        begins = first[np.concatenate([[True], apart])[: first.size]]
-        ends = last[np.concatenate([apart, [True]])[: first.size]]
-        return [range(int(begin), int(end)) for begin, end in zip(begins, ends, strict=True)]
+        gaps = first[1:] != last[:-1]
+        first_rows = first[np.concatenate([[True], gaps])[: first.size]]
+        end_rows = last[np.concatenate([gaps, [True]])[: first.size]]
+        return [range(int(first_row), int(end)) for first_row, end in zip(first_rows, end_rows, strict=True)]
 
 
 class _Days:
@@ -163,7 +166,7 @@ class _Days:
         self._seal, self._small = seal, small
         self._sessions = small["portfolio"].select(SESSION).sort(SESSION).with_row_index("session")
         self._days = _numbers(self._sessions["date"])
-        self._groups = {kind: self._grouped(kind) for kind in large}
+        self._groups = {kind: self._find_groups(kind) for kind in large}
 
     def parts(self) -> Iterator[Tables]:
         """Yield the tables of some days, every day once, with state from other days and the sessions after them."""
@@ -171,7 +174,7 @@ class _Days:
         quantities = (
             read_columns(self._seal, "positions", ("quantity",)) if "positions" in self._groups else ()
         )
-        only_whole_shares = all(whole_shares(part["quantity"].to_numpy()) for part in quantities)
+        whole_shares_only = all(whole_shares(part["quantity"].to_numpy()) for part in quantities)
         for first, last in self._spans():
             own = (self._days >= first) & (self._days <= last)
             needed = own.copy()
@@ -181,49 +184,49 @@ class _Days:
                 groups = self._groups["decisions"]
                 frames["decisions"] = self._read("decisions", (groups.unit >= first) & (groups.unit <= last))
                 if moments is not None:
-                    acted = self._days[own | self._acted_on(frames["decisions"], moments)]
-                    if acted.size:
-                        needed |= (self._days >= acted.min()) & (self._days <= acted.max())
+                    filled = self._days[own | self._sessions_of_fills(frames["decisions"], moments)]
+                    if filled.size:
+                        needed |= (self._days >= filled.min()) & (self._days <= filled.max())
             for kind, groups in self._groups.items():
                 if kind != "decisions":
                     frames[kind] = self._read(kind, needed[groups.unit])
-            part = Part((first, last), moments, only_whole_shares)
+            part = Part((first, last), moments, whole_shares_only)
             yield Tables({**self._small, **frames}, self._seal.equity_basis, self._seal.declared, part)
 
     def _spans(self) -> Iterator[tuple[int, int]]:
         """Yield first and last day of each part."""
-        day_of = [
+        group_days = [
             groups.unit if kind == "decisions" else self._days[groups.unit]
             for kind, groups in self._groups.items()
         ]
         sizes = [groups.runs.lengths for groups in self._groups.values()]
-        days, place = np.unique(np.concatenate([*day_of, self._days]), return_inverse=True)
+        days, place = np.unique(np.concatenate([*group_days, self._days]), return_inverse=True)
         rows = np.bincount(place, weights=np.concatenate([*sizes, np.zeros(self._days.size)]))
         part = np.cumsum(rows) // PART_ROWS
         for number in np.unique(part):
             own = days[part == number]
             yield int(own[0]), int(own[-1])
 
-    def _acted_on(self, decisions: pl.DataFrame, moments: pl.DataFrame) -> Flags:
+    def _sessions_of_fills(self, decisions: pl.DataFrame, moments: pl.DataFrame) -> Flags:
         """Return the sessions of the fills that decisions name or that end them."""
         weeks = np.unique(_numbers(decisions["date"]))
         calendar = np.unique(_numbers(self._small["rebalances"]["date"]))
         after = np.searchsorted(calendar, weeks, side="right")
         weeks = np.concatenate([weeks, calendar[after[after < calendar.size]]])
-        named = np.isin(_numbers(moments["decision_at"]), weeks)
+        matching = np.isin(_numbers(moments["decision_at"]), weeks)
         for instant in ("entry_at", "maturity_at"):
             if instant in decisions.columns:
-                named |= moments["timestamp"].is_in(decisions[instant].unique().implode()).to_numpy()
-        acted = np.zeros(self._days.size, np.bool_)
-        acted[self._groups["trades"].unit[named]] = True
-        return acted
+                matching |= moments["timestamp"].is_in(decisions[instant].unique().implode()).to_numpy()
+        filled = np.zeros(self._days.size, np.bool_)
+        filled[self._groups["trades"].unit[matching]] = True
+        return filled
 
-    def _read(self, kind: str, wanted: Flags) -> pl.DataFrame:
-        return _frame(self._seal, kind, self._groups[kind].rows(wanted))
+    def _read(self, kind: str, selected: Flags) -> pl.DataFrame:
+        return _frame(self._seal, kind, self._groups[kind].rows(selected))
 
-    def _grouped(self, kind: str) -> _Groups:
+    def _find_groups(self, kind: str) -> _Groups:
         """Find the groups of rows of a table; Undecided where they are not in the order that parts need."""
-        runs = runs_across(read_columns(self._seal, kind, _ORDER[kind]))
+        runs = merge_runs(read_columns(self._seal, kind, _ORDER[kind]))
         _require(not any(column.null_count() for column in runs.heads))
         _require(kind == "trades" or not runs.heads.is_duplicated().any())
         if kind == "decisions":

@@ -92,8 +92,8 @@ def violation_lines(violations: Sequence[Mapping[str, Any]], mark: str = "") -> 
     lines: list[tuple[str, int, str]] = []
     for violation in violations:
         rule = RULES.get(violation["rule"])
-        of_the_file = rule is not None and rule.level is Level.FILE
-        rows = "" if of_the_file else f"{violation['rows']:,} row{'' if violation['rows'] == 1 else 's'} of "
+        is_file_rule = rule is not None and rule.level is Level.FILE
+        rows = "" if is_file_rule else f"{violation['rows']:,} row{'' if violation['rows'] == 1 else 's'} of "
         head = f"{mark}{violation['rule']}: {rows}{violation['file']}. Fix: {violation['remedy']}"
         lines.append((_printable(head), 2, "yellow" if mark else "red"))
         lines.append((_printable(f"  {violation['message']}"), 4, ""))
@@ -117,9 +117,9 @@ def figure_lines(figures: Sequence[Figure], *, verbose: bool = False) -> list[tu
     if not figures:
         return []
     broken = not_reproduced(figures)
-    good = sum(figure.status == "reproduced" for figure in figures)
-    rest = len(figures) - good - len(broken)
-    lines = [(f"figures: {good:,} reproduced, {len(broken):,} not, {rest:,} not checked", 2, "")]
+    reproduced = sum(figure.status == "reproduced" for figure in figures)
+    rest = len(figures) - reproduced - len(broken)
+    lines = [(f"figures: {reproduced:,} reproduced, {len(broken):,} not, {rest:,} not checked", 2, "")]
     if verbose:
         lines += [(_figure_line(figure), 6, "yellow" if figure in broken else "dim") for figure in figures]
         return lines
@@ -131,8 +131,8 @@ def figure_lines(figures: Sequence[Figure], *, verbose: bool = False) -> list[tu
 
 def _figure_line(figure: Figure) -> str:
     cause = figure.convention or figure.reason or "no convention gives the sealed value"
-    where = figure.period or figure.scope
-    return f"  {figure.name} {where}: sealed {_shown(figure.sealed)}, recomputed {_shown(figure.recomputed)}; {cause}"
+    span = figure.period or figure.scope
+    return f"  {figure.name} {span}: sealed {_shown(figure.sealed)}, recomputed {_shown(figure.recomputed)}; {cause}"
 
 
 def _shown(value: Any) -> str:

@@ -32,9 +32,9 @@ _COSTS: Final = ("execution_cost", "borrow_cashflow")
 )
 def portfolio_timestamp(tables: Tables) -> Finding | None:
     """Report sessions whose close is on another day."""
-    begins = pl.col("date").cast(pl.Datetime("us", "UTC"))
-    on_it = pl.col("timestamp").is_between(begins, begins + pl.duration(days=1))
-    broken = tables["portfolio"].filter(on_it.not_())
+    day_start = pl.col("date").cast(pl.Datetime("us", "UTC"))
+    on_date = pl.col("timestamp").is_between(day_start, day_start + pl.duration(days=1))
+    broken = tables["portfolio"].filter(on_date.not_())
     return broken_rows(
         "portfolio",
         broken,

@@ -25,7 +25,7 @@ from schemas.tables.books import base_book
 def trades_one_price(tables: Tables) -> Finding | None:
     """Report fills whose mid differs from that of other fills of the name at the instant."""
     runs = tables.runs("trades", ("book", "timestamp"))
-    suspects = _other_price(tables, "trades", runs, runs.heads["timestamp"], "mid_price")
+    suspects = _conflicting_rows(tables, "trades", runs, runs.heads["timestamp"], "mid_price")
     if not suspects.size:
         return None
     trades = tables["trades"]
@@ -35,8 +35,8 @@ def trades_one_price(tables: Tables) -> Finding | None:
     mids = mids.with_columns(_base=pl.col("book").replace_strict(base, return_dtype=pl.String))
     if tables.has("portfolio", "timestamp"):
         at_a_close = pl.col("timestamp").is_in(tables["portfolio"]["timestamp"].unique().implode())
-        of_one_book = pl.col("_base").n_unique().over("timestamp", "symbol") == 1
-        mids = mids.filter(~(at_a_close & of_one_book))
+        single_book = pl.col("_base").n_unique().over("timestamp", "symbol") == 1
+        mids = mids.filter(~(at_a_close & single_book))
     return _finding("trades", mids, "timestamp", "mid_price")
 
 
@@ -49,7 +49,7 @@ def trades_one_price(tables: Tables) -> Finding | None:
 def positions_one_price(tables: Tables) -> Finding | None:
     """Report positions whose mark differs from that of other books."""
     runs = tables.runs("positions")
-    suspects = _other_price(tables, "positions", runs, runs.heads["date"], "mark_price")
+    suspects = _conflicting_rows(tables, "positions", runs, runs.heads["date"], "mark_price")
     if not suspects.size:
         return None
     positions = tables["positions"]
@@ -58,7 +58,7 @@ def positions_one_price(tables: Tables) -> Finding | None:
     return _finding("positions", marks, "date", "mark_price")
 
 
-def _other_price(tables: Tables, kind: str, runs: Runs, moments: pl.Series, column: str) -> Codes:
+def _conflicting_rows(tables: Tables, kind: str, runs: Runs, moments: pl.Series, column: str) -> Codes:
     """Return rows whose price is not the last one that stands at their moment and symbol."""
     instants = moments.unique().sort()
     prices: Floats = tables[kind][column].to_numpy()
@@ -70,32 +70,32 @@ def _other_price(tables: Tables, kind: str, runs: Runs, moments: pl.Series, colu
     for start in range(0, instants.len(), height):
         rows, instant = cells.within(start, start + height)
         key = (instant - start) * width + cells.symbol[rows]
-        here, last = prices[rows], np.empty(height * width)
-        last[key] = here
-        there = last[key]
-        wrong = np.flatnonzero(here != there)  # none in a sound run
+        price, last = prices[rows], np.empty(height * width)
+        last[key] = price
+        last_price = last[key]
+        wrong = np.flatnonzero(price != last_price)  # none in a sound run
         if wrong.size:
-            here, there = here[wrong], there[wrong]
-            wrong = wrong[~(np.abs(here - there) <= RELATIVE * np.maximum(here, there))]
+            price, last_price = price[wrong], last_price[wrong]
+            wrong = wrong[~(np.abs(price - last_price) <= RELATIVE * np.maximum(price, last_price))]
             suspects.append(wrong + rows.start if isinstance(rows, slice) else rows[wrong])
     return np.concatenate(suspects) if suspects else np.empty(0, np.int64)
 
 
-_NAMED: Final = {"timestamp": "instants", "date": "sessions"}
+_MOMENT_NOUNS: Final = {"timestamp": "instants", "date": "sessions"}
 
 
 def _finding(kind: str, rows: pl.DataFrame, moment: str, column: str) -> Finding | None:
     """Report names with two prices at an instant, with the lowest and the highest; one row is one name and instant."""
     price = pl.col(column)
     low, high = price.arg_min(), price.arg_max()
-    ends = rows.group_by(moment, "symbol").agg(
+    extremes = rows.group_by(moment, "symbol").agg(
         lowest=price.min(), lowest_in=pl.col("book").get(low),
         highest=price.max(), highest_in=pl.col("book").get(high),
     )  # fmt: skip
-    broken = ends.filter(pl.col("highest") - pl.col("lowest") > RELATIVE * pl.col("highest"))
+    broken = extremes.filter(pl.col("highest") - pl.col("lowest") > RELATIVE * pl.col("highest"))
     return broken_rows(
         kind,
         broken.sort(moment, "symbol"),
         (moment, "symbol", "lowest", "lowest_in", "highest", "highest_in"),
-        f"{broken.height} names have more than one {column} at one of {broken[moment].n_unique()} {_NAMED[moment]}",
+        f"{broken.height} names have more than one {column} at one of {broken[moment].n_unique()} {_MOMENT_NOUNS[moment]}",
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from pipeline.reconciliation import of_a_seal
+from pipeline.reconciliation import seal_figures
 from pipeline.rule import Rule
 from pipeline.rules import (
     book_rules,
@@ -37,7 +37,7 @@ _MODULES: Final = (
     return_rules,
     selection_rules,
     records,
-    of_a_seal,
+    seal_figures,
     document_rules,
 )
 """Modules in the order of the checks; the rules of a module are checked in the order they stand in it."""

@@ -11,7 +11,7 @@ import polars as pl
 
 from pipeline.reconciliation.corporate_actions import CorporateActions, Holding
 from pipeline.reconciliation.grid import Codes, Floats
-from pipeline.reconciliation.tables import FILLS, SESSION, Tables, acted_at
+from pipeline.reconciliation.tables import FILLS, SESSION, Tables, fill_instants
 from pipeline.rule import Coverage, Finding, examples_wanted, rule
 from pipeline.rules.findings import pick_examples
 from pipeline.rules.tolerance import ABSOLUTE, RELATIVE, differing
@@ -20,7 +20,7 @@ from schemas.tables.pnl import ADJUSTMENTS
 
 _CELL: Final = (*SESSION, "symbol")
 _INSTANTS: Final = ("entry_at", "maturity_at")
-_NEVER: Final = np.iinfo(np.int64).min
+_NO_INSTANT: Final = np.iinfo(np.int64).min
 _DAY: Final = 86_400_000_000
 """Microseconds."""
 
@@ -119,17 +119,17 @@ class _Spans:
         weekly: Mapping[str, Codes] | None = None
         ends = {}
         for name in _INSTANTS:
-            sealed = np.full(runs.starts.size, _NEVER)
+            sealed = np.full(runs.starts.size, _NO_INSTANT)
             if name in runs.heads.columns:
-                sealed = runs.heads[name].to_physical().fill_null(_NEVER).to_numpy().astype(np.int64)
-            if (sealed == _NEVER).any():
+                sealed = runs.heads[name].to_physical().fill_null(_NO_INSTANT).to_numpy().astype(np.int64)
+            if (sealed == _NO_INSTANT).any():
                 weekly = weekly or _weekly_instants(tables, runs.heads["date"])
-                sealed = np.where(sealed == _NEVER, weekly[name], sealed)
+                sealed = np.where(sealed == _NO_INSTANT, weekly[name], sealed)
             ends[name] = sealed
         instants = np.unique(np.concatenate(list(ends.values())))
-        instants = instants[instants != _NEVER]
+        instants = instants[instants != _NO_INSTANT]
         entry, maturity = (
-            np.repeat(np.where(of == _NEVER, instants.size, np.searchsorted(instants, of)), runs.lengths)
+            np.repeat(np.where(of == _NO_INSTANT, instants.size, np.searchsorted(instants, of)), runs.lengths)
             for of in ends.values()
         )
         grid = tables.alignment
@@ -144,14 +144,14 @@ class _Spans:
     def fill(self, tables: Tables, prices: Floats, *, raw: bool) -> bool:
         """Add the mids of the raw books, or of the others; return whether there are any."""
         runs = tables.runs("trades", FILLS)
-        wanted = {
+        selected = {
             book: book.startswith(RAW_PREFIX) == raw and not book.endswith(SETTLEMENTS)
             for book in runs.heads["book"].unique()
         }
         at = runs.heads["timestamp"].to_physical().to_numpy().astype(np.int64)
         code = np.searchsorted(self.instants, at)
-        known = np.append(self.instants, _NEVER)[code] == at
-        known &= np.array([wanted[book] for book in runs.heads["book"]], np.bool_)
+        known = np.append(self.instants, _NO_INSTANT)[code] == at
+        known &= np.array([selected[book] for book in runs.heads["book"]], np.bool_)
         rows = np.flatnonzero(np.repeat(known, runs.lengths))
         if not rows.size:
             return False
@@ -161,9 +161,9 @@ class _Spans:
         prices[place] = mids
         # An instant with two prices counts as none; another rule reports it.
         for other in (prices[place], before):
-            apart = np.abs(other - mids) > RELATIVE * mids
-            if apart.any():
-                prices[place[0][apart], place[1][apart]] = np.nan
+            conflicting = np.abs(other - mids) > RELATIVE * mids
+            if conflicting.any():
+                prices[place[0][conflicting], place[1][conflicting]] = np.nan
         return True
 
     def compared(self, prices: Floats, actual: Floats) -> Codes:
@@ -186,21 +186,24 @@ class _Spans:
 
 def _weekly_instants(tables: Tables, weeks: pl.Series) -> Mapping[str, Codes]:
     """Find, by week, the instant at which the books filled it, and that at which they filled the next week."""
-    nowhere = np.full(weeks.len(), _NEVER)
+    no_instants = np.full(weeks.len(), _NO_INSTANT)
     if not (tables.has("rebalances", "date") and tables.has("portfolio", "date")):
-        return dict.fromkeys(_INSTANTS, nowhere)
+        return dict.fromkeys(_INSTANTS, no_instants)
     moments = tables.part.moments
     if moments is None:
         moments = tables.runs("trades", FILLS).heads
     calendar = (
         tables["rebalances"]
         .select(pl.col("date").unique().sort())
-        .join(acted_at(moments, tables["portfolio"]["date"]), on="date", how="left", maintain_order="left")
+        .join(
+            fill_instants(moments, tables["portfolio"]["date"]), on="date", how="left", maintain_order="left"
+        )
         .select("date", entry_at="at", maturity_at=pl.col("at").shift(-1))
     )
     instants = weeks.to_frame("date").join(calendar, on="date", how="left", maintain_order="left")
     return {
-        name: instants[name].to_physical().fill_null(_NEVER).to_numpy().astype(np.int64) for name in _INSTANTS
+        name: instants[name].to_physical().fill_null(_NO_INSTANT).to_numpy().astype(np.int64)
+        for name in _INSTANTS
     }
 
 

@@ -16,7 +16,7 @@ from schemas.objects.seal import BINDING
 
 SELECTED: Final = "entered_selection"
 """The note that does not excuse a selection against the score, because it states that the score made it."""
-_FEWEST_WEEKS: Final = 4
+_MIN_WEEKS: Final = 4
 """Minimum weeks for the comparison of the sides' averages."""
 
 
@@ -43,7 +43,7 @@ _BOOKS: Final = {
     "In no week is a name with a target weight above 0 scored below one with a target weight below 0 of the same book "
     f"(raw weights by unsmoothed_score). A note other than {SELECTED} in decision_reason excuses its own row, a sealed rank "
     "that does order the two sides its week, and reconciliation.targets advisory single names. There is no excuse for weights that "
-    f"lie the other way round than the scores in most of {_FEWEST_WEEKS} weeks or more, by the average of each side.",
+    f"lie the other way round than the scores in most of {_MIN_WEEKS} weeks or more, by the average of each side.",
     "Seal the score that the book is built from, higher for what is bought; where a name lawfully stands on the other "
     "side, say why in decision_reason, or declare reconciliation.targets advisory in seal.json.",
     needs={"decisions": ("date", "symbol")},
@@ -58,19 +58,19 @@ def decisions_sides(tables: Tables) -> Finding | None:
     for name, book in _BOOKS.items():
         if not tables.has("decisions", book.weight, book.score):
             continue
-        held = _held(tables, book)
-        weeks = _by_week(held)
+        names = _sides(tables, book)
+        weeks = _by_week(names)
         reversed_weeks = int((weeks["mean"] < weeks["mean_short"]).sum())
         # Each week of a part counts: if no part is reversed, the run is not.
-        fewest = _FEWEST_WEEKS if tables.part.moments is None else 1
-        if weeks.height >= fewest and 2 * reversed_weeks > weeks.height:
+        min_weeks = _MIN_WEEKS if tables.part.moments is None else 1
+        if weeks.height >= min_weeks and 2 * reversed_weeks > weeks.height:
             reasons.append(
                 f"the {name} book is long of what scores lower than what it is short of, on average, in {reversed_weeks} of "
                 f"{weeks.height} weeks"
             )
-            broken = held.join(weeks, on="date").filter(_LONG & _less(_SCORE, pl.col("highest_short")))
+            broken = names.join(weeks, on="date").filter(_LONG & _is_below(_SCORE, pl.col("highest_short")))
         elif tables.declared.targets == BINDING:
-            broken = _crossed(held, weeks)
+            broken = _crossed(names, weeks)
             if broken.height:
                 reasons.append(
                     f"{broken.height} names that {name} is long of score below a name that it is short of"
@@ -78,7 +78,7 @@ def decisions_sides(tables: Tables) -> Finding | None:
         else:
             continue
         rows.update(broken["row"])
-        shown += _examples(name, held, broken)
+        shown += _examples(name, names, broken)
     return joined_findings("decisions", len(rows), shown, reasons)
 
 
@@ -87,7 +87,7 @@ _SCORE: Final = pl.col("score")
 _JUDGED: Final = pl.col("judged")
 
 
-def _held(tables: Tables, book: _Book) -> pl.DataFrame:
+def _sides(tables: Tables, book: _Book) -> pl.DataFrame:
     """Return the scored names on either side of a book; those that no note excuses are judged."""
     judged, rank = pl.lit(value=True), pl.lit(None, pl.Float64)
     if tables.has("decisions", book.reason):
@@ -101,11 +101,11 @@ def _held(tables: Tables, book: _Book) -> pl.DataFrame:
     return columns.with_row_index("row").filter(sides)
 
 
-def _by_week(held: pl.DataFrame) -> pl.DataFrame:
+def _by_week(names: pl.DataFrame) -> pl.DataFrame:
     """Measure the long side of each week beside the short one, in the weeks that have both."""
     size = pl.col("target_weight").abs()
     score, rank = (pl.when(_JUDGED).then(pl.col(name)) for name in ("score", "rank"))
-    sides = held.group_by("date", long=_LONG).agg(
+    sides = names.group_by("date", long=_LONG).agg(
         mean=(size * _SCORE).sum() / size.sum(),
         highest=_SCORE.max(),
         lowest_judged=score.min(),
@@ -116,18 +116,18 @@ def _by_week(held: pl.DataFrame) -> pl.DataFrame:
     return sides.filter("long").join(sides.filter(~pl.col("long")), on="date", suffix="_short")
 
 
-def _crossed(held: pl.DataFrame, weeks: pl.DataFrame) -> pl.DataFrame:
+def _crossed(names: pl.DataFrame, weeks: pl.DataFrame) -> pl.DataFrame:
     """Return the judged names of the long side that score below one of the short side, but for weeks ordered by their ranks."""
     highest = pl.col("highest_judged_short")
     ordered = (pl.col("last_rank") <= pl.col("first_rank_short")).fill_null(value=False)
-    doubtful = weeks.filter(_less(pl.col("lowest_judged"), highest) & ~ordered)
-    return held.join(doubtful, on="date").filter(_JUDGED & _LONG & _less(_SCORE, highest))
+    doubtful = weeks.filter(_is_below(pl.col("lowest_judged"), highest) & ~ordered)
+    return names.join(doubtful, on="date").filter(_JUDGED & _LONG & _is_below(_SCORE, highest))
 
 
-def _examples(book: str, held: pl.DataFrame, broken: pl.DataFrame) -> tuple[Mapping[str, Any], ...]:
+def _examples(book: str, names: pl.DataFrame, broken: pl.DataFrame) -> tuple[Mapping[str, Any], ...]:
     """Show each name beside the highest score on the short side of its week."""
     best = (
-        held.filter(~_LONG)
+        names.filter(~_LONG)
         .select("date", short_symbol="symbol", short_score="score")
         .sort("short_score", descending=True)
         .unique("date", keep="first", maintain_order=True)
@@ -141,6 +141,6 @@ def _examples(book: str, held: pl.DataFrame, broken: pl.DataFrame) -> tuple[Mapp
     return pick_examples(shown, ("book", *shown.columns))
 
 
-def _less(low: pl.Expr, high: pl.Expr) -> pl.Expr:
+def _is_below(low: pl.Expr, high: pl.Expr) -> pl.Expr:
     """Whether one value is below another by more than rounding."""
     return low < high - RELATIVE * pl.max_horizontal(low.abs(), high.abs())

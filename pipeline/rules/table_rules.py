@@ -112,14 +112,14 @@ def table_bound(kind: str, tables: Tables) -> Finding | None:
     suspects = {
         column.name: _breaks(column, pl.col(column.name))
         for column in bounded
-        if _any_breaks(kind, column, tables)
+        if _is_out_of_bound(kind, column, tables)
     }
     must = {name: f"must be {TABLES[kind][name].bound.value}" for name in suspects}
     return _finding(kind, frame, suspects, must)
 
 
-def _any_breaks(kind: str, column: Column, tables: Tables) -> bool:
-    """Return a few values that decide whether any value of the column breaks its bound."""
+def _is_out_of_bound(kind: str, column: Column, tables: Tables) -> bool:
+    """Return whether any value of the column breaks its bound, from its distinct values where it is text."""
     values = tables[kind][column.name]
     if column.type is not Type.STR:
         return bool(_breaks(column, values).any())

@@ -27,7 +27,7 @@ from schemas.tables.books import CONDITIONED_BOOKS, RAW_PREFIX, base_book
 
 _CELL: Final = (*SESSION, "symbol")
 _NAME: Final = ("date", "symbol")
-_WEIGHT_OF: Final = {
+_WEIGHT_COLUMN: Final = {
     prefix + book: f"{prefix}{book}_target_weight"
     for prefix in ("", RAW_PREFIX)
     for book in CONDITIONED_BOOKS
@@ -56,7 +56,7 @@ _FILL_COLUMNS: Final = ("book", "timestamp", "decision_at", "symbol", "phase", "
         "portfolio": (*SESSION, "starting_equity"),
         "rebalances": ("date", "week_status"),
     },
-    uses={"decisions": tuple(_WEIGHT_OF.values())},
+    uses={"decisions": tuple(_WEIGHT_COLUMN.values())},
     unique=("decisions", "positions", "portfolio", "rebalances"),
 )
 def decisions_target(tables: Tables) -> Finding | None:
@@ -64,10 +64,12 @@ def decisions_target(tables: Tables) -> Finding | None:
     weeks = _rebalances(tables)
     if tables.declared.targets != BINDING or not weeks.height:
         return None
-    board = _Board(tables)
+    target_grid = _TargetGrid(tables)
     by_fault: dict[str, list[Gaps]] = {}
     for (book,), own in weeks.group_by("book", maintain_order=True):
-        for fault, part in board.faults(_WEIGHT_OF[str(book)], own["week"], own["session"].to_numpy()):
+        for fault, part in target_grid.faults(
+            _WEIGHT_COLUMN[str(book)], own["week"], own["session"].to_numpy()
+        ):
             by_fault.setdefault(fault, []).append(part)
     reasons: list[str] = []
     shown: list[Mapping[str, Any]] = []
@@ -83,7 +85,7 @@ def decisions_target(tables: Tables) -> Finding | None:
 
 def _rebalances(tables: Tables) -> pl.DataFrame:
     """Return book, week and session of the weekly rebalances that one session filled completely, by session."""
-    books = [book for book, weight in _WEIGHT_OF.items() if tables.has("decisions", weight)]
+    books = [book for book, weight in _WEIGHT_COLUMN.items() if tables.has("decisions", weight)]
     traded = tables["rebalances"].filter(pl.col("week_status") == "traded")["date"]
     moments = tables.part.moments
     if moments is None:
@@ -95,8 +97,8 @@ def _rebalances(tables: Tables) -> pl.DataFrame:
         .join(tables.alignment.sessions, on=SESSION)
     )
     # If a week is filled over several days, or a day fills several weeks, fills cannot be assigned.
-    alone = pl.struct("book", "week").is_unique() & pl.col("session").is_unique()
-    return rebalances.filter(alone).sort("session")
+    unambiguous = pl.struct("book", "week").is_unique() & pl.col("session").is_unique()
+    return rebalances.filter(unambiguous).sort("session")
 
 
 def whole_shares(quantity: Floats) -> bool:
@@ -131,7 +133,7 @@ def side_equity(equity: Floats, target: Floats) -> Floats:
     return implied
 
 
-class _Board:
+class _TargetGrid:
     """Weights by week and symbol, fills and holdings by session and symbol."""
 
     def __init__(self, tables: Tables) -> None:
@@ -148,15 +150,15 @@ class _Board:
         self._frozen = frozen > 0
         trades, quantity = tables["trades"], grid.column("positions", "quantity")
         fills = tables.runs("trades", FILLS)
-        own = {book: book in _WEIGHT_OF for book in fills.heads["book"].unique()}
+        own = {book: book in _WEIGHT_COLUMN for book in fills.heads["book"].unique()}
         regular = np.repeat(
             fills.heads["book"].replace_strict(own, return_dtype=pl.Boolean).to_numpy(), fills.lengths
         )
         opening = regular & (trades["phase"] == "open").to_numpy()
         shares = np.where(opening, trades["quantity"].to_numpy(), 0.0)
-        self._fills, self._held = grid.cells("trades"), (grid.cells("positions"), quantity)
+        self._fills, self._quantities = grid.cells("trades"), (grid.cells("positions"), quantity)
         self._shares, self._opened = shares, shares * trades["mid_price"].to_numpy()
-        self._other = (~regular).astype(np.float64)
+        self._variant_fills = (~regular).astype(np.float64)
         known = tables.part.whole_shares
         self._whole_shares = whole_shares(quantity) if known is None else known
 
@@ -176,29 +178,31 @@ class _Board:
         if not sessions.size:
             return []
         target = self._by_week(self._tables["decisions"][weight].to_numpy())[week]
-        undoubted = self._tradeable[week] & (self._on(sessions, (self._fills, self._other)) == 0)
-        quantity = self._on(sessions, self._held)
-        opened = np.where(undoubted, self._on(sessions, (self._fills, self._opened)), 0.0)
+        comparable = self._tradeable[week] & (
+            self._at_sessions(sessions, (self._fills, self._variant_fills)) == 0
+        )
+        quantity = self._at_sessions(sessions, self._quantities)
+        opened = np.where(comparable, self._at_sessions(sessions, (self._fills, self._opened)), 0.0)
         sized = (opened != 0) & (target != 0)
         equity = np.divide(opened, target, out=np.full_like(target, np.nan), where=sized)
         side, starting = side_equity(equity, target), self._starting[sessions][:, None]
         slack: Floats | float = 0.0
         if self._whole_shares:  # value of one share of each name
-            shares = self._on(sessions, (self._fills, self._shares)) * target
+            shares = self._at_sessions(sessions, (self._fills, self._shares)) * target
             slack = np.abs(np.divide(opened, shares, out=np.zeros_like(opened), where=shares != 0))
         with np.errstate(invalid="ignore", divide="ignore"):
             uneven = np.abs(equity - side) > np.maximum(_PROPORTION * np.abs(side), slack)
             share = side / starting
             # An untradeable name may have used part of the budget: then a smaller side is allowed.
-            off_scale = (share > 1.0 + _SIZING) | ((share < 1.0 - _SIZING) & ~self._frozen[week][:, None])
+            mis_sized = (share > 1.0 + _SIZING) | ((share < 1.0 - _SIZING) & ~self._frozen[week][:, None])
         checks: dict[str, tuple[Flags, Floats, Floats]] = {
             "held on another side than their target weight": (
-                undoubted & (np.sign(target) != np.sign(quantity)),
+                comparable & (np.sign(target) != np.sign(quantity)),
                 target,
                 quantity,
             ),
             "opened out of proportion to their target weight": (uneven, side * target, opened),
-            "opened on an equity that is not the book's": (off_scale, starting * target, opened),
+            "opened on an equity that is not the book's": (mis_sized, starting * target, opened),
         }
         by_fault = {
             fault: gaps_on(sessions, wrong, expected, actual, target_weight=target)
@@ -207,9 +211,9 @@ class _Board:
         return [(fault, gaps) for fault, gaps in by_fault.items() if gaps is not None]
 
     def _by_week(self, column: Floats) -> Floats:
-        return self._on(np.arange(self._weeks.len()), (self._cells, column))
+        return self._at_sessions(np.arange(self._weeks.len()), (self._cells, column))
 
-    def _on(self, sessions: Codes, table: tuple[Cells, Floats]) -> Floats:
+    def _at_sessions(self, sessions: Codes, table: tuple[Cells, Floats]) -> Floats:
         """Return the rows of some sessions as a grid, shape (sessions, symbols)."""
         cells, column = table
         rows, place = cells.of_sessions(sessions)

@@ -18,7 +18,7 @@ from schemas.tables.rebalances import PENDING, TRADED
 
 _KEY: Final = ("date", "symbol")
 _SNAKE_CASE: Final = r"^[a-z][a-z0-9]*(_[a-z0-9]+)*$"
-_NEVER_SEALED: Final = "skipped"
+_REFUSED_STATUS: Final = "skipped"
 _WEIGHTS: Final = tuple(
     column.name for column in DECISIONS.sealed_columns if column.name.endswith("_target_weight")
 )
@@ -38,7 +38,7 @@ _RANKS: Final = {"average_rank": "score", "raw_average_rank": "unsmoothed_score"
 def rebalances_status(tables: Tables) -> Finding | None:
     """Report weeks whose status is not a code, or is `skipped`."""
     status = pl.col("week_status")
-    broken = tables["rebalances"].filter(~status.str.contains(_SNAKE_CASE) | (status == _NEVER_SEALED))
+    broken = tables["rebalances"].filter(~status.str.contains(_SNAKE_CASE) | (status == _REFUSED_STATUS))
     return broken_rows(
         "rebalances",
         broken,
@@ -98,8 +98,8 @@ def decisions_untradeable(tables: Tables) -> Finding | None:
 def decisions_pending(tables: Tables) -> Finding | None:
     """Report names of a pending week with a fill or a forward return."""
     known = tables.present("decisions", (*_FILLS, "forward_return"))
-    early = _any(pl.col(name).is_not_null() for name in known)
-    broken = tables["decisions"].filter(_in_weeks(tables, PENDING)).filter(early)
+    premature = _any(pl.col(name).is_not_null() for name in known)
+    broken = tables["decisions"].filter(_in_weeks(tables, PENDING)).filter(premature)
     return broken_rows(
         "decisions",
         broken,
@@ -128,11 +128,11 @@ def decisions_long_only(tables: Tables) -> Finding | None:
     for name in weights if tables.has("rebalances", "date", "week_status") else ():
         traded = _in_weeks(tables, TRADED) & decisions[name].ne(0)
         sums = decisions.select("date", actual=name).filter(traded).group_by("date").sum().sort("date")
-        off = sums.filter(differ(pl.col("actual"), pl.lit(1.0)))
-        if off.height:
-            broken = broken | (traded & decisions["date"].is_in(off["date"].implode()))
-            reasons.append(f"{name} does not sum to 1 in {off.height} traded weeks")
-            shown = off.with_columns(column=pl.lit(name), expected=pl.lit(1.0))
+        unbalanced = sums.filter(differ(pl.col("actual"), pl.lit(1.0)))
+        if unbalanced.height:
+            broken = broken | (traded & decisions["date"].is_in(unbalanced["date"].implode()))
+            reasons.append(f"{name} does not sum to 1 in {unbalanced.height} traded weeks")
+            shown = unbalanced.with_columns(column=pl.lit(name), expected=pl.lit(1.0))
             examples += pick_examples(shown, ("date", "column", "expected", "actual"))
     return joined_findings("decisions", int(broken.sum()), examples, reasons)
 

@@ -8,7 +8,7 @@ from typing import Final
 
 import polars as pl
 
-from pipeline.seal.engine_words import EXPECTED, fix_for, stored_as
+from pipeline.seal.dtype_messages import EXPECTED, fix_for, stored_as
 from schemas.units import Type
 
 POLARS_TYPES: Final[dict[Type, pl.DataType]] = {

@@ -8,17 +8,17 @@ from typing import Any, Final
 
 from pipeline.rule import Finding, Level, limited, rule
 from pipeline.seal.records import shown_value
-from pipeline.seal.shape import Shape, compare, may_lack_any_key
+from pipeline.seal.shape import Shape, compare, with_optional_keys
 from pipeline.seal.strict_json import NotJson
 from schemas.kinds import MAX_DEPTH, MAX_KEYS
 from schemas.objects.description import ADDRESS_KEYS, DESCRIPTION
 
-_DESCRIPTION: Final = may_lack_any_key(
+_DESCRIPTION: Final = with_optional_keys(
     replace(DESCRIPTION, fields=tuple(x for x in DESCRIPTION.fields if x.name not in ADDRESS_KEYS))
 )
 
 
-def shape_of(description: Mapping[str, Any]) -> Shape:
+def compare_description(description: Mapping[str, Any]) -> Shape:
     """Compare a description with its declaration."""
     return compare(_DESCRIPTION, description)
 
@@ -114,5 +114,5 @@ def description_history(document: Mapping[str, Any]) -> Finding | None:
     return Finding("description", 1, examples, "the history needed is stated in bars and in prose")
 
 
-DESCRIPTION_AS_A_WHOLE: Final = (description_seed, description_history)
+DESCRIPTION_CROSS_CHECKS: Final = (description_seed, description_history)
 """Rules across the parts of a description, applied to one of the right shape."""

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from pipeline.rule import MAX_EXAMPLES, Finding, Level, limited, rule
 from pipeline.seal.casting import CastProblem
-from pipeline.seal.engine_words import nearest
+from pipeline.seal.dtype_messages import nearest
 from pipeline.seal.shape import ShapeProblem
 from schemas.kinds import (
     CLOCK_SKEW,
@@ -105,13 +105,13 @@ def seal_unknown(keys: Sequence[str], kinds: Sequence[str]) -> Finding | None:
     named = [*keys, *(f"kinds.{kind}" for kind in kinds)]
     if not named:
         return None
-    meant = {f"kinds.{kind}": nearest(kind, KINDS) for kind in kinds}
+    suggestion = {f"kinds.{kind}": nearest(kind, KINDS) for kind in kinds}
     examples = tuple(
-        {"key": _short(name)} | ({"did_you_mean": meant[name]} if meant.get(name) else {})
+        {"key": _short(name)} | ({"did_you_mean": suggestion[name]} if suggestion.get(name) else {})
         for name in limited(named)
     )
     shown = ", ".join(
-        _short(name) + (f" (did you mean {meant[name]}?)" if meant.get(name) else "")
+        _short(name) + (f" (did you mean {suggestion[name]}?)" if suggestion.get(name) else "")
         for name in named[:MAX_EXAMPLES]
     )
     return Finding("seal", len(named), examples, f"{shown} unknown")
@@ -253,11 +253,12 @@ def table_extra(kind: str, names: Sequence[str]) -> Finding | None:
         return None
     declared = [column.name for column in TABLES[kind].sealed_columns]
     examples = tuple(
-        {"column": _short(name)} | ({"did_you_mean": meant} if (meant := nearest(name, declared)) else {})
+        {"column": _short(name)}
+        | ({"did_you_mean": suggestion} if (suggestion := nearest(name, declared)) else {})
         for name in limited(names)
     )
     shown = ", ".join(
-        _short(name) + (f" (did you mean {meant}?)" if (meant := nearest(name, declared)) else "")
+        _short(name) + (f" (did you mean {suggestion}?)" if (suggestion := nearest(name, declared)) else "")
         for name in names[:MAX_EXAMPLES]
     )
     return Finding(kind, len(names), examples, f"not declared and dropped: {shown}", tuple(names))

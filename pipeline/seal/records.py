@@ -108,9 +108,11 @@ def decode_description(raw: bytes) -> dict[str, Any]:
     return document
 
 
-def _unreadable(why: str) -> SealedRecords:
+def _unreadable(reason: str) -> SealedRecords:
     frame = pl.DataFrame(schema={column.name: POLARS_TYPES[column.type] for column in METRICS.sealed_columns})
-    return SealedRecords(frame, (RecordProblem(-1, "(file)", why, 'a JSON object {"records": [...]}'),), ())
+    return SealedRecords(
+        frame, (RecordProblem(-1, "(file)", reason, 'a JSON object {"records": [...]}'),), ()
+    )
 
 
 def _field_problems(index: int, record: Any) -> list[RecordProblem]:

@@ -16,7 +16,7 @@ import polars as pl
 from datasets.regular_file import NotRegular, TooLarge
 from pipeline.rule import Violation
 from pipeline.seal.declared_differences import DeclaredDifferences
-from pipeline.seal.document_rules import description_object, description_shape, shape_of
+from pipeline.seal.document_rules import compare_description, description_object, description_shape
 from pipeline.seal.file_rules import (
     OTHER_BYTES,
     FileFact,
@@ -29,7 +29,7 @@ from pipeline.seal.file_rules import (
 )
 from pipeline.seal.manifest import MANIFEST_FILE, KindEntry, Manifest, parse_manifest
 from pipeline.seal.records import SealedRecords, decode_description, decode_metrics, metrics_record
-from pipeline.seal.signature import MOST_BYTES, SIGNATURE_FILE, TeamKeys, Unsigned, signer
+from pipeline.seal.signature import MAX_ENVELOPE_BYTES, SIGNATURE_FILE, TeamKeys, Unsigned, signer
 from pipeline.seal.store import SealStore, lexical_fault
 from pipeline.seal.strict_json import NotJson
 from pipeline.seal.tables import DecodedTable, decode_table
@@ -146,9 +146,9 @@ class Seal:
             When none of these did.
         """
         try:
-            envelope = self._store.read(SIGNATURE_FILE, MOST_BYTES)
+            envelope = self._store.read(SIGNATURE_FILE, MAX_ENVELOPE_BYTES)
         except (NotRegular, TooLarge) as error:
-            raise Unsigned(f"{SIGNATURE_FILE} is not a file of at most {MOST_BYTES} bytes") from error
+            raise Unsigned(f"{SIGNATURE_FILE} is not a file of at most {MAX_ENVELOPE_BYTES} bytes") from error
         return signer(envelope, keys, seal_digest=self.digest, alpha_id=self.alpha_id)
 
     def files(self, kind: str) -> tuple[FileFact, ...]:
@@ -178,7 +178,7 @@ class Seal:
     def decode(self, kind: str) -> DecodedTable:
         """Return a table with the problems of its columns, decoded once from verified bytes."""
         if kind not in self._tables:
-            if self._copied(kind):
+            if self._is_copied(kind):
                 self._verify(kind)
                 self._tables[kind] = decode_table(SEALED_TABLES[kind], _path(self._copies[kind]))
             else:
@@ -231,7 +231,7 @@ class Seal:
         self._require(metrics_record(records))
         return records.frame
 
-    def described(self) -> dict[str, Any] | NotJson:
+    def parsed_description(self) -> dict[str, Any] | NotJson:
         """Return the description as sealed, of any shape, or why it is not a JSON object."""
         try:
             return decode_description(self.read("description"))
@@ -248,10 +248,10 @@ class Seal:
         """
         if not self.has("description"):
             return None
-        document = self.described()
+        document = self.parsed_description()
         if isinstance(document, NotJson):
             raise _refused(self.address, description_object(document)) from document
-        self._require(description_shape(shape_of(document)))
+        self._require(description_shape(compare_description(document)))
         return document
 
     def source_files(self) -> Mapping[str, str]:
@@ -288,7 +288,7 @@ class Seal:
         if fact.too_large or (entry.rows or 0) > MAX_ROWS:
             return fact
         try:
-            if self._copied(kind):
+            if self._is_copied(kind):
                 # A copy without a name: other processes cannot change it between check and build, and it cannot be left behind.
                 self._copies[kind] = tempfile.TemporaryFile()  # noqa: SIM115 - it is closed with the seal
                 weakref.finalize(self, self._copies[kind].close)
@@ -307,7 +307,7 @@ class Seal:
         self._bytes[kind, name] = raw
         return replace(fact, actual_sha256=hashlib.sha256(raw).hexdigest(), actual_bytes=len(raw))
 
-    def _copied(self, kind: str) -> bool:
+    def _is_copied(self, kind: str) -> bool:
         return self.in_parts and kind in LARGE_KINDS
 
     def _verify(self, kind: str) -> None:

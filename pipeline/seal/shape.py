@@ -63,13 +63,13 @@ def compare(declared: Field, document: Mapping[str, Any]) -> Shape:
     return Shape(tuple(problems), tuple(extra))
 
 
-def may_lack_any_key(field: Field) -> Field:
+def with_optional_keys(field: Field) -> Field:
     """Return a declaration whose members may all be omitted or null, at any depth.
 
     Entries of lists, and values of maps, may be null only where the declaration says so.
     """
-    members = tuple(replace(may_lack_any_key(x), optional=True, nullable=True) for x in field.fields)
-    items = None if field.items is None else may_lack_any_key(field.items)
+    members = tuple(replace(with_optional_keys(x), optional=True, nullable=True) for x in field.fields)
+    items = None if field.items is None else with_optional_keys(field.items)
     return replace(field, fields=members, items=items)
 
 

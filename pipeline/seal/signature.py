@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 
 SIGNATURE_FILE: Final = "seal.dsse.json"
-MOST_BYTES: Final = 2048
+MAX_ENVELOPE_BYTES: Final = 2048
 """Maximum bytes of an envelope."""
 PAYLOAD_TYPE: Final = "application/vnd.in-toto+json"
 STATEMENT: Final = "https://in-toto.io/Statement/v1"

@@ -35,7 +35,7 @@ def without_secrets(address: str) -> str:
     return printable(_without_secrets(address)).replace("\n", "\\n")
 
 
-_GONE = (FileNotFoundError, NotADirectoryError, IsADirectoryError)
+_NOT_FOUND = (FileNotFoundError, NotADirectoryError, IsADirectoryError)
 
 
 class SealStore:
@@ -103,7 +103,7 @@ class SealStore:
         """
         try:
             return b"".join(self._read(path, limit))
-        except _GONE:
+        except _NOT_FOUND:
             return None
 
     def copy(self, path: str, limit: int, target: IO[bytes]) -> tuple[str, int] | None:
@@ -122,7 +122,7 @@ class SealStore:
                 with writing(tempfile.gettempdir()):
                     target.write(part)
                     target.flush()
-        except _GONE:
+        except _NOT_FOUND:
             return None
         return digest.hexdigest(), size
 
@@ -147,7 +147,7 @@ class SealStore:
             if isinstance(error.__cause__, PermissionError):
                 raise SealUnreadable(f"{self.name}: reading {path} is not permitted") from error
             raise
-        except _GONE:
+        except _NOT_FOUND:
             raise
         except (OSError, ValueError) as error:
             # The path is too long or invalid.

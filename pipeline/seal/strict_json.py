@@ -47,7 +47,7 @@ def parse_json(raw: bytes, kind: str, *, constants: bool = False) -> Any:
     try:
         document = json.loads(
             raw.decode("utf-8"),
-            object_pairs_hook=_once,
+            object_pairs_hook=_unique_keys,
             parse_constant=float if constants else _refuse,
             parse_float=float if constants else _finite,
         )
@@ -60,12 +60,12 @@ def parse_json(raw: bytes, kind: str, *, constants: bool = False) -> Any:
     return document
 
 
-def _require_bounded(raw: bytes, most_keys: int) -> None:
+def _require_bounded(raw: bytes, max_keys: int) -> None:
     """Refuse a document with too many keys or levels before it is parsed."""
     outside = _STRINGS.sub(b"", raw)
     keys = outside.count(b":")
-    if keys > most_keys:
-        raise NotJson(f"it has {keys:,} keys; at most {most_keys:,} are read")
+    if keys > max_keys:
+        raise NotJson(f"it has {keys:,} keys; at most {max_keys:,} are read")
     depth = 0
     for bracket in _BRACKETS.findall(outside):
         depth += 1 if bracket in b"[{" else -1
@@ -73,7 +73,7 @@ def _require_bounded(raw: bytes, most_keys: int) -> None:
             raise NotJson(f"it is nested more than {MAX_DEPTH} levels deep")
 
 
-def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def _unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     document = dict(pairs)
     if len(document) < len(pairs):
         ((twice, _),) = Counter(name for name, _ in pairs).most_common(1)

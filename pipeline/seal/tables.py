@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from pipeline.seal.casting import POLARS_TYPES, CastProblem, beyond_calendar, cast_losslessly
-from pipeline.seal.engine_words import EXPECTED, nearest, stored_as
+from pipeline.seal.dtype_messages import EXPECTED, nearest, stored_as
 from schemas.kinds import EXPANSION, FREE_BYTES, MAX_ROWS
 from schemas.table import Column, Table
 
@@ -91,12 +91,12 @@ def decode_table(
             if unpacked > max(FREE_BYTES, EXPANSION * _size(raw)):
                 return _unreadable(table, _UNPACKED, f"{unpacked:,} bytes in memory")
         stored = pl.read_parquet_schema(_source(raw))
-        wanted = [name for name in declared if name in stored]
+        present = [name for name in declared if name in stored]
         if rows is None:
-            frame = pl.read_parquet(_source(raw), columns=wanted)
-            height = frame.height if wanted else height
+            frame = pl.read_parquet(_source(raw), columns=present)
+            height = frame.height if present else height
         else:
-            frame = pl.scan_parquet(_source(raw)).select(wanted).slice(rows.start, len(rows)).collect()
+            frame = pl.scan_parquet(_source(raw)).select(present).slice(rows.start, len(rows)).collect()
     except _UNREADABLE as error:
         fix = "write it again; it may be cut off, compressed by another program or of another format"
         return _unreadable(table, "a Parquet file", f"unreadable ({_reason(error)})", fix)

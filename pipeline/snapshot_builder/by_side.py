@@ -34,12 +34,12 @@ class BySide:
     def positions(self, book: str, rows: pl.DataFrame) -> None:
         """Add positions of a book: complete days in order, all before its P&L, whose sides they decide."""
         if book in self._books:
-            self._books[book].hold(rows)
+            self._books[book].add_positions(rows)
 
     def pnl(self, book: str, rows: pl.DataFrame) -> None:
         """Add P&L by name of a book: complete days in order."""
         if book in self._books:
-            self._books[book].earn(rows)
+            self._books[book].add_pnl(rows)
 
     def holdings(self, book: str) -> Holdings:
         """Return the positions of a book by session of its ledger."""
@@ -57,13 +57,13 @@ class _Book:
         self._days = sessions.astype("datetime64[D]").astype(np.int64)
         self._category = category
         # By session: size long and short, squares, names long and short.
-        self._held = np.zeros((5, sessions.size))
+        self._exposure = np.zeros((5, sessions.size))
         self._sign = np.zeros((sessions.size, 0), np.int8)
         self._earned = np.zeros((2, sessions.size, _SIDES))
         self._by_name: Floats = np.zeros(0)
         self._named: Flags = np.zeros(0, np.bool_)
 
-    def hold(self, rows: pl.DataFrame) -> None:
+    def add_positions(self, rows: pl.DataFrame) -> None:
         placed = self._places(rows)
         if placed is None:
             return
@@ -71,11 +71,11 @@ class _Book:
         notional = rows["signed_notional"].to_numpy()
         short, long = np.minimum(notional, 0.0), np.maximum(notional, 0.0)
         columns = (long, -short, notional * notional, notional > 0, notional < 0)
-        self._held[:, session[starts]] = [np.add.reduceat(x, starts, dtype=np.float64) for x in columns]
+        self._exposure[:, session[starts]] = [np.add.reduceat(x, starts, dtype=np.float64) for x in columns]
         self._widen(codes)
         self._sign[session, codes] = np.sign(notional)
 
-    def earn(self, rows: pl.DataFrame) -> None:
+    def add_pnl(self, rows: pl.DataFrame) -> None:
         placed = self._places(rows)
         if placed is None:
             return
@@ -101,7 +101,7 @@ class _Book:
         self._named = named
 
     def holdings(self) -> Holdings:
-        long, short, squares, names_long, names_short = self._held
+        long, short, squares, names_long, names_short = self._exposure
         effective = np.full(self._days.size, np.nan)
         np.divide(np.square(long + short), squares, out=effective, where=squares > 0)
         return Holdings(effective, Side(long, names_long), Side(short, names_short))
@@ -127,13 +127,13 @@ class _Book:
         days = rows["date"].cast(pl.Int32).to_numpy()
         starts = np.flatnonzero(np.diff(days, prepend=days[0] - 1))
         lengths = np.diff(starts, append=days.size)
-        of_day = np.searchsorted(self._days, days[starts])
-        known = self._days.take(of_day, mode="clip") == days[starts]
+        day_session = np.searchsorted(self._days, days[starts])
+        known = self._days.take(day_session, mode="clip") == days[starts]
         if not known.all():
             return self._places(rows.filter(pl.Series(np.repeat(known, lengths))))
         # As wide as array indices, so that nothing below converts them.
         codes = rows["symbol"].cast(self._category).to_physical().to_numpy().astype(np.int64)
-        return rows, np.repeat(of_day, lengths), starts, codes
+        return rows, np.repeat(day_session, lengths), starts, codes
 
     def _widen(self, codes: Integers) -> None:
         missing = int(codes.max()) + 1 - self._sign.shape[1]

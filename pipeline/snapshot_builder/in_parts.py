@@ -14,7 +14,7 @@ import polars as pl
 
 from pipeline.maths.ordering import ordered
 from pipeline.reconciliation.tables import find_runs
-from pipeline.rules.in_parts import runs_across
+from pipeline.rules.in_parts import merge_runs
 from pipeline.seal import Seal
 from pipeline.snapshot_builder.ledgers import Span, Spans, published_by_name, span
 from pipeline.snapshot_builder.weekly import published_decisions
@@ -63,7 +63,7 @@ def find_layout(seal: Seal, kind: str) -> Layout | None:
     if not height:
         return None
     parts = (range(start, min(start + PART_ROWS, height)) for start in range(0, height, PART_ROWS))
-    runs = runs_across(
+    runs = merge_runs(
         seal.part(kind, rows, key).frame.select(key).with_columns(pl.col(day).cast(pl.Date)) for rows in parts
     )
     days = np.append(runs.starts, height)
@@ -105,13 +105,13 @@ def write_books(
     writer: SnapshotWriter,
     kind: str,
     layout: Layout,
-    look: Callable[[str, pl.DataFrame], None],
+    on_rows: Callable[[str, pl.DataFrame], None],
 ) -> Spans:
     """Write a table by book, and return the span of each book.
 
     Parameters
     ----------
-    look
+    on_rows
         Shown the rows of each book part by part, in order, as they are published.
     """
     total: Spans = {}
@@ -122,7 +122,7 @@ def write_books(
             rows = published_by_name(kind, seal.part(kind, place).frame, first)[book]
             part = span(rows, kind)
             total[book] = _joined(total[book], part) if book in total else part
-            look(book, rows)
+            on_rows(book, rows)
             yield rows
 
     for book, rows in layout.books.items():

@@ -32,7 +32,7 @@ Document = dict[str, dict[str, Any]]
 """Book, or :data:`schemas.metrics.families.WHOLE_RUN` -> the object served."""
 
 
-def of_books(portfolio: Books, sides: BySide, kinds: Collection[str]) -> dict[str, Document]:
+def book_figures(portfolio: Books, sides: BySide, kinds: Collection[str]) -> dict[str, Document]:
     """Compute the figures of the books.
 
     Parameters
@@ -56,12 +56,12 @@ def of_books(portfolio: Books, sides: BySide, kinds: Collection[str]) -> dict[st
     }
 
 
-def sides_of(portfolio: Books) -> BySide:
+def empty_sides(portfolio: Books) -> BySide:
     """Return empty sums of positions and P&L by the sessions of each ledger."""
     return BySide({book: _dates(rows) for book, rows in portfolio.items()})
 
 
-def of_frames(
+def figures_from_frames(
     frames: Mapping[tuple[str, str | None], pl.DataFrame], kinds: Collection[str]
 ) -> dict[str, Document]:
     """Compute the figures of a run from its published tables.
@@ -71,24 +71,27 @@ def of_frames(
     frames
         Dataset and book -> rows.
     kinds
-        As of :func:`of_books`.
+        As of :func:`book_figures`.
     """
 
     def books(kind: str) -> Books:
         return {book: rows for (dataset, book), rows in frames.items() if dataset == kind and book}
 
     portfolio = books("portfolio")
-    sides = sides_of(portfolio)
-    for kind, look in (("positions", sides.positions), ("pnl", sides.pnl)):
+    sides = empty_sides(portfolio)
+    for kind, on_rows in (("positions", sides.positions), ("pnl", sides.pnl)):
         for book, rows in books(kind).items():
-            look(book, rows)
+            on_rows(book, rows)
     weekly, decisions, deciles = (
         frames.get((name, None)) for name in ("weekly_signal", "decisions", "weekly_deciles")
     )
-    return {**of_books(portfolio, sides, kinds), **of_signal(measure_signal(weekly, decisions, deciles))}
+    return {
+        **book_figures(portfolio, sides, kinds),
+        **signal_figures(measure_signal(weekly, decisions, deciles)),
+    }
 
 
-def of_signal(weeks: DeliveredSignal | Unavailable) -> dict[str, Document]:
+def signal_figures(weeks: DeliveredSignal | Unavailable) -> dict[str, Document]:
     """Compute the figures of the delivered score; `weeks` is the reason if there are none."""
     if isinstance(weeks, Unavailable):
         return {"signal": {WHOLE_RUN: withheld_payload(FAMILIES["signal"].payload, weeks)}}

@@ -29,13 +29,13 @@ from pipeline.maths.ordering import ordered
 from pipeline.maths.week_clock import WeeklyPanel
 from pipeline.maths.weekly_digests import FillDigests, digest_decisions, seal_weeks
 from pipeline.notices import NoticeOutcome, aged_ic, in_declared_order, not_checked
-from pipeline.notices.catalogue import of_the_catalogue
-from pipeline.notices.history import of_the_past
+from pipeline.notices.catalogue import catalogue_notices
+from pipeline.notices.history import history_notices
 from pipeline.reconciliation.figures import Figure, declared_and_figures
-from pipeline.reconciliation.of_a_seal import (
+from pipeline.reconciliation.seal_figures import (
     figures_from,
+    is_unsmoothed,
     metrics_reproduced,
-    one_signal,
     with_reconciliation,
 )
 from pipeline.rule import Violation
@@ -134,7 +134,7 @@ def build_seal(
         report = check(seal, figures=False, keys=keys)
     _require_sound(seal, report.violations, report.warnings if strict else ())
     with Publication(storage, seal.alpha_id, earlier) as publication:
-        written = _write_all(seal, report, publication, stages)
+        written = _write_datasets(seal, report, publication, stages)
         warning = metrics_reproduced(written.figures)
         if warning is not None:
             report = replace(report, warnings=(*report.warnings, warning))
@@ -144,7 +144,7 @@ def build_seal(
         manifest = _manifest(seal, written, report, notices)
         with stages("publish"):
             manifest = with_history(
-                storage, manifest, written.weeks, lambda history: of_the_past(history).to_dict()
+                storage, manifest, written.weeks, lambda history: history_notices(history).to_dict()
             )
             pointer = make_pointer(manifest, seal.description())
             published = publication.commit(manifest, pointer, force=force)
@@ -202,13 +202,13 @@ class _Written:
     delayed: Floats | None
 
 
-def _write_all(seal: Seal, report: Report, publication: Publication, stages: Stages) -> _Written:
+def _write_datasets(seal: Seal, report: Report, publication: Publication, stages: Stages) -> _Written:
     """Write every dataset the seal allows; tables are freed as soon as possible."""
     writer = SnapshotWriter(publication)
     weekly: Future[_Weekly] | None = None
     digests = digest_decisions(None)
     fills = FillDigests()
-    with writer, ThreadPoolExecutor(1, thread_name_prefix="signal") as beside:
+    with writer, ThreadPoolExecutor(1, thread_name_prefix="signal") as pool:
         decisions = None
         if seal.has("decisions"):
             with stages("decisions"):
@@ -218,7 +218,7 @@ def _write_all(seal: Seal, report: Report, publication: Publication, stages: Sta
             with stages("signal quality"):
                 writer.table("rebalances", published_rebalances(seal.table("rebalances"), decisions))
                 if decisions is not None:
-                    weekly = _begin_weekly(seal, decisions, beside)
+                    weekly = _submit_weekly(seal, decisions, pool)
         delivered = research.measure_signal(None, decisions, None)  # the reason, until the weeks are computed
         del decisions
         spans: dict[str, ledgers.Spans] = {}
@@ -229,12 +229,12 @@ def _write_all(seal: Seal, report: Report, publication: Publication, stages: Sta
                 writer.by_book("portfolio", ledger)
                 writer.by_book("equity_curve", ledgers.published_equity_curves(ledger))
                 spans["portfolio"] = ledgers.spans(ledger, "portfolio")
-        sides = research.sides_of(ledger)
-        looks = {"positions": sides.positions, "pnl": sides.pnl, "trades": fills.add}
-        for kind, look in looks.items():
+        sides = research.empty_sides(ledger)
+        observers = {"positions": sides.positions, "pnl": sides.pnl, "trades": fills.add}
+        for kind, on_rows in observers.items():
             if seal.has(kind):
                 with stages(kind):
-                    spans[kind] = _write_books(seal, writer, kind, look)
+                    spans[kind] = _write_books(seal, writer, kind, on_rows)
         _write_trials(seal, writer, stages)
         if spans:
             writer.table("books", ledgers.published_books(spans))
@@ -249,8 +249,8 @@ def _write_all(seal: Seal, report: Report, publication: Publication, stages: Sta
             figures = _write_metrics(seal, writer, weeks)
         with stages("research figures"):
             figures_by_family = {
-                **research.of_books(ledger, sides, seal.kinds),
-                **research.of_signal(delivered),
+                **research.book_figures(ledger, sides, seal.kinds),
+                **research.signal_figures(delivered),
             }
         _write_documents(seal, report, figures_by_family, writer)
         with stages("write"):
@@ -272,9 +272,9 @@ _Weekly = tuple[dict[str, pl.DataFrame], Floats | None, DeliveredSignal | Unavai
 """The weekly tables, the IC of the previous week's score where a notice needs it, and the delivered score."""
 
 
-def _begin_weekly(seal: Seal, decisions: pl.DataFrame, beside: ThreadPoolExecutor) -> Future[_Weekly]:
+def _submit_weekly(seal: Seal, decisions: pl.DataFrame, pool: ThreadPoolExecutor) -> Future[_Weekly]:
     """Compute the weekly figures on a thread: they mostly use one core, and the books are derived meanwhile."""
-    rebalances, unsmoothed = seal.table("rebalances"), one_signal(seal.smoothing)
+    rebalances, unsmoothed = seal.table("rebalances"), is_unsmoothed(seal.smoothing)
 
     def measure() -> _Weekly:
         known = measured_decisions(decisions, unsmoothed=unsmoothed)
@@ -287,7 +287,7 @@ def _begin_weekly(seal: Seal, decisions: pl.DataFrame, beside: ThreadPoolExecuto
             return tables, None, delivered
         return tables, aged_ic(weeks, lambda: delivered.ic_by_delay[1]), delivered
 
-    weekly = beside.submit(measure)
+    weekly = pool.submit(measure)
     if seal.in_parts:
         weekly.result()  # freed before the books are read
     return weekly
@@ -305,17 +305,17 @@ def _write_decisions(seal: Seal, writer: SnapshotWriter) -> pl.DataFrame:
 
 
 def _write_books(
-    seal: Seal, writer: SnapshotWriter, kind: str, look: Callable[[str, pl.DataFrame], None]
+    seal: Seal, writer: SnapshotWriter, kind: str, on_rows: Callable[[str, pl.DataFrame], None]
 ) -> ledgers.Spans:
-    """Write a table by book; return the span of each. `look` is called with the published rows of each book."""
+    """Write a table by book; return the span of each. `on_rows` is called with the published rows of each book."""
     layout = in_parts.find_layout(seal, kind) if seal.in_parts else None
     if layout is not None:
-        return in_parts.write_books(seal, writer, kind, layout, look)
+        return in_parts.write_books(seal, writer, kind, layout, on_rows)
     rows = ledgers.published_by_name(kind, seal.table(kind))
     seal.drop(kind)
     writer.by_book(kind, rows)
     for book, own in rows.items():
-        look(book, own)
+        on_rows(book, own)
     return ledgers.spans(rows, kind)
 
 
@@ -354,7 +354,7 @@ def _notices(seal: Seal, storage: Storage, report: Report, written: _Written) ->
     """Collect the notices on the run and those from the comparison with other served runs."""
     if report.evidence is None:
         return tuple(not_checked(notice, "the rows were not looked at") for notice in NOTICES)
-    alone = judge(
+    own = judge(
         seal,
         report.evidence,
         report.coverage,
@@ -362,7 +362,7 @@ def _notices(seal: Seal, storage: Storage, report: Report, written: _Written) ->
         delayed=written.delayed,
         figures=written.figures,
     )
-    return in_declared_order((*alone, *of_the_catalogue(storage, seal.alpha_id, report.evidence.probe)))
+    return in_declared_order((*own, *catalogue_notices(storage, seal.alpha_id, report.evidence.probe)))
 
 
 def _manifest(seal: Seal, written: _Written, report: Report, notices: tuple[NoticeOutcome, ...]) -> Manifest:

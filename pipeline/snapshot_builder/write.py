@@ -170,13 +170,13 @@ class SnapshotWriter:
     def parts(self, dataset: str, rows: Iterable[pl.DataFrame], book: str | None = None) -> None:
         """Write a file from parts; one is written while the next is derived."""
         waiting: queue.Queue[pl.DataFrame | None] = queue.Queue(maxsize=1)
-        writing = self._pool.submit(write_parts, self._publication, dataset, _iterate(waiting), book)
+        writing = self._pool.submit(write_parts, self._publication, dataset, _dequeue(waiting), book)
         self._written.append(writing)
         for part in rows:
             self._declare(dataset, part.columns if book is None else ["book", *part.columns])
-            if not _put_part(waiting, part, writing):
+            if not _enqueue(waiting, part, writing):
                 break
-        _put_part(waiting, None, writing)
+        _enqueue(waiting, None, writing)
         writing.result()
 
     def document(self, relative: str, dataset: str, data: bytes) -> None:
@@ -194,12 +194,12 @@ class SnapshotWriter:
         )
 
 
-def _iterate(waiting: queue.Queue[pl.DataFrame | None]) -> Iterator[pl.DataFrame]:
+def _dequeue(waiting: queue.Queue[pl.DataFrame | None]) -> Iterator[pl.DataFrame]:
     while (part := waiting.get()) is not None:
         yield part
 
 
-def _put_part(
+def _enqueue(
     waiting: queue.Queue[pl.DataFrame | None], part: pl.DataFrame | None, writing: Future[FileEntry]
 ) -> bool:
     """Pass a part to the writing thread; return False if writing failed."""

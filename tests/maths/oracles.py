@@ -14,7 +14,7 @@ from scipy import stats
 Row = dict[str, Any]
 
 
-def weeks_of(frame: pl.DataFrame) -> dict[dt.date, list[Row]]:
+def measure_weeks(frame: pl.DataFrame) -> dict[dt.date, list[Row]]:
     weeks: dict[dt.date, list[Row]] = {}
     for row in frame.sort("date", "symbol").iter_rows(named=True):
         weeks.setdefault(row["date"], []).append(row)
@@ -53,7 +53,7 @@ def clock(rebalances: pl.DataFrame) -> list[dt.date]:
 def horizon_ic(
     rebalances: pl.DataFrame, decisions: pl.DataFrame, horizon: int
 ) -> dict[dt.date, float | None]:
-    ticks, weeks = clock(rebalances), weeks_of(decisions)
+    ticks, weeks = clock(rebalances), measure_weeks(decisions)
     results: dict[dt.date, float | None] = {}
     for t, date in enumerate(ticks):
         pairs = []
@@ -73,7 +73,7 @@ def horizon_ic(
 def autocorrelation(
     rebalances: pl.DataFrame, decisions: pl.DataFrame, lag: int
 ) -> dict[dt.date, float | None]:
-    ticks, weeks = clock(rebalances), weeks_of(decisions)
+    ticks, weeks = clock(rebalances), measure_weeks(decisions)
     results: dict[dt.date, float | None] = {}
     for t, date in enumerate(ticks):
         before = (
@@ -87,7 +87,7 @@ def autocorrelation(
 
 def deciles(decisions: pl.DataFrame) -> list[Row]:
     rows = []
-    for date, names in weeks_of(decisions).items():
+    for date, names in measure_weeks(decisions).items():
         scored = sorted(
             (row for row in names if row["raw_score"] is not None),
             key=lambda r: (r["raw_score"], r["symbol"]),

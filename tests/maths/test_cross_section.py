@@ -26,7 +26,7 @@ def one_week(*scores: float | None) -> pl.DataFrame:
 @given(runs())
 def test_every_column_equals_the_loop_over_its_week(run: Run) -> None:
     placed = pl.concat([run.decisions, cross_section(run.decisions)], how="horizontal")
-    for rows in oracles.weeks_of(placed).values():
+    for rows in oracles.measure_weeks(placed).values():
         valid = [row["score"] for row in rows if row["score"] is not None]
         for row, z in zip(rows, oracles.z_scores([row["score"] for row in rows]), strict=True):
             score = row["score"]

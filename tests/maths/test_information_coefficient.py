@@ -26,7 +26,7 @@ def ic_of(x: list[float | None], y: list[float | None]) -> float | None:
 @given(st.one_of(runs(), wide_runs()))
 def test_each_week_equals_scipy_over_the_names_with_both_values(run: Run) -> None:
     results = {row["date"]: row for row in weekly_ic(run.decisions, "raw_score").iter_rows(named=True)}
-    weeks = oracles.weeks_of(run.decisions)
+    weeks = oracles.measure_weeks(run.decisions)
     assert list(results) == sorted(weeks)
     for date, rows in weeks.items():
         ic, pairs = oracles.spearman([(row["raw_score"], row["forward_return"]) for row in rows])

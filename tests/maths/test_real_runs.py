@@ -112,7 +112,7 @@ def test_the_largest_run_equals_the_slow_loops_on_a_year(shared: Path) -> None:
     index = pl.read_parquet(seal / "rebalances.parquet").sort("date").tail(30)
     decisions = decisions_of(seal).join(index.select("date"), on="date", how="semi")
     weeks = {row["date"]: row for row in weekly_signal(index, decisions).iter_rows(named=True)}
-    for date, rows in oracles.weeks_of(decisions).items():
+    for date, rows in oracles.measure_weeks(decisions).items():
         ic, pairs = oracles.spearman([(row["score"], row["forward_return"]) for row in rows])
         assert oracles.close(weeks[date]["ic"], ic)
         assert weeks[date]["n_return_obs"] == pairs

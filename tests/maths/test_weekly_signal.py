@@ -24,7 +24,7 @@ def test_every_rebalance_date_has_one_row_in_order_whatever_its_status(run: Run)
     weeks = weekly_signal(*run)
     assert weeks.select("date", "week_status").equals(run.rebalances.sort("date"))
     assert weeks.columns == ALL_COLUMNS == [column.name for column in WEEKLY_SIGNAL.columns]
-    by_date = oracles.weeks_of(run.decisions)
+    by_date = oracles.measure_weeks(run.decisions)
     for row in weeks.iter_rows(named=True):
         names = by_date.get(row["date"], [])
         assert row["n_symbols"] == len(names)

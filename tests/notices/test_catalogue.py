@@ -16,7 +16,7 @@ from datasets.layout import PROBE
 from datasets.storage import open_storage
 from examples.reference_engine import AlphaSpec, Market, RunRecord, run_alpha, simulate_market, write_seal
 from pipeline.housekeeping.verify import verify
-from pipeline.notices.catalogue import of_the_catalogue, served_probes
+from pipeline.notices.catalogue import catalogue_notices, served_probes
 from pipeline.notices.probe import Probe, ProbeDamaged, Sample, days_by_digest, name_digest
 from pipeline.snapshot_builder import build_seal
 from schemas.errors import StorageUnavailable
@@ -127,7 +127,7 @@ def test_a_store_that_does_not_answer_fails_no_build(root: Path, monkeypatch: py
 
     monkeypatch.setattr(storage, "folders", away)
     probe = Probe(*[Sample(("A",), ("2024-01-05 2024-01-12",), np.zeros((1, 1)))] * 3)
-    for outcome in of_the_catalogue(storage, "x", probe):
+    for outcome in catalogue_notices(storage, "x", probe):
         assert outcome.outcome == "not_checked"
         assert outcome.reason == "the other runs of the catalogue could not be read: StorageUnavailable"
 

@@ -21,7 +21,7 @@ import datasets
 from pipeline.__main__ import cli
 from pipeline.reconciliation.conventions import CONVENTIONS, FROM_DECISIONS
 from pipeline.reconciliation.figures import Figure, daily_series, reconcile, weekly_series
-from pipeline.reconciliation.of_a_seal import measured_weeks, recompute_figures
+from pipeline.reconciliation.seal_figures import measured_weeks, recompute_figures
 from pipeline.rules import check
 from pipeline.seal import Seal
 from pipeline.snapshot_builder import build_seal
@@ -185,7 +185,7 @@ def test_the_order_of_rows_and_records_does_not_matter(lawful: Path, seed: int) 
     seal = Seal.open(str(lawful))
     records = seal.metrics()
     assert records is not None
-    ledger, weeks = seal.table("portfolio"), weeks_of(seal)
+    ledger, weeks = seal.table("portfolio"), measure_weeks(seal)
 
     def violations_found(shuffle: bool) -> set[tuple[Any, ...]]:
         frames = [
@@ -198,7 +198,7 @@ def test_the_order_of_rows_and_records_does_not_matter(lawful: Path, seed: int) 
     assert violations_found(shuffle=True) == violations_found(shuffle=False)
 
 
-def weeks_of(seal: Seal) -> pl.DataFrame:
+def measure_weeks(seal: Seal) -> pl.DataFrame:
     return measured_weeks(seal.table("rebalances"), seal.table("decisions"))
 
 
@@ -206,7 +206,7 @@ def weeks_of(seal: Seal) -> pl.DataFrame:
 @given(scale=st.sampled_from([1e-3, 7.0, 1e6]))
 def test_figures_of_a_larger_ledger_are_larger_and_otherwise_the_same(lawful: Path, scale: float) -> None:
     seal = Seal.open(str(lawful))
-    records, weeks = seal.metrics(), weekly_series(weeks_of(seal))
+    records, weeks = seal.metrics(), weekly_series(measure_weeks(seal))
     assert records is not None
     money = pl.col("name").is_in(["pnl", "max_drawdown"])
     larger = records.with_columns(

@@ -15,7 +15,7 @@ import pytest
 from click.testing import CliRunner
 
 from pipeline.check_command import check
-from pipeline.reconciliation.of_a_seal import metrics_reproduced
+from pipeline.reconciliation.seal_figures import metrics_reproduced
 from pipeline.rule import Rule
 from pipeline.rules import (
     RULES,

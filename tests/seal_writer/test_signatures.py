@@ -14,7 +14,7 @@ import pytest
 
 from pipeline.rules.checking import check
 from pipeline.seal import Seal
-from pipeline.seal.signature import MOST_BYTES, read_keys
+from pipeline.seal.signature import MAX_ENVELOPE_BYTES, read_keys
 from pipeline.snapshot_builder import build_seal
 from schemas.errors import SealRefused, SettingsError
 from tests.support.application import running
@@ -78,7 +78,7 @@ def changed(envelope: Any, how: str) -> bytes:
 def test_a_forged_signature_does_not_count(place: Path, tmp_path: Path, how: str) -> None:
     seal = shutil.copytree(place / "Test_signed", tmp_path / "seal")
     path = seal / "seal.dsse.json"
-    raw = {"list": b"[]", "text": b"\xff", "large": path.read_bytes() + b" " * MOST_BYTES}
+    raw = {"list": b"[]", "text": b"\xff", "large": path.read_bytes() + b" " * MAX_ENVELOPE_BYTES}
     path.write_bytes(raw[how] if how in raw else changed(json.loads(path.read_bytes()), how))
     assert fault(seal, place / "keys.json") is not None
 

@@ -45,9 +45,9 @@ def envelope_of(manifest: bytes, key_file: Any) -> bytes:
     if not isinstance(key, Ed25519PrivateKey):
         raise SealError(f"{key_file} is not an Ed25519 key: make one with `alpha-results-seal make-key`.")
     made: bytes = signature.signed_envelope(manifest, key)
-    if len(made) > signature.MOST_BYTES:
+    if len(made) > signature.MAX_ENVELOPE_BYTES:
         raise SealError(
-            f"the signature would have {len(made)} bytes, and {signature.MOST_BYTES} are allowed: shorten `engine`."
+            f"the signature would have {len(made)} bytes, and {signature.MAX_ENVELOPE_BYTES} are allowed: shorten `engine`."
         )
     return made
 

@@ -43,11 +43,11 @@ def _example(figure: Figure) -> Mapping[str, Any]:
     }
 
 
-def weeks_of(seal: Seal) -> pl.DataFrame | None:
+def measure_weeks(seal: Seal) -> pl.DataFrame | None:
     """Measure the weeks of a sound seal; None without cross-sections or rebalance index."""
     if not (seal.has("rebalances") and seal.has("decisions")):
         return None
-    return measured_weeks(seal.table("rebalances"), with_one_signal(seal.table("decisions"), seal.smoothing))
+    return measured_weeks(seal.table("rebalances"), with_raw_signal(seal.table("decisions"), seal.smoothing))
 
 
 def recompute_figures(seal: Seal, weeks: pl.DataFrame | None = None) -> tuple[Figure, ...]:
@@ -58,7 +58,7 @@ def recompute_figures(seal: Seal, weeks: pl.DataFrame | None = None) -> tuple[Fi
     seal
         Its tables are read, of which it remembers those read before.
     weeks
-        As :func:`weeks_of` returns them, where they are known; else they are measured here.
+        As :func:`measure_weeks` returns them, where they are known; else they are measured here.
 
     Returns
     -------
@@ -69,7 +69,7 @@ def recompute_figures(seal: Seal, weeks: pl.DataFrame | None = None) -> tuple[Fi
     if records is None:
         return ()
     if weeks is None:
-        weeks = weeks_of(seal)
+        weeks = measure_weeks(seal)
     return figures_from(records, weeks, seal.optional_table("portfolio"), seal.equity_basis)
 
 
@@ -91,14 +91,14 @@ def figures_from(
     return reconcile(records, None if weeks is None else weekly_series(weeks), daily)
 
 
-def one_signal(smoothing: Mapping[str, Any] | None) -> bool:
+def is_unsmoothed(smoothing: Mapping[str, Any] | None) -> bool:
     """Return whether a run states that it was not smoothed, so that its score is also the signal before smoothing."""
     return smoothing is not None and smoothing.get("applied") is False
 
 
-def with_one_signal(decisions: pl.DataFrame, smoothing: Mapping[str, Any] | None) -> pl.DataFrame:
+def with_raw_signal(decisions: pl.DataFrame, smoothing: Mapping[str, Any] | None) -> pl.DataFrame:
     """Add the signal before smoothing to the decisions of a run that was not smoothed."""
-    if one_signal(smoothing) and "unsmoothed_score" not in decisions.columns:
+    if is_unsmoothed(smoothing) and "unsmoothed_score" not in decisions.columns:
         return decisions.with_columns(unsmoothed_score="score")
     return decisions
 

@@ -12,7 +12,7 @@ import pytest
 from pipeline.rules import Report
 from pipeline.rules.checking import check
 from pipeline.seal import Seal
-from pipeline.seal.engine_words import nearest
+from pipeline.seal.dtype_messages import nearest
 from tests.support.seals import make_seal, resign, rewrite
 
 

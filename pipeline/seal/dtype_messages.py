@@ -25,7 +25,7 @@ _NAMES: Final = {pl.String: "text", pl.Boolean: "bool", pl.Date: "days (Parquet 
 _SIMILAR: Final = 0.7
 """Minimum similarity of a misspelt name, by :mod:`difflib`."""
 
-_MOST_CANDIDATES: Final = 500
+_MAX_CANDIDATES: Final = 500
 """Maximum candidates, because a file may have very many columns."""
 
 
@@ -87,7 +87,7 @@ def nearest(name: str, names: Iterable[str]) -> str | None:
     names
         The candidates; of two that are as near, the first.
     """
-    plain = {candidate: _plain(candidate[:80]) for candidate in islice(names, _MOST_CANDIDATES)}
+    plain = {candidate: _plain(candidate[:80]) for candidate in islice(names, _MAX_CANDIDATES)}
     closest = difflib.get_close_matches(_plain(name[:80]), plain.values(), n=1, cutoff=_SIMILAR)
     return next((candidate for candidate, text in plain.items() if text in closest), None)
 
