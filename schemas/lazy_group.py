@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import importlib
 import json
+import os
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any, Final, NamedTuple
 
 import click
+from click.exceptions import NoSuchCommand
 
-from schemas.errors import AlphaResultsError, SealRefused
+from schemas.errors import AlphaResultsError, SealRefused, SettingsError
 from schemas.exit_codes import ExitCode, exit_code_lines
+from schemas.settings import misspelt_variables
 from schemas.terminal import echo
 
 
@@ -49,6 +52,14 @@ class LazyGroup(click.Group):
         assert isinstance(command, click.Command)
         return command
 
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Return the command; one that does not exist is a usage error that names the nearest."""
+        if args[0] not in self.lazy and not ctx.resilient_parsing:
+            raise NoSuchCommand(args[0], possibilities=self.list_commands(ctx), ctx=ctx)
+        return super().resolve_command(ctx, args)
+
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002 - as above
         """List the commands."""
         with formatter.section("Commands"):
@@ -60,7 +71,12 @@ class LazyGroup(click.Group):
             formatter.write_dl(exit_code_lines())
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Run the command; Ctrl-C exits with 130, since click's 1 has another meaning here."""
+        """Run the command; Ctrl-C exits with 130, since click's 1 has another meaning here.
+
+        A variable of the environment that resembles a setting and is none would be ignored: it is named.
+        """
+        for warning in misspelt_variables(os.environ):
+            echo(f"warning: {warning}", err=True)
         try:
             return super().invoke(ctx)
         except KeyboardInterrupt:
@@ -81,16 +97,24 @@ class CommandGroup(LazyGroup):
             return super().invoke(ctx)
         except AlphaResultsError as error:
             if ctx.meta["as_json"]:
-                payload: dict[str, Any] = {
-                    "at": datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z"),
-                    "error": type(error).__name__,
-                    "message": str(error),
-                    "retryable": error.retryable,
-                    "exit_code": int(error.exit_code),
-                }
-                if isinstance(error, SealRefused):
-                    payload["violations"] = list(error.violations)
-                echo(json.dumps(payload))
+                echo(json.dumps(_payload(error)))
             else:
                 echo(f"error: {' '.join(str(error).split())}", err=True)
             ctx.exit(error.exit_code)
+        except click.UsageError as error:
+            if ctx.meta["as_json"]:
+                echo(json.dumps(_payload(SettingsError(error.format_message()))))
+            raise
+
+
+def _payload(error: AlphaResultsError) -> dict[str, Any]:
+    payload: dict[str, Any] = {
+        "at": datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z"),
+        "error": type(error).__name__,
+        "message": str(error),
+        "retryable": error.retryable,
+        "exit_code": int(error.exit_code),
+    }
+    if isinstance(error, SealRefused):
+        payload["violations"] = list(error.violations)
+    return payload

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from difflib import get_close_matches
 from typing import Final
 
 from schemas.settings.connections import CONNECTIONS
 from schemas.settings.keys_and_limits import KEYS_AND_LIMITS
 from schemas.settings.readers import DURATION, SWITCH, TEXTFILE, integer, make_choice, seconds, text
-from schemas.settings.setting import Group, Setting
+from schemas.settings.setting import PREFIX, Group, Setting
 
 _PORT: Final = 65535
+_SIMILAR: Final = 0.75
+"""Similarity, from 0 to 1, from which an unknown variable is taken for a misspelt one."""
 
 GROUPS: Final = (
     Group(
@@ -341,3 +345,19 @@ GROUPS: Final = (
 
 SETTINGS: Final = {setting.name: setting for group in GROUPS for setting in group.settings}
 """Name -> declaration."""
+
+
+def misspelt_variables(environment: Mapping[str, str]) -> list[str]:
+    """Return one sentence for each variable that resembles a setting's and is none.
+
+    Other variables with the project's prefix are left alone: deployments have their own.
+    """
+    known = [setting.variable for setting in SETTINGS.values()]
+    names = [name.removeprefix(PREFIX) for name in known]
+    return [
+        f"{variable} is not a setting, so it is ignored; did you mean {PREFIX}{near[0]}?"
+        for variable in sorted(environment)
+        if variable.startswith(PREFIX)
+        and variable not in known
+        and (near := get_close_matches(variable.removeprefix(PREFIX), names, 1, _SIMILAR))
+    ]

@@ -66,6 +66,33 @@ def test_a_broken_manifest_is_shown_as_a_refusal(tmp_path: Path) -> None:
     assert "yesterday" in result.stdout
 
 
+def test_a_misspelt_command_names_the_nearest() -> None:
+    result = CliRunner().invoke(program.cli, ["buidl"])
+    assert result.exit_code == 2
+    assert "Did you mean 'build'?" in result.stderr
+
+
+def test_a_usage_error_is_json_too_where_json_is_wanted() -> None:
+    result = CliRunner().invoke(
+        program.cli, ["build", "--json", "--jobs", "two", "--datasets", "root", "seal"]
+    )
+    assert result.exit_code == 2
+    printed = json.loads(result.stdout)
+    assert printed["error"] == "SettingsError"
+    assert printed["exit_code"] == 2
+    assert "--jobs" in printed["message"]
+    assert result.stderr.startswith("Usage: ")
+
+
+def test_a_misspelt_variable_is_named_and_other_variables_are_not() -> None:
+    variables = {"ALPHA_RESULTS_JOB": "3", "ALPHA_RESULTS_KEY": "token", "ALPHA_RESULTS_JOBS": "2"}
+    result = CliRunner().invoke(program.cli, ["rules", "--json"], env=variables)
+    assert result.stderr == (
+        "warning: ALPHA_RESULTS_JOB is not a setting, so it is ignored; did you mean ALPHA_RESULTS_JOBS?\n"
+    )
+    json.loads(result.stdout)
+
+
 def test_no_seal_at_all_is_a_usage_error() -> None:
     assert CliRunner().invoke(program.cli, ["check"]).exit_code == 2
 

@@ -20,6 +20,9 @@ OTHERS: Final = {
 
 
 class _WithOthers(CommandGroup):
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return [*super().list_commands(ctx), *OTHERS]
+
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         super().format_commands(ctx, formatter)
         with formatter.section("Commands of their own, each with --help"):
