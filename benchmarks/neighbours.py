@@ -92,7 +92,7 @@ def _publish_ledger(
         sha256=digest(data),
         first=ledger["date"][0].isoformat(),
     )
-    manifest = replace(template.manifest, alpha_id=alpha_id, files=(entry,)).named()
+    manifest = replace(template.manifest, alpha_id=alpha_id, files=(entry,)).with_id()
     place = root / snapshot_path(alpha_id, manifest.snapshot)
     (place / entry.path).parent.mkdir(parents=True)
     (place / entry.path).write_bytes(data)

@@ -100,11 +100,11 @@ class Columns:
         rows = [row_of(pointer.headline) for pointer in self._pointers]
         shape = (len(rows), len(RECORDED))
         values = np.array([row[0] for row in rows], dtype=np.float64).reshape(shape)
-        made_of, checked = (
+        source_codes, checked = (
             np.frombuffer(b"".join(codes), dtype=np.uint8).reshape(shape)
             for codes in ((row[1] for row in rows), (row[2] for row in rows))
         )
-        return values, made_of, checked
+        return values, source_codes, checked
 
     def prepare(self) -> None:
         """Compute the most used arrays ahead, so that no request waits for them."""
@@ -118,9 +118,9 @@ class Columns:
         closed
             Kinds of data the caller may not read; figures computed from them are NaN.
         """
-        matrix, made_of, checked = self._figures
+        matrix, source_codes, checked = self._figures
         column = _PLACES[name]
-        codes = made_of[:, column]
+        codes = source_codes[:, column]
         values = np.where(checked[:, column] == STATED, np.nan, matrix[:, column])
         for kind in closed:
             values = np.where(codes == code_of(kind), np.nan, values)
@@ -168,10 +168,10 @@ class Columns:
         """Return a figure of one alpha; the caller adds the reason if the reader may not see it."""
         values, codes, checked = self._figures
         at = place, _PLACES[name]
-        value, rests_on = float(values[at]), checked_of(int(checked[at]))
-        if math.isnan(value) or rests_on is None:
+        value, evidence = float(values[at]), checked_of(int(checked[at]))
+        if math.isnan(value) or evidence is None:
             return Entry(reason=reason_of(self._pointers[place].headline, HEADLINE[name].recorded))
-        return Entry() if any(codes[at] == code_of(kind) for kind in closed) else Entry(value, rests_on)
+        return Entry() if any(codes[at] == code_of(kind) for kind in closed) else Entry(value, evidence)
 
     def allowed(self, names: Allowed) -> Flags:
         """Whether an allow-list has each alpha."""

@@ -13,7 +13,7 @@ import polars as pl
 from datasets.figures.equity import day
 from datasets.figures.price import Benchmark, price_curve
 from datasets.figures.window import WHOLE_RUN, Window
-from datasets.market_data import is_named, read_symbols
+from datasets.market_data import is_configured, read_symbols
 from datasets.snapshot import Snapshot
 from datasets.storage import open_storage
 from schemas.errors import KindNotPublished, SettingsError
@@ -208,15 +208,15 @@ class Alpha(Snapshot):
             When the snapshot has no such book.
         """
         from datasets.factors import read_factors  # noqa: PLC0415 - slow to load beside the rest
-        from datasets.figure_data import frames_of, read_ledger  # noqa: PLC0415 - as above
+        from datasets.figure_data import frame_reader, read_ledger  # noqa: PLC0415 - as above
         from datasets.figures.exposure_models import Model, explain, of_factors, span  # noqa: PLC0415 - as above
 
-        ledger = read_ledger(frames_of(self), self, book)
+        ledger = read_ledger(frame_reader(self), self, book)
         if ledger is None:
             raise KindNotPublished(f"{self.alpha_id} has no ledger of the book {book}")
         models, withheld = [], {}
         days = span(ledger, window)
-        if is_named(market_data):
+        if is_configured(market_data):
             models += [Model.of_benchmark(x, days) for x in read_symbols(market_data, benchmarks)]
         else:
             withheld["benchmarks"] = "no market data were named"
@@ -256,15 +256,15 @@ class Alpha(Snapshot):
         SnapshotCorrupt
             When a file is gone or damaged.
         """
-        from datasets.figure_data import frames_of, read_ledger, read_weekly_ic  # noqa: PLC0415 - slow to load beside the rest
+        from datasets.figure_data import frame_reader, read_ledger, read_weekly_ic  # noqa: PLC0415 - slow to load beside the rest
         from datasets.figures.luck import LuckQuery, make_seed  # noqa: PLC0415 - as above
         from datasets.figures.regimes import measure  # noqa: PLC0415 - as above
         from datasets.figures.unavailable import Unavailable  # noqa: PLC0415 - as above
 
         market: Benchmark | str = "no market data were named"
-        if is_named(market_data):
+        if is_configured(market_data):
             (market,) = read_symbols(market_data, (benchmark,))
-        frames = frames_of(self)
+        frames = frame_reader(self)
         ledger = read_ledger(frames, self, book)
         weekly = read_weekly_ic(frames, self)
         missing = Unavailable("kind_missing", f"the run sealed no daily ledger of {book}")
@@ -299,13 +299,13 @@ class Alpha(Snapshot):
         SnapshotCorrupt
             When a file is gone or damaged.
         """
-        from datasets.figure_data import frames_of, read_evidence  # noqa: PLC0415 - slow to load beside the rest
+        from datasets.figure_data import frame_reader, read_evidence  # noqa: PLC0415 - slow to load beside the rest
         from datasets.figures.luck import LuckQuery, measure  # noqa: PLC0415 - as above
         from datasets.figures.luck_trials import known_trials, with_deflated_sharpe  # noqa: PLC0415 - as above
         from datasets.figures.unavailable import MISSING_KIND, Unavailable  # noqa: PLC0415 - as above
 
         query = LuckQuery(book, frozenset({LEDGER.endpoint, CROSS_SECTIONS.endpoint}), window)
-        figures = measure(read_evidence(frames_of(self), self, book), query)
+        figures = measure(read_evidence(frame_reader(self), self, book), query)
         uncounted = Unavailable(
             MISSING_KIND,
             "the run sealed neither trials nor values that show a search, and the other alphas of a catalogue, which the "

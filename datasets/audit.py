@@ -103,7 +103,7 @@ def verdict(checked: Mapping[str, Any] | None) -> str:
 
 def audit_entries(manifest: Manifest, reader: Reader = ANALYST) -> list[Entry]:
     """Return an entry for each check that the reader may see, worst first."""
-    made = [
+    entries = [
         *_notices(manifest, reader),
         *map(_earlier_seal, manifest.history),
         *(
@@ -113,7 +113,7 @@ def audit_entries(manifest: Manifest, reader: Reader = ANALYST) -> list[Entry]:
         ),
         *(_rule(check, manifest, raw=reader.raw) for check in manifest.checks),
     ]
-    shown: list[Entry] = visible(made, raw=reader.raw)
+    shown: list[Entry] = visible(entries, raw=reader.raw)
     if reader.closed is not None:
         shown = [_closed(entry, reader.closed) for entry in shown]
     return sorted(
@@ -140,10 +140,10 @@ def _notices(manifest: Manifest, reader: Reader) -> Iterator[Entry]:
             **{name: notice[name] for name in ("figure", "value", "threshold", "unit", "details")},
         )
         readable = [name for name in names if reader.may_read(name)]
-        yield entry if len(readable) == len(names) else _of_some(entry, readable)
+        yield entry if len(readable) == len(names) else _redact_values(entry, readable)
 
 
-def _of_some(entry: Entry, readable: list[str]) -> Entry:
+def _redact_values(entry: Entry, readable: list[str]) -> Entry:
     """Remove values from a notice about other runs that reveal how many of them the reader may not see."""
     reason = f"It concerns other runs, of which this key may read {', '.join(readable)}."
     return {**entry, "value": None, "unit": None, "reason": reason, "details": {"alphas": readable}}
@@ -171,8 +171,8 @@ def _figure(figure: Mapping[str, Any]) -> Entry:
         status = PASS
     elif figure["status"] == NOT_REPRODUCED:
         status = WITHHELD if recomputed is None else NOTICE
-        gives = "do not determine it" if recomputed is None else f"give {recomputed:.9g}, which is served"
-        reason = f"{sealed:.9g} was sealed, which no documented convention gives; the tables {gives}."
+        outcome = "do not determine it" if recomputed is None else f"give {recomputed:.9g}, which is served"
+        reason = f"{sealed:.9g} was sealed, which no documented convention gives; the tables {outcome}."
     return _entry(
         "figure",
         figure["name"] if figure["period"] is None else f"{figure['name']}.{figure['period']}",
@@ -219,7 +219,7 @@ def _closed(entry: Entry, endpoint: str) -> Entry:
     return {**entry, "value": None, "threshold": None, "unit": None, "reason": reason, "details": shown}
 
 
-def _entry(kind: str, name: str, status: str, **given: Any) -> Entry:
+def _entry(kind: str, name: str, status: str, **members: Any) -> Entry:
     """Return an entry in declared order; missing members are null."""
     return {
         "kind": kind,
@@ -227,5 +227,5 @@ def _entry(kind: str, name: str, status: str, **given: Any) -> Entry:
         "status": status,
         **dict.fromkeys(("figure", "value", "threshold", "unit", "reason")),
         "details": {},
-        **given,
+        **members,
     }

@@ -4,7 +4,7 @@
 
     <folder>/<root>/alphas/alpha_id=<id>/snapshot=<id>/…      copies, under the paths they have in the root
     <folder>/.filling/…                                       copies being made, named by the digest of their path
-    <folder>/.locks/…                                         one maker at a time of one copy; use against removal
+    <folder>/.locks/…                                         one writer at a time for each copy; use against eviction
 
 A copy gets its name when it is complete, digested and flushed, so a process may be killed at any moment. What was used
 longest ago is evicted first; use is recorded in the access time. Several processes may share a folder. Each counts its own
@@ -152,12 +152,12 @@ class Cache:
         else:
             self.counts.add(misses=1)
             storage.require_answering(relative)
-            with self._one_maker(path, size) as draft:
+            with self._exclusive_draft(path, size) as draft:
                 if not self._usable(path, size, sha256):  # another thread may have made the copy meanwhile
                     storage.require_answering(relative)  # or have noticed that the store hangs
                     path.unlink(missing_ok=True)
                     self._download(storage, relative, draft, size, sha256)
-                    self._name(draft, path)
+                    self._commit(draft, path)
         return str(path)
 
     def read(self, storage: Source, relative: str, sha256: str) -> bytes:
@@ -185,9 +185,9 @@ class Cache:
         if hashlib.sha256(data).hexdigest() != sha256:
             raise SnapshotCorrupt(f"{relative} is not what its pointer or manifest names (SHA-256 differs)")
         # A full disk is no reason to withhold the bytes.
-        with contextlib.suppress(StorageUnavailable), self._one_maker(path, len(data)) as draft:
+        with contextlib.suppress(StorageUnavailable), self._exclusive_draft(path, len(data)) as draft:
             draft.write_bytes(data)
-            self._name(draft, path)
+            self._commit(draft, path)
         return data
 
     def _path(self, storage: Source, relative: str) -> Path:
@@ -205,7 +205,7 @@ class Cache:
         try:
             if path.stat().st_size != size:
                 return False
-            if not _used_within(path, _FRESH_SECONDS):
+            if not _recently_used(path, _FRESH_SECONDS):
                 # The lock of evictions: either the eviction sees the copy in use, or this call sees it removed. A disk
                 # that turned read-only has neither.
                 with contextlib.suppress(OSError), locked(self._locks / "use"):
@@ -215,8 +215,8 @@ class Cache:
             return False
 
     @contextlib.contextmanager
-    def _one_maker(self, path: Path, size: int) -> Iterator[Path]:
-        """Reserve room for a copy, exclude other makers, and yield the path to write it to."""
+    def _exclusive_draft(self, path: Path, size: int) -> Iterator[Path]:
+        """Reserve room for a copy, exclude other writers, and yield the path to write it to."""
         name = hashlib.sha256(os.fsencode(path)).hexdigest()
         draft = self._drafts / name
         try:
@@ -246,7 +246,7 @@ class Cache:
             f"{storage.url(relative)} is not what its manifest says (SHA-256 differs); verify the snapshot"
         )
 
-    def _name(self, draft: Path, path: Path) -> None:
+    def _commit(self, draft: Path, path: Path) -> None:
         self.counts.add(fetched_bytes=draft.stat().st_size)
         # Flushed before it is renamed: after a power cut a copy of the right size would pass for a complete one.
         with draft.open("rb") as stream:
@@ -271,7 +271,7 @@ class Cache:
     def _evicted(self, limit: int) -> int:
         """Evict copies until the rest fits within a limit; return the bytes left."""
         for draft in self._drafts.iterdir():
-            if not _used_within(draft, IN_USE_SECONDS):  # its writer is dead
+            if not _recently_used(draft, IN_USE_SECONDS):  # its writer is dead
                 draft.unlink(missing_ok=True)
         copies = self._copies()
         used = sum(size for _, size, _ in copies)
@@ -282,7 +282,7 @@ class Cache:
             if used <= limit * _TARGET_SHARE:
                 break
             with locked(self._locks / "use"):
-                if _used_within(path, IN_USE_SECONDS):
+                if _recently_used(path, IN_USE_SECONDS):
                     continue
                 path.unlink(missing_ok=True)
             used -= size
@@ -311,7 +311,7 @@ def _mark_used(path: Path) -> None:
     os.utime(path, ns=(time.time_ns(), path.stat().st_mtime_ns))
 
 
-def _used_within(path: Path, seconds: float) -> bool:
+def _recently_used(path: Path, seconds: float) -> bool:
     """Whether a copy was recently used or written; a time far in the future is due to a clock set back and is ignored."""
     try:
         status = path.stat()

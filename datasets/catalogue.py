@@ -14,7 +14,7 @@ from typing import Any, Final
 from datasets.layout import CATALOG, SAVED_CATALOGUE, by_alpha, pointer_path
 from datasets.listing import Listing
 from datasets.pointer import Pointer
-from datasets.pointer_index import are_few, decode, encode, last_move, read_index
+from datasets.pointer_index import decode, encode, last_move, prefer_single_reads, read_index
 from datasets.snapshot import Snapshot
 from datasets.storage import Signature, Storage
 from schemas.errors import SnapshotCorrupt, StorageUnavailable
@@ -97,7 +97,7 @@ class Catalogue:
             return changed
 
     def _list(self, now: float) -> bool:
-        began = datetime.now(UTC)
+        started = datetime.now(UTC)
         known, signatures = self._signatures, by_alpha(self._storage.entries(CATALOG))
         if known and not signatures:
             raise StorageUnavailable(
@@ -109,12 +109,12 @@ class Catalogue:
         if changed or removed:
             self._apply(signatures, changed, removed)
         self._complete = self._signatures == signatures
-        self.listed_at, self._listed = began, now
+        self.listed_at, self._listed = started, now
         return bool(changed or removed)
 
     def _read(self, signatures: Mapping[str, Signature], changed: list[str]) -> dict[str, bytes | None]:
         """Return the bytes of changed pointers, from the index if they are many."""
-        index = {} if are_few(len(changed), len(signatures)) else read_index(self._storage)
+        index = {} if prefer_single_reads(len(changed), len(signatures)) else read_index(self._storage)
         read: dict[str, bytes | None] = {
             alpha: index[alpha][1]
             for alpha in changed
@@ -148,9 +148,9 @@ class Catalogue:
                     snapshots[alpha] = Snapshot(self._storage, pointer)
             signatures[alpha] = listed[alpha]
         self._signatures, self.broken, self._unserved = signatures, broken, unserved
-        self._show(snapshots)
+        self._replace_listing(snapshots)
 
-    def _show(self, snapshots: dict[str, Snapshot]) -> None:
+    def _replace_listing(self, snapshots: dict[str, Snapshot]) -> None:
         # Latest started first, the address as tiebreak: two stable sorts.
         pointers = sorted((s.pointer for s in snapshots.values()), key=lambda x: x.alpha_id)
         pointers.sort(key=lambda x: datetime.fromisoformat(x.started_at), reverse=True)
@@ -167,7 +167,9 @@ class Catalogue:
         except (OSError, SnapshotCorrupt):
             return
         self._signatures = {alpha: signature for alpha, (signature, _) in saved.items()}
-        self._show({alpha: Snapshot(self._storage, pointer) for alpha, pointer in pointers.items()})
+        self._replace_listing(
+            {alpha: Snapshot(self._storage, pointer) for alpha, pointer in pointers.items()}
+        )
 
     def _save(self, *, changed: bool) -> None:
         """Save the pointers on this machine, soon after a change; on a full disk the old file stays."""

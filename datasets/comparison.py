@@ -27,7 +27,7 @@ from schemas.errors import SettingsError
 LEDGER: Final = "portfolio"
 EQUITY: Final = ("date", "starting_equity", "ending_equity")
 """Columns of the ledger from which returns are computed."""
-_ROWS_AT_ONCE: Final = 2_000_000
+_MAX_ROWS_IN_MEMORY: Final = 2_000_000
 """Rows of all runs that are in memory at a time, some 50 bytes each."""
 
 
@@ -178,7 +178,7 @@ def correlate(
     figures: list[list[float | Unavailable]] = [[unavailable] * len(runs) for _ in range(rows)]
     observations = [[0] * len(runs) for _ in range(rows)]
     present = {place: run for place, run in enumerate(runs) if reader.has_rows(run, question)}
-    pairs = _of_returns if question.by == "returns" else _of_cross_sections
+    pairs = _compare_returns if question.by == "returns" else _compare_cross_sections
     if not first_only or 0 in present:
         for row, column, figure, days in pairs(reader, present, question, rows):
             figures[row][column], observations[row][column] = figure, days
@@ -189,7 +189,7 @@ _Pair = tuple[int, int, float | Unavailable, int]
 """Two indices, their similarity or the reason why it is withheld, and the number of days."""
 
 
-def _of_returns(
+def _compare_returns(
     reader: Reader, runs: Mapping[int, Snapshot], question: Question, rows: int
 ) -> Iterator[_Pair]:
     series = {
@@ -208,7 +208,7 @@ def _of_returns(
                 yield column, row, figure, int(left.size)
 
 
-def _of_cross_sections(
+def _compare_cross_sections(
     reader: Reader, runs: Mapping[int, Snapshot], question: Question, rows: int
 ) -> Iterator[_Pair]:
     if not runs:
@@ -292,10 +292,10 @@ def _stretches(runs: Sequence[Snapshot], question: Question) -> Iterator[tuple[i
         return
     first, last = day_numbers(question.window)
     first, last = max(first, min(known)), min(last, max(known))
-    parts = 1 + sum(x.rows for x in entries) // _ROWS_AT_ONCE
+    parts = 1 + sum(x.rows for x in entries) // _MAX_ROWS_IN_MEMORY
     length = max(1, -(-(last - first + 1) // parts))
-    for begin in range(first, last + 1, length):
-        yield begin, min(begin + length - 1, last)
+    for start in range(first, last + 1, length):
+        yield start, min(start + length - 1, last)
 
 
 def _panels(frames: Sequence[pl.DataFrame], comparison: Comparison) -> Iterator[Floats]:
@@ -309,8 +309,8 @@ def _panels(frames: Sequence[pl.DataFrame], comparison: Comparison) -> Iterator[
     values = np.concatenate([frame[comparison.column].to_numpy() for frame in frames])
     owner = np.repeat(np.arange(len(frames)), [frame.height for frame in frames])
     order = np.argsort(days, kind="stable")
-    begins = np.flatnonzero(np.diff(days[order], prepend=days[order][0] - 1))
-    for rows in np.split(order, begins[1:]):
+    starts = np.flatnonzero(np.diff(days[order], prepend=days[order][0] - 1))
+    for rows in np.split(order, starts[1:]):
         panel = np.full((len(frames), len(names)), comparison.absent)
         panel[owner[rows], symbols[rows]] = values[rows]
         yield panel
@@ -335,7 +335,7 @@ def neighbours(
     return pl.DataFrame(rows[:limit], schema=schema, orient="row")
 
 
-def contribution_of(
+def measure_contribution(
     reader: Reader,
     run: Snapshot,
     others: Sequence[Snapshot],
@@ -354,11 +354,11 @@ def contribution_of(
     SnapshotCorrupt, StorageUnavailable
         When a file cannot be read.
     """
-    everyone = (run, *others)
+    runs = (run, *others)
     weighting = Weighting(weights) if isinstance(weights, str) else Weighting("given", tuple(weights))
     query = LuckQuery(question.book, frozenset(), question.window)
-    seed = make_seed(" ".join(each.id for each in everyone), query)
-    missing = next((each.alpha_id for each in everyone if not reader.has_rows(each, question)), None)
+    seed = make_seed(" ".join(each.id for each in runs), query)
+    missing = next((each.alpha_id for each in runs if not reader.has_rows(each, question)), None)
     if not others:
         answer = empty_contribution(
             Unavailable("insufficient_data", "name at least one other alpha to combine it with")
@@ -367,12 +367,12 @@ def contribution_of(
         reason = reader.no_data(question)
         answer = empty_contribution(Unavailable(reason.code, f"{missing}: {reason.text}"))
     else:
-        own, *series = (reader.returns(each, question.book).within(question.window) for each in everyone)
+        own, *series = (reader.returns(each, question.book).within(question.window) for each in runs)
         named = {other.alpha_id: part for other, part in zip(others, series, strict=True)}
         answer = contribution(run.alpha_id, own, named, weighting, seed)
     return {
         "alphas": [other.alpha_id for other in others],
-        "snapshots": {each.alpha_id: each.id for each in everyone},
+        "snapshots": {each.alpha_id: each.id for each in runs},
         "book": question.book,
         "weighting": weighting.name,
         "seed": seed,

@@ -67,11 +67,11 @@ def reading(path: str | os.PathLike[str]) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        require_not_of_disk(path, error)
+        raise_disk_error(path, error)
         raise
 
 
-def require_not_of_disk(path: str | os.PathLike[str], error: OSError) -> None:
+def raise_disk_error(path: str | os.PathLike[str], error: OSError) -> None:
     """Raise DiskUnavailable if a failure to read a file is due to its disk or permissions."""
     reason = (_CLOSED | _LOST).get(error.errno or 0)
     if reason is not None:

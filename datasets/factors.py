@@ -13,7 +13,7 @@ from datasets.figures.series import Dates
 from datasets.operator_files import read_columns, refused
 from schemas.market_data import FACTORS, MAX_FACTORS, RISK_FREE_FACTOR
 
-_WHAT: Final = "factor file"
+_KIND: Final = "factor file"
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,20 +54,20 @@ def read_factors(file: str, data: bytes) -> Factors:
     SettingsError
         When it is no such file or breaks a rule; the message names the file, the rule, an example and the fix.
     """
-    rows = read_columns(FACTORS, _WHAT, file, data).rows.sort(FACTORS.key)
+    rows = read_columns(FACTORS, _KIND, file, data).rows.sort(FACTORS.key)
     if rows.is_empty():
-        raise refused(_WHAT, file, "there is at least one row", "there is none")
+        raise refused(_KIND, file, "there is at least one row", "there is none")
     repeated = rows.filter(pl.struct(FACTORS.key).is_duplicated())
     if repeated.height:
         day, factor, _ = repeated.row(0)
         raise refused(
-            _WHAT, file, "a factor has one row a day", f"{factor} on {day} stands there more than once"
+            _KIND, file, "a factor has one row a day", f"{factor} on {day} stands there more than once"
         )
     large = rows.filter(~(pl.col("return").is_finite() & (pl.col("return").abs() < 1.0)))
     if large.height:
         day, factor, value = large.row(0)
         raise refused(
-            _WHAT,
+            _KIND,
             file,
             "a return is a finite ratio between -1 and 1, 0.01 being one per cent",
             f"that of {factor} on {day} is {value!r} (returns in per cent are to be divided by 100)",
@@ -76,14 +76,14 @@ def read_factors(file: str, data: bytes) -> Factors:
     names = tuple(sorted(name for name in wide.columns if name != "date"))
     if RISK_FREE_FACTOR in names:
         raise refused(
-            _WHAT,
+            _KIND,
             file,
             f"{RISK_FREE_FACTOR} is left out, for it is a rate and not a factor",
             "it stands there; the ledger has the rate",
         )
     if len(names) > MAX_FACTORS:
         raise refused(
-            _WHAT,
+            _KIND,
             file,
             f"it has {MAX_FACTORS} factors at most",
             f"it has {len(names)}, {names[0]} to {names[-1]}",

@@ -60,10 +60,10 @@ def figures_of(snapshot: Snapshot) -> RunFigures:
     SnapshotCorrupt
         When the manifest or any file that it needs is gone or cannot be read.
     """
-    return read(frames_of(snapshot), snapshot.manifest)
+    return read(frame_reader(snapshot), snapshot.manifest)
 
 
-def frames_of(snapshot: Snapshot) -> Frames:
+def frame_reader(snapshot: Snapshot) -> Frames:
     """Return a reader of a snapshot's files with Polars."""
 
     def frames(dataset: str, columns: Sequence[str], book: str | None = None) -> pl.DataFrame:
@@ -77,7 +77,7 @@ def _raise(error: SnapshotCorrupt) -> None:
 
 
 def read(
-    frames: Frames, manifest: Manifest, unread: Callable[[SnapshotCorrupt], None] = _raise
+    frames: Frames, manifest: Manifest, on_unreadable: Callable[[SnapshotCorrupt], None] = _raise
 ) -> RunFigures:
     """Read the figures of a published or new snapshot, a few thousand small rows.
 
@@ -87,7 +87,7 @@ def read(
         Reads the files.
     manifest
         Of the snapshot.
-    unread
+    on_unreadable
         Called when the file of a part is gone or cannot be read: the part is Unavailable unless this raises, as by default.
 
     Raises
@@ -96,17 +96,17 @@ def read(
         When every single part is gone or cannot be read.
     """
     errors: list[SnapshotCorrupt] = []
-    held = {(entry.dataset, entry.book) for entry in manifest.files}
+    published = {(entry.dataset, entry.book) for entry in manifest.files}
 
     def part(
         read_part: Callable[[Frames, Manifest], Part], kind: str, dataset: str, book: str | None = None
     ) -> Part | Unavailable | None:
-        if (dataset, book) not in held:
+        if (dataset, book) not in published:
             return None
         try:
             return read_part(frames, manifest)
         except SnapshotCorrupt as error:
-            unread(error)
+            on_unreadable(error)
             errors.append(error)
             return unreadable(kind)
 
@@ -148,8 +148,8 @@ def read_check_summary(frames: Frames, manifest: Manifest) -> CheckSummary | Non
     SnapshotCorrupt
         When their file is gone or cannot be read.
     """
-    held = any(entry.dataset == "sealed_metrics" for entry in manifest.files)
-    return _summary(manifest, _sealed(frames, manifest) if held else None)
+    published = any(entry.dataset == "sealed_metrics" for entry in manifest.files)
+    return _summary(manifest, _sealed(frames, manifest) if published else None)
 
 
 def _summary(manifest: Manifest, sealed: SealedMetrics | None) -> CheckSummary | None:

@@ -8,7 +8,7 @@ import threading
 import time
 from typing import Final, NamedTuple
 
-from datasets.disk import require_not_of_disk
+from datasets.disk import raise_disk_error
 from schemas.settings import SETTINGS
 
 _MAX_FILES: Final = 200_000
@@ -41,7 +41,7 @@ class FileDigests:
 
     def __init__(self, seconds: float) -> None:
         self._seconds = seconds
-        self._known: dict[FileVersion, _Digest] = {}
+        self._digests: dict[FileVersion, _Digest] = {}
         self._lock = threading.Lock()
         self._reading = [threading.Lock() for _ in range(_STRIPES)]
 
@@ -63,24 +63,24 @@ class FileDigests:
             version = _version(os.stat(path))  # noqa: PTH116 - most callers have text
             if version[2] != size:
                 return False
-            entry = self._of(path, version, self._seconds)
+            entry = self._fresh_digest(path, version, self._seconds)
             if entry.sha256 != sha256:
-                entry = self._of(path, version, _DOUBTED_SECONDS)
+                entry = self._fresh_digest(path, version, _DOUBTED_SECONDS)
         except OSError as error:
-            require_not_of_disk(path, error)
+            raise_disk_error(path, error)
             raise
         return entry.sha256 == sha256
 
-    def _of(self, path: str | os.PathLike[str], version: FileVersion, seconds: float) -> _Digest:
-        known = self._known.get(version)
-        if known is not None and time.monotonic() - known.computed <= seconds:
-            return known
+    def _fresh_digest(self, path: str | os.PathLike[str], version: FileVersion, seconds: float) -> _Digest:
+        entry = self._digests.get(version)
+        if entry is not None and time.monotonic() - entry.computed <= seconds:
+            return entry
         with self._reading[
             hash(version) % _STRIPES
         ]:  # other threads that check the same file wait for this read
-            known = self._known.get(version)
-            if known is not None and time.monotonic() - known.computed <= seconds:
-                return known
+            entry = self._digests.get(version)
+            if entry is not None and time.monotonic() - entry.computed <= seconds:
+                return entry
             return self._compute(path, version)
 
     def _compute(self, path: str | os.PathLike[str], version: FileVersion) -> _Digest:
@@ -91,10 +91,10 @@ class FileDigests:
         entry = _Digest(sha256, started)
         if unchanged:  # otherwise it was written meanwhile, and the next call reads it again
             with self._lock:
-                self._known.pop(version, None)
-                self._known[version] = entry
-                while len(self._known) > _MAX_FILES:
-                    self._known.pop(next(iter(self._known)))
+                self._digests.pop(version, None)
+                self._digests[version] = entry
+                while len(self._digests) > _MAX_FILES:
+                    self._digests.pop(next(iter(self._digests)))
         return entry
 
 

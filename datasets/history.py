@@ -45,26 +45,26 @@ class Change:
     previous: str | None
 
 
-def changes_of(pointer: Pointer) -> tuple[Change, ...]:
+def recorded_changes(pointer: Pointer) -> tuple[Change, ...]:
     """Return the changes that a pointer records, oldest first; the last one always, earlier ones until gc removes them. Pure.
 
     A snapshot that was served twice is recorded with its last replacement.
     """
-    replaced_at = {snapshot: _moment(one.replaced_at) for snapshot, one in pointer.earlier.items()}
-    first = {snapshot: _moment(one.published_at) for snapshot, one in pointer.earlier.items()}
+    replaced_at = {snapshot: _moment(earlier.replaced_at) for snapshot, earlier in pointer.earlier.items()}
+    first = {snapshot: _moment(earlier.published_at) for snapshot, earlier in pointer.earlier.items()}
     first[pointer.snapshot] = _moment(pointer.first_published_at)
     now = _moment(pointer.published_at)
     times = sorted({*replaced_at.values(), *first.values(), now})
-    ended = {at: snapshot for snapshot, at in replaced_at.items()}
-    began = {at: snapshot for snapshot, at in first.items()} | {now: pointer.snapshot}
+    outgoing = {at: snapshot for snapshot, at in replaced_at.items()}
+    incoming = {at: snapshot for snapshot, at in first.items()} | {now: pointer.snapshot}
     order = sorted(replaced_at, key=lambda snapshot: replaced_at[snapshot])
-    empty = empty_of(pointer)
+    empty = empty_snapshot_ids(pointer)
     changes = []
     for place, at in enumerate(times):
         # Served again, it has no first time at that moment: of those that were served before, the next one to leave.
-        again = (s for s in order if replaced_at[s] > at and first.get(s, at) <= at)
-        snapshot = began.get(at) or next(again, pointer.snapshot)
-        previous = ended.get(at)
+        served_again = (s for s in order if replaced_at[s] > at and first.get(s, at) <= at)
+        snapshot = incoming.get(at) or next(served_again, pointer.snapshot)
+        previous = outgoing.get(at)
         decided = _decided(pointer, times[place - 1] if place else None, at, snapshot, previous)
         shown = None if snapshot in empty or decided == "withdraw" else snapshot
         before = None if previous in empty or decided == "restore" else previous
@@ -90,15 +90,15 @@ def _decided(
     snapshot than the one this move left or went to.
     """
     decisions = ((_moment(x.at), x) for x in pointer.decisions)
-    within = [x for when, x in decisions if when <= at and (since is None or when > since)]
-    if not within:
+    since_last_move = [x for when, x in decisions if when <= at and (since is None or when > since)]
+    if not since_last_move:
         return ""
-    last = within[-1]
+    last = since_last_move[-1]
     fits = {"restore": last.snapshot == snapshot, "rollback": last.snapshot == previous}.get(last.act, True)
     return last.act if fits else ""
 
 
-def empty_of(pointer: Pointer) -> frozenset[str]:
+def empty_snapshot_ids(pointer: Pointer) -> frozenset[str]:
     """Return the ids of the empty snapshots of a withdrawn alpha."""
     if pointer.is_withdrawn or pointer.decisions:
         return empty_snapshots(pointer.alpha_id)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from datasets.layout import MANIFEST, snapshot_path
-from datasets.manifest import FileEntry, Manifest, digest, named_by_content
+from datasets.manifest import FileEntry, Manifest, digest, has_content_id
 from datasets.pointer import Pointer
 from datasets.storage import Storage
 from schemas.errors import SnapshotCorrupt
@@ -50,7 +50,7 @@ def check_manifest(storage: Storage, pointer: Pointer) -> tuple[Manifest | None,
         if digest(data) != pointer.manifest_sha256:
             return None, [Fault(path, "digest", "is not the manifest its pointer names: its SHA-256 differs")]
         manifest = Manifest.decode(data, path)
-        if not named_by_content(data, pointer.snapshot):
+        if not has_content_id(data, pointer.snapshot):
             return None, [Fault(path, "manifest", "is not what the snapshot's id was made of")]
     except FileNotFoundError:
         return None, [Fault(path, "missing", "is missing")]
@@ -141,7 +141,7 @@ def read_manifests(storage: Storage, alpha_id: str, snapshots: Sequence[str]) ->
     manifests = {}
     for path, data in storage.read_many(list(paths)).items():
         try:
-            if data is not None and named_by_content(data, paths[path]):
+            if data is not None and has_content_id(data, paths[path]):
                 manifests[paths[path]] = Manifest.decode(data, path)
         except SnapshotCorrupt:
             continue

@@ -36,20 +36,20 @@ class Listing:
 
     def search(self, text: str) -> list[Pointer]:
         """Return the pointers whose address, name or summary contains a text, ignoring case."""
-        wanted = text.casefold()
-        return [x for x, searched in zip(self.pointers, self._texts, strict=True) if wanted in searched]
+        folded = text.casefold()
+        return [x for x, searched in zip(self.pointers, self._texts, strict=True) if folded in searched]
 
     @cached_property
     def edition(self) -> str:
         """Digest of the list's content, the same on every node with the same pointers."""
-        digest_so_far = hashlib.sha256()
+        hasher = hashlib.sha256()
         for x in self.pointers:
             shown = (
                 *(x.alpha_id, x.name, x.tldr, x.complete, x.snapshot, x.first_published_at),
                 *(x.started_at, has_headline(x.headline)),
             )
-            digest_so_far.update(repr(shown).encode("utf-8", "surrogatepass"))
-        return digest_so_far.hexdigest()[:20]
+            hasher.update(repr(shown).encode("utf-8", "surrogatepass"))
+        return hasher.hexdigest()[:20]
 
     @cached_property
     def columns(self) -> Columns:

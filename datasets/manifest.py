@@ -121,7 +121,7 @@ class Manifest:
     weekly_digests: Mapping[str, Mapping[str, str | None]] = field(default_factory=dict)
     sealed_by: str | None = None
 
-    def named(self) -> Manifest:
+    def with_id(self) -> Manifest:
         """Return this manifest with the snapshot id that follows from its content."""
         return replace(self, snapshot=_content_id(self.document()))
 
@@ -150,7 +150,7 @@ class Manifest:
         return decode(data, cls, origin, "the manifest of a snapshot")
 
 
-def named_by_content(data: bytes, snapshot: str) -> bool:
+def has_content_id(data: bytes, snapshot: str) -> bool:
     """Whether a snapshot id follows from the bytes of a manifest."""
     try:
         content = orjson.loads(data)

@@ -16,13 +16,13 @@ from schemas.tables.books import RAW_PREFIX
 
 PUBLISHED_AS: Final = {"unsmoothed_score": "raw_score"}
 """Sealed name -> published name."""
-_NEVER: Final = frozenset(
+_UNPUBLISHED: Final = frozenset(
     column.name for table in TABLES.values() for column in table if not column.published
 )
-_HIDDEN_WORDS: Final = re.compile(rf"\w*(?:{'|'.join(sorted(_NEVER))})\w*")
+_HIDDEN_WORDS: Final = re.compile(rf"\w*(?:{'|'.join(sorted(_UNPUBLISHED))})\w*")
 _RAW_WORDS: Final = re.compile(rf"(?<![A-Za-z0-9]){RAW_PREFIX}\w*")
-_UNNAMED: Final = "a column that is not shown"
-_NOT_FOUND: Final = object()
+_REDACTED: Final = "a column that is not shown"
+_REMOVED: Final = object()
 
 
 def visible(content: Any, *, raw: bool) -> Any:
@@ -45,7 +45,7 @@ def visible(content: Any, *, raw: bool) -> Any:
         return {key: visible(value, raw=raw) for key, value in content.items() if _name(key, raw=raw) == key}
     if isinstance(content, list | tuple):
         shown = (_entry(entry, raw=raw) for entry in content)
-        return [entry for entry in shown if entry is not _NOT_FOUND]
+        return [entry for entry in shown if entry is not _REMOVED]
     return _text(content, raw=raw) if isinstance(content, str) else content
 
 
@@ -60,7 +60,7 @@ def _entry(entry: Any, *, raw: bool) -> Any:
             if isinstance(value, str):
                 text = _name(value, raw=raw)
             if name is None or (text is None and value is not None):
-                return _NOT_FOUND
+                return _REMOVED
             shown[name] = text
         return shown
     return visible(entry, raw=raw)
@@ -83,5 +83,5 @@ def _name(name: str, *, raw: bool) -> str | None:
 def _text(text: str, *, raw: bool) -> str:
     for sealed, published in PUBLISHED_AS.items():
         text = re.sub(rf"\b{sealed}\b", published, text)
-    text = _HIDDEN_WORDS.sub(_UNNAMED, text)
-    return text if raw else _RAW_WORDS.sub(_UNNAMED, text)
+    text = _HIDDEN_WORDS.sub(_REDACTED, text)
+    return text if raw else _RAW_WORDS.sub(_REDACTED, text)

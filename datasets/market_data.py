@@ -48,9 +48,9 @@ def read_benchmarks(files: Mapping[str, bytes]) -> dict[str, Benchmark]:
     repeated = rows.filter(pl.struct(MARKET_DATA.key).is_duplicated())
     if repeated.height:
         example = repeated.row(0, named=True)
-        others = ", ".join(repeated.head(2)[_FILE].unique(maintain_order=True))
+        names = ", ".join(repeated.head(2)[_FILE].unique(maintain_order=True))
         raise _refused(
-            others,
+            names,
             "a symbol has one row a day",
             f"{example['symbol']} on {example['date']} stands there twice",
         )
@@ -58,7 +58,7 @@ def read_benchmarks(files: Mapping[str, bytes]) -> dict[str, Benchmark]:
     return {str(key[0]): _benchmark(str(key[0]), part) for key, part in parts.items()}
 
 
-def is_named(market_data: str | os.PathLike[str] | None) -> bool:
+def is_configured(market_data: str | os.PathLike[str] | None) -> bool:
     """Whether there are market data to read: those given, or those of the setting."""
     return market_data is not None or _SETTING in os.environ
 

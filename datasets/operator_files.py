@@ -28,9 +28,9 @@ def find_files(storage: Storage, setting: str) -> dict[str, Signature]:
     StorageUnavailable
         When the store does not answer.
     """
-    alone = storage.signature()
-    if alone is not None:
-        return {"": alone}
+    file_signature = storage.signature()
+    if file_signature is not None:
+        return {"": file_signature}
     entries = storage.entries("")
     files = {
         name: entries[name] for name in sorted(entries) if name.endswith(_SUFFIX) and name[0] not in "._"
@@ -57,14 +57,14 @@ class Columns(NamedTuple):
     metadata: Mapping[bytes, bytes]
 
 
-def read_columns(table: Table, what: str, file: str, data: bytes) -> Columns:
+def read_columns(table: Table, kind: str, file: str, data: bytes) -> Columns:
     """Decode one file.
 
     Parameters
     ----------
     table
         Declares the columns; others are ignored.
-    what, file
+    kind, file
         Name the data and the file in messages.
     data
         Bytes of the Parquet file.
@@ -83,14 +83,14 @@ def read_columns(table: Table, what: str, file: str, data: bytes) -> Columns:
         frame = pl.from_arrow(parquet.read(columns=present))
         metadata = parquet.metadata.metadata or {}
     except (pa.ArrowException, OSError, ValueError) as error:
-        raise refused(what, file, "it is a Parquet file", str(error).splitlines()[0]) from error
+        raise refused(kind, file, "it is a Parquet file", str(error).splitlines()[0]) from error
     assert isinstance(frame, pl.DataFrame)
     required = [column.name for column in table if not column.optional]
     missing = [name for name in required if name not in present]
     if missing:
-        raise refused(what, file, f"it has the columns {', '.join(required)}", f"there is no {missing[0]}")
+        raise refused(kind, file, f"it has the columns {', '.join(required)}", f"there is no {missing[0]}")
     columns = [
-        _checked(what, file, column, frame[column.name])
+        _checked(kind, file, column, frame[column.name])
         if column.name in frame.columns
         else pl.Series(column.name, [None] * frame.height, dtype=_STORED[column.type])
         for column in table
@@ -98,25 +98,25 @@ def read_columns(table: Table, what: str, file: str, data: bytes) -> Columns:
     return Columns(pl.DataFrame(columns), metadata)
 
 
-def refused(what: str, file: str, rule: str, observed: str) -> SettingsError:
+def refused(kind: str, file: str, rule: str, observed: str) -> SettingsError:
     """Return the error for a broken rule of a file."""
-    return SettingsError(f"{what} {file}: the rule is that {rule}, but {observed}; correct the file")
+    return SettingsError(f"{kind} {file}: the rule is that {rule}, but {observed}; correct the file")
 
 
-def _checked(what: str, file: str, column: Column, values: pl.Series) -> pl.Series:
+def _checked(kind: str, file: str, column: Column, values: pl.Series) -> pl.Series:
     """Return a column in its declared type; raises for a broken rule, with its place."""
     cast = _CASTS[column.type](values)
     if cast is None:
-        raise refused(what, file, f"{column.name} is {_WANTED[column.type]}", f"it is {values.dtype}")
+        raise refused(kind, file, f"{column.name} is {_TYPE_NAMES[column.type]}", f"it is {values.dtype}")
     if column.type is Type.F64 and column.nullable:
         cast = cast.fill_nan(None)  # NaN in data frames means unknown
     if cast.null_count() and not column.nullable:
         row = cast.is_null().arg_true()[0]
-        raise refused(what, file, f"{column.name} has no nulls", f"there is one in row {row}")
+        raise refused(kind, file, f"{column.name} has no nulls", f"there is one in row {row}")
     broken = cast.drop_nulls().filter(~_BOUNDS[column.bound](cast.drop_nulls()))
     if broken.len():
         raise refused(
-            what, file, f"{column.name} is {_SAID[column.bound]}", f"it is {broken[0]!r} in one row"
+            kind, file, f"{column.name} is {_BOUND_NAMES[column.bound]}", f"it is {broken[0]!r} in one row"
         )
     return cast
 
@@ -124,15 +124,15 @@ def _checked(what: str, file: str, column: Column, values: pl.Series) -> pl.Seri
 def _days(values: pl.Series) -> pl.Series | None:
     """Convert days, and timestamps without a zone that are all at midnight."""
     if values.dtype == pl.Date:
-        return values if _written(values) else None
+        return values if _has_iso_form(values) else None
     if not isinstance(values.dtype, pl.Datetime) or values.dtype.time_zone is not None:
         return None
     days = values.cast(pl.Date)
     at_midnight = days.cast(values.dtype).equals(values, null_equal=True)
-    return days if at_midnight and _written(days) else None
+    return days if at_midnight and _has_iso_form(days) else None
 
 
-def _written(days: pl.Series) -> bool:
+def _has_iso_form(days: pl.Series) -> bool:
     """Whether every day can be written YYYY-MM-DD."""
     return bool(days.drop_nulls().is_between(dt.date.min, dt.date.max).all())
 
@@ -145,7 +145,7 @@ def _texts(values: pl.Series) -> pl.Series | None:
     return values.cast(pl.String) if values.dtype in (pl.String, pl.Categorical, pl.Enum) else None
 
 
-def _any(values: pl.Series) -> pl.Series:
+def _not_null(values: pl.Series) -> pl.Series:
     return values.is_not_null()
 
 
@@ -157,7 +157,7 @@ def _ticker(values: pl.Series) -> pl.Series:
     return values.str.contains(f"^{PATTERNS[Bound.TICKER]}$") & ~values.str.contains("/", literal=True)
 
 
-def _named(values: pl.Series) -> pl.Series:
+def _name(values: pl.Series) -> pl.Series:
     return values.str.contains(f"^{PATTERNS[Bound.NAME]}$") & (values.str.strip_chars().str.len_bytes() > 0)
 
 
@@ -167,18 +167,18 @@ _CASTS: Final[dict[Type, Callable[[pl.Series], pl.Series | None]]] = {
     Type.STR: _texts,
 }
 _STORED: Final = {Type.DATE: pl.Date, Type.F64: pl.Float64, Type.STR: pl.String}
-_WANTED: Final = {
+_TYPE_NAMES: Final = {
     Type.DATE: "a DATE, or a timestamp at midnight without a zone, of the years 1 to 9999",
     Type.F64: "a number",
     Type.STR: "text",
 }
 _BOUNDS: Final[dict[Bound, Callable[[pl.Series], pl.Series]]] = {
-    Bound.ANY: _any,
+    Bound.ANY: _not_null,
     Bound.POSITIVE: _positive,
     Bound.TICKER: _ticker,
-    Bound.NAME: _named,
+    Bound.NAME: _name,
 }
-_SAID: Final = {
+_BOUND_NAMES: Final = {
     Bound.ANY: "anything",
     Bound.POSITIVE: "a finite number above 0",
     Bound.TICKER: "not empty, without comma, slash or space, at most 64 printable characters",

@@ -49,8 +49,8 @@ class PinnedSnapshots:
         AlphaNotPublished, SnapshotNotKept
             As :meth:`open`.
         """
-        current = self._kept(alpha_id, snapshot)
-        return current if snapshot == current.id else self._known(current.pointer, snapshot)
+        current = self._current(alpha_id, snapshot)
+        return current if snapshot == current.id else self._cached(current.pointer, snapshot)
 
     def open(self, alpha_id: str, snapshot: str) -> Snapshot:
         """Return one snapshot of an alpha, the served one or a kept earlier one.
@@ -70,7 +70,7 @@ class PinnedSnapshots:
         SnapshotCorrupt, StorageUnavailable
             When its manifest cannot be read.
         """
-        current = self._kept(alpha_id, snapshot)
+        current = self._current(alpha_id, snapshot)
         return self.opened(alpha_id, snapshot) or self._open(current.pointer, snapshot)
 
     def open_fresh(self, alpha_id: str, snapshot: str) -> Snapshot:
@@ -86,13 +86,13 @@ class PinnedSnapshots:
         """
         pointer = served(self._storage, alpha_id) if is_snapshot_id(snapshot) else None
         if pointer is None:
-            pointer = self._kept(alpha_id, snapshot).pointer
+            pointer = self._current(alpha_id, snapshot).pointer
         if pointer.is_withdrawn:
             raise not_published(self._storage, alpha_id)
         _require_kept(pointer, snapshot)
-        return self._known(pointer, snapshot) or self._open(pointer, snapshot)
+        return self._cached(pointer, snapshot) or self._open(pointer, snapshot)
 
-    def _kept(self, alpha_id: str, snapshot: str) -> Snapshot:
+    def _current(self, alpha_id: str, snapshot: str) -> Snapshot:
         """Return the pointer of an alpha if the given snapshot is served or kept, without I/O."""
         current = self._catalogue.resolve(alpha_id)
         if current is None:
@@ -100,7 +100,7 @@ class PinnedSnapshots:
         _require_kept(current.pointer, snapshot)
         return current
 
-    def _known(self, current: Pointer, snapshot: str) -> Snapshot | None:
+    def _cached(self, current: Pointer, snapshot: str) -> Snapshot | None:
         key = _key(current, snapshot)
         with self._lock:
             opened = self._opened.get(key)
@@ -144,18 +144,18 @@ def _key(current: Pointer, snapshot: str) -> tuple[str, str, str]:
     return current.alpha_id, snapshot, (earlier or current).published_at
 
 
-def still_kept(pointer: Pointer, snapshot: str) -> bool:
+def is_kept(pointer: Pointer, snapshot: str) -> bool:
     """Whether a snapshot is served, or a kept earlier one."""
     replaced = snapshot in pointer.earlier and snapshot not in pointer.removing
     return snapshot == pointer.snapshot or (is_snapshot_id(snapshot) and replaced)
 
 
 def _require_kept(pointer: Pointer, snapshot: str) -> None:
-    if not still_kept(pointer, snapshot):
+    if not is_kept(pointer, snapshot):
         raise _not_kept(pointer.alpha_id, snapshot, pointer.snapshot)
 
 
 def _not_kept(alpha_id: str, snapshot: str, current: str) -> SnapshotNotKept:
     # An invalid id is not repeated, because it is arbitrary text of a caller.
-    named = snapshot if is_snapshot_id(snapshot) else "of that name"
-    return SnapshotNotKept(f"{alpha_id} has no snapshot {named}; {current} is served", current)
+    shown = snapshot if is_snapshot_id(snapshot) else "of that name"
+    return SnapshotNotKept(f"{alpha_id} has no snapshot {shown}; {current} is served", current)

@@ -43,7 +43,7 @@ class Earlier:
 
 
 @dataclass(frozen=True, slots=True)
-class RolledBack:
+class RollbackScope:
     """The scope of a rollback.
 
     A rollback judges the seal, not the files that one build made of it: built again with other declarations or another
@@ -139,7 +139,7 @@ class Pointer:
     schema_version: str = ""
     first_published_at: str = ""
     earlier: Mapping[str, Earlier] = field(default_factory=dict)
-    rolled_back: Mapping[str, RolledBack] = field(default_factory=dict)
+    rolled_back: Mapping[str, RollbackScope] = field(default_factory=dict)
     removing: tuple[str, ...] = ()
     withdrawn: str | None = None
     decisions: tuple[Decision, ...] = ()
@@ -152,9 +152,9 @@ class Pointer:
 
     def was_rolled_back(self, seal_digest: str, schema_version: str) -> bool:
         """Whether an operator rolled back a seal built with a version of the declarations."""
-        return any(judged.covers(seal_digest, schema_version) for judged in self.rolled_back.values())
+        return any(scope.covers(seal_digest, schema_version) for scope in self.rolled_back.values())
 
-    def decided(self, decision: Decision) -> tuple[Decision, ...]:
+    def with_decision(self, decision: Decision) -> tuple[Decision, ...]:
         """Return the decisions with a new one."""
         return (*self.decisions, decision)[-MAX_DECISIONS:]
 

@@ -53,7 +53,7 @@ def decode(data: bytes | None) -> Texts:
     return {alpha: (tuple(marks), text.encode()) for alpha, (*marks, text) in content["pointers"].items()}
 
 
-def are_few(changed: int, alphas: int) -> bool:
+def prefer_single_reads(changed: int, alphas: int) -> bool:
     """Whether some pointers are read faster one by one than from the index."""
     return changed <= 8 + alphas // 100
 
@@ -127,7 +127,7 @@ def rebuild(storage: Storage) -> None:
             if alpha in known and known[alpha][0] == signature
         }
         missing = [alpha for alpha in listed if alpha not in pointers]
-        if known and are_few(len(missing), len(listed)):
+        if known and prefer_single_reads(len(missing), len(listed)):
             return
         contents = storage.read_many([pointer_path(alpha) for alpha in missing])
         for alpha in missing:

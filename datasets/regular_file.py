@@ -32,12 +32,12 @@ class TooLarge(Exception):
 
 
 def read_regular(path: str, limit: int, *, follow: bool = False) -> bytes:
-    """Return the bytes of a regular file; errors as in :func:`parts_of_regular`."""
-    parts = list(parts_of_regular(path, limit, follow=follow))
+    """Return the bytes of a regular file; errors as in :func:`read_parts`."""
+    parts = list(read_parts(path, limit, follow=follow))
     return parts[0] if len(parts) == 1 else b"".join(parts)
 
 
-def parts_of_regular(path: str, limit: int, *, follow: bool = False) -> Iterator[bytes]:
+def read_parts(path: str, limit: int, *, follow: bool = False) -> Iterator[bytes]:
     """Yield the bytes of a regular file in parts, never blocking on other kinds of files.
 
     A pipe that nobody writes to, a device without an end and a link to either are recognised by their kind; none of them is

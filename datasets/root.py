@@ -12,7 +12,7 @@ import polars as pl
 from datasets.analysis import Alpha
 from datasets.cache import DEFAULT_BYTES, Cache
 from datasets.catalogue import Catalogue
-from datasets.comparison import FileReader, Question, contribution_of, correlate, neighbours
+from datasets.comparison import FileReader, Question, correlate, measure_contribution, neighbours
 from datasets.figures.unavailable import Unavailable
 from datasets.figures.window import WHOLE_RUN, Window
 from datasets.layout import ALPHAS, CATALOG, REFUSED
@@ -42,10 +42,10 @@ class Root:
         """Return the served snapshot of an alpha; raises AlphaNotPublished with similar names."""
         served = self.catalogue.resolve(alpha_id)
         if served is None:
-            raise AlphaNotPublished(f"{not_published(self.storage, alpha_id)}; {self._near(alpha_id)}")
+            raise AlphaNotPublished(f"{not_published(self.storage, alpha_id)}; {self._suggestions(alpha_id)}")
         return Alpha(self.storage, served.pointer)
 
-    def _near(self, alpha_id: str) -> str:
+    def _suggestions(self, alpha_id: str) -> str:
         """Return published alphas with similar names, for messages; else some alphas."""
         names = list(self)
         if near := get_close_matches(alpha_id, names, _NAMES_SHOWN):
@@ -198,7 +198,9 @@ class Root:
         if not isinstance(weights, str) and len(weights) != len(others) + 1:
             raise SettingsError(f"weights: give {len(others) + 1} numbers, that of {alpha} first")
         runs = [self[other] for other in others]
-        return contribution_of(FileReader(), self[alpha], runs, weights, Question("returns", book, window))
+        return measure_contribution(
+            FileReader(), self[alpha], runs, weights, Question("returns", book, window)
+        )
 
 
 def is_root(storage: Storage) -> bool:

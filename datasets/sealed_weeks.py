@@ -115,7 +115,9 @@ def compare(earlier: Mapping[str, SealedWeek], later: Mapping[str, SealedWeek]) 
     }
 
 
-def history_of(before: Sequence[SealEntry], weeks: Mapping[str, SealedWeek]) -> tuple[dict[str, Any], ...]:
+def compare_with_earlier(
+    before: Sequence[SealEntry], weeks: Mapping[str, SealedWeek]
+) -> tuple[dict[str, Any], ...]:
     """Return the entries of a manifest's ``history``: the comparison with each earlier seal, oldest first. Pure."""
     return tuple(
         {
@@ -144,9 +146,9 @@ def encode_seals(entries: Sequence[SealEntry]) -> bytes:
     stored, previous = list[_StoredSeal](), dict[str, SealedWeek]()
     for entry in entries:
         weeks = {
-            week: (*statement.digests, statement.ic)
-            for week, statement in entry.weeks.items()
-            if previous.get(week) != statement
+            week: (*sealed_week.digests, sealed_week.ic)
+            for week, sealed_week in entry.weeks.items()
+            if previous.get(week) != sealed_week
         }
         gone = sorted(previous.keys() - entry.weeks.keys())
         stored.append(_StoredSeal(entry.seal_digest, entry.sealed_at, entry.snapshot, weeks, gone))
@@ -165,7 +167,7 @@ def decode_seals(data: bytes, origin: str) -> list[SealEntry]:
     entries, weeks = list[SealEntry](), dict[str, SealedWeek]()
     try:
         for stored in msgspec.json.decode(data, type=_Stored).seals:
-            weeks = {week: said for week, said in weeks.items() if week not in stored.gone} | {
+            weeks = {week: record for week, record in weeks.items() if week not in stored.gone} | {
                 week: SealedWeek(WeekDigests(*digests), ic) for week, (*digests, ic) in stored.weeks.items()
             }
             entries.append(SealEntry(stored.seal_digest, stored.sealed_at, stored.snapshot, weeks))

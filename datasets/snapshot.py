@@ -202,10 +202,10 @@ class Snapshot:
         books = self.books(dataset) if book is None else (book,)
         parts = [self._open(dataset, name).with_columns(pl.lit(name).alias("book")) for name in books]
         if not parts:
-            return pl.DataFrame(self._without_rows(dataset)).lazy()
+            return pl.DataFrame(self._empty_table(dataset)).lazy()
         return pl.concat(parts).select(columns)
 
-    def _without_rows(self, dataset: str) -> pa.Table:
+    def _empty_table(self, dataset: str) -> pa.Table:
         """Return the columns of a partitioned table without rows, which has no file."""
         import pyarrow as pa  # noqa: PLC0415 - slow to load
 
@@ -251,7 +251,7 @@ class Snapshot:
         partitioning = pads.partitioning(flavor="hive", schema=books) if table.partition else None
         paths = list(self.files(dataset))
         if not paths:
-            return pads.dataset(self._without_rows(dataset))
+            return pads.dataset(self._empty_table(dataset))
         # Files of this dataset end in its path below the snapshot.
         base = paths[0].rpartition(f"/{dataset}/")[0] + f"/{dataset}"
         return pads.dataset(

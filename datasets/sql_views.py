@@ -82,8 +82,8 @@ def _listing(root: Root) -> str:
     rows = root.list()
     columns = ", ".join(map(_name, rows.columns))
     if rows.is_empty():
-        columns_of_null = ", ".join(f"NULL::VARCHAR AS {_name(name)}" for name in rows.columns)
-        return f"SELECT {columns_of_null} WHERE false"
+        null_columns = ", ".join(f"NULL::VARCHAR AS {_name(name)}" for name in rows.columns)
+        return f"SELECT {null_columns} WHERE false"
     values = ", ".join("(" + ", ".join(_value(value) for value in row) + ")" for row in rows.iter_rows())
     typed = [
         f"{_name(name)}::TIMESTAMPTZ AS {_name(name)}" if name.endswith("_at") else _name(name)

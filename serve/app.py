@@ -142,9 +142,9 @@ def create(
         logging_config=None,
         debug=False,
     )
-    records = [recorder(program.log_level, console=logging.for_people(program.log_format))]
+    records = [recorder(program.log_level, console=logging.is_console(program.log_format))]
     if instruments is not None:
-        records.append(instruments.answered)
+        records.append(instruments.count_request)
     logged = AccessLog(
         inner,
         records,

@@ -12,7 +12,7 @@ import structlog
 
 from datasets.catalogue import Catalogue
 from datasets.layout import ALPHAS, CATALOG
-from datasets.pinned import PinnedSnapshots, still_kept
+from datasets.pinned import PinnedSnapshots, is_kept
 from datasets.snapshot import Snapshot
 from datasets.storage import Storage
 from schemas.errors import AlphaNotPublished, SnapshotCorrupt, SnapshotNotKept, StorageUnavailable
@@ -126,7 +126,7 @@ class Catalog(Catalogue):
         served = self.resolve(alpha_id)
         if served is None:
             return False
-        is_pinned = (alpha_id, snapshot) in self._requested and still_kept(served.pointer, snapshot)
+        is_pinned = (alpha_id, snapshot) in self._requested and is_kept(served.pointer, snapshot)
         return is_pinned or served.id == snapshot
 
     @property

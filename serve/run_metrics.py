@@ -25,7 +25,7 @@ class Metrics:
         Reads the files.
     figures
         Keeps the inputs of runs, unless a file could not be read: it may be readable the next time.
-    unread
+    on_unreadable
         Called with a snapshot of which a part could not be read, and why.
     """
 
@@ -33,11 +33,11 @@ class Metrics:
         self,
         engine: Engine,
         figures: SizedLRUCache[RunFigures],
-        unread: Callable[[Pointer, SnapshotCorrupt], None] = lambda *_: None,
+        on_unreadable: Callable[[Pointer, SnapshotCorrupt], None] = lambda *_: None,
     ) -> None:
         self._engine = engine
         self._figures = figures
-        self._unread = unread
+        self._unread = on_unreadable
 
     def answer(self, snapshot: Snapshot, query: MetricsQuery) -> Answer:
         """Answer a query about the run of a snapshot.
@@ -62,8 +62,11 @@ class Metrics:
 
     def _run(self, snapshot: Snapshot) -> RunFigures:
         def read_figures() -> RunFigures:
-            frames, unread = partial(self._engine.dataset, snapshot), partial(self._unread, snapshot.pointer)
-            return read(frames, snapshot.manifest, unread)
+            frames, on_unreadable = (
+                partial(self._engine.dataset, snapshot),
+                partial(self._unread, snapshot.pointer),
+            )
+            return read(frames, snapshot.manifest, on_unreadable)
 
         return self._figures.get_or_load(
             snapshot.key, None, read_figures, lambda x: x.nbytes if x.whole else None

@@ -136,7 +136,7 @@ class ServerState:
         """Drop cached entries of snapshots that are no longer read."""
         self.row_tables.drop_unread()
         self.caches.drop_unread(self._is_read)
-        self.damage.keep_served()
+        self.damage.drop_unserved()
         self.neighbours.catalogue_changed()
 
     def _is_read(self, owner: SnapshotKey) -> bool:

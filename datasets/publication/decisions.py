@@ -18,7 +18,6 @@ from datasets.pointer import Decision, Pointer, make_pointer
 from datasets.publication.pointers import (
     Published,
     compare_and_swap,
-    judge,
     moment,
     next_pointer,
     not_published,
@@ -26,6 +25,7 @@ from datasets.publication.pointers import (
     refuse_withdrawn,
     require_complete,
     require_served,
+    rollback_scope,
 )
 from datasets.storage import Storage
 from schemas.errors import PublicationContended, SettingsError
@@ -111,8 +111,8 @@ def roll_back(storage: Storage, pointer: Pointer, manifest: bytes, by: Author) -
         following = next_pointer(current, final)
         return replace(
             following,
-            rolled_back={**following.rolled_back, current.snapshot: judge(current, following)},
-            decisions=following.decided(decision),
+            rolled_back={**following.rolled_back, current.snapshot: rollback_scope(current, following)},
+            decisions=following.with_decision(decision),
         )
 
     changed = _move(storage, pointer.alpha_id, decide)
@@ -143,13 +143,13 @@ def withdraw(storage: Storage, alpha_id: str, by: Author) -> Published:
         if current.withdrawn:
             return None
         refuse_removed(current, _pointer(manifest))
-        decisions = current.decided(by.decision("withdraw", current.snapshot))
+        decisions = current.with_decision(by.decision("withdraw", current.snapshot))
         following = next_pointer(current, _pointer(manifest))
         return replace(following, withdrawn=current.snapshot, decisions=decisions)
 
     changed = _move(storage, alpha_id, decide)
-    left = changed or require_served(storage, alpha_id)
-    return Published(alpha_id, left.withdrawn or left.snapshot, changed=changed is not None)
+    withdrawn = changed or require_served(storage, alpha_id)
+    return Published(alpha_id, withdrawn.withdrawn or withdrawn.snapshot, changed=changed is not None)
 
 
 def restore(
@@ -186,7 +186,7 @@ def restore(
                 raise PublicationContended(f"{alpha_id} was withdrawn anew at this moment; try again")
             refuse_removed(current, following)
             require_complete(storage, Manifest.decode(manifest, "the manifest"), len(manifest))
-        decisions = current.decided(by.decision("restore", current.withdrawn))
+        decisions = current.with_decision(by.decision("restore", current.withdrawn))
         return replace(next_pointer(current, following), withdrawn=None, decisions=decisions)
 
     changed = _move(storage, alpha_id, decide)
@@ -228,7 +228,7 @@ def _empty_manifest(alpha_id: str, sealed_at: str) -> Manifest:
         missing=tuple(REQUIRED_KINDS),
         columns={},
         files=(),
-    ).named()
+    ).with_id()
 
 
 def _pointer(manifest: Manifest) -> Pointer:

@@ -78,7 +78,7 @@ def write_lease(
     StorageUnavailable
         When the root cannot be written.
     """
-    lease = Lease(_named(reader), _instant(now), _instant(followed_at - CLOCK_ALLOWANCE), seconds)
+    lease = Lease(_file_name(reader), _instant(now), _instant(followed_at - CLOCK_ALLOWANCE), seconds)
     storage.put(f"{LEASES}/{lease.reader}.json", encode(asdict(lease)))
     return lease
 
@@ -91,7 +91,7 @@ def remove_lease(storage: Storage, reader: str) -> None:
     StorageUnavailable
         When the root cannot be written.
     """
-    storage.remove_files([f"{LEASES}/{_named(reader)}.json"])
+    storage.remove_files([f"{LEASES}/{_file_name(reader)}.json"])
 
 
 def read_leases(storage: Storage) -> list[Lease]:
@@ -130,7 +130,7 @@ def _decoded(data: bytes, path: str) -> Lease:
     return lease
 
 
-def _named(reader: str) -> str:
+def _file_name(reader: str) -> str:
     name = re.sub(r"[^A-Za-z0-9_.-]", "-", reader)[:128]
     return name if _NAME.match(name) else f"r{name}"[:128]
 

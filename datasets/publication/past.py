@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from datasets.layout import sealed_weeks_path
 from datasets.manifest import Manifest
-from datasets.sealed_weeks import SealedWeek, SealEntry, decode_seals, encode_seals, history_of
+from datasets.sealed_weeks import SealedWeek, SealEntry, compare_with_earlier, decode_seals, encode_seals
 from datasets.storage import Storage
 from schemas.errors import PublicationContended
 
@@ -70,17 +70,17 @@ def with_history(
         When the store does not answer.
     """
     path = sealed_weeks_path(manifest.alpha_id)
-    digests = {week: statement.digests._asdict() for week, statement in weeks.items()}
+    digests = {week: sealed_week.digests._asdict() for week, sealed_week in weeks.items()}
     manifest = replace(manifest, weekly_digests=digests)
     for _ in range(_MAX_ATTEMPTS):
         version = storage.read_version(path, _MAX_BYTES)
         seals = [] if version.data is None else decode_seals(version.data, path)
         places = {entry.seal_digest: place for place, entry in enumerate(seals)}
         place = places.get(manifest.seal_digest, len(seals))
-        history = history_of(seals[:place], weeks)
+        history = compare_with_earlier(seals[:place], weeks)
         judged = judge(history)
         notices = tuple(judged if x["notice"] == judged["notice"] else x for x in manifest.notices)
-        built = replace(manifest, history=history, notices=notices).named()
+        built = replace(manifest, history=history, notices=notices).with_id()
         if place < len(seals):
             return built
         entry = SealEntry(manifest.seal_digest, manifest.sealed_at, built.snapshot, weeks)

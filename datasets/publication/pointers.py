@@ -16,7 +16,7 @@ from typing import Final
 from datasets.figures.headline import has_headline
 from datasets.layout import MANIFEST, pointer_path, snapshot_path
 from datasets.manifest import Manifest, digest
-from datasets.pointer import MAX_EARLIER_SNAPSHOTS, Earlier, Pointer, RolledBack
+from datasets.pointer import MAX_EARLIER_SNAPSHOTS, Earlier, Pointer, RollbackScope
 from datasets.pointer_index import record_move
 from datasets.storage import Storage, Version
 from schemas.errors import (
@@ -102,7 +102,7 @@ def publish_pointer(storage: Storage, pointer: Pointer, manifest: bytes, *, forc
         if (current.snapshot, current.manifest_sha256) == (final.snapshot, final.manifest_sha256):
             return None if has_headline(current.headline) else replace(current, headline=final.headline)
         if not force and final.snapshot in current.rolled_back:
-            raise _rolled_back(current)
+            raise _rolled_back_error(current)
         sealed_at = datetime.fromisoformat(final.sealed_at)
         refuse(current, final.seal_digest, final.schema_version, sealed_at, force=force)
         refuse_removed(current, final)
@@ -183,10 +183,10 @@ def next_pointer(current: Pointer, following: Pointer) -> Pointer:
         earlier={snapshot: earlier[snapshot] for snapshot in sorted(latest[-MAX_EARLIER_SNAPSHOTS:])},
         # Serving a snapshot revokes the rollback from it.
         rolled_back={
-            snapshot: judged
-            for snapshot, judged in current.rolled_back.items()
+            snapshot: scope
+            for snapshot, scope in current.rolled_back.items()
             if snapshot != following.snapshot
-            and not judged.covers(following.seal_digest, following.schema_version)
+            and not scope.covers(following.seal_digest, following.schema_version)
         },
         removing=current.removing,
         withdrawn=current.withdrawn,
@@ -194,14 +194,14 @@ def next_pointer(current: Pointer, following: Pointer) -> Pointer:
     )
 
 
-def judge(current: Pointer, proposed: Pointer) -> RolledBack:
+def rollback_scope(current: Pointer, proposed: Pointer) -> RollbackScope:
     """Return the scope of a rollback from one snapshot to another: the seal, one build of it, or its files alone. Pure."""
     if current.seal_digest != proposed.seal_digest:
-        return RolledBack(current.seal_digest, None)
+        return RollbackScope(current.seal_digest, None)
     if current.schema_version != proposed.schema_version:
-        return RolledBack(current.seal_digest, current.schema_version)
+        return RollbackScope(current.seal_digest, current.schema_version)
     # The served snapshot has the same figures: judging them would also judge it.
-    return RolledBack(None, None)
+    return RollbackScope(None, None)
 
 
 def is_current(pointer: Pointer, seal_digest: str) -> bool:
@@ -231,7 +231,7 @@ def refuse(current: Pointer, seal_digest: str, declared: str, sealed_at: datetim
     if force:
         return
     if current.was_rolled_back(seal_digest, declared):
-        raise _rolled_back(current)
+        raise _rolled_back_error(current)
     if datetime.fromisoformat(current.sealed_at) > sealed_at:
         raise PublicationRefused(
             f"{current.alpha_id}: the snapshot served was sealed at {current.sealed_at}, later than this seal "
@@ -239,7 +239,7 @@ def refuse(current: Pointer, seal_digest: str, declared: str, sealed_at: datetim
         )
 
 
-def _rolled_back(current: Pointer) -> PublicationRefused:
+def _rolled_back_error(current: Pointer) -> PublicationRefused:
     return PublicationRefused(
         f"{current.alpha_id}: this seal was rolled back; give --force to serve it again"
     )

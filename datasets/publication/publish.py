@@ -60,7 +60,9 @@ class Publication:
         self._alpha_id = alpha_id
         self._earlier = "" if earlier is None else snapshot_path(alpha_id, earlier.snapshot)
         self._lock = contextlib.ExitStack()
-        self._same = {} if earlier is None else {entry.path: entry.sha256 for entry in earlier.files}
+        self._earlier_digests = (
+            {} if earlier is None else {entry.path: entry.sha256 for entry in earlier.files}
+        )
 
     def __enter__(self) -> Self:
         """Make the staging folder and hold its lock, by which a dead build is distinguished from a live one."""
@@ -90,7 +92,7 @@ class Publication:
 
         Only on a root of this machine; the earlier file is read, so that no damage is handed on.
         """
-        if self._storage.folder is None or self._same.get(relative) != sha256:
+        if self._storage.folder is None or self._earlier_digests.get(relative) != sha256:
             return False
         source, target = self._storage.folder / self._earlier / relative, self.folder / relative
         try:
@@ -128,7 +130,7 @@ class Publication:
         StorageUnavailable
             When the store went away or the disk takes no more; no part of the new snapshot is visible.
         """
-        manifest = manifest.named()
+        manifest = manifest.with_id()
         pointer = replace(
             pointer,
             snapshot=manifest.snapshot,

@@ -65,12 +65,12 @@ class GcDecision:
     ----------
     stored
         Which.
-    kept_because
+    keep_reason
         Why it stays; None when it goes.
     """
 
     stored: StoredSnapshot
-    kept_because: str | None
+    keep_reason: str | None
 
 
 def list_snapshots(storage: Storage, alpha_id: str) -> tuple[StoredSnapshot, ...]:
@@ -183,35 +183,37 @@ def collect(
     current = served(storage, alpha_id)
     if current is None:
         return tuple(GcDecision(one, NO_POINTER) for one in stored)
-    going = _going(decisions(current))
-    if dry_run or not (going or current.removing):
+    removable = _removable(decisions(current))
+    if dry_run or not (removable or current.removing):
         return decisions(current)
 
     def announce(pointer: Pointer | None) -> Pointer | None:
         if pointer is None:
             return None
-        named = tuple(sorted({*_going(decisions(pointer)), *pointer.removing}))
+        named = tuple(sorted({*_removable(decisions(pointer)), *pointer.removing}))
         return None if named == pointer.removing else replace(pointer, removing=named)
 
     announced = compare_and_swap(storage, alpha_id, announce) or served(storage, alpha_id)
     if announced is None:
         return tuple(GcDecision(one, NO_POINTER) for one in stored)
-    gone = set(announced.removing)
+    removed = set(announced.removing)
     for snapshot in announced.removing:
         storage.remove_folder(snapshot_path(alpha_id, snapshot))
 
     def conclude(pointer: Pointer | None) -> Pointer | None:
-        if pointer is None or not gone & set(pointer.removing):
+        if pointer is None or not removed & set(pointer.removing):
             return None
         return replace(
             pointer,
-            removing=tuple(snapshot for snapshot in pointer.removing if snapshot not in gone),
-            earlier={name: one for name, one in pointer.earlier.items() if name not in gone},
+            removing=tuple(snapshot for snapshot in pointer.removing if snapshot not in removed),
+            earlier={name: one for name, one in pointer.earlier.items() if name not in removed},
         )
 
     compare_and_swap(storage, alpha_id, conclude)
-    return tuple(GcDecision(f.stored, None) if f.stored.snapshot in gone else f for f in decisions(announced))
+    return tuple(
+        GcDecision(f.stored, None) if f.stored.snapshot in removed else f for f in decisions(announced)
+    )
 
 
-def _going(decisions: tuple[GcDecision, ...]) -> tuple[str, ...]:
-    return tuple(decision.stored.snapshot for decision in decisions if decision.kept_because is None)
+def _removable(decisions: tuple[GcDecision, ...]) -> tuple[str, ...]:
+    return tuple(decision.stored.snapshot for decision in decisions if decision.keep_reason is None)

@@ -15,7 +15,7 @@ from schemas.settings.options import option
 from schemas.tables.books import CONDITIONED_BOOKS
 from schemas.terminal import echo
 
-MOST: int = 6
+MAX_ALPHAS: int = 6
 """Maximum alphas of a sheet; more curves cannot be distinguished."""
 
 
@@ -61,8 +61,8 @@ def report(
     from datasets.root import open_published  # noqa: PLC0415 - as above
 
     browser = find_browser() if pdf else None
-    if not 1 <= len(set(alphas)) == len(alphas) <= MOST:
-        raise SettingsError(f"give one to {MOST} alphas, each once")
+    if not 1 <= len(set(alphas)) == len(alphas) <= MAX_ALPHAS:
+        raise SettingsError(f"give one to {MAX_ALPHAS} alphas, each once")
     published = open_published(root)
     runs = [published[alpha] for alpha in alphas]
     window = Window(_day("--from", first), _day("--to", last))
@@ -94,14 +94,14 @@ def write(page: str, out: Path, browser: str | None) -> list[Path]:
     """
     try:
         with tempfile.TemporaryDirectory(prefix=f".{out.name}.", dir=out.parent) as folder:
-            made = {out: Path(folder, "page.html")}
-            made[out].write_text(page, "utf-8")
+            drafts = {out: Path(folder, "page.html")}
+            drafts[out].write_text(page, "utf-8")
             if browser is not None:
-                beside = out.with_suffix(".pdf")
-                made[beside] = Path(folder, "page.pdf")
-                print_page(browser, made[out], made[beside])
-            for target, draft in made.items():
+                pdf_file = out.with_suffix(".pdf")
+                drafts[pdf_file] = Path(folder, "page.pdf")
+                print_page(browser, drafts[out], drafts[pdf_file])
+            for target, draft in drafts.items():
                 draft.replace(target)
     except OSError as error:
         raise SettingsError(f"{out} cannot be written: {error.strerror or error}") from error
-    return list(made)
+    return list(drafts)

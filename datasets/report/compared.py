@@ -59,9 +59,9 @@ def compared(runs: Sequence[Alpha], book: str, window: Window = WHOLE_RUN) -> Co
 
 def together(runs: Sequence[Alpha], book: str, window: Window = WHOLE_RUN) -> Content:
     """Return the curves of the alphas and of their equal-weight book at the common closes, and their figures."""
-    without_ledger = [run.alpha_id for run in runs if not run.has_rows("equity_curve", book)]
-    if without_ledger:
-        return withheld(f"{', '.join(without_ledger)} sealed no daily ledger of {book}")
+    no_ledger = [run.alpha_id for run in runs if not run.has_rows("equity_curve", book)]
+    if no_ledger:
+        return withheld(f"{', '.join(no_ledger)} sealed no daily ledger of {book}")
     frames = [run.returns(book).filter(within(window)) for run in runs]
     indebted = [run.alpha_id for run, x in zip(runs, frames, strict=True) if x["period_return"].null_count()]
     if indebted:

@@ -25,15 +25,13 @@ ROLLING_WEEKS: Final = 26
 """Measured weeks of each value of the rolling mean IC."""
 LEVEL: Final = 0.95
 """Confidence level of the intervals."""
-NAMES: Final = 10
+TOP_NAMES: Final = 10
 """Number of best and of worst names."""
 _READER: Final = Reader(raw=False, may_read=lambda _: True)
 """Reader of a sheet: may see other alphas of the root, but no raw columns."""
 NO_LEDGER: Final = "the run sealed no daily ledger of this book"
 NO_SESSION: Final = "no session of the run lies in the window"
-_OF_THE_WHOLE_RUN: Final = frozenset(
-    {"core", "rank_ic", "rank_ic.conditioned", "rank_ic.raw", "nwt.ic", "periods"}
-)
+_RUN_BLOCKS: Final = frozenset({"core", "rank_ic", "rank_ic.conditioned", "rank_ic.raw", "nwt.ic", "periods"})
 """Blocks of the metrics that a window does not narrow, or only in part."""
 _CURVE: Final = (
     "date",
@@ -80,7 +78,9 @@ def content(
     books = run.books("equity_curve")
     if books and book not in books:
         raise SettingsError(f"{run.alpha_id} has no book {book!r}; it has {', '.join(books)}")
-    metrics = of_window(run.metrics(first=window.first, last=window.last, granularity="yearly", panel=True))
+    metrics = narrow_to_window(
+        run.metrics(first=window.first, last=window.last, granularity="yearly", panel=True)
+    )
     pointer, manifest = run.pointer, run.manifest
     return {
         "alpha_id": run.alpha_id,
@@ -113,26 +113,26 @@ def content(
     }
 
 
-def of_window(metrics: Content) -> Content:
+def narrow_to_window(metrics: Content) -> Content:
     """Replace the figures of the run by those of the window, if one was given."""
-    within = metrics["within_window"]
-    if within is None:
+    narrowed = metrics["within_window"]
+    if narrowed is None:
         return metrics
     # Warnings about the figures of the run do not apply.
     shown = {
         member: [
             {**entry, "block": entry["block"].removeprefix("within_window.")}
             for entry in metrics[member]
-            if entry["block"] not in _OF_THE_WHOLE_RUN
+            if entry["block"] not in _RUN_BLOCKS
         ]
         for member in CODES
     }
     return {
         **metrics,
-        "core": {**within["core"], "tenure": metrics["core"]["tenure"]},
-        "rank_ic": within["rank_ic"],
-        "nwt": {**metrics["nwt"], **within["nwt"]},
-        "periods": within["periods"],
+        "core": {**narrowed["core"], "tenure": metrics["core"]["tenure"]},
+        "rank_ic": narrowed["rank_ic"],
+        "nwt": {**metrics["nwt"], **narrowed["nwt"]},
+        "periods": narrowed["periods"],
         "within_window": None,
         **shown,
     }
@@ -282,8 +282,8 @@ def names(run: Snapshot, book: str, window: Window) -> Content:
         return withheld(NO_SESSION)
     return {
         "columns": columns(by_name),
-        "best": by_name.filter(pl.col("net_pnl") > 0).head(NAMES).to_dicts(),
-        "worst": by_name.filter(pl.col("net_pnl") < 0).tail(NAMES).reverse().to_dicts(),
+        "best": by_name.filter(pl.col("net_pnl") > 0).head(TOP_NAMES).to_dicts(),
+        "worst": by_name.filter(pl.col("net_pnl") < 0).tail(TOP_NAMES).reverse().to_dicts(),
         "total": {name: float(by_name[name].sum()) for name in money},
     }
 
@@ -296,7 +296,7 @@ def holdings(run: Snapshot, book: str, window: Window) -> Content:
     rows = positions.filter(pl.col("date") == pl.col("date").max()).collect()
     if rows.is_empty():
         return withheld("the book held no position in the window")
-    largest = rows.sort(pl.col("weight").abs(), "symbol", descending=[True, False]).head(2 * NAMES)
+    largest = rows.sort(pl.col("weight").abs(), "symbol", descending=[True, False]).head(2 * TOP_NAMES)
     return {
         "date": rows["date"][0].isoformat(),
         "count": rows.height,

@@ -61,7 +61,7 @@ def label(name: str) -> str:
 
 def number(value: float | None, digits: int = 4) -> Markup:
     """Return a number to four significant digits."""
-    return _exact(value, lambda x: written(x, digits))
+    return _exact(value, lambda x: significant(x, digits))
 
 
 def percent(value: float | None, digits: int = 2) -> Markup:
@@ -95,10 +95,10 @@ def entry(statistic: Mapping[str, Any], name: str = "", *, unit: bool = True) ->
     if share:
         shown = f"{100 * value:,.2f}"
     else:
-        shown = f"{value:,.2f}" if statistic["unit"] in _TWO_DECIMALS else written(value)
-    behind = " %" if share else _UNITS.get(statistic["unit"], " " + statistic["unit"].replace("_", " "))
+        shown = f"{value:,.2f}" if statistic["unit"] in _TWO_DECIMALS else significant(value)
+    suffix = " %" if share else _UNITS.get(statistic["unit"], " " + statistic["unit"].replace("_", " "))
     mark = Markup(' <span class="withheld">stated</span>') if statistic["checked"] == Checked.STATED else ""
-    return Markup('<data value="{}">{}</data>{}{}').format(repr(value), shown, behind if unit else "", mark)
+    return Markup('<data value="{}">{}</data>{}{}').format(repr(value), shown, suffix if unit else "", mark)
 
 
 def of_equity(sheets: Iterable[Mapping[str, Any]], name: str) -> list[Mapping[str, Any]]:
@@ -165,7 +165,9 @@ def standing(statistic: Mapping[str, Any]) -> str:
     if "sealed_value" not in statistic:
         return words
     convention = statistic["sealed_convention"]
-    sealed = f"{written(statistic['sealed_value'])} was sealed" + (f" by {convention}" if convention else "")
+    sealed = f"{significant(statistic['sealed_value'])} was sealed" + (
+        f" by {convention}" if convention else ""
+    )
     return f"{words}; {sealed}" if words else sealed
 
 
@@ -174,8 +176,8 @@ def measured(check: Mapping[str, Any], name: str) -> Markup:
     value, unit = check[name], check["unit"]
     if value is None:
         return Markup("")
-    behind = "" if unit in (None, "ratio") else " " + unit.replace("_", " ")
-    return Markup('<data value="{}">{}</data>{}').format(repr(value), written(value, 6), behind)
+    suffix = "" if unit in (None, "ratio") else " " + unit.replace("_", " ")
+    return Markup('<data value="{}">{}</data>{}').format(repr(value), significant(value, 6), suffix)
 
 
 def banded(name: str, value: float, equity_basis: float) -> Markup:
@@ -200,7 +202,7 @@ def withheld(reason: str | None) -> Markup:
     return Markup('<span class="withheld">withheld: {}</span>').format(dated(reason or "no reason was given"))
 
 
-def written(value: float, digits: int = 4) -> str:
+def significant(value: float, digits: int = 4) -> str:
     """Format a number to four significant digits, with grouped thousands.
 
     Examples

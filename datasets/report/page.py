@@ -23,7 +23,7 @@ from schemas.project import NAME, UNKNOWN, project_version
 _HERE: Final = Path(__file__).parent
 _EXPORT: Final = re.compile(r"^export (?=(async )?(function|const|class)\b)", re.MULTILINE)
 _IMPORT: Final = re.compile(r"^import .*\n", re.MULTILINE)
-_MAKERS: Final = re.compile(r"^export (?:async )?function (\w+)", re.MULTILINE)
+_EXPORTED: Final = re.compile(r"^export (?:async )?function (\w+)", re.MULTILINE)
 _FILTERS: Final = (
     *("label", "number", "fixed", "points", "percent", "entry", "unit", "basis", "day", "dated"),
     *("of_equity", "measured", "span", "standing", "withheld"),
@@ -49,7 +49,7 @@ def render(sheets: Sequence[Content], compared: Content | None = None) -> str:
         content gives the same text.
     """
     styles = _asset("sheet.css")
-    scripts = [_script(charts.library().decode()), _script(_makers()), _script(_asset("sheet.js"))]
+    scripts = [_script(charts.library().decode()), _script(_chart_script()), _script(_asset("sheet.js"))]
     data = orjson.dumps({"sheets": sheets, "compared": compared}).decode().replace("<", "\\u003c")
     hashes = " ".join(map(_digest, scripts))
     policy = (
@@ -74,10 +74,10 @@ def render(sheets: Sequence[Content], compared: Content | None = None) -> str:
     )
 
 
-def _makers() -> str:
+def _chart_script() -> str:
     """Return the chart modules as one script that defines the global `charts`, because a single file cannot import modules."""
     text = _IMPORT.sub("", b"".join(charts.modules().values()).decode())
-    names = ", ".join(_MAKERS.findall(text))
+    names = ", ".join(_EXPORTED.findall(text))
     return f"const charts = (() => {{\n{_EXPORT.sub('', text)}\nreturn {{ {names} }};\n}})();\n"
 
 
@@ -96,13 +96,13 @@ def _asset(name: str) -> str:
 
 @cache
 def _templates() -> Environment:
-    made = Environment(
+    environment = Environment(
         loader=FileSystemLoader(_HERE),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    made.filters.update({name: getattr(figures, name) for name in _FILTERS})
-    made.globals.update(reason=figures.reason, banded=figures.banded)
-    return made
+    environment.filters.update({name: getattr(figures, name) for name in _FILTERS})
+    environment.globals.update(reason=figures.reason, banded=figures.banded)
+    return environment

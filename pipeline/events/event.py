@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
-from datasets.history import WITHDRAWN, changes_of
+from datasets.history import WITHDRAWN, recorded_changes
 from datasets.pointer import Pointer
 
 if TYPE_CHECKING:
@@ -83,7 +83,7 @@ def derive(pointers: Iterable[Pointer], refusals: Mapping[str, Refusal]) -> list
             seal=pointer.seal_digest if change.snapshot == pointer.snapshot else None,
         )
         for pointer in pointers
-        for change in changes_of(pointer)
+        for change in recorded_changes(pointer)
     ]
     events += [
         Event(entry["refused_at"], REFUSED, entry["alpha_id"], seal=mark, violations=entry["violations"])

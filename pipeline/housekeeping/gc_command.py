@@ -98,7 +98,7 @@ def gc(
             renew()
             rebuild(storage)
     rows = [(alpha, decision) for alpha, each in decisions.items() for decision in each]
-    gone = [row for row in rows if row[1].kept_because is None]
+    gone = [row for row in rows if row[1].keep_reason is None]
     freed = sum(decision.stored.bytes for _, decision in gone)
     if as_json:
         print_json(
@@ -115,7 +115,7 @@ def gc(
         if shown := rows if alphas or dry_run else gone:
             _show(shown, verb)
         echo(f"{len(gone)} snapshots {verb}, {size_text(freed)}; {len(decisions)} alphas looked at")
-        stays = Counter(decision.kept_because for _, decision in rows if decision.kept_because)
+        stays = Counter(decision.keep_reason for _, decision in rows if decision.keep_reason)
         for reason, count in sorted(stays.items()):
             echo(f"stay: {count} ({_explained(reason, policy)})")
         for reason in broken.values():
@@ -156,7 +156,7 @@ def _show(decisions: Sequence[tuple[str, GcDecision]], gone: str) -> None:
             str(each.stored.written)[:19],
             str(each.stored.files),
             size_text(each.stored.bytes),
-            gone if each.kept_because is None else f"stays: {each.kept_because}",
+            gone if each.keep_reason is None else f"stays: {each.keep_reason}",
         )
     Screen().print(table)
 
@@ -194,6 +194,6 @@ def _forgotten(lease: Lease, now: datetime) -> bool:
 
 def _row(decision: GcDecision) -> dict[str, Any]:
     return asdict(decision.stored) | {
-        "removed": decision.kept_because is None,
-        "kept_because": decision.kept_because,
+        "removed": decision.keep_reason is None,
+        "kept_because": decision.keep_reason,
     }

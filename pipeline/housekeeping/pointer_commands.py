@@ -10,7 +10,7 @@ import orjson
 
 from datasets.integrity import check_files, read_manifests
 from datasets.layout import DESCRIPTION, MANIFEST, snapshot_path
-from datasets.manifest import Manifest, named_by_content
+from datasets.manifest import Manifest, has_content_id
 from datasets.pointer import Pointer, make_pointer
 from pipeline.housekeeping.command_line import decision, opened, pointer_of, print_json
 from schemas.errors import AlphaNotPublished, SnapshotCorrupt
@@ -151,7 +151,7 @@ def _intact(storage: Storage, alpha: str, snapshot: str) -> tuple[Pointer, bytes
             f"{alpha} has no snapshot {snapshot}; `alpha-results show {alpha}` lists those it has"
         ) from None
     manifest = Manifest.decode(encoded, path)
-    if not named_by_content(encoded, snapshot):
+    if not has_content_id(encoded, snapshot):
         raise SnapshotCorrupt(f"snapshot {snapshot} is not intact: {path} is not what its id was made of")
     faults = check_files(storage, manifest, alpha, snapshot)
     if faults:

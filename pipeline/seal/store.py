@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import IO
 
 from datasets.disk import writing
-from datasets.regular_file import TooLarge, parts_of_regular
+from datasets.regular_file import TooLarge, read_parts
 from datasets.storage import open_storage
 from datasets.storage import without_secrets as _without_secrets
 from schemas.errors import SealUnreadable, SettingsError, StorageUnavailable
@@ -129,7 +129,7 @@ class SealStore:
     def _read(self, path: str, limit: int) -> Iterator[bytes]:
         if self._storage.folder is not None:
             with self._naming(path):
-                yield from parts_of_regular(self._storage.full(path), limit)
+                yield from read_parts(self._storage.full(path), limit)
             return
         size = self._storage.size(path)
         if size is None:

@@ -13,13 +13,13 @@ from schemas.units import Unit
 MAX_BYTES: Final = 8192
 """Maximum bytes of an answer."""
 _DIGITS: Final = 6
-_FEWEST: Final = 2
+_MIN_ENTRIES: Final = 2
 """Entries that a list keeps when it is cut."""
-_SHORT: Final = 200
+_MAX_TEXT: Final = 200
 """Characters that a text keeps when it is cut."""
 
 
-def units_of(endpoint: str, data: Any) -> dict[str, str]:
+def find_units(endpoint: str, data: Any) -> dict[str, str]:
     """Return member -> unit of the numbers in an answer of an endpoint, as they are declared."""
     present = set(_names(data))
     declared = ENDPOINTS[endpoint].payload.walk()
@@ -51,17 +51,17 @@ def fit(parts: Mapping[str, Mapping[str, Any]], limit: int = MAX_BYTES) -> str:
     while len(text := orjson.dumps(document | ({"cut": cut} if cut else {}))) > limit:
         size, path, owner, name = max(_members(document), key=lambda member: member[0])
         value = owner[name]
-        if isinstance(value, list) and len(value) > _FEWEST:
+        if isinstance(value, list) and len(value) > _MIN_ENTRIES:
             cut[path] = {
                 "of": cut.get(path, {"of": len(value)})["of"],
-                "shown": max(_FEWEST, len(value) * 3 // 4),
+                "shown": max(_MIN_ENTRIES, len(value) * 3 // 4),
             }
             del value[cut[path]["shown"] :]
-        elif isinstance(value, str) and len(value) > _SHORT:
-            cut[path] = {"of": len(value), "shown": _SHORT}
-            owner[name] = f"{value[:_SHORT]}…"
+        elif isinstance(value, str) and len(value) > _MAX_TEXT:
+            cut[path] = {"of": len(value), "shown": _MAX_TEXT}
+            owner[name] = f"{value[:_MAX_TEXT]}…"
         else:
-            cut = {known: entry for known, entry in cut.items() if not known.startswith(path)}
+            cut = {shown_path: entry for shown_path, entry in cut.items() if not shown_path.startswith(path)}
             cut[path] = {"bytes": size, "shown": 0}
             del owner[name]
     return text.decode()
@@ -72,8 +72,8 @@ def _members(value: Any, path: str = "") -> Iterator[tuple[int, str, Any, str]]:
     depth = path.count(".")
     for name, entry in value.items() if isinstance(value, dict) else ():
         here = f"{path}.{name}" if path else name
-        if (isinstance(entry, list) and len(entry) > _FEWEST) or (
-            isinstance(entry, str) and len(entry) > _SHORT
+        if (isinstance(entry, list) and len(entry) > _MIN_ENTRIES) or (
+            isinstance(entry, str) and len(entry) > _MAX_TEXT
         ):
             # Lists and texts are cut before members are omitted.
             yield len(orjson.dumps(entry)) + 2**20, here, value, name

@@ -51,7 +51,9 @@ class Call:
         return f"GET {path}?{query}" if query else f"GET {path}"
 
 
-async def ask(application: Application, outer: Scope, request_id: str, call: Call) -> tuple[int, Any]:
+async def call_endpoint(
+    application: Application, outer: Scope, request_id: str, call: Call
+) -> tuple[int, Any]:
     """Make one call and return its answer.
 
     Parameters

@@ -13,7 +13,7 @@ from mcp_types import ToolAnnotations
 
 from schemas.endpoints import ENDPOINTS
 from schemas.project import project_version
-from serve.agents.inner_calls import Call, ask
+from serve.agents.inner_calls import Call, call_endpoint
 from serve.agents.tools import Tools
 from serve.http import request as requests
 from serve.http.request import Application, Receive, Scope, Send
@@ -28,7 +28,7 @@ Results of trading signals ("alphas"): weekly cross-sections, daily ledgers, met
 Begin with `find`, then `judge`. Numbers are rounded to six digits; `units` says what they count, `snapshot` which build they
 are of, `withheld` and `refused` what is not shown and why, `cut` which lists are longer: `call` is the call of the interface
 that has all of it. A figure that is not `reproduced` was stated by the run and is not proven."""
-_AT_WORK: ContextVar[tuple[Scope, str]] = ContextVar("alpha_results_mcp")
+_CURRENT_REQUEST: ContextVar[tuple[Scope, str]] = ContextVar("alpha_results_mcp")
 """Scope and id of the request whose tool is running."""
 
 
@@ -47,7 +47,7 @@ class Agents:
         server = MCPServer(
             "alpha-results", version=project_version(), instructions=_INSTRUCTIONS, subscriptions=False
         )
-        for tool in Tools(self._ask).all:
+        for tool in Tools(self._call).all:
             server.add_tool(tool, annotations=ToolAnnotations(read_only_hint=True), structured_output=False)
         server.prompt("first_look", description="Look at what is there.")(_first_look)
         server.prompt("due_diligence", description="Examine one alpha before money is put on it.")(
@@ -75,19 +75,19 @@ class Agents:
         request = requests.of(scope)
         request.endpoint = _ME.id
         if scope["method"] != "POST":
-            await _only_post(send)
+            await _refuse_method(send)
             return
         await self._service.access.authorize(request.headers, request.client, _ME, request)
-        _AT_WORK.set((scope, request.id))
+        _CURRENT_REQUEST.set((scope, request.id))
         await self._sessions.handle_request(scope, receive, send)
 
-    async def _ask(self, call: Call) -> tuple[int, Any]:
+    async def _call(self, call: Call) -> tuple[int, Any]:
         assert self._application is not None, "messages are answered while the application runs"
-        scope, request_id = _AT_WORK.get()
-        return await ask(self._application, scope, request_id, call)
+        scope, request_id = _CURRENT_REQUEST.get()
+        return await call_endpoint(self._application, scope, request_id, call)
 
 
-async def _only_post(send: Send) -> None:
+async def _refuse_method(send: Send) -> None:
     """Answer 405: the server offers no stream and keeps no sessions."""
     headers = [(b"allow", b"POST"), (b"content-length", b"0")]
     await send({"type": "http.response.start", "status": 405, "headers": headers})

@@ -9,10 +9,10 @@ from mcp.server.mcpserver.exceptions import ToolError
 from pydantic import Field
 
 from schemas.metrics.headline import HEADLINE
-from serve.agents.answer import fit, units_of
+from serve.agents.answer import find_units, fit
 from serve.agents.inner_calls import Call
 
-Asking: TypeAlias = Callable[[Call], Awaitable[tuple[int, Any]]]
+CallEndpoint: TypeAlias = Callable[[Call], Awaitable[tuple[int, Any]]]
 """Makes a call with the key of the current request."""
 Alpha: TypeAlias = Annotated[str, Field(description="Address of the alpha, as `find` lists it.")]
 Book: TypeAlias = Annotated[str, Field(description="Book of the run, such as long_short or long_only.")]
@@ -48,7 +48,7 @@ def _figures(metrics: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-_SHAPED: Final[Mapping[str, Callable[[dict[str, Any]], dict[str, Any]]]] = {
+_SUMMARISERS: Final[Mapping[str, Callable[[dict[str, Any]], dict[str, Any]]]] = {
     "performance.audit": _checks,
     "performance.metrics": _figures,
 }
@@ -59,12 +59,12 @@ class Tools:
 
     Parameters
     ----------
-    ask
+    call_endpoint
         Makes a call with the key of the current request.
     """
 
-    def __init__(self, ask: Asking) -> None:
-        self._ask = ask
+    def __init__(self, call_endpoint: CallEndpoint) -> None:
+        self._call = call_endpoint
 
     @property
     def all(self) -> list[Callable[..., Awaitable[str]]]:
@@ -142,7 +142,7 @@ class Tools:
                 "week": Call("signals.rebalances.list", {"alpha": alpha}, {"from": date, "to": date}),
                 "cross_section": Call("signals.rebalances.get", {"alpha": alpha, "date": date}, {}),
             },
-            ends_of="cross_section",
+            truncated="cross_section",
         )
 
     async def positions(self, alpha: Alpha, date: Day, book: Book = "long_short") -> str:
@@ -215,7 +215,7 @@ class Tools:
         call = Call("catalog.alphas.tables.download", {"alpha": alpha, "table": table}, {"book": book})
         return await self._answer({"table": call})
 
-    async def _answer(self, calls: Mapping[str, Call], *, ends_of: str | None = None) -> str:
+    async def _answer(self, calls: Mapping[str, Call], *, truncated: str | None = None) -> str:
         """Make the calls and combine their answers; refused ones are reported beside the others.
 
         Raises
@@ -226,26 +226,26 @@ class Tools:
         parts: dict[str, dict[str, Any]] = {}
         refused = 0
         for name, call in calls.items():
-            status, body = await self._ask(call)
+            status, body = await self._call(call)
             if status != 200:
                 refused += 1
                 parts[name] = {"refused": {x: body["error"][x] for x in ("code", "message", "details")}}
                 continue
             data = body["data"]
-            if call.endpoint in _SHAPED:
-                data = _SHAPED[call.endpoint](data)
-            if name == ends_of and len(data) > 2 * _NAMES:
+            if call.endpoint in _SUMMARISERS:
+                data = _SUMMARISERS[call.endpoint](data)
+            if name == truncated and len(data) > 2 * _NAMES:
                 data = [*data[:_NAMES], *data[-_NAMES:]]
             meta = body.get("meta", {})
-            kept = {
+            provenance = {
                 x: meta[x]
                 for x in ("snapshot", "published_at", "next", "warnings", "notices", "summary")
                 if x in meta
             }
             parts[name] = {
-                **kept,
+                **provenance,
                 "data": data,
-                "units": units_of(call.endpoint, [data, kept]),
+                "units": find_units(call.endpoint, [data, provenance]),
                 "call": call.address,
                 **({"total": body["pagination"]["total"]} if "pagination" in body else {}),
             }

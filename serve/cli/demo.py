@@ -63,12 +63,12 @@ def demo(root: Path, host: str, port: int, seed: int) -> None:
     root.mkdir(parents=True, exist_ok=True)
     simulation, published = root / f"simulation-{seed}", root / "published"
     with _step(screen, "simulating a market of 100 names over two years, and three alphas on it"):
-        made = _json(
+        simulated = _json(
             "pipeline", "simulate", "--out", str(simulation), "--seed", str(seed), "--replace", "--json"
         )
-        _progress(f"simulation  {simulation} ({made['status']})")
+        _progress(f"simulation  {simulation} ({simulated['status']})")
     with _step(screen, "checking the seals and building their snapshots"):
-        built = _run("pipeline", "build", *made["seals"], "--datasets", str(published), "--json")
+        built = _run("pipeline", "build", *simulated["seals"], "--datasets", str(published), "--json")
         for line in built.splitlines()[:-1]:  # the last one counts
             seal = json.loads(line)
             _progress(f"snapshot    {seal['alpha_id']} {seal['snapshot']} ({seal['outcome']})")
@@ -97,20 +97,20 @@ def demo(root: Path, host: str, port: int, seed: int) -> None:
     with _served(command, environment) as server:
         address = f"http://{host}:{port}"
         _wait_ready(server, f"{address}/v1/health")
-        seals = Path(made["seals"][0]).parent
-        _tell(
+        seals = Path(simulated["seals"][0]).parent
+        _print_line(
             _SERVED.format(
                 # A browser does not send the part behind the #, so it is in no log.
                 explorer=f"{address}/explorer#key={keys['plain']['token']}",
                 environment=_environment_file(root, address, keys, seals),
-                alpha=Path(made["seals"][0]).name,
+                alpha=Path(simulated["seals"][0]).name,
             )
         )
         with contextlib.suppress(KeyboardInterrupt):
             server.wait()
     if server.returncode not in (0, -signal.SIGINT, -signal.SIGTERM):
         raise DemoFailed(f"the server stopped by itself with exit code {server.returncode}")
-    _tell("\nstopped")
+    _print_line("\nstopped")
 
 
 def _environment_file(root: Path, base: str, keys: dict[str, Any], seals: Path) -> Path:
@@ -146,12 +146,20 @@ def _keys(file: Path, published: Path) -> dict[str, Any]:
     if file.exists() and store.exists():
         stored: dict[str, Any] = json.loads(file.read_text())
         return stored
-    where = ("--datasets", str(published), "--json")
-    accounts = _json("serve", "accounts", "list", *where) if store.exists() else []
+    store_options = ("--datasets", str(published), "--json")
+    accounts = _json("serve", "accounts", "list", *store_options) if store.exists() else []
     if not any(account["email"] == _EMAIL for account in accounts):
         # An administrator's, so that the explorer shows the reconciliation, too.
         _json(
-            "serve", "accounts", "create", "--email", _EMAIL, "--admin", "--ceiling-endpoints", "all", *where
+            "serve",
+            "accounts",
+            "create",
+            "--email",
+            _EMAIL,
+            "--admin",
+            "--ceiling-endpoints",
+            "all",
+            *store_options,
         )
     grants = (
         "--endpoints",
@@ -163,7 +171,7 @@ def _keys(file: Path, published: Path) -> dict[str, Any]:
         "--rate",
         "per_second=50,per_minute=1000",
     )
-    issue = ("serve", "keys", "issue", "--account", _EMAIL, *grants, *where)
+    issue = ("serve", "keys", "issue", "--account", _EMAIL, *grants, *store_options)
     keys = {
         "plain": _json(*issue, "--name", "demo"),
         "raw": _json(*issue, "--name", "demo with raw books", "--raw"),
@@ -190,9 +198,9 @@ def _run(package: str, *arguments: str) -> str:
 
 
 @contextlib.contextmanager
-def _step(screen: Screen, what: str) -> Iterator[None]:
+def _step(screen: Screen, title: str) -> Iterator[None]:
     if screen.is_terminal:
-        with screen.status(what + " …"):
+        with screen.status(title + " …"):
             yield
     else:
         yield
@@ -236,14 +244,14 @@ def _free(host: str, port: int) -> int:
             probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             with contextlib.suppress(OSError):
                 probe.bind((host, candidate))
-                chosen: int = probe.getsockname()[1]
-                if port and chosen != port:
-                    _progress(f"port {port} is taken; using {chosen}")
-                return chosen
+                bound_port: int = probe.getsockname()[1]
+                if port and bound_port != port:
+                    _progress(f"port {port} is taken; using {bound_port}")
+                return bound_port
     raise DemoFailed(f"no free port on {host}")
 
 
-def _tell(text: str) -> None:
+def _print_line(text: str) -> None:
     echo(text)
     sys.stdout.flush()
 

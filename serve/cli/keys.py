@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from serve.auth.store.repository import KeyRecord
 
 Command = TypeVar("Command", bound=Callable[..., Any])
-_OF_ALPHAS: Final = ("alphas", "runs")
+_ALPHA_OPTIONS: Final = ("alphas", "runs")
 """Options that name alphas."""
 
 
@@ -98,7 +98,9 @@ def issue(
         if value is None and like is None:
             raise click.UsageError(f"Missing option '{option}', or --like with the id of a key that has it.")
     _require_profile(profile, url)
-    require_published(session.datasets, {name: grants[name] for name in _OF_ALPHAS}, unpublished=unpublished)
+    require_published(
+        session.datasets, {name: grants[name] for name in _ALPHA_OPTIONS}, unpublished=unpublished
+    )
 
     async def act(a: Administration) -> tuple[dict[str, Any], str]:
         issued = await a.keys.issue(account, name, like=like, **grants)
@@ -134,9 +136,9 @@ def _write_profile(path: Path, text: str) -> None:
         file.write(text)
 
 
-def _print_token(session: Session, row: dict[str, Any], token: str, **more: Any) -> None:
+def _print_token(session: Session, row: dict[str, Any], token: str, **extra: Any) -> None:
     if session.as_json:
-        session.print_object({"key_id": row["key_id"], "token": token, **row, **more})
+        session.print_object({"key_id": row["key_id"], "token": token, **row, **extra})
         return
     session.print_object(row)
     echo("The token, shown now and never again:", err=True)
@@ -261,7 +263,9 @@ def show(session: Session, key_id: str) -> None:
 @on_store
 def change(session: Session, /, key_id: str, unpublished: bool, **values: Any) -> None:
     """Widen or narrow a key from its next call on; other grants stay."""
-    require_published(session.datasets, {name: values[name] for name in _OF_ALPHAS}, unpublished=unpublished)
+    require_published(
+        session.datasets, {name: values[name] for name in _ALPHA_OPTIONS}, unpublished=unpublished
+    )
     _print(session, lambda a: a.keys.change(key_id, **values), urgent=True)
 
 

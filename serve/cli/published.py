@@ -47,12 +47,12 @@ def require_published(datasets: str | None, lists: Mapping[str, str | None], *, 
     from serve.auth.admin import validation  # noqa: PLC0415 - as above
     from serve.auth.allow_list import Mode  # noqa: PLC0415 - as above
 
-    named = {
+    restricted = {
         option: allowed
         for option, text in lists.items()
         if text is not None and (allowed := validation.alphas(text, option)).values
     }
-    if unpublished or not named:
+    if unpublished or not restricted:
         return
     root = datasets or os.environ.get(SETTINGS["datasets"].variable)
     if not root:
@@ -61,7 +61,7 @@ def require_published(datasets: str | None, lists: Mapping[str, str | None], *, 
     storage = open_storage(root)
     names = [] if storage.missing else [name.removesuffix(".json") for name in storage.entries(CATALOG)]
     published = frozenset(names)
-    for option, allowed in named.items():
+    for option, allowed in restricted.items():
         for value in allowed.values:
             if allowed.mode is Mode.PREFIX:
                 if not any(name.startswith(value) for name in published):

@@ -47,13 +47,13 @@ def run(**flags: Any) -> None:
     Exit code: 2 when a setting cannot be used or the port is taken, 5 when a store does not answer, 7 when the application
     cannot begin; ended by SIGTERM 143, by Ctrl-C 0, or 130 before it served.
     """
-    of_access = {name: flags.pop(name) for name in _ACCESS}
+    access_flags = {name: flags.pop(name) for name in _ACCESS}
     program = settings.resolve(os.environ, flags)
     access = AccessSettings.from_environment(
         os.environ,
         program.datasets,
         {
-            **{field: of_access[name] for name, field in _ACCESS.items()},
+            **{field: access_flags[name] for name, field in _ACCESS.items()},
             "workers": program.workers,
         },
     )
@@ -64,7 +64,7 @@ def run(**flags: Any) -> None:
     if program.workers > 1:
         # Workers are new processes: they read their settings from the environment, which shows in no list of
         # processes, unlike a command line.
-        variables = {SETTINGS[name].variable: text for name, text in of_access.items() if text is not None}
+        variables = {SETTINGS[name].variable: text for name, text in access_flags.items() if text is not None}
         variables[SETTINGS["access"].variable] = access.store
         os.environ.update(settings.variables(program) | variables)
         with exported(program, workers=True) as (_, draining):
@@ -103,7 +103,7 @@ def check(program: Settings, access: AccessSettings) -> None:
     if program.factors:
         from serve.market_data.operator_files import factor_files  # noqa: PLC0415 - a parent of workers does without Polars
 
-        factor_files(program.factors).look()
+        factor_files(program.factors).check()
     asyncio.run(open_stores())
 
 

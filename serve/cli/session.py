@@ -84,14 +84,14 @@ class Session:
         if self.as_json:
             print_json(value)
         else:
-            _print_table(("field", "value"), [(name, spelled(part)) for name, part in value.items()])
+            _print_table(("field", "value"), [(name, format_value(part)) for name, part in value.items()])
 
     def print_rows(self, columns: Sequence[str], rows: Sequence[Mapping[str, Any]]) -> None:
         """Print objects: as JSON, or as a table of some of their members."""
         if self.as_json:
             print_json(rows)
         else:
-            _print_table(columns, [[spelled(row[name]) for name in columns] for row in rows])
+            _print_table(columns, [[format_value(row[name]) for name in columns] for row in rows])
 
 
 def on_store(command: Callable[Concatenate[Session, P], None]) -> Callable[..., None]:
@@ -110,8 +110,8 @@ def on_store(command: Callable[Concatenate[Session, P], None]) -> Callable[..., 
 def _actor() -> str:
     """Return who acts: ``ALPHA_RESULTS_ACTOR``, else the login name."""
     try:
-        named: str | None = given(SETTINGS["actor"], os.environ)
-        return named or getpass.getuser()
+        actor: str | None = given(SETTINGS["actor"], os.environ)
+        return actor or getpass.getuser()
     except (OSError, KeyError):  # a nameless container user; the error depends on the Python
         return f"uid {os.getuid()}"
 
@@ -133,7 +133,7 @@ def _print_table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
     Screen().print(table)
 
 
-def spelled(value: Any) -> str:
+def format_value(value: Any) -> str:
     """Return a value of an object as text; allow-lists as the options that grant them."""
     if value is None:
         return "-"
@@ -146,4 +146,4 @@ def spelled(value: Any) -> str:
     if "mode" in value:
         listed = ",".join(value.get("ids") or value.get("prefixes") or ())
         return "all" if value["mode"] == "all" else f"{value['mode']}:{listed}"
-    return "  ".join(f"{name}={spelled(part)}" for name, part in value.items())
+    return "  ".join(f"{name}={format_value(part)}" for name, part in value.items())

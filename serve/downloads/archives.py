@@ -26,7 +26,7 @@ from serve.downloads.links import (
 _log = structlog.get_logger("serve.downloads")
 
 RETRY_SECONDS: Final = 5
-REMEMBERED_SECONDS: Final = 60.0
+FAULT_SECONDS: Final = 60.0
 """Seconds that a failed call to the store counts as a current fault; the store is not polled."""
 
 
@@ -84,7 +84,7 @@ class SourceArchives:
     @property
     def healthy(self) -> bool:
         """Whether the last call to the store succeeded, or failed too long ago to matter."""
-        return time.monotonic() - self._failed >= REMEMBERED_SECONDS
+        return time.monotonic() - self._failed >= FAULT_SECONDS
 
     async def offer(self, snapshot: Snapshot) -> dict[str, Any]:
         """Sign a link to the source archive of a snapshot.
@@ -137,8 +137,8 @@ class SourceArchives:
         try:
             descriptor = os.open(self._folder.full(state.key or ""), os.O_RDONLY | os.O_CLOEXEC)
         except OSError as error:
-            gone = isinstance(error, FileNotFoundError | IsADirectoryError | NotADirectoryError)
-            if gone and not _is_away(self._folder):
+            missing = isinstance(error, FileNotFoundError | IsADirectoryError | NotADirectoryError)
+            if missing and not _is_unmounted(self._folder):
                 raise _missing(state) from None
             raise self._unavailable("archive_folder_failed", snapshot, kind=type(error).__name__) from None
         self._failed = float("-inf")
@@ -157,9 +157,9 @@ class SourceArchives:
             )
         return state
 
-    def _unavailable(self, event: str, snapshot: Snapshot, **about: str) -> ApiError:
+    def _unavailable(self, event: str, snapshot: Snapshot, **fields: str) -> ApiError:
         self._failed = time.monotonic()
-        _log.error(event, alpha_id=snapshot.alpha_id, **about)
+        _log.error(event, alpha_id=snapshot.alpha_id, **fields)
         return ApiError(
             "source_download_unavailable",
             "The store of source archives does not answer for now; try again later.",
@@ -198,7 +198,7 @@ def _offered(state: ArchiveState) -> dict[str, Any]:
     }
 
 
-def _is_away(folder: Storage) -> bool:
+def _is_unmounted(folder: Storage) -> bool:
     """Whether a folder is missing or has no archive of any alpha."""
     try:
         return not any(Path(folder.full("")).iterdir())

@@ -78,11 +78,11 @@ class TableViews:
         """
         link, snapshot = file.link, file.snapshot
 
-        def make() -> View:
+        def build() -> View:
             with self._making:  # one at a time: it takes a row group's memory
                 return _write(snapshot.file(link.table, link.book), link.table, file.columns)
 
-        view = self._views.get_or_load(snapshot.key, (link.table, link.book), make, lambda _: 1)
+        view = self._views.get_or_load(snapshot.key, (link.table, link.book), build, lambda _: 1)
         return view.facts, os.dup(view.file.fileno())
 
     def close(self) -> None:
@@ -149,7 +149,7 @@ class TableFile:
         return self.snapshot.entry(self.link.table, self.link.book)
 
 
-def offered(snapshot: Snapshot, readable: Collection[str], *, raw: bool) -> Iterator[TableFile]:
+def list_files(snapshot: Snapshot, readable: Collection[str], *, raw: bool) -> Iterator[TableFile]:
     """Yield the files of a snapshot that a key may download, tables in declared order, books in canonical order.
 
     `readable` are the tables of :func:`schemas.endpoints.readable_tables`.
@@ -206,7 +206,7 @@ def requested_file(
         holds_book(snapshot, table, book, raw=raw)
     file = select_file(snapshot, table, book, raw=raw) if table in readable else None
     if file is None:
-        tables = dict.fromkeys(x.link.table for x in offered(snapshot, readable, raw=raw))
+        tables = dict.fromkeys(x.link.table for x in list_files(snapshot, readable, raw=raw))
         raise ApiError(
             "table_not_found",
             "The run has no such table, or of this book none, among those this key can read.",
@@ -225,7 +225,7 @@ def read_facts(views: TableViews, file: TableFile) -> FileFacts:
     return FileFacts(entry.rows, entry.bytes, entry.sha256)
 
 
-def opened(views: TableViews, file: TableFile) -> tuple[FileFacts, int]:
+def open_file(views: TableViews, file: TableFile) -> tuple[FileFacts, int]:
     """Return the facts of a file and a descriptor, which the caller closes.
 
     Raises
@@ -248,7 +248,7 @@ def opened(views: TableViews, file: TableFile) -> tuple[FileFacts, int]:
     return facts, descriptor
 
 
-def row(views: TableViews, file: TableFile) -> Mapping[str, Any]:
+def list_row(views: TableViews, file: TableFile) -> Mapping[str, Any]:
     """Return the row of a file in the list."""
     facts, entry = read_facts(views, file), file.published
     return {
@@ -266,7 +266,7 @@ def row(views: TableViews, file: TableFile) -> Mapping[str, Any]:
     }
 
 
-def compared_tables(
+def compare_tables(
     views: TableViews, earlier: Snapshot, later: Snapshot, tables: Collection[str], *, raw: bool
 ) -> Iterator[dict[str, Any]]:
     """Yield the change of each table, or of its part of a book, in declared order.
@@ -284,36 +284,38 @@ def compared_tables(
         When a file that the key has only in part is gone or cannot be read.
     """
     before, after = (
-        {(x.link.table, x.link.book): x for x in offered(one, tables, raw=raw)} for one in (earlier, later)
+        {(x.link.table, x.link.book): x for x in list_files(snapshot, tables, raw=raw)}
+        for snapshot in (earlier, later)
     )
     order = list(PUBLISHED_TABLES)
-    for table, book in sorted(dict.fromkeys((*after, *before)), key=lambda one: order.index(one[0])):
-        was, is_now = before.get((table, book)), after.get((table, book))
+    for table, book in sorted(dict.fromkeys((*after, *before)), key=lambda key: order.index(key[0])):
+        earlier_file, later_file = before.get((table, book)), after.get((table, book))
         columns_before, columns_after = (
-            () if file is None else [column.name for column in file.columns] for file in (was, is_now)
+            () if file is None else [column.name for column in file.columns]
+            for file in (earlier_file, later_file)
         )
         yield {
             "dataset": table,
             "book": book,
-            "change": _change(views, was, is_now),
-            "rows_before": _rows(views, was),
-            "rows_after": _rows(views, is_now),
+            "change": _change(views, earlier_file, later_file),
+            "rows_before": _rows(views, earlier_file),
+            "rows_after": _rows(views, later_file),
             "columns_added": [name for name in columns_after if name not in columns_before],
             "columns_removed": [name for name in columns_before if name not in columns_after],
         }
 
 
-def _change(views: TableViews, was: TableFile | None, is_now: TableFile | None) -> str:
-    if was is None:
+def _change(views: TableViews, earlier_file: TableFile | None, later_file: TableFile | None) -> str:
+    if earlier_file is None:
         return "added"
-    if is_now is None:
+    if later_file is None:
         return "removed"
-    if [column.name for column in was.columns] != [column.name for column in is_now.columns]:
+    if [column.name for column in earlier_file.columns] != [column.name for column in later_file.columns]:
         return "changed"
     # A key gets the same part of the same published file.
-    same = was.published.sha256 == is_now.published.sha256
-    same = same or read_facts(views, was).sha256 == read_facts(views, is_now).sha256
-    return "unchanged" if same else "changed"
+    is_same = earlier_file.published.sha256 == later_file.published.sha256
+    is_same = is_same or read_facts(views, earlier_file).sha256 == read_facts(views, later_file).sha256
+    return "unchanged" if is_same else "changed"
 
 
 def _rows(views: TableViews, file: TableFile | None) -> int | None:

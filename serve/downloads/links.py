@@ -195,8 +195,8 @@ class ObjectSigner:
             import botocore  # noqa: F401, PLC0415 - said at the start, not at the first call
 
         self._bucket, self._prefix = bucket, prefix
-        self._inside = S3Settings.from_environment(os.environ)
-        self._outside = replace(self._inside, endpoint=public_endpoint or self._inside.endpoint)
+        self._private = S3Settings.from_environment(os.environ)
+        self._public = replace(self._private, endpoint=public_endpoint or self._private.endpoint)
         # At debug level botocore logs signatures.
         for name in ("botocore", "aiobotocore"):
             logging.getLogger(name).setLevel(logging.INFO)
@@ -237,7 +237,7 @@ class ObjectSigner:
         import botocore.session  # noqa: PLC0415 - half a second of imports, for deployments that sign only
 
         session = botocore.session.get_session()
-        return _client(session, self._inside), _client(session, self._outside)
+        return _client(session, self._private), _client(session, self._public)
 
 
 def parse_bucket(address: str | None, setting: str) -> tuple[str, str]:

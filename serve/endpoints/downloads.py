@@ -16,7 +16,7 @@ from schemas.endpoints import readable_tables
 from schemas.errors import ApiError
 from schemas.objects.downloads import TABLE_LIFETIME
 from schemas.tables import PUBLISHED_TABLES
-from serve.downloads.files import FileFacts, TableFile, offered, read_facts, requested_file, row
+from serve.downloads.files import FileFacts, TableFile, list_files, list_row, read_facts, requested_file
 from serve.downloads.links import (
     AS_BUILT,
     PARQUET_TYPE,
@@ -41,9 +41,9 @@ _DEFAULT_BOOK: Final = "long_short"
 def tables(service: ServerState, request: Request) -> Page:
     """List the files of a snapshot that the key may download."""
     snapshot, readable = request.snapshot, readable_tables(request.caller.callable_ids)
-    files = list(offered(snapshot, readable, raw=request.raw))
+    files = list(list_files(snapshot, readable, raw=request.raw))
     meta = run_meta(snapshot, snapshot.alpha_id)
-    return Page.of(files, request.values, meta, partial(row, service.table_views))
+    return Page.of(files, request.values, meta, partial(list_row, service.table_views))
 
 
 async def download(service: ServerState, request: Request) -> Single:

@@ -88,7 +88,7 @@ def benchmarks_of(
 
 
 def _factors(service: ServerState, withheld: dict[str, str]) -> tuple[Model, ...]:
-    files, factors = service.factors, service.factors.held
+    files, factors = service.factors, service.factors.result
     if factors is None:
         if files.configured and not files.misconfigured:
             raise StorageUnavailable("the file of factors cannot be read")

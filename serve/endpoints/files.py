@@ -17,7 +17,7 @@ from typing import Final, NamedTuple
 from schemas.endpoints import ENDPOINTS, readable_tables
 from schemas.errors import ApiError, SnapshotCorrupt
 from serve.auth.caller import Rights
-from serve.downloads.files import opened, select_file
+from serve.downloads.files import open_file, select_file
 from serve.downloads.links import PARQUET_TYPE, SOURCE, FileLink, Signed, signed_text
 from serve.http import request as requests
 from serve.http.request import Receive, Request, Scope, Send
@@ -138,7 +138,7 @@ class Files:
         if file is None:
             raise ApiError("link_invalid", "The key of this link may not read this file; ask for another.")
         try:
-            facts, descriptor = opened(self._service.table_views, file)
+            facts, descriptor = open_file(self._service.table_views, file)
         except SnapshotCorrupt:
             # gc may have removed it since the pointer was read last
             snapshots.open_fresh(link.alpha, link.snapshot)

@@ -10,8 +10,7 @@ from functools import partial
 from typing import Final
 
 from datasets.alpha_columns import Allowed
-from datasets.comparison import Question, correlate
-from datasets.comparison import contribution_of as contribution
+from datasets.comparison import Question, correlate, measure_contribution
 from datasets.figures.contribution import shortened
 from datasets.figures.unavailable import Unavailable
 from datasets.figures.window import Window
@@ -218,7 +217,7 @@ def _name(service: ServerState, request: Request, alpha_id: str) -> str | None:
     return None if snapshot is None else snapshot.pointer.name
 
 
-async def contribution_of(service: ServerState, request: Request) -> Answer:
+async def contribution(service: ServerState, request: Request) -> Answer:
     """Return the contribution of an alpha to a book of others."""
     own = request.snapshot.alpha_id
     names = [name for name in dict.fromkeys(request.values["alphas"]) if name != own]
@@ -233,7 +232,9 @@ async def contribution_of(service: ServerState, request: Request) -> Answer:
 def _contribution(service: ServerState, request: Request, runs: tuple[Snapshot, ...]) -> Single:
     question, snapshot = question_of(request, "returns"), request.snapshot
     holds_book(snapshot, question.table, question.book, raw=request.raw)
-    data = contribution(reader_of(service, request), snapshot, runs, request.values["weights"], question)
+    data = measure_contribution(
+        reader_of(service, request), snapshot, runs, request.values["weights"], question
+    )
     return Single(
         data,
         source=f"snapshot {snapshot.id}",
@@ -245,5 +246,5 @@ def _contribution(service: ServerState, request: Request, runs: tuple[Snapshot, 
 ROUTES: Final[Mapping[str, EndpointFunction]] = {
     "research.neighbours": neighbours,
     "research.correlations": correlations,
-    "research.contribution": contribution_of,
+    "research.contribution": contribution,
 }

@@ -6,14 +6,14 @@ from collections.abc import Mapping
 from functools import partial
 from typing import Any, Final
 
-from datasets.history import empty_of
+from datasets.history import empty_snapshot_ids
 from datasets.manifest import Manifest
-from datasets.pinned import still_kept
+from datasets.pinned import is_kept
 from datasets.pointer import Pointer
 from datasets.snapshot import Snapshot
 from schemas.endpoints import readable_tables
 from schemas.errors import AlphaNotPublished, SnapshotCorrupt, SnapshotNotKept
-from serve.downloads.files import compared_tables
+from serve.downloads.files import compare_tables
 from serve.http.request import Request
 from serve.http.responses import EndpointFunction, Page, Single, computed
 from serve.pages.compare import compare
@@ -38,10 +38,8 @@ def _meta(served: Snapshot) -> dict[str, Any]:
 
 def _kept(pointer: Pointer) -> list[str]:
     """Return the ids that `snapshot=` accepts, newest first."""
-    empty = empty_of(pointer)
-    kept = [
-        one for one in {pointer.snapshot, *pointer.earlier} if still_kept(pointer, one) and one not in empty
-    ]
+    empty = empty_snapshot_ids(pointer)
+    kept = [one for one in {pointer.snapshot, *pointer.earlier} if is_kept(pointer, one) and one not in empty]
     return sorted(kept, key=lambda one: (_published_at(pointer, one), one), reverse=True)
 
 
@@ -87,7 +85,7 @@ def comparison(service: ServerState, request: Request) -> Single:
         service.engine, service.metrics.answer, earlier, later, caller.callable_ids, raw=request.raw
     )
     readable = readable_tables(caller.callable_ids)
-    tables = compared_tables(service.table_views, earlier, later, readable, raw=request.raw)
+    tables = compare_tables(service.table_views, earlier, later, readable, raw=request.raw)
     return Single(
         {
             "from_snapshot": earlier.id,

@@ -19,7 +19,7 @@ from schemas.errors import SettingsError, StorageUnavailable
 _log = structlog.get_logger("serve.market_data")
 T = TypeVar("T")
 
-LOOK_SECONDS: Final = 15.0
+CHECK_SECONDS: Final = 15.0
 """Seconds between two checks of the files, one listing each."""
 RETRY_SECONDS: Final = 2.0
 """Seconds between two checks until the files were read once."""
@@ -43,7 +43,7 @@ class OperatorFiles(Generic[T]):
         A path or URL; None where the deployment has none.
     read
         Makes of name -> bytes of each file what they hold.
-    look_seconds
+    check_seconds
         Pause between two looks for changed files.
 
     Raises
@@ -59,16 +59,16 @@ class OperatorFiles(Generic[T]):
         address: str | None,
         read: Callable[[Mapping[str, bytes]], T],
         *,
-        look_seconds: float = LOOK_SECONDS,
+        check_seconds: float = CHECK_SECONDS,
     ) -> None:
         self._name, self._setting, self._decode = name, setting, read
         self._storage = open_storage(address) if address else None
-        self._look_seconds = look_seconds
+        self._check_seconds = check_seconds
         self._thread = ThreadPoolExecutor(1, thread_name_prefix=name)
         self._signatures: Mapping[str, Signature] | None = None
-        self._looked = asyncio.Event()
+        self._checked = asyncio.Event()
         self._following: asyncio.Task[None] | None = None
-        self.held: T | None = None
+        self.result: T | None = None
         """The last result; None before the first."""
         self.failure: Exception | None = None
         """Reason why the last check failed; None if it succeeded."""
@@ -105,12 +105,12 @@ class OperatorFiles(Generic[T]):
 
     async def current(self) -> T | None:
         """Return the last result; requests before the end of the first check wait for it."""
-        if self.held is None and self._storage is not None:
+        if self.result is None and self._storage is not None:
             with suppress(TimeoutError):
-                await asyncio.wait_for(self._looked.wait(), WAIT_SECONDS)
-        return self.held
+                await asyncio.wait_for(self._checked.wait(), WAIT_SECONDS)
+        return self.result
 
-    def look(self) -> None:
+    def check(self) -> None:
         """Read the files if any has changed.
 
         Raises
@@ -128,7 +128,7 @@ class OperatorFiles(Generic[T]):
             content = {name: self._storage.read(name, MAX_BYTES) for name in signatures}
         except FileNotFoundError as error:
             raise StorageUnavailable(f"{self._storage.address} changed while it was read") from error
-        self.held = self._decode(
+        self.result = self._decode(
             {f"{self._storage.address}/{name}".rstrip("/"): data for name, data in content.items()}
         )
         self._signatures = signatures
@@ -138,17 +138,17 @@ class OperatorFiles(Generic[T]):
         loop = asyncio.get_running_loop()
         while True:
             try:
-                await loop.run_in_executor(self._thread, self.look)
+                await loop.run_in_executor(self._thread, self.check)
             except Exception as error:  # noqa: BLE001 - logged; the next check follows
                 self._note(error)
             else:
                 if self.failure is not None:
                     _log.info(f"{self._name}_usable_again")
                 self.failure = None
-            self._looked.set()
-            is_waited_for = self.failure is not None and self.held is None
+            self._checked.set()
+            is_waited_for = self.failure is not None and self.result is None
             await asyncio.sleep(
-                min(RETRY_SECONDS, self._look_seconds) if is_waited_for else self._look_seconds
+                min(RETRY_SECONDS, self._check_seconds) if is_waited_for else self._check_seconds
             )
 
     def _note(self, error: Exception) -> None:
@@ -159,7 +159,7 @@ class OperatorFiles(Generic[T]):
             _log.error(
                 f"{self._name}_{event}",
                 reason=str(error),
-                still_served=self.held is not None,
+                still_served=self.result is not None,
                 exc_info=None if foreseen else error,
             )
 

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from datasets.figures.price import Benchmark
 from datasets.market_data import read_benchmarks
 from schemas.errors import ApiError
-from serve.market_data.operator_files import LOOK_SECONDS, RETRY_SECONDS, OperatorFiles
+from serve.market_data.operator_files import CHECK_SECONDS, RETRY_SECONDS, OperatorFiles
 
 
 class MarketData(OperatorFiles[Mapping[str, Benchmark]]):
@@ -18,7 +18,7 @@ class MarketData(OperatorFiles[Mapping[str, Benchmark]]):
     ----------
     address
         A path or URL; None when the deployment has no market data.
-    look_seconds
+    check_seconds
         Pause between two looks for changed files.
 
     Raises
@@ -27,9 +27,9 @@ class MarketData(OperatorFiles[Mapping[str, Benchmark]]):
         When no file system answers to the address.
     """
 
-    def __init__(self, address: str | None, *, look_seconds: float = LOOK_SECONDS) -> None:
+    def __init__(self, address: str | None, *, check_seconds: float = CHECK_SECONDS) -> None:
         super().__init__(
-            "market_data", "ALPHA_RESULTS_MARKET_DATA", address, read_benchmarks, look_seconds=look_seconds
+            "market_data", "ALPHA_RESULTS_MARKET_DATA", address, read_benchmarks, check_seconds=check_seconds
         )
 
     async def benchmark(self, symbol: str) -> Benchmark:
@@ -67,7 +67,7 @@ class MarketData(OperatorFiles[Mapping[str, Benchmark]]):
 
     def refusal(self, symbol: str) -> ApiError | None:
         """Return the ``bad_request`` for an unknown symbol; None before the files were read."""
-        return _unknown(self.held) if self.held and symbol not in self.held else None
+        return _unknown(self.result) if self.result and symbol not in self.result else None
 
 
 def _unknown(cached: Mapping[str, Benchmark]) -> ApiError:

@@ -26,7 +26,7 @@ def make_instruments(settings: Settings) -> Instruments | None:
         return None
     from serve.observability.metrics import Instruments  # noqa: PLC0415 - only where a port is given
 
-    return Instruments(several=_SHARED_FOLDER in os.environ)
+    return Instruments(multiprocess=_SHARED_FOLDER in os.environ)
 
 
 @contextmanager
@@ -54,7 +54,7 @@ def exported(settings: Settings, *, workers: bool) -> Iterator[tuple[Instruments
     if settings.metrics_port is None:
         yield None, lambda: None
         return
-    from serve.observability.metrics import Instruments, registry_of_workers  # noqa: PLC0415 - as above
+    from serve.observability.metrics import Instruments, worker_registry  # noqa: PLC0415 - as above
     from serve.observability.port import MetricsPort  # noqa: PLC0415 - as above
 
     with ExitStack() as stack:
@@ -62,7 +62,7 @@ def exported(settings: Settings, *, workers: bool) -> Iterator[tuple[Instruments
             folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="alpha-results-metrics-"))
             os.environ[_SHARED_FOLDER] = folder
             stack.callback(os.environ.pop, _SHARED_FOLDER, None)
-            instruments, registry = None, registry_of_workers(folder)
+            instruments, registry = None, worker_registry(folder)
         else:
             instruments = Instruments()
             registry = instruments.registry

@@ -90,7 +90,7 @@ class Damage:
                 "snapshot_damaged", alpha=pointer.alpha_id, snapshot=pointer.snapshot, reason=str(error)
             )
 
-    def check_again(self) -> None:
+    def recheck(self) -> None:
         """Verify the files of damaged snapshots again, and forget those that are intact."""
         for alpha_id, damaged in list(islice(self._damaged.items(), _MAX_CHECKED)):
             snapshot = self._snapshots.resolve(alpha_id)
@@ -109,7 +109,7 @@ class Damage:
             return False
         return manifest is not None and not faults
 
-    def keep_served(self) -> None:
+    def drop_unserved(self) -> None:
         """Forget snapshots that are no longer served."""
         served = {alpha_id: self._snapshots.resolve(alpha_id) for alpha_id in self._damaged}
         self._forget(

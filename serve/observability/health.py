@@ -18,7 +18,7 @@ from serve.observability.damage import Damage
 
 _log = structlog.get_logger("serve.observability.health")
 
-LOOK_SECONDS: Final = 5.0
+CHECK_SECONDS: Final = 5.0
 """Seconds between two checks. Anyone may call health at any rate, so calls must not reach the stores."""
 ANSWER_SECONDS: Final = 3.0
 """Seconds that a component may take to answer a check before it counts as unavailable."""
@@ -38,7 +38,7 @@ REQUIRED_COMPONENTS: Final = ("access_store", "limiter", "catalogue")
 """Components without which no call with a key is answered."""
 
 
-class Optional(Protocol):
+class OptionalComponent(Protocol):
     """An optional component."""
 
     @property
@@ -73,22 +73,24 @@ class Components:
         snapshots: Catalog,
         damage: Damage,
         cache: Cache | None,
-        optional: Mapping[str, Optional],
+        optional: Mapping[str, OptionalComponent],
     ) -> None:
         self._snapshots, self._damage, self._cache, self._optional = snapshots, damage, cache, optional
-        self._asked: Mapping[str, Callable[[], Coroutine[Any, Any, None]]] = {
+        self._probes: Mapping[str, Callable[[], Coroutine[Any, Any, None]]] = {
             "access_store": access.ask_store,
             "limiter": access.require_limiter,
         }
-        self._answered = dict.fromkeys(self._asked, State.OK)
+        self._answered = dict.fromkeys(self._probes, State.OK)
         self._logged: dict[str, State] = {}
         self._tasks: list[asyncio.Task[None]] = []
 
     async def start(self) -> None:
         """Check once, then in the background."""
-        await self.look()
+        await self.check()
         # Separate, so that a slow disk does not delay the checks of the stores.
-        self._tasks = [asyncio.create_task(self._repeat(look)) for look in (self.look, self._look_at_files)]
+        self._tasks = [
+            asyncio.create_task(self._repeat(check)) for check in (self.check, self._recheck_files)
+        ]
 
     async def stop(self) -> None:
         """Stop checking."""
@@ -124,10 +126,10 @@ class Components:
             return State.OK
         return State.DEGRADED if self._snapshots.pointers() else State.DOWN
 
-    async def look(self) -> None:
+    async def check(self) -> None:
         """Check all components concurrently."""
-        names = list(self._asked)
-        states = await asyncio.gather(*(self._ask(self._asked[name]) for name in names))
+        names = list(self._probes)
+        states = await asyncio.gather(*(self._probe(self._probes[name]) for name in names))
         self._answered = dict(zip(names, states, strict=True))
         for name, state in self.states.items():
             if self._logged.get(name, State.OK) is not state:
@@ -136,22 +138,22 @@ class Components:
         self._logged = dict(self.states)
 
     @staticmethod
-    async def _ask(question: Callable[[], Coroutine[Any, Any, None]]) -> State:
+    async def _probe(probe: Callable[[], Coroutine[Any, Any, None]]) -> State:
         try:
-            await asyncio.wait_for(question(), ANSWER_SECONDS)
+            await asyncio.wait_for(probe(), ANSWER_SECONDS)
         except Exception:  # noqa: BLE001 - after any error the component counts as unavailable
             return State.DOWN
         return State.OK
 
-    async def _look_at_files(self) -> None:
+    async def _recheck_files(self) -> None:
         """Check whether damaged files are intact again."""
         try:
-            await asyncio.to_thread(self._damage.check_again)
+            await asyncio.to_thread(self._damage.recheck)
         except Exception as error:  # noqa: BLE001 - the next check may succeed
             _log.warning("files_not_checked", kind=type(error).__name__, reason=str(error))
 
     @staticmethod
-    async def _repeat(look: Callable[[], Coroutine[Any, Any, None]]) -> None:
+    async def _repeat(check: Callable[[], Coroutine[Any, Any, None]]) -> None:
         while True:
-            await asyncio.sleep(LOOK_SECONDS)
-            await look()
+            await asyncio.sleep(CHECK_SECONDS)
+            await check()

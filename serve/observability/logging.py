@@ -21,7 +21,7 @@ _FIELDS: Final = ("block",)
 """Extra fields of lines of `datasets`, which logs with the standard library."""
 
 
-def for_people(form: str) -> bool:
+def is_console(form: str) -> bool:
     """Whether to write console lines: by the setting, or on a terminal."""
     return form == "console" or (form == "auto" and sys.stderr.isatty())
 
@@ -36,7 +36,7 @@ def configure(level: str, form: str) -> None:
     form
         ``json``, ``console``, or ``auto``: console on a terminal, json elsewhere.
     """
-    console = for_people(form)
+    console = is_console(form)
     shared: list[structlog.typing.Processor] = [
         structlog.stdlib.add_logger_name,
         structlog.stdlib.add_log_level,
@@ -53,7 +53,7 @@ def configure(level: str, form: str) -> None:
         foreign_pre_chain=foreign,
         processors=[
             structlog.stdlib.ProcessorFormatter.remove_processors_meta,
-            *([_written_out] if console else [structlog.processors.format_exc_info]),
+            *([_escape_control] if console else [structlog.processors.format_exc_info]),
             renderer,
         ],
     )
@@ -62,8 +62,8 @@ def configure(level: str, form: str) -> None:
     root = logging.getLogger()
     root.handlers[:] = [handler]
     root.setLevel(level.upper())
-    for name, least in _QUIET.items():
-        logging.getLogger(name).setLevel(least)
+    for name, minimum in _QUIET.items():
+        logging.getLogger(name).setLevel(minimum)
     structlog.configure(
         processors=[*shared, structlog.stdlib.ProcessorFormatter.wrap_for_formatter],
         wrapper_class=structlog.make_filtering_bound_logger(logging.getLevelNamesMapping()[level.upper()]),
@@ -72,7 +72,7 @@ def configure(level: str, form: str) -> None:
     )
 
 
-def _written_out(_: object, __: str, line: structlog.typing.EventDict) -> structlog.typing.EventDict:
+def _escape_control(_: object, __: str, line: structlog.typing.EventDict) -> structlog.typing.EventDict:
     """Escape terminal control sequences: paths and names in a line come from callers."""
     return {
         name: visible(value).replace("\n", "\\n") if isinstance(value, str) else value

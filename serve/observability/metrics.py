@@ -31,19 +31,19 @@ class Declared(NamedTuple):
 
     Attributes
     ----------
-    across
+    aggregation
         How the values of several workers are put together; a counter is their sum, that of ended workers included.
     """
 
     help: str
     labels: tuple[str, ...] = ()
-    across: Literal["total", "livesum", "livemin", "livemax"] = "livemax"
+    aggregation: Literal["total", "livesum", "livemin", "livemax"] = "livemax"
 
 
 SAMPLED: Final[dict[str, Declared]] = {
-    "requests_in_flight": Declared("Requests being answered.", across="livesum"),
-    "compute_waiting": Declared("Answers that wait for a compute thread.", across="livesum"),
-    "compute_running": Declared("Answers being computed.", across="livesum"),
+    "requests_in_flight": Declared("Requests being answered.", aggregation="livesum"),
+    "compute_waiting": Declared("Answers that wait for a compute thread.", aggregation="livesum"),
+    "compute_running": Declared("Answers being computed.", aggregation="livesum"),
     "compute_refused": Declared("Answers that were not computed, by the reason.", ("reason",), "total"),
     "event_loop_lag_seconds": Declared("How late the event loop lately came to what was due."),
     "memory_cache_reads": Declared("Look-ups in a cache in memory.", ("cache", "result"), "total"),
@@ -66,7 +66,7 @@ SAMPLED: Final[dict[str, Declared]] = {
     "cache_evicted_bytes": Declared("Bytes of those copies.", (), "total"),
     "cache_used_bytes": Declared("Bytes it holds."),
     "cache_limit_bytes": Declared("Bytes it may hold."),
-    "sampled_timestamp_seconds": Declared("When a process was last sampled.", across="livemin"),
+    "sampled_timestamp_seconds": Declared("When a process was last sampled.", aggregation="livemin"),
     "build_info": Declared("Always 1; the label is the build.", ("version",)),
 }
 """Name without namespace, and without `_total` for counters -> metric. A metric is exported once it has a value."""
@@ -80,34 +80,34 @@ class Instruments:
 
     Parameters
     ----------
-    several
+    multiprocess
         Whether this is one of several serving processes, whose shared folder is in the environment.
     """
 
-    def __init__(self, *, several: bool = False) -> None:
+    def __init__(self, *, multiprocess: bool = False) -> None:
         disable_created_metrics()
         self.registry = CollectorRegistry()
-        if not several:
+        if not multiprocess:
             ProcessCollector(registry=self.registry)
-        self._into: dict[str, Any] = {"registry": self.registry, "namespace": NAMESPACE}
+        self._options: dict[str, Any] = {"registry": self.registry, "namespace": NAMESPACE}
         self._latency = Histogram(
             "request_seconds",
             "Time from the head of a request to the end of its answer.",
             ["endpoint", "status"],
             buckets=BUCKETS,
-            **self._into,
+            **self._options,
         )
-        self._errors = Counter("errors", "Error answers by their code.", ["code"], **self._into)
+        self._errors = Counter("errors", "Error answers by their code.", ["code"], **self._options)
         self._sampled: dict[str, Counter | Gauge] = {}
         self._counted: dict[tuple[str, tuple[str, ...]], float] = {}
 
-    def answered(self, known: Mapping[str, Any]) -> None:
+    def count_request(self, fields: Mapping[str, Any]) -> None:
         """Count one request; takes the fields of its log line."""
-        family = known["status"] // 100
+        family = fields["status"] // 100
         status = f"{family}xx" if family else UNROUTED
-        self._latency.labels(known["endpoint"] or UNROUTED, status).observe(known["ms"] / 1e3)
-        if known["code"] is not None:
-            self._errors.labels(known["code"]).inc()
+        self._latency.labels(fields["endpoint"] or UNROUTED, status).observe(fields["ms"] / 1e3)
+        if fields["code"] is not None:
+            self._errors.labels(fields["code"]).inc()
 
     def set(self, name: str, labels: tuple[str, ...], value: float) -> None:
         """Set a declared metric; a counter rises to the value."""
@@ -115,10 +115,14 @@ class Instruments:
         metric = self._sampled.get(name)
         if metric is None:
             metric = self._sampled[name] = (
-                Counter(name, declared.help, declared.labels, **self._into)
-                if declared.across == "total"
+                Counter(name, declared.help, declared.labels, **self._options)
+                if declared.aggregation == "total"
                 else Gauge(
-                    name, declared.help, declared.labels, multiprocess_mode=declared.across, **self._into
+                    name,
+                    declared.help,
+                    declared.labels,
+                    multiprocess_mode=declared.aggregation,
+                    **self._options,
                 )
             )
         child = metric.labels(*labels) if labels else metric
@@ -145,7 +149,7 @@ class Instruments:
             except Exception:  # noqa: BLE001 - an error of the sampling must not stop the service
                 _log.exception("sampling_failed")
 
-        async def follow() -> None:
+        async def sample_periodically() -> None:
             loop = asyncio.get_running_loop()
             while True:
                 due = loop.time() + _INTERVAL_SECONDS
@@ -153,7 +157,7 @@ class Instruments:
                 sample(max(0.0, loop.time() - due))
 
         sample()
-        task = asyncio.create_task(follow())
+        task = asyncio.create_task(sample_periodically())
         try:
             yield
         finally:
@@ -163,7 +167,7 @@ class Instruments:
             sample()
 
 
-def registry_of_workers(folder: str) -> CollectorRegistry:
+def worker_registry(folder: str) -> CollectorRegistry:
     """Return a registry that combines the values of all workers when it is read."""
     registry = CollectorRegistry()
     registry.register(_Workers(folder))

@@ -20,7 +20,7 @@ from typing import Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from datasets.history import Change, changes_of
+from datasets.history import Change, recorded_changes
 from datasets.listing import Listing
 from datasets.pointer import Pointer
 
@@ -223,7 +223,7 @@ class ChangeLogs:
             for pointer in (*listing.pointers, *listing.unserved):
                 before = self._known.get(pointer.alpha_id)
                 if before is None or before[0] != pointer:
-                    before = pointer, tuple(map(make_entry, changes_of(pointer)))
+                    before = pointer, tuple(map(make_entry, recorded_changes(pointer)))
                 known[pointer.alpha_id] = before
             entries = [entry for _, of_alpha in known.values() for entry in of_alpha]
             entries.sort(key=lambda entry: entry[:2])

@@ -109,7 +109,7 @@ def parse_moment(name: str, text: str) -> datetime:
     return moment
 
 
-def version_of(published_at: str) -> int:
+def snapshot_version(published_at: str) -> int:
     """Return the version of the snapshot first published at an instant: microseconds since 1970.
 
     The number of a snapshot must never name another one. Counted among the snapshots that are kept it would, as soon as
@@ -144,8 +144,8 @@ def page(
 
 def listed(items: Iterable[Mapping[str, Any]], next_token: str | None) -> bytes:
     """Return the body of a list."""
-    more = {} if next_token is None else {"nextPageToken": next_token}
-    return orjson.dumps({"items": list(items), **more})
+    continuation = {} if next_token is None else {"nextPageToken": next_token}
+    return orjson.dumps({"items": list(items), **continuation})
 
 
 def table_id(alpha_id: str, table: str) -> str:
@@ -211,8 +211,8 @@ def file_line(
 def error_body(error: ApiError) -> bytes:
     """Return an error in the protocol's form, with the invalid parameters in its message."""
     broken = (error.details or {}).get("parameters", ())
-    named = "; ".join(f"{x['name']}: {x['constraint']}" for x in broken)
-    message = f"{error.message} {named}." if named else error.message
+    invalid = "; ".join(f"{x['name']}: {x['constraint']}" for x in broken)
+    message = f"{error.message} {invalid}." if invalid else error.message
     return orjson.dumps({"errorCode": error.code.upper(), "message": message})
 
 

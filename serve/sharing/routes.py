@@ -16,7 +16,7 @@ import orjson
 from litestar import Request, Response, Router, get, post
 from litestar.exceptions import HTTPException, MethodNotAllowedException, NotFoundException
 
-from datasets.pinned import still_kept
+from datasets.pinned import is_kept
 from datasets.snapshot import Snapshot
 from schemas.endpoint import Endpoint
 from schemas.endpoints import ENDPOINTS, readable_tables
@@ -25,7 +25,7 @@ from schemas.objects.downloads import TABLE_LIFETIME
 from schemas.tables import PUBLISHED_TABLES
 from serve.auth.caller import Caller
 from serve.compute import ANSWERED
-from serve.downloads.files import FileFacts, TableFile, offered, read_facts
+from serve.downloads.files import FileFacts, TableFile, list_files, read_facts
 from serve.endpoints.downloads import signed_url, stored_url
 from serve.http.errors import as_api_error
 from serve.http.page_files import refuse_options
@@ -42,7 +42,7 @@ MAX_BODY: Final = 2**16
 """Bytes of a query's body."""
 _NDJSON: Final = "application/x-ndjson; charset=utf-8"
 _TABLE: Final = "/shares/{share:str}/schemas/{schema:str}/tables/{table:str}"
-_SHARE_HAS: Final = "There is no such share, schema or table for this key."
+_NOT_FOUND: Final = "There is no such share, schema or table for this key."
 
 
 def router(service: ServerState) -> Router:
@@ -70,16 +70,16 @@ def router(service: ServerState) -> Router:
 
 def failed(request: Request[Any, Any, Any], error: Exception) -> Response[bytes]:
     """Answer a failure in the form of the protocol."""
-    ours = _answered()
+    record = _request_record()
     if isinstance(error, MethodNotAllowedException):
         error = ApiError("method_not_allowed", f"This path does not answer {request.method}.")
     elif isinstance(error, NotFoundException):
         error = ApiError("not_found", "No such path.")
     elif isinstance(error, HTTPException) and error.status_code < 500:
         error = protocol.bad_request("body", f"must be a JSON object of at most {MAX_BODY} bytes")
-    known = as_api_error(error, ours)
-    ours.code = known.code
-    headers = {**ours.limit_headers, **known.headers, "cache-control": "no-store"}
+    known = as_api_error(error, record)
+    record.code = known.code
+    headers = {**record.limit_headers, **known.headers, "cache-control": "no-store"}
     return Response(
         protocol.error_body(known), status_code=known.status, headers=headers, media_type="application/json"
     )
@@ -125,7 +125,7 @@ class Sharing:
     async def tables(self, request: Request[Any, Any, Any]) -> Response[bytes]:
         """List the tables of a share that the key may read."""
         snapshot = await self._snapshot(request, TABLES)
-        files = await self._service.compute(partial(_files, snapshot, _answered()))
+        files = await self._service.compute(partial(_files, snapshot, _request_record()))
         names = sorted({file.link.table for file in files})
         return _list(
             request,
@@ -143,20 +143,22 @@ class Sharing:
         snapshot = await self._snapshot(request, TABLES)
         await self._table(request, snapshot)
         since = request.query_params.get("startingTimestamp")
-        number = protocol.version_of(snapshot.published_at)
+        number = protocol.snapshot_version(snapshot.published_at)
         if since is not None:
             moment = protocol.parse_moment("startingTimestamp", since)
-            later = [v for v in _versions(snapshot) if v >= protocol.version_of(moment.isoformat())]
-            if not later:
+            candidates = [
+                v for v in _versions(snapshot) if v >= protocol.snapshot_version(moment.isoformat())
+            ]
+            if not candidates:
                 raise protocol.bad_request("startingTimestamp", "is later than the version served")
-            number = min(later)
+            number = min(candidates)
         return _json(b"", {protocol.VERSION_HEADER: str(number)})
 
     async def metadata(self, request: Request[Any, Any, Any]) -> Response[bytes]:
         """Return the columns of a table; of an earlier version with ``version`` or ``timestamp``."""
         served = await self._snapshot(request, TABLES)
         number, moment = request.query_params.get("version"), request.query_params.get("timestamp")
-        snapshot = await self._at(
+        snapshot = await self._snapshot_at(
             served,
             None if number is None else protocol.parse_number("version", number),
             None if moment is None else protocol.parse_moment("timestamp", moment),
@@ -167,13 +169,13 @@ class Sharing:
     async def query(self, request: Request[Any, Any, Any]) -> Response[bytes]:
         """Sign a link to each file of a table; the answer is a credential, so it must not be cached."""
         served = await self._snapshot(request, FILES)
-        wanted = protocol.parse_query(await request.body())
-        snapshot = await self._at(served, wanted.version, wanted.moment)
+        selected = protocol.parse_query(await request.body())
+        snapshot = await self._snapshot_at(served, selected.version, selected.moment)
         files = await self._table(request, snapshot)
         lines, rows = _metadata(files), 0
         expires = int(time.time()) + TABLE_LIFETIME
         for file in files:
-            if wanted.limit is not None and rows >= wanted.limit:
+            if selected.limit is not None and rows >= selected.limit:
                 break
             facts = await self._service.compute(partial(read_facts, self._service.table_views, file))
             lines.append(await self._signed(file, facts, expires))
@@ -182,11 +184,11 @@ class Sharing:
 
     async def _caller(self, endpoint: Endpoint) -> Caller:
         """Run the checks of a key, in the order of every endpoint, and count the call."""
-        ours = _answered()
-        ours.endpoint = endpoint.id
+        record = _request_record()
+        record.endpoint = endpoint.id
         access = self._service.access
-        caller = await access.authorize(ours.headers, ours.client, endpoint, ours)
-        ours.caller, ours.limit_headers, ours.raw = caller, caller.headers, caller.expose_raw
+        caller = await access.authorize(record.headers, record.client, endpoint, record)
+        record.caller, record.limit_headers, record.raw = caller, caller.headers, caller.expose_raw
         return caller
 
     async def _snapshot(self, request: Request[Any, Any, Any], endpoint: Endpoint) -> Snapshot:
@@ -196,12 +198,12 @@ class Sharing:
         snapshot = self._service.snapshots.resolve(alpha_id)
         if snapshot is None:
             self._service.snapshots.require_known(alpha_id)
-            raise ApiError("run_not_found", _SHARE_HAS)
+            raise ApiError("run_not_found", _NOT_FOUND)
         if request.path_params.get("schema", SCHEMA) != SCHEMA:
-            raise ApiError("table_not_found", _SHARE_HAS)
+            raise ApiError("table_not_found", _NOT_FOUND)
         return snapshot
 
-    async def _at(self, served: Snapshot, version: int | None, moment: datetime | None) -> Snapshot:
+    async def _snapshot_at(self, served: Snapshot, version: int | None, moment: datetime | None) -> Snapshot:
         """Return the snapshot of a version, or the one last published before a moment.
 
         Raises
@@ -213,7 +215,7 @@ class Sharing:
             return served
         known = _versions(served)
         if moment is not None:
-            until = protocol.version_of(moment.isoformat())
+            until = protocol.snapshot_version(moment.isoformat())
             version = max((number for number in known if number <= until), default=None)
         snapshot = None if version is None else known.get(version)
         missing = ApiError("snapshot_not_found", "This version was never published, or gc removed it.")
@@ -228,36 +230,36 @@ class Sharing:
 
     async def _table(self, request: Request[Any, Any, Any], snapshot: Snapshot) -> Sequence[TableFile]:
         """Return the files of the table in the path that the key may read."""
-        ours = _answered()
-        ours.snapshot = snapshot
-        files = await self._service.compute(partial(_files, snapshot, ours))
-        wanted = [file for file in files if file.link.table == request.path_params["table"]]
-        if not wanted:
-            raise ApiError("table_not_found", _SHARE_HAS)
-        return wanted
+        record = _request_record()
+        record.snapshot = snapshot
+        files = await self._service.compute(partial(_files, snapshot, record))
+        selected = [file for file in files if file.link.table == request.path_params["table"]]
+        if not selected:
+            raise ApiError("table_not_found", _NOT_FOUND)
+        return selected
 
     async def _signed(self, file: TableFile, facts: FileFacts, expires: int) -> bytes:
         url = await stored_url(self._service, file)
-        url = url or await signed_url(self._service, _answered(), file.link.path, expires)
+        url = url or await signed_url(self._service, _request_record(), file.link.path, expires)
         return protocol.file_line(
             url=url,
             sha256=facts.sha256,
             book=file.link.book,
             size=facts.size,
             rows=facts.rows,
-            version=protocol.version_of(file.snapshot.published_at),
+            version=protocol.snapshot_version(file.snapshot.published_at),
             published_at=file.snapshot.published_at,
             expires=expires,
         )
 
 
-def _answered() -> Answered:
+def _request_record() -> Answered:
     return cast("Answered", ANSWERED.get())
 
 
 def _files(snapshot: Snapshot, request: Answered) -> list[TableFile]:
     readable = readable_tables(request.caller.callable_ids)
-    return list(offered(snapshot, readable, raw=request.raw))
+    return list(list_files(snapshot, readable, raw=request.raw))
 
 
 def _metadata(files: Sequence[TableFile]) -> list[bytes]:
@@ -271,19 +273,19 @@ def _metadata(files: Sequence[TableFile]) -> list[bytes]:
 def _versions(served: Snapshot) -> dict[int, str]:
     """Return version -> snapshot of the served snapshot and of the earlier ones that are kept."""
     pointer = served.pointer
-    kept = {
-        protocol.version_of(known.published_at): snapshot
+    earlier = {
+        protocol.snapshot_version(known.published_at): snapshot
         for snapshot, known in pointer.earlier.items()
-        if still_kept(pointer, snapshot)
+        if is_kept(pointer, snapshot)
     }
-    return {**kept, protocol.version_of(served.published_at): served.id}
+    return {**earlier, protocol.snapshot_version(served.published_at): served.id}
 
 
 def _list(
     request: Request[Any, Any, Any], names: Sequence[str], row: Callable[[str], Mapping[str, Any]]
 ) -> Response[bytes]:
-    given = request.query_params
-    shown, token = protocol.page(names, given.get("maxResults"), given.get("pageToken"))
+    parameters = request.query_params
+    shown, token = protocol.page(names, parameters.get("maxResults"), parameters.get("pageToken"))
     return _json(protocol.listed(map(row, shown), token))
 
 
@@ -292,10 +294,10 @@ def _json(body: bytes, headers: dict[str, str] | None = None) -> Response[bytes]
 
 
 def _lines(snapshot: Snapshot, lines: Sequence[bytes]) -> Response[bytes]:
-    headers = {protocol.VERSION_HEADER: str(protocol.version_of(snapshot.published_at))}
+    headers = {protocol.VERSION_HEADER: str(protocol.snapshot_version(snapshot.published_at))}
     return _response(b"\n".join([*lines, b""]), _NDJSON, headers)
 
 
 def _response(body: bytes, media_type: str, headers: dict[str, str]) -> Response[bytes]:
-    sent = {**_answered().limit_headers, **headers, "cache-control": "no-store"}
+    sent = {**_request_record().limit_headers, **headers, "cache-control": "no-store"}
     return Response(body, headers=sent, media_type=media_type)

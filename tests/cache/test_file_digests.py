@@ -118,4 +118,4 @@ def test_what_is_remembered_is_bounded(tmp_path: Path, monkeypatch: pytest.Monke
     for number in range(9):
         (tmp_path / str(number)).write_bytes(b"content")
         assert digests.intact(tmp_path / str(number), 7, CONTENT)
-    assert len(digests._known) == 3  # noqa: SLF001 - memory is not seen from outside
+    assert len(digests._digests) == 3  # noqa: SLF001 - memory is not seen from outside

@@ -222,9 +222,9 @@ def test_what_a_request_finds_is_not_forgotten_by_a_check_that_began_before(
 
         with monkeypatch.context() as patched:
             patched.setattr(Snapshot, "file", meanwhile)
-            damage.check_again()
+            damage.recheck()
         assert [x.reason for x in damage.alphas.values()] == ["by a request during the check"]
-        damage.check_again()
+        damage.recheck()
         assert not damage.alphas
     finally:
         catalog.stop()

@@ -155,7 +155,7 @@ def test_what_may_be_needed_is_never_chosen(
     since = None if lease is None else NOW - timedelta(days=lease)
     decisions = decide(pointer, stored, policy, needed_since=since, now=NOW)
     assert tuple(decision.stored for decision in decisions) == stored
-    gone = {decision.stored.snapshot for decision in decisions if decision.kept_because is None}
+    gone = {decision.stored.snapshot for decision in decisions if decision.keep_reason is None}
     assert pointer.snapshot not in gone
     assert len(stored) - len(gone) >= min(keep, len(stored))
     for one in stored:
@@ -169,7 +169,7 @@ def test_what_may_be_needed_is_never_chosen(
     more = decide(
         pointer, stored, Policy(keep + 1, policy.grace + timedelta(days=1)), needed_since=since, now=NOW
     )
-    assert {decision.stored.snapshot for decision in more if decision.kept_because is None} <= gone
+    assert {decision.stored.snapshot for decision in more if decision.keep_reason is None} <= gone
 
 
 def test_nobody_holds_anything_without_a_live_lease() -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from datasets.history import changes_of
+from datasets.history import recorded_changes
 from datasets.publication.pointers import served
 from datasets.storage import open_storage
 from tests.support import published
@@ -30,7 +30,7 @@ def publish(root: Path, alpha: str = ALPHA, mark: str = "") -> str:
 def remembered(root: Path, alpha: str = ALPHA) -> list[Kind]:
     pointer = served(open_storage(root), alpha)
     assert pointer is not None
-    return [(x.alpha_id, x.change, x.snapshot, x.previous) for x in changes_of(pointer)]
+    return [(x.alpha_id, x.change, x.snapshot, x.previous) for x in recorded_changes(pointer)]
 
 
 def listed(api: ApiClient, token: str, query: str = "") -> list[Kind]:

@@ -18,8 +18,8 @@ Call = Callable[[], Awaitable[object]]
 
 
 @asynccontextmanager
-async def market(address: object, look_seconds: float = 0.02) -> AsyncIterator[MarketData]:
-    market_data = MarketData(str(address) if address else None, look_seconds=look_seconds)
+async def market(address: object, check_seconds: float = 0.02) -> AsyncIterator[MarketData]:
+    market_data = MarketData(str(address) if address else None, check_seconds=check_seconds)
     market_data.start()
     try:
         yield market_data
@@ -141,7 +141,7 @@ def test_files_that_did_not_change_are_not_read_again(tmp_path: Path, market_fil
     file.write_bytes(market_file())
 
     async def scenario() -> None:
-        async with market(file, look_seconds=0.0) as market_data:
+        async with market(file, check_seconds=0.0) as market_data:
             first = await market_data.benchmark("ABC")
             for _ in range(20):
                 assert await market_data.benchmark("ABC") is first
@@ -172,7 +172,7 @@ def test_the_event_loop_goes_on_while_a_store_hangs_and_recovers_when_it_answers
         nonlocal answers
         server = await asyncio.start_server(serve, "127.0.0.1", 0)
         port = server.sockets[0].getsockname()[1]
-        market_data = MarketData(f"{SCHEME}://127.0.0.1:{port}/prices.parquet", look_seconds=0.02)
+        market_data = MarketData(f"{SCHEME}://127.0.0.1:{port}/prices.parquet", check_seconds=0.02)
         market_data.start()
         waiting = asyncio.create_task(market_data.benchmark("ABC"))
         while not hanging:  # noqa: ASYNC110 - the store's side of the connection

@@ -19,7 +19,7 @@ from click.testing import CliRunner, Result
 import datasets
 from datasets.__main__ import cli
 from datasets.report.content import content
-from datasets.report.figures import _LABELS, dated, day, of_equity, written
+from datasets.report.figures import _LABELS, dated, day, of_equity, significant
 from datasets.report.page import render
 from tests.support import contract_app
 from tests.support.application import running
@@ -427,7 +427,7 @@ def test_the_root_may_be_given_by_its_variable_and_programs_get_the_written_file
     ],
 )  # fmt: skip
 def test_a_number_is_written_to_the_digits_that_say_something(value: float, text: str) -> None:
-    assert written(value) == text
+    assert significant(value) == text
 
 
 def test_days_of_a_sheet_are_written_as_days(root: Path) -> None:

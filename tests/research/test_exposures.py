@@ -177,7 +177,7 @@ def test_a_bad_file_is_refused_by_name_rule_and_fix(tmp_path: Path, name: str) -
     path = tmp_path / "factors.parquet"
     rows.write_parquet(path)
     with pytest.raises(SettingsError, match=rule) as raised:
-        factor_files(str(path)).look()
+        factor_files(str(path)).check()
     assert str(path) in str(raised.value)
     assert "correct the file" in str(raised.value)
 
@@ -194,16 +194,16 @@ def test_a_newer_file_is_read_and_a_bad_one_leaves_the_last_good_one(tmp_path: P
     files = factor_files(str(path))
 
     def names() -> tuple[str, ...] | None:
-        return None if files.held is None else files.held.names
+        return None if files.result is None else files.result.names
 
-    files.look()
+    files.check()
     assert names() == NAMES
     factor_rows().filter(pl.col("factor") != "HML").write_parquet(path)
-    files.look()
+    files.check()
     assert names() == ("Mkt-RF", "SMB")
     path.write_bytes(b"no Parquet")
     with pytest.raises(SettingsError):
-        files.look()
+        files.check()
     assert names() == ("Mkt-RF", "SMB")
 
 

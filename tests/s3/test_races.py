@@ -15,7 +15,7 @@ import pytest
 import datasets
 from datasets.layout import pointer_path
 from datasets.manifest import digest
-from datasets.pointer import Pointer, RolledBack
+from datasets.pointer import Pointer, RollbackScope
 from datasets.publication.pointers import compare_and_swap, served
 from datasets.storage import Version, open_storage
 from schemas.errors import StorageUnavailable
@@ -136,7 +136,7 @@ def test_a_pointer_is_one_object(bucket: Bucket, small_seal: Seals) -> None:
 def _judge(pointer: Pointer | None, snapshot: str) -> Pointer | None:
     if pointer is None:
         return None
-    return replace(pointer, rolled_back={**pointer.rolled_back, snapshot: RolledBack(None, None)})
+    return replace(pointer, rolled_back={**pointer.rolled_back, snapshot: RollbackScope(None, None)})
 
 
 def _moved(seal: Path, parent: Path) -> Path:

@@ -58,7 +58,7 @@ class History:
             data = path.read_bytes()
             return replace(entry, rows=rows.height, bytes=len(data), sha256=digest(data))
 
-        manifest = replace(manifest, files=tuple(map(signed, manifest.files))).named()
+        manifest = replace(manifest, files=tuple(map(signed, manifest.files))).with_id()
         manifest_path.write_bytes(manifest.encode())
         folder = manifest_path.parent.rename(self.root / snapshot_path(ALPHA, manifest.snapshot))
         self.change_pointer(

@@ -19,7 +19,7 @@ def record(root: Path, alpha: str, **changes: Any) -> Manifest:
     pointer = Pointer.decode(path.read_bytes(), str(path))
     folder = root / snapshot_path(alpha, pointer.snapshot)
     manifest = Manifest.decode((folder / MANIFEST).read_bytes(), "manifest")
-    manifest = replace(manifest, **changes).named()
+    manifest = replace(manifest, **changes).with_id()
     (folder / MANIFEST).write_bytes(manifest.encode())
     folder.rename(root / snapshot_path(alpha, manifest.snapshot))
     pointer = replace(
