@@ -20,6 +20,7 @@ from datasets.manifest_view import visible
 from datasets.sealed_weeks import RESTATED, describe
 from schemas.notices.catalogue import TOO_FEW_OTHERS
 from schemas.objects.audit import ENTRY_KINDS, STATUSES
+from schemas.plurals import counted
 from schemas.tables.books import RAW_PREFIX
 from schemas.tables.sealed_metrics import NOT_REPRODUCED, REPRODUCED
 
@@ -90,7 +91,7 @@ def verdict(checked: Mapping[str, Any] | None) -> str:
     notices, proven = checked["notices"], checked["forward_returns_proven"]
     sealed = sum(checked[outcome] for outcome in ("reproduced", "stated", "contradicted"))
     parts = [
-        f"{notices or 'No'} notice{'' if notices == 1 else 's'}",
+        counted(notices, "notice") if notices else "No notices",
         "no forward return could be checked"
         if proven is None
         # Rounded down: 99.9 % is not 100 %.

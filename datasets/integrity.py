@@ -10,6 +10,7 @@ from datasets.manifest import FileEntry, Manifest, digest, has_content_id
 from datasets.pointer import Pointer
 from datasets.storage import Storage
 from schemas.errors import SnapshotCorrupt
+from schemas.plurals import counted
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +122,9 @@ def check_files(
         if size is None:
             faults.append(Fault(path, "missing", "is missing, or not a regular file"))
         elif data is None:
-            faults.append(Fault(path, "size", f"has {size} bytes where its manifest says {entry.bytes}"))
+            faults.append(
+                Fault(path, "size", f"has {counted(size, 'byte')} where its manifest says {entry.bytes}")
+            )
         elif digest(data) != entry.sha256:
             faults.append(Fault(path, "digest", "is not what was published: its SHA-256 differs"))
         elif on_intact is not None:

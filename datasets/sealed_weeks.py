@@ -16,6 +16,7 @@ from typing import Annotated, Any, Final, Literal, NamedTuple
 import msgspec
 
 from schemas.errors import SnapshotCorrupt
+from schemas.plurals import counted
 
 EXTENDED: Final = "extended"
 RESTATED: Final = "restated"
@@ -132,7 +133,7 @@ def compare_with_earlier(
 
 def describe(entry: Mapping[str, Any]) -> str:
     """Describe an entry of a manifest's ``history`` in words. Pure."""
-    of = f"the seal of {entry['sealed_at']} ({entry['seal_digest'][:12]}), {entry['common_weeks']} weeks in common"
+    of = f"the seal of {entry['sealed_at']} ({entry['seal_digest'][:12]}), {counted(entry['common_weeks'], 'week')} in common"
     if entry["outcome"] == EXTENDED:
         return of
     counts = ", ".join(f"{part} {n}" for part, n in entry["restated_weeks"].items() if n)

@@ -22,6 +22,7 @@ from datasets.storage import Storage, open_storage
 from pipeline.archive.exclusions import DEFAULT_EXCLUDE, is_excluded
 from pipeline.seal import Seal
 from schemas.errors import AlphaResultsError, SettingsError
+from schemas.plurals import counted
 
 _ZIP_EPOCH: Final = (1980, 1, 1, 0, 0, 0)
 """The earliest time of the ZIP format."""
@@ -104,7 +105,7 @@ def outcome_of(state: ArchiveState | None) -> dict[str, Any]:
     if state.status == FAILED:
         message = f"the source archive was not delivered: {state.reason}"
     else:
-        message = f"source archive {state.status}: {state.files} files, {state.size_bytes} bytes, {state.key}"
+        message = f"source archive {state.status}: {counted(state.files, 'file')}, {state.size_bytes} bytes, {state.key}"
     return {"outcome": state.status, "message": message, "archive": state.to_dict()}
 
 

@@ -13,6 +13,7 @@ import click
 from pipeline.housekeeping.command_line import json_option, opened, print_json, root_option
 from schemas.errors import SettingsError
 from schemas.extras import extra
+from schemas.plurals import counted
 from schemas.terminal import echo
 
 if TYPE_CHECKING:
@@ -77,7 +78,9 @@ def export(*, root: str, folder: Path, days: int, as_json: bool) -> None:
             {"catalogue": str(folder / CATALOGUE), "alphas": len(served), "rows": rows, "lease": lease.reader}
         )
         return
-    echo(f"{folder / CATALOGUE}: {len(rows)} tables over {len(served)} alphas, for {days} days")
+    echo(
+        f"{folder / CATALOGUE}: {counted(len(rows), 'table')} over {counted(len(served), 'alpha')}, for {counted(days, 'day')}"
+    )
 
 
 def _files(storage: Storage, snapshots: list[Snapshot]) -> Iterator[PublishedFile]:

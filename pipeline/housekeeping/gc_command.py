@@ -26,6 +26,7 @@ from pipeline.housekeeping.command_line import (
 )
 from schemas.errors import AlphaNotPublished, SettingsError, SnapshotCorrupt
 from schemas.kinds import ALPHA_ID
+from schemas.plurals import counted
 from schemas.screen import Screen, make_table
 from schemas.settings.options import option, switch_option
 from schemas.terminal import echo
@@ -114,7 +115,9 @@ def gc(
         verb = "would go" if dry_run else "removed"
         if shown := rows if alphas or dry_run else gone:
             _show(shown, verb)
-        echo(f"{len(gone)} snapshots {verb}, {size_text(freed)}; {len(decisions)} alphas looked at")
+        echo(
+            f"{counted(len(gone), 'snapshot')} {verb}, {size_text(freed)}; {counted(len(decisions), 'alpha')} checked"
+        )
         stays = Counter(decision.keep_reason for _, decision in rows if decision.keep_reason)
         for reason, count in sorted(stays.items()):
             echo(f"stay: {count} ({_explained(reason, policy)})")

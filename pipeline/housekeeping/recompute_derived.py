@@ -15,6 +15,7 @@ from pipeline.snapshot_builder.weekly import (
     published_rebalances,
     weekly_tables,
 )
+from schemas.plurals import counted
 
 Rebuilt = tuple[str, str | None, pl.DataFrame]
 """Dataset, book and rows."""
@@ -75,22 +76,22 @@ def _parts(dataset: str, parts: ledgers.Books) -> Iterator[Rebuilt]:
         yield dataset, book, rows
 
 
-def differences(published: pl.DataFrame, again: pl.DataFrame, equity_basis: float) -> Iterator[str]:
+def differences(published: pl.DataFrame, recomputed: pl.DataFrame, equity_basis: float) -> Iterator[str]:
     """Describe the columns in which published rows differ from recomputed ones. Pure.
 
     Parameters
     ----------
-    published, again
+    published, recomputed
         As stored, and as computed again; floats are compared as the rules do, everything else exactly.
     """
-    if published.height != again.height:
-        yield f"has {published.height} rows where {again.height} follow from the run"
+    if published.height != recomputed.height:
+        yield f"has {counted(published.height, 'row')} where {recomputed.height} follow from the run"
         return
-    for name in again.columns:
+    for name in recomputed.columns:
         if name not in published.columns:
             yield f"lacks the column {name}, which follows from the run"
             continue
-        a, b = published[name], again[name]
+        a, b = published[name], recomputed[name]
         if _same(a, b):
             continue
         if a.dtype.is_float():
@@ -113,14 +114,14 @@ def _same(a: pl.Series, b: pl.Series) -> bool:
     return a.dtype == b.dtype and a.equals(b) and (not a.dtype.is_float() or math.isfinite(a.sum()))
 
 
-def same_figures(published: object, again: object) -> bool:
+def same_figures(published: object, recomputed: object) -> bool:
     """Whether two JSON values are the same, numbers to 1e-9 of the larger."""
-    if isinstance(published, float) and isinstance(again, (int, float)):
-        return math.isclose(published, again, rel_tol=1e-9, abs_tol=1e-12)
-    if isinstance(published, dict) and isinstance(again, dict):
-        return published.keys() == again.keys() and all(
-            same_figures(value, again[name]) for name, value in published.items()
+    if isinstance(published, float) and isinstance(recomputed, (int, float)):
+        return math.isclose(published, recomputed, rel_tol=1e-9, abs_tol=1e-12)
+    if isinstance(published, dict) and isinstance(recomputed, dict):
+        return published.keys() == recomputed.keys() and all(
+            same_figures(value, recomputed[name]) for name, value in published.items()
         )
-    if isinstance(published, list) and isinstance(again, list):
-        return len(published) == len(again) and all(map(same_figures, published, again))
-    return published == again
+    if isinstance(published, list) and isinstance(recomputed, list):
+        return len(published) == len(recomputed) and all(map(same_figures, published, recomputed))
+    return published == recomputed

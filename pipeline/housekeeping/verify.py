@@ -36,6 +36,7 @@ from pipeline.seal.declared_differences import DeclaredDifferences
 from pipeline.snapshot_builder import research
 from pipeline.snapshot_builder.write import find_span
 from schemas.errors import SnapshotCorrupt
+from schemas.plurals import counted
 from schemas.table import Table
 from schemas.tables import PUBLISHED_TABLES
 from schemas.tables.books import book_order
@@ -257,7 +258,7 @@ def _check_table(
         )
         return
     if rows.height != entry.rows:
-        yield Fault(path, "rows", f"has {rows.height} rows where its manifest says {entry.rows}")
+        yield Fault(path, "rows", f"has {counted(rows.height, 'row')} where its manifest says {entry.rows}")
     if find_span(rows) != (entry.first, entry.last):
         yield Fault(
             path, "span", f"runs from {find_span(rows)} where its manifest says {(entry.first, entry.last)}"

@@ -18,6 +18,7 @@ from pipeline.housekeeping.command_line import (
     size_text,
 )
 from schemas.errors import AlphaNotPublished, SnapshotCorrupt
+from schemas.plurals import counted
 from schemas.screen import Screen, make_table
 from schemas.terminal import echo
 
@@ -88,10 +89,12 @@ def _tell(verdicts: list[Verdict]) -> None:
     other = sum(verdict.other_declarations for verdict in verdicts)
     if other:
         echo(
-            f"{other} alphas were built with other declarations than this program's: only digests were compared; "
+            f"{counted(other, 'alpha was', 'alphas were')} built with other declarations than this program's: only digests were compared; "
             "`build` of their seals builds them again"
         )
-    echo(f"{sound} of {len(verdicts)} alphas are intact; {files} files, {size_text(size)} read again")
+    echo(
+        f"{sound} of {counted(len(verdicts), 'alpha')} intact; {counted(files, 'file')}, {size_text(size)} read again"
+    )
     if faults:
         echo(
             "fix: build the seal again with --force, which replaces damaged files by the same bytes, or publishes "

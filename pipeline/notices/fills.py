@@ -14,6 +14,7 @@ from pipeline.notices.outcome import NoticeOutcome, judged, not_checked
 from pipeline.reconciliation.grid import Codes
 from schemas.notices import BASIS_POINTS, CHANCE, NOTICE, NOTICES
 from schemas.notices.books import MIN_ADJUSTING_FILLS, MIN_FILLS, NEARLY_FREE
+from schemas.plurals import counted
 from schemas.tables.books import ADJUSTING, SETTLEMENTS, base_book
 
 _SAME_PRICE: Final = 1e-9
@@ -72,7 +73,10 @@ def _beside_marks(fills: Fills) -> Iterator[NoticeOutcome]:
     number = int(known.sum())
     if number < MIN_FILLS:
         for notice in ("fills.better_than_marks", "fills.price_improvement"):
-            yield not_checked(notice, f"{number} fills have marks before and after; {MIN_FILLS} are needed")
+            yield not_checked(
+                notice,
+                f"{counted(number, 'fill has', 'fills have')} marks before and after; {MIN_FILLS} are needed",
+            )
         return
     before, after = (fills.side * (mark - fills.mid) for mark in (fills.before, fills.after))
     better = float(((before > 0) & (after > 0))[known].mean())
@@ -118,7 +122,10 @@ def _staleness(fills: Fills) -> NoticeOutcome:
     known = ~np.isnan(fills.before) & ~np.isnan(fills.earlier) & ~fills.ending_in(SETTLEMENTS)
     number = int(known.sum())
     if number < MIN_FILLS:
-        return not_checked(notice, f"{number} fills have two marks before them; {MIN_FILLS} are needed")
+        return not_checked(
+            notice,
+            f"{counted(number, 'fill has', 'fills have')} two marks before them; {MIN_FILLS} are needed",
+        )
     # A split between the two closes would dominate all other distances.
     near, far = (
         float(np.minimum(np.abs(np.log(fills.mid[known] / mark[known])), _MOST_DISTANT).mean())
@@ -160,7 +167,8 @@ def _at_the_decision(fills: Fills) -> NoticeOutcome:
     number = int(known.sum())
     if number < MIN_FILLS:
         return not_checked(
-            notice, f"{number} fills have a mark on the decision's day; {MIN_FILLS} are needed"
+            notice,
+            f"{counted(number, 'fill has', 'fills have')} a mark on the decision's day; {MIN_FILLS} are needed",
         )
     share = float((np.abs(fills.mid[known] / fills.decided[known] - 1) <= _SAME_PRICE).mean())
     return judged(

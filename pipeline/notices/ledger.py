@@ -18,6 +18,7 @@ from pipeline.notices.outcome import NoticeOutcome, judged, not_checked
 from pipeline.notices.panel import rank_correlations
 from schemas.notices import BASIS_POINTS, CHANCE, NOTICES
 from schemas.notices.books import LAST_DEVIATIONS, SESSIONS_ALLOWED
+from schemas.plurals import counted
 from schemas.tables.books import RAW_PREFIX, book_order
 
 _MIN_DRAWDOWN_SESSIONS: Final = 126
@@ -154,7 +155,7 @@ def _sharpe(ledger: Ledger) -> NoticeOutcome | str:
 def _drawdown(ledger: Ledger) -> NoticeOutcome | str:
     held = int((ledger["gross_notional"] > 0).sum())
     if held < _MIN_DRAWDOWN_SESSIONS:
-        return f"{ledger.book} held positions for {held} sessions; {_MIN_DRAWDOWN_SESSIONS} are needed"
+        return f"{ledger.book} held positions for {counted(held, 'session')}; {_MIN_DRAWDOWN_SESSIONS} are needed"
     figure = ratios.max_drawdown_pct(ledger["starting_equity"], ledger["ending_equity"])
     if isinstance(figure, Unavailable):
         return figure.text
@@ -235,7 +236,7 @@ def _flat_sessions(ledger: Ledger) -> NoticeOutcome | str:
     held = ledger["gross_notional"] > 0
     sessions = int(held.sum())
     if sessions < _MIN_DRAWDOWN_SESSIONS:
-        return f"{ledger.book} held positions for {sessions} sessions; {_MIN_DRAWDOWN_SESSIONS} are needed"
+        return f"{ledger.book} held positions for {counted(sessions, 'session')}; {_MIN_DRAWDOWN_SESSIONS} are needed"
     flat = int((ledger["market_pnl"][held] == 0).sum())
     message = (
         f"{ledger.book} earned exactly nothing on prices in {flat} of {sessions} sessions with positions."
@@ -297,7 +298,7 @@ def _of_profit(
 def _sessions(ledger: Ledger) -> NoticeOutcome | str:
     notice, sessions = "book.sessions", ledger.dates.size
     if sessions < _MIN_SESSIONS:
-        return f"{ledger.book} has {sessions} sessions; {_MIN_SESSIONS} are needed"
+        return f"{ledger.book} has {counted(sessions, 'session')}; {_MIN_SESSIONS} are needed"
     years = float((ledger.dates[-1] - ledger.dates[0]) / np.timedelta64(1, "D")) / DAYS_PER_YEAR
     rate = (sessions - 1) / years
     declared = NOTICES[notice]
@@ -315,7 +316,7 @@ def _sessions(ledger: Ledger) -> NoticeOutcome | str:
 
 def _gap(ledger: Ledger) -> NoticeOutcome | str:
     if ledger.dates.size < 2:
-        return f"{ledger.book} has {ledger.dates.size} sessions; 2 are needed"
+        return f"{ledger.book} has {counted(ledger.dates.size, 'session')}; 2 are needed"
     gaps = np.diff(ledger.dates).astype(np.int64)
     place = int(gaps.argmax())
     message = f"{ledger.book} has no session for {gaps[place]} days after {ledger.dates[place]}."

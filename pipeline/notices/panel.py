@@ -24,6 +24,7 @@ from schemas.notices.signal import (
     NEAR_COPY,
     STEADY_CORRELATION,
 )
+from schemas.plurals import counted
 
 Instants = NDArray[np.int64]
 NEVER: Final = np.iinfo(np.int64).min
@@ -163,7 +164,10 @@ def of_unproven_weeks(returns: Floats, span: Span) -> NoticeOutcome:
     proven = known & np.isfinite(span.mid_at_entry + span.mid_at_maturity)
     weeks = int(known.any(axis=0).sum())
     if weeks < MIN_CORRELATED_WEEKS:
-        return not_checked(notice, f"{weeks} weeks have a forward return; {MIN_CORRELATED_WEEKS} are needed")
+        return not_checked(
+            notice,
+            f"{counted(weeks, 'week has', 'weeks have')} a forward return; {MIN_CORRELATED_WEEKS} are needed",
+        )
     if span.adjusted or not proven.any():
         reason = (
             "the run seals splits or dividends"
@@ -248,7 +252,8 @@ def of_gaps(scores: Floats, returns: Floats) -> NoticeOutcome:
     number = int(between.sum())
     if measured.shape[1] < MIN_CORRELATED_WEEKS:
         return not_checked(
-            notice, f"{measured.shape[1]} weeks are measured; {MIN_CORRELATED_WEEKS} are needed"
+            notice,
+            f"{counted(measured.shape[1], 'week is', 'weeks are')} measured; {MIN_CORRELATED_WEEKS} are needed",
         )
     if not number:
         return not_checked(notice, "no name has two measured weeks with one between them")
@@ -269,7 +274,7 @@ def of_flipped_weeks(scores: Floats, dates: Dates) -> NoticeOutcome:
     if known.sum() < MIN_CORRELATED_WEEKS:
         return not_checked(
             notice,
-            f"{known.sum()} weeks share {MIN_RANKED_NAMES} scored names with the next; {MIN_CORRELATED_WEEKS} are needed",
+            f"{counted(known.sum(), 'week shares', 'weeks share')} {MIN_RANKED_NAMES} scored names with the next; {MIN_CORRELATED_WEEKS} are needed",
         )
     usual = float(np.median(weekly[known]))
     if usual < STEADY_CORRELATION:
@@ -312,7 +317,8 @@ def of_copies(notice: str, values: Floats, dates: Dates, what: str, *, near: boo
     compared = int((_nonzero(values).sum(axis=0) >= MIN_COPIED_NAMES).sum())
     if compared < 2:
         return not_checked(
-            notice, f"{compared} weeks have {MIN_COPIED_NAMES} names with {what}; two are needed"
+            notice,
+            f"{counted(compared, 'week has', 'weeks have')} {MIN_COPIED_NAMES} names with {what}; two are needed",
         )
     first = (
         f", the first that of {dates[copies[0]]}, which has those of {dates[sources[copies[0]]]}"
@@ -395,7 +401,7 @@ def _of_mean(
     """Judge the mean of weekly correlations, or its absolute value, where it lies three standard errors from zero."""
     weekly = weekly[np.isfinite(weekly)]
     if weekly.size < MIN_CORRELATED_WEEKS:
-        return not_checked(notice, f"{weekly.size} weeks have {needed}")
+        return not_checked(notice, f"{counted(weekly.size, 'week has', 'weeks have')} {needed}")
     mean, error = float(weekly.mean()), float(weekly.std(ddof=1)) / math.sqrt(weekly.size)
     return judged(
         notice,

@@ -18,6 +18,7 @@ from pipeline.reconciliation.figures import Figure
 from pipeline.rule import Coverage
 from schemas.notices import NOTICES
 from schemas.notices.signal import MIN_OUTLYING_NAMES, MIN_PROVABLE_RETURNS
+from schemas.plurals import counted
 from schemas.tables.books import CONDITIONED_BOOKS
 from schemas.tables.sealed_metrics import NOT_CHECKED
 
@@ -170,7 +171,10 @@ def _of_trials(deviations: Mapping[str, float], ledgers: Sequence[ledger.Ledger]
 def _of_proof(proven: int, stated: int) -> NoticeOutcome:
     notice = "signal.forward_returns_proven"
     if stated < MIN_PROVABLE_RETURNS:
-        return not_checked(notice, f"{stated} rows have a forward return; {MIN_PROVABLE_RETURNS} are needed")
+        return not_checked(
+            notice,
+            f"{counted(stated, 'row has', 'rows have')} a forward return; {MIN_PROVABLE_RETURNS} are needed",
+        )
     message = f"Fills prove {proven:,} of {stated:,} forward returns."
     return judged(notice, proven / stated, message, proven=proven, forward_returns=stated)
 

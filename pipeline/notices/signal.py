@@ -23,6 +23,7 @@ from schemas.notices.signal import (
     MIN_TRADED_WEEKS,
     OUTLYING_DEVIATIONS,
 )
+from schemas.plurals import counted
 from schemas.tables.rebalances import PENDING, TRADED
 
 _ON_THE_MEAN: Final = ("signal.mean_ic", "signal.icir", "signal.newey_west_t", "signal.delayed_ic")
@@ -45,7 +46,7 @@ def of_weekly_ic(ic: Floats, delayed: Floats | None) -> Iterator[NoticeOutcome]:
     """
     if ic.size < 2:
         for notice in _ON_THE_MEAN:
-            yield not_checked(notice, f"{ic.size} weeks have an ic; two are needed")
+            yield not_checked(notice, f"{counted(ic.size, 'week has', 'weeks have')} an ic; two are needed")
         return
     mean, weeks = float(ic.mean()), ic.size
     error = _standard_error(ic)
@@ -90,7 +91,7 @@ def of_outlying_weeks(ic: Floats) -> NoticeOutcome:
     if ic.size < MIN_OUTLYING_WEEKS:
         return not_checked(
             notice,
-            f"{ic.size} weeks have an ic of {MIN_OUTLYING_NAMES} names; {MIN_OUTLYING_WEEKS} are needed",
+            f"{counted(ic.size, 'week has', 'weeks have')} an ic of {MIN_OUTLYING_NAMES} names; {MIN_OUTLYING_WEEKS} are needed",
         )
     distance = np.abs(ic - np.median(ic))
     usual = 1.4826 * float(np.median(distance))
@@ -128,7 +129,8 @@ def of_timing(dates: Dates, sessions: Dates, exposure: Floats, returns: Floats) 
     weeks = int(known.sum())
     if weeks < MIN_CORRELATED_WEEKS:
         return not_checked(
-            notice, f"{weeks} weeks have positions on two sessions; {MIN_CORRELATED_WEEKS} are needed"
+            notice,
+            f"{counted(weeks, 'week has', 'weeks have')} positions on two sessions; {MIN_CORRELATED_WEEKS} are needed",
         )
     held, earned = held[known], earned[known]
     variation = float(held.std() / held.mean())
@@ -151,7 +153,7 @@ def of_raw_ic(ic: Floats) -> NoticeOutcome:
     """Judge the mean weekly IC of the signal before smoothing; measured weeks in order, without NaN."""
     notice = "signal.raw_mean_ic"
     if ic.size < 2:
-        return not_checked(notice, f"{ic.size} weeks have a raw ic; two are needed")
+        return not_checked(notice, f"{counted(ic.size, 'week has', 'weeks have')} a raw ic; two are needed")
     mean = float(ic.mean())
     return judged(
         notice,
@@ -169,13 +171,18 @@ def of_skipped_weeks(statuses: Sequence[str]) -> NoticeOutcome:
     weeks = len(statuses) - began
     if weeks < MIN_TRADED_WEEKS:
         return not_checked(
-            notice, f"{weeks} weeks follow the first traded one; {MIN_TRADED_WEEKS} are needed"
+            notice,
+            f"{counted(weeks, 'week follows', 'weeks follow')} the first traded one; {MIN_TRADED_WEEKS} are needed",
         )
     over = next((back for back, status in enumerate(reversed(statuses)) if status != PENDING), weeks)
     last = len(statuses) - min(over, MAX_OPEN_WEEKS)
     skipped = sum(status != TRADED for status in statuses[began:last])
     return judged(
-        notice, skipped / weeks, f"{skipped} of {weeks} weeks were not traded.", weeks=weeks, skipped=skipped
+        notice,
+        skipped / weeks,
+        f"{skipped} of {weeks} weeks were not traded.",
+        weeks=weeks,
+        skipped=skipped,
     )
 
 
@@ -188,7 +195,9 @@ def _newey_west(ic: Floats) -> NoticeOutcome:
     """Judge the t of the mean."""
     notice = "signal.newey_west_t"
     if ic.size < MIN_HAC_OBSERVATIONS:
-        return not_checked(notice, f"{ic.size} weeks have an ic; {MIN_HAC_OBSERVATIONS} are needed")
+        return not_checked(
+            notice, f"{counted(ic.size, 'week has', 'weeks have')} an ic; {MIN_HAC_OBSERVATIONS} are needed"
+        )
     mean = newey_west(ic)
     if isinstance(mean, Unavailable):
         return not_checked(notice, "the weekly IC does not vary")
@@ -214,7 +223,8 @@ def of_the_book(dates: Dates, ic: Floats, sessions: Dates, returns: Floats) -> N
     weeks = int(known.sum())
     if weeks < MIN_CORRELATED_WEEKS:
         return not_checked(
-            notice, f"{weeks} weeks have an ic and a return of the book; {MIN_CORRELATED_WEEKS} are needed"
+            notice,
+            f"{counted(weeks, 'week has', 'weeks have')} an ic and a return of the book; {MIN_CORRELATED_WEEKS} are needed",
         )
     x, y = ic[known], earned[known]
     if is_constant(x) or is_constant(y):

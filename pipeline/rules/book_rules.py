@@ -13,6 +13,7 @@ from pipeline.reconciliation.tables import SESSION, Tables
 from pipeline.rule import Finding, examples_wanted, rule
 from pipeline.rules.findings import pick_examples
 from pipeline.rules.tolerance import ABSOLUTE, differing
+from schemas.plurals import counted
 
 TURNOVER: Final[Mapping[str, str]] = {
     "traded_over_starting_equity": "half of turnover_notional over starting_equity",
@@ -150,7 +151,7 @@ def portfolio_rounding_total(tables: Tables) -> Finding | None:
         return None
     shown = broken.with_columns(column=pl.lit("rounding_adjustment"), expected="allowed", actual="total")
     examples = pick_examples(shown, ("book", "column", "sessions", "expected", "actual"))
-    message = f"rounding_adjustment adds up over the run in {broken.height} books"
+    message = f"rounding_adjustment adds up over the run in {counted(broken.height, 'book')}"
     return Finding("portfolio", int(broken["sessions"].sum()), examples, message)
 
 
@@ -321,7 +322,7 @@ def _finding(
     for name, flags in wrong.items():
         at = np.flatnonzero(flags)
         if at.size:
-            reasons.append(f"{name} is not what its parts come to{remark} in {at.size} sessions")
+            reasons.append(f"{name} is not what its parts come to{remark} in {counted(at.size, 'session')}")
             figures = {"expected": expected[name][at], "actual": grid.ledger(name)[at]}
             rows = grid.sessions[at].with_columns(column=pl.lit(name), **figures)
             parts.append(rows.head(examples_wanted(rows.height)))

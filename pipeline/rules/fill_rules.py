@@ -13,6 +13,7 @@ from pipeline.reconciliation.tables import FILLS, SESSION, Tables
 from pipeline.rule import Finding, rule
 from pipeline.rules.findings import broken_rows, pick_examples
 from pipeline.rules.tolerance import ABSOLUTE, differing, rows_that_differ
+from schemas.plurals import counted
 
 _CELL: Final = (*SESSION, "symbol")
 _FILL: Final = ("book", "timestamp", "symbol")
@@ -36,7 +37,7 @@ def trades_cost(tables: Tables) -> Finding | None:
         "trades",
         broken,
         columns,
-        f"execution_cost is not fee + quantity x (fill_price - mid_price) in {broken.height} fills",
+        f"execution_cost is not fee + quantity x (fill_price - mid_price) in {counted(broken.height, 'fill')}",
         expected=cost,
         actual="execution_cost",
     )
@@ -62,7 +63,7 @@ def trades_decision(tables: Tables) -> Finding | None:
         "trades",
         broken,
         (*_FILL, "decision_at"),
-        f"decision_at is not a traded rebalance date before the fill in {broken.height} fills",
+        f"decision_at is not a traded rebalance date before the fill in {counted(broken.height, 'fill')}",
     )
 
 
@@ -210,4 +211,4 @@ def _finding(
         return None
     rows = grid.rows(gaps)
     examples = pick_examples(rows, rows.columns)
-    return Finding(kind, gaps.size, examples, f"{complaint} on {gaps.size} name-days")
+    return Finding(kind, gaps.size, examples, f"{complaint} on {counted(gaps.size, 'name-day')}")

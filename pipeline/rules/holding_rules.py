@@ -12,6 +12,7 @@ from pipeline.reconciliation.tables import SESSION, Tables
 from pipeline.rule import Finding, rule
 from pipeline.rules.findings import broken_rows, joined_findings, pick_examples
 from pipeline.rules.tolerance import ABSOLUTE, differing, rows_that_differ
+from schemas.plurals import counted
 
 _KEY: Final = (*SESSION, "symbol")
 _FLOWS: Final = ("market_pnl", "execution_cost", "borrow_cashflow")
@@ -31,7 +32,7 @@ def positions_notional(tables: Tables) -> Finding | None:
         "positions",
         broken,
         (*_KEY, "quantity", "mark_price", "expected", "actual"),
-        f"signed_notional is not quantity x mark_price in {broken.height} rows",
+        f"signed_notional is not quantity x mark_price in {counted(broken.height, 'row')}",
         expected=product,
         actual="signed_notional",
     )
@@ -65,7 +66,7 @@ def positions_weight(tables: Tables) -> Finding | None:
         "positions",
         broken,
         (*_KEY, "signed_notional", "ending_equity", "expected", "actual"),
-        f"weight is not signed_notional / ending_equity in {broken.height} rows",
+        f"weight is not signed_notional / ending_equity in {counted(broken.height, 'row')}",
         expected=share,
         actual="weight",
     )
@@ -107,7 +108,7 @@ def _totals(tables: Tables, kind: str, columns: dict[str, str]) -> Finding | Non
     examples: list[Mapping[str, Any]] = [
         {**row, "fault": "the portfolio has no such session"} for row in pick_examples(unknown, SESSION)
     ]
-    reasons = [f"{unknown.height} sessions are not in the portfolio"] if unknown.height else []
+    reasons = [f"{counted(unknown.height, 'session')} not in the portfolio"] if unknown.height else []
     broken = np.zeros(grid.sessions.height, np.bool_)
     for name, column in columns.items():
         actual, expected = grid.by_session(kind, grid.column(kind, name)), grid.ledger(column)
@@ -115,7 +116,9 @@ def _totals(tables: Tables, kind: str, columns: dict[str, str]) -> Finding | Non
         wrong = np.flatnonzero(differs & grid.compared)
         broken[wrong] = True
         if wrong.size:
-            reasons.append(f"{name} does not sum to the portfolio's {column} in {wrong.size} sessions")
+            reasons.append(
+                f"{name} does not sum to the portfolio's {column} in {counted(wrong.size, 'session')}"
+            )
             shown = grid.sessions[wrong].with_columns(
                 column=pl.lit(name), expected=expected[wrong], actual=actual[wrong]
             )

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
+import re
 import textwrap
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from itertools import groupby
-from typing import Any
+from typing import Any, Final
 
 from rich.console import ConsoleOptions, RenderResult
 from rich.text import Text
@@ -16,6 +18,9 @@ from pipeline.rule import Level
 from pipeline.rules.registry import RULES
 from pipeline.rules.report import Report
 from schemas.notices import NOTICE
+
+_SCALAR: Final = re.compile(r"null|true|false|-?\d+(\.\d+)?([eE][+-]?\d+)?", re.ASCII)
+"""A text that looks like a JSON scalar of another type."""
 
 
 class Lines:
@@ -93,7 +98,9 @@ def violation_lines(violations: Sequence[Mapping[str, Any]], mark: str = "") -> 
     for violation in violations:
         rule = RULES.get(violation["rule"])
         is_file_rule = rule is not None and rule.level is Level.FILE
-        rows = "" if is_file_rule else f"{violation['rows']:,} row{'' if violation['rows'] == 1 else 's'} of "
+        rows = (
+            "" if is_file_rule else f"{violation['rows']:,} {'row' if violation['rows'] == 1 else 'rows'} of "
+        )
         head = f"{mark}{violation['rule']}: {rows}{violation['file']}. Fix: {violation['remedy']}"
         lines.append((_printable(head), 2, "yellow" if mark else "red"))
         lines.append((_printable(f"  {violation['message']}"), 4, ""))
@@ -136,7 +143,10 @@ def _figure_line(figure: Figure) -> str:
 
 
 def _shown(value: Any) -> str:
-    return "null" if value is None else _printable(str(value))
+    """Return a value as text: null, true and false as JSON has them, and a text in quotes that would read as a number or one of these."""
+    if value is None or isinstance(value, bool) or (isinstance(value, str) and _SCALAR.fullmatch(value)):
+        return json.dumps(value)
+    return _printable(str(value))
 
 
 def _printable(text: str) -> str:

@@ -12,6 +12,7 @@ from pipeline.reconciliation.tables import SESSION, Tables
 from pipeline.rule import Finding, rule
 from pipeline.rules.findings import broken_rows
 from pipeline.rules.tolerance import differ
+from schemas.plurals import counted
 
 _PARTS: Final = (
     "starting_equity",
@@ -39,7 +40,7 @@ def portfolio_timestamp(tables: Tables) -> Finding | None:
         "portfolio",
         broken,
         (*SESSION, "timestamp"),
-        f"{broken.height} sessions have a timestamp on another day than their date",
+        f"{counted(broken.height, 'session')} with a timestamp on another day than the date",
     )
 
 
@@ -102,7 +103,7 @@ def portfolio_signs(tables: Tables) -> Finding | None:
         "portfolio",
         broken,
         (*SESSION, *costs),
-        f"{broken.height} sessions have a cost above 0",
+        f"{counted(broken.height, 'session')} with a cost above 0",
     )
 
 
@@ -120,7 +121,7 @@ def _identity_finding(broken: pl.DataFrame, column: str, complaint: str) -> Find
         "portfolio",
         broken,
         (*SESSION, "column", "expected", "actual"),
-        f"{column} {complaint} in {broken.height} sessions",
+        f"{column} {complaint} in {counted(broken.height, 'session')}",
         column=pl.lit(column),
         actual=pl.col(column),
     )

@@ -12,6 +12,7 @@ from pipeline.reconciliation.tables import SESSION, Runs, Tables
 from pipeline.rule import Finding, rule
 from pipeline.rules.findings import broken_rows
 from pipeline.rules.tolerance import RELATIVE
+from schemas.plurals import counted
 from schemas.tables.books import base_book
 
 
@@ -81,7 +82,7 @@ def _conflicting_rows(tables: Tables, kind: str, runs: Runs, moments: pl.Series,
     return np.concatenate(suspects) if suspects else np.empty(0, np.int64)
 
 
-_MOMENT_NOUNS: Final = {"timestamp": "instants", "date": "sessions"}
+_MOMENT_NOUNS: Final = {"timestamp": "instant", "date": "session"}
 
 
 def _finding(kind: str, rows: pl.DataFrame, moment: str, column: str) -> Finding | None:
@@ -97,5 +98,5 @@ def _finding(kind: str, rows: pl.DataFrame, moment: str, column: str) -> Finding
         kind,
         broken.sort(moment, "symbol"),
         (moment, "symbol", "lowest", "lowest_in", "highest", "highest_in"),
-        f"{broken.height} names have more than one {column} at one of {broken[moment].n_unique()} {_MOMENT_NOUNS[moment]}",
+        f"more than one {column} for {counted(broken.height, 'name')} at {counted(broken[moment].n_unique(), _MOMENT_NOUNS[moment])}",
     )

@@ -15,6 +15,7 @@ from pipeline.reconciliation.tables import FILLS, SESSION, Tables, fill_instants
 from pipeline.rule import Coverage, Finding, examples_wanted, rule
 from pipeline.rules.findings import pick_examples
 from pipeline.rules.tolerance import ABSOLUTE, RELATIVE, differing
+from schemas.plurals import counted
 from schemas.tables.books import RAW_PREFIX, SETTLEMENTS
 from schemas.tables.pnl import ADJUSTMENTS
 
@@ -86,7 +87,7 @@ def decisions_forward_return(tables: Tables) -> Coverage:
             rows.height,
             pick_examples(shown, shown.columns),
             f"forward_return is not what the name's fills come to in {rows.height:,} of {proven.size:,} rows that fills "
-            f"prove, in {rows['date'].n_unique()} weeks",
+            f"prove, in {counted(rows['date'].n_unique(), 'week')}",
         )
     return Coverage(proven.size, stated, visible.size, finding, reason)
 

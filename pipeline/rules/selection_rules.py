@@ -13,6 +13,7 @@ from pipeline.rule import Finding, rule
 from pipeline.rules.findings import joined_findings, pick_examples
 from pipeline.rules.tolerance import RELATIVE
 from schemas.objects.seal import BINDING
+from schemas.plurals import counted
 
 SELECTED: Final = "entered_selection"
 """The note that does not excuse a selection against the score, because it states that the score made it."""
@@ -73,7 +74,7 @@ def decisions_sides(tables: Tables) -> Finding | None:
             broken = _crossed(names, weeks)
             if broken.height:
                 reasons.append(
-                    f"{broken.height} names that {name} is long of score below a name that it is short of"
+                    f"{counted(broken.height, 'long name scores', 'long names score')} below a short name of {name}"
                 )
         else:
             continue

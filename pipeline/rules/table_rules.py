@@ -14,6 +14,7 @@ import polars as pl
 from pipeline.reconciliation.tables import SESSION, Tables
 from pipeline.rule import Finding, Level, rule
 from pipeline.rules.findings import broken_rows
+from schemas.plurals import counted
 from schemas.table import PATTERNS, Bound, Column
 from schemas.tables import TABLES
 from schemas.units import Type
@@ -74,7 +75,7 @@ def table_key(kind: str, tables: Tables) -> Finding | None:
     if strictly_grouped(kind, key, tables):
         return None
     broken = frame.filter(frame.select(key).is_duplicated()).sort(key)
-    message = f"{broken.height} rows share their ({', '.join(key)}) with another"
+    message = f"{counted(broken.height, 'row')} with the same ({', '.join(key)}) as another"
     return broken_rows(kind, broken, key, message, at_fault=key)
 
 
@@ -183,7 +184,7 @@ def _finding(
     counts = {name: int(per_column[name].sum()) for name in suspects}
     broken = frame.filter(reduce(or_, per_column.get_columns()))
     parts = [
-        f"{name} {complaint if isinstance(complaint, str) else complaint[name]} ({count} rows)"
+        f"{name} {complaint if isinstance(complaint, str) else complaint[name]} ({counted(count, 'row')})"
         for name, count in counts.items()
         if count
     ]

@@ -23,6 +23,7 @@ from pipeline.reconciliation.tables import FILLS, SESSION, Tables
 from pipeline.rule import Finding, rule
 from pipeline.rules.findings import joined_findings, pick_examples
 from schemas.objects.seal import BINDING
+from schemas.plurals import counted
 from schemas.tables.books import CONDITIONED_BOOKS, RAW_PREFIX, base_book
 
 _CELL: Final = (*SESSION, "symbol")
@@ -77,7 +78,7 @@ def decisions_target(tables: Tables) -> Finding | None:
     for fault, gaps in ((fault, joined(parts)) for fault, parts in by_fault.items()):
         assert gaps is not None
         total += gaps.size
-        reasons.append(f"{gaps.size} names are {fault}")
+        reasons.append(f"{counted(gaps.size, 'name')} {fault}")
         rows = tables.alignment.rows(gaps)
         shown += pick_examples(rows.with_columns(fault=pl.lit(fault)), (*rows.columns, "fault"))
     return joined_findings("decisions", total, shown, reasons)
@@ -196,12 +197,12 @@ class _TargetGrid:
             # An untradeable name may have used part of the budget: then a smaller side is allowed.
             mis_sized = (share > 1.0 + _SIZING) | ((share < 1.0 - _SIZING) & ~self._frozen[week][:, None])
         checks: dict[str, tuple[Flags, Floats, Floats]] = {
-            "held on another side than their target weight": (
+            "held on another side than the target weight": (
                 comparable & (np.sign(target) != np.sign(quantity)),
                 target,
                 quantity,
             ),
-            "opened out of proportion to their target weight": (uneven, side * target, opened),
+            "opened out of proportion to the target weight": (uneven, side * target, opened),
             "opened on an equity that is not the book's": (mis_sized, starting * target, opened),
         }
         by_fault = {
@@ -253,6 +254,6 @@ def decisions_fill_at(tables: Tables) -> Finding | None:
         )
         if lost.height:
             total += lost.height
-            reasons.append(f"{column} is not the time of a fill in {lost.height} rows")
+            reasons.append(f"{column} is not the time of a fill in {counted(lost.height, 'row')}")
             shown += pick_examples(lost, (*_NAME, column))
     return joined_findings("decisions", total, shown, reasons)

@@ -9,6 +9,7 @@ import polars as pl
 from pipeline.reconciliation.tables import SESSION, Tables, fill_sessions
 from pipeline.rule import Finding, rule
 from pipeline.rules.findings import broken_rows
+from schemas.plurals import counted
 
 _FILL: Final = ("book", "timestamp", "symbol")
 _CLOSING: Final = "close"
@@ -33,7 +34,7 @@ def trades_session(tables: Tables) -> Finding | None:
     if not unmatched.height:
         return None
     broken = trades.join(unmatched, on=("book", "timestamp"), how="semi")
-    message = f"{broken.height} fills are on a day that is not a session of their book"
+    message = f"{counted(broken.height, 'fill')} on a day that is not a session of the book"
     return broken_rows("trades", broken, _FILL, message)
 
 
@@ -50,5 +51,5 @@ def trades_reasons(tables: Tables) -> Finding | None:
         "trades",
         broken,
         (*_FILL, "phase", "exit_reason"),
-        f"{broken.height} fills have an exit_reason although their phase is not {_CLOSING}",
+        f"{counted(broken.height, 'fill')} with an exit_reason although the phase is not {_CLOSING}",
     )

@@ -10,6 +10,7 @@ from pipeline.reconciliation.tables import SESSION, Tables
 from pipeline.rule import Finding, rule
 from pipeline.rules.findings import broken_rows
 from pipeline.rules.tolerance import differ
+from schemas.plurals import counted
 
 _BOOK: Final = "long_short"
 
@@ -27,7 +28,7 @@ def trials_days(tables: Tables) -> Finding | None:
     trials = rows["trial"].n_unique()
     incomplete = rows.group_by("date").len().filter(pl.col("len") != trials)
     broken = rows.join(incomplete, on="date", how="semi").sort("trial", "date")
-    message = f"{incomplete.height} days lack the return of some of the {trials} trials"
+    message = f"{counted(incomplete.height, 'day')} without the return of some of the {trials} trials"
     return broken_rows("trials", broken, ("trial", "date"), message, at_fault=("date",))
 
 
@@ -68,8 +69,8 @@ def trials_own(tables: Tables) -> Finding | None:
         "trials",
         broken,
         ("trial", "date", "expected", "actual"),
-        f"none of {by_trial.height} trials has the returns of the {_BOOK} book; the nearest, {best}, differs in {days} "
-        f"sessions, first on {broken['date'][0]}",
+        f"none of {by_trial.height} trials has the returns of the {_BOOK} book; the nearest, {best}, differs in "
+        f"{counted(days, 'session')}, first on {broken['date'][0]}",
         at_fault=("period_return",),
         expected="own",
         actual="period_return",

@@ -13,6 +13,7 @@ from pipeline.reconciliation.tables import Tables
 from pipeline.rule import Finding, rule
 from pipeline.rules.findings import broken_rows, joined_findings, pick_examples
 from pipeline.rules.tolerance import differ
+from schemas.plurals import counted
 from schemas.tables.decisions import DECISIONS
 from schemas.tables.rebalances import PENDING, TRADED
 
@@ -43,7 +44,7 @@ def rebalances_status(tables: Tables) -> Finding | None:
         "rebalances",
         broken,
         ("date", "week_status"),
-        f"{broken.height} weeks have a status that is not a snake_case code, or is 'skipped'",
+        f"{counted(broken.height, 'week')} with a status that is not a snake_case code, or is 'skipped'",
     )
 
 
@@ -60,7 +61,7 @@ def decisions_week(tables: Tables) -> Finding | None:
     if not unknown.height:
         return None
     broken = decisions.join(unknown, on="date", how="semi")
-    message = f"{unknown.height} dates of the decisions are not rebalance dates"
+    message = f"{counted(unknown.height, 'date')} of the decisions without a rebalance"
     return broken_rows("decisions", broken, _KEY, message)
 
 
@@ -83,7 +84,7 @@ def decisions_untradeable(tables: Tables) -> Finding | None:
         "decisions",
         broken,
         (*_KEY, "next_open_tradeable", "unavailability_reason", *weights, *fills),
-        f"{broken.height} names contradict their tradeability",
+        f"tradeability, reason, weights and fills contradict each other for {counted(broken.height, 'name')}",
     )
 
 
@@ -104,7 +105,7 @@ def decisions_pending(tables: Tables) -> Finding | None:
         "decisions",
         broken,
         (*_KEY, *known),
-        f"{broken.height} names of a pending week have a fill or a forward return already",
+        f"{counted(broken.height, 'name')} of a pending week with a fill or a forward return already",
     )
 
 
@@ -124,14 +125,16 @@ def decisions_long_only(tables: Tables) -> Finding | None:
     negative = decisions.select(_any(pl.col(name) < 0 for name in weights)).to_series()
     broken = negative
     examples = list(pick_examples(decisions.filter(negative), (*_KEY, *weights))) if negative.any() else []
-    reasons = [f"{negative.sum()} names have a negative long-only weight"] if negative.any() else []
+    reasons = (
+        [f"{counted(int(negative.sum()), 'name')} with a negative long-only weight"] if negative.any() else []
+    )
     for name in weights if tables.has("rebalances", "date", "week_status") else ():
         traded = _in_weeks(tables, TRADED) & decisions[name].ne(0)
         sums = decisions.select("date", actual=name).filter(traded).group_by("date").sum().sort("date")
         unbalanced = sums.filter(differ(pl.col("actual"), pl.lit(1.0)))
         if unbalanced.height:
             broken = broken | (traded & decisions["date"].is_in(unbalanced["date"].implode()))
-            reasons.append(f"{name} does not sum to 1 in {unbalanced.height} traded weeks")
+            reasons.append(f"{name} does not sum to 1 in {counted(unbalanced.height, 'traded week')}")
             shown = unbalanced.with_columns(column=pl.lit(name), expected=pl.lit(1.0))
             examples += pick_examples(shown, ("date", "column", "expected", "actual"))
     return joined_findings("decisions", int(broken.sum()), examples, reasons)
@@ -161,7 +164,7 @@ def decisions_rank(tables: Tables) -> Finding | None:
         if outside.any():
             broken = broken | outside
             examples += pick_examples(judged.filter(outside), (*_KEY, rank, "cohort_size"))
-            reasons.append(f"{rank} is outside its cohort in {outside.sum()} rows")
+            reasons.append(f"{rank} is outside its cohort in {counted(int(outside.sum()), 'row')}")
     return joined_findings("decisions", int(broken.sum()), examples, reasons)
 
 
@@ -192,7 +195,7 @@ def decisions_rank_order(tables: Tables) -> Finding | None:
         if broken.height:
             rows += broken.height
             examples += pick_examples(broken, (*_KEY, score, rank, "rank_of_stronger"))
-            reasons.append(f"{rank} puts {broken.height} names before a stronger one")
+            reasons.append(f"{rank} puts {counted(broken.height, 'name')} before a stronger one")
     return joined_findings("decisions", rows, examples, reasons)
 
 

@@ -7,8 +7,7 @@ from dataclasses import replace
 from typing import Any, Final
 
 from pipeline.rule import Finding, Level, limited, rule
-from pipeline.seal.records import shown_value
-from pipeline.seal.shape import Shape, compare, with_optional_keys
+from pipeline.seal.shape import Shape, compare, short_value, with_optional_keys
 from pipeline.seal.strict_json import NotJson
 from schemas.kinds import MAX_DEPTH, MAX_KEYS
 from schemas.objects.description import ADDRESS_KEYS, DESCRIPTION
@@ -52,7 +51,7 @@ def description_shape(shape: Shape) -> Finding | None:
     if not shape.problems:
         return None
     examples = tuple(
-        {"field": problem.key, "found": shown_value(problem.value), "expected": problem.expected}
+        {"field": problem.key, "found": short_value(problem.value), "expected": problem.expected}
         for problem in limited(shape.problems)
     )
     first = shape.problems[0]

@@ -10,7 +10,7 @@ from typing import Any, Final
 from pipeline.rule import MAX_EXAMPLES, Finding, Level, limited, rule
 from pipeline.seal.casting import CastProblem
 from pipeline.seal.dtype_messages import nearest
-from pipeline.seal.shape import ShapeProblem
+from pipeline.seal.shape import ShapeProblem, short_value
 from schemas.kinds import (
     CLOCK_SKEW,
     EARLIEST,
@@ -86,7 +86,7 @@ def seal_manifest(problems: Sequence[ShapeProblem]) -> Finding | None:
     if not problems:
         return None
     examples = tuple(
-        {"key": problem.key, "found": _short(problem.value), "expected": problem.expected}
+        {"key": problem.key, "found": short_value(problem.value), "expected": problem.expected}
         for problem in limited(problems)
     )
     first = problems[0]
@@ -107,11 +107,11 @@ def seal_unknown(keys: Sequence[str], kinds: Sequence[str]) -> Finding | None:
         return None
     suggestion = {f"kinds.{kind}": nearest(kind, KINDS) for kind in kinds}
     examples = tuple(
-        {"key": _short(name)} | ({"did_you_mean": suggestion[name]} if suggestion.get(name) else {})
+        {"key": short_value(name)} | ({"did_you_mean": suggestion[name]} if suggestion.get(name) else {})
         for name in limited(named)
     )
     shown = ", ".join(
-        _short(name) + (f" (did you mean {suggestion[name]}?)" if suggestion.get(name) else "")
+        short_value(name) + (f" (did you mean {suggestion[name]}?)" if suggestion.get(name) else "")
         for name in named[:MAX_EXAMPLES]
     )
     return Finding("seal", len(named), examples, f"{shown} unknown")
@@ -160,12 +160,12 @@ def seal_path(kind: str, faults: Sequence[PathFault]) -> Finding | None:
     """Report the declared paths of a kind that leave the seal; one row is one path."""
     if not faults:
         return None
-    examples = tuple({"path": _short(fault.path), "fault": fault.fault} for fault in limited(faults))
+    examples = tuple({"path": short_value(fault.path), "fault": fault.fault} for fault in limited(faults))
     return Finding(
         kind,
         len(faults),
         examples,
-        f"the path {_short(faults[0].path)!r} cannot be followed: {faults[0].fault}",
+        f"the path {short_value(faults[0].path)!r} cannot be followed: {faults[0].fault}",
     )
 
 
@@ -185,11 +185,15 @@ def seal_size(kind: str, facts: Sequence[FileFact]) -> Finding | None:
     if not broken:
         return None
     examples = tuple(
-        {"path": _short(fact.path), "bytes": _short(fact.actual_bytes or fact.bytes), "limit": fact.limit}
-        | ({"rows": _short(fact.rows), "limit": MAX_ROWS} if (fact.rows or 0) > MAX_ROWS else {})
+        {
+            "path": short_value(fact.path),
+            "bytes": short_value(fact.actual_bytes or fact.bytes),
+            "limit": fact.limit,
+        }
+        | ({"rows": short_value(fact.rows), "limit": MAX_ROWS} if (fact.rows or 0) > MAX_ROWS else {})
         for fact in limited(broken)
     )
-    return Finding(kind, len(broken), examples, f"{_short(broken[0].path)} is too large to be read")
+    return Finding(kind, len(broken), examples, f"{short_value(broken[0].path)} is too large to be read")
 
 
 @rule(
@@ -227,7 +231,7 @@ def table_columns(kind: str, rows: int, problems: Sequence[CastProblem]) -> Find
     examples: tuple[Mapping[str, Any], ...] = tuple(
         {"column": problem.column, "found": problem.stored, "expected": problem.expected}
         | ({"rows": problem.rows, "values": list(problem.examples)} if problem.rows else {})
-        | ({"fix": _short(problem.fix)} if problem.fix else {})
+        | ({"fix": short_value(problem.fix)} if problem.fix else {})
         for problem in limited(problems)
     )
     broken = max(problem.rows or rows for problem in problems)
@@ -253,12 +257,13 @@ def table_extra(kind: str, names: Sequence[str]) -> Finding | None:
         return None
     declared = [column.name for column in TABLES[kind].sealed_columns]
     examples = tuple(
-        {"column": _short(name)}
+        {"column": short_value(name)}
         | ({"did_you_mean": suggestion} if (suggestion := nearest(name, declared)) else {})
         for name in limited(names)
     )
     shown = ", ".join(
-        _short(name) + (f" (did you mean {suggestion}?)" if (suggestion := nearest(name, declared)) else "")
+        short_value(name)
+        + (f" (did you mean {suggestion}?)" if (suggestion := nearest(name, declared)) else "")
         for name in names[:MAX_EXAMPLES]
     )
     return Finding(kind, len(names), examples, f"not declared and dropped: {shown}", tuple(names))
@@ -270,7 +275,7 @@ def _mistyped(problem: CastProblem) -> str:
         fault = f"{problem.column} is absent"
     else:
         fault = f"{problem.column} is {problem.stored}, not {problem.expected}"
-    return f"{fault}: {_short(problem.fix)}" if problem.fix else fault
+    return f"{fault}: {short_value(problem.fix)}" if problem.fix else fault
 
 
 def _differences(fact: FileFact) -> Iterator[tuple[str, Any]]:
@@ -287,11 +292,3 @@ def _differences(fact: FileFact) -> Iterator[tuple[str, Any]]:
 
 def _instant(moment: datetime) -> str:
     return moment.isoformat(timespec="seconds").replace("+00:00", "Z")
-
-
-def _short(value: Any) -> Any:
-    """Truncate a text of an engine for a report."""
-    if value is None or isinstance(value, bool | float) or (isinstance(value, int) and abs(value) < 2**63):
-        return value
-    text = value if isinstance(value, str) else repr(value)
-    return text if len(text) <= 80 else f"{text[:77]}..."

@@ -9,7 +9,7 @@ from types import MappingProxyType
 from typing import Any, Final
 
 from pipeline.seal.declared_differences import DeclaredDifferences
-from pipeline.seal.shape import ShapeProblem, compare
+from pipeline.seal.shape import ShapeProblem, compare, expectation
 from pipeline.seal.strict_json import NotJson, parse_json
 from schemas.kinds import KINDS, SEAL_VERSION
 from schemas.objects.seal import FOLDER_KIND, INSTANT_EXPECTED, SEAL
@@ -75,7 +75,7 @@ def parse_manifest(raw: bytes) -> tuple[Manifest | None, tuple[ShapeProblem, ...
     version = document.get("seal_version")
     if type(version) is int and version != SEAL_VERSION:
         # In another version every other key may have another meaning, so none is checked.
-        return None, (ShapeProblem("seal_version", version, f"{SEAL_VERSION}"),)
+        return None, (ShapeProblem("seal_version", version, expectation(SEAL["seal_version"])),)
     shape = compare(SEAL, document)
     known = f"one of {', '.join(member.name for member in SEAL['reconciliation'].fields)}"
     problems = [*shape.problems, *(ShapeProblem(key, "(undeclared)", known) for key in shape.extra)]

@@ -11,8 +11,10 @@ import polars as pl
 
 from pipeline.rule import Finding, Level, examples_wanted, limited, rule
 from pipeline.seal.casting import POLARS_TYPES
+from pipeline.seal.shape import short_value
 from pipeline.seal.strict_json import NotJson, parse_json
 from schemas.kinds import MAX_DEPTH, MAX_KEYS
+from schemas.plurals import counted
 from schemas.tables import TABLES
 from schemas.units import Type
 
@@ -152,7 +154,7 @@ def metrics_record(records: SealedRecords) -> Finding | None:
         {
             "record": problem.index,
             "field": problem.field,
-            "found": shown_value(problem.value),
+            "found": short_value(problem.value),
             "expected": problem.expected,
         }
         for problem in records.problems
@@ -171,11 +173,5 @@ def metrics_record(records: SealedRecords) -> Finding | None:
         first = records.problems[0]
         reasons.append(f"{first.field} must be {first.expected}")
     if twice.height:
-        reasons.append(f"{twice.height} records share their name, scope and period")
+        reasons.append(f"{counted(twice.height, 'record')} with the name, scope and period of another")
     return Finding("metrics", rows, limited(examples), "; ".join(reasons))
-
-
-def shown_value(value: Any) -> str:
-    """Return a JSON value as text, truncated for a report."""
-    text = "null" if value is None else str(value)
-    return text if len(text) <= 80 else f"{text[:77]}..."

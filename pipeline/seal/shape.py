@@ -148,6 +148,14 @@ def _bounded(field: Field, value: Any) -> bool:
     return low and (field.maximum is None or value <= field.maximum)
 
 
+def short_value(value: Any) -> Any:
+    """Return a JSON value for a report: scalars as they are, so that "1" and 1 stay different; texts and others as short text."""
+    if value is None or isinstance(value, bool | float) or (isinstance(value, int) and abs(value) < 2**63):
+        return value
+    text = value if isinstance(value, str) else repr(value)
+    return text if len(text) <= 80 else f"{text[:77]}..."
+
+
 def is_finite_number(value: Any) -> bool:
     """Return whether a JSON value is a finite double; booleans are not."""
     if isinstance(value, bool) or not isinstance(value, int | float):

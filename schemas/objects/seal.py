@@ -101,7 +101,7 @@ SEAL: Final = record(
         Unit.NONE,
         "Version of the format.",
         vocabulary=(SEAL_VERSION,),
-        expected=f"{SEAL_VERSION}",
+        expected=f"the number {SEAL_VERSION}",
     ),
     text(
         "alpha_id",

@@ -44,7 +44,7 @@ def _faults(history: History, *arguments: str) -> list[dict[str, str]]:
 def test_what_was_published_is_found_intact(history: History) -> None:
     result = history.run("verify")
     assert result.exit_code == 0
-    assert "1 of 1 alphas are intact" in result.output
+    assert "1 of 1 alpha intact" in result.output
 
 
 @pytest.mark.parametrize(
@@ -91,7 +91,7 @@ def test_a_pointer_that_cannot_be_read_is_named_and_stops_no_other(history: Hist
     (history.root / pointer_path(ALPHA)).write_text("{")
     result = history.run("verify")
     assert result.exit_code == 4
-    assert "1 of 2 alphas are intact" in result.output
+    assert "1 of 2 alphas intact" in result.output
     assert [fault["file"] for fault in _faults(history)] == [pointer_path(ALPHA)]
 
 

@@ -997,8 +997,8 @@ def test_every_fault_of_a_description_is_counted_and_rules_across_fields_wait(se
     (violation,) = report["violations"]
     assert (violation["rule"], violation["rows"]) == ("description.shape", 2)
     assert [(entry["field"], entry["found"]) for entry in violation["examples"]] == [
-        ("tldr", "7"),
-        ("source_papers[0].role", "7"),
+        ("tldr", 7),
+        ("source_papers[0].role", 7),
     ]
     assert {entry["rule"] for entry in report["not_checked"]} == {
         "description.seed",

@@ -9,6 +9,7 @@ from pathlib import Path
 from types import ModuleType
 
 import click
+import polars as pl
 import pytest
 from click.testing import CliRunner
 
@@ -59,7 +60,7 @@ def test_json_of_several_seals(tmp_path: Path) -> None:
 
 def test_a_broken_manifest_is_shown_as_a_refusal(tmp_path: Path) -> None:
     seal = make_seal(tmp_path)
-    rewrite(seal, "seal", lambda found: found | {"started_at": "yesterday"})
+    rewrite(seal, "seal", lambda manifest: manifest | {"started_at": "yesterday"})
     result = CliRunner().invoke(program.cli, ["check", str(seal)])
     assert result.exit_code == 1
     assert "seal.manifest" in result.stdout
@@ -91,6 +92,28 @@ def test_a_misspelt_variable_is_named_and_other_variables_are_not() -> None:
         "warning: ALPHA_RESULTS_JOB is not a setting, so it is ignored; did you mean ALPHA_RESULTS_JOBS?\n"
     )
     json.loads(result.stdout)
+
+
+def test_a_text_where_a_number_is_expected_is_shown_in_quotes(tmp_path: Path) -> None:
+    seal = make_seal(tmp_path)
+    rewrite(seal, "seal", lambda manifest: {**manifest, "seal_version": "1"})
+    result = run("check", str(seal))
+    assert 'found="1", expected=the number 1' in result.stdout
+
+
+def skip_first(rebalances: pl.DataFrame) -> pl.DataFrame:
+    is_first = pl.int_range(pl.len()) == 0
+    return rebalances.with_columns(
+        week_status=pl.when(is_first).then(pl.lit("skipped")).otherwise("week_status")
+    )
+
+
+def test_one_broken_row_is_counted_in_the_singular(tmp_path: Path) -> None:
+    seal = make_seal(tmp_path)
+    rewrite(seal, "rebalances", skip_first)
+    result = run("check", str(seal))
+    assert "1 row of rebalances.parquet" in result.stdout
+    assert "1 week with a status that is not a snake_case code" in result.stdout
 
 
 def test_no_seal_at_all_is_a_usage_error() -> None:
