@@ -12,7 +12,7 @@ import polars as pl
 
 from datasets.figures.equity import day
 from datasets.figures.price import Benchmark, price_curve
-from datasets.figures.window import WHOLE_RUN, Window
+from datasets.figures.window import FULL_HISTORY, Window
 from datasets.market_data import is_configured, read_symbols
 from datasets.snapshot import Snapshot
 from datasets.storage import open_storage
@@ -181,7 +181,7 @@ class Alpha(Snapshot):
         *,
         benchmarks: Sequence[str | None] = (USUAL_BENCHMARK,),
         book: str = "long_short",
-        window: Window = WHOLE_RUN,
+        window: Window = FULL_HISTORY,
         rolling: int = 252,
     ) -> dict[str, Any]:
         """Return the exposures of a book to benchmarks and factors, as `/v1/alphas/{alpha}/exposures` answers.
@@ -234,7 +234,7 @@ class Alpha(Snapshot):
         *,
         benchmark: str | None = None,
         book: str = "long_short",
-        window: Window = WHOLE_RUN,
+        window: Window = FULL_HISTORY,
     ) -> dict[str, Any]:
         """Return the regimes and break tests of a book, as `/v1/alphas/{alpha}/regimes` answers.
 
@@ -278,7 +278,7 @@ class Alpha(Snapshot):
             seed=make_seed(self.id, LuckQuery(book, frozenset(), window)),
         )
 
-    def luck(self, *, book: str = "long_short", window: Window = WHOLE_RUN) -> dict[str, Any]:
+    def luck(self, *, book: str = "long_short", window: Window = FULL_HISTORY) -> dict[str, Any]:
         """Return the luck figures of a book, as `/v1/alphas/{alpha}/luck` answers.
 
         Parameters
@@ -380,7 +380,7 @@ def prices(
     market_data: str | os.PathLike[str] | None,
     symbol: str | None,
     book: str,
-    window: Window = WHOLE_RUN,
+    window: Window = FULL_HISTORY,
 ) -> Prices:
     """Return a benchmark over the sessions of a book.
 

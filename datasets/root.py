@@ -14,7 +14,7 @@ from datasets.cache import DEFAULT_BYTES, Cache
 from datasets.catalogue import Catalogue
 from datasets.comparison import FileReader, Question, correlate, measure_contribution, neighbours
 from datasets.figures.unavailable import Unavailable
-from datasets.figures.window import WHOLE_RUN, Window
+from datasets.figures.window import FULL_HISTORY, Window
 from datasets.layout import ALPHAS, CATALOG, REFUSED
 from datasets.publication.pointers import not_published
 from datasets.storage import Storage, open_storage
@@ -88,7 +88,7 @@ class Root:
         *,
         by: str = "returns",
         book: str = "long_short",
-        window: Window = WHOLE_RUN,
+        window: Window = FULL_HISTORY,
     ) -> pl.DataFrame:
         """Return the similarity of all pairs of alphas, as `/v1/correlations` answers.
 
@@ -132,7 +132,7 @@ class Root:
         among: Sequence[str] | None = None,
         by: str = "returns",
         book: str = "long_short",
-        window: Window = WHOLE_RUN,
+        window: Window = FULL_HISTORY,
         order: str = "nearest",
         limit: int = 10,
     ) -> pl.DataFrame:
@@ -171,7 +171,7 @@ class Root:
         *,
         weights: str | Sequence[float] = "equal",
         book: str = "long_short",
-        window: Window = WHOLE_RUN,
+        window: Window = FULL_HISTORY,
     ) -> dict[str, Any]:
         """Return the contribution of an alpha to a book of others, as `/v1/alphas/{alpha}/contribution` answers.
 

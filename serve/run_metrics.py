@@ -69,5 +69,5 @@ class Metrics:
             return read(frames, snapshot.manifest, on_unreadable)
 
         return self._figures.get_or_load(
-            snapshot.key, None, read_figures, lambda x: x.nbytes if x.whole else None
+            snapshot.key, None, read_figures, lambda x: x.nbytes if x.readable else None
         )

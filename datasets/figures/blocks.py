@@ -165,7 +165,7 @@ def nwt_ic(span: Span) -> Block | Unavailable:
     """
     if span.unreadable is not None:
         return span.unreadable
-    sections = span.whole.cross_sections
+    sections = span.complete.cross_sections
     if isinstance(sections, Unavailable):
         if sections.code == MISSING_KIND:
             return Unavailable("ic_family_mismatch", sections.text, sections.kind)
@@ -180,7 +180,7 @@ def nwt_ic(span: Span) -> Block | Unavailable:
         return Unavailable(
             _MISMATCH, f"the rebuilt weekly IC has a mean of {rebuilt:.9g}, but {sealed:.9g} was sealed"
         )
-    return nwt_ic_computed(span.whole)
+    return nwt_ic_computed(span.complete)
 
 
 def nwt_ic_computed(rows: Sources) -> Block | Unavailable:

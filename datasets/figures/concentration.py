@@ -20,15 +20,17 @@ _THURSDAY: Final = 3
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """One side of a book by session of its ledger, each of shape (n_sessions,).
+    """Positions of one side of a book by session of its ledger.
 
     Attributes
     ----------
-    size, names
-        Sum of absolute notionals at the close, and how many names they are.
+    gross : Floats, shape (n_sessions,)
+        Sum of absolute notionals at the close, in equity units.
+    names : Floats, shape (n_sessions,)
+        Number of names held at the close.
     """
 
-    size: Floats
+    gross: Floats
     names: Floats
 
 
@@ -39,9 +41,10 @@ class Holdings:
     Attributes
     ----------
     effective_names : Floats, shape (n_sessions,)
-        Inverse of the sum of squared shares of the names in the sum of absolute notionals; NaN without positions.
+        Inverse Herfindahl index: one over the sum of squared shares of the names in the sum of absolute notionals; NaN
+        without positions.
     long, short : Side
-        Of positions above and below 0.
+        Positions above and below 0.
     """
 
     effective_names: Floats
@@ -50,30 +53,36 @@ class Holdings:
 
 
 @dataclass(frozen=True, slots=True)
-class Earned:
-    """P&L of one side by session of the ledger, each of shape (n_sessions,): after and before costs."""
+class SidePnl:
+    """P&L of one side of a book by session of its ledger, in equity units.
+
+    Attributes
+    ----------
+    net, market : Floats, shape (n_sessions,)
+        After and before costs.
+    """
 
     net: Floats
     market: Floats
 
 
 @dataclass(frozen=True, slots=True)
-class NamedProfit:
-    """P&L by name.
+class PnlBreakdown:
+    """P&L of a book by name and side, in equity units.
 
     Attributes
     ----------
     by_name : Floats, shape (n_names,)
         Net P&L over the run.
-    long, short : Earned
-        Of the names that are held on either side at the close, or were at the close before.
+    long, short : SidePnl
+        P&L of the names held long or short at the close; of names closed in the session, by their side at the close before.
     neither : float
-        Net P&L of rows that belong to no side.
+        Net P&L of names on no side at either close.
     """
 
     by_name: Floats
-    long: Earned
-    short: Earned
+    long: SidePnl
+    short: SidePnl
     neither: float
 
 
@@ -82,7 +91,7 @@ def concentration(
     starting: Floats,
     ending: Floats,
     holdings: Holdings | Unavailable,
-    profit: NamedProfit | Unavailable,
+    profit: PnlBreakdown | Unavailable,
 ) -> dict[str, Any]:
     """Compute the concentration of a book's P&L.
 
@@ -91,17 +100,17 @@ def concentration(
     date : Dates, shape (n_sessions,)
         Session days, ascending.
     starting, ending : Floats, shape (n_sessions,)
-        Opening and closing equity, without NaN.
+        Opening and closing equity, in equity units, without NaN.
     holdings : Holdings or Unavailable
-        Exposures and names of the book by session, or why there are none.
-    profit : NamedProfit or Unavailable
-        P&L by name and leg, in equity units, or why there is none.
+        Positions of the book by session, or why there are none.
+    profit : PnlBreakdown or Unavailable
+        P&L by name and side, or why there is none.
 
     Returns
     -------
     dict
-        The members of :data:`schemas.metrics.families.concentration.CONCENTRATION` but for the span and the book: a figure is
-        a number or :class:`Unavailable`.
+        The members of :data:`schemas.metrics.families.concentration.CONCENTRATION` except the span and the book; each figure
+        is a number or :class:`~datasets.figures.unavailable.Unavailable`.
     """
     returns = solvent_returns(starting, ending)
     daily = ending - starting
@@ -131,21 +140,21 @@ def concentration(
 
 
 def best_share(profits: Floats, total: float, what: str) -> Figure:
-    """Share of the largest parts in a total profit.
+    """Share of the ten largest parts in a total profit.
 
     Parameters
     ----------
     profits : Floats, shape (n_parts,)
-        Without NaN.
+        Profit of each part, in equity units, without NaN.
     total : float
-        The profit.
+        Profit of all parts, in equity units.
     what : str
-        The parts in the plural.
+        Name of the parts in the plural, for the reason.
 
     Returns
     -------
     float or Unavailable
-        Sum of the ten largest over the total; withheld with ten parts or fewer, or when the total is not above 0.
+        Fraction, which may exceed 1; withheld with ten parts or fewer, or when the total is not above 0.
     """
     if profits.size <= BEST:
         return too_few(int(profits.size), BEST + 1, what)
@@ -167,7 +176,7 @@ def by_week(date: Dates, values: Floats) -> Floats:
     Returns
     -------
     Floats, shape (n_weeks,)
-        Of the weeks that have a day, in order.
+        Sum of each week that has a day, in order and in the unit of `values`.
     """
     week = (date.astype("datetime64[D]").astype(np.int64) + _THURSDAY) // 7
     _, starts = np.unique(week, return_index=True)
@@ -181,12 +190,12 @@ def sharpe_without_best(returns: Floats) -> Figure:
     Parameters
     ----------
     returns : Floats, shape (n_sessions,)
-        Without NaN.
+        Daily returns, fractions, without NaN.
 
     Returns
     -------
     float or Unavailable
-        As :func:`datasets.figures.ratios.annualised_sharpe`, of what is left.
+        As :func:`datasets.figures.ratios.annualised_sharpe` of the other returns; withheld with fewer than twelve returns.
     """
     if returns.size < BEST + 2:
         return too_few(int(returns.size), BEST + 2, "daily returns")
@@ -209,17 +218,17 @@ def _names(holdings: Holdings | Unavailable) -> dict[str, Figure]:
 
 
 def _leg(
-    side: Side, earned: Earned, starting: Floats, ending: Floats, which: str
+    side: Side, pnl: SidePnl, starting: Floats, ending: Floats, which: str
 ) -> dict[str, Figure] | Unavailable:
     held = side.names > 0
     if not held.any():
         return Unavailable("insufficient_data", f"the book has no {which} positions")
-    returns = earned.net / starting
+    returns = pnl.net / starting
     return {
-        "pnl": float(earned.net.sum()),
+        "pnl": float(pnl.net.sum()),
         "annualised_return": float(returns.mean()) * SESSIONS_PER_YEAR,
         "sharpe": annualised_sharpe(returns, "daily returns of the leg"),
-        "cost": float(((earned.market - earned.net) / starting).mean()) * SESSIONS_PER_YEAR,
-        "exposure": float((side.size / ending).mean()),
+        "cost": float(((pnl.market - pnl.net) / starting).mean()) * SESSIONS_PER_YEAR,
+        "exposure": float((side.gross / ending).mean()),
         "names": float(side.names[held].mean()),
     }

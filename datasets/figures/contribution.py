@@ -67,10 +67,10 @@ def contribution(
         The members of the interface from `observations` on.
     """
     series = {alpha: own, **others}
-    indebted = next((name for name, x in series.items() if x.without.size), None)
+    indebted = next((name for name, x in series.items() if x.missing.size), None)
     if indebted is not None:
         sessions = series[indebted]
-        reason = nonpositive_equity(sessions.without.size, sessions.without.size + sessions.days.size)
+        reason = nonpositive_equity(sessions.missing.size, sessions.missing.size + sessions.days.size)
         return empty_contribution(Unavailable(reason.code, f"{indebted}: {reason.text}"))
     common = between_common_closes([(x.days, x.values) for x in series.values()])
     days, table = common.days, common.returns

@@ -31,20 +31,20 @@ _OF_RETURNS: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Flows:
-    """The daily ledger of a book with its cash flows, each of shape (n_sessions,); NaN stands for null.
+    """Daily ledger of a book with its cash flows, without NaN.
 
     Attributes
     ----------
-    starting, ending
-        Opening and closing equity.
-    market_pnl, execution_cost, borrow
+    starting, ending : Floats, shape (n_sessions,)
+        Opening and closing equity, in equity units.
+    market_pnl, execution_cost, borrow : Floats, shape (n_sessions,)
         In equity units; costs are negative.
-    risk_free
-        Rate at which cash earns, a ratio.
-    traded
-        Sum of absolute traded notional.
-    turnover
-        One-sided, a ratio of equity.
+    risk_free : Floats, shape (n_sessions,)
+        Return of cash in the session, a fraction.
+    traded : Floats, shape (n_sessions,)
+        Sum of absolute traded notional, in equity units.
+    turnover : Floats, shape (n_sessions,)
+        One-sided turnover, a fraction of equity.
     """
 
     starting: Floats
@@ -63,13 +63,14 @@ def costs(flows: Flows) -> dict[str, Any]:
     Parameters
     ----------
     flows : Flows
-        Of the complete run, ascending by day.
+        Sessions of the complete run, ascending.
 
     Returns
     -------
     dict
-        The members of :data:`schemas.metrics.families.costs.COSTS` but for the span and the book: a figure is a number or
-        :class:`Unavailable`. Ratios of equity are withheld when a session opens with equity not above 0.
+        The members of :data:`schemas.metrics.families.costs.COSTS` except the span and the book; each figure is a number or
+        :class:`~datasets.figures.unavailable.Unavailable`. Ratios of equity are withheld when a session opens with equity
+        not above 0.
 
     References
     ----------
@@ -110,13 +111,20 @@ def cost_bp(execution_cost: Floats, traded: Floats) -> Figure:
 
     Parameters
     ----------
-    execution_cost, traded : Floats, shape (n_sessions,)
-        In equity units; costs are negative, `traded` is the sum of absolute notional.
+    execution_cost : Floats, shape (n_sessions,)
+        In equity units, negative; without NaN.
+    traded : Floats, shape (n_sessions,)
+        Sum of absolute traded notional, in equity units; without NaN.
 
     Returns
     -------
     float or Unavailable
         Basis points of traded notional; withheld without trades.
+
+    Examples
+    --------
+    >>> cost_bp(np.array([-2.0, 0.0]), np.array([4000.0, 0.0]))
+    5.0
     """
     notional = float(traded.sum())
     return _no_trade() if notional <= 0 else -float(execution_cost.sum()) / notional * _BASIS_POINTS
@@ -128,35 +136,37 @@ def at_fixed_quantities(flows: Flows, multiple: float) -> Floats | Unavailable:
     Parameters
     ----------
     flows : Flows
-        Of the run; cash earns ``risk_free`` on what it opened with.
+        Sessions of the run. The saved costs are held in cash, which earns ``risk_free``.
     multiple : float
-        Of the costs, at least 0.
+        Factor on the costs, at least 0; 1 gives the returns of the ledger.
 
     Returns
     -------
     Floats, shape (n_sessions,), or Unavailable
-        What an engine makes of a plan that does not depend on equity: closing equity differs by D, where D of a session is
-        that of the one before x (1 + risk_free) + (multiple - 1) (execution_cost + borrow). Withheld when equity is
-        not above 0 at an open.
+        Fractions of opening equity. Closing equity is that of the ledger plus D, where D of a session is D of the session
+        before x (1 + risk_free) + (multiple - 1) (execution_cost + borrow). ``nonpositive_equity`` when the resulting
+        equity is not above 0 at an open.
     """
     growth = np.cumprod(1.0 + flows.risk_free)
-    saved = growth * np.cumsum((multiple - 1.0) * (flows.execution_cost + flows.borrow) / growth)
-    before = np.concatenate([np.zeros(1), saved])[:-1]
-    return solvent_returns(flows.starting + before, flows.ending + saved)
+    difference = growth * np.cumsum((multiple - 1.0) * (flows.execution_cost + flows.borrow) / growth)
+    at_open = np.concatenate([np.zeros(1), difference])[:-1]
+    return solvent_returns(flows.starting + at_open, flows.ending + difference)
 
 
 def break_even_multiple(flows: Flows) -> Figure:
-    """Multiple of execution costs and borrow at which the market P&L is consumed.
+    """Multiple of execution costs and borrow that consumes the market P&L.
+
+    P&L and costs of a session count as fractions of its opening equity.
 
     Parameters
     ----------
     flows : Flows
-        With equity above 0 at every open.
+        Sessions with equity above 0 at every open.
 
     Returns
     -------
     float or Unavailable
-        Ratio above 0; withheld where there are no costs, or no P&L above 0 to pay them from.
+        Ratio above 0; withheld without costs, or when the market P&L is not above 0.
     """
     spent = -float(((flows.execution_cost + flows.borrow) / flows.starting).sum())
     if spent <= 0:
@@ -165,17 +175,19 @@ def break_even_multiple(flows: Flows) -> Figure:
 
 
 def break_even_bp(flows: Flows) -> Figure:
-    """Execution cost per traded notional at which market P&L less borrow is consumed.
+    """Execution cost per traded notional that consumes the market P&L after borrow.
+
+    P&L and traded notional of a session count as fractions of its opening equity.
 
     Parameters
     ----------
     flows : Flows
-        With equity above 0 at every open.
+        Sessions with equity above 0 at every open.
 
     Returns
     -------
     float or Unavailable
-        Basis points of traded notional, above 0; withheld without a trade, or without P&L above 0.
+        Basis points of traded notional, above 0; withheld without trades, or when the P&L is not above 0.
 
     References
     ----------

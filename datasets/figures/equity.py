@@ -17,22 +17,21 @@ from datasets.figures.unavailable import Unavailable, nonpositive_equity
 
 @dataclass(frozen=True, slots=True)
 class EquityCurve:
-    """One value per session, in the given order.
+    """Returns and drawdowns by session; NaN stands for null.
 
     Attributes
     ----------
-    period_return
-        Ratio; null where the opening equity is null or not above 0.
-    cumulative_return
-        Ratio; compounded from the first row of the window. A session with an equity that is null is null in its own row
-        and leaves the product of the rows after it unchanged; from a session on that opens with equity not above 0, no
-        row of the window has one.
-    peak_equity
-        Equity units; highest opening or closing equity so far in the window.
-    drawdown
-        Equity units, at least 0; peak less closing equity.
-    drawdown_pct
-        Percentage points of the peak; null where the peak is not above 0. Above 100 when equity is negative.
+    period_return : Floats, shape (n_sessions,)
+        Fraction of opening equity; NaN where that is null or not above 0, or closing equity is null.
+    cumulative_return : Floats, shape (n_sessions,)
+        Fraction, compounded from the first row of the window. A session without a return is NaN in its own row and leaves
+        the product of later rows unchanged. From a session that opens with equity not above 0 on, every row is NaN.
+    peak_equity : Floats, shape (n_sessions,)
+        Highest opening or closing equity so far in the window, in equity units.
+    drawdown : Floats, shape (n_sessions,)
+        Peak less closing equity, in equity units, at least 0.
+    drawdown_pct : Floats, shape (n_sessions,)
+        Drawdown in percentage points of the peak; NaN where the peak is not above 0. Above 100 when equity is negative.
     """
 
     period_return: Floats
@@ -44,27 +43,26 @@ class EquityCurve:
 
 @dataclass(frozen=True, slots=True)
 class EquitySummary:
-    """Summary of a window; every field but ``sessions`` is ``None`` for an empty one.
+    """Summary of a window; every field but ``sessions`` is None for an empty one.
 
     Attributes
     ----------
-    first_date, last_date
+    first_date, last_date : datetime.date or None
         Days of the first and last session.
-    sessions
+    sessions : int
         Rows in the window.
-    starting_equity, ending_equity
+    starting_equity, ending_equity : float or None
         Opening equity of the first session and closing equity of the last, in equity units.
-    peak_equity
-        Highest equity of the window, openings included.
-    total_return
-        Ratio; ``ending_equity / starting_equity - 1``, null where the opening equity is null or not above 0.
-    cumulative_return_pct
-        Percentage points; the last compounded return that is known. Null for a window in which a session opens with
-        equity not above 0.
-    max_drawdown, max_drawdown_pct
+    peak_equity : float or None
+        Highest equity of the window in equity units, openings included.
+    total_return : float or None
+        ``ending_equity / starting_equity - 1``, a fraction; None when the opening equity is null or not above 0.
+    cumulative_return_pct : float or None
+        Last known compounded return in percentage points; None when a session opens with equity not above 0.
+    max_drawdown, max_drawdown_pct : float or None
         Deepest drawdown, in equity units and in percentage points of the peak. The two need not fall on the same
         session: the first is deepest in money, the second relative to the peak of its day.
-    max_drawdown_date
+    max_drawdown_date : datetime.date or None
         First session on which ``max_drawdown_pct`` is reached.
     """
 
@@ -87,12 +85,17 @@ def period_returns(starting: Floats, ending: Floats) -> Floats:
     Parameters
     ----------
     starting, ending : Floats, shape (n_sessions,)
-        Opening and closing equity, equally long.
+        Opening and closing equity; NaN stands for null.
 
     Returns
     -------
     Floats, shape (n_sessions,)
-        ``(ending - starting) / starting``; NaN where ``starting`` is null or not above 0, or ``ending`` is null.
+        ``(ending - starting) / starting``, a fraction; NaN where `starting` is null or not above 0, or `ending` is null.
+
+    Examples
+    --------
+    >>> period_returns(np.array([100.0, 110.0, 0.0]), np.array([110.0, np.nan, 5.0]))
+    array([0.1, nan, nan])
     """
     returns = np.full(starting.shape, np.nan)
     np.divide(ending - starting, starting, out=returns, where=starting > 0)
@@ -100,18 +103,18 @@ def period_returns(starting: Floats, ending: Floats) -> Floats:
 
 
 def solvent_returns(starting: Floats, ending: Floats) -> Floats | Unavailable:
-    """Return of each session, if all sessions open with positive equity.
+    """Return of each session on its opening equity, withheld as a whole when a session opens in debt.
 
     Parameters
     ----------
     starting, ending : Floats, shape (n_sessions,)
-        Opening and closing equity by session, equally long.
+        Opening and closing equity; NaN stands for null.
 
     Returns
     -------
     Floats, shape (n_sessions,), or Unavailable
-        As :func:`period_returns`; ``nonpositive_equity`` when a session opens with equity not above 0: the sessions
-        with a return are then not the window, and a ratio of them alone would leave out what the book lost in debt.
+        As :func:`period_returns`; ``nonpositive_equity`` when a session opens with equity not above 0, because a figure
+        of the remaining sessions would leave out what the book lost while in debt.
     """
     if (starting <= 0).any():
         return nonpositive_equity(int((starting <= 0).sum()), int(starting.size))
@@ -124,12 +127,20 @@ def equity_curve(starting: Floats, ending: Floats) -> EquityCurve:
     Parameters
     ----------
     starting, ending : Floats, shape (n_sessions,)
-        Opening and closing equity by session, equally long; may be empty.
+        Opening and closing equity by session; NaN stands for null. May be empty.
 
     Returns
     -------
     EquityCurve
-        As long as the input.
+        One row per session.
+
+    Examples
+    --------
+    >>> curve = equity_curve(np.array([100.0, 120.0]), np.array([120.0, 90.0]))
+    >>> curve.cumulative_return
+    array([ 0.2, -0.1])
+    >>> curve.drawdown_pct
+    array([ 0., 25.])
     """
     returns = period_returns(starting, ending)
     unknown = np.isnan(returns)
@@ -144,7 +155,7 @@ def equity_curve(starting: Floats, ending: Floats) -> EquityCurve:
     return EquityCurve(returns, cumulative, peak, drawdown, drawdown_pct)
 
 
-def summarised(dates: Dates, starting: Floats, ending: Floats, curve: EquityCurve) -> EquitySummary:
+def equity_summary(dates: Dates, starting: Floats, ending: Floats, curve: EquityCurve) -> EquitySummary:
     """Summarise a window from its curve.
 
     Parameters
@@ -152,14 +163,14 @@ def summarised(dates: Dates, starting: Floats, ending: Floats, curve: EquityCurv
     dates : Dates, shape (n_sessions,)
         Day of each session, ascending.
     starting, ending : Floats, shape (n_sessions,)
-        Opening and closing equity of the window.
+        Opening and closing equity by session; NaN stands for null.
     curve : EquityCurve
-        What :func:`equity_curve` makes of it.
+        Result of :func:`equity_curve` for these sessions.
 
     Returns
     -------
     EquitySummary
-        With ``sessions`` 0 and every other field ``None`` when the window is empty.
+        With ``sessions`` 0 and every other field None when the window is empty.
     """
     if dates.size == 0:
         return EquitySummary()
@@ -179,19 +190,19 @@ def summarised(dates: Dates, starting: Floats, ending: Floats, curve: EquityCurv
 
 
 def day(dates: Dates, position: int) -> dt.date:
-    """Return one of the days as a calendar date.
+    """Return one entry of an array of days as a calendar date.
 
     Parameters
     ----------
     dates : Dates, shape (n_days,)
-        Days in any unit, at least one.
+        Days in any unit of `datetime64`, at least one.
     position : int
         Index, negative from the end.
 
     Returns
     -------
     datetime.date
-        Without a time of day.
+        The day, without a time.
     """
     calendar_day: dt.date = dates[position].astype("datetime64[D]").item()
     return calendar_day
@@ -203,12 +214,12 @@ def highest(series: Floats) -> float | None:
     Parameters
     ----------
     series : Floats, shape (n_observations,)
-        Any series, possibly empty.
+        May be empty; NaN is ignored.
 
     Returns
     -------
     float or None
-        ``None`` without observations.
+        None without observations.
     """
     # `fmax` prefers observations to the initial NaN.
     return null_if_nan(np.fmax.reduce(series, initial=np.nan))
@@ -222,15 +233,15 @@ def day_of_highest(dates: Dates, series: Floats) -> dt.date | None:
     dates : Dates, shape (n_observations,)
         Days, as long as ``series``.
     series : Floats, shape (n_observations,)
-        Any series, possibly empty.
+        May be empty; NaN is ignored.
 
     Returns
     -------
     datetime.date or None
-        ``None`` without observations.
+        None without observations.
     """
-    most = highest(series)
-    return None if most is None else day(dates, int((series == most).argmax()))
+    largest = highest(series)
+    return None if largest is None else day(dates, int((series == largest).argmax()))
 
 
 def last_known_pct(cumulative_return: Floats) -> float | None:
@@ -239,12 +250,12 @@ def last_known_pct(cumulative_return: Floats) -> float | None:
     Parameters
     ----------
     cumulative_return : Floats, shape (n_sessions,)
-        Ratios; a null row leaves the running product unchanged, so the row before it still holds.
+        Fractions; a NaN leaves the running product unchanged, so the row before it still holds.
 
     Returns
     -------
     float or None
-        ``None`` when no row is measured.
+        Percentage points; None when every row is NaN.
     """
     (known,) = np.nonzero(~np.isnan(cumulative_return))
     return float(cumulative_return[known[-1]]) * 100.0 if known.size else None

@@ -39,7 +39,7 @@ from datasets.figures.sharpe import (
     sharpe_moments,
 )
 from datasets.figures.unavailable import ACCESS_LIMITED, MISSING_KIND, Unavailable
-from datasets.figures.window import WHOLE_RUN, Window, sessions_per_year
+from datasets.figures.window import FULL_HISTORY, Window, sessions_per_year
 from schemas.metrics.statistic import CROSS_SECTIONS, LEDGER, Source
 
 CONFIDENCE: Final = 0.95
@@ -115,7 +115,7 @@ class LuckQuery:
 
     book: str
     may_call: frozenset[str]
-    window: Window = WHOLE_RUN
+    window: Window = FULL_HISTORY
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,14 +25,14 @@ def weekly_series(dates: Dates, values: Floats) -> list[tuple[dt.date, float]]:
     Parameters
     ----------
     dates : Dates, shape (n_weeks,)
-        Rebalance days, ascending.
+        Rebalance dates, ascending.
     values : Floats, shape (n_weeks,)
-        One value a week, as long as ``dates``.
+        One value per week; NaN stands for null.
 
     Returns
     -------
     list of (datetime.date, float)
-        In order of date. A week that could not be measured has no entry, so the mean of the values is the figure
+        In order of date. A week without a finite value has no entry, so the mean of the values is the figure
         reported elsewhere for the same series.
     """
     return [(day(dates, week), float(values[week])) for week in np.flatnonzero(np.isfinite(values)).tolist()]
@@ -44,14 +44,14 @@ def weekly_means(series: Mapping[int, Floats], step: str, mean: str) -> list[dic
     Parameters
     ----------
     series : Mapping[int, Floats]
-        Horizon or lag in weeks, to its series over the window.
+        Horizon or lag in weeks -> its values by week; NaN stands for null.
     step, mean : str
-        Names of the horizon or lag and of the mean in an entry.
+        Keys of the horizon or lag and of the mean in an entry.
 
     Returns
     -------
     list of dict
-        In ascending order of the step, with the `weeks` in which it was measured; a mean of no week is ``None``.
+        One entry per horizon or lag, ascending, with ``weeks``, the number measured; the mean of no week is None.
     """
     return [
         {step: n, mean: mean_or_null(series[n]), "weeks": int(measured(series[n]).size)}
@@ -78,7 +78,8 @@ def panel_coverage(
     Returns
     -------
     dict
-        Traded `weeks` with a name, and means over them: ``None`` when there are none.
+        ``weeks``, the traded weeks with a name, and means over them: ``mean_n_symbols``, ``mean_cohort_size`` and
+        ``mean_share_with_return`` (fraction between 0 and 1), None when there are none.
     """
     counted = traded & (n_symbols > 0)
     return {
@@ -91,17 +92,23 @@ def panel_coverage(
 
 @dataclass(frozen=True, slots=True)
 class WeeklyDeciles:
-    """Rows of the weekly decile table in a window, as arrays of equal length in any order.
+    """Rows of the weekly decile table; NaN stands for null.
 
     Attributes
     ----------
-    date, bucket
-        Key of a row: the rebalance day and the bucket, 1 for the lowest scores to 10 for the highest.
-    n_symbols, n_return_obs
-        Names in the bucket that week, and those of them with a forward return.
-    mean_score, mean_score_z, mean_long_short_weight, mean_long_only_weight, mean_forward_return
-        Means over the names of the bucket.
-    ic
+    date : Dates, shape (n_rows,)
+        Rebalance date.
+    bucket : Integers, shape (n_rows,)
+        1 for the lowest scores to 10 for the highest; unique together with `date`.
+    n_symbols, n_return_obs : Integers, shape (n_rows,)
+        Names in the bucket, and those of them with a forward return.
+    mean_score, mean_score_z : Floats, shape (n_rows,)
+        Means of the score and of its z-score over the names of the bucket.
+    mean_long_short_weight, mean_long_only_weight : Floats, shape (n_rows,)
+        Mean target weights, fractions of equity.
+    mean_forward_return : Floats, shape (n_rows,)
+        Mean over the names that have one, a fraction.
+    ic : Floats, shape (n_rows,)
         Rank correlation of score and forward return inside the bucket.
     """
 
@@ -117,7 +124,18 @@ class WeeklyDeciles:
     n_return_obs: Integers
 
     def within(self, window: Window) -> WeeklyDeciles:
-        """Keep the weeks of a window, of rows that ascend by date."""
+        """Select the weeks of a window; requires rows in ascending order of date.
+
+        Parameters
+        ----------
+        window : Window
+            Days to keep.
+
+        Returns
+        -------
+        WeeklyDeciles
+            Views of the arrays.
+        """
         return cut(self, window.rows(self.date))
 
 
@@ -130,16 +148,16 @@ def decile_block(rows: WeeklyDeciles, rebalance_weeks: int) -> dict[str, Any] | 
     Parameters
     ----------
     rows : WeeklyDeciles
-        Every row of the window; every rebalance week with enough scored names has its ten.
+        Every row of the window, in any order: ten for each rebalance week with enough scored names.
     rebalance_weeks : int
         Rebalance dates in the window, whatever their status.
 
     Returns
     -------
     dict or Unavailable
-        The members of :data:`schemas.metrics.deciles.DECILES` from `weeks` on: `weeks_skipped` are rebalance weeks with
-        too few scored names to be cut. ``forward_returns_absent`` when weeks were cut but none has a forward return, ``insufficient_data`` when no
-        week had enough scored names.
+        The members of :data:`schemas.metrics.deciles.DECILES` from ``weeks`` on; ``weeks_skipped`` are rebalance weeks with
+        too few scored names. ``forward_returns_absent`` when no decile week has a forward return, ``insufficient_data``
+        when no week has enough scored names.
     """
     weeks, week = np.unique(rows.date, return_inverse=True)
     returns = np.bincount(week, weights=rows.n_return_obs, minlength=weeks.size)

@@ -32,19 +32,21 @@ def periods(
     Parameters
     ----------
     run : RunFigures
-        For its sealed records.
+        Provides the sealed records.
     sources : Sources
         Data of the complete run.
     window : Window
-        As requested.
+        Days requested.
     granularity : str
-        ``yearly`` or ``monthly``: the scope of the sealed records as well.
+        ``yearly`` or ``monthly``, which is also the scope of the sealed records.
+    warnings : Warnings
+        Receives the warnings about the periods.
 
     Returns
     -------
     list of dict or Unavailable
-        ``period`` and ``core``, ascending; empty when the window touches none. Unavailable when the sealed records cannot
-        be read.
+        ``period`` and ``core``, ascending; empty when the window overlaps no period. Unavailable when the sealed records
+        cannot be read.
     """
     if isinstance(run.sealed, Unavailable):
         return run.sealed
@@ -73,14 +75,23 @@ def periods(
 def computed_periods(
     run: RunFigures, rows: Sources, granularity: str, warnings: Warnings
 ) -> list[dict[str, Any]]:
-    """Return the core statistics of every year or month with a row, computed regardless of sealed figures.
+    """Compute the core statistics of every year or month with a row, regardless of sealed figures.
 
     Parameters
     ----------
+    run : RunFigures
+        Provides the opening equity.
     rows : Sources
         Data of the window.
     granularity : str
         ``yearly`` or ``monthly``.
+    warnings : Warnings
+        Receives the warnings about the periods.
+
+    Returns
+    -------
+    list of dict
+        ``period`` and ``core``, ascending.
     """
     entries = []
     for period in sorted(set(_with_rows(rows, granularity))):
@@ -92,7 +103,28 @@ def computed_periods(
 
 @lru_cache(maxsize=4096)
 def parse_period(period: str) -> Window:
-    """Return the days of a year (2020) or month (2020-03)."""
+    """Return the days of a year or month.
+
+    Parameters
+    ----------
+    period : str
+        Year (``2020``) or month (``2020-03``).
+
+    Returns
+    -------
+    Window
+        From its first to its last day.
+
+    Raises
+    ------
+    ValueError
+        When `period` is no date of NumPy.
+
+    Examples
+    --------
+    >>> parse_period("2020-02").last
+    datetime.date(2020, 2, 29)
+    """
     unit = np.datetime64(period)
     last: date = (unit + 1).astype("datetime64[D]").item() - timedelta(days=1)
     return Window(unit.astype("datetime64[D]").item(), last)

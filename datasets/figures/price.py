@@ -22,20 +22,20 @@ from datasets.figures.series import Dates, Floats, null_if_nan
 
 @dataclass(frozen=True, slots=True)
 class Benchmark:
-    """The prices of one symbol, ascending by day. Requests share the arrays.
+    """Daily prices of one symbol. Requests share the arrays.
 
     Attributes
     ----------
-    symbol
+    symbol : str
         In upper case.
-    name
-        Readable; says so when the prices are simulated.
-    simulated
-        Whether the prices are invented.
+    name : str
+        For display; says so when the prices are simulated.
+    simulated : bool
+        Whether the prices are simulated.
     dates : Dates, shape (n_days,)
-        Days, each once.
+        Ascending, unique.
     close, adjusted : Floats, shape (n_days,)
-        Above 0; `adjusted` is NaN where there is no adjusted close.
+        Closes and adjusted closes in the unit of the price, above 0; `adjusted` is NaN where there is none.
     """
 
     symbol: str
@@ -51,14 +51,41 @@ class Benchmark:
         return "simulated market data" if self.simulated else "market data"
 
     def prices(self, rows: slice) -> tuple[Floats, bool]:
-        """Return the adjusted price of every day where all of some rows have one, else the close, and which of them it is."""
+        """Choose adjusted closes when all requested rows have one, else closes.
+
+        Parameters
+        ----------
+        rows : slice
+            Rows that decide.
+
+        Returns
+        -------
+        price : Floats, shape (n_days,)
+            Prices of all days, not only of `rows`.
+        adjusted : bool
+            Whether they are adjusted closes.
+        """
         adjusted = not np.isnan(self.adjusted[rows]).any()
         return (self.adjusted if adjusted else self.close), adjusted
 
     def returns(self, rows: slice, before: int = 0) -> tuple[Dates, Floats, bool]:
-        """Return days and returns of some rows, and whether they use adjusted closes, which they do if all rows have them.
+        """Return the close-to-close returns of some rows.
 
-        The first return is NaN. With `before`, the series begins so many rows earlier.
+        Parameters
+        ----------
+        rows : slice
+            Rows whose prices decide between closes and adjusted closes, as of :meth:`prices`.
+        before : int
+            Rows to include ahead of them, as far as there are any.
+
+        Returns
+        -------
+        days : Dates, shape (n_rows,)
+            Ascending.
+        returns : Floats, shape (n_rows,)
+            Fractions; the first is NaN.
+        adjusted : bool
+            Whether they are computed from adjusted closes.
         """
         price, adjusted = self.prices(rows)
         used = slice(max(0, rows.start - before), rows.stop)
@@ -69,24 +96,24 @@ class Benchmark:
 
 @dataclass(frozen=True, slots=True)
 class PriceSummary:
-    """Figures of a price series over a window; every field but ``sessions`` is ``None`` for an empty one.
+    """Summary of a price over a window; every field but ``sessions`` is None for an empty one.
 
     Attributes
     ----------
-    first_date, last_date
+    first_date, last_date : datetime.date or None
         Days of the first and last session.
-    sessions
+    sessions : int
         Rows in the window.
-    first_close, last_close
-        Closes of those days, in the price's own unit.
-    total_return
-        Ratio; the last close over the one before the window where that is given, else over the first close, less one.
-        Null where that close is null or not above 0.
-    cumulative_return_pct
-        Percentage points; the last compounded return that is known.
-    max_drawdown_pct
-        Deepest fall from the window's running peak, in percentage points of that peak.
-    max_drawdown_date
+    first_close, last_close : float or None
+        Closes of those days, in the unit of the price.
+    total_return : float or None
+        Last close over the close before the window where that is given, else over the first close, less one; a fraction.
+        None when the base is null or not above 0.
+    cumulative_return_pct : float or None
+        Last known compounded return in percentage points.
+    max_drawdown_pct : float or None
+        Deepest drawdown from the running peak of the window, in percentage points of that peak.
+    max_drawdown_date : datetime.date or None
         First session on which it is reached.
     """
 
@@ -104,21 +131,21 @@ class PriceSummary:
 def price_curve(close: Floats, previous: float = math.nan) -> EquityCurve:
     """Compound a price over the sessions of a window.
 
-    Each session opens at the previous close, so the functions of the ledger apply. For comparison with a book over the same
-    sessions the curve takes the close before the window: a book's first session counts from the equity it opened with.
+    Each session opens at the previous close, so :func:`datasets.figures.equity.equity_curve` applies. For comparison with a
+    book over the same sessions, pass the close before the window: the first return of a book counts from its opening equity.
 
     Parameters
     ----------
     close : Floats, shape (n_sessions,)
-        Price by session; may be empty.
+        Price by session; may be empty. NaN stands for null.
     previous : float
-        Close of the session before the first. NaN where it is not known or lies outside what is measured: the first
-        session then has no ``period_return``, and its ``cumulative_return`` is 0, the base the following rows compound on.
+        Close of the session before the first; NaN when unknown or outside the window. Without it the first session has no
+        ``period_return``, and its ``cumulative_return`` is 0, the base on which later rows compound.
 
     Returns
     -------
     EquityCurve
-        As long as the input; peak and drawdown in the price's unit. A given `previous` counts towards the peak.
+        One row per session, peak and drawdown in the unit of the price. A given `previous` counts towards the peak.
     """
     curve = equity_curve(np.concatenate([np.full(min(1, close.size), previous), close[:-1]]), close)
     if close.size and math.isnan(previous) and not np.isnan(close[0]):
@@ -134,14 +161,14 @@ def price_summary(dates: Dates, close: Floats, previous: float = math.nan) -> Pr
     dates : Dates, shape (n_sessions,)
         Day of each session, ascending.
     close : Floats, shape (n_sessions,)
-        Price by session, as long as ``dates``.
+        Price by session; NaN stands for null.
     previous : float
-        As of :func:`price_curve`.
+        Close of the session before the first, as of :func:`price_curve`.
 
     Returns
     -------
     PriceSummary
-        With ``sessions`` 0 and every other field ``None`` when the window is empty.
+        With ``sessions`` 0 and every other field None when the window is empty.
     """
     if dates.size == 0:
         return PriceSummary()

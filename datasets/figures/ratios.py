@@ -1,4 +1,4 @@
-"""Figures of a book's returns over a window, from ledger columns or a weighted mix of alphas."""
+"""Figures of a book over a window, from ledger columns or from a series of daily returns."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 
 from datasets.figures.correlation import constant_rows
 from datasets.figures.equity import equity_curve, highest, solvent_returns
-from datasets.figures.series import SESSIONS_PER_YEAR, Floats, is_constant, mean_or_null, measured
+from datasets.figures.series import SESSIONS_PER_YEAR, Floats, Matrix, is_constant, mean_or_null, measured
 from datasets.figures.unavailable import Unavailable, no_variation, too_few
 
 
@@ -20,13 +20,13 @@ def information_ratio(starting: Floats, ending: Floats) -> float | Unavailable:
     Parameters
     ----------
     starting, ending : Floats, shape (n_sessions,)
-        Opening and closing equity by session.
+        Opening and closing equity by session; NaN stands for null.
 
     Returns
     -------
     float or Unavailable
-        Ratio, annualised with the square root of 252; withheld with fewer than two returns, when they are all
-        the same, or when a session opens with equity not above 0. Sessions with an equity that is null are left out.
+        Annualised with the square root of 252. Sessions without a return are ignored. Withheld with fewer than two
+        returns, when they are constant, or when a session opens with equity not above 0.
 
     References
     ----------
@@ -44,14 +44,18 @@ def excess_sharpe(starting: Floats, ending: Floats, risk_free: Floats) -> float 
     Parameters
     ----------
     starting, ending : Floats, shape (n_sessions,)
-        Opening and closing equity by session.
+        Opening and closing equity by session; NaN stands for null.
     risk_free : Floats, shape (n_sessions,)
-        Risk-free return of each session, a ratio.
+        Risk-free return of each session, a fraction; NaN stands for null.
 
     Returns
     -------
     float or Unavailable
-        As :func:`information_ratio`; a session without a rate is left out, and the figure withheld where none has one.
+        As :func:`information_ratio`. A session without a rate is ignored; withheld when no session has one.
+
+    References
+    ----------
+    Sharpe (1994), "The Sharpe Ratio", Journal of Portfolio Management 21.
     """
     returns = solvent_returns(starting, ending)
     if isinstance(returns, Unavailable):
@@ -62,17 +66,17 @@ def excess_sharpe(starting: Floats, ending: Floats, risk_free: Floats) -> float 
 
 
 def pnl(starting: Floats, ending: Floats) -> float | Unavailable:
-    """Profit of the window in equity units.
+    """Profit of the window.
 
     Parameters
     ----------
     starting, ending : Floats, shape (n_sessions,)
-        Opening and closing equity by session.
+        Opening and closing equity by session; NaN stands for null.
 
     Returns
     -------
     float or Unavailable
-        Last closing less first opening equity; withheld when there is no session or either is null.
+        Last closing less first opening equity, in equity units; withheld without a session or when either is null.
     """
     if starting.size == 0:
         return too_few(0, 1, "sessions")
@@ -88,12 +92,12 @@ def max_drawdown(starting: Floats, ending: Floats) -> float | Unavailable:
     Parameters
     ----------
     starting, ending : Floats, shape (n_sessions,)
-        Opening and closing equity by session; openings count towards the peak.
+        Opening and closing equity by session, both of which count towards the peak; NaN stands for null.
 
     Returns
     -------
     float or Unavailable
-        At least 0; 0 is a measurement (equity never closed below its peak). Withheld without a session.
+        At least 0; 0 when equity never closed below its peak. Withheld without a session.
     """
     deepest = highest(equity_curve(starting, ending).drawdown)
     return too_few(0, 1, "sessions") if deepest is None else deepest
@@ -105,13 +109,13 @@ def max_drawdown_pct(starting: Floats, ending: Floats) -> float | Unavailable:
     Parameters
     ----------
     starting, ending : Floats, shape (n_sessions,)
-        Opening and closing equity by session; openings count towards the peak.
+        Opening and closing equity by session, both of which count towards the peak; NaN stands for null.
 
     Returns
     -------
     float or Unavailable
         At least 0; not necessarily on the session of :func:`max_drawdown`. Withheld without a session whose peak is
-        positive.
+        above 0.
     """
     deepest = highest(equity_curve(starting, ending).drawdown_pct)
     return too_few(0, 1, "sessions with a positive peak") if deepest is None else deepest
@@ -123,12 +127,12 @@ def turnover(daily_turnover: Floats) -> float | Unavailable:
     Parameters
     ----------
     daily_turnover : Floats, shape (n_sessions,)
-        Fraction of equity traded in each session; 0 on a session without a trade, which counts.
+        One-sided turnover, a fraction of equity; 0 on a session without a trade, which counts. NaN is ignored.
 
     Returns
     -------
     float or Unavailable
-        Per year (252 sessions); withheld without a session.
+        Mean x 252, a multiple of equity per year; withheld without a session.
     """
     mean = mean_or_null(daily_turnover)
     return too_few(0, 1, "sessions") if mean is None else mean * SESSIONS_PER_YEAR
@@ -140,14 +144,23 @@ def annualised_sharpe(returns: Floats, what: str) -> float | Unavailable:
     Parameters
     ----------
     returns : Floats, shape (n_observations,)
-        Daily returns without NaN.
+        Daily returns, fractions, without NaN.
     what : str
-        They in the plural, as the reason names them.
+        Name of the returns in the plural, for the reason.
 
     Returns
     -------
     float or Unavailable
-        Withheld with fewer than two returns or when they do not vary.
+        Withheld with fewer than two returns or when they are constant.
+
+    References
+    ----------
+    Sharpe (1994), "The Sharpe Ratio", Journal of Portfolio Management 21.
+
+    Examples
+    --------
+    >>> round(annualised_sharpe(np.array([0.01, -0.005, 0.004]), "daily returns"), 4)
+    6.3079
     """
     if returns.size < 2:
         return too_few(int(returns.size), 2, what)
@@ -165,14 +178,14 @@ class BookFigures:
 
     Attributes
     ----------
-    sharpe
+    sharpe : float or Unavailable
         Mean over sample deviation, annualised with the square root of 252; no risk-free rate is subtracted.
-    annualised_return
-        Compounded return to the power of 252 over the sessions, less one; a ratio.
-    volatility
-        Sample deviation, annualised with the square root of 252; a ratio.
-    max_drawdown_pct
-        Deepest fall of the compounded returns below their peak so far, in percentage points of that peak, at least 0.
+    annualised_return : float or Unavailable
+        Compounded growth to the power of 252 over the sessions, less one; a fraction.
+    volatility : float or Unavailable
+        Sample deviation, annualised with the square root of 252; a fraction.
+    max_drawdown_pct : float or Unavailable
+        Deepest drawdown of the compounded returns from their running peak, in percentage points of that peak, at least 0.
     """
 
     sharpe: Figure
@@ -184,40 +197,40 @@ class BookFigures:
 FIGURES = tuple(field.name for field in fields(BookFigures))
 
 
-def equal_weight(returns: Floats) -> Floats:
-    """Return of a book that holds several alphas in equal parts and is rebalanced each session.
+def equal_weight(returns: Matrix) -> Floats:
+    """Returns of a book that holds several alphas at equal weights and is rebalanced each session.
 
     Parameters
     ----------
-    returns : Floats, shape (n_alphas, n_sessions)
-        Without NaN; at least one alpha.
+    returns : Matrix, shape (n_alphas, n_sessions)
+        Daily returns, fractions, without NaN; at least one alpha.
 
     Returns
     -------
     Floats, shape (n_sessions,)
-        The mean over the alphas, by session.
+        Mean over the alphas, a fraction.
     """
     mean: Floats = returns.mean(axis=0)
     return mean
 
 
-def book_weights(returns: Floats, weighting: str, given: Sequence[float] = ()) -> Floats | Unavailable:
+def book_weights(returns: Matrix, weighting: str, given: Sequence[float] = ()) -> Floats | Unavailable:
     """Return the weight of each alpha in a book.
 
     Parameters
     ----------
-    returns : Floats, shape (n_alphas, n_sessions)
-        Without NaN; at least one alpha.
+    returns : Matrix, shape (n_alphas, n_sessions)
+        Daily returns, fractions, without NaN; at least one alpha.
     weighting : str
-        ``equal``: the same money; ``volatility``: money over the sample deviation (ddof 1) of these very returns; ``given``.
+        ``equal``, ``volatility`` (inverse to the sample deviation, ddof 1, of `returns`) or ``given``.
     given : sequence of float, length n_alphas
-        Not negative and not all 0; only with ``given``.
+        Not negative and not all 0; used with ``given`` only.
 
     Returns
     -------
     Floats, shape (n_alphas,), or Unavailable
-        Adding up to 1; ``insufficient_data`` with fewer than two sessions and ``nonpositive_variance`` when an alpha does not
-        vary, only with ``volatility``.
+        Fractions that sum to 1. With ``volatility``, ``insufficient_data`` with fewer than two sessions and
+        ``nonpositive_variance`` when an alpha is constant.
     """
     alphas, sessions = returns.shape
     if weighting == "given":
@@ -230,8 +243,8 @@ def book_weights(returns: Floats, weighting: str, given: Sequence[float] = ()) -
         return no_variation("returns of one of the alphas")
     else:
         weights = 1.0 / returns.std(axis=1, ddof=1)
-    share: Floats = weights / weights.sum()
-    return share
+    normalised: Floats = weights / weights.sum()
+    return normalised
 
 
 def book_figures(returns: Floats) -> BookFigures:
@@ -240,13 +253,12 @@ def book_figures(returns: Floats) -> BookFigures:
     Parameters
     ----------
     returns : Floats, shape (n_sessions,)
-        In order of date, without NaN; may be empty.
+        Fractions in order of date, without NaN; may be empty.
 
     Returns
     -------
     BookFigures
-        A ratio is withheld with fewer than two returns or when they do not vary, a compounded figure without any, and the
-        annualised return if the book lost all its equity.
+        Each figure is withheld as by its own function.
     """
     n = int(returns.size)
     ending: Floats = np.cumprod(1.0 + returns, dtype=np.float64)
@@ -260,17 +272,22 @@ def book_figures(returns: Floats) -> BookFigures:
 
 
 def annualised_return(returns: Floats) -> Figure:
-    """Compounded return to the power of 252 over the sessions, less one.
+    """Compounded growth to the power of 252 over the number of sessions, less one.
 
     Parameters
     ----------
     returns : Floats, shape (n_sessions,)
-        In order of date, without NaN.
+        Daily returns, fractions in order of date, without NaN.
 
     Returns
     -------
     float or Unavailable
-        Ratio; withheld without a session, and if the book lost all its equity.
+        Fraction per year; withheld without a session, and when the compounded growth falls to 0 or below.
+
+    Examples
+    --------
+    >>> round(annualised_return(np.full(504, 0.0002)), 6)
+    0.051686
     """
     growth: Floats = np.cumprod(1.0 + returns, dtype=np.float64)
     if growth.size == 0:
@@ -286,12 +303,12 @@ def annualised_volatility(returns: Floats) -> Figure:
     Parameters
     ----------
     returns : Floats, shape (n_sessions,)
-        Without NaN.
+        Daily returns, fractions, without NaN.
 
     Returns
     -------
     float or Unavailable
-        Ratio; 0 when they are all the same, which is a measurement. Withheld with fewer than two returns.
+        Fraction; 0 when the returns are constant. Withheld with fewer than two returns.
     """
     if returns.size < 2:
         return too_few(int(returns.size), 2, "daily returns")
@@ -304,12 +321,12 @@ def difference(with_it: BookFigures, without: BookFigures) -> dict[str, Figure]:
     Parameters
     ----------
     with_it, without : BookFigures
-        In the units of each figure.
+        Figures of the book with and without the alpha.
 
     Returns
     -------
     dict of str to float or Unavailable
-        By name of the figure; withheld when either is, with that one's reason.
+        Name of a figure -> difference, in the unit of the figure; withheld when either is, with its reason.
     """
     differences: dict[str, Figure] = {}
     for name in FIGURES:

@@ -14,7 +14,7 @@ from datasets.figures.checks import CheckSummary
 from datasets.figures.panel import WeeklyDeciles
 from datasets.figures.series import Dates, Flags, Floats, cut
 from datasets.figures.unavailable import ACCESS_LIMITED, MISSING_KIND, Unavailable
-from datasets.figures.window import WHOLE_RUN, Window
+from datasets.figures.window import FULL_HISTORY, Window
 from schemas.metrics.statistic import CROSS_SECTIONS, INDEX, LEDGER, SCORE_FIELD, Source
 
 _RECORD_BYTES: Final = 400
@@ -23,7 +23,19 @@ _RECORD_BYTES: Final = 400
 
 @dataclass(frozen=True, slots=True)
 class Ledger:
-    """The daily ledger of the long_short book, ascending by day; NaN stands for null."""
+    """Daily ledger of the long_short book; NaN stands for null.
+
+    Attributes
+    ----------
+    date : Dates, shape (n_sessions,)
+        Ascending.
+    starting, ending : Floats, shape (n_sessions,)
+        Opening and closing equity, in equity units.
+    risk_free : Floats, shape (n_sessions,)
+        Risk-free return of the session, a fraction.
+    turnover : Floats, shape (n_sessions,)
+        One-sided turnover, a fraction of equity.
+    """
 
     date: Dates
     starting: Floats
@@ -32,36 +44,70 @@ class Ledger:
     turnover: Floats
 
     def within(self, window: Window) -> Self:
-        """Keep the sessions of a window."""
+        """Select the sessions of a window.
+
+        Parameters
+        ----------
+        window : Window
+            Days to keep.
+
+        Returns
+        -------
+        Self
+            Views of the arrays.
+        """
         return cut(self, window.rows(self.date))
 
 
 @dataclass(frozen=True, slots=True)
 class Index:
-    """The rebalance dates, ascending, and whether each has the status ``traded``."""
+    """The rebalance index.
+
+    Attributes
+    ----------
+    date : Dates, shape (n_weeks,)
+        Rebalance dates, ascending.
+    traded : Flags, shape (n_weeks,)
+        Whether the status of the week is ``traded``.
+    """
 
     date: Dates
     traded: Flags
 
     def within(self, window: Window) -> Index:
-        """Keep the weeks of a window."""
+        """Select the weeks of a window.
+
+        Parameters
+        ----------
+        window : Window
+            Days to keep.
+
+        Returns
+        -------
+        Index
+            Views of the arrays.
+        """
         return cut(self, window.rows(self.date))
 
 
 @dataclass(frozen=True, slots=True)
 class RawSignal:
-    """Weekly figures of the signal before smoothing, one value a week.
+    """Weekly figures of the signal before smoothing; NaN stands for null.
 
     Attributes
     ----------
-    ic, n_return_obs
-        Rank correlation with the forward return, and the names it is over.
-    cohort_size
+    ic : Floats, shape (n_weeks,)
+        Rank correlation of signal and forward return.
+    n_return_obs : Floats, shape (n_weeks,)
+        Names with a signal and a forward return.
+    decile_spread : Floats, shape (n_weeks,)
+        Mean forward return of the highest bucket less that of the lowest, a fraction.
+    ic_by_horizon : Mapping[int, Floats]
+        Horizon in weeks -> IC of each week with the return compounded over the horizon.
+    rho_by_lag : Mapping[int, Floats]
+        Lag in weeks -> rank correlation of each week's signal with the one that many weeks before.
+    cohort_size : Floats, shape (n_weeks,)
         Names with a signal.
-    decile_spread
-        Mean forward return of the highest bucket less the lowest.
-    ic_by_horizon, rho_by_lag
-        By weeks.
     """
 
     ic: Floats
@@ -72,14 +118,19 @@ class RawSignal:
     cohort_size: Floats
 
     def within(self, rows: slice, in_force: Flags) -> RawSignal:
-        """Return some weeks; values that span several weeks are kept only if all of these are inside.
+        """Select weeks; a value that spans several weeks becomes NaN unless all of them are selected.
 
         Parameters
         ----------
         rows : slice
-            The weeks.
-        in_force : Flags, shape (n_weeks,)
-            Of each week taken, whether it counts in the steps of a horizon or lag.
+            Weeks to keep.
+        in_force : Flags, shape (n_kept,)
+            Whether each kept week counts as a step of a horizon or lag.
+
+        Returns
+        -------
+        RawSignal
+            One value per kept week.
         """
         steps = np.flatnonzero(in_force)
         return cut(
@@ -95,18 +146,20 @@ class RawSignal:
 
 @dataclass(frozen=True, slots=True)
 class CrossSections:
-    """Figures of each week's cross-section, ascending by date; NaN stands for null.
+    """Weekly figures of the delivered score; NaN stands for null.
 
     Attributes
     ----------
-    traded, in_force
-        Whether the week's status is ``traded``; whether it is that or ``pending``, so that a signal was in force.
-    n_symbols, cohort_size, n_return_obs
-        Names; names with a score; names with a score and a forward return.
-    ic
+    date : Dates, shape (n_weeks,)
+        Rebalance dates, ascending.
+    traded, in_force : Flags, shape (n_weeks,)
+        Whether the status of the week is ``traded``; whether it is ``traded`` or ``pending``, so that a signal was in force.
+    n_symbols, cohort_size, n_return_obs : Floats, shape (n_weeks,)
+        Names in the cross-section, those with a score, and those with a score and a forward return.
+    ic : Floats, shape (n_weeks,)
         Rank correlation of score and forward return.
-    raw
-        The same of the signal before smoothing; None when it is not known.
+    raw : RawSignal or None
+        Figures of the signal before smoothing; None when the run did not record it.
     """
 
     date: Dates
@@ -119,7 +172,18 @@ class CrossSections:
     raw: RawSignal | None = None
 
     def within(self, window: Window) -> CrossSections:
-        """Keep the weeks of a window."""
+        """Select the weeks of a window.
+
+        Parameters
+        ----------
+        window : Window
+            Days to keep.
+
+        Returns
+        -------
+        CrossSections
+            With the figures before smoothing as :meth:`RawSignal.within` gives them.
+        """
         rows = window.rows(self.date)
         raw = None if self.raw is None else self.raw.within(rows, self.in_force[rows])
         return cut(self, rows, raw=raw)
@@ -127,16 +191,23 @@ class CrossSections:
 
 @dataclass(frozen=True, slots=True)
 class SealedRecord:
-    """One sealed figure; a null value was sealed as undetermined.
+    """One sealed figure.
 
     Attributes
     ----------
-    name, value, unit, source_kind, annualised
+    name : str
         As sealed.
-    reconciliation
-        Whether a convention gives the value from the sealed tables, one of :data:`schemas.tables.sealed_metrics.RECONCILIATIONS`.
-    convention
-        The one that does; None when none does.
+    value : float or None
+        In `unit`; None when it was sealed as undetermined.
+    unit, source_kind : str
+        As sealed.
+    annualised : bool
+        Whether the value is scaled to a year.
+    reconciliation : str
+        Whether a convention reproduces the value from the sealed tables, one of
+        :data:`schemas.tables.sealed_metrics.RECONCILIATIONS`.
+    convention : str or None
+        The convention that does; None when none does.
     """
 
     name: str
@@ -154,22 +225,46 @@ Records = Mapping[str, SealedRecord]
 
 @dataclass(frozen=True, slots=True)
 class SealedMetrics:
-    """All sealed records.
+    """All sealed records of a run.
 
     Attributes
     ----------
-    spans
-        (scope, period) to the records of that span; the period of scope ``overall`` is None.
+    spans : Mapping[tuple[str, str | None], Records]
+        (scope, period) -> records; the period of scope ``overall`` is None.
     """
 
     spans: Mapping[tuple[str, str | None], Records] = field(default_factory=dict)
 
     def of(self, scope: str, period: str | None = None) -> Records:
-        """Return the records of one span; empty if it has none."""
+        """Return the records of one span.
+
+        Parameters
+        ----------
+        scope : str
+            ``overall``, ``yearly`` or ``monthly``.
+        period : str or None
+            Year (``2020``) or month (``2020-03``); None for ``overall``.
+
+        Returns
+        -------
+        Records
+            By name; empty when none was sealed.
+        """
         return self.spans.get((scope, period), {})
 
     def periods(self, scope: str) -> tuple[str, ...]:
-        """Return the periods of a scope that have a record."""
+        """Return the periods of a scope that have a record.
+
+        Parameters
+        ----------
+        scope : str
+            ``yearly`` or ``monthly``.
+
+        Returns
+        -------
+        tuple of str
+            In the order in which they were sealed.
+        """
         return tuple(period for name, period in self.spans if name == scope and period is not None)
 
 
@@ -177,20 +272,33 @@ class SealedMetrics:
 class RunFigures:
     """All inputs of one run's figures.
 
+    `sealed`, `index`, `cross_sections`, `deciles` and `ledger` are Unavailable when their file cannot be read, and None when
+    the run sealed no input for them.
+
     Attributes
     ----------
-    alpha_id, source_alpha_id, equity_basis, smoothing, kinds
-        As the manifest of the snapshot says.
-    sealed
-        The run's own figures; None when it sealed none.
-    score_field
-        The published column that the raw family measures: ``score`` when the run was not smoothed.
-    checked
-        What was checked of the run; None where it is not known.
-    index, cross_sections, deciles, ledger
-        None if the run sealed no input for them. ``deciles`` also without a raw signal.
-
-    Any of these five is Unavailable where its file cannot be read.
+    alpha_id, source_alpha_id : str
+        From the manifest of the snapshot.
+    equity_basis : float
+        Opening equity of the run, in equity units.
+    smoothing : Mapping[str, Any] or None
+        From the manifest; None when the run did not record it.
+    kinds : frozenset of str
+        Kinds of data in the snapshot.
+    sealed : SealedMetrics, Unavailable or None
+        The run's own figures.
+    index : Index, Unavailable or None
+        Rebalance dates.
+    cross_sections : CrossSections, Unavailable or None
+        Weekly figures of the delivered score and of the signal before smoothing.
+    deciles : WeeklyDeciles, Unavailable or None
+        Weekly deciles of the signal before smoothing.
+    ledger : Ledger, Unavailable or None
+        Daily ledger of the long_short book.
+    score_field : str
+        Published column that holds the signal before smoothing: ``score`` when the run was not smoothed.
+    checked : CheckSummary or None
+        Summary of the checks of the build; None when it recorded none.
     """
 
     alpha_id: str
@@ -207,8 +315,8 @@ class RunFigures:
     checked: CheckSummary | None = None
 
     @property
-    def whole(self) -> bool:
-        """Whether every part of the run could be read."""
+    def readable(self) -> bool:
+        """Whether every file of the figures could be read."""
         parts = (self.sealed, self.index, self.cross_sections, self.deciles, self.ledger)
         return not any(isinstance(part, Unavailable) for part in parts)
 
@@ -251,39 +359,50 @@ class Sources:
 
     Parameters
     ----------
-    run
-        What the run holds.
-    may_call
+    run : RunFigures
+        Inputs of the complete run.
+    may_call : Collection[str]
         Registry ids of the endpoints the key may call. A part is closed to a key that may not call the endpoint
         serving it, whether or not the run holds it.
-    window
+    window : Window
         Days to keep.
     """
 
-    def __init__(self, run: RunFigures, may_call: Collection[str], window: Window = WHOLE_RUN) -> None:
+    def __init__(self, run: RunFigures, may_call: Collection[str], window: Window = FULL_HISTORY) -> None:
         self._run = run
         self._may_call = may_call
         self._window = window
 
     def within(self, window: Window) -> Sources:
-        """Return the rows of another window as well; the same object if that is unbounded."""
-        if window.whole:
+        """Narrow to the intersection with another window.
+
+        Parameters
+        ----------
+        window : Window
+            Days to keep.
+
+        Returns
+        -------
+        Sources
+            The same object when both ends of `window` are open.
+        """
+        if window.full_history:
             return self
         return Sources(self._run, self._may_call, self._window.within(window))
 
     @cached_property
     def index(self) -> Index | Unavailable:
-        """The rebalance dates."""
+        """Rebalance dates."""
         return self._part(self._run.index, INDEX)
 
     @cached_property
     def cross_sections(self) -> CrossSections | Unavailable:
-        """The weekly figures."""
+        """Weekly figures of the delivered score."""
         return self._part(self._run.cross_sections, CROSS_SECTIONS)
 
     @cached_property
     def raw(self) -> RawSignal | Unavailable:
-        """The weekly figures of the signal before smoothing."""
+        """Weekly figures of the signal before smoothing."""
         sections = self.cross_sections
         if isinstance(sections, Unavailable):
             return sections
@@ -291,14 +410,14 @@ class Sources:
 
     @cached_property
     def deciles(self) -> WeeklyDeciles | Unavailable:
-        """The weekly buckets."""
+        """Weekly deciles of the signal before smoothing."""
         if isinstance(self.raw, Unavailable):
             return self.raw
         return self._part(self._run.deciles, CROSS_SECTIONS)
 
     @cached_property
     def ledger(self) -> Ledger | Unavailable:
-        """The sessions."""
+        """Daily ledger of the long_short book."""
         return self._part(self._run.ledger, LEDGER)
 
     def _part(self, part: Dated | Unavailable | None, source: Source) -> Dated | Unavailable:
@@ -309,4 +428,4 @@ class Sources:
         if part is None:
             kind = next((kind for kind in source.needs if kind not in self._run.kinds), source.kind)
             return Unavailable(MISSING_KIND, f"the run holds no {kind} for {source.meaning}", kind)
-        return part if self._window is WHOLE_RUN else part.within(self._window)
+        return part if self._window is FULL_HISTORY else part.within(self._window)

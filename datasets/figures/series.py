@@ -37,16 +37,21 @@ measure the arithmetic, not the book.
 
 
 def cut(part: _Part, rows: slice | Flags, **others: Any) -> _Part:
-    """Keep some rows of every series of a dataclass.
+    """Select rows of every series of a dataclass.
 
     Parameters
     ----------
     part : dataclass
-        Its members are series of one length.
+        Its fields are arrays with the same first axis.
     rows : slice or Flags, shape (n_rows,)
-        Those to keep.
-    **others
-        The members that are no such series.
+        Rows to keep.
+    **others : Any
+        New values of the fields that are not such arrays, by name.
+
+    Returns
+    -------
+    dataclass
+        A copy of `part` with the selected rows; slices are views.
     """
     names = (member.name for member in fields(part) if member.name not in others)
     return replace(part, **{name: getattr(part, name)[rows] for name in names}, **others)
@@ -58,12 +63,12 @@ def measured(series: Floats) -> Floats:
     Parameters
     ----------
     series : Floats, shape (n_observations,)
-        Any series, possibly empty.
+        May be empty; NaN stands for null.
 
     Returns
     -------
     Floats, shape (n_measured,)
-        The same values without the NaN; empty when there are none.
+        The values that are not NaN.
     """
     return series[~np.isnan(series)]
 
@@ -79,7 +84,7 @@ def is_constant(series: Floats) -> bool:
     Returns
     -------
     bool
-        True for a spread within :data:`ROUNDING` (relative to the largest magnitude where that exceeds 1),
+        True when the range is within :data:`ROUNDING` (relative to the largest magnitude where that exceeds 1),
         and for an empty series.
     """
     if series.size == 0:
@@ -89,12 +94,12 @@ def is_constant(series: Floats) -> bool:
 
 
 def null_if_nan(value: float) -> float | None:
-    """Return a plain float, or ``None`` for the NaN that stands for null.
+    """Return a Python float, or None for the NaN that stands for null.
 
     Parameters
     ----------
     value : float
-        One number.
+        Python or NumPy float.
 
     Returns
     -------
@@ -111,12 +116,13 @@ def mean_or_null(series: Floats) -> float | None:
     Parameters
     ----------
     series : Floats, shape (n_observations,)
-        Any series, possibly empty.
+        May be empty; NaN is ignored.
 
     Returns
     -------
     float or None
-        ``None`` without observations.
+        In the unit of the series; None without observations. A mean that a double can hold is finite even when the sum
+        overflows.
     """
     values = measured(series)
     if not values.size:

@@ -127,7 +127,7 @@ class Span:
     ----------
     records
         Sealed records of the complete span.
-    whole
+    complete
         Data of the complete span, to which the records belong.
     rows
         Data inside the window; the same object if the window contains the span.
@@ -145,7 +145,7 @@ class Span:
     """
 
     records: Records
-    whole: Sources
+    complete: Sources
     rows: Sources
     equity_basis: float
     unreadable: Unavailable | None = None
@@ -156,7 +156,7 @@ class Span:
     @property
     def narrowed(self) -> bool:
         """Whether the window was given, so that sealed and computed figures describe different spans."""
-        return self.rows is not self.whole
+        return self.rows is not self.complete
 
     def unit_of(self, statistic: Statistic) -> str:
         """Return the unit of the computed value of a statistic."""
@@ -354,7 +354,7 @@ def _risk_free(span: Span, *, sealed: bool) -> tuple[float | None, str | None]:
     of_whole_run = sealed or not span.narrowed
     if of_whole_run and record is not None and record.value is not None and _is_rate(record):
         return record.value, RISK_FREE_RATE
-    ledger = (span.whole if of_whole_run else span.rows).ledger
+    ledger = (span.complete if of_whole_run else span.rows).ledger
     if isinstance(ledger, Unavailable):
         return None, None
     rate = annual_risk_free_rate(ledger)

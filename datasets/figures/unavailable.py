@@ -16,14 +16,14 @@ _log = logging.getLogger("serve.run_metrics")
 class Unavailable:
     """The reason why a figure, a block or its data are unavailable.
 
-    Parameters
+    Attributes
     ----------
-    code
-        For programs; a code of :data:`schemas.warning_codes.CODES`.
-    text
-        For readers; one clause without a full stop, fit to be served as ``withheld_reason``.
-    kind
-        The kind of data concerned, where it is the data that cannot be read.
+    code : str
+        One of :data:`schemas.warning_codes.CODES`.
+    text : str
+        One clause without a full stop, served as ``withheld_reason``.
+    kind : str or None
+        The kind of data concerned, when data are missing, closed or unreadable.
     """
 
     code: str
@@ -37,9 +37,9 @@ def too_few(observed: int, needed: int, what: str) -> Unavailable:
     Parameters
     ----------
     observed, needed : int
-        Observations in the window, and the least the definition works with.
+        Observations in the window, and the minimum for the figure.
     what : str
-        The observations in the plural, such as ``weekly ICs``.
+        Name of the observations in the plural, such as ``weekly ICs``.
 
     Returns
     -------
@@ -57,7 +57,7 @@ def no_variation(what: str) -> Unavailable:
     Parameters
     ----------
     what : str
-        The observations in the plural, such as ``weekly ICs``.
+        Name of the observations in the plural, such as ``weekly ICs``.
 
     Returns
     -------
@@ -94,14 +94,42 @@ FAILED: Final = Unavailable(BLOCK_ERROR, "an unforeseen failure while it was com
 
 
 def unreadable(kind: str) -> Unavailable:
-    """Return the reason for unreadable published data; the log has the file."""
+    """Return the reason for published data that cannot be read; the log names the file.
+
+    Parameters
+    ----------
+    kind : str
+        The kind of data.
+
+    Returns
+    -------
+    Unavailable
+        With code ``block_error``.
+    """
     return Unavailable(
         BLOCK_ERROR, f"the published data of {kind} cannot be read for now, which was logged", kind
     )
 
 
 def guarded(block: str, compute: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T | Unavailable:
-    """Compute one part of the answer, so that a failure does not affect the others."""
+    """Compute one block so that a failure does not affect the others.
+
+    Parameters
+    ----------
+    block : str
+        Name of the block, for the log.
+    compute : Callable
+        Computes the block.
+    *args : Any
+        Positional arguments of `compute`.
+    **kwargs : Any
+        Keyword arguments of `compute`.
+
+    Returns
+    -------
+    object or Unavailable
+        The result of `compute`; :data:`FAILED` when it raises, which is logged.
+    """
     try:
         return compute(*args, **kwargs)
     except Exception:  # noqa: BLE001 - the other blocks are still answered
@@ -109,7 +137,18 @@ def guarded(block: str, compute: Callable[P, T], *args: P.args, **kwargs: P.kwar
 
 
 def failed(block: str) -> Unavailable:
-    """Log the current exception, and withhold its block."""
+    """Log the current exception, and withhold its block.
+
+    Parameters
+    ----------
+    block : str
+        Name of the block.
+
+    Returns
+    -------
+    Unavailable
+        :data:`FAILED`.
+    """
     _log.exception("metrics_block_failed", extra={"block": block})
     return FAILED
 
@@ -123,24 +162,76 @@ class Warnings:
     def add(
         self, block: str, code: str, message: str, kind: str | None = None, *, of: str | None = None
     ) -> None:
-        """Add a warning about a block; `of` distinguishes several of the same code."""
+        """Add a warning about a block.
+
+        Parameters
+        ----------
+        block : str
+            Dotted path of the block.
+        code : str
+            One of :data:`schemas.warning_codes.CODES`.
+        message : str
+            One or more sentences.
+        kind : str or None
+            The kind of data concerned.
+        of : str or None
+            Distinguishes several warnings of the same block, code and kind; the first of equal ones is kept.
+        """
         self._messages.setdefault((block, code, kind, of), message)
 
     def computed(
         self, block: str, compute: Callable[P, T | Unavailable], *args: P.args, **kwargs: P.kwargs
     ) -> T | None:
-        """Compute a block; null with a warning if it fails or is withheld."""
+        """Compute a block, with a warning when it fails or is withheld.
+
+        Parameters
+        ----------
+        block : str
+            Dotted path of the block.
+        compute : Callable
+            Computes the block.
+        *args : Any
+            Positional arguments of `compute`.
+        **kwargs : Any
+            Keyword arguments of `compute`.
+
+        Returns
+        -------
+        object or None
+            The result of `compute`; None when it raises or is Unavailable.
+        """
         return self.or_null(block, guarded(block, compute, *args, **kwargs))
 
     def or_null(self, block: str, result: T | Unavailable) -> T | None:
-        """Return a computed block, or null with a warning."""
+        """Add a warning when a block is withheld.
+
+        Parameters
+        ----------
+        block : str
+            Dotted path of the block.
+        result : object or Unavailable
+            The computed block.
+
+        Returns
+        -------
+        object or None
+            `result`; None when it is Unavailable.
+        """
         if not isinstance(result, Unavailable):
             return result
         self.add(block, result.code, f"{block} is null: {result.text}.", result.kind)
         return None
 
     def withheld(self, block: str, reason: Unavailable) -> None:
-        """Add a warning on withheld statistics of a block."""
+        """Add a warning on withheld statistics of a block.
+
+        Parameters
+        ----------
+        block : str
+            Dotted path of the block.
+        reason : Unavailable
+            Why they are withheld.
+        """
         self.add(
             block,
             reason.code,

@@ -1,4 +1,4 @@
-"""The window of a query, and the tenure of a run inside it."""
+"""Date windows, and the session frequency of a calendar."""
 
 from __future__ import annotations
 
@@ -15,18 +15,35 @@ from datasets.figures.unavailable import Unavailable
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """Inclusive days; None for an open end."""
+    """Range of calendar days, both ends included.
+
+    Attributes
+    ----------
+    first, last : datetime.date or None
+        First and last day; None for an open end. A window whose `first` is after its `last` is empty.
+    """
 
     first: dt.date | None = None
     last: dt.date | None = None
 
     @property
-    def whole(self) -> bool:
+    def full_history(self) -> bool:
         """Whether both ends are open, so that it contains every row."""
         return self.first is None and self.last is None
 
     def rows(self, dates: Dates) -> slice:
-        """Return the slice of ascending days inside the window."""
+        """Return the rows inside the window.
+
+        Parameters
+        ----------
+        dates : Dates, shape (n_rows,)
+            Ascending; may repeat a day.
+
+        Returns
+        -------
+        slice
+            Contiguous rows; empty when none is inside.
+        """
         first = 0 if self.first is None else int(np.searchsorted(dates, np.datetime64(self.first), "left"))
         last = (
             dates.size
@@ -36,27 +53,60 @@ class Window:
         return slice(first, last)
 
     def touches(self, other: Window) -> bool:
-        """Whether a bounded span and this window overlap."""
+        """Whether this window and a bounded one have a day in common.
+
+        Parameters
+        ----------
+        other : Window
+            Both of its ends are given.
+
+        Returns
+        -------
+        bool
+            True when they overlap.
+        """
         assert other.first is not None
         assert other.last is not None
         starts = self.last is None or other.first <= self.last
         return starts and (self.first is None or other.last >= self.first)
 
     def cuts(self, other: Window) -> bool:
-        """Whether a bounded span has a day outside this window."""
+        """Whether a bounded window has a day outside this one.
+
+        Parameters
+        ----------
+        other : Window
+            Both of its ends are given.
+
+        Returns
+        -------
+        bool
+            False when `other` lies inside.
+        """
         assert other.first is not None
         assert other.last is not None
         before = self.first is not None and self.first > other.first
         return before or (self.last is not None and self.last < other.last)
 
     def within(self, other: Window) -> Window:
-        """Return the intersection of both windows, which may be empty."""
+        """Intersect two windows.
+
+        Parameters
+        ----------
+        other : Window
+            Any window.
+
+        Returns
+        -------
+        Window
+            The days in both; may be empty.
+        """
         firsts = [day for day in (self.first, other.first) if day is not None]
         lasts = [day for day in (self.last, other.last) if day is not None]
         return Window(max(firsts, default=None), min(lasts, default=None))
 
 
-WHOLE_RUN: Final = Window()
+FULL_HISTORY: Final = Window()
 
 
 MIN_CALENDAR_DAYS: Final = 90
@@ -66,8 +116,8 @@ MIN_CALENDAR_DAYS: Final = 90
 def sessions_per_year(dates: Dates) -> float | Unavailable:
     """Return the number of sessions per year of a calendar.
 
-    Daily series are annualised by :data:`datasets.figures.series.SESSIONS_PER_YEAR`, whatever this is; exchanges
-    have 250 to 253, a market that never closes 365, a ledger of weekly closes 52.
+    It is shown for information: daily series are always annualised by :data:`datasets.figures.series.SESSIONS_PER_YEAR`.
+    Exchanges have 250 to 253 sessions a year, a market that never closes 365, a ledger of weekly closes 52.
 
     Parameters
     ----------
@@ -78,7 +128,13 @@ def sessions_per_year(dates: Dates) -> float | Unavailable:
     -------
     float or Unavailable
         Sessions after the first, over the calendar days from the first to the last, times 365.25.
-        ``insufficient_data`` where these are fewer than 90.
+        ``insufficient_data`` when these are fewer than 90.
+
+    Examples
+    --------
+    >>> weekly = np.arange("2020-01-03", "2021-01-01", 7, dtype="datetime64[D]")
+    >>> round(sessions_per_year(weekly), 1)
+    52.2
     """
     days = (day(dates, -1) - day(dates, 0)).days if dates.size else 0
     if days < MIN_CALENDAR_DAYS:
@@ -96,6 +152,11 @@ def observed(dates: Dates) -> dict[str, Any]:
     ----------
     dates : Dates, shape (n_observations,)
         Ascending; may be empty.
+
+    Returns
+    -------
+    dict
+        ``observations``, and ``first_date`` and ``last_date`` as ISO 8601 text, None when there are none.
     """
     first, last = (day(dates, place).isoformat() if dates.size else None for place in (0, -1))
     return {"observations": int(dates.size), "first_date": first, "last_date": last}

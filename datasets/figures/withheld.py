@@ -19,14 +19,19 @@ def settle(figures: Mapping[str, Any]) -> dict[str, Any]:
     Parameters
     ----------
     figures : Mapping[str, Any]
-        Name to a figure, to an :class:`~datasets.figures.unavailable.Unavailable`, to a list of entries, or to a mapping or
-        dataclass of the same sort.
+        Name -> figure, :class:`~datasets.figures.unavailable.Unavailable`, list of entries, or a mapping or dataclass of
+        such figures.
 
     Returns
     -------
     dict
-        JSON-ready, with ``withheld`` behind the others, or in its place among them: dotted path of each null to its reason.
-        A number that is not finite is withheld. Inside lists a null is part of the entry and has no reason of its own.
+        JSON-ready figures, and ``withheld``: dotted path of each null -> its reason. A number that is not finite is
+        withheld. Lists are returned as they are.
+
+    Examples
+    --------
+    >>> settle({"sharpe": math.nan, "days": 3})
+    {'sharpe': None, 'days': 3, 'withheld': {'sharpe': 'it has no bounds, as of equity that vanished'}}
     """
     withheld: dict[str, str] = {}
 
@@ -58,11 +63,16 @@ def withheld_payload(payload: Field, reason: Unavailable, **known: Any) -> dict[
     Parameters
     ----------
     payload : Field
-        Its declaration.
+        Declaration of the object.
     reason : Unavailable
-        Why.
-    **known
-        Members that have a value all the same.
+        Why they are withheld.
+    **known : Any
+        Members that have a value, by name.
+
+    Returns
+    -------
+    dict
+        As :func:`settle` returns it.
     """
     spans = {"observations": 0, "first_date": None, "last_date": None}
     members = {

@@ -16,7 +16,7 @@ from datasets.figures.correlation import between_common_closes
 from datasets.figures.ratios import FIGURES, book_figures, equal_weight
 from datasets.figures.series import Floats
 from datasets.figures.unavailable import Unavailable
-from datasets.figures.window import WHOLE_RUN, Window
+from datasets.figures.window import FULL_HISTORY, Window
 from datasets.report.content import Content, withheld
 
 COMBINED: Final = "Equal-weight book"
@@ -29,7 +29,7 @@ _TITLES: Final = {
 }
 
 
-def compared(runs: Sequence[Alpha], book: str, window: Window = WHOLE_RUN) -> Content:
+def compared(runs: Sequence[Alpha], book: str, window: Window = FULL_HISTORY) -> Content:
     """Compare alphas.
 
     Parameters
@@ -57,7 +57,7 @@ def compared(runs: Sequence[Alpha], book: str, window: Window = WHOLE_RUN) -> Co
     }
 
 
-def together(runs: Sequence[Alpha], book: str, window: Window = WHOLE_RUN) -> Content:
+def together(runs: Sequence[Alpha], book: str, window: Window = FULL_HISTORY) -> Content:
     """Return the curves of the alphas and of their equal-weight book at the common closes, and their figures."""
     no_ledger = [run.alpha_id for run in runs if not run.has_rows("equity_curve", book)]
     if no_ledger:

@@ -11,10 +11,10 @@ import polars.selectors as cs
 from datasets import analysis
 from datasets.analysis import Alpha
 from datasets.audit import Reader, audit_entries, verdict
-from datasets.figures.equity import equity_curve, summarised
+from datasets.figures.equity import equity_curve, equity_summary
 from datasets.figures.price import price_summary
 from datasets.figures.series import Floats
-from datasets.figures.window import WHOLE_RUN, Window
+from datasets.figures.window import FULL_HISTORY, Window
 from datasets.snapshot import Snapshot
 from schemas.errors import SettingsError
 from schemas.warning_codes import CODES
@@ -45,7 +45,7 @@ _CURVE: Final = (
 
 
 def content(
-    run: Alpha, book: str, market_data: str | None, symbol: str | None, window: Window = WHOLE_RUN
+    run: Alpha, book: str, market_data: str | None, symbol: str | None, window: Window = FULL_HISTORY
 ) -> Content:
     """Read the content of an alpha's tear sheet.
 
@@ -94,7 +94,7 @@ def content(
         "equity_basis": manifest.equity_basis,
         "missing": list(manifest.missing),
         "book": book,
-        "window": None if window.whole else json_ready({"from": window.first, "to": window.last}),
+        "window": None if window.full_history else json_ready({"from": window.first, "to": window.last}),
         "description": run.description(),
         "audit": {"verdict": verdict(metrics["checked"]), "entries": audit_entries(manifest, _READER)},
         "metrics": metrics,
@@ -147,18 +147,18 @@ def equity(run: Snapshot, book: str, window: Window) -> Content:
         return withheld(NO_SESSION)
     starting, ending = _floats(rows, "starting_equity"), _floats(rows, "ending_equity")
     curve = equity_curve(starting, ending)
-    if not window.whole:
+    if not window.full_history:
         # The stored curve is compounded from the start of the run, and its peak may lie before the window.
         rows = rows.with_columns(
             pl.Series(name, getattr(curve, name)) for name in ("cumulative_return", "drawdown_pct")
         )
-    summary = summarised(rows["date"].to_numpy(), starting, ending, curve)
+    summary = equity_summary(rows["date"].to_numpy(), starting, ending, curve)
     return {"columns": columns(rows.select(_CURVE)), "summary": json_ready(asdict(summary))}
 
 
 def risk(run: Alpha, book: str, window: Window) -> Content:
     """Return the risk of a book, as the interface answers it."""
-    if not window.whole:
+    if not window.full_history:
         return withheld("figures of risk are of the whole run")
     if not run.has_rows("portfolio", book):
         return withheld(NO_LEDGER)
@@ -168,14 +168,14 @@ def risk(run: Alpha, book: str, window: Window) -> Content:
 
 def costs(run: Alpha, book: str, window: Window) -> Content | None:
     """Return the costs of a book, as the interface answers them; None of a window or without a ledger."""
-    if not window.whole or not run.has_rows("portfolio", book):
+    if not window.full_history or not run.has_rows("portfolio", book):
         return None
     return _with_reasons(run.costs(book))
 
 
 def legs(run: Alpha, book: str, window: Window) -> Content:
     """Return the legs of a book and how concentrated its P&L is, as the interface answers it."""
-    if not window.whole:
+    if not window.full_history:
         return withheld("legs and concentration are of the whole run")
     if not run.has_rows("portfolio", book):
         return withheld(NO_LEDGER)
@@ -222,7 +222,7 @@ def weekly(run: Snapshot, test: Content | None, window: Window) -> Content:
 
 def delivered(run: Alpha, window: Window) -> Content | None:
     """Return the decile figures of the delivered score, as the interface answers them; None for a window or without deciles."""
-    block = run.signal()["delivered"] if window.whole else None
+    block = run.signal()["delivered"] if window.full_history else None
     return block if block and block["deciles"] else None
 
 

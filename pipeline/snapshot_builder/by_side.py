@@ -8,7 +8,7 @@ from typing import Final
 import numpy as np
 import polars as pl
 
-from datasets.figures.concentration import Earned, Holdings, NamedProfit, Side
+from datasets.figures.concentration import Holdings, PnlBreakdown, Side, SidePnl
 from datasets.figures.rank_correlation import Integers
 from datasets.figures.series import Dates, Flags, Floats
 
@@ -45,7 +45,7 @@ class BySide:
         """Return the positions of a book by session of its ledger."""
         return self._books[book].holdings()
 
-    def profit(self, book: str) -> NamedProfit:
+    def profit(self, book: str) -> PnlBreakdown:
         """Return the P&L of a book by name, and of each side by session of its ledger."""
         return self._books[book].profit()
 
@@ -106,14 +106,14 @@ class _Book:
         np.divide(np.square(long + short), squares, out=effective, where=squares > 0)
         return Holdings(effective, Side(long, names_long), Side(short, names_short))
 
-    def profit(self) -> NamedProfit:
+    def profit(self) -> PnlBreakdown:
         net, market = self._earned
         # Sorted, so that sums do not depend on the numbering of names.
         by_name = np.sort(self._by_name[self._named])
-        return NamedProfit(
+        return PnlBreakdown(
             by_name,
-            Earned(net[:, 2], market[:, 2]),
-            Earned(net[:, 0], market[:, 0]),
+            SidePnl(net[:, 2], market[:, 2]),
+            SidePnl(net[:, 0], market[:, 0]),
             float(net[:, 1].sum()),
         )
 

@@ -9,7 +9,7 @@ from typing import Any, Final
 import numpy as np
 import polars as pl
 
-from datasets.figures.equity import EquitySummary, equity_curve, summarised
+from datasets.figures.equity import EquitySummary, equity_curve, equity_summary
 from datasets.figures.series import Dates, Floats
 from datasets.snapshot import Snapshot
 from schemas.rows import ROWS
@@ -80,7 +80,7 @@ def curve(ledger: Ledger, book: str, window: tuple[int, int], *, offset: int, li
     start, end = window
     starting, ending = ledger.starting[start:end], ledger.ending[start:end]
     measured = equity_curve(starting, ending)
-    summary = summarised(ledger.dates[start:end], starting, ending, measured)
+    summary = equity_summary(ledger.dates[start:end], starting, ending, measured)
     page = slice(min(offset, end - start), min(offset + limit, end - start))
     # One query of Polars for all columns: each takes longer than the work it does on a page.
     rows = ledger.frame[start + page.start : start + page.stop].hstack(
@@ -95,7 +95,7 @@ def empty_summary(book: str) -> dict[str, Any]:
     """Return the summary of a book that has no ledger."""
     none = np.empty(0)
     measured = equity_curve(none, none)
-    return _json_ready(summarised(none.astype("datetime64[D]"), none, none, measured), book)
+    return _json_ready(equity_summary(none.astype("datetime64[D]"), none, none, measured), book)
 
 
 def _json_ready(summary: EquitySummary, book: str) -> dict[str, Any]:

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from datasets.figures.equity import (
     EquitySummary,
     equity_curve,
+    equity_summary,
     period_returns,
     solvent_returns,
-    summarised,
 )
 from datasets.figures.price import PriceSummary, price_curve, price_summary
 from datasets.figures.series import Dates, Floats
@@ -39,7 +39,7 @@ def ledger(returns: list[float]) -> tuple[Floats, Floats]:
 
 
 def summarise(dates: Dates, starting: Floats, ending: Floats) -> EquitySummary:
-    return summarised(dates, starting, ending, equity_curve(starting, ending))
+    return equity_summary(dates, starting, ending, equity_curve(starting, ending))
 
 
 @check

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from datasets.figures.correlation import common_days, correlation
-from datasets.figures.daily_returns import DailyReturns, iso
+from datasets.figures.daily_returns import DailyReturns
 from datasets.figures.series import is_constant
 from datasets.figures.similarity import ORDERS
 from datasets.figures.window import Window
@@ -21,6 +21,7 @@ from serve.research.nearest import Nearest, estimate, search
 from serve.research.returns_matrix import MatrixDamaged, ReturnsMatrix, load
 from tests.maths.panels import check
 
+EPOCH = dt.date(1970, 1, 1)
 FIRST = int((np.datetime64("2019-12-30") - np.datetime64("1970-01-01")).astype(int))  # a Monday
 SPAN = 260
 """Calendar days that the made-up alphas may trade on."""
@@ -77,8 +78,8 @@ def oracle(
         return {
             day: x
             for day, x in zip(series.days.tolist(), series.values.tolist(), strict=True)
-            if (window.first is None or iso(day) >= window.first.isoformat())
-            and (window.last is None or iso(day) <= window.last.isoformat())
+            if (window.first is None or EPOCH + dt.timedelta(day) >= window.first)
+            and (window.last is None or EPOCH + dt.timedelta(day) <= window.last)
         }
 
     mine = inside(own)

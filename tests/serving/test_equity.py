@@ -11,7 +11,7 @@ import polars as pl
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from datasets.figures.equity import equity_curve, summarised
+from datasets.figures.equity import equity_curve, equity_summary
 from schemas.rows import ROWS
 from serve.pages.equity import LEDGER_COLUMNS, curve, empty_summary, make_ledger
 from serve.pages.json import to_json
@@ -47,7 +47,7 @@ def plain(frame: pl.DataFrame, book: str, offset: int, limit: int) -> tuple[byte
     """Measure a window by itself, and write it the way every other frame is written."""
     starting, ending = (frame[x].fill_null(np.nan).to_numpy() for x in ("starting_equity", "ending_equity"))
     measured = equity_curve(starting, ending)
-    summary = summarised(frame["date"].to_numpy(), starting, ending, measured)
+    summary = equity_summary(frame["date"].to_numpy(), starting, ending, measured)
     derived = [x.name for x in ROWS["equity"].columns if x.name not in LEDGER_COLUMNS]
     rows = frame.with_columns(pl.Series(x, getattr(measured, x), nan_to_null=True) for x in derived)
     page = rows.select(x.name for x in ROWS["equity"].columns).slice(offset, limit)
