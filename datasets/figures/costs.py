@@ -31,7 +31,7 @@ _OF_RETURNS: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Flows:
-    """Daily ledger of a book with its cash flows, without NaN.
+    """Daily ledger of a book with its cash flows; without NaN, except in `risk_free`.
 
     Attributes
     ----------
@@ -40,7 +40,7 @@ class Flows:
     market_pnl, execution_cost, borrow : Floats, shape (n_sessions,)
         In equity units; costs are negative.
     risk_free : Floats, shape (n_sessions,)
-        Return of cash in the session, a fraction.
+        Return of cash in the session, a fraction; NaN where the ledger states none.
     traded : Floats, shape (n_sessions,)
         Sum of absolute traded notional, in equity units.
     turnover : Floats, shape (n_sessions,)

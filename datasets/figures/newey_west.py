@@ -8,7 +8,7 @@ from typing import Final
 import numpy as np
 
 from datasets.figures.correlation import constant_rows
-from datasets.figures.series import MIN_HAC_OBSERVATIONS, Floats, is_constant, measured
+from datasets.figures.series import MIN_HAC_OBSERVATIONS, Floats, Matrix, is_constant, measured
 from datasets.figures.unavailable import Unavailable, no_variation, too_few
 
 
@@ -18,13 +18,13 @@ class NeweyWest:
 
     Attributes
     ----------
-    t_stat
-        Mean in standard errors.
-    lag
-        Autocovariances used.
-    n
-        Observations.
-    mean, standard_error
+    t_stat : float
+        Mean over standard error.
+    lag : int
+        Number of autocovariances used.
+    n : int
+        Number of observations.
+    mean, standard_error : float
         In the unit of the series.
     """
 
@@ -36,22 +36,21 @@ class NeweyWest:
 
     @property
     def p_value(self) -> float:
-        """Two-sided, from Student's t with one degree of freedom less than observations."""
+        """Two-sided p-value from Student's t with n - 1 degrees of freedom."""
         from scipy.special import stdtr  # noqa: PLC0415 - slow to load: programs start without it
 
         return 2.0 * float(stdtr(self.n - 1, -abs(self.t_stat)))
 
 
 def bandwidth(n: int) -> int:
-    """Lag of the plug-in rule ``floor(4 (n / 100)^(2/9))``.
+    """Lag of the rule ``floor(4 (n / 100)^(2/9))``.
 
-    Computed with integers, since the rule's value is an integer at n = 100 and n = 51,200, where a floating power may
-    fall just below.
+    Computed with integers: at n = 100 and n = 51,200 the rule gives a whole number, and a floating power may fall just below.
 
     Parameters
     ----------
     n : int
-        Observations, at least 0.
+        Number of observations, at least 0.
 
     Returns
     -------
@@ -61,6 +60,11 @@ def bandwidth(n: int) -> int:
     References
     ----------
     Newey and West (1994), "Automatic Lag Selection in Covariance Matrix Estimation", Review of Economic Studies 61.
+
+    Examples
+    --------
+    >>> bandwidth(100), bandwidth(252)
+    (4, 4)
     """
     lag = 0
     while (lag + 1) ** 9 * 100**2 <= 4**9 * n**2:
@@ -78,14 +82,19 @@ def long_run_variance(residuals: Floats, lag: int) -> float:
     Parameters
     ----------
     residuals : Floats, shape (n_observations,)
-        Deviations from the mean, n of them, without nulls; at least one.
+        Deviations from the mean in order of date, without NaN; at least one.
     lag : int
-        Autocovariances to use, at least 0.
+        Number of autocovariances to use, at least 0.
 
     Returns
     -------
     float
         In the square of the unit of the series; at least 0.
+
+    References
+    ----------
+    Newey and West (1987), "A Simple, Positive Semi-Definite, Heteroskedasticity and Autocorrelation Consistent
+    Covariance Matrix", Econometrica 55.
     """
     window_sums = np.convolve(residuals, np.ones(lag + 1))
     return float(np.square(window_sums).sum()) / (residuals.size * (lag + 1))
@@ -97,13 +106,12 @@ def newey_west(series: Floats) -> NeweyWest | Unavailable:
     Parameters
     ----------
     series : Floats, shape (n_observations,)
-        Weekly ICs or daily returns in order of date. Nulls are dropped, so a lag counts measured observations.
+        Weekly ICs or daily returns in order of date. NaN is dropped, so a lag counts measured observations.
 
     Returns
     -------
     NeweyWest or Unavailable
-        ``insufficient_data`` with fewer than ten observations; ``nonpositive_variance`` when they do not vary
-        (the only way for the Bartlett-weighted variance to vanish).
+        ``insufficient_data`` with fewer than ten observations; ``nonpositive_variance`` when they are constant.
 
     References
     ----------
@@ -130,18 +138,18 @@ indistinguishable: half of the digits of a double are then lost."""
 
 @dataclass(frozen=True, slots=True)
 class Coefficient:
-    """One coefficient.
+    """One coefficient of a regression; its errors are None when the residuals are 0.
 
     Attributes
     ----------
-    value
+    value : float
         In the unit of the outcome over that of the regressor.
-    standard_error
-        In the same unit; None when the fit leaves no residual to estimate it from.
-    t_stat
-        In standard errors; None likewise.
-    p_value
-        Two-sided, from Student's t with as many degrees of freedom as observations less coefficients; None likewise.
+    standard_error : float or None
+        In the same unit.
+    t_stat : float or None
+        Value over standard error.
+    p_value : float or None
+        Two-sided, from Student's t with observations less coefficients degrees of freedom.
     """
 
     value: float
@@ -156,18 +164,18 @@ class Regression:
 
     Attributes
     ----------
-    intercept
-        What is left when every regressor is zero, an observation.
-    slopes
-        One a regressor, in their order.
-    r_squared
-        Share of the outcome's variance that is explained, between 0 and 1.
-    lags
-        Autocovariances used.
-    observations
-        Rows.
-    residual_deviation
-        Sample deviation of the residuals, over observations minus coefficients; 0 for a perfect fit.
+    intercept : Coefficient
+        Per observation, in the unit of the outcome.
+    slopes : tuple of Coefficient, length n_regressors
+        In the order of the regressors.
+    r_squared : float
+        Share of the variance of the outcome that is explained, between 0 and 1.
+    lags : int
+        Number of autocovariances used.
+    observations : int
+        Number of rows.
+    residual_deviation : float
+        Root of the sum of squared residuals over observations less coefficients; 0 for a perfect fit.
     """
 
     intercept: Coefficient
@@ -178,26 +186,26 @@ class Regression:
     residual_deviation: float
 
 
-def regress(outcome: Floats, regressors: Floats, *, what: str = "the others") -> Regression | Unavailable:
+def regress(outcome: Floats, regressors: Matrix, *, what: str = "the others") -> Regression | Unavailable:
     """Regress a series on others and an intercept, with Newey-West standard errors.
 
-    The lag is that of :func:`datasets.figures.newey_west.bandwidth`, the weights are Bartlett's, and there is no small-sample
-    correction, as in the test of a mean.
+    The lag is that of :func:`bandwidth`, the weights are Bartlett's, and there is no small-sample correction, as in
+    :func:`newey_west`.
 
     Parameters
     ----------
     outcome : Floats, shape (n_observations,)
         In order of date, without NaN.
-    regressors : Floats, shape (n_observations, n_regressors)
+    regressors : Matrix, shape (n_observations, n_regressors)
         At least one regressor, without NaN.
     what : str
-        The regressors in the plural, as reasons name them.
+        Name of the regressors in the plural, for the reason.
 
     Returns
     -------
     Regression or Unavailable
-        ``insufficient_data`` with fewer than ten observations more than there are regressors; ``nonpositive_variance`` when the
-        outcome or a regressor does not vary, or the regressors determine one another.
+        ``insufficient_data`` with fewer than ten observations more than regressors; ``nonpositive_variance`` when the outcome
+        or a regressor is constant, or the regressors are collinear.
 
     References
     ----------
@@ -220,12 +228,12 @@ def regress(outcome: Floats, regressors: Floats, *, what: str = "the others") ->
     design = np.column_stack([np.ones(n), standardised])
     q, r = np.linalg.qr(design)
     fitted = np.linalg.solve(r, q.T @ outcome)
-    # Coefficients of the standardised regressors, rescaled to those of the regressors.
-    back = np.diag(np.concatenate([[1.0], 1.0 / scales]))
-    back[0, 1:] = -means / scales
+    # Rescales coefficients of the standardised regressors to those of the regressors.
+    rescale = np.diag(np.concatenate([[1.0], 1.0 / scales]))
+    rescale[0, 1:] = -means / scales
     residuals = outcome - design @ fitted
-    coefficients = back @ fitted
-    influence = (q @ np.linalg.inv(r).T @ back.T) * residuals[:, np.newaxis]
+    coefficients = rescale @ fitted
+    influence = (q @ np.linalg.inv(r).T @ rescale.T) * residuals[:, np.newaxis]
     lags = bandwidth(n)
     errors = [float(np.sqrt(n * long_run_variance(column, lags))) for column in influence.T]
     exact = is_constant(residuals)

@@ -1,9 +1,10 @@
 """Spearman's rank correlation of many cross-sections at once, in exact integers.
 
 With ties averaged, the mean rank of n values is (n + 1) / 2 whatever the ties, so twice a rank less (n + 1) is a
-whole number and sums to zero. The three sums of products are then exact in float64 up to 200,000 names, which buys
-three things: the result does not depend on the order of the rows, a constant side is recognised by an exact zero,
-and a perfect ordering gives exactly 1.
+whole number and sums to zero. The three sums of products are then exact in float64 up to 200,000 names: the result
+does not depend on the order of the rows, a constant side gives an exact zero, and a perfect ordering gives exactly 1.
+
+Spearman (1904), "The Proof and Measurement of Association between Two Things", American Journal of Psychology 15.
 """
 
 from __future__ import annotations
@@ -21,24 +22,27 @@ Integers: TypeAlias = npt.NDArray[np.int64]
 def centred_ranks(code: Integers, group: Integers, n_groups: int) -> Integers:
     """Twice the average rank within the group, less the group's size plus one.
 
-    Ranks come from counting, not sorting: once the values of a whole run are coded, any subset of the rows is
-    ranked in one pass.
+    Ranks come from counting, not sorting: once the values of a run are coded, any subset of the rows is ranked in one pass.
 
     Parameters
     ----------
     code : Integers, shape (n_rows,)
-        Stands for the value of each row: whole numbers, close to each other, equal exactly where values of one group are
-        equal, in the order of the values inside a group, and every code of a group above every code of the groups
-        before it.
+        Ordinal code of the value of each row: equal for equal values of a group, ascending in the value within a group, and
+        above every code of earlier groups. Memory grows with the range of the codes.
     group : Integers, shape (n_rows,)
-        Group of each row, 0 to ``n_groups - 1``.
+        Group of each row, 0 to ``n_groups - 1``; rows in any order.
     n_groups : int
         Number of groups; a group may have no row.
 
     Returns
     -------
     Integers, shape (n_rows,)
-        ``2 rank - (n + 1)`` by row, ascending in the value.
+        ``2 rank - (n + 1)`` by row, rank 1 for the lowest value, ties averaged.
+
+    Examples
+    --------
+    >>> centred_ranks(np.array([5, 5, 9]), np.zeros(3, np.int64), 1)
+    array([-1, -1,  2])
     """
     # 2 rank - (n + 1) = (at or below + below, among all rows) - (the same among rows of earlier groups, plus n).
     if code.size:
@@ -52,19 +56,19 @@ def centred_ranks(code: Integers, group: Integers, n_groups: int) -> Integers:
 
 
 def tie_starts(ascending: Floats, size: Integers) -> Flags:
-    """Return which rows start a run of equal values within their group.
+    """Find the rows that start a run of equal values within their group.
 
     Parameters
     ----------
     ascending : Floats, shape (n_rows,)
-        One value a row, group by group and ascending in each; no NaN.
+        Values sorted within each group, groups in order; without NaN.
     size : Integers, shape (n_groups,)
-        Rows by group; a group may have none.
+        Rows of each group; may be 0.
 
     Returns
     -------
     Flags, shape (n_rows,)
-        By row; True for the first row of every group.
+        True where the value differs from the one before it, and for the first row of every group.
     """
     starts = np.ones(ascending.size, np.bool_)
     np.not_equal(ascending[1:], ascending[:-1], out=starts[1:])
@@ -73,7 +77,7 @@ def tie_starts(ascending: Floats, size: Integers) -> Flags:
 
 
 def in_ties(starts: Flags) -> Flags:
-    """Find the rows with tied values within their group.
+    """Find the rows whose value occurs more than once in their group.
 
     Parameters
     ----------
@@ -83,7 +87,7 @@ def in_ties(starts: Flags) -> Flags:
     Returns
     -------
     Flags, shape (n_rows,)
-        True for every row of a group of two or more.
+        True for every row of a run of two or more equal values.
     """
     tied = ~starts
     tied[:-1] |= tied[1:]
@@ -96,9 +100,9 @@ def centred_ranks_in_order(ascending: Floats, size: Integers) -> Integers:
     Parameters
     ----------
     ascending : Floats, shape (n_rows,)
-        One value a row, group by group and ascending in each; no NaN.
+        Values sorted within each group, groups in order; without NaN.
     size : Integers, shape (n_groups,)
-        Rows by group; a group may have none.
+        Rows of each group; may be 0.
 
     Returns
     -------
@@ -125,14 +129,14 @@ def correlate_ranks(x: Integers, y: Integers, size: Integers) -> Floats:
     Parameters
     ----------
     x, y : Integers, shape (n_rows,)
-        As :func:`centred_ranks_in_order` gives them, a pair a row, group by group.
+        Centred ranks of both columns, groups in order.
     size : Integers, shape (n_groups,)
-        Rows by group; a group may have none.
+        Rows of each group; may be 0.
 
     Returns
     -------
     Floats, shape (n_groups,)
-        By group, between -1 and 1; NaN with fewer than two rows or when either side is constant.
+        Between -1 and 1; NaN with fewer than two rows or when either side is constant.
     """
     occupied = size > 0
     first = (np.cumsum(size) - size)[occupied]
@@ -154,7 +158,7 @@ def spearman_by_group(
     Parameters
     ----------
     x_code, y_code : Integers, shape (n_rows,)
-        The two columns, coded as :func:`centred_ranks` asks; no nulls.
+        Ordinal codes of the two columns, as :func:`centred_ranks` requires; without nulls.
     group : Integers, shape (n_rows,)
         Group of each row, 0 to ``n_groups - 1``; rows in any order.
     n_groups : int
@@ -162,10 +166,10 @@ def spearman_by_group(
 
     Returns
     -------
-    rho : Floats
-        By group, between -1 and 1; NaN with fewer than two rows or when either column is constant.
-    pairs : Integers
-        Rows by group.
+    rho : Floats, shape (n_groups,)
+        Between -1 and 1; NaN with fewer than two rows or when either column is constant.
+    pairs : Integers, shape (n_groups,)
+        Rows of each group.
     """
     x, y = (centred_ranks(code, group, n_groups) for code in (x_code, y_code))
     if np.any(group[1:] < group[:-1]):
@@ -180,13 +184,18 @@ def spearman(x: Floats, y: Floats) -> float:
 
     Parameters
     ----------
-    x, y : Floats, shape (n,)
-        Equally long; NaN stands for null.
+    x, y : Floats, shape (n_observations,)
+        Pairs; NaN stands for null.
 
     Returns
     -------
     float
-        Between -1 and 1; NaN with fewer than two pairs or when either side is constant.
+        Between -1 and 1, as :func:`scipy.stats.spearmanr`; NaN with fewer than two pairs or when either side is constant.
+
+    Examples
+    --------
+    >>> spearman(np.array([1.0, 2.0, 3.0]), np.array([10.0, 30.0, 20.0]))
+    0.5
     """
     both = ~(np.isnan(x) | np.isnan(y))
     x_code, y_code = (np.unique(side[both], return_inverse=True)[1].astype(np.int64) for side in (x, y))

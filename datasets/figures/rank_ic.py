@@ -21,12 +21,12 @@ def mean_ic(ic: Floats) -> float | Unavailable:
     Parameters
     ----------
     ic : Floats, shape (n_weeks,)
-        One IC a week.
+        One IC per week, between -1 and 1; NaN is ignored.
 
     Returns
     -------
     float or Unavailable
-        Ratio, per week; withheld without a measured week.
+        Between -1 and 1; withheld without a measured week.
     """
     mean = mean_or_null(ic)
     return too_few(0, 1, _WEEKS) if mean is None else mean
@@ -38,13 +38,12 @@ def icir(ic: Floats) -> float | Unavailable:
     Parameters
     ----------
     ic : Floats, shape (n_weeks,)
-        One IC a week.
+        One IC per week, between -1 and 1; NaN is ignored.
 
     Returns
     -------
     float or Unavailable
-        Ratio, annualised with the square root of 52; withheld with fewer than two measured weeks, or when all are
-        the same.
+        Annualised with the square root of 52; withheld with fewer than two measured weeks, or when all are equal.
 
     References
     ----------
@@ -64,12 +63,17 @@ def hit_rate(ic: Floats) -> float | Unavailable:
     Parameters
     ----------
     ic : Floats, shape (n_weeks,)
-        One IC a week; an IC of exactly zero is not a hit.
+        One IC per week; NaN is ignored, and an IC of exactly 0 is not a hit.
 
     Returns
     -------
     float or Unavailable
-        Ratio between 0 and 1; withheld without a measured week.
+        Fraction between 0 and 1; withheld without a measured week.
+
+    Examples
+    --------
+    >>> hit_rate(np.array([0.02, -0.01, np.nan, 0.0]))
+    0.3333333333333333
     """
     values = measured(ic)
     return float((values > 0).mean()) if values.size else too_few(0, 1, _WEEKS)
@@ -81,12 +85,12 @@ def dispersion(ic: Floats) -> float | Unavailable:
     Parameters
     ----------
     ic : Floats, shape (n_weeks,)
-        One IC a week.
+        One IC per week, between -1 and 1; NaN is ignored.
 
     Returns
     -------
     float or Unavailable
-        Ratio; 0 when all measured weeks are the same, which is a measurement. Withheld with fewer than two.
+        At least 0; 0 when all measured weeks are equal. Withheld with fewer than two measured weeks.
     """
     values = measured(ic)
     if values.size < 2:
@@ -97,22 +101,22 @@ def dispersion(ic: Floats) -> float | Unavailable:
 def coverage(n_return_obs: Floats, n_symbols: Floats, traded: Flags) -> float | Unavailable:
     """Mean share of a traded week's cross-section whose forward return is known.
 
-    Only traded weeks count: on a pending week the return lies ahead, which says nothing of the data. A traded week
-    without any return does count, as 0.
+    Only traded weeks count, because the forward return of a pending week lies in the future. A traded week without any
+    return counts as 0.
 
     Parameters
     ----------
     n_return_obs : Floats, shape (n_weeks,)
-        Names with both a score and a forward return, by rebalance week.
+        Names with both a score and a forward return, by rebalance week; without NaN.
     n_symbols : Floats, shape (n_weeks,)
-        Names in the cross-section, by rebalance week.
+        Names in the cross-section, by rebalance week; without NaN.
     traded : Flags, shape (n_weeks,)
         Whether the week's status is ``traded``.
 
     Returns
     -------
     float or Unavailable
-        Ratio between 0 and 1; withheld when no traded week has a name.
+        Fraction between 0 and 1; withheld when no traded week has a name.
     """
     counted = traded & (n_symbols > 0)
     if not np.any(counted):

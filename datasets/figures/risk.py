@@ -33,15 +33,16 @@ def risk(date: Dates, starting: Floats, ending: Floats) -> dict[str, Any]:
     Returns
     -------
     dict
-        The members of :data:`schemas.metrics.families.risk.RISK` but for the span and the book: a figure is a number or
-        :class:`Unavailable`. Every figure of returns is withheld when a session opens with equity not above 0.
+        The members of :data:`schemas.metrics.families.risk.RISK` except the span and the book; each figure is a number or
+        :class:`~datasets.figures.unavailable.Unavailable`. Figures of returns are withheld when a session opens with
+        equity not above 0.
     """
     curve = equity_curve(starting, ending)
     returns = solvent_returns(starting, ending)
-    return {**_of_returns(returns), **_of_curve(date, curve), "rolling": _rolling(date, returns)}
+    return {**_return_figures(returns), **_drawdown_figures(date, curve), "rolling": _rolling(date, returns)}
 
 
-def _of_returns(returns: Floats | Unavailable) -> dict[str, Figure | int]:
+def _return_figures(returns: Floats | Unavailable) -> dict[str, Figure | int]:
     names = (
         *("annualised_return", "volatility", "sharpe", "lo_sharpe", "lo_lags", "sortino", "calmar"),
         *("var_95", "var_99", "cvar_95", "cvar_99", "tail_ratio", "skewness", "kurtosis"),
@@ -72,24 +73,29 @@ def _of_returns(returns: Floats | Unavailable) -> dict[str, Figure | int]:
 
 
 def lo_scale(autocorrelations: Floats, periods: int) -> float | None:
-    """Factor from a Sharpe ratio per period to that of several periods together.
+    """Factor that scales a Sharpe ratio per period to one over several periods, given autocorrelations.
 
     Parameters
     ----------
     autocorrelations : Floats, shape (n_lags,)
-        Of the returns, from lag 1 on; those behind the last count as 0.
+        Autocorrelations of the returns from lag 1 on; later ones count as 0.
     periods : int
-        How many periods, more than there are lags.
+        Number of periods q, more than there are lags.
 
     Returns
     -------
     float or None
-        ``q / sqrt(q + 2 sum_k (q - k) rho_k)``, the root of q of independent returns; None when the autocorrelations
-        leave the sum no variance.
+        ``q / sqrt(q + 2 sum_k (q - k) rho_k)``, which is ``sqrt(q)`` for uncorrelated returns; None when the
+        autocorrelations make the variance of the sum 0 or negative.
 
     References
     ----------
     Lo (2002), "The Statistics of Sharpe Ratios", Financial Analysts Journal 58(4), equation 20.
+
+    Examples
+    --------
+    >>> lo_scale(np.zeros(2), 4)
+    2.0
     """
     lags = np.arange(1, autocorrelations.size + 1)
     variance = periods + 2.0 * float(((periods - lags) * autocorrelations).sum())
@@ -97,19 +103,23 @@ def lo_scale(autocorrelations: Floats, periods: int) -> float | None:
 
 
 def lo_sharpe(returns: Floats, lags: int) -> Figure:
-    """Sharpe ratio, annualised by the autocorrelations of the returns.
+    """Sharpe ratio, annualised with the autocorrelations of the returns.
 
     Parameters
     ----------
     returns : Floats, shape (n_observations,)
-        Daily returns without NaN.
+        Daily returns, fractions in order of date, without NaN.
     lags : int
-        Autocorrelations used from the sample: later ones are noise that would outweigh the rest.
+        Number of sample autocorrelations to use; later ones are mostly noise.
 
     Returns
     -------
     float or Unavailable
-        As :func:`lo_scale`; withheld with fewer than ten returns, when they do not vary or leave the year no variance.
+        Annualised; withheld with fewer than ten returns, when they are constant, or when :func:`lo_scale` is None.
+
+    References
+    ----------
+    Lo (2002), as :func:`lo_scale`.
     """
     moments = sharpe_moments(returns)
     if isinstance(moments, Unavailable):
@@ -130,12 +140,13 @@ def sortino(returns: Floats) -> Figure:
     Parameters
     ----------
     returns : Floats, shape (n_observations,)
-        Without NaN.
+        Daily returns, fractions, without NaN.
 
     Returns
     -------
     float or Unavailable
-        Ratio, annualised with the square root of 252; withheld with fewer than two returns or none below 0.
+        Annualised with the square root of 252. The downside deviation is the root mean square of the returns below 0 over
+        all observations. Withheld with fewer than two returns, or when none is below 0.
 
     References
     ----------
@@ -155,9 +166,9 @@ def calmar(annualised_return: Figure, max_drawdown_pct: Figure) -> Figure:
     Parameters
     ----------
     annualised_return : float or Unavailable
-        Ratio.
+        Fraction per year.
     max_drawdown_pct : float or Unavailable
-        Percentage points, at least 0.
+        Percentage points of the peak, at least 0.
 
     Returns
     -------
@@ -178,19 +189,19 @@ def calmar(annualised_return: Figure, max_drawdown_pct: Figure) -> Figure:
 
 
 def value_at_risk(returns: Floats, share: float) -> Figure:
-    """Quantile of the returns.
+    """Historical value at risk: a low quantile of the returns.
 
     Parameters
     ----------
     returns : Floats, shape (n_observations,)
-        Without NaN.
+        Daily returns, fractions, without NaN.
     share : float
-        Of the observations, that lie below.
+        Probability of the quantile, such as 0.05.
 
     Returns
     -------
     float or Unavailable
-        A return, negative where it is a loss, interpolated linearly; withheld with fewer than ``1 / share`` returns.
+        Fraction, negative for a loss, interpolated linearly; withheld with fewer than ``1 / share`` returns.
     """
     least = round(1 / share)
     return (
@@ -201,19 +212,20 @@ def value_at_risk(returns: Floats, share: float) -> Figure:
 
 
 def conditional_value_at_risk(returns: Floats, share: float) -> Figure:
-    """Mean of the lowest returns.
+    """Expected shortfall: mean of the lowest returns.
 
     Parameters
     ----------
     returns : Floats, shape (n_observations,)
-        Without NaN.
+        Daily returns, fractions, without NaN.
     share : float
-        Of the observations.
+        Share of the observations that are averaged, such as 0.05.
 
     Returns
     -------
     float or Unavailable
-        Mean of the ``floor(share (n - 1)) + 1`` lowest; withheld as :func:`value_at_risk`.
+        Mean of the ``floor(share (n - 1)) + 1`` lowest, a fraction, negative for a loss; withheld as
+        :func:`value_at_risk`.
 
     References
     ----------
@@ -232,12 +244,13 @@ def tail_ratio(returns: Floats) -> Figure:
     Parameters
     ----------
     returns : Floats, shape (n_observations,)
-        Without NaN.
+        Daily returns, fractions, without NaN.
 
     Returns
     -------
     float or Unavailable
-        Ratio, at least 0; withheld with fewer than 20 returns, or where the lower quantile is 0.
+        Ratio, at least 0; withheld with fewer than 20 returns, or when the 5 % quantile is 0. The quantiles are
+        interpolated linearly.
     """
     if returns.size < 20:
         return too_few(int(returns.size), 20, _RETURNS)
@@ -247,15 +260,14 @@ def tail_ratio(returns: Floats) -> Figure:
     return float(abs(high) / abs(low))
 
 
-def _of_curve(date: Dates, curve: EquityCurve) -> dict[str, Any]:
-    """Compute the drawdowns from the running peak; sessions without a positive peak have none."""
-    fall = curve.drawdown_pct
-    if not measured(fall).size:
+def _drawdown_figures(date: Dates, curve: EquityCurve) -> dict[str, Any]:
+    sessions = measured(curve.drawdown_pct).size
+    if not sessions:
         reason = too_few(0, 1, "sessions with a positive peak")
         return {"under_water": reason, "drawdowns": reason}
     return {
-        "under_water": float((fall > 0).sum() / measured(fall).size),
-        "drawdowns": drawdowns(date, fall),
+        "under_water": float((curve.drawdown_pct > 0).sum() / sessions),
+        "drawdowns": drawdowns(date, curve.drawdown_pct),
     }
 
 
@@ -267,12 +279,15 @@ def drawdowns(date: Dates, drawdown_pct: Floats) -> list[dict[str, Any]]:
     date : Dates, shape (n_sessions,)
         Session days, ascending.
     drawdown_pct : Floats, shape (n_sessions,)
-        Percentage points below the peak, at least 0; null up to the first session with a positive peak.
+        Percentage points below the peak, at least 0; NaN where the peak is not above 0.
 
     Returns
     -------
     list of dict
-        The deepest first, of equal ones the earlier first; as :data:`schemas.metrics.families.risk.RISK` declares.
+        At most :data:`schemas.metrics.families.risk.DEEPEST` episodes, the deepest first and the earlier of equal ones
+        first: ``start``, ``trough`` and ``recovery`` (None while under water) as ISO 8601 text, ``depth_pct`` in percentage
+        points, ``sessions`` under water, ``sessions_to_trough``, and calendar ``days`` from start to recovery or the last
+        session.
     """
     edges = np.diff((drawdown_pct > 0).astype(np.int8), prepend=0, append=0)
     begins, ends = np.flatnonzero(edges == 1), np.flatnonzero(edges == -1)

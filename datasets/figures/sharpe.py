@@ -10,9 +10,8 @@ from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 
-from datasets.figures.series import ROUNDING, SESSIONS_PER_YEAR, Floats, is_constant, measured
+from datasets.figures.series import ROUNDING, SESSIONS_PER_YEAR, Floats, Matrix, is_constant, measured
 from datasets.figures.unavailable import Unavailable, no_variation, too_few
 
 MIN_OBSERVATIONS: Final = 10
@@ -26,14 +25,14 @@ class SharpeMoments:
 
     Attributes
     ----------
-    observations
-        Returns measured.
-    sharpe
+    observations : int
+        Number of returns.
+    sharpe : float
         Mean over sample deviation (ddof 1), per observation.
-    skewness
-        Adjusted Fisher-Pearson coefficient of the sample; 0 of a normal distribution.
-    kurtosis
-        Of the sample, adjusted as the skewness; 3 of a normal distribution.
+    skewness : float
+        Adjusted Fisher-Pearson coefficient; 0 for a normal distribution.
+    kurtosis : float
+        Bias-adjusted sample kurtosis; 3 for a normal distribution.
     """
 
     observations: int
@@ -53,14 +52,19 @@ def sharpe_moments(returns: Floats, what: str = "daily returns") -> SharpeMoment
     Parameters
     ----------
     returns : Floats, shape (n_observations,)
-        One return a session; nulls are dropped.
+        One return per session; NaN is ignored.
     what : str
-        They in the plural, as the reason names them.
+        Name of the returns in the plural, for the reason.
 
     Returns
     -------
     SharpeMoments or Unavailable
-        ``insufficient_data`` with fewer than ten returns; ``nonpositive_variance`` when they do not vary.
+        ``insufficient_data`` with fewer than ten returns; ``nonpositive_variance`` when they are constant.
+
+    References
+    ----------
+    Joanes and Gill (1998), "Comparing measures of sample skewness and kurtosis", The Statistician 47: G1 and G2, as
+    :func:`scipy.stats.skew` and :func:`scipy.stats.kurtosis` compute them with ``bias=False``.
     """
     values = measured(returns)
     n = int(values.size)
@@ -76,18 +80,18 @@ def sharpe_moments(returns: Floats, what: str = "daily returns") -> SharpeMoment
     return SharpeMoments(n, sharpe, skewness, excess + 3.0)
 
 
-def sharpe_deviation(returns: npt.NDArray[np.float64]) -> float | None:
+def sharpe_deviation(returns: Matrix) -> float | None:
     """Sample deviation (ddof 1) of the Sharpe ratios of several series, per observation.
 
     Parameters
     ----------
-    returns : Floats, shape (n_days, n_trials)
-        A row a day, a column a trial; no NaN.
+    returns : Matrix, shape (n_days, n_trials)
+        Daily returns, fractions, without NaN.
 
     Returns
     -------
     float or None
-        None with fewer than two series or ten days, or when one of the series does not vary.
+        None with fewer than two series or ten days, or when one of the series is constant.
     """
     days, trials = returns.shape
     if trials < 2 or days < MIN_OBSERVATIONS:
@@ -104,14 +108,14 @@ def probabilistic_sharpe(moments: SharpeMoments, benchmark: float = 0.0) -> floa
     Parameters
     ----------
     moments : SharpeMoments
-        Of the returns measured.
+        Moments of the measured returns.
     benchmark : float
         Sharpe ratio per observation.
 
     Returns
     -------
     float or Unavailable
-        Between 0 and 1. ``nonpositive_variance`` where skewness and kurtosis leave the estimate no variance.
+        Between 0 and 1. ``nonpositive_variance`` when skewness and kurtosis imply a variance of the estimate of 0 or less.
 
     References
     ----------
@@ -131,19 +135,24 @@ def expected_maximum_sharpe(trials: int, deviation: float) -> float:
     Parameters
     ----------
     trials : int
-        At least 1.
+        Number of trials, at least 1.
     deviation : float
-        Standard deviation of the Sharpe ratios of the trials, at least 0. The result is in the same terms.
+        Standard deviation of the Sharpe ratios of the trials, at least 0.
 
     Returns
     -------
     float
-        0 for one trial.
+        In the scale of `deviation` (per observation or annualised); 0 for one trial.
 
     References
     ----------
     Bailey and López de Prado (2014), "The Deflated Sharpe Ratio", Journal of Portfolio Management 40(5), equation 1
-    without its mean, which is 0 where there is no skill.
+    with a mean of 0, which is that of trials without skill.
+
+    Examples
+    --------
+    >>> round(expected_maximum_sharpe(10, 1.0), 4)
+    1.5746
     """
     from scipy.special import ndtri  # noqa: PLC0415 - as above
 
@@ -160,13 +169,13 @@ def deflated_sharpe(moments: SharpeMoments, trials: int, deviation: float) -> fl
     Parameters
     ----------
     moments : SharpeMoments
-        Of the returns of the trial that was picked.
+        Moments of the returns of the selected trial.
     trials : int
-        How many it was picked from, itself counted; at least 1. The formula takes them to be independent: copies among
-        them bring `deviation` down by more than they raise the number, and the probability comes out too high, so they
-        are put together before (:mod:`datasets.figures.overfitting`).
+        Number of independent trials, including the selected one; at least 1. Copies among them lower `deviation` more than
+        they raise the number, so that the probability comes out too high: combine them first
+        (:mod:`datasets.figures.overfitting`).
     deviation : float
-        Standard deviation of their Sharpe ratios per observation, at least 0.
+        Standard deviation of the Sharpe ratios of the trials per observation, at least 0.
 
     Returns
     -------
@@ -188,7 +197,7 @@ def minimum_track_record(
     Parameters
     ----------
     moments : SharpeMoments
-        Of the returns measured; their distribution is taken to stay as it is.
+        Moments of the measured returns, which are assumed to persist.
     benchmark : float
         Sharpe ratio per observation.
     confidence : float
@@ -197,8 +206,8 @@ def minimum_track_record(
     Returns
     -------
     float or Unavailable
-        At least 1, not rounded. ``insufficient_data`` when the measured ratio is not above the benchmark: then no
-        length is enough.
+        Observations, at least 1, not rounded. ``insufficient_data`` when the measured ratio is not above the benchmark, so
+        that no length is enough; ``nonpositive_variance`` as :func:`probabilistic_sharpe`.
 
     References
     ----------
@@ -232,21 +241,21 @@ _NORMAL_MAD: Final = 1.482602218505602
 def run_deviation(ratios: Floats, sessions: Floats, length: int) -> float | None:
     """Deviation of the Sharpe ratios that runs would show over records of one length.
 
-    A ratio measured over *T* sessions is off by about ``sqrt(252 / T)``: over ten of them it says next to nothing. So
-    runs are weighed by their sessions, the part of their spread that is such error is taken out, and the error of a
-    record of the requested length is put in its place, which is the least that comes out. Runs of that one length
-    have their sample deviation.
+    The standard error of an annualised ratio over *T* sessions is about ``sqrt(252 / T)``. Runs are therefore weighted by
+    their sessions, the variance between runs beyond this error is estimated, and the error of a record of `length`
+    sessions is added to it. For runs of that one length the result is their sample deviation, though never below that error.
 
-    A ratio further from the median than three deviations counts as one at that distance, where the deviation is that
-    of the others (median absolute deviation x 1.4826) and of its own error together. Medians are weighed as well.
+    Ratios are first winsorised at three deviations from the median. The deviation combines the weighted median absolute
+    deviation (x 1.4826) and the standard error of the run; the median is weighted as well.
 
     Parameters
     ----------
-    ratios, sessions : Floats, shape (n_runs,)
-        Annualised Sharpe ratio of each run and the returns it was measured over; a run that lacks either (NaN), or has
-        no sessions, is left out.
+    ratios : Floats, shape (n_runs,)
+        Annualised Sharpe ratio of each run; NaN stands for null.
+    sessions : Floats, shape (n_runs,)
+        Number of returns of each run; NaN stands for null. Runs without a ratio or without sessions are ignored.
     length : int
-        Sessions of the record that is compared with them, at least 1.
+        Sessions of the record to compare with the runs, at least 1.
 
     Returns
     -------
@@ -264,10 +273,10 @@ def run_deviation(ratios: Floats, sessions: Floats, length: int) -> float | None
     ratios, weights = ratios[known], sessions[known] / SESSIONS_PER_YEAR
     if ratios.size < 2:
         return None
-    centre = _median(ratios, weights)
-    spread = _NORMAL_MAD * _median(np.abs(ratios - centre), weights)
-    reach = OUTLIER * np.sqrt(spread**2 + 1 / weights)
-    ratios = np.clip(ratios, centre - reach, centre + reach)
+    median = _weighted_median(ratios, weights)
+    spread = _NORMAL_MAD * _weighted_median(np.abs(ratios - median), weights)
+    bound = OUTLIER * np.sqrt(spread**2 + 1 / weights)
+    ratios = np.clip(ratios, median - bound, median + bound)
     total = float(weights.sum())
     mean = float(weights @ ratios) / total
     excess = float(weights @ (ratios - mean) ** 2) - (ratios.size - 1)
@@ -275,12 +284,12 @@ def run_deviation(ratios: Floats, sessions: Floats, length: int) -> float | None
     return math.sqrt(between + SESSIONS_PER_YEAR / length)
 
 
-def _median(values: Floats, weights: Floats) -> float:
+def _weighted_median(values: Floats, weights: Floats) -> float:
     """Return the weighted median, the mean of two middle values."""
     order = np.argsort(values)
-    values, reached = values[order], np.cumsum(weights[order])
-    half = reached[-1] / 2
+    values, cumulative = values[order], np.cumsum(weights[order])
+    half = cumulative[-1] / 2
     # Rounding must not decide whether there are two middle values.
-    near = 1e-12 * reached[-1]
-    low, high = np.searchsorted(reached, [half - near, half + near])
+    tolerance = 1e-12 * cumulative[-1]
+    low, high = np.searchsorted(cumulative, [half - tolerance, half + tolerance])
     return float(values[low] + values[min(high, values.size - 1)]) / 2
