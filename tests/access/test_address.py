@@ -26,7 +26,7 @@ V4 = ip_address("203.0.113.7")
         ("fe80::1%eth0", "fe80::1"),
     ],
 )
-def test_one_caller_has_one_spelling(text: str, meaning: str) -> None:
+def test_equivalent_addresses_normalise_to_one_text(text: str, meaning: str) -> None:
     assert str(parse_address(text)) == meaning
 
 
@@ -34,7 +34,7 @@ def test_one_caller_has_one_spelling(text: str, meaning: str) -> None:
     "text",
     ["", "unknown", "_hidden", "203.0.113", "203.0.113.7:", "203.0.113.7:x", "[::1", "[::1]x", "1.2.3.4.5"],
 )
-def test_what_is_no_address_is_none(text: str) -> None:
+def test_an_invalid_address_is_none(text: str) -> None:
     assert parse_address(text) is None
 
 
@@ -62,14 +62,14 @@ def test_the_caller_is_counted_from_the_right(hops: int, forwarded: list[str], s
 
 
 @given(st.integers(1, 3), st.lists(st.text('0123456789abcdef.:, \t"[]', max_size=30), max_size=4))
-def test_no_header_of_a_caller_changes_the_address_that_the_proxies_saw(
+def test_a_callers_forwarding_headers_do_not_change_the_address_seen_by_the_proxies(
     hops: int, spoofed: list[str]
 ) -> None:
     honest = ["203.0.113.7", *[f"10.0.0.{n}" for n in range(2, hops + 1)]]
     assert client_address(PEER, (*spoofed, ", ".join(honest)), hops) == V4
 
 
-def test_a_socket_without_an_address_and_a_hop_that_is_none() -> None:
+def test_a_socket_without_an_address_and_an_invalid_hop_have_no_address() -> None:
     assert client_address(None, (), 0) is None
     assert client_address(PEER, ("unknown",), 1) is None
 
@@ -97,7 +97,7 @@ def test_lists_of_addresses(listed: str, address: str, allowed: bool) -> None:
     assert address_allowed(parse_address(address), _stored("192.0.2.1", listed)) is allowed
 
 
-def test_no_list_allows_all_and_a_list_refuses_the_unknown() -> None:
+def test_without_an_address_list_every_caller_is_allowed_and_with_one_unknown_callers_are_refused() -> None:
     assert address_allowed(None, None)
     assert address_allowed(V4, None)
     assert not address_allowed(None, _stored("0.0.0.0/0", "::/0"))
@@ -107,6 +107,6 @@ def test_no_list_allows_all_and_a_list_refuses_the_unknown() -> None:
     ("text", "fix"),
     [("10.0.0.5/8", "10.0.0.0/8"), ("somewhere", "203.0.113.7"), ("10.0.0.0/33", "203.0.113.0/24")],
 )
-def test_a_block_that_makes_no_sense_is_refused_with_what_to_write(text: str, fix: str) -> None:
+def test_an_invalid_address_block_is_refused_with_the_expected_form(text: str, fix: str) -> None:
     with pytest.raises(ValueError, match=fix):
         parse_network(text)

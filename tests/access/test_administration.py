@@ -48,7 +48,7 @@ SELECTABLE = [name for name in ENDPOINTS if name not in ADMIN_IDS]
 
 @pytest.mark.parametrize("endpoints", [None, "all", ",".join(SELECTABLE), ",".join(reversed(SELECTABLE))])
 @pytest.mark.parametrize("ceiling", [None, "all", "meta.me,signals.scores", ""])
-async def test_a_key_without_a_list_with_all_or_with_every_endpoint_has_the_ceiling_as_it_is(
+async def test_a_key_granted_all_endpoints_has_exactly_its_accounts_ceiling(
     administration: Administration, endpoints: str | None, ceiling: str | None
 ) -> None:
     account = await administration.accounts.create("new@example.org", ceiling_endpoints=ceiling)
@@ -66,7 +66,7 @@ async def test_a_key_without_a_list_with_all_or_with_every_endpoint_has_the_ceil
     assert await allowed() == {"mode": "list", "ids": ["meta.me", "performance.metrics"]}
 
 
-async def test_every_endpoint_of_an_administrator_is_more_than_every_other_one(
+async def test_all_endpoints_of_an_administrator_include_the_administrative_ones(
     administration: Administration,
 ) -> None:
     await administration.accounts.create("boss@example.org", admin=True, ceiling_endpoints="all")
@@ -75,7 +75,7 @@ async def test_every_endpoint_of_an_administrator_is_more_than_every_other_one(
         assert administration.keys.to_json(issued.record)["granted"]["endpoints"]["mode"] == mode
 
 
-async def test_what_is_granted_is_clamped_to_the_ceiling_of_the_moment(
+async def test_grants_are_clamped_to_the_current_ceiling(
     administration: Administration,
 ) -> None:
     issued = await administration.keys.issue(
@@ -99,7 +99,7 @@ async def test_what_is_granted_is_clamped_to_the_ceiling_of_the_moment(
     assert widened["allow"]["endpoints"] == {"mode": "all"}
 
 
-async def test_a_key_can_be_changed_stopped_and_ended(administration: Administration) -> None:
+async def test_a_key_can_be_changed_suspended_and_revoked(administration: Administration) -> None:
     key_id = (await administration.keys.issue(OWNER, "first")).record.id
     changed = await administration.keys.change(
         key_id,
@@ -133,7 +133,7 @@ async def test_a_key_can_be_changed_stopped_and_ended(administration: Administra
     assert [key.id for key in await administration.keys.all(OWNER, revoked=True)] == [key_id]
 
 
-async def test_lists_show_the_newest_key_first(administration: Administration) -> None:
+async def test_keys_are_listed_newest_first(administration: Administration) -> None:
     made = [(await administration.keys.issue(OWNER, f"key {n}")).record.id for n in range(4)]
     await administration.accounts.create("other@example.org")
     await administration.keys.issue("other@example.org", "elsewhere")
@@ -154,7 +154,9 @@ async def test_accounts_are_found_by_address_in_any_case_and_by_id(administratio
     assert [account.email for account in await administration.accounts.all()] == [OWNER, made.email]
 
 
-async def test_administrative_ids_are_for_administrators(administration: Administration) -> None:
+async def test_only_administrators_are_granted_administrative_endpoints(
+    administration: Administration,
+) -> None:
     await administration.accounts.create("boss@example.org", admin=True, ceiling_endpoints="all")
     key = await administration.keys.issue("boss@example.org", "k", endpoints=",".join(ADMIN_IDS))
     assert administration.keys.to_json(key.record)["allow"]["endpoints"]["ids"] == list(ADMIN_IDS)
@@ -218,7 +220,7 @@ REFUSED_KEYS: dict[str, tuple[Act, str]] = {
 
 
 @pytest.mark.parametrize("case", [*REFUSED_ACCOUNTS, *[f"key: {name}" for name in REFUSED_KEYS]])
-async def test_nonsense_is_refused_with_the_fix_and_leaves_no_trace(
+async def test_invalid_arguments_are_refused_with_the_fix_and_change_nothing(
     administration: Administration, case: str
 ) -> None:
     act, fix = REFUSED_KEYS[case[5:]] if case.startswith("key: ") else REFUSED_ACCOUNTS[case]
@@ -232,7 +234,7 @@ async def test_nonsense_is_refused_with_the_fix_and_leaves_no_trace(
     assert await administration.keys.all(revoked=True) == []
 
 
-async def test_acts_that_contradict_a_keys_state_are_refused(administration: Administration) -> None:
+async def test_actions_that_contradict_a_keys_state_are_refused(administration: Administration) -> None:
     key_id = (await administration.keys.issue(OWNER, "k")).record.id
     with pytest.raises(AccessError, match="active already"):
         await administration.keys.reactivate(key_id)
@@ -254,14 +256,14 @@ async def test_acts_that_contradict_a_keys_state_are_refused(administration: Adm
         await administration.keys.issue(OWNER, "k")
 
 
-async def test_a_token_pasted_for_an_id_is_not_repeated(administration: Administration) -> None:
+async def test_a_token_given_as_an_id_is_not_echoed(administration: Administration) -> None:
     issued = await administration.keys.issue(OWNER, "k")
     with pytest.raises(AccessError) as refused:
         await administration.keys.find(issued.token)
     assert issued.token not in str(refused.value)
 
 
-async def test_an_address_moves_only_to_one_that_is_free(administration: Administration) -> None:
+async def test_an_email_address_in_use_is_refused(administration: Administration) -> None:
     await administration.accounts.create("other@example.org")
     with pytest.raises(AccessError, match="another account"):
         await administration.accounts.change("other@example.org", email=OWNER)

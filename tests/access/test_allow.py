@@ -22,29 +22,31 @@ def test_an_intersection_allows_exactly_what_both_allow(a: AllowList, b: AllowLi
 
 
 @given(lists, lists, names)
-def test_clamping_stored_texts_is_the_intersection(granted: AllowList, ceiling: AllowList, name: str) -> None:
+def test_clamping_stored_allow_lists_gives_their_intersection(
+    granted: AllowList, ceiling: AllowList, name: str
+) -> None:
     clamped = clamp(granted.dumps(), ceiling.dumps())
     assert clamped.allows(name) == (granted.allows(name) and ceiling.allows(name))
 
 
 @given(lists, lists)
-def test_clamping_is_settled_after_once(granted: AllowList, ceiling: AllowList) -> None:
+def test_clamping_is_idempotent(granted: AllowList, ceiling: AllowList) -> None:
     once = granted.intersection(ceiling)
     assert {*once.intersection(ceiling).values} == {*once.values}
 
 
 @given(lists)
-def test_what_is_stored_reads_back(allowed: AllowList) -> None:
+def test_a_stored_allow_list_round_trips(allowed: AllowList) -> None:
     assert AllowList.loads(allowed.dumps()) == allowed
 
 
 @given(lists)
-def test_everything_as_a_ceiling_changes_nothing_and_as_a_grant_gives_the_ceiling(some: AllowList) -> None:
+def test_all_is_the_identity_of_intersection(some: AllowList) -> None:
     assert some.intersection(ALL) == some
     assert ALL.intersection(some) == some
 
 
-def test_the_shapes_of_the_interface() -> None:
+def test_allow_lists_have_the_documented_json() -> None:
     assert ALL.to_json() == {"mode": "all"}
     assert AllowList(Mode.LIST, ("b", "a")).to_json() == {"mode": "list", "ids": ["b", "a"]}
     assert AllowList(Mode.PREFIX, ("Test_",)).to_json() == {"mode": "prefix", "prefixes": ["Test_"]}
@@ -52,7 +54,7 @@ def test_the_shapes_of_the_interface() -> None:
     assert DEFAULT_ALPHAS.to_json() == {"mode": "prefix", "prefixes": ["Test_"]}
 
 
-def test_letter_case_counts() -> None:
+def test_alpha_names_are_case_sensitive() -> None:
     assert DEFAULT_ALPHAS.allows("Test_one")
     assert not DEFAULT_ALPHAS.allows("test_one")
     assert not DEFAULT_ALPHAS.allows("Prod_Test_one")
@@ -64,7 +66,7 @@ def test_an_empty_list_allows_nothing(mode: Mode) -> None:
     assert not AllowList(mode).allows("Test_one")
 
 
-def test_administrative_ids_can_be_taken_out_of_a_list() -> None:
+def test_administrative_endpoints_can_be_removed_from_a_list() -> None:
     mixed = AllowList(Mode.LIST, ("meta.me", *ADMIN_IDS))
     assert mixed.without(ADMIN_IDS).values == ("meta.me",)
     assert DEFAULT_CEILING.without(ADMIN_IDS) is DEFAULT_CEILING

@@ -14,7 +14,7 @@ from tests.access.conftest import OWNER
 pytestmark = pytest.mark.anyio
 
 
-async def test_every_act_is_written_down_with_what_changed(administration: Administration) -> None:
+async def test_every_action_is_audited_with_its_changes(administration: Administration) -> None:
     key_id = (await administration.keys.issue(OWNER, "k", ips="10.0.0.0/8")).record.id
     await administration.keys.change(key_id, raw=True, runs="all")
     await administration.keys.suspend(key_id)
@@ -50,7 +50,7 @@ async def test_every_act_is_written_down_with_what_changed(administration: Admin
     assert [entry.action for entry in about_key] == ["key.revoke", "key.reactivate"]
 
 
-async def test_an_act_that_fails_leaves_neither_change_nor_row(administration: Administration) -> None:
+async def test_a_failed_action_leaves_no_change_and_no_audit_row(administration: Administration) -> None:
     await administration.accounts.create("other@example.org")
     before = await administration.audit_log.entries()
     with pytest.raises(AccessError):
@@ -65,7 +65,7 @@ CHANGES = (
 )
 
 
-async def test_the_database_itself_refuses_to_change_a_row(
+async def test_the_database_refuses_changes_to_audit_rows(
     administration: Administration, settings: AccessSettings
 ) -> None:
     before = await administration.audit_log.entries()
@@ -87,7 +87,7 @@ async def test_the_database_itself_refuses_to_change_a_row(
     assert await administration.audit_log.entries() == before
 
 
-async def test_no_row_holds_what_verifies_a_key(administration: Administration) -> None:
+async def test_no_audit_row_contains_a_key_digest(administration: Administration) -> None:
     issued = await administration.keys.issue(OWNER, "k")
     written = json.dumps([entry.detail for entry in await administration.audit_log.entries()])
     assert issued.token.partition(".")[2] not in written

@@ -56,7 +56,7 @@ def with_other_secret(token: str) -> str:
     return f"{token.partition('.')[0]}.{new_token().secret}"
 
 
-async def test_an_admitted_call_knows_its_key_and_what_it_has_used(
+async def test_an_admitted_call_has_its_key_and_usage(
     access: Authenticator, administration: Administration
 ) -> None:
     owner = await administration.accounts.find(OWNER)
@@ -125,7 +125,7 @@ async def prepared(
 
 
 @pytest.mark.parametrize("condition", CONDITIONS)
-async def test_every_endpoint_answers_each_condition_with_its_code(
+async def test_each_state_of_a_key_has_its_error_code_on_every_endpoint(
     access: Authenticator, administration: Administration, shape: TokenShape, expire: Expire, condition: str
 ) -> None:
     await administration.accounts.change(OWNER, admin=True)
@@ -144,7 +144,7 @@ async def test_every_endpoint_answers_each_condition_with_its_code(
             assert refused.details == {"endpoint": endpoint.id}
 
 
-async def test_every_endpoint_admits_the_right_key_and_hides_what_it_may_not_read(
+async def test_every_endpoint_admits_a_granted_key_and_hides_other_alphas(
     access: Authenticator, administration: Administration
 ) -> None:
     await administration.accounts.change(OWNER, admin=True)
@@ -166,7 +166,7 @@ async def test_every_endpoint_admits_the_right_key_and_hides_what_it_may_not_rea
         assert "Test_other" not in refused.value.message
 
 
-async def test_administrative_routes_are_for_administrators_whatever_the_list_says(
+async def test_administrative_routes_are_closed_to_others_whatever_their_allow_list(
     access: Authenticator, administration: Administration
 ) -> None:
     token = await issue(administration, endpoints="all", rate=WIDE)
@@ -182,7 +182,7 @@ async def test_administrative_routes_are_for_administrators_whatever_the_list_sa
     assert not caller.may_call("no.such.endpoint")
 
 
-async def test_the_checks_come_in_the_documented_order(
+async def test_checks_run_in_the_documented_order(
     access: Authenticator, administration: Administration, expire: Expire
 ) -> None:
     # A key that breaks every rule shows them one by one as they are put right, the first ones first.
@@ -214,7 +214,7 @@ async def test_the_checks_come_in_the_documented_order(
     assert caller.usage.used[1:] == (3, 3, 3)
 
 
-async def test_a_revoked_key_says_so_even_when_it_is_expired(
+async def test_a_revoked_and_expired_key_is_reported_as_revoked(
     access: Authenticator, administration: Administration, expire: Expire
 ) -> None:
     token = await issue(administration)
@@ -231,7 +231,7 @@ async def test_a_revoked_key_says_so_even_when_it_is_expired(
         ("per_second=99,per_minute=99,monthly=2", "quota_exceeded", "month"),
     ],
 )
-async def test_each_window_refuses_with_its_code_and_charges_nothing_for_it(
+async def test_each_exhausted_window_refuses_with_its_code_and_charges_nothing(
     access: Authenticator,
     administration: Administration,
     rate: str,
@@ -253,7 +253,7 @@ async def test_each_window_refuses_with_its_code_and_charges_nothing_for_it(
     assert (await used(access, token))[3] == 2
 
 
-async def test_the_second_refuses_with_its_code(
+async def test_the_one_second_window_refuses_with_its_code(
     access: Authenticator, administration: Administration
 ) -> None:
     token = await issue(administration, rate="per_second=1,per_minute=100000")
@@ -270,7 +270,7 @@ async def test_the_second_refuses_with_its_code(
     assert (await used(access, token))[-1] == admitted
 
 
-async def test_of_a_second_and_a_day_that_are_full_the_day_gives_code_and_retry_after(
+async def test_the_longest_exhausted_window_gives_code_and_retry_after(
     access: Authenticator, administration: Administration
 ) -> None:
     token = await issue(administration, rate="per_second=1,per_minute=1,per_day=1,monthly=null")
@@ -280,7 +280,7 @@ async def test_of_a_second_and_a_day_that_are_full_the_day_gives_code_and_retry_
     assert refused.headers["Retry-After"] == refused.headers["X-RateLimit-Reset-Day"] == "86400"
 
 
-async def test_asking_charges_nothing_and_agrees_with_what_is_enforced(
+async def test_reading_usage_charges_nothing_and_matches_what_is_enforced(
     access: Authenticator, administration: Administration
 ) -> None:
     token = await issue(administration, rate=WIDE)
@@ -298,7 +298,7 @@ async def test_asking_charges_nothing_and_agrees_with_what_is_enforced(
     assert await access.key("0" * 16) is None
 
 
-async def test_a_key_row_shows_what_is_in_force_and_administrators_see_revoked_ones(
+async def test_a_key_row_shows_effective_grants_and_administrators_see_revoked_keys(
     access: Authenticator, administration: Administration
 ) -> None:
     token = await issue(
@@ -319,7 +319,7 @@ async def test_a_key_row_shows_what_is_in_force_and_administrators_see_revoked_o
     assert revoked.rights.record.status == "revoked"
 
 
-async def test_every_change_holds_from_the_next_call_on_every_worker(
+async def test_every_change_takes_effect_on_the_next_call_of_every_worker(
     settings: AccessSettings, access: Authenticator, administration: Administration, tmp_path: Path
 ) -> None:
     second = await Authenticator.open(replace(settings, state=tmp_path / "second.sqlite3"))
@@ -351,7 +351,7 @@ async def test_every_change_holds_from_the_next_call_on_every_worker(
         await second.close()
 
 
-async def test_expiry_is_looked_at_when_the_call_comes(
+async def test_expiry_is_checked_on_every_call(
     access: Authenticator, administration: Administration, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     token = await issue(administration, expires="2999-01-01")
@@ -362,7 +362,9 @@ async def test_expiry_is_looked_at_when_the_call_comes(
     assert (await refusal(access, token)).code == "key_expired"
 
 
-async def test_how_a_key_may_be_presented(access: Authenticator, administration: Administration) -> None:
+async def test_a_key_is_accepted_in_each_documented_header(
+    access: Authenticator, administration: Administration
+) -> None:
     token = await issue(administration, rate=WIDE)
     accepted: list[Any] = [
         {"authorization": f"bearer {token}"},
@@ -393,7 +395,7 @@ async def test_how_a_key_may_be_presented(access: Authenticator, administration:
         assert error.value.code == code, headers
 
 
-async def test_a_malformed_token_is_not_looked_up(
+async def test_a_malformed_token_causes_no_query(
     access: Authenticator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def looked_up(_store: KeyStore, _key_id: str) -> None:
@@ -404,7 +406,7 @@ async def test_a_malformed_token_is_not_looked_up(
     assert (await refusal(access, None)).code == "missing_api_key"
 
 
-async def test_an_unknown_id_and_a_wrong_secret_cost_the_same_work_and_answer_the_same(
+async def test_an_unknown_id_and_a_wrong_secret_are_indistinguishable_in_work_and_answer(
     access: Authenticator, administration: Administration, shape: TokenShape, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     token = await issue(administration)
@@ -450,7 +452,7 @@ async def test_the_secret_is_checked_before_an_answer_reveals_the_state_of_a_key
     assert (await refusal(access, with_other_secret(token))).code == "invalid_api_key"
 
 
-async def test_addresses_through_trusted_proxies_and_spoofed_ones(
+async def test_the_address_allow_list_uses_trusted_proxies_and_ignores_spoofed_headers(
     settings: AccessSettings, access: Authenticator, administration: Administration, tmp_path: Path
 ) -> None:
     token = await issue(administration, ips="203.0.113.0/24,2001:db8::/32", rate=WIDE)
@@ -480,7 +482,7 @@ async def test_addresses_through_trusted_proxies_and_spoofed_ones(
 
 
 @pytest.mark.parametrize("window", ["per_minute", "per_day", "monthly"])
-async def test_64_callers_at_once_get_the_envelope_and_not_one_more(
+async def test_64_concurrent_callers_get_exactly_the_limit(
     access: Authenticator, administration: Administration, window: str
 ) -> None:
     limits = {

@@ -76,7 +76,7 @@ async def times(take: Take, calls: int, rate: RateLimit = RATE) -> int:
 
 @pytest.mark.parametrize("step", [-HOUR_US, -400 * DAY_US, HOUR_US, DAY_US, 400 * DAY_US])
 @pytest.mark.parametrize("restart", [False, True])
-async def test_a_clock_that_is_set_neither_locks_a_key_out_nor_lets_a_call_more_through(
+async def test_a_clock_step_neither_locks_a_key_out_nor_admits_an_extra_call(
     tmp_path: Path, step: int, restart: bool
 ) -> None:
     machine = Machine()
@@ -98,7 +98,7 @@ async def test_a_clock_that_is_set_neither_locks_a_key_out_nor_lets_a_call_more_
         assert await times(take, 70, narrow) == 60
 
 
-async def test_a_day_ahead_for_two_seconds_changes_nothing(tmp_path: Path) -> None:
+async def test_a_clock_one_day_ahead_for_two_seconds_changes_nothing(tmp_path: Path) -> None:
     machine = Machine()
     async with counting(tmp_path, machine) as take:
         assert await times(take, 10) == 10
@@ -114,7 +114,7 @@ async def test_a_day_ahead_for_two_seconds_changes_nothing(tmp_path: Path) -> No
         assert await times(take, 70) == 60
 
 
-async def test_the_count_of_a_month_survives_a_clock_that_was_in_another_one(tmp_path: Path) -> None:
+async def test_a_months_count_survives_a_clock_that_was_briefly_in_another_month(tmp_path: Path) -> None:
     machine = Machine()
     quota = RateLimit((1000, 1000, 1000, 50))
     async with counting(tmp_path, machine) as take:
@@ -127,7 +127,7 @@ async def test_the_count_of_a_month_survives_a_clock_that_was_in_another_one(tmp
         assert await times(take, 1, quota) == 0
 
 
-async def test_a_machine_started_anew_goes_by_its_wall_clock(tmp_path: Path) -> None:
+async def test_a_rebooted_machine_trusts_its_wall_clock(tmp_path: Path) -> None:
     machine = Machine()
     async with counting(tmp_path, machine) as take:
         assert await times(take, 60) == 60
@@ -154,7 +154,7 @@ def test_a_file_of_counts_of_another_version_is_refused(tmp_path: Path) -> None:
         Journal(tmp_path / "limits")
 
 
-async def test_a_clock_set_while_nobody_calls_does_not_open_a_window_after_a_restart(tmp_path: Path) -> None:
+async def test_a_clock_step_between_calls_opens_no_window_after_a_restart(tmp_path: Path) -> None:
     machine = Machine()
     async with counting(tmp_path, machine) as take:
         assert await times(take, 70) == 60
@@ -166,7 +166,7 @@ async def test_a_clock_set_while_nobody_calls_does_not_open_a_window_after_a_res
         assert await times(take, 70) == 60
 
 
-async def test_random_steps_of_the_wall_clock_never_let_a_call_more_through(tmp_path: Path) -> None:
+async def test_random_clock_steps_never_admit_an_extra_call(tmp_path: Path) -> None:
     chance, machine = random.Random(5), Machine()
     rate = RateLimit((3, 8, 30, None))
     limits = dict(zip((SECOND_US, MINUTE_US, DAY_US), rate.limits, strict=False))
@@ -212,7 +212,7 @@ class Server:
 
 
 @pytest.mark.parametrize("step", [-SECOND_US, -2 * SECOND_US, -HOUR_US, -40 * DAY_US])
-def test_redis_set_back_lets_no_call_more_through_and_keeps_nobody_waiting(
+def test_a_redis_clock_set_back_admits_no_extra_call_and_blocks_no_caller(
     redis_client: redis.Redis, step: int
 ) -> None:
     server = Server(redis_client)
@@ -225,7 +225,7 @@ def test_redis_set_back_lets_no_call_more_through_and_keeps_nobody_waiting(
     assert server.times(70) == 60
 
 
-def test_redis_a_day_ahead_for_two_seconds_locks_nobody_out(redis_client: redis.Redis) -> None:
+def test_a_redis_clock_one_day_ahead_for_two_seconds_blocks_no_caller(redis_client: redis.Redis) -> None:
     server = Server(redis_client)
     assert server.times(60) == 60
     server.set_ahead = DAY_US
@@ -238,7 +238,7 @@ def test_redis_a_day_ahead_for_two_seconds_locks_nobody_out(redis_client: redis.
     assert redis_client.pttl("calls") > 2 * DAY_US // 1000
 
 
-def test_redis_in_another_month_for_a_moment_keeps_the_count_of_this_one(redis_client: redis.Redis) -> None:
+def test_a_redis_clock_briefly_in_another_month_keeps_the_months_count(redis_client: redis.Redis) -> None:
     server, quota = Server(redis_client), RateLimit((1000, 1000, 1000, 50))
     assert server.times(40, quota) == 40
     server.set_ahead = 40 * DAY_US
@@ -251,7 +251,7 @@ def test_redis_in_another_month_for_a_moment_keeps_the_count_of_this_one(redis_c
     assert set(redis_client.hkeys("months")) == {b"last", b"ahead", b"210109"}
 
 
-def test_redis_set_back_again_and_again_never_lets_a_call_more_through(redis_client: redis.Redis) -> None:
+def test_a_redis_clock_set_back_repeatedly_never_admits_an_extra_call(redis_client: redis.Redis) -> None:
     chance, server = random.Random(6), Server(redis_client)
     rate = RateLimit((3, 8, 30, None))
     limits = dict(zip((SECOND_US, MINUTE_US, DAY_US), rate.limits, strict=False))

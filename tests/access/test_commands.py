@@ -45,7 +45,7 @@ def shell(
     return Shell(settings, capsys)
 
 
-def test_from_an_account_to_a_call_and_back(shell: Shell) -> None:
+def test_the_commands_create_use_and_revoke_a_key(shell: Shell) -> None:
     account = shell.json(
         "accounts create --email A@Example.org --ceiling-endpoints all --ceiling-runs prefix:Test_"
     )
@@ -104,7 +104,7 @@ def test_from_an_account_to_a_call_and_back(shell: Shell) -> None:
     assert key["token"].partition(".")[2] not in everything
 
 
-def test_people_see_lines_and_the_token_once(shell: Shell) -> None:
+def test_text_output_has_one_line_per_field_and_the_token_once(shell: Shell) -> None:
     shell("accounts create --email a@example.org")
     code, out, err = shell("keys issue --account a@example.org --name first")
     assert code == 0
@@ -131,7 +131,7 @@ def test_people_see_lines_and_the_token_once(shell: Shell) -> None:
         ("accounts set x@y.org --no-admin", "accounts list"),
     ],
 )
-def test_a_refusal_is_one_line_and_an_exit_code(shell: Shell, line: str, fix: str) -> None:
+def test_a_refused_command_prints_one_line_and_exits_with_its_code(shell: Shell, line: str, fix: str) -> None:
     code, out, err = shell(line)
     assert (code, out) == (2, "")
     assert fix in err
@@ -141,7 +141,7 @@ def test_a_refusal_is_one_line_and_an_exit_code(shell: Shell, line: str, fix: st
     assert json.loads(err)["error"]["type"] == "AccessError"
 
 
-def test_a_grant_beyond_the_ceiling_is_pointed_out(shell: Shell) -> None:
+def test_a_grant_beyond_the_ceiling_is_reported(shell: Shell) -> None:
     shell("accounts create --email a@example.org --ceiling-endpoints meta.me")
     code, out, err = shell("keys issue --account a@example.org --name k --endpoints all", "--json")
     assert code == 0
@@ -149,7 +149,7 @@ def test_a_grant_beyond_the_ceiling_is_pointed_out(shell: Shell) -> None:
     assert "ceiling" in err
 
 
-def test_the_schema_can_be_seen_and_upgraded(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_schema_revision_is_shown_and_upgraded(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
     assert shell.json("access show")["revision"] is None
     assert shell("access upgrade")[0] == 0
     shown = shell.json("access show")

@@ -52,7 +52,7 @@ def outcome_of(base: str, token: str) -> str:
     return "admitted" if result.status_code == 200 else str(result.json()["error"]["code"])
 
 
-def test_on_a_full_disk_keys_are_listed_and_changes_are_refused_until_there_is_room(
+def test_on_a_full_disk_keys_are_listed_and_changes_refused_until_space_is_freed(
     deployment: Deployment,
 ) -> None:
     key, _ = deployment.issue()
@@ -68,7 +68,7 @@ def test_on_a_full_disk_keys_are_listed_and_changes_are_refused_until_there_is_r
     assert {name for name in deployment.files() - before if not name.endswith(("-shm", "-wal"))} == set()
 
 
-def test_on_a_full_disk_a_server_starts_and_a_key_ends_once_there_is_room(
+def test_on_a_full_disk_a_server_starts_and_a_key_is_revoked_once_space_is_freed(
     deployment: Deployment, tmp_path: Path
 ) -> None:
     (key, token), (_, other) = deployment.issue(), deployment.issue()
@@ -110,7 +110,7 @@ def test_on_a_read_only_disk_keys_are_listed_and_served_and_changes_are_refused(
         assert outcome_of(base, token) == "key_revoked"
 
 
-def test_a_log_that_a_crash_left_is_read_on_a_read_only_disk_or_the_command_fails(
+def test_a_crashed_stores_journal_is_read_on_a_read_only_disk_or_the_command_fails(
     deployment: Deployment,
 ) -> None:
     key, _ = deployment.issue()
@@ -128,7 +128,7 @@ def test_a_log_that_a_crash_left_is_read_on_a_read_only_disk_or_the_command_fail
     assert "cannot be" in deployment.run("keys", "show", key, code=5)
 
 
-def test_commands_that_read_make_neither_a_store_nor_a_pepper(tmp_path: Path) -> None:
+def test_read_only_commands_create_no_store_and_no_pepper(tmp_path: Path) -> None:
     (tmp_path / "published").mkdir()
     with operators(tmp_path / "published") as run:
         for arguments in (("keys", "list"), ("keys", "show", "0" * 16), ("accounts", "list"), ("audit",)):
@@ -139,7 +139,7 @@ def test_commands_that_read_make_neither_a_store_nor_a_pepper(tmp_path: Path) ->
     assert not list(tmp_path.glob("*.pepper*"))
 
 
-def test_a_file_that_is_only_read_is_not_made(tmp_path: Path) -> None:
+def test_opening_a_store_for_reading_creates_no_file(tmp_path: Path) -> None:
     with pytest.raises(sa.exc.OperationalError):
         make_engine(tmp_path / "none", writable=False).connect()
     assert not list(tmp_path.iterdir())

@@ -58,7 +58,7 @@ def test_the_random_operations_reach_every_outcome(expected: list[LimitStatus]) 
     assert min(outcomes.values()) > 200
 
 
-def test_the_twin_agrees_with_the_oracle_on_random_operations() -> None:
+def test_the_in_process_limiter_agrees_with_the_oracle_on_random_operations() -> None:
     twins, oracles = [Twin() for _ in range(3)], [Oracle() for _ in range(3)]
     for number, (key, wall, rate, charge) in enumerate(operations(7, OPERATIONS)):
         twins[key].pass_to(wall)
@@ -68,7 +68,7 @@ def test_the_twin_agrees_with_the_oracle_on_random_operations() -> None:
             oracles[key].forget()
 
 
-def test_the_script_agrees_with_the_oracle_on_random_operations(
+def test_the_redis_script_agrees_with_the_oracle_on_random_operations(
     expected: list[LimitStatus], redis_client: redis.Redis
 ) -> None:
     sha = redis_client.script_load(TOLD_THE_TIME)
@@ -100,7 +100,9 @@ histories = st.lists(st.tuples(steps, rates, st.booleans()), max_size=40)
 
 @settings(max_examples=300)
 @given(histories)
-def test_the_twin_agrees_with_the_oracle_on_any_history(history: list[tuple[int, RateLimit, bool]]) -> None:
+def test_the_in_process_limiter_agrees_with_the_oracle_on_any_history(
+    history: list[tuple[int, RateLimit, bool]],
+) -> None:
     oracle, twin = Oracle(), Twin()
     for step, rate, charge in history:
         twin.pass_to(max(0, twin.wall + step))
@@ -109,7 +111,7 @@ def test_the_twin_agrees_with_the_oracle_on_any_history(history: list[tuple[int,
 
 @settings(max_examples=100, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(histories)
-def test_the_script_agrees_with_the_oracle_on_any_history(
+def test_the_redis_script_agrees_with_the_oracle_on_any_history(
     redis_client: redis.Redis, history: list[tuple[int, RateLimit, bool]]
 ) -> None:
     redis_client.flushdb()
@@ -123,7 +125,7 @@ def test_the_script_agrees_with_the_oracle_on_any_history(
         assert parse_status(answer) == oracle.ask_at(clock, rate, charge=charge)
 
 
-def test_a_log_gives_memory_back_and_still_counts_right() -> None:
+def test_the_call_log_releases_memory_and_still_counts_correctly() -> None:
     twin, rate = Twin(), RateLimit((10**6, 10**6, 4000, None))
     for call in range(20_000):
         twin.pass_to(START + call * 60_000_000)
@@ -138,7 +140,7 @@ moments = st.datetimes(datetime(1970, 1, 1), datetime(2400, 1, 1))  # noqa: DTZ0
 
 
 @given(moments)
-def test_a_month_ends_where_the_next_begins(moment: datetime) -> None:
+def test_calendar_months_are_contiguous(moment: datetime) -> None:
     at = (moment.replace(tzinfo=UTC) - EPOCH) // timedelta(microseconds=1)
     month = Month.of(at)
     assert divmod(month.number, 100) == month_of(at)
@@ -149,7 +151,7 @@ def test_a_month_ends_where_the_next_begins(moment: datetime) -> None:
     assert Month.of(month.end_us).start_us == month.end_us
 
 
-def test_the_script_knows_the_calendar(redis_client: redis.Redis) -> None:
+def test_the_redis_script_computes_calendar_months(redis_client: redis.Redis) -> None:
     sha = redis_client.script_load(TOLD_THE_TIME)
     days = [datetime(1970, 1, 1, tzinfo=UTC) + timedelta(days=n) for n in range(0, 365 * 430, 13)]
     edges = [

@@ -56,7 +56,7 @@ class Clock:
 
 
 @pytest.mark.parametrize("window", WINDOWS)
-def test_64_callers_on_two_processes_get_the_limit_exactly_ten_times_in_a_row(
+def test_64_callers_on_two_processes_get_exactly_the_limit_ten_times_in_a_row(
     redis_client: redis.Redis, each_redis_server: RedisServer, window: str
 ) -> None:
     clock = "stopped" if window == "second" else "running"
@@ -89,7 +89,7 @@ def test_64_callers_on_two_processes_get_the_limit_exactly_ten_times_in_a_row(
 
 
 @pytest.mark.parametrize("window", LIMIT_WINDOWS)
-async def test_64_tasks_in_one_process_get_the_limit_exactly_ten_times_in_a_row(
+async def test_64_tasks_in_one_process_get_exactly_the_limit_ten_times_in_a_row(
     tmp_path: Path, window: LimitWindow
 ) -> None:
     limiter = InMemoryLimiter(Journal(tmp_path / "limits"), Clock().clocks())
@@ -109,7 +109,7 @@ async def test_64_tasks_in_one_process_get_the_limit_exactly_ten_times_in_a_row(
     await limiter.close()
 
 
-async def test_counts_outlive_a_restart(tmp_path: Path) -> None:
+async def test_counts_survive_a_restart(tmp_path: Path) -> None:
     clock = Clock()
     first = InMemoryLimiter(Journal(tmp_path / "limits"), clock.clocks())
     for _ in range(7):
@@ -131,7 +131,7 @@ async def test_counts_outlive_a_restart(tmp_path: Path) -> None:
     await second.close()
 
 
-async def test_a_day_later_only_the_month_is_left_and_the_file_is_small_again(tmp_path: Path) -> None:
+async def test_after_a_day_only_the_monthly_count_remains_and_the_file_shrinks(tmp_path: Path) -> None:
     clock = Clock()
     clock.now = 4_102_444_800_000_000  # 2100-01-01
     first = InMemoryLimiter(Journal(tmp_path / "limits"), clock.clocks())
@@ -163,7 +163,7 @@ asyncio.run(main())
 """
 
 
-def test_a_process_killed_outright_loses_only_calls_it_had_not_written(tmp_path: Path) -> None:
+def test_a_killed_process_loses_only_unwritten_calls(tmp_path: Path) -> None:
     file = tmp_path / "limits"
     command = [sys.executable, "-c", CRASH, str(file)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, cwd=REPOSITORY, text=True) as worker:
@@ -198,9 +198,7 @@ async def test_a_file_that_cannot_be_used_is_refused(tmp_path: Path) -> None:
         await InMemoryLimiter.open(tmp_path / "none" / "limits")
 
 
-async def test_a_write_that_fails_is_made_up_for_later(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_failed_write_is_retried_later(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     limiter = InMemoryLimiter(Journal(tmp_path / "limits"))
     await limiter.hit("a", WIDE)
 
@@ -232,7 +230,7 @@ async def own_redis() -> AsyncIterator[RedisServer]:
         yield server
 
 
-async def test_redis_killed_lets_no_call_through_and_comes_back_by_itself(
+async def test_a_killed_redis_admits_no_call_and_recovers_by_itself(
     own_redis: RedisServer, tmp_path: Path
 ) -> None:
     settings = AccessSettings(str(tmp_path / "a.sqlite3"), redis=own_redis.url, workers=2)
@@ -261,7 +259,7 @@ async def test_redis_killed_lets_no_call_through_and_comes_back_by_itself(
         await access.close()
 
 
-async def test_redis_may_be_away_when_serving_begins(own_redis: RedisServer) -> None:
+async def test_serving_starts_while_redis_is_unavailable(own_redis: RedisServer) -> None:
     own_redis.kill()
     limiter = RedisLimiter(own_redis.url, "later")
     with pytest.raises(StorageUnavailable):
@@ -274,7 +272,7 @@ async def test_redis_may_be_away_when_serving_begins(own_redis: RedisServer) -> 
     await limiter.close()
 
 
-async def test_an_attempt_without_an_answer_is_not_made_twice(own_redis: RedisServer) -> None:
+async def test_an_unanswered_limiter_call_is_not_retried(own_redis: RedisServer) -> None:
     limiter = RedisLimiter(own_redis.url, "once")
     await limiter.hit("a", WIDE)
     with own_redis.hanging(), pytest.raises(StorageUnavailable):
@@ -319,7 +317,7 @@ async def test_a_call_is_one_round_trip(own_redis: RedisServer) -> None:
     await limiter.close()
 
 
-async def test_calls_that_come_together_are_counted_each_by_itself(own_redis: RedisServer) -> None:
+async def test_concurrent_calls_are_counted_separately(own_redis: RedisServer) -> None:
     limiter = RedisLimiter(own_redis.url, "together")
     three = RateLimit((10**6, 3, 10**6, None))
     keys = "abab" * 2
@@ -343,13 +341,13 @@ async def test_calls_that_come_together_are_counted_each_by_itself(own_redis: Re
     await limiter.close()
 
 
-async def test_a_password_in_a_redis_url_is_not_repeated() -> None:
+async def test_a_redis_password_is_not_shown() -> None:
     with pytest.raises(SettingsError) as refused:
         RedisLimiter("redis://:pa55word@host:notaport/0", "x")
     assert "pa55word" not in str(refused.value)
 
 
-async def test_postgres_stopped_lets_no_call_through_and_comes_back_by_itself(
+async def test_a_stopped_postgres_admits_no_call_and_recovers_by_itself(
     redis_server: RedisServer,
 ) -> None:
     with postgres_running() as server:

@@ -11,7 +11,7 @@ from serve.auth.limits.sliding_window import LimitStatus
 RATE = RateLimit()
 
 
-def test_the_self_service_envelope() -> None:
+def test_usage_shows_limit_and_remaining_of_each_window() -> None:
     assert RATE.to_json() == {
         "per_second": 5,
         "per_minute": 60,
@@ -47,7 +47,7 @@ def test_a_month_without_quota_has_no_headers_and_no_remaining() -> None:
     assert usage["remaining_month"] is None
 
 
-def test_a_refusal_says_when_to_come_back() -> None:
+def test_a_refusal_has_a_retry_after() -> None:
     refused = LimitStatus((5, 5, 5, 5), (1, 1, 1, 1), LIMIT_WINDOWS[0], 1_200_000)
     assert rate_headers(RATE, refused)["Retry-After"] == "2"
     assert "Retry-After" not in rate_headers(RATE, LimitStatus((5, 5, 5, 5), (1, 1, 1, 1)))
@@ -69,5 +69,5 @@ def test_remaining_is_never_below_zero_when_an_envelope_was_narrowed() -> None:
 
 
 @given(st.integers(0, 10**15))
-def test_whoever_waits_whole_seconds_has_waited_enough(duration: int) -> None:
+def test_retry_after_in_whole_seconds_is_long_enough(duration: int) -> None:
     assert 0 <= whole_seconds(duration) * 1_000_000 - duration < 1_000_000

@@ -37,7 +37,7 @@ async def tables(location: StoreLocation) -> set[str]:
 ALL_TABLES = set(metadata.tables)
 
 
-async def test_an_upgrade_makes_the_tables_and_once_more_changes_none(store_url: str) -> None:
+async def test_an_upgrade_creates_the_tables_and_is_idempotent(store_url: str) -> None:
     location = StoreLocation.parse(store_url)
     assert await revision(location) is None
     for _ in range(2):
@@ -46,7 +46,7 @@ async def test_an_upgrade_makes_the_tables_and_once_more_changes_none(store_url:
         assert await revision(location) == REVISION
 
 
-async def test_a_key_is_of_an_account_and_has_a_status_at_every_revision(store_url: str) -> None:
+async def test_every_revision_keeps_a_keys_account_and_status(store_url: str) -> None:
     settings = AccessSettings(store_url)
     async with open_administration(settings, "tester") as administration:
         await administration.accounts.create("a@example.org")
@@ -58,7 +58,7 @@ async def test_a_key_is_of_an_account_and_has_a_status_at_every_revision(store_u
     await store.close()
 
 
-async def test_the_migrations_make_the_declared_tables(tmp_path: Path) -> None:
+async def test_the_migrations_create_the_declared_tables(tmp_path: Path) -> None:
     location = StoreLocation.parse(str(tmp_path / "a.sqlite3"))
     await upgrade(location)
     with sa.create_engine(f"sqlite:///{location.path}").connect() as connection:
@@ -95,13 +95,13 @@ async def test_both_databases_get_the_same_columns(store_url: str) -> None:
     assert results == expected
 
 
-async def test_an_empty_store_is_set_up_by_whoever_comes_first(store_url: str) -> None:
+async def test_the_first_program_to_open_an_empty_store_sets_it_up(store_url: str) -> None:
     location = StoreLocation.parse(store_url)
     await asyncio.gather(*[upgrade(location) for _ in range(4)])
     assert await revision(location) == REVISION
 
 
-async def test_a_store_of_another_revision_is_refused_and_left_alone(store_url: str) -> None:
+async def test_a_store_of_another_revision_is_refused_unchanged(store_url: str) -> None:
     settings = AccessSettings(store_url)
     await upgrade(settings.location)
     change = f"UPDATE {VERSION_TABLE} SET version_num = '9999'"
@@ -128,7 +128,7 @@ async def test_only_the_owner_can_read_the_files(tmp_path: Path) -> None:
     assert set(modes.values()) == {0o600}
 
 
-async def test_a_folder_that_is_not_there_and_a_file_that_is_no_store(tmp_path: Path) -> None:
+async def test_a_missing_folder_and_an_invalid_store_file_are_refused(tmp_path: Path) -> None:
     with pytest.raises(SettingsError, match="create its folder"):
         await upgrade(StoreLocation.parse(str(tmp_path / "none" / "a.sqlite3")))
     other = tmp_path / "notes.txt"
@@ -137,7 +137,7 @@ async def test_a_folder_that_is_not_there_and_a_file_that_is_no_store(tmp_path: 
         await upgrade(StoreLocation.parse(str(other)))
 
 
-async def test_a_server_that_is_away(tmp_path: Path) -> None:
+async def test_an_unavailable_database_server_is_reported(tmp_path: Path) -> None:
     away = StoreLocation.parse(f"postgresql://postgres@/none?host={tmp_path}")
     with pytest.raises(StorageUnavailable):
         await upgrade(away)

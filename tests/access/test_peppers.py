@@ -42,7 +42,7 @@ async def answer(settings: AccessSettings, token: str) -> str:
     return "admitted"
 
 
-async def test_a_file_store_gets_a_pepper_of_its_own_and_keeps_it(
+async def test_a_file_store_creates_its_own_pepper_and_keeps_it(
     plain: AccessSettings, tmp_path: Path
 ) -> None:
     token = await issue(plain, "a@example.org")
@@ -52,13 +52,13 @@ async def test_a_file_store_gets_a_pepper_of_its_own_and_keeps_it(
     assert load_digests(other).newest != load_digests(plain).newest
 
 
-def test_processes_that_start_at_once_agree_on_one_pepper(plain: AccessSettings) -> None:
+def test_processes_started_concurrently_agree_on_one_pepper(plain: AccessSettings) -> None:
     with ThreadPoolExecutor(16) as pool:
         newest = {digests.newest for digests in pool.map(lambda _: load_digests(plain), range(64))}
     assert len(newest) == 1
 
 
-async def test_a_pepper_of_the_settings_makes_new_keys_and_older_ones_go_on(plain: AccessSettings) -> None:
+async def test_a_configured_pepper_signs_new_keys_and_older_keys_keep_working(plain: AccessSettings) -> None:
     older = await issue(plain, "a@example.org")
     peppered = replace(plain, peppers=(GIVEN,))
     newer = await issue(peppered, "b@example.org")
@@ -96,7 +96,7 @@ def test_an_empty_pepper_file_is_refused(plain: AccessSettings, tmp_path: Path) 
         load_digests(plain)
 
 
-def test_a_server_store_has_only_the_peppers_it_is_given() -> None:
+def test_a_server_store_uses_only_configured_peppers() -> None:
     shared = AccessSettings("postgresql://db/access")
     assert load_digests(shared).newest == NO_PEPPER
     assert load_digests(replace(shared, peppers=(GIVEN,))).newest != NO_PEPPER

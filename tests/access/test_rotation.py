@@ -69,7 +69,7 @@ async def test_a_rotated_key_has_the_same_rights_and_the_old_token_works_for_the
     assert entry.detail["replaces"] == old.record.id
 
 
-async def test_without_a_grace_the_old_token_works_until_it_is_revoked_and_with_none_of_it_not_at_all(
+async def test_without_a_grace_the_old_token_works_until_revoked_and_with_a_zero_grace_not_at_all(
     administration: Administration, access: Authenticator
 ) -> None:
     first = await administration.keys.issue(OWNER, "k")
@@ -81,7 +81,7 @@ async def test_without_a_grace_the_old_token_works_until_it_is_revoked_and_with_
     assert reported == ["admitted", "key_revoked", "admitted"]
 
 
-async def test_a_grace_never_lengthens_a_key(administration: Administration, expire: Expire) -> None:
+async def test_a_grace_never_extends_a_keys_expiry(administration: Administration, expire: Expire) -> None:
     key = await administration.keys.issue(OWNER, "k")
     soon = int((datetime.now(UTC) + timedelta(minutes=5)).timestamp()) * 1_000_000
     await expire(key.token, soon)
@@ -89,7 +89,7 @@ async def test_a_grace_never_lengthens_a_key(administration: Administration, exp
     assert (left.expires_at, new.record.expires_at) == (soon, soon)
 
 
-async def test_a_key_that_is_not_in_use_is_not_rotated_but_another_may_be_issued_like_it(
+async def test_an_inactive_key_is_not_rotated_but_can_be_copied(
     administration: Administration, access: Authenticator, expire: Expire
 ) -> None:
     key = await administration.keys.issue(OWNER, "k", raw=True, **GRANTS)
@@ -116,7 +116,7 @@ async def test_a_key_that_is_not_in_use_is_not_rotated_but_another_may_be_issued
     assert (rate["per_second"], rate["per_minute"], rate["monthly"]) == (7, 3, None)
 
 
-async def test_an_administrators_key_is_not_copied_to_others(administration: Administration) -> None:
+async def test_an_administrators_key_is_not_copied_to_other_accounts(administration: Administration) -> None:
     await administration.accounts.create("root@example.org", admin=True, ceiling_endpoints="all")
     admin_id = next(x.id for x in ENDPOINTS.values() if x.admin)
     key = await administration.keys.issue("root@example.org", "k", endpoints=admin_id)
@@ -124,7 +124,7 @@ async def test_an_administrators_key_is_not_copied_to_others(administration: Adm
         await administration.keys.issue(like=key.record.id, account=OWNER)
 
 
-async def test_last_use_and_the_months_calls_are_known_of_either_limiter(
+async def test_both_limiters_report_last_use_and_monthly_calls(
     settings: AccessSettings, administration: Administration
 ) -> None:
     used, unused = [await administration.keys.issue(OWNER, name) for name in ("used", "unused")]
@@ -174,7 +174,9 @@ def typed(tmp_path: Path) -> Iterator[Operators]:
         yield run
 
 
-def test_a_list_names_published_alphas_unless_they_are_to_come(typed: Operators, tmp_path: Path) -> None:
+def test_allow_lists_name_published_alphas_unless_unpublished_is_given(
+    typed: Operators, tmp_path: Path
+) -> None:
     issue = ("keys", "issue", "--account", "a@example.org", "--name", "k")
     for words in (
         (*issue, "--alphas", "list:momentun"),
@@ -192,7 +194,7 @@ def test_a_list_names_published_alphas_unless_they_are_to_come(typed: Operators,
     assert "is not published" in typed(*issue, "--alphas", "list:momentum", code=2)
 
 
-def test_rotate_like_and_list_are_typed(typed: Operators) -> None:
+def test_rotate_like_and_list_work_from_the_command_line(typed: Operators) -> None:
     first = json.loads(typed("keys", "issue", "--account", "a@example.org", "--name", "k", "--raw", "--json"))
     text = typed("keys", "rotate", first["key_id"], "--grace", "7d")
     assert f"The old key {first['key_id']} works until 20" in text
@@ -207,7 +209,7 @@ def test_rotate_like_and_list_are_typed(typed: Operators) -> None:
     assert "--grace" in typed("keys", "rotate", first["key_id"], "--grace", "soon", code=2)
 
 
-def test_a_last_use_that_cannot_be_known_is_null_and_not_none_at_all(tmp_path: Path) -> None:
+def test_an_unreadable_last_use_is_null_with_a_warning(tmp_path: Path) -> None:
     with operators(tmp_path / "published", ALPHA_RESULTS_REDIS="redis://127.0.0.1:1/0") as run:
         run("accounts", "create", "--email", "a@example.org")
         run("keys", "issue", "--account", "a@example.org", "--name", "k")

@@ -30,7 +30,7 @@ def peppers_of(settings: AccessSettings) -> list[str]:
     return results
 
 
-async def test_no_output_holds_a_secret(
+async def test_no_output_contains_a_secret(
     settings: AccessSettings,
     access: Authenticator,
     administration: Administration,
@@ -92,7 +92,7 @@ async def _broken(*_: object, **__: object) -> None:
     raise RuntimeError("the disk is on fire")
 
 
-async def test_the_store_holds_no_secret(administration: Administration, settings: AccessSettings) -> None:
+async def test_the_store_contains_no_secret(administration: Administration, settings: AccessSettings) -> None:
     issued = await administration.keys.issue(OWNER, "k")
     secret = issued.token.partition(".")[2]
     (record,) = await administration.keys.all()

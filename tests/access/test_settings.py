@@ -10,7 +10,7 @@ from serve.auth.settings import AccessSettings, StoreLocation
 ROOT = Path("/srv/published")
 
 
-def test_the_defaults_lie_beside_the_root_and_not_in_it() -> None:
+def test_default_files_lie_beside_the_root_not_in_it() -> None:
     result = AccessSettings.from_environment({}, ROOT)
     assert result.location.path == Path("/srv/published.access.sqlite3")
     assert result.state == Path("/srv/published.limits.sqlite3")
@@ -76,12 +76,12 @@ def test_spellings_of_a_file(text: str, path: str) -> None:
         ({"ALPHA_RESULTS_REDIS": "localhost:6379"}, "redis://"),
     ],
 )
-def test_a_value_that_makes_no_sense_is_refused_with_the_fix(env: dict[str, str], fix: str) -> None:
+def test_an_invalid_value_is_refused_with_the_fix(env: dict[str, str], fix: str) -> None:
     with pytest.raises(SettingsError, match=fix):
         AccessSettings.from_environment(env, ROOT)
 
 
-def test_a_remote_root_needs_a_store_by_name() -> None:
+def test_a_remote_root_needs_an_explicit_store() -> None:
     with pytest.raises(SettingsError, match="ALPHA_RESULTS_ACCESS"):
         AccessSettings.from_environment({}, "s3://bucket/published")
     named = AccessSettings.from_environment({"ALPHA_RESULTS_ACCESS": "/a/keys"}, "s3://bucket/published")

@@ -31,7 +31,7 @@ async def refusal(url: str, *, create: bool = True) -> AlphaResultsError:
 
 
 @pytest.mark.parametrize("create", [True, False])
-async def test_postgresql_that_does_not_listen_is_named_with_its_host(create: bool) -> None:
+async def test_an_unreachable_postgresql_is_reported_with_its_host(create: bool) -> None:
     port = free_port()
     result = await refusal(f"postgresql://someone:{SECRET}@127.0.0.1:{port}/access", create=create)
     assert isinstance(result, StorageUnavailable)
@@ -41,7 +41,7 @@ async def test_postgresql_that_does_not_listen_is_named_with_its_host(create: bo
     assert "no-such-host.invalid:5432, database access: the name of the host is not known" in str(result)
 
 
-async def test_what_postgresql_refuses_is_a_wrong_setting(postgres: PostgresServer) -> None:
+async def test_a_connection_refused_by_postgresql_is_a_settings_error(postgres: PostgresServer) -> None:
     base, _, options = postgres.url().partition("?")
     assert options  # a socket's folder, which names no host
     missing = await refusal(f"{base.rpartition('/')[0]}/no_such_database?{options}")
@@ -64,7 +64,7 @@ async def limiter_refusal(url: str) -> AlphaResultsError:
     return refused.value
 
 
-async def test_redis_says_why_it_cannot_count(redis_server: RedisServer) -> None:
+async def test_the_reason_why_redis_cannot_count_is_reported(redis_server: RedisServer) -> None:
     port = free_port()
     result = await limiter_refusal(f"redis://:{SECRET}@127.0.0.1:{port}/3")
     assert isinstance(result, StorageUnavailable)
@@ -84,7 +84,7 @@ async def test_redis_says_why_it_cannot_count(redis_server: RedisServer) -> None
         assert "refuses this user and password" in str(each)
 
 
-def test_a_server_is_not_started_without_its_redis(tmp_path: Path) -> None:
+def test_a_server_does_not_start_without_its_redis(tmp_path: Path) -> None:
     (tmp_path / "published").mkdir()
     url = f"redis://:{SECRET}@127.0.0.1:{free_port()}/0"
     started = ("run", "--datasets", str(tmp_path / "published"), "--port", str(free_port()), "--workers", "2")
@@ -97,7 +97,7 @@ def test_a_server_is_not_started_without_its_redis(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("words", ["keys list", "accounts list", "audit", "access show"])
-def test_a_command_that_reads_makes_neither_a_store_nor_a_pepper(words: str, tmp_path: Path) -> None:
+def test_a_read_only_command_creates_no_store_and_no_pepper(words: str, tmp_path: Path) -> None:
     (tmp_path / "empty").touch()
     for name in ("absent", "empty"):
         done = command(*words.split(), "--access", str(tmp_path / name))

@@ -27,7 +27,7 @@ def test_a_new_token_has_the_documented_shape_and_256_random_bits() -> None:
     assert SHAPE.parse(text) == token
 
 
-def test_tokens_never_repeat() -> None:
+def test_tokens_are_unique() -> None:
     made = [new_token() for _ in range(1000)]
     assert len({token.key_id for token in made}) == len({token.secret for token in made}) == 1000
 
@@ -54,13 +54,13 @@ GOOD = "ar_live_0123456789abcdef." + "A" * 43
         GOOD.replace("ar_live_", "ar_live_x"),
     ],
 )
-def test_anything_else_is_not_a_token(text: str) -> None:
+def test_other_texts_are_not_tokens(text: str) -> None:
     assert SHAPE.parse(text) is None
     assert SHAPE.parse(GOOD) is not None
 
 
 @given(st.text(max_size=80))
-def test_parsing_never_raises_and_spells_back_what_it_accepts(text: str) -> None:
+def test_parsing_never_raises_and_accepted_tokens_round_trip(text: str) -> None:
     token = SHAPE.parse(text)
     assert token is None or not token.ours or SHAPE.spell(token) == text
 
@@ -75,13 +75,13 @@ def test_parsing_never_raises_and_spells_back_what_it_accepts(text: str) -> None
         (GOOD.replace("abcdef", "a_c-ef"), True),
     ],
 )
-def test_any_environment_word_and_any_id_have_the_shape(text: str, ours: bool) -> None:
+def test_every_environment_and_id_gives_a_valid_token(text: str, ours: bool) -> None:
     token = SHAPE.parse(text)
     assert token is not None
     assert token.ours == ours
 
 
-def test_the_mask_shows_the_words_and_the_start_of_the_id_only() -> None:
+def test_the_mask_shows_only_the_prefix_and_the_start_of_the_id() -> None:
     assert SHAPE.mask("0123456789abcdef") == "ar_live_0123"
 
 
@@ -106,7 +106,7 @@ def test_a_new_pepper_keeps_older_keys_working_until_the_old_one_is_dropped() ->
     assert not Digests((b"the pepper after",)).verify(token, digest, made_with)
 
 
-def test_without_a_pepper_digests_say_so() -> None:
+def test_digesting_without_a_pepper_is_an_error() -> None:
     digest, made_with = Digests(()).make(new_token())
     assert made_with == NO_PEPPER
     assert len(digest) == 32

@@ -40,9 +40,7 @@ def message(api: ContractApp, key: str | None, method: str, params: dict[str, An
 
 @pytest.mark.parametrize("key", READING)
 @pytest.mark.parametrize("tool", CALLS)
-def test_a_tool_is_refused_what_v1_refuses_and_names_no_hidden_alpha(
-    api: ContractApp, tool: str, key: str
-) -> None:
+def test_tools_have_the_rights_of_v1_and_name_no_hidden_alpha(api: ContractApp, tool: str, key: str) -> None:
     arguments, paths = CALLS[tool]
     for alpha in (FULL, PLAIN, HIDDEN, ABSENT) if "alpha" in arguments else ("",):
         given = {**arguments, **({"alpha": alpha} if alpha else {})}
@@ -62,7 +60,7 @@ def test_a_tool_is_refused_what_v1_refuses_and_names_no_hidden_alpha(
 
 
 @pytest.mark.parametrize("key", REFUSED)
-def test_without_a_key_in_force_no_message_is_answered(api: ContractApp, key: str | None) -> None:
+def test_messages_without_a_valid_key_are_refused(api: ContractApp, key: str | None) -> None:
     for method, params in [
         ("tools/list", {}),
         ("prompts/list", {}),
@@ -75,7 +73,7 @@ def test_without_a_key_in_force_no_message_is_answered(api: ContractApp, key: st
         assert answer.json()["error"]["code"] == expected.json()["error"]["code"]
 
 
-def test_a_message_is_one_call_and_each_question_of_its_tool_one_more(api: ContractApp) -> None:
+def test_a_message_and_each_inner_call_are_counted(api: ContractApp) -> None:
     def used() -> int:
         return int(api.ok("meta.me", key="counted")["data"]["usage"]["day"])
 
@@ -86,7 +84,7 @@ def test_a_message_is_one_call_and_each_question_of_its_tool_one_more(api: Contr
     assert used() == before + 2 + 4 + 1
 
 
-def test_a_used_up_limit_is_said_in_the_tool_s_answer(api: ContractApp) -> None:
+def test_an_exhausted_limit_is_reported_in_the_tools_answer(api: ContractApp) -> None:
     answers = [message(api, "minute", "tools/call", {"name": "find", "arguments": {}}) for _ in range(2)]
     assert answers[0].json()["result"]["isError"]
     assert "rate_limit" in answers[0].json()["result"]["content"][0]["text"]
@@ -95,7 +93,7 @@ def test_a_used_up_limit_is_said_in_the_tool_s_answer(api: ContractApp) -> None:
 
 
 @pytest.mark.parametrize("method", ["GET", "DELETE", "PUT"])
-def test_there_is_no_stream_and_no_session(api: ContractApp, method: str) -> None:
+def test_the_server_offers_neither_stream_nor_session(api: ContractApp, method: str) -> None:
     answer = api.client.wait(api.client.client.request(method, "/mcp", headers=api.headers("reader")))
     assert answer.status_code == 405
 
@@ -106,7 +104,7 @@ def test_a_body_beyond_the_bound_is_refused(api: ContractApp) -> None:
     assert api.client.wait(sent).status_code == 413
 
 
-def test_a_link_leads_to_the_address_of_the_proxy(api: ContractApp) -> None:
+def test_a_link_uses_the_proxys_address(api: ContractApp) -> None:
     call = {"name": "table_link", "arguments": {"alpha": FULL, "table": "decisions"}}
     named = {"host": "alphas.example.org", "x-forwarded-proto": "https"}
     answer = message(api, "reader", "tools/call", call, **named)

@@ -52,7 +52,7 @@ def call(api: ContractApp, tool: str, arguments: Any, key: str = "testing") -> d
         b"[" * 60_000,
     ],
 )
-def test_a_broken_message_is_an_error_of_the_protocol(api: ContractApp, content: bytes) -> None:
+def test_a_malformed_message_is_a_protocol_error(api: ContractApp, content: bytes) -> None:
     answer = post(api, content)
     assert answer.status_code < 500, answer.text
     assert answer.status_code == 202 or "error" in answer.json()  # 202: taken for a notification
@@ -94,7 +94,7 @@ def test_a_broken_message_is_an_error_of_the_protocol(api: ContractApp, content:
         ("table_link", {"alpha": FULL, "table": "portfolio", "book": "raw_long_short"}),
     ],
 )
-def test_arguments_that_make_no_sense_are_refused_in_the_tools_answer(
+def test_invalid_arguments_are_refused_in_the_tools_answer(
     api: ContractApp, tool: str, arguments: dict[str, Any]
 ) -> None:
     body = call(api, tool, arguments)
@@ -106,7 +106,7 @@ def test_arguments_that_make_no_sense_are_refused_in_the_tools_answer(
 
 
 @pytest.mark.parametrize("tool", ["describe", "judge", "performance", "luck", "risk", "costs", "exposures"])
-def test_answers_to_a_hidden_alpha_and_an_absent_one_differ_by_the_name_alone(
+def test_answers_about_a_hidden_and_a_missing_alpha_differ_only_in_the_name(
     api: ContractApp, tool: str
 ) -> None:
     hidden, absent = (call(api, tool, {"alpha": alpha})["result"] for alpha in (HIDDEN, ABSENT))
@@ -115,7 +115,7 @@ def test_answers_to_a_hidden_alpha_and_an_absent_one_differ_by_the_name_alone(
 
 
 @pytest.mark.parametrize("hidden", [HIDDEN, ABSENT])
-def test_a_hidden_alpha_cannot_be_compared_and_is_not_found(api: ContractApp, hidden: str) -> None:
+def test_a_hidden_alpha_can_be_neither_compared_nor_listed(api: ContractApp, hidden: str) -> None:
     assert call(api, "compare", {"alphas": [FULL, hidden]})["result"]["isError"]
     text = json.dumps(call(api, "find", {"search": "momentum", "limit": 50}))
     assert hidden not in text
@@ -133,9 +133,7 @@ def test_a_hidden_alpha_cannot_be_compared_and_is_not_found(api: ContractApp, hi
         {"host": "evil.example.org"},
     ],
 )
-def test_another_origin_host_or_session_answers_nobody_without_a_key(
-    api: ContractApp, headers: dict[str, str]
-) -> None:
+def test_no_origin_host_or_session_replaces_a_key(api: ContractApp, headers: dict[str, str]) -> None:
     message = b'{"jsonrpc": "2.0", "id": 1, "method": "ping"}'
     assert post(api, message, **headers).status_code < 500
     refused = post(api, message, None, **headers)

@@ -79,7 +79,7 @@ def test_tools_and_prompts_are_listed_and_tools_marked_as_read_only(running: tup
     assert FULL in diligence.messages[0].content.text
 
 
-def test_which_alphas_are_worth_a_look(running: tuple[str, str]) -> None:
+def test_find_lists_alphas_by_figures(running: tuple[str, str]) -> None:
     alphas = call(running, "find", sort="-icir", limit=3)["alphas"]
     values = [row["figures"]["icir"] for row in alphas["data"] if row["figures"]["icir"] is not None]
     assert values == sorted(values, reverse=True)
@@ -88,14 +88,14 @@ def test_which_alphas_are_worth_a_look(running: tuple[str, str]) -> None:
     assert call(running, "find", minimum={"icir": 1e9})["alphas"]["data"] == []
 
 
-def test_what_is_it_and_what_was_checked(running: tuple[str, str]) -> None:
+def test_describe_shows_description_and_checks(running: tuple[str, str]) -> None:
     result = call(running, "describe", alpha=FULL)
     assert result["description"]["data"]["alpha_id"] == FULL
     assert result["audit"]["data"]["summary"]["checked"]["reproduced"] > 0
     assert result["audit"]["snapshot"] == result["snapshots"]["data"][0]["snapshot"]
 
 
-def test_is_it_any_good(running: tuple[str, str]) -> None:
+def test_judge_shows_audit_metrics_and_luck(running: tuple[str, str]) -> None:
     base, token = running
     result = call(running, "judge", alpha=FULL)
     served_ = plain_http.get(
@@ -109,42 +109,42 @@ def test_is_it_any_good(running: tuple[str, str]) -> None:
     assert result["luck"]["data"]["deflated_sharpe"]
 
 
-def test_is_it_the_same_signal_and_what_would_it_add(running: tuple[str, str]) -> None:
+def test_compare_shows_correlations_and_contribution(running: tuple[str, str]) -> None:
     result = call(running, "compare", alphas=[FULL, PLAIN])
     assert result["correlations"]["data"]["matrix"][0][1] == pytest.approx(1.0)
     assert result["contribution_of_the_first"]["data"]["observations"] > 0
 
 
-def test_why_did_this_week_go_as_it_did(running: tuple[str, str]) -> None:
+def test_explain_week_shows_the_extremes_of_the_cross_section(running: tuple[str, str]) -> None:
     result = call(running, "explain_week", alpha=FULL, date="2022-01-14")
     assert result["week"]["data"][0]["date"] == "2022-01-14"
     assert {"symbol", "score", "forward_return"} <= result["cross_section"]["data"][0].keys()
     assert "cut" not in result or result["cut"]
 
 
-def test_what_did_it_own_on_a_day(running: tuple[str, str]) -> None:
+def test_positions_shows_a_days_holdings_and_ledger(running: tuple[str, str]) -> None:
     result = call(running, "positions", alpha=FULL, date="2022-01-14", book="long_only")
     assert result["ledger"]["data"][0]["date"] == "2022-01-14"
     assert result["positions"]["total"] == len(result["positions"]["data"]) > 0
     assert result["positions"]["units"]["weight"] == "ratio"
 
 
-def test_how_did_it_do_in_a_window(running: tuple[str, str]) -> None:
+def test_performance_shows_the_equity_of_a_window(running: tuple[str, str]) -> None:
     result = call(running, "performance", alpha=FULL, start="2022-01-01")
     assert result["equity"]["summary"]["first_date"] >= "2022-01-01"
 
 
-def test_was_it_luck(running: tuple[str, str]) -> None:
+def test_luck_shows_deflated_ratios(running: tuple[str, str]) -> None:
     assert call(running, "luck", alpha=FULL, trials=50)["luck"]["data"]["deflated_sharpe"]["trials"] == 50
 
 
-def test_what_risk_does_it_run_and_to_what_is_it_exposed(running: tuple[str, str]) -> None:
+def test_risk_and_exposures_are_shown(running: tuple[str, str]) -> None:
     assert call(running, "risk", alpha=FULL)["risk"]["data"]
     assert call(running, "costs", alpha=FULL)["costs"]["data"]
     assert call(running, "exposures", alpha=FULL)["exposures"]["data"]
 
 
-def test_what_changed_since(running: tuple[str, str]) -> None:
+def test_changes_lists_publications_since_a_cursor(running: tuple[str, str]) -> None:
     first = call(running, "changes", limit=2)["changes"]
     later = call(running, "changes", since=first["next"], limit=50)["changes"]
     named = [row["alpha_id"] for row in (*first["data"], *later["data"])]
@@ -152,14 +152,14 @@ def test_what_changed_since(running: tuple[str, str]) -> None:
     assert HIDDEN not in named
 
 
-def test_the_table_behind_it_is_a_link(running: tuple[str, str]) -> None:
+def test_table_link_signs_a_download(running: tuple[str, str]) -> None:
     table = call(running, "table_link", alpha=FULL, table="decisions")["table"]["data"]
     answer = plain_http.get(table["url"])
     assert answer.status_code == 200
     assert len(answer.content) == table["size_bytes"]
 
 
-def test_a_refusal_is_an_error_in_the_words_of_the_interface(running: tuple[str, str]) -> None:
+def test_a_refusal_is_an_error_with_the_interfaces_message(running: tuple[str, str]) -> None:
     async def work(client: Client) -> Any:
         return await client.call_tool("judge", {"alpha": HIDDEN}), await client.call_tool(
             "judge", {"alpha": "a/b?c"}

@@ -15,7 +15,7 @@ from schemas.errors import SettingsError
         "store.p12", "alpha.egg-info/PKG-INFO", "draft.py~", ".DS_Store",
     ],
 )  # fmt: skip
-def test_private_files_and_caches_stay_out(path: str) -> None:
+def test_private_files_and_caches_are_excluded(path: str) -> None:
     assert is_excluded(path, DEFAULT_EXCLUDE)
 
 
@@ -24,7 +24,7 @@ def test_private_files_and_caches_stay_out(path: str) -> None:
     ["run.py", "src/alpha/signal.py", "README.md", "params/keys.json", "keyboard.py", "a.b/c.d.py", "env.py",
      "secretsanta.py", "monkey.txt", "notebooks/run.ipynb", "pem.py"],
 )  # fmt: skip
-def test_the_source_itself_stays_in(path: str) -> None:
+def test_source_files_are_included(path: str) -> None:
     assert not is_excluded(path, DEFAULT_EXCLUDE)
 
 
@@ -35,6 +35,6 @@ def test_the_setting_replaces_the_patterns_or_adds_to_them() -> None:
     assert exclusions("+") == DEFAULT_EXCLUDE
 
 
-def test_a_pattern_with_a_slash_is_refused_since_it_would_never_match() -> None:
+def test_a_pattern_with_a_slash_is_refused() -> None:
     with pytest.raises(SettingsError, match="'data/private' holds a slash"):
         exclusions("*.csv,data/private")

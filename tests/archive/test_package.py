@@ -70,7 +70,7 @@ def test_an_archive_is_delivered_and_recorded(seal_folder: Path, storage: Storag
             assert result.read(name) == (seal_folder / "source" / name).read_bytes()
 
 
-def test_packaging_again_changes_nothing(seal_folder: Path, storage: Storage, tmp_path: Path) -> None:
+def test_packaging_is_idempotent(seal_folder: Path, storage: Storage, tmp_path: Path) -> None:
     address = str(tmp_path / "archives")
     first = delivered(package(opened(seal_folder), storage, address))
     assert first.key is not None
@@ -79,9 +79,7 @@ def test_packaging_again_changes_nothing(seal_folder: Path, storage: Storage, tm
     assert (tmp_path / "archives" / first.key).stat().st_mtime_ns == before
 
 
-def test_an_archive_that_was_lost_is_delivered_again(
-    seal_folder: Path, storage: Storage, tmp_path: Path
-) -> None:
+def test_a_lost_archive_is_delivered_again(seal_folder: Path, storage: Storage, tmp_path: Path) -> None:
     address = str(tmp_path / "archives")
     first = delivered(package(opened(seal_folder), storage, address))
     assert first.key is not None
@@ -91,7 +89,7 @@ def test_an_archive_that_was_lost_is_delivered_again(
     assert (tmp_path / "archives" / first.key).is_file()
 
 
-def test_other_patterns_make_another_archive(seal_folder: Path, storage: Storage, tmp_path: Path) -> None:
+def test_changed_exclusions_change_the_archive(seal_folder: Path, storage: Storage, tmp_path: Path) -> None:
     address = str(tmp_path / "archives")
     first = delivered(package(opened(seal_folder), storage, address))
     more = delivered(package(opened(seal_folder), storage, address, exclude=(*DEFAULT_EXCLUDE, "more.py")))
@@ -122,7 +120,7 @@ def test_a_run_without_source_records_no_archive(tmp_path: Path, storage: Storag
     assert not (tmp_path / "archives").exists()
 
 
-def test_a_source_of_private_files_only_is_no_archive(
+def test_a_source_of_private_files_only_is_not_archived(
     seal_folder: Path, storage: Storage, tmp_path: Path
 ) -> None:
     state = package(opened(seal_folder), storage, str(tmp_path / "archives"), exclude=("*",))
@@ -133,7 +131,7 @@ def test_a_source_of_private_files_only_is_no_archive(
     assert read_archive_state(storage, "Test_small", opened(seal_folder).digest) == state
 
 
-def test_a_failure_is_recorded_and_made_good_later(
+def test_a_failed_delivery_is_recorded_and_retried(
     seal_folder: Path, storage: Storage, tmp_path: Path
 ) -> None:
     blocked = tmp_path / "archives"
@@ -147,7 +145,7 @@ def test_a_failure_is_recorded_and_made_good_later(
     delivered(package(opened(seal_folder), storage, str(blocked)))
 
 
-def test_a_failure_never_hides_an_archive_that_can_still_be_fetched(
+def test_a_failure_keeps_the_archive_that_was_delivered_before(
     seal_folder: Path, storage: Storage, tmp_path: Path
 ) -> None:
     first = delivered(package(opened(seal_folder), storage, str(tmp_path / "archives")))
@@ -180,16 +178,14 @@ def test_a_damaged_record_is_named_and_replaced(seal_folder: Path, storage: Stor
     delivered(package(seal, storage, str(tmp_path / "archives")))
 
 
-def test_no_record_is_stored_outside_its_place(storage: Storage) -> None:
+def test_no_record_is_stored_outside_its_folder(storage: Storage) -> None:
     with pytest.raises(AlphaNotPublished):
         archive_state_path("../x", "0" * 64)
     with pytest.raises(SnapshotCorrupt):
         write_archive_state(storage, ArchiveState("Test_a", "../../x", "failed", "", "Test_a.zip"))
 
 
-def test_the_command_reports_and_exits_by_what_became_of_each_archive(
-    seal_folder: Path, tmp_path: Path
-) -> None:
+def test_the_command_reports_each_archive_and_its_exit_code(seal_folder: Path, tmp_path: Path) -> None:
     places = ["--datasets", str(tmp_path / "published"), "--archives"]
     run = CliRunner().invoke
     good = run(archive, [str(seal_folder), *places, str(tmp_path / "archives"), "--json"])

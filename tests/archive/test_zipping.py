@@ -16,14 +16,14 @@ FILES = {"run.py": b"print(1)\n", "pkg/__init__.py": b"", "data/é.txt": "ü".en
 names = st.from_regex(r"[a-z]{1,6}(/[a-z]{1,6}){0,2}", fullmatch=True)
 
 
-def test_the_archive_holds_the_files_and_nothing_else() -> None:
+def test_the_archive_contains_exactly_the_files() -> None:
     with zipfile.ZipFile(io.BytesIO(zip_files(FILES))) as archive:
         assert archive.testzip() is None
         assert archive.namelist() == sorted(FILES)
         assert {name: archive.read(name) for name in archive.namelist()} == FILES
 
 
-def test_it_does_not_depend_on_the_machine_or_the_time() -> None:
+def test_the_bytes_do_not_depend_on_machine_or_time() -> None:
     with zipfile.ZipFile(io.BytesIO(zip_files(FILES))) as archive:
         for entry in archive.infolist():
             assert entry.date_time == (1980, 1, 1, 0, 0, 0)
@@ -42,7 +42,7 @@ def test_the_order_of_the_files_does_not_change_the_bytes(
     assert zip_files(dict(shuffled)) == zip_files(files)
 
 
-def test_another_process_at_another_time_makes_the_same_bytes() -> None:
+def test_another_process_at_another_time_writes_the_same_bytes() -> None:
     script = (
         "import hashlib\nfrom pipeline.archive.package import zip_files\n"
         "from pathlib import Path\n"
@@ -58,6 +58,6 @@ def test_another_process_at_another_time_makes_the_same_bytes() -> None:
     assert other.stdout.strip() == hashlib.sha256(zip_files(FILES)).hexdigest()
 
 
-def test_an_archive_of_no_files_is_an_empty_archive() -> None:
+def test_no_files_give_an_empty_archive() -> None:
     with zipfile.ZipFile(io.BytesIO(zip_files({}))) as archive:
         assert archive.namelist() == []

@@ -35,7 +35,7 @@ def by_id(entries: Sequence[dict[str, Any]], kind: str) -> dict[str, dict[str, A
     return {entry["id"]: entry for entry in entries if entry["kind"] == kind}
 
 
-def test_every_rule_figure_notice_and_earlier_seal_has_its_entry(api: ApiClient, root: Path) -> None:
+def test_every_rule_figure_notice_and_earlier_seal_has_an_entry(api: ApiClient, root: Path) -> None:
     data = audited(api, raw=True)
     entries = data["entries"]
     figures = datasets.open(root)[AUDITED].manifest.reconciliation["figures"]
@@ -49,7 +49,7 @@ def test_every_rule_figure_notice_and_earlier_seal_has_its_entry(api: ApiClient,
         assert data["summary"][status] == sum(entry["status"] == status for entry in entries)
 
 
-def test_the_worst_outcomes_come_first(api: ApiClient) -> None:
+def test_entries_are_sorted_worst_first(api: ApiClient) -> None:
     entries = audited(api, raw=True)["entries"]
     places = [(STATUSES.index(entry["status"]), ENTRY_KINDS.index(entry["kind"])) for entry in entries]
     assert places == sorted(places)
@@ -57,7 +57,7 @@ def test_the_worst_outcomes_come_first(api: ApiClient) -> None:
     assert entries[0]["kind"] == "notice"
 
 
-def test_an_entry_has_its_value_what_it_is_held_against_and_the_reason(api: ApiClient) -> None:
+def test_an_entry_has_value_threshold_and_reason(api: ApiClient) -> None:
     entries = audited(api)["entries"]
     mean_ic = by_id(entries, "notice")["signal.mean_ic"]
     assert (mean_ic["value"], mean_ic["threshold"]) == (0.31, 0.15)
@@ -77,7 +77,7 @@ def test_an_entry_has_its_value_what_it_is_held_against_and_the_reason(api: ApiC
     assert (restated["threshold"], restated["value"]) == (0.02, 0.3)
 
 
-def test_raw_parts_are_left_out_for_a_key_that_may_not_see_them(api: ApiClient) -> None:
+def test_raw_entries_are_omitted_without_raw_access(api: ApiClient) -> None:
     data = audited(api)
     text = json.dumps(data)
     assert "raw_" not in text
@@ -110,7 +110,7 @@ def test_a_notice_names_no_alpha_that_the_key_may_not_read(api: ApiClient) -> No
     assert [x["summary"]["checked"]["notices"] for x in (everything, limited, alone)] == [3, 2, 1]
 
 
-def test_a_key_without_the_data_gets_outcomes_and_no_figure(api: ApiClient) -> None:
+def test_a_key_without_access_to_the_data_gets_outcomes_without_figures(api: ApiClient) -> None:
     full = audited(api)
     closed = audited(api, endpoints="performance.audit,performance.metrics")
     outcomes = [[(x["kind"], x["id"], x["status"]) for x in data["entries"]] for data in (full, closed)]
@@ -122,9 +122,7 @@ def test_a_key_without_the_data_gets_outcomes_and_no_figure(api: ApiClient) -> N
 
 
 @pytest.mark.parametrize("grants", [{}, {"raw": True}, TESTS_ONLY, {"runs": f"list:{AUDITED}"}])
-def test_list_metrics_and_audit_say_the_same_of_what_was_checked(
-    api: ApiClient, grants: dict[str, Any]
-) -> None:
+def test_list_metrics_and_audit_agree_on_the_checks(api: ApiClient, grants: dict[str, Any]) -> None:
     key = api.key(**grants)
     checked = api.json(PATH, key)["data"]["summary"]["checked"]
     rows = api.json("/v1/screen?fields=ic", key)["data"]
@@ -154,14 +152,14 @@ def test_a_row_of_a_run_that_the_key_may_not_read_has_no_checks(api: ApiClient) 
     assert "checked" not in api.json("/v1/alphas", api.key())["data"][0]
 
 
-def test_the_audit_of_an_earlier_snapshot_is_requested_by_its_id(api: ApiClient, root: Path) -> None:
+def test_an_earlier_snapshots_audit_is_requested_by_id(api: ApiClient, root: Path) -> None:
     snapshot = datasets.open(root)[AUDITED].id
     key = api.key()
     assert api.json(f"{PATH}?snapshot={snapshot}", key)["data"] == api.json(PATH, key)["data"]
     assert api.json(f"{PATH}?snapshot={'0' * 20}", key, status=404)["error"]["code"] == "snapshot_not_found"
 
 
-def test_an_alpha_the_key_may_not_read_is_refused_and_one_that_is_not_there_is_not_found(
+def test_a_forbidden_alpha_is_refused_and_a_missing_one_not_found(
     api: ApiClient,
 ) -> None:
     key = api.key(**TESTS_ONLY)
@@ -169,7 +167,7 @@ def test_an_alpha_the_key_may_not_read_is_refused_and_one_that_is_not_there_is_n
     assert api.json("/v1/alphas/Test_nowhere/audit", key, status=404)["error"]["code"] == "run_not_found"
 
 
-def test_an_analyst_has_the_same_entries_as_a_frame(api: ApiClient, root: Path) -> None:
+def test_the_datasets_package_returns_the_same_entries(api: ApiClient, root: Path) -> None:
     frame = datasets.open(root)[AUDITED].audit()
     entries = audited(api, raw=True)["entries"]
     assert frame.drop("details").to_dicts() == [
@@ -179,12 +177,12 @@ def test_an_analyst_has_the_same_entries_as_a_frame(api: ApiClient, root: Path) 
     assert frame.filter(pl.col("status") == "notice").height == sum(x["status"] == "notice" for x in entries)
 
 
-def test_an_audit_is_of_a_size_that_a_page_can_show(api: ApiClient) -> None:
+def test_an_audit_is_small_enough_for_a_page(api: ApiClient) -> None:
     answer = api.get(PATH, api.key(raw=True))
     assert len(answer.content) < 400 * len(answer.json()["data"]["entries"])
 
 
-def test_the_verdict_is_one_line_of_plain_words(api: ApiClient) -> None:
+def test_the_verdict_is_one_line_of_text(api: ApiClient) -> None:
     assert audited(api)["summary"]["verdict"].startswith("3 notices · 62 % of forward returns proven · ")
     counts = {"reproduced": 10, "stated": 1, "contradicted": 0, "forward_returns_proven": 0.62, "notices": 7}
     assert (
@@ -210,7 +208,7 @@ COUNTS = st.integers(0, 100)
     raw=st.booleans(),
     readable=st.sets(st.sampled_from("abc")),
 )
-def test_what_a_pointer_records_comes_back_and_counts_what_may_see(
+def test_a_pointers_check_summary_round_trips_and_counts_what_a_reader_sees(
     counts: tuple[int, int, int],
     proven: tuple[float | None, float | None],
     notices: int,
@@ -228,5 +226,5 @@ def test_what_a_pointer_records_comes_back_and_counts_what_may_see(
     assert seen == expected
 
 
-def test_the_rule_whose_share_is_reported_is_one_of_the_check() -> None:
+def test_the_rule_with_a_reported_share_is_a_known_rule() -> None:
     assert FORWARD_RETURN_RULE in RULES

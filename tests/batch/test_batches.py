@@ -32,7 +32,7 @@ Seal = Callable[..., Path]
 Program = Callable[..., "subprocess.Popen[str]"]
 
 
-def test_one_refused_run_stops_no_other(tmp_path: Path, seal: Seal) -> None:
+def test_a_refused_seal_does_not_stop_the_others(tmp_path: Path, seal: Seal) -> None:
     for alpha in ("Test_a", "Test_b", "Test_c"):
         seal(alpha)
     rewrite(tmp_path / "seals/group/Test_b", "pnl", lambda rows: rows[1:])
@@ -48,7 +48,7 @@ def test_one_refused_run_stops_no_other(tmp_path: Path, seal: Seal) -> None:
     assert sorted(datasets.open(tmp_path / "root")) == ["Test_a", "Test_c"]
 
 
-def test_people_get_a_line_each_and_a_summary(tmp_path: Path, seal: Seal) -> None:
+def test_text_output_has_one_line_per_seal_and_a_summary(tmp_path: Path, seal: Seal) -> None:
     seal("Test_a")
     (seal("Test_b") / "pnl.parquet").unlink()
     result = build(tmp_path / "root", "--from", str(tmp_path / "seals"))
@@ -65,7 +65,7 @@ def test_the_exit_code_is_that_of_the_seal_named_first(tmp_path: Path, seal: Sea
     assert build(tmp_path / "root", "--jobs", "2", refused, nowhere, "--json").exit_code == 1
 
 
-def test_in_one_process_the_answers_are_the_same(tmp_path: Path, seal: Seal) -> None:
+def test_a_batch_in_one_process_has_the_same_results(tmp_path: Path, seal: Seal) -> None:
     made = [str(seal("Test_a")), str(tmp_path / "nowhere")]
     alone = build(tmp_path / "alone", *made, "--json")
     apart = build(tmp_path / "apart", *made, "--jobs", "2", "--json")
@@ -82,12 +82,12 @@ def test_in_one_process_the_answers_are_the_same(tmp_path: Path, seal: Seal) -> 
     "arguments",
     [(), ("a", "--from", "b"), ("a", "--watch"), ("a", "--jobs", "0"), ("--from", "b", "--interval", "0")],
 )
-def test_what_makes_no_sense_is_refused(tmp_path: Path, arguments: tuple[str, ...]) -> None:
+def test_invalid_arguments_are_refused(tmp_path: Path, arguments: tuple[str, ...]) -> None:
     assert build(tmp_path / "root", *arguments).exit_code == 2
 
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGSEGV])
-def test_a_build_that_is_killed_twice_is_given_up_and_its_signal_named(
+def test_a_build_killed_twice_fails_with_its_signal(
     tmp_path: Path, seal: Seal, program: Program, number: signal.Signals
 ) -> None:
     seal("Test_a", weeks=60, names=200)
@@ -107,7 +107,7 @@ def test_a_build_that_is_killed_twice_is_given_up_and_its_signal_named(
     assert batch.returncode == 7
 
 
-def test_a_build_killed_once_is_published_all_the_same(tmp_path: Path, seal: Seal, program: Program) -> None:
+def test_a_build_killed_once_is_retried_and_published(tmp_path: Path, seal: Seal, program: Program) -> None:
     seal("Test_a", weeks=60, names=200)
     batch = program("--from", str(tmp_path / "seals"), "--json")
     caught(lambda: builds(batch.pid), batch, "a build")
@@ -121,7 +121,7 @@ def test_a_build_killed_once_is_published_all_the_same(tmp_path: Path, seal: Sea
     assert not list((tmp_path / "root/.staging").glob("build-*")), "what the killed one left is swept"
 
 
-def test_builds_end_with_a_batch_that_is_killed(tmp_path: Path, seal: Seal, program: Program) -> None:
+def test_builds_end_when_their_batch_is_killed(tmp_path: Path, seal: Seal, program: Program) -> None:
     seal("Test_a", weeks=60, names=200)
     batch = program("--from", str(tmp_path / "seals"))
     caught(lambda: list((tmp_path / "root/.staging").glob("build-*")), batch, "a build")
@@ -130,7 +130,7 @@ def test_builds_end_with_a_batch_that_is_killed(tmp_path: Path, seal: Seal, prog
     eventually(lambda: not Path(f"/proc/{build_}").exists(), "the end of the build")
 
 
-def test_a_process_that_needed_much_memory_is_replaced(tmp_path: Path, seal: Seal) -> None:
+def test_a_process_that_used_much_memory_is_replaced(tmp_path: Path, seal: Seal) -> None:
     with closing(WorkerProcess()) as process:
         assert (
             process.call(worker.build, Request(str(seal("Test_a")), str(tmp_path / "root"))).outcome
@@ -141,7 +141,7 @@ def test_a_process_that_needed_much_memory_is_replaced(tmp_path: Path, seal: Sea
         assert process.retired
 
 
-def test_memory_of_the_parent_does_not_count_as_that_of_a_build(tmp_path: Path, seal: Seal) -> None:
+def test_the_parents_memory_is_not_counted_for_a_build(tmp_path: Path, seal: Seal) -> None:
     mine = bytearray(worker.LARGE_BYTES + (64 << 20))
     with closing(WorkerProcess()) as process:
         request = Request(str(seal("Test_a")), str(tmp_path / "root"))
@@ -150,7 +150,7 @@ def test_memory_of_the_parent_does_not_count_as_that_of_a_build(tmp_path: Path, 
     assert mine
 
 
-def test_a_build_computes_with_its_share_of_the_cores(
+def test_a_build_uses_its_share_of_the_cores(
     tmp_path: Path, seal: Seal, program: Program, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("POLARS_MAX_THREADS", raising=False)
@@ -165,7 +165,7 @@ def test_a_build_computes_with_its_share_of_the_cores(
     assert batch.returncode == 0
 
 
-def test_ctrl_c_ends_the_builds_at_work_and_reports_every_seal(
+def test_ctrl_c_ends_running_builds_and_reports_every_seal(
     tmp_path: Path, seal: Seal, program: Program
 ) -> None:
     for number in range(4):
@@ -181,7 +181,7 @@ def test_ctrl_c_ends_the_builds_at_work_and_reports_every_seal(
     assert complaints == ""
 
 
-def test_after_a_signal_running_builds_finish_and_no_other_begins(
+def test_after_a_signal_running_builds_finish_and_none_starts(
     tmp_path: Path, seal: Seal, program: Program
 ) -> None:
     for number in range(4):
@@ -235,7 +235,7 @@ def _run(
     return Run(Batch(Request("", str(folder)), tuple(map(str, range(seals)))), cancellation)
 
 
-def test_as_many_builds_run_as_requested_and_each_is_reported_once(
+def test_the_requested_number_of_builds_run_at_once_and_each_is_reported_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     executor = _Counting(3)
@@ -245,7 +245,7 @@ def test_as_many_builds_run_as_requested_and_each_is_reported_once(
     assert executor.most == 3
 
 
-def test_after_a_stop_no_further_build_begins(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_after_a_stop_no_build_starts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     executor, cancellation = _Counting(1), Cancellation()
     with _run(monkeypatch, tmp_path, executor, 1000, cancellation) as run:
         outcomes = []
@@ -256,7 +256,7 @@ def test_after_a_stop_no_further_build_begins(tmp_path: Path, monkeypatch: pytes
     assert len(outcomes) == 1000
 
 
-def test_a_mistake_of_the_program_costs_its_own_seal_and_is_reported(
+def test_an_unexpected_error_fails_its_own_seal_and_is_reported(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with _run(monkeypatch, tmp_path, _Counting(2, fails_at="5"), 9, Cancellation()) as run:

@@ -30,7 +30,7 @@ Seal = Callable[..., Path]
 Program = Callable[..., "subprocess.Popen[str]"]
 
 
-def test_each_result_comes_as_soon_as_it_is_known(
+def test_each_result_is_yielded_as_soon_as_it_is_known(
     tmp_path: Path, seal: Seal, capfd: pytest.CaptureFixture[str]
 ) -> None:
     cancellation = Cancellation()
@@ -48,9 +48,7 @@ def test_each_result_comes_as_soon_as_it_is_known(
     assert capfd.readouterr() == ("", "")
 
 
-def test_failures_that_a_retry_may_mend_are_marked(
-    tmp_path: Path, seal: Seal, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_retryable_failures_are_marked(tmp_path: Path, seal: Seal, monkeypatch: pytest.MonkeyPatch) -> None:
     refused, nowhere = rewrite(seal("Test_refused"), "pnl", lambda rows: rows[1:]), tmp_path / "nowhere"
     away, killed = seal("Test_away"), seal("Test_killed")
     in_its_process = WorkerProcess.call
@@ -89,23 +87,21 @@ def _every(kind: type[AlphaResultsError]) -> Iterator[type[AlphaResultsError]]:
     "kind",
     [kind for kind in _every(AlphaResultsError) if kind not in {errors.ApiError, errors.SnapshotNotKept}],
 )
-def test_an_error_comes_out_of_its_process_as_it_went_in(kind: type[AlphaResultsError]) -> None:
+def test_an_error_round_trips_between_processes(kind: type[AlphaResultsError]) -> None:
     result = failed("a/seal", kind("what went wrong"))
     assert type(result.error) is kind
     assert (str(result.error), result.retryable) == ("what went wrong", kind.retryable)
     assert result.exit_code == kind.exit_code
 
 
-def test_an_archive_that_was_not_delivered_is_worth_another_try_though_the_run_is_served(
-    tmp_path: Path, seal: Seal
-) -> None:
+def test_an_undelivered_archive_is_retryable_although_the_run_is_served(tmp_path: Path, seal: Seal) -> None:
     (tmp_path / "archives").write_text("a file in the way")
     (result,) = build_many([seal("Test_a")], tmp_path / "root", archives=tmp_path / "archives")
     assert (result.outcome, result.exit_code, result.retryable) == ("built", 6, True)
     assert "Test_a" in datasets.open(tmp_path / "root")
 
 
-def test_closing_the_iterator_ends_what_is_at_work_and_leaves_no_process(tmp_path: Path, seal: Seal) -> None:
+def test_closing_the_iterator_ends_running_builds_and_leaves_no_process(tmp_path: Path, seal: Seal) -> None:
     before = set(children(os.getpid()))
     small, large = seal("Test_small"), seal("Test_large", weeks=300, names=300)
     results = build_many([small, large], tmp_path / "root", jobs=1)  # two at a time may end in either order
@@ -117,7 +113,7 @@ def test_closing_the_iterator_ends_what_is_at_work_and_leaves_no_process(tmp_pat
     assert again == {"Test_small": "unchanged", "Test_large": "built"}
 
 
-def test_an_exception_in_the_loop_ends_what_is_at_work(tmp_path: Path, seal: Seal) -> None:
+def test_an_exception_in_the_loop_ends_running_builds(tmp_path: Path, seal: Seal) -> None:
     before = set(children(os.getpid()))
 
     def stop_at_the_first() -> None:
@@ -129,9 +125,7 @@ def test_an_exception_in_the_loop_ends_what_is_at_work(tmp_path: Path, seal: Sea
     eventually(lambda: set(children(os.getpid())) <= before, "the end of the builds")
 
 
-def test_an_abort_kills_the_builds_and_every_seal_is_reported_as_worth_another_try(
-    tmp_path: Path, seal: Seal
-) -> None:
+def test_an_abort_kills_the_builds_and_reports_every_seal_as_retryable(tmp_path: Path, seal: Seal) -> None:
     seals, cancellation = [seal("Test_a", weeks=120, names=200), seal("Test_b")], Cancellation()
     reported: list[str | None] = []
 
@@ -149,7 +143,7 @@ def test_an_abort_kills_the_builds_and_every_seal_is_reported_as_worth_another_t
     assert [each.outcome for each in build_many(seals, tmp_path / "root")] == ["built", "built"]
 
 
-def test_a_folder_is_built_from_as_the_command_does(tmp_path: Path, seal: Seal) -> None:
+def test_a_folder_is_built_like_the_command_builds_it(tmp_path: Path, seal: Seal) -> None:
     seal("Test_a", "old", seed=1, sealed_at="2026-01-01T00:00:00Z")
     seal("Test_a", "new", seed=2, sealed_at="2026-01-02T00:00:00Z")
     rewrite(seal("Test_b"), "pnl", lambda rows: rows[1:])
@@ -173,7 +167,7 @@ def test_a_folder_is_built_from_as_the_command_does(tmp_path: Path, seal: Seal) 
     assert again.outcome == "refused"
 
 
-def test_what_makes_no_sense_is_refused_at_the_call(tmp_path: Path) -> None:
+def test_invalid_arguments_are_refused_at_the_call(tmp_path: Path) -> None:
     file = tmp_path / "file"
     file.write_text("")
     with pytest.raises(SettingsError, match="build_from"):
@@ -189,9 +183,7 @@ def test_what_makes_no_sense_is_refused_at_the_call(tmp_path: Path) -> None:
     assert list(build_many([], tmp_path / "root")) == []
 
 
-def test_lines_of_json_are_there_when_the_batch_is_killed(
-    tmp_path: Path, seal: Seal, program: Program
-) -> None:
+def test_json_lines_written_before_a_kill_are_complete(tmp_path: Path, seal: Seal, program: Program) -> None:
     seal("Test_a")
     seal("Test_b", weeks=300, names=300)
     batch = program("--from", str(tmp_path / "seals"), "--json")
@@ -217,7 +209,7 @@ def test_a_summary_with_the_exit_code_is_the_last_line(tmp_path: Path, seal: Sea
     assert (last["summary"]["built"], last["exit_code"]) == (seals, result.exit_code)
 
 
-def test_a_batch_that_could_not_begin_says_so_in_a_line(tmp_path: Path) -> None:
+def test_a_batch_that_cannot_start_prints_one_line(tmp_path: Path) -> None:
     result = build(tmp_path / "root", "--from", str(tmp_path / "nowhere"), "--json")
     line = json.loads(result.output)
     assert (line["error"], line["retryable"], line["exit_code"]) == ("SettingsError", False, 2)

@@ -25,7 +25,7 @@ from tests.support.seals import rewrite
 Seal = Callable[..., Path]
 
 
-def test_seals_are_found_at_any_depth_once_they_are_finished(tmp_path: Path, seal: Seal) -> None:
+def test_finished_seals_are_discovered_at_any_depth(tmp_path: Path, seal: Seal) -> None:
     first, second = seal("Test_a", "x/y"), seal("Test_b", "x")
     unfinished = seal("Test_c", "z")
     (unfinished / "seal.json").rename(unfinished / "seal.json.part")
@@ -70,7 +70,7 @@ def test_a_folder_that_is_not_there_is_an_error(tmp_path: Path) -> None:
     assert "there is no folder" in result.output
 
 
-def test_what_is_served_costs_no_process(tmp_path: Path, seal: Seal, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_served_seal_starts_no_process(tmp_path: Path, seal: Seal, monkeypatch: pytest.MonkeyPatch) -> None:
     for alpha in ("Test_a", "Test_b"):
         build_seal(str(seal(alpha)), tmp_path / "root")
 
@@ -110,7 +110,7 @@ def test_an_alpha_is_judged_by_its_own_pointer(tmp_path: Path, seal: Seal) -> No
     assert _chosen(tmp_path) == {"Test_a-new": "due", "Test_a-old": "unchanged", "Test_b-old": "unchanged"}
 
 
-def test_a_search_does_not_undo_a_rollback(tmp_path: Path, seal: Seal) -> None:
+def test_discovery_does_not_undo_a_rollback(tmp_path: Path, seal: Seal) -> None:
     for day in ("01", "02"):
         made = seal("Test_a", f"v{day}", seed=int(day), sealed_at=f"2026-01-{day}T00:00:00Z")
         build_seal(str(made), tmp_path / "root")
@@ -128,7 +128,7 @@ def test_a_search_does_not_undo_a_rollback(tmp_path: Path, seal: Seal) -> None:
     assert pointer.sealed_at == "2026-01-01T00:00:00Z"
 
 
-def test_a_changed_seal_is_due_again_and_a_broken_one_stays_due(tmp_path: Path, seal: Seal) -> None:
+def test_a_changed_seal_is_built_again_and_a_broken_one_is_retried(tmp_path: Path, seal: Seal) -> None:
     made = seal("Test_a")
     build_seal(str(made), tmp_path / "root")
     rewrite(made, "seal", lambda document: {**document, "sealed_at": "2026-02-01T00:00:00Z"})
@@ -168,7 +168,7 @@ def test_a_root_that_is_a_file_is_refused_in_one_line(
     assert file.read_text() == "no folder"
 
 
-def test_seals_looked_for_in_a_file_are_refused_in_one_line(tmp_path: Path) -> None:
+def test_a_file_given_as_the_seal_folder_is_refused_in_one_line(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     result = build(tmp_path / "root", "--from", str(tmp_path / "file"))
     assert result.exit_code == 2
@@ -179,7 +179,7 @@ def test_seals_looked_for_in_a_file_are_refused_in_one_line(tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize("command", ["check", "build"])
-def test_a_file_in_place_of_a_seal_is_said_to_be_one(tmp_path: Path, seal: Seal, command: str) -> None:
+def test_a_file_given_as_a_seal_is_reported_as_a_file(tmp_path: Path, seal: Seal, command: str) -> None:
     manifest = seal("Test_a") / "seal.json"
     where = () if command == "check" else ("--datasets", str(tmp_path / "root"))
     result = CliRunner().invoke(cli, [command, str(manifest), *where])
@@ -187,7 +187,7 @@ def test_a_file_in_place_of_a_seal_is_said_to_be_one(tmp_path: Path, seal: Seal,
     assert "this is a file; a seal is the folder that holds a seal.json" in " ".join(result.output.split())
 
 
-def test_an_empty_folder_is_reported_and_is_no_failure(tmp_path: Path) -> None:
+def test_an_empty_folder_is_reported_and_not_a_failure(tmp_path: Path) -> None:
     (tmp_path / "seals").mkdir()
     result = build(tmp_path / "root", "--from", str(tmp_path / "seals"))
     assert result.exit_code == 0

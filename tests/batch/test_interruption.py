@@ -13,7 +13,7 @@ from tests.support.waiting import PATIENCE
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_a_signal_ends_the_wait_of_the_main_thread(number: signal.Signals) -> None:
+def test_a_signal_interrupts_the_main_threads_wait(number: signal.Signals) -> None:
     cancellation = Cancellation()
     with stoppable(cancellation):
         threading.Timer(0.1, signal.raise_signal, [number]).start()
@@ -24,7 +24,7 @@ def test_a_signal_ends_the_wait_of_the_main_thread(number: signal.Signals) -> No
 
 
 @pytest.mark.parametrize("signals", [[signal.SIGTERM, signal.SIGTERM], [signal.SIGINT]])
-def test_ctrl_c_and_a_second_signal_end_what_is_at_work(signals: list[signal.Signals]) -> None:
+def test_ctrl_c_and_a_second_signal_end_running_builds(signals: list[signal.Signals]) -> None:
     cancellation = Cancellation()
     with stoppable(cancellation):
         for number in signals:
@@ -34,7 +34,7 @@ def test_ctrl_c_and_a_second_signal_end_what_is_at_work(signals: list[signal.Sig
     assert cancellation.aborted
 
 
-def test_afterwards_signals_do_what_they_did_before() -> None:
+def test_signal_handlers_are_restored_afterwards() -> None:
     before = signal.getsignal(signal.SIGTERM)
     with stoppable(Cancellation()):
         assert signal.getsignal(signal.SIGTERM) is not before

@@ -27,9 +27,7 @@ def values(file: Path) -> dict[str, float]:
 
 
 @pytest.mark.parametrize("apart", [False, True])
-def test_what_became_of_the_seals_is_counted_and_none_of_them_is_named(
-    tmp_path: Path, seal: Seal, apart: bool
-) -> None:
+def test_outcomes_are_counted_without_naming_seals(tmp_path: Path, seal: Seal, apart: bool) -> None:
     made = [str(seal("Test_a")), str(rewrite(seal("Test_b"), "pnl", lambda rows: rows[1:]))]
     file = tmp_path / "build.prom"
     which = ("--from", str(tmp_path / "seals"), "--jobs", "2") if apart else made
@@ -51,7 +49,7 @@ def test_what_became_of_the_seals_is_counted_and_none_of_them_is_named(
     assert set(SUCCESSES) < set(OUTCOMES)
 
 
-def test_a_store_that_is_away_is_reported(
+def test_an_unavailable_store_is_reported(
     tmp_path: Path, seal: Seal, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     seal("Test_a")
@@ -74,7 +72,7 @@ def test_a_store_that_is_away_is_reported(
 @pytest.mark.parametrize(
     ("name", "words"), [("build.txt", ".prom"), ("no-such-folder/build.prom", "--metrics-file")]
 )
-def test_a_file_that_cannot_be_is_refused_before_anything_is_built(
+def test_an_unwritable_metrics_file_is_refused_before_building(
     tmp_path: Path, seal: Seal, name: str, words: str
 ) -> None:
     result = build(tmp_path / "root", str(seal("Test_a")), "--metrics-file", str(tmp_path / name))
@@ -83,7 +81,7 @@ def test_a_file_that_cannot_be_is_refused_before_anything_is_built(
     assert not (tmp_path / "root").exists()
 
 
-def test_a_seal_that_is_named_wins_over_the_folder_that_is_followed(
+def test_a_named_seal_takes_precedence_over_the_watched_folder(
     tmp_path: Path, seal: Seal, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     named = seal("Test_a")

@@ -80,7 +80,7 @@ def test_the_later_seal_is_served_completely(tmp_path: Path, seal: Seal, later_f
     assert datasets.open(tmp_path / "root")["Test_a"].manifest.sealed_at == SECOND
 
 
-def test_one_seal_built_several_times_at_once_is_one_snapshot(tmp_path: Path, seal: Seal) -> None:
+def test_concurrent_builds_of_one_seal_give_one_snapshot(tmp_path: Path, seal: Seal) -> None:
     assert at_once(tmp_path / "root", [seal("Test_a")] * 3) == []
     snapshot = require_intact(tmp_path / "root", "Test_a")
     folder = tmp_path / "root/alphas/alpha_id=Test_a"

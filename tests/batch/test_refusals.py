@@ -51,14 +51,14 @@ def test_a_broken_later_seal_does_not_hide_a_good_earlier_one(tmp_path: Path, se
 
 
 @pytest.mark.parametrize("spoil", ["refused", "unreadable"])
-def test_an_unreadable_seal_hides_no_other_either(tmp_path: Path, seal: Seal, spoil: str) -> None:
+def test_an_unreadable_seal_does_not_hide_others(tmp_path: Path, seal: Seal, spoil: str) -> None:
     seal("Test_a", "v1", sealed_at="2026-01-01T00:00:00Z")
     later = seal("Test_a", "v2", seed=2, sealed_at="2026-01-02T00:00:00Z")
     (later / "pnl.parquet").unlink() if spoil == "refused" else (later / "seal.json").write_text("{")
     assert outcomes(cron(tmp_path)) == {"v1": "built", "v2": "refused"}
 
 
-def test_a_seal_of_tomorrow_is_refused_and_hides_nothing(tmp_path: Path, seal: Seal) -> None:
+def test_a_seal_from_the_future_is_refused_and_hides_no_other(tmp_path: Path, seal: Seal) -> None:
     tomorrow = (datetime.now(UTC) + timedelta(days=1)).strftime("%Y-%m-%dT%H:%M:%SZ")
     seal("Test_a", "v1", sealed_at="2026-01-01T00:00:00Z")
     seal("Test_a", "v2", seed=2, sealed_at=tomorrow)
@@ -70,7 +70,7 @@ def test_a_seal_of_tomorrow_is_refused_and_hides_nothing(tmp_path: Path, seal: S
     assert outcomes(cron(tmp_path)) == {"v2": "refused", "v1": "unchanged"}
 
 
-def test_a_refusal_is_remembered_and_cron_hears_of_it_once(
+def test_a_refusal_is_remembered_and_reported_once(
     tmp_path: Path, seal: Seal, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     seal("Test_a", "good")
@@ -97,7 +97,7 @@ def test_a_refusal_is_remembered_and_cron_hears_of_it_once(
     assert len(release.rules_version()) == 12
 
 
-def test_what_is_sealed_anew_is_checked_and_what_is_gone_is_forgotten(tmp_path: Path, seal: Seal) -> None:
+def test_resealed_runs_are_checked_again_and_removed_ones_forgotten(tmp_path: Path, seal: Seal) -> None:
     made = seal("Test_a", "v1")
     content = {path.name: path.read_bytes() for path in made.iterdir() if path.is_file()}
     broken(made)
@@ -110,7 +110,7 @@ def test_what_is_sealed_anew_is_checked_and_what_is_gone_is_forgotten(tmp_path: 
     assert list((tmp_path / "root/refused").iterdir()) == []
 
 
-def test_files_that_come_late_are_another_chance_for_the_same_manifest(tmp_path: Path, seal: Seal) -> None:
+def test_late_files_cause_another_check_of_the_same_manifest(tmp_path: Path, seal: Seal) -> None:
     made = seal("Test_a", "v1")
     (made / "pnl.parquet").rename(tmp_path / "pnl.parquet")
     assert outcomes(cron(tmp_path)) == {"v1": "refused"}
@@ -121,7 +121,7 @@ def test_files_that_come_late_are_another_chance_for_the_same_manifest(tmp_path:
     assert (result.exit_code, outcomes(result)) == (0, {"v1": "built"})
 
 
-def test_a_manifest_that_is_no_file_is_remembered_too(tmp_path: Path, seal: Seal) -> None:
+def test_a_manifest_that_is_not_a_file_is_remembered_too(tmp_path: Path, seal: Seal) -> None:
     import os  # noqa: PLC0415 - only here
 
     made = seal("Test_a", "v1")
@@ -133,7 +133,7 @@ def test_a_manifest_that_is_no_file_is_remembered_too(tmp_path: Path, seal: Seal
     assert outcomes(cron(tmp_path)) == {"v1": "built"}
 
 
-def test_a_root_that_cannot_remember_builds_all_the_same(tmp_path: Path, seal: Seal) -> None:
+def test_builds_proceed_when_refusals_cannot_be_recorded(tmp_path: Path, seal: Seal) -> None:
     seal("Test_a", "good")
     broken(seal("Test_b", "bad"))
     (tmp_path / "root").mkdir()
@@ -143,7 +143,7 @@ def test_a_root_that_cannot_remember_builds_all_the_same(tmp_path: Path, seal: S
         assert (result.exit_code, outcomes(result)) == (1, {"good": expected, "bad": "refused"})
 
 
-def test_a_watcher_takes_up_a_seal_whose_files_come_after_its_manifest(
+def test_a_watcher_builds_a_seal_whose_files_arrive_after_its_manifest(
     tmp_path: Path, seal: Seal, program: Program
 ) -> None:
     made = seal("Test_a")

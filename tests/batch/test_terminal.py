@@ -35,9 +35,7 @@ def piped(*arguments: str) -> str:
     return done.stdout
 
 
-def test_a_batch_on_a_terminal_leaves_each_result_and_removes_its_progress(
-    seals: Path, tmp_path: Path
-) -> None:
+def test_a_batch_on_a_terminal_keeps_results_and_clears_progress(seals: Path, tmp_path: Path) -> None:
     code, shown = in_a_terminal(
         [*PROGRAM, "build", "--from", str(seals), "--datasets", str(tmp_path / "root")],
         REPOSITORY,
@@ -60,7 +58,7 @@ def test_a_batch_on_a_terminal_leaves_each_result_and_removes_its_progress(
     assert "…" not in table
 
 
-def test_results_go_to_the_file_that_was_named_while_progress_is_on_the_terminal(
+def test_results_go_to_the_redirected_output_while_progress_stays_on_the_terminal(
     seals: Path, tmp_path: Path
 ) -> None:
     results = tmp_path / "results.txt"
@@ -78,7 +76,7 @@ def test_check_on_a_terminal_shows_each_report_in_full(seals: Path) -> None:
         assert re.search(rf"^{name}  accepted  ", shown, re.MULTILINE), shown
 
 
-def test_no_line_is_cut_in_a_pipe(seals: Path, tmp_path: Path) -> None:
+def test_no_line_is_truncated_in_a_pipe(seals: Path, tmp_path: Path) -> None:
     root = str(tmp_path / "root")
     text = piped("build", "--from", str(seals), "--datasets", root)
     assert str(seals / "Test_broken") in text, "one line, not folded"
@@ -91,7 +89,7 @@ def test_no_line_is_cut_in_a_pipe(seals: Path, tmp_path: Path) -> None:
         assert "…" not in text
 
 
-def test_a_table_in_a_narrow_window_is_folded_and_not_cut(seals: Path, tmp_path: Path) -> None:
+def test_a_table_in_a_narrow_terminal_is_folded_not_truncated(seals: Path, tmp_path: Path) -> None:
     root = str(tmp_path / "root")
     piped("build", str(seals / "Test_one"), "--datasets", root)
     _, shown = in_a_terminal([*PROGRAM, "show", "Test_one", "--datasets", root], REPOSITORY, columns=72)

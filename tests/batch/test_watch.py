@@ -21,7 +21,7 @@ def _served(root: Path) -> set[str]:
     return {path.stem for path in (root / CATALOG).glob("*.json")}
 
 
-def test_seals_are_served_as_they_come(tmp_path: Path, seal: Seal, program: Program) -> None:
+def test_new_seals_are_served(tmp_path: Path, seal: Seal, program: Program) -> None:
     root = tmp_path / "root"
     seal("Test_a")
     broken = rewrite(seal("Test_broken"), "pnl", lambda rows: rows[1:])
@@ -46,9 +46,7 @@ def test_seals_are_served_as_they_come(tmp_path: Path, seal: Seal, program: Prog
     assert broken.name not in datasets.open(root)
 
 
-def test_a_refused_seal_is_tried_again_when_it_is_sealed_anew(
-    tmp_path: Path, seal: Seal, program: Program
-) -> None:
+def test_a_refused_seal_is_retried_when_resealed(tmp_path: Path, seal: Seal, program: Program) -> None:
     made = seal("Test_a")
     content = {path.name: path.read_bytes() for path in made.iterdir() if path.is_file()}
     rewrite(made, "pnl", lambda rows: rows[1:])

@@ -25,7 +25,7 @@ def tell(campaign: Campaign) -> None:
     sys.stdout.write(json.dumps(campaign.told, indent=2) + "\n")
 
 
-def test_a_batch_over_a_folder_that_is_killed_ended_and_loses_its_disk_and_its_cluster(
+def test_batches_over_a_folder_survive_kills_signals_full_disks_and_a_lost_cluster(
     tmp_path: Path, dask: Dask
 ) -> None:
     campaign = Campaign(tmp_path, str(tmp_path / "root"), SEALS, seed=20260101)
@@ -55,7 +55,7 @@ def killed(bucket: Bucket) -> Iterator[None]:
         bucket.server.start()
 
 
-def test_a_batch_into_a_bucket_that_goes_away(tmp_path: Path, bucket: Bucket) -> None:
+def test_batches_into_a_bucket_survive_a_lost_store(tmp_path: Path, bucket: Bucket) -> None:
     campaign = Campaign(tmp_path, bucket.url("root"), IN_A_BUCKET, seed=20260102)
     campaign.kill_builds_and_the_batch()
     campaign.lose_the_store(killed(bucket))

@@ -41,14 +41,14 @@ def test_clones_pass_every_rule_and_share_no_row(data: Path) -> None:
         assert one.join(other, on=["date", "ending_equity"]).is_empty()
 
 
-def test_the_larger_root_lists_as_many_alphas_as_requested_and_peers_know_them_all(data: Path) -> None:
+def test_the_larger_root_has_the_requested_alphas_and_peers_serve_them_all(data: Path) -> None:
     listed = pl.read_parquet(data / "peers" / "catalogue.parquet")
     assert listed.columns == ["place", *(x.name for x in ENDPOINTS["catalog.alphas.list"].payload.fields)]
     assert listed.height == len(datasets.open(data / "root")) == 10
     assert len(datasets.open(data / "few")) == ALPHAS
 
 
-def test_what_is_there_is_used_again(data: Path) -> None:
+def test_existing_benchmark_data_are_reused(data: Path) -> None:
     before = {path: path.stat().st_mtime_ns for path in data.rglob("*") if path.is_file()}
     seal = data.parent.parent / "seal" / "Test_small"
     assert prepare(data.parent, seal=seal, alphas=ALPHAS, pointers=10, tell=lambda _: None) == data
@@ -56,7 +56,7 @@ def test_what_is_there_is_used_again(data: Path) -> None:
 
 
 @pytest.mark.parametrize("query", ["Q1", "Q7", "Q8"])
-def test_no_request_is_made_twice(data: Path, query: str) -> None:
+def test_no_request_repeats(data: Path, query: str) -> None:
     asks = Workload(data, ALPHAS).distinct(query, "seed")
     paths = [ask.path for ask in itertools.islice(asks, 500)]
     assert len(set(paths)) == 500
@@ -74,7 +74,7 @@ def body(*rows: dict[str, object], summary: dict[str, object] | None = None) -> 
         orjson.dumps([{"a": 1, "b": True}]),
     ],
 )
-def test_rows_are_the_same_whatever_form_a_peer_gives_them(theirs: bytes) -> None:
+def test_rows_compare_equal_across_peers_formats(theirs: bytes) -> None:
     require_same(ASK, body({"a": 1.0, "b": True, "c": None}), theirs, "peer")
 
 
@@ -87,12 +87,12 @@ def test_rows_are_the_same_whatever_form_a_peer_gives_them(theirs: bytes) -> Non
         (body({"a": 1.0, "b": True, "z": 3}), "z not requested"),
     ],
 )
-def test_a_difference_is_shown(theirs: bytes, result: str) -> None:
+def test_a_difference_is_reported(theirs: bytes, result: str) -> None:
     with pytest.raises(RowsDiffer, match=result):
         require_same(ASK, body({"a": 1.0, "b": True}), theirs, "peer")
 
 
-def test_figures_are_compared_one_by_one() -> None:
+def test_figures_are_compared_individually() -> None:
     def figures(value: float) -> bytes:
         return orjson.dumps({"data": {"headline": {"sharpe": value, "weeks": 3}}, "meta": {}})
 
@@ -101,7 +101,7 @@ def test_figures_are_compared_one_by_one() -> None:
         require_same(ASK, figures(1.0), figures(1.001), "peer")
 
 
-def test_every_reader_of_a_whole_table_gets_the_same_values(data: Path) -> None:
+def test_all_whole_table_readers_get_the_same_values(data: Path) -> None:
     actual = whole_tables(data / "few", alpha_id(0), 1, lambda _: None)
     expected = datasets.open(data / "few")[alpha_id(0)].scan("decisions").collect().height
     assert actual["rows"] == expected

@@ -18,7 +18,7 @@ MODULES = [file or module for file, module in COMMAND.findall((REPOSITORY / "jus
 
 
 @pytest.mark.parametrize("module", MODULES)
-def test_a_benchmark_tells_its_options_without_the_peers(module: str) -> None:
+def test_a_benchmark_prints_its_help_without_the_peers(module: str) -> None:
     # A module that is None cannot be imported, wherever the suite runs.
     code = (
         "import runpy, sys\n"
@@ -33,5 +33,5 @@ def test_a_benchmark_tells_its_options_without_the_peers(module: str) -> None:
     assert output.stdout.startswith("Usage:")
 
 
-def test_the_recipes_are_found() -> None:
+def test_every_benchmark_recipe_is_listed() -> None:
     assert {"access", "build", "catalogue", "neighbours", "overload"} <= set(MODULES)

@@ -94,7 +94,7 @@ def test_a_key_that_may_not_read_figures_has_a_list_without_them(visit: Visit) -
     expect(page.locator("main")).to_contain_text("performance.metrics")
 
 
-def test_alphas_picked_in_the_catalogue_are_compared(visit: Visit) -> None:
+def test_alphas_selected_in_the_catalogue_are_compared(visit: Visit) -> None:
     page = visit.open("/")
     for alpha in (FULL, HIDDEN):
         page.locator(f"tr[data-alpha={alpha}] input").check()
@@ -113,7 +113,7 @@ def test_every_chart_of_an_alpha_is_drawn_and_described(visit: Visit) -> None:
     assert refused_sections(page) == UNAVAILABLE
 
 
-def test_figures_are_those_of_the_interface(visit: Visit, tmp_path: Path) -> None:
+def test_figures_match_the_api(visit: Visit, tmp_path: Path) -> None:
     page = visit.open(f"/alphas/{FULL}")
     metrics = visit.site.ask(f"alphas/{FULL}/metrics?panel=1")["data"]
     for name in ("ic", "icir", "information_ratio", "excess_sharpe", "pnl", "max_drawdown_pct", "turnover"):
@@ -135,7 +135,7 @@ def test_figures_are_those_of_the_interface(visit: Visit, tmp_path: Path) -> Non
     ]
 
 
-def test_figures_of_a_window_are_those_of_the_window(visit: Visit, tmp_path: Path) -> None:
+def test_a_window_shows_its_own_figures(visit: Visit, tmp_path: Path) -> None:
     curve = visit.site.ask(f"alphas/{FULL}/equity-curve?limit=5000")["data"]
     first, last = curve[len(curve) // 4]["date"], curve[-10]["date"]
     page = visit.open(f"/alphas/{FULL}?from={first}&to={last}")
@@ -150,7 +150,7 @@ def test_figures_of_a_window_are_those_of_the_window(visit: Visit, tmp_path: Pat
     ]
 
 
-def test_the_rolling_interval_is_the_newey_west_test_of_those_weeks(visit: Visit, tmp_path: Path) -> None:
+def test_the_rolling_interval_matches_the_newey_west_test(visit: Visit, tmp_path: Path) -> None:
     page = visit.open(f"/alphas/{FULL}?span=13")
     rows = table_of(page, "ic", tmp_path)
     weeks = visit.site.ask(f"alphas/{FULL}/metrics?panel=1")["data"]["panel"]["ic_weekly"]
@@ -164,7 +164,7 @@ def test_the_rolling_interval_is_the_newey_west_test_of_those_weeks(visit: Visit
     assert rows[11]["rolling_mean_13 (correlation)"] == ""
 
 
-def test_a_pick_changes_the_chart_and_the_address_and_the_address_brings_it_back(visit: Visit) -> None:
+def test_a_selection_changes_chart_and_url_and_the_url_restores_it(visit: Visit) -> None:
     page = visit.open(f"/alphas/{FULL}")
     before = page.locator("#equity canvas").get_attribute("aria-label")
     page.get_by_label("Book", exact=True).select_option("long_only")
@@ -185,7 +185,7 @@ def test_a_pick_changes_the_chart_and_the_address_and_the_address_brings_it_back
     assert "13 weeks" in (page.locator("#ic canvas").get_attribute("aria-label") or "")
 
 
-def test_a_chart_is_taken_away_as_a_picture(visit: Visit, tmp_path: Path) -> None:
+def test_a_chart_is_downloaded_as_an_image(visit: Visit, tmp_path: Path) -> None:
     page = visit.open(f"/alphas/{FULL}")
     picture = taken(page, "equity", "PNG", tmp_path)
     assert picture.name == f"{FULL}-equity.png"
@@ -193,7 +193,7 @@ def test_a_chart_is_taken_away_as_a_picture(visit: Visit, tmp_path: Path) -> Non
     assert picture.stat().st_size > 5_000
 
 
-def test_what_is_withheld_gives_its_reason(visit: Visit) -> None:
+def test_withheld_figures_show_their_reason(visit: Visit) -> None:
     visit.refusals = (404,)  # it sealed no description
     page = visit.open(f"/alphas/{PLAIN}")
     metrics = visit.site.ask(f"alphas/{PLAIN}/metrics?panel=1")
@@ -209,7 +209,7 @@ def test_what_is_withheld_gives_its_reason(visit: Visit) -> None:
     expect(page.locator("#deciles .refused")).to_contain_text(reason)
 
 
-def test_an_alpha_that_is_not_there_is_refused_once(visit: Visit) -> None:
+def test_a_missing_alpha_is_reported_once(visit: Visit) -> None:
     visit.refusals = (404,)
     page = visit.begin("/alphas/nowhere")
     expect(page.locator(".refused")).to_have_count(1)
@@ -231,7 +231,7 @@ def test_the_page_of_an_empty_run_says_that_its_data_are_missing(visit: Visit) -
     expect(page.locator("#week .refused")).to_be_visible()
 
 
-def test_what_another_engine_did_not_seal_is_explained_and_no_failure(visit: Visit) -> None:
+def test_data_an_engine_did_not_seal_is_explained_without_an_error(visit: Visit) -> None:
     visit.refusals = (404,)
     missing = {
         "error": {"code": "alpha_description_not_found", "message": "No description.", "request_id": "r1"}
@@ -268,7 +268,7 @@ def test_two_alphas_are_compared_on_the_sessions_that_both_have(visit: Visit, tm
         assert growth == pytest.approx([row["ending_equity"] / curve[0]["starting_equity"] for row in curve])
 
 
-def test_profits_are_compared_in_one_unit_whatever_the_currency_of_a_ledger(visit: Visit) -> None:
+def test_profits_of_different_currencies_are_compared_in_one_unit(visit: Visit) -> None:
     profit = visit.site.ask(f"alphas/{FULL}/metrics")["data"]["core"]["pnl"]["value"]
 
     def in_dollars(route: Route) -> None:
@@ -291,7 +291,7 @@ def test_profits_are_compared_in_one_unit_whatever_the_currency_of_a_ledger(visi
 
 
 @pytest.mark.parametrize("by", ["returns", "scores", "holdings"])
-def test_how_alike_they_are_is_what_the_interface_answers(visit: Visit, by: str) -> None:
+def test_similarities_match_the_api(visit: Visit, by: str) -> None:
     page = visit.open(f"/compare?alphas={FULL},{HIDDEN}&by={by}")
     data = visit.site.ask(f"correlations?alphas={FULL},{HIDDEN}&by={by}")["data"]
     cells = page.locator("#alike .heat-cell").all()
@@ -301,7 +301,7 @@ def test_how_alike_they_are_is_what_the_interface_answers(visit: Visit, by: str)
     ]
 
 
-def test_what_each_adds_is_what_the_interface_answers(visit: Visit, tmp_path: Path) -> None:
+def test_contributions_match_the_api(visit: Visit, tmp_path: Path) -> None:
     page = visit.open(f"/compare?alphas={FULL},{PLAIN}")
     rows = table_of(page, "adds", tmp_path)
     for row, other in zip(rows, (PLAIN, FULL), strict=True):
@@ -311,7 +311,7 @@ def test_what_each_adds_is_what_the_interface_answers(visit: Visit, tmp_path: Pa
             assert (float(shown) if shown else None) == data[part]["sharpe"]
 
 
-def test_whether_it_was_luck_is_what_the_interface_answers(visit: Visit, tmp_path: Path) -> None:
+def test_luck_figures_match_the_api(visit: Visit, tmp_path: Path) -> None:
     page = visit.open(f"/alphas/{FULL}")
     data = visit.site.ask(f"alphas/{FULL}/luck")["data"]
     for row in table_of(page, "luck", tmp_path):
@@ -343,7 +343,7 @@ def test_whether_it_was_luck_is_what_the_interface_answers(visit: Visit, tmp_pat
 
 
 @pytest.mark.parametrize("by", ["returns", "scores", "holdings"])
-def test_neighbours_are_those_of_the_interface(visit: Visit, by: str, tmp_path: Path) -> None:
+def test_neighbours_match_the_api(visit: Visit, by: str, tmp_path: Path) -> None:
     page = visit.open(f"/alphas/{FULL}?near={by}")
     result = visit.site.ask(f"alphas/{FULL}/neighbours?by={by}&limit=10")["data"]
     value = "overlap" if by == "holdings" else "correlation"
@@ -352,7 +352,7 @@ def test_neighbours_are_those_of_the_interface(visit: Visit, by: str, tmp_path: 
     ]
 
 
-def test_a_benchmark_stands_beside_the_curve_from_the_close_before_it(visit: Visit, tmp_path: Path) -> None:
+def test_a_benchmark_curve_starts_at_the_previous_close(visit: Visit, tmp_path: Path) -> None:
     page = visit.open(f"/alphas/{FULL}?benchmark=SPY")
     rows = table_of(page, "equity", tmp_path)
     prices = {
@@ -369,7 +369,7 @@ def test_a_benchmark_stands_beside_the_curve_from_the_close_before_it(visit: Vis
     assert "SPY growth of 1 (ratio)" not in table_of(page, "equity", tmp_path)[0]
 
 
-def test_the_page_of_an_alpha_begins_with_what_was_checked(visit: Visit, tmp_path: Path) -> None:
+def test_an_alphas_page_starts_with_its_checks(visit: Visit, tmp_path: Path) -> None:
     page = visit.open(f"/alphas/{FULL}")
     data = visit.site.ask(f"alphas/{FULL}/audit")["data"]
     expect(page.locator("#verdict")).to_contain_text(data["summary"]["verdict"])
@@ -384,7 +384,7 @@ def test_the_page_of_an_alpha_begins_with_what_was_checked(visit: Visit, tmp_pat
     ]
 
 
-def test_a_row_of_the_catalogue_says_what_was_checked(visit: Visit) -> None:
+def test_a_catalogue_row_shows_the_checks(visit: Visit) -> None:
     page = visit.open("/")
     for row in visit.site.ask("screen?fields=ic")["data"]:
         cell = page.locator(f"tr[data-alpha={row['alpha_id']}] td.checked")
@@ -399,7 +399,7 @@ def test_a_row_of_the_catalogue_says_what_was_checked(visit: Visit) -> None:
             )
 
 
-def test_the_page_says_that_a_key_may_not_read_the_audit(visit: Visit) -> None:
+def test_a_forbidden_audit_is_reported_on_the_page(visit: Visit) -> None:
     others = ",".join(
         name for name in visit.site.ask("me")["data"]["callable_endpoints"] if name != "performance.audit"
     )
@@ -408,9 +408,7 @@ def test_the_page_says_that_a_key_may_not_read_the_audit(visit: Visit) -> None:
     assert page.locator("#headlines [data-figure=icir]").count() == 1
 
 
-def test_a_key_that_does_not_work_is_refused_in_the_interfaces_words(
-    context: BrowserContext, site: Site
-) -> None:
+def test_an_invalid_key_shows_the_apis_message(context: BrowserContext, site: Site) -> None:
     page = context.new_page()
     page.goto(f"{site.base}/explorer")
     page.get_by_label("Key").fill("ar_live_nosuchkey.nosuchsecret")
@@ -421,7 +419,7 @@ def test_a_key_that_does_not_work_is_refused_in_the_interfaces_words(
     assert page.evaluate("() => sessionStorage.length") == 0
 
 
-def test_a_key_without_rights_sees_the_refusals_of_the_interface(context: BrowserContext, site: Site) -> None:
+def test_a_key_without_grants_sees_the_apis_refusals(context: BrowserContext, site: Site) -> None:
     key = issued(site.root, endpoints="meta.me,catalog.alphas.list,catalog.alphas.get", runs=f"list:{PLAIN}")
     page = context.new_page()
     page.goto(f"{site.base}/explorer#key={key}&/alphas/{FULL}")
@@ -438,7 +436,7 @@ def test_a_key_without_rights_sees_the_refusals_of_the_interface(context: Browse
     expect(page.locator("h1")).not_to_have_text(FULL)  # its description may be read
 
 
-def test_a_run_that_the_key_may_not_read_is_refused_once_and_not_asked_for_again(visit: Visit) -> None:
+def test_a_forbidden_run_is_requested_only_once(visit: Visit) -> None:
     visit.refusals = (403,)
     page = visit.open(f"/alphas/{FULL}", issued(visit.site.root, runs=f"list:{PLAIN}"))
     expect(page.locator("#banner")).to_contain_text(
@@ -450,7 +448,7 @@ def test_a_run_that_the_key_may_not_read_is_refused_once_and_not_asked_for_again
     assert len([call for call in visit.calls if call.startswith(f"alphas/{FULL}/")]) <= 6, visit.calls
 
 
-def test_a_parameter_that_is_refused_is_named_with_its_rule(visit: Visit) -> None:
+def test_a_refused_parameter_is_named_with_its_rule(visit: Visit) -> None:
     visit.refusals = (400,)
     page = visit.begin(f"/alphas/{FULL}?from=2022-06-31")
     (broken,) = visit.site.ask(f"alphas/{FULL}/equity-curve?from=2022-06-31")["error"]["details"][
@@ -459,7 +457,7 @@ def test_a_parameter_that_is_refused_is_named_with_its_rule(visit: Visit) -> Non
     expect(page.locator("#equity .refused")).to_contain_text(f"from ({broken['constraint']})")
 
 
-def test_a_limit_that_lasts_says_from_when_calls_work_again(visit: Visit) -> None:
+def test_a_long_limit_shows_when_calls_work_again(visit: Visit) -> None:
     visit.refusals = (429,)
     limited = {
         "error": {"code": "rate_limit_day", "message": "The key's limit is used up.", "request_id": "r1"}
@@ -477,7 +475,7 @@ def test_a_limit_that_lasts_says_from_when_calls_work_again(visit: Visit) -> Non
 @pytest.mark.parametrize(
     "view", [f"/alphas/{FULL}", f"/alphas/{FULL}?from=2021-01-08", f"/compare?alphas={FULL},{HIDDEN}"]
 )
-def test_days_are_written_for_people_in_messages_too(visit: Visit, view: str) -> None:
+def test_dates_in_messages_are_formatted(visit: Visit, view: str) -> None:
     warned = {
         "code": "comparison_cut", "message": "Sessions from 2021-03-04 to 2021-05-31, seen at 2022-01-02T03:04:05.6Z."
     }  # fmt: skip
@@ -505,9 +503,7 @@ def test_the_weekly_ic_fills_its_chart_on_a_small_screen(visit: Visit) -> None:
     assert (first - left) + (right - last) < 0.1 * (right - left)
 
 
-def test_the_key_stays_in_the_tab_and_goes_when_the_visitor_signs_out(
-    visit: Visit, context: BrowserContext
-) -> None:
+def test_the_key_stays_in_the_tab_until_sign_out(visit: Visit, context: BrowserContext) -> None:
     page = visit.open("/")
     assert visit.site.key not in page.url
     assert page.evaluate("() => Object.keys(localStorage).length") == 0
@@ -540,7 +536,7 @@ def test_no_element_is_wider_than_the_screen(visit: Visit, width: int) -> None:
         assert page.evaluate("() => document.documentElement.scrollWidth <= innerWidth"), view
 
 
-def test_everything_is_reached_by_keyboard(visit: Visit) -> None:
+def test_every_control_is_reachable_by_keyboard(visit: Visit) -> None:
     page = visit.open("/")
     page.keyboard.press("Tab")
     expect(page.locator(".skip")).to_be_focused()
@@ -556,7 +552,7 @@ def test_everything_is_reached_by_keyboard(visit: Visit) -> None:
     assert "/alphas/" in page.url
 
 
-def test_where_the_test_of_the_score_is_withheld_that_before_smoothing_is_shown_with_the_reason(
+def test_if_the_scores_test_is_withheld_the_unsmoothed_signals_is_shown_with_the_reason(
     visit: Visit,
 ) -> None:
     answer = visit.site.ask(f"alphas/{FULL}/metrics?panel=1&granularity=yearly")
@@ -574,7 +570,7 @@ def test_where_the_test_of_the_score_is_withheld_that_before_smoothing_is_shown_
     expect(page.locator("#headlines")).not_to_contain_text("mismatch")
 
 
-def test_headline_figures_and_signals_name_what_they_are_of(visit: Visit) -> None:
+def test_headline_figures_and_signals_are_labelled(visit: Visit) -> None:
     page = visit.open(f"/alphas/{FULL}?book=long_only")
     expect(page.locator("#headlines-of")).to_have_text(
         "Headline figures: book long_short, the whole run. Charts and tables below: book long_only."
@@ -584,7 +580,7 @@ def test_headline_figures_and_signals_name_what_they_are_of(visit: Visit) -> Non
     expect(page.locator("#headlines [data-figure=information_ratio] .label")).to_have_text("Sharpe ratio")
 
 
-def test_decimals_of_a_column_line_up_and_columns_sort(visit: Visit) -> None:
+def test_decimals_are_aligned_and_columns_sort(visit: Visit) -> None:
     page = visit.open(f"/alphas/{FULL}?side=all")
     cells = page.locator("#week tbody tr")
     for column in (2, 3, 4, 5, 6):
@@ -599,7 +595,7 @@ def test_decimals_of_a_column_line_up_and_columns_sort(visit: Visit) -> None:
     assert names.all_inner_texts() == sorted(names.all_inner_texts(), reverse=True)
 
 
-def test_a_service_that_is_away_is_reported_once_and_called_again_at_once(visit: Visit) -> None:
+def test_an_unavailable_service_is_reported_once_and_retried_on_request(visit: Visit) -> None:
     visit.refusals = (503,)
     away = {"error": {"code": "not_ready", "message": "The service is starting.", "request_id": "r1"}}
     visit.page.route(f"**/alphas/{FULL}/*", lambda route: route.fulfill(status=503, json=away))
@@ -625,12 +621,12 @@ def test_no_benchmark_is_drawn_by_default_where_it_does_not_cover_the_run(visit:
     expect(benchmark).to_contain_text("SPY (simulated)")
 
 
-def test_a_page_without_charts_loads_no_library_of_charts(visit: Visit) -> None:
+def test_a_page_without_charts_loads_no_chart_library(visit: Visit) -> None:
     visit.open("/")
     assert not any(request.url.endswith("/chart.js") for request in visit.requests)
 
 
-def test_the_first_screen_takes_few_calls_and_repeats_none(visit: Visit) -> None:
+def test_the_first_screen_makes_few_calls_and_repeats_none(visit: Visit) -> None:
     page = visit.begin(f"/alphas/{FULL}")
     assert len(visit.calls) <= 10, visit.calls
     visit.read()
@@ -647,7 +643,7 @@ def test_the_first_screen_takes_few_calls_and_repeats_none(visit: Visit) -> None
 
 @pytest.mark.parametrize("width", [390, 1024, 1440])
 @pytest.mark.parametrize("view", ["/", f"/alphas/{FULL}", f"/compare?alphas={FULL},{HIDDEN}"])
-def test_what_is_being_read_stays_where_it_is(visit: Visit, view: str, width: int) -> None:
+def test_the_layout_does_not_shift_while_loading(visit: Visit, view: str, width: int) -> None:
     """Cumulative layout shift below 0.1, the bound of Web Vitals."""
     visit.page.set_viewport_size({"width": width, "height": 900})
     visit.page.add_init_script(SHIFTS)
@@ -655,7 +651,7 @@ def test_what_is_being_read_stays_where_it_is(visit: Visit, view: str, width: in
     assert page.evaluate("() => globalThis.shifted") < 0.1
 
 
-def test_a_key_at_its_limit_says_how_long_it_waits_and_goes_on(visit: Visit) -> None:
+def test_at_the_rate_limit_the_page_shows_the_wait_and_continues(visit: Visit) -> None:
     visit.refusals = (429,)
     limited = {"error": {"code": "rate_limited", "message": "Too many calls.", "request_id": "r1"}}
     refused: list[str] = []
@@ -676,7 +672,7 @@ def test_a_key_at_its_limit_says_how_long_it_waits_and_goes_on(visit: Visit) -> 
     assert refused_sections(visit.page) == UNAVAILABLE
 
 
-def test_what_an_alpha_comes_to_is_said_in_sentences(visit: Visit) -> None:
+def test_an_alphas_summary_is_written_in_sentences(visit: Visit) -> None:
     curve = visit.site.ask(f"alphas/{FULL}/equity-curve?limit=5000")["data"]
     growth = np.exp(np.cumsum(np.random.default_rng(4).normal(0, 0.01, len(curve))))
     # The market data here end before the run begins.
@@ -716,7 +712,7 @@ def test_what_an_alpha_comes_to_is_said_in_sentences(visit: Visit) -> None:
     assert alike == pytest.approx(np.corrcoef(ours, growth[1:] / growth[:-1] - 1)[0, 1], abs=0.006)
 
 
-def test_returns_by_month_are_compounded_from_the_days(visit: Visit, tmp_path: Path) -> None:
+def test_monthly_returns_compound_the_daily_ones(visit: Visit, tmp_path: Path) -> None:
     page = visit.open(f"/alphas/{FULL}")
     curve = visit.site.ask(f"alphas/{FULL}/equity-curve?limit=5000")["data"]
     growth: dict[str, float] = {}
@@ -733,7 +729,7 @@ def test_returns_by_month_are_compounded_from_the_days(visit: Visit, tmp_path: P
                 assert value == ""
 
 
-def test_risk_is_what_the_interface_answers(visit: Visit, tmp_path: Path) -> None:
+def test_risk_matches_the_api(visit: Visit, tmp_path: Path) -> None:
     page = visit.open(f"/alphas/{FULL}")
     risk = visit.site.ask(f"alphas/{FULL}/risk?book=long_short")["data"]
     for name in ("annualised_return", "volatility", "sortino"):
@@ -743,7 +739,7 @@ def test_risk_is_what_the_interface_answers(visit: Visit, tmp_path: Path) -> Non
     assert [float(row["depth_pct"]) for row in rows] == [row["depth_pct"] for row in risk["drawdowns"]]
 
 
-def test_legs_and_regimes_are_what_the_interface_answers(visit: Visit, tmp_path: Path) -> None:
+def test_legs_and_regimes_match_the_api(visit: Visit, tmp_path: Path) -> None:
     page = visit.open(f"/alphas/{FULL}")
     legs = visit.site.ask(f"alphas/{FULL}/concentration")["data"]
     for row in table_of(page, "legs", tmp_path):
@@ -760,7 +756,7 @@ def test_legs_and_regimes_are_what_the_interface_answers(visit: Visit, tmp_path:
             expect(page.locator("#regimes")).to_contain_text(why)
 
 
-def test_betas_and_attribution_are_what_the_interface_answers(visit: Visit, tmp_path: Path) -> None:
+def test_betas_and_attribution_match_the_api(visit: Visit, tmp_path: Path) -> None:
     answer = visit.site.ask(f"alphas/{FULL}/exposures?book=long_short")
     (model,) = answer["data"]["models"]
     reason = model["withheld"]["regression"]
@@ -786,7 +782,7 @@ def test_betas_and_attribution_are_what_the_interface_answers(visit: Visit, tmp_
     )
 
 
-def test_how_many_alphas_are_discoveries_is_what_the_interface_answers(visit: Visit) -> None:
+def test_the_number_of_discoveries_matches_the_api(visit: Visit) -> None:
     data = visit.site.ask("luck")["data"]
     (counts,) = [row for row in data["discoveries"] if row["level"] == 0.05]
     page = visit.open("/")
@@ -795,7 +791,7 @@ def test_how_many_alphas_are_discoveries_is_what_the_interface_answers(visit: Vi
     )
 
 
-def test_a_folded_section_loads_when_it_is_opened_and_the_address_keeps_it_open(visit: Visit) -> None:
+def test_a_collapsed_section_loads_when_opened_and_the_url_keeps_it_open(visit: Visit) -> None:
     page = visit.begin(f"/alphas/{FULL}")
     visit.read()
     assert not any("/rebalances" in call for call in visit.calls)
@@ -808,7 +804,7 @@ def test_a_folded_section_loads_when_it_is_opened_and_the_address_keeps_it_open(
     expect(page.locator("#week tbody tr").first).to_be_visible()
 
 
-def test_the_deciles_of_the_delivered_score_come_before_those_before_smoothing(
+def test_deciles_of_the_delivered_score_precede_those_of_the_unsmoothed_signal(
     visit: Visit, tmp_path: Path
 ) -> None:
     page = visit.open(f"/alphas/{FULL}")
@@ -825,7 +821,7 @@ def test_the_deciles_of_the_delivered_score_come_before_those_before_smoothing(
     assert page.evaluate(above) == 4
 
 
-def test_a_range_and_a_drag_over_the_chart_pick_the_window(visit: Visit) -> None:
+def test_presets_and_dragging_on_the_chart_select_the_window(visit: Visit) -> None:
     page = visit.begin(f"/alphas/{FULL}")
     last = visit.site.ask(f"alphas/{FULL}/equity-curve?limit=5000")["data"][-1]["date"]
     page.get_by_role("button", name="YTD").click()
@@ -848,7 +844,7 @@ def test_a_range_and_a_drag_over_the_chart_pick_the_window(visit: Visit) -> None
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_words_and_controls_stand_out_as_wcag_asks(visit: Visit, scheme: Literal["light", "dark"]) -> None:
+def test_text_and_controls_meet_wcag_contrast(visit: Visit, scheme: Literal["light", "dark"]) -> None:
     """4.5:1 for text, 3:1 for the edge of a control."""
     visit.page.emulate_media(color_scheme=scheme)
     page = visit.begin(f"/alphas/{FULL}")
@@ -876,7 +872,7 @@ def contrast(one: list[float], other: list[float]) -> float:
     return (light + 0.05) / (dark + 0.05)
 
 
-def test_on_a_phone_the_box_of_an_alpha_covers_no_text(visit: Visit) -> None:
+def test_on_a_phone_the_alpha_selector_covers_no_text(visit: Visit) -> None:
     visit.page.set_viewport_size({"width": 390, "height": 844})
     page = visit.open("/")
     widths = page.locator(".catalogue tbody td:first-child").evaluate_all(

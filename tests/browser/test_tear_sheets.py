@@ -110,9 +110,7 @@ def test_a_sheet_fits_narrow_and_wide_screens_in_both_schemes(
     made.close()
 
 
-def test_a_sheet_is_printed_in_the_colours_of_paper_whatever_the_screen_has(
-    browser: Browser, folder: Path
-) -> None:
+def test_a_sheet_prints_in_light_colours_under_every_colour_scheme(browser: Browser, folder: Path) -> None:
     made = browser.new_context(color_scheme="dark")
     page, said, _ = opened(made, folder / f"{FULL}.html")
     page.evaluate("dispatchEvent(new Event('beforeprint'))")
@@ -125,7 +123,7 @@ def test_a_sheet_is_printed_in_the_colours_of_paper_whatever_the_screen_has(
     made.close()
 
 
-def test_a_sheet_is_printed_by_the_command(folder: Path) -> None:
+def test_the_command_prints_a_sheet_to_pdf(folder: Path) -> None:
     printed = (folder / f"{FULL}.pdf").read_bytes()
     assert printed.startswith(b"%PDF-")
     assert printed.count(b"/Subtype /Image") >= 9, "every chart is a picture in it"

@@ -25,7 +25,7 @@ from tests.support.remote_root import ALPHA, Remote, cached_bytes, copies
 TABLES = [("decisions", None), ("rebalances", None), ("positions", "long_only"), ("positions", "long_short")]
 
 
-def test_a_file_is_copied_once_and_read_from_here(remote: Remote, cache: Cache) -> None:
+def test_a_file_is_copied_once_and_then_read_from_the_cache(remote: Remote, cache: Cache) -> None:
     snapshot = remote.snapshot(cache)
     path = snapshot.file("positions", "long_only")
     original = remote.place("positions/book=long_only/part-0.parquet")
@@ -37,7 +37,7 @@ def test_a_file_is_copied_once_and_read_from_here(remote: Remote, cache: Cache) 
     assert remote.requests == before
 
 
-def test_every_reader_reads_the_same_through_it(remote: Remote, cache: Cache) -> None:
+def test_all_readers_read_the_same_through_the_cache(remote: Remote, cache: Cache) -> None:
     far, near = remote.snapshot(cache), datasets.open(remote.folder)[ALPHA]
     assert far.manifest == near.manifest
     assert far.description() == near.description()
@@ -51,7 +51,9 @@ def test_every_reader_reads_the_same_through_it(remote: Remote, cache: Cache) ->
     assert set(books["book"]) == set(far.books("positions"))
 
 
-def test_it_is_warm_after_a_restart_although_the_store_is_away(remote: Remote, cache: Cache) -> None:
+def test_the_cache_serves_after_a_restart_while_the_store_is_unavailable(
+    remote: Remote, cache: Cache
+) -> None:
     storage = open_storage(remote.url, cache=cache)
     catalogue = Catalogue(storage)
     catalogue.refresh()
@@ -89,7 +91,7 @@ def _of_another_version(_: bytes) -> bytes:
 
 
 @pytest.mark.parametrize("change", [_cut, _of_another_format, _of_another_version])
-def test_a_saved_catalogue_that_cannot_be_used_is_read_again(
+def test_an_unusable_saved_catalogue_is_read_again(
     remote: Remote, cache: Cache, change: Callable[[bytes], bytes]
 ) -> None:
     Catalogue(open_storage(remote.url, cache=cache)).refresh()
@@ -104,7 +106,7 @@ def test_a_saved_catalogue_that_cannot_be_used_is_read_again(
 
 
 @pytest.mark.parametrize("length", [0, 1000])
-def test_a_copy_cut_short_is_made_again(remote: Remote, cache: Cache, length: int) -> None:
+def test_a_truncated_copy_is_fetched_again(remote: Remote, cache: Cache, length: int) -> None:
     snapshot = remote.snapshot(cache)
     path = Path(snapshot.file("decisions"))
     content = path.read_bytes()
@@ -123,7 +125,7 @@ def damage(path: Path) -> None:
     os.utime(path, ns=(status.st_atime_ns, status.st_mtime_ns))
 
 
-def test_a_copy_with_another_content_is_fetched_anew_by_the_next_process(
+def test_a_corrupt_copy_is_fetched_again_by_the_next_process(
     remote: Remote, cache: Cache, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     snapshot = remote.snapshot(cache)
@@ -143,7 +145,7 @@ def test_a_copy_with_another_content_is_fetched_anew_by_the_next_process(
     assert cache.counts.misses == before + 2
 
 
-def test_a_copy_that_is_written_to_is_fetched_anew_at_once(remote: Remote, cache: Cache) -> None:
+def test_a_modified_copy_is_fetched_again_at_once(remote: Remote, cache: Cache) -> None:
     snapshot = remote.snapshot(cache)
     path = Path(snapshot.file("decisions"))
     content = path.read_bytes()
@@ -151,9 +153,7 @@ def test_a_copy_that_is_written_to_is_fetched_anew_at_once(remote: Remote, cache
     assert Path(snapshot.file("decisions")).read_bytes() == content
 
 
-def test_a_copy_is_read_once_however_often_it_is_used(
-    remote: Remote, cache: Cache, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_copy_is_digested_once(remote: Remote, cache: Cache, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(caching, "_FRESH_SECONDS", 0.0)  # its use is written down every time
     snapshot = remote.snapshot(cache)
     path = Path(snapshot.file("decisions"))
@@ -176,7 +176,9 @@ def test_a_damaged_manifest_in_the_cache_is_read_again(remote: Remote, cache: Ca
 
 
 @pytest.mark.parametrize("damage", ["cut", "changed", "gone"])
-def test_what_the_root_damaged_is_not_cached_and_named(remote: Remote, cache: Cache, damage: str) -> None:
+def test_a_file_damaged_in_the_root_is_reported_and_not_cached(
+    remote: Remote, cache: Cache, damage: str
+) -> None:
     path = remote.place("decisions/part-0.parquet")
     data = path.read_bytes()
     if damage == "gone":
@@ -191,7 +193,7 @@ def test_what_the_root_damaged_is_not_cached_and_named(remote: Remote, cache: Ca
     assert Path(remote.snapshot(cache).file("decisions")).read_bytes() == data
 
 
-def test_two_roots_share_a_folder_and_no_files(remote: Remote, cache: Cache) -> None:
+def test_two_roots_share_a_cache_folder_but_no_files(remote: Remote, cache: Cache) -> None:
     other = Remote(remote.folder)
     other.start()
     try:
@@ -206,7 +208,7 @@ def test_a_root_on_this_machine_is_not_copied(remote: Remote, cache: Cache) -> N
     assert copies(cache) == []
 
 
-def test_many_threads_that_want_one_file_cause_one_copy(remote: Remote, cache: Cache) -> None:
+def test_concurrent_requests_for_a_file_make_one_copy(remote: Remote, cache: Cache) -> None:
     results: list[str] = []
     snapshot = remote.snapshot(cache)
     assert snapshot.manifest
@@ -222,7 +224,7 @@ def test_many_threads_that_want_one_file_cause_one_copy(remote: Remote, cache: C
     )
 
 
-def test_it_stays_within_its_bound_and_drops_what_was_used_longest_ago(
+def test_the_cache_stays_within_its_bound_and_evicts_the_least_recently_used(
     remote: Remote, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(caching, "IN_USE_SECONDS", 0.0)
@@ -243,7 +245,7 @@ def test_it_stays_within_its_bound_and_drops_what_was_used_longest_ago(
     assert 1 < len(copies(cache)) < len(entries)
 
 
-def test_what_was_just_handed_out_is_never_removed(remote: Remote, tmp_path: Path) -> None:
+def test_recently_returned_copies_are_never_evicted(remote: Remote, tmp_path: Path) -> None:
     cache = Cache(tmp_path / "cache", 1)
     snapshot = remote.snapshot(cache)
     paths = [Path(snapshot.file(*table)) for table in TABLES]
@@ -254,9 +256,7 @@ def test_what_was_just_handed_out_is_never_removed(remote: Remote, tmp_path: Pat
     assert copies(cache) == [last]
 
 
-def test_a_clock_that_steps_neither_keeps_everything_nor_loses_what_is_needed(
-    remote: Remote, tmp_path: Path
-) -> None:
+def test_a_clock_step_neither_stops_eviction_nor_evicts_recent_copies(remote: Remote, tmp_path: Path) -> None:
     bound = max(entry.bytes for entry in remote.snapshot(None).manifest.files)
     cache = Cache(tmp_path / "cache", bound)
     snapshot = remote.snapshot(cache)
@@ -273,7 +273,7 @@ def test_a_clock_that_steps_neither_keeps_everything_nor_loses_what_is_needed(
         assert digest(path.read_bytes())
 
 
-def test_a_folder_that_cannot_be_one_is_refused(tmp_path: Path) -> None:
+def test_an_unusable_cache_folder_is_refused(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(SettingsError, match="cannot be used"):
         Cache(tmp_path / "file" / "cache", 1000)
@@ -281,7 +281,7 @@ def test_a_folder_that_cannot_be_one_is_refused(tmp_path: Path) -> None:
         Cache(tmp_path / "cache", 0)
 
 
-def test_a_full_cache_keeps_the_catalogue(
+def test_a_full_cache_evicts_the_catalogue_last(
     remote: Remote, cache: Cache, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     Catalogue(open_storage(remote.url, cache=cache)).refresh()

@@ -72,7 +72,7 @@ def test_a_file_of_another_size_is_not_read_at_all(path: Path, readings: Reading
     assert readings.count == 0
 
 
-def test_a_digest_is_not_trusted_for_ever(path: Path, readings: Readings) -> None:
+def test_a_digest_expires(path: Path, readings: Readings) -> None:
     digests = FileDigests(3600)
     assert digests.intact(path, 7, CONTENT)
     status = path.stat()
@@ -84,7 +84,7 @@ def test_a_digest_is_not_trusted_for_ever(path: Path, readings: Readings) -> Non
     assert readings.count == 2
 
 
-def test_a_wrong_digest_is_soon_doubted(
+def test_a_mismatching_digest_is_soon_computed_again(
     path: Path, readings: Readings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     digests = FileDigests(3600)
@@ -96,7 +96,7 @@ def test_a_wrong_digest_is_soon_doubted(
     assert readings.count == 2
 
 
-def test_threads_wait_for_one_reading_and_all_learn_of_its_failure(path: Path, readings: Readings) -> None:
+def test_threads_wait_for_one_read_and_all_see_its_failure(path: Path, readings: Readings) -> None:
     digests = FileDigests(3600)
     readings.going_on.clear()
     with ThreadPoolExecutor(8) as pool:
@@ -112,7 +112,7 @@ def test_threads_wait_for_one_reading_and_all_learn_of_its_failure(path: Path, r
         digests.intact(path, 0, CONTENT)
 
 
-def test_what_is_remembered_is_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_number_of_remembered_digests_is_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(file_digests, "_MAX_FILES", 3)
     digests = FileDigests(3600)
     for number in range(9):

@@ -13,7 +13,7 @@ from tests.support.remote_root import Remote, copies
 from tests.support.slow_line import slow_line
 
 
-def test_a_file_that_trickles_in_counts_as_a_store_that_does_not_answer(
+def test_a_store_that_sends_a_file_too_slowly_counts_as_unavailable(
     remote: Remote, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(object_store, "ANSWER_SECONDS", 1.0)

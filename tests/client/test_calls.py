@@ -89,7 +89,7 @@ def healthy() -> httpx.Response:
     return httpx.Response(200, json={"status": "ok"})
 
 
-def test_a_wait_that_the_service_names_is_obeyed(waits: list[float]) -> None:
+def test_retry_after_is_obeyed(waits: list[float]) -> None:
     limited = refusal(429, "rate_limit_second", **{"Retry-After": "7"})
     with Client(BASE, KEY, transport=answering(limited, healthy())) as client:
         assert client.health() == {"status": "ok"}
@@ -108,7 +108,7 @@ def test_a_wait_longer_than_allowed_raises_at_once(waits: list[float]) -> None:
     )
 
 
-def test_what_may_pass_is_tried_again_with_growing_waits_and_then_raised(waits: list[float]) -> None:
+def test_transient_errors_are_retried_with_backoff_and_then_raised(waits: list[float]) -> None:
     away: list[httpx.Response | Exception] = [
         httpx.ConnectError("refused"),
         refusal(503, "upstream_unavailable"),
@@ -127,7 +127,7 @@ def test_what_may_pass_is_tried_again_with_growing_waits_and_then_raised(waits: 
 @pytest.mark.parametrize(
     ("status", "code"), [(503, "benchmark_not_configured"), (500, "internal_error"), (403, "run_not_allowed")]
 )
-def test_what_will_not_pass_is_not_tried_again(waits: list[float], status: int, code: str) -> None:
+def test_permanent_errors_are_not_retried(waits: list[float], status: int, code: str) -> None:
     with (
         Client(BASE, KEY, transport=answering(refusal(status, code))) as client,
         pytest.raises(ApiError, match=code),
@@ -136,7 +136,7 @@ def test_what_will_not_pass_is_not_tried_again(waits: list[float], status: int, 
     assert waits == []
 
 
-def test_the_limits_of_a_real_key_are_waited_for(service: Service) -> None:
+def test_the_client_waits_for_a_real_keys_limits(service: Service) -> None:
     recorder = Recorder()
     with Client(service.address, service.keys["second"], transport=recorder) as client:  # one call a second
         for _ in range(2):
@@ -145,7 +145,7 @@ def test_the_limits_of_a_real_key_are_waited_for(service: Service) -> None:
     assert 429 in recorder.statuses
 
 
-def test_something_that_is_not_this_service_is_named_as_such() -> None:
+def test_an_answer_of_another_service_is_reported_as_such() -> None:
     for wrong in (
         httpx.Response(200, text="<html>"),
         httpx.Response(200, json=[1]),
@@ -186,7 +186,7 @@ def test_errors_carry_code_message_details_and_request_id(service: Service) -> N
     assert "long_short" in (invalid.value.details or {})["available"]
 
 
-def test_pages_are_of_one_snapshot_although_another_is_published_between_them(
+def test_pages_come_from_one_snapshot_although_another_is_published_between_them(
     service: Service, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(collect, "PAGE", 100)
@@ -218,7 +218,7 @@ def test_pages_are_of_one_snapshot_although_another_is_published_between_them(
         assert client.run(name, first).scores().equals(before)
 
 
-def test_a_stored_answer_is_used_while_its_entity_tag_is_confirmed(service: Service, tmp_path: Path) -> None:
+def test_a_cached_answer_is_used_while_its_entity_tag_is_confirmed(service: Service, tmp_path: Path) -> None:
     folder = tmp_path / "answers"
     for requested in range(3):
         recorder = Recorder()
@@ -244,7 +244,7 @@ def test_a_stored_answer_is_used_while_its_entity_tag_is_confirmed(service: Serv
     assert set(damaged.statuses) == {200}
 
 
-def test_the_stored_answers_stay_within_their_bound(service: Service, tmp_path: Path) -> None:
+def test_cached_answers_stay_within_their_bound(service: Service, tmp_path: Path) -> None:
     bound = 200_000
     with Client(service.address, service.keys["raw"], cache=tmp_path, cache_bytes=bound) as client:
         for book in ("long_short", "long_only"):
@@ -256,9 +256,7 @@ def test_the_stored_answers_stay_within_their_bound(service: Service, tmp_path: 
     assert sum(sizes) <= max(bound, *sizes)
 
 
-def test_the_key_is_in_no_representation_error_or_log(
-    service: Service, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_the_key_appears_in_no_repr_error_or_log(service: Service, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.DEBUG)
     key = service.keys["raw"]
     secret = key.partition(".")[2]
@@ -302,7 +300,7 @@ def test_the_key_is_in_no_representation_error_or_log(
     assert secret not in text
 
 
-def test_a_client_iterates_over_the_alphas_of_its_key_and_knows_them(service: Service) -> None:
+def test_a_client_iterates_over_its_alphas_and_supports_in(service: Service) -> None:
     with Client(service.address, service.keys["reader"], frames="rows") as client:
         listed = [row["alpha_id"] for row in client.alphas()]
         assert list(client) == listed
@@ -311,7 +309,7 @@ def test_a_client_iterates_over_the_alphas_of_its_key_and_knows_them(service: Se
         assert 0 not in client
 
 
-def test_the_asynchronous_client_iterates_asynchronously_and_in_no_other_way(service: Service) -> None:
+def test_the_asynchronous_client_iterates_only_asynchronously(service: Service) -> None:
     async def ids() -> list[str]:
         async with AsyncClient(service.address, service.keys["reader"]) as client:
             with pytest.raises(TypeError, match="not iterable"):

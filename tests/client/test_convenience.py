@@ -24,7 +24,7 @@ from tests.client.test_calls import BASE, KEY, answering
 from tests.support.contract_app import FULL, PLAIN
 
 
-def test_a_client_without_arguments_reads_its_variables_when_it_is_made(
+def test_a_client_without_arguments_reads_environment_variables(
     service: Service, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("ALPHA_RESULTS_URL", service.address)
@@ -43,7 +43,7 @@ def test_a_client_without_arguments_reads_its_variables_when_it_is_made(
 @pytest.mark.parametrize(
     ("status", "why"), [(429, "the key is at its limit of calls"), (503, f"{BASE} does not answer yet")]
 )
-def test_a_wait_is_said_once(
+def test_a_wait_is_reported_once(
     status: int, why: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setattr(time, "sleep", lambda _: None)
@@ -62,14 +62,14 @@ def test_a_wait_is_said_once(
     assert KEY not in caplog.text
 
 
-def test_notebooks_complete_the_names_of_alphas(service: Service) -> None:
+def test_alpha_names_are_completed_in_notebooks(service: Service) -> None:
     with Client(service.address, service.keys["reader"]) as client:
         assert client._ipython_key_completions_() == list(client)
     with Client(service.address, KEY) as client:
         assert client._ipython_key_completions_() == []
 
 
-def test_a_name_that_is_not_there_is_answered_with_those_like_it(service: Service) -> None:
+def test_an_unknown_name_is_reported_with_similar_ones(service: Service) -> None:
     with Client(service.address, service.keys["reader"]) as client:
         with pytest.raises(NotFound, match=f"Did you mean '{FULL}'") as wrong:
             client[FULL.lower() + "x"].metrics()
@@ -85,7 +85,7 @@ def test_a_name_that_is_not_there_is_answered_with_those_like_it(service: Servic
         assert wrong.value.suggestions == ()
 
 
-def test_returns_of_all_alphas_stand_side_by_side(service: Service) -> None:
+def test_returns_of_several_alphas_are_joined_by_date(service: Service) -> None:
     with Client(service.address, service.keys["reader"]) as client:
         with pytest.warns(ResultsWarning):
             frame = client.returns()
@@ -104,7 +104,7 @@ def test_returns_of_all_alphas_stand_side_by_side(service: Service) -> None:
         client.returns([FULL], book="no_such_book")
 
 
-def test_returns_are_the_same_in_every_sort_of_frame_and_client(service: Service) -> None:
+def test_returns_are_equal_in_every_frame_library_and_client(service: Service) -> None:
     key, names = service.keys["reader"], [FULL, PLAIN]
     with Client(service.address, key, frames="rows") as client:
         rows = client.returns(names)

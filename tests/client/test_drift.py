@@ -31,11 +31,11 @@ TYPES = {("string", "date"): "date", ("string", "date-time"): "instant", ("strin
         ("methods.pyi", client_stub()),
     ],
 )
-def test_what_is_generated_is_fresh(file: str, written: str) -> None:
+def test_generated_files_are_up_to_date(file: str, written: str) -> None:
     assert (SOURCE / file).read_text("utf-8") == written, "run `just docs` to write the client's files again"
 
 
-def test_the_client_knows_every_operation_of_the_document_and_which_errors_are_permanent() -> None:
+def test_the_client_has_every_operation_and_permanent_error_of_the_document() -> None:
     assert {name: entry.path for name, entry in ENDPOINTS.items()} == {
         name: path for name, (path, _) in OPERATIONS.items()
     }

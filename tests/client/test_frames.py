@@ -99,7 +99,7 @@ def test_a_polars_frame_is_every_row_of_the_interface_with_its_declared_type(
 
 @pytest.mark.usefixtures("small_pages")
 @pytest.mark.parametrize("endpoint", COLLECTIONS)
-def test_a_pandas_frame_holds_what_the_polars_one_does(service: Service, endpoint: str) -> None:
+def test_pandas_and_polars_frames_are_equal(service: Service, endpoint: str) -> None:
     given = parameters(service, endpoint)
     key = service.keys["administrator"]
     with Client(service.address, key) as one, Client(service.address, key, frames="pandas") as other:
@@ -119,7 +119,7 @@ def test_a_pandas_frame_holds_what_the_polars_one_does(service: Service, endpoin
         assert values == expected[name].to_list(), name
 
 
-def test_a_run_that_lacks_columns_and_a_key_without_raw_access_have_fewer(service: Service) -> None:
+def test_columns_are_omitted_if_a_run_or_a_key_lacks_them(service: Service) -> None:
     with Client(service.address, service.keys["raw"]) as client:
         full, plain = client[FULL].scores(fields="all"), client[PLAIN].scores(fields="all")
     with Client(service.address, service.keys["reader"]) as client:
@@ -129,7 +129,7 @@ def test_a_run_that_lacks_columns_and_a_key_without_raw_access_have_fewer(servic
     assert seen.columns == [name for name in full.columns if not name.startswith("raw_")]
 
 
-def test_an_empty_table_has_its_columns_and_a_missing_one_warns(service: Service) -> None:
+def test_an_empty_table_has_its_columns_and_a_missing_table_warns(service: Service) -> None:
     with Client(service.address, service.keys["raw"]) as client:
         with pytest.warns(ResultsWarning, match="kind_missing") as caught:
             frame = client[BARE].rebalances()
@@ -153,7 +153,7 @@ def test_objects_have_real_dates_and_instants(service: Service) -> None:
         assert client.me()["rate_limit"]["per_second"] == 1_000_000
 
 
-def test_the_figures_of_the_metrics_are_a_table(service: Service) -> None:
+def test_metrics_are_returned_as_a_table(service: Service) -> None:
     with Client(service.address, service.keys["raw"]) as client, warnings.catch_warnings():
         warnings.simplefilter("ignore", ResultsWarning)
         frame = client[FULL].metrics_frame(granularity="yearly")
@@ -166,7 +166,7 @@ def test_the_figures_of_the_metrics_are_a_table(service: Service) -> None:
     assert by_year["unit"].item() == last["core"]["pnl"]["unit"]
 
 
-def test_figures_of_a_window_have_rows_beside_those_of_the_run(service: Service) -> None:
+def test_a_window_adds_rows_to_the_metrics_table(service: Service) -> None:
     with Client(service.address, service.keys["raw"]) as client, warnings.catch_warnings():
         warnings.simplefilter("ignore", ResultsWarning)
         days = client[FULL].equity_curve()["date"]
@@ -181,7 +181,7 @@ def test_figures_of_a_window_have_rows_beside_those_of_the_run(service: Service)
     assert by_year["value"].item() == first["core"]["pnl"]["value"]
 
 
-def test_the_asynchronous_client_answers_the_same(service: Service) -> None:
+def test_both_clients_return_the_same(service: Service) -> None:
     key = service.keys["raw"]
 
     async def ask() -> tuple[pl.DataFrame, pl.DataFrame, dict[str, Any], Table[pl.DataFrame], str | None]:

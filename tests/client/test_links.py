@@ -116,7 +116,7 @@ def queries(endpoint: str) -> Iterator[dict[str, Any]]:
 @pytest.mark.filterwarnings("ignore::alpha_results_client.ResultsWarning")
 @pytest.mark.parametrize("key", ["raw", "reader"])
 @pytest.mark.parametrize("endpoint", BY_TABLE)
-def test_a_table_by_link_is_the_table_that_pages_give(service: Service, endpoint: str, key: str) -> None:
+def test_a_downloaded_table_equals_the_paged_one(service: Service, endpoint: str, key: str) -> None:
     by_link = 0
     token = service.keys[key]
     with (
@@ -139,14 +139,14 @@ def test_a_table_by_link_is_the_table_that_pages_give(service: Service, endpoint
     assert by_link >= 6
 
 
-def test_every_column_and_table_of_a_run_that_can_be_large_comes_by_link() -> None:
+def test_every_large_table_is_downloaded_by_link() -> None:
     assert BY_TABLE == [
         "signals.rebalances.list", "signals.scores", "portfolio.ledger", "portfolio.positions", "portfolio.pnl",
         "portfolio.trades",
     ]  # fmt: skip
 
 
-def test_all_rows_of_a_table_take_one_call_and_a_file_that_is_fetched_without_the_key(
+def test_a_table_takes_one_call_and_one_download_without_the_key(
     service: Service, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.DEBUG)
@@ -164,7 +164,7 @@ def test_all_rows_of_a_table_take_one_call_and_a_file_that_is_fetched_without_th
         assert_frame_equal(frame, client[FULL].positions())
 
 
-def test_the_asynchronous_client_fetches_by_link_and_goes_on_where_a_connection_broke(
+def test_the_asynchronous_client_downloads_by_link_and_resumes(
     service: Service,
 ) -> None:
     broken: list[int] = []
@@ -194,7 +194,7 @@ def etag_of(body: bytes) -> str:
 
 @pytest.mark.usefixtures("no_waits")
 @pytest.mark.parametrize("etag", [True, False])
-def test_a_download_goes_on_where_its_connection_broke(service: Service, *, etag: bool) -> None:
+def test_a_broken_download_resumes(service: Service, *, etag: bool) -> None:
     sent: list[int] = []
 
     def change(request: httpx.Request, body: bytes) -> httpx.Response | None:
@@ -227,7 +227,7 @@ def test_a_download_goes_on_where_its_connection_broke(service: Service, *, etag
         lambda _: b"",
     ],
 )  # fmt: skip
-def test_a_damaged_file_is_never_read(
+def test_a_damaged_download_is_never_used(
     service: Service, caplog: pytest.LogCaptureFixture, damage: Callable[[bytes], bytes]
 ) -> None:
     caplog.set_level(logging.INFO, "alpha_results_client")
@@ -250,7 +250,7 @@ def test_a_damaged_file_is_never_read(
     ("status", "code"), [(403, "link_expired"), (429, "link_bytes_exceeded"), (401, "unauthorized")]
 )
 @pytest.mark.usefixtures("no_waits")
-def test_a_file_that_is_refused_is_paged(
+def test_a_refused_download_falls_back_to_pages(
     service: Service, caplog: pytest.LogCaptureFixture, status: int, code: str
 ) -> None:
     caplog.set_level(logging.INFO, "alpha_results_client")
@@ -263,7 +263,7 @@ def test_a_file_that_is_refused_is_paged(
 @pytest.mark.parametrize(
     ("status", "code"), [(403, "endpoint_not_allowed"), (404, "not_found"), (404, "method_not_allowed")]
 )
-def test_after_a_refused_link_a_client_pages_without_requesting_another(
+def test_after_a_refused_link_the_client_requests_no_other(
     service: Service, caplog: pytest.LogCaptureFixture, status: int, code: str
 ) -> None:
     caplog.set_level(logging.INFO, "alpha_results_client")
@@ -277,7 +277,7 @@ def test_after_a_refused_link_a_client_pages_without_requesting_another(
         assert_frame_equal(frames[1], client[FULL].positions())
 
 
-def test_what_a_page_refuses_is_refused_the_same_by_link(service: Service) -> None:
+def test_links_and_pages_are_refused_alike(service: Service) -> None:
     meddler = Meddler(lambda *_: refusal(429, "quota_exceeded"))
     with Client(service.address, service.keys["raw"], transport=meddler, retries=0) as client:
         with pytest.raises(RateLimited):
@@ -286,7 +286,7 @@ def test_what_a_page_refuses_is_refused_the_same_by_link(service: Service) -> No
 
 
 @pytest.mark.usefixtures("no_waits")
-def test_an_address_that_callers_cannot_reach_is_given_up_soon(service: Service) -> None:
+def test_an_unreachable_download_host_is_given_up_quickly(service: Service) -> None:
     def change(request: httpx.Request, _: bytes) -> None:
         if request.url.path.startswith("/files"):
             raise httpx.ConnectTimeout("no such host here")
@@ -299,7 +299,7 @@ def test_an_address_that_callers_cannot_reach_is_given_up_soon(service: Service)
     assert len([x for x in meddler.calls if x.endswith("/download")]) == 1
 
 
-def test_without_a_reader_of_parquet_tables_are_paged(
+def test_without_a_parquet_reader_tables_are_paged(
     service: Service, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.INFO, "alpha_results_client")
@@ -313,7 +313,7 @@ def test_without_a_reader_of_parquet_tables_are_paged(
     assert "by pages: no_such_module is not installed" in caplog.text
 
 
-def test_a_file_with_columns_that_this_release_does_not_know_is_left_to_pages(
+def test_a_file_with_unknown_columns_falls_back_to_pages(
     service: Service, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     known = tuple(x for x in STORED_COLUMNS["decisions"] if x != "score_z")
@@ -325,7 +325,7 @@ def test_a_file_with_columns_that_this_release_does_not_know_is_left_to_pages(
     assert [x.rpartition("/")[2] for x in meddler.calls] == ["download", "scores", "scores"]
 
 
-def test_a_few_rows_are_a_page_and_no_link(service: Service) -> None:
+def test_a_small_table_is_paged(service: Service) -> None:
     meddler = Meddler()
     with Client(service.address, service.keys["raw"], transport=meddler) as client:
         client[FULL].scores(symbols="SIM001")
@@ -336,7 +336,7 @@ def test_a_few_rows_are_a_page_and_no_link(service: Service) -> None:
     assert not [x for x in meddler.calls if "download" in x]
 
 
-def test_a_snapshot_that_was_removed_is_not_the_callers_business_unless_they_named_it(
+def test_a_removed_snapshot_is_an_error_only_if_the_caller_named_it(
     service: Service,
 ) -> None:
     def change(request: httpx.Request, _: bytes) -> httpx.Response | None:
@@ -353,7 +353,7 @@ def test_a_snapshot_that_was_removed_is_not_the_callers_business_unless_they_nam
         client.run(FULL, snapshot=snapshot).scores()
 
 
-def test_a_service_that_is_away_is_not_tried_twice_over() -> None:
+def test_an_unavailable_service_is_not_retried_by_both_paths() -> None:
     tried: list[httpx.Request] = []
 
     def away(request: httpx.Request) -> httpx.Response:
@@ -368,7 +368,7 @@ def test_a_service_that_is_away_is_not_tried_twice_over() -> None:
     assert len(tried) == 1
 
 
-def test_a_table_is_stored_once_by_its_digest(service: Service, tmp_path: Path) -> None:
+def test_a_downloaded_table_is_cached_by_digest(service: Service, tmp_path: Path) -> None:
     meddler = Meddler()
     for key in ("raw", "reader", "raw"):
         for _ in range(2):
@@ -392,7 +392,7 @@ def test_a_table_is_stored_once_by_its_digest(service: Service, tmp_path: Path) 
     assert sum(x.stat().st_size for x in tmp_path.iterdir()) <= 100_000
 
 
-def test_a_link_that_is_less_protected_than_the_service_is_not_followed(service: Service) -> None:
+def test_an_http_link_of_an_https_service_is_not_followed(service: Service) -> None:
     def pretending(request: httpx.Request) -> httpx.Response:
         requested.append(str(request.url))
         with httpx.Client() as plain:

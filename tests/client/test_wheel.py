@@ -83,5 +83,5 @@ def test_an_installed_wheel_reads_a_frame(
     assert kinds == ["Date" if frames == "polars" else "datetime64[us]", instant]
 
 
-def test_the_wheel_says_that_it_is_typed(wheel: Path) -> None:
+def test_the_wheel_has_a_py_typed_marker(wheel: Path) -> None:
     assert "alpha_results_client/py.typed" in zipfile.ZipFile(wheel).namelist()

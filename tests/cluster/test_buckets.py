@@ -20,7 +20,7 @@ from tests.support.waiting import eventually
 Seals = Callable[..., Path]
 
 
-def test_a_worker_killed_while_it_builds_into_a_bucket(
+def test_a_worker_killed_while_building_into_a_bucket_is_replaced(
     bucket: Bucket, small_seal: Seals, dask: Dask, tmp_path: Path
 ) -> None:
     seal, root = small_seal(weeks=50, names=120), bucket.url("root")

@@ -24,7 +24,7 @@ Seal = Callable[..., Path]
 Program = Callable[..., "subprocess.Popen[str]"]
 
 
-def test_a_worker_killed_mid_build_is_made_up_for_and_the_run_is_published_once(
+def test_a_worker_killed_mid_build_is_retried_and_the_run_published_once(
     tmp_path: Path,
     seal: Seal,
     program: Program,
@@ -133,7 +133,7 @@ def no_project(folder: Path) -> Path:
 
 
 @pytest.mark.parametrize("lacks", ["the release", "the project"])
-def test_a_worker_that_cannot_build_the_same_is_refused_by_name(
+def test_a_worker_with_another_release_is_refused_by_name(
     tmp_path: Path, seal: Seal, dask: Dask, lacks: str
 ) -> None:
     seal("Test_a")
@@ -165,7 +165,7 @@ def test_a_worker_of_another_release_that_joins_later_ends_the_batch(
 
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGSTOP])
-def test_a_scheduler_that_goes_away_ends_the_batch_with_its_report(
+def test_a_lost_scheduler_ends_the_batch_with_its_report(
     tmp_path: Path, seal: Seal, dask: Dask, program: Program, number: signal.Signals
 ) -> None:
     for alpha in ("Test_a", "Test_b"):
@@ -187,7 +187,7 @@ def test_a_scheduler_that_goes_away_ends_the_batch_with_its_report(
     assert "has not answered for 3 seconds" in entry["message"]
 
 
-def test_no_worker_at_all_ends_the_batch(tmp_path: Path, seal: Seal, dask: Dask) -> None:
+def test_a_batch_without_workers_ends(tmp_path: Path, seal: Seal, dask: Dask) -> None:
     seal("Test_a")
     result = build(
         tmp_path / "root", "--from", str(tmp_path / "seals"), "--cluster", dask.address, "--cluster-seconds", "1"
@@ -197,7 +197,7 @@ def test_no_worker_at_all_ends_the_batch(tmp_path: Path, seal: Seal, dask: Dask)
 
 
 @pytest.mark.parametrize("signals", [[signal.SIGTERM], [signal.SIGINT]])
-def test_a_signal_ends_a_batch_that_no_worker_takes_up(
+def test_a_signal_ends_a_batch_without_workers(
     tmp_path: Path, seal: Seal, dask: Dask, program: Program, signals: list[signal.Signals]
 ) -> None:
     seal("Test_a")

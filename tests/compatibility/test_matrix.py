@@ -154,7 +154,7 @@ def seals(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
 
 
 @pytest.mark.parametrize("first", [0, 1])
-def test_every_order_of_steps_by_builders_that_take_turns(
+def test_every_order_of_steps_by_alternating_builders(
     newer: Worker, older: Worker, seals: list[Path], tmp_path: Path, first: int
 ) -> None:
     assert newer.versions != older.versions

@@ -49,9 +49,7 @@ def test_a_forbidden_alpha_is_indistinguishable_from_a_missing_one(
 
 
 @every(OF_AN_ALPHA)
-def test_a_missing_alpha_is_not_found_by_a_key_that_could_read_it(
-    api: ContractApp, endpoint: Endpoint
-) -> None:
+def test_a_missing_alpha_is_not_found(api: ContractApp, endpoint: Endpoint) -> None:
     for key in ("testing", "raw", "administrator"):
         error = api.refused(
             endpoint,
@@ -66,7 +64,7 @@ def test_a_missing_alpha_is_not_found_by_a_key_that_could_read_it(
 @pytest.mark.parametrize(
     "alpha", ["..", ".", "%", "a b", "'", '"', "x" * 1000, "é", "\x00", "Test_full\n", "test_full"]
 )
-def test_an_address_that_is_none_is_not_found(api: ContractApp, alpha: str) -> None:
+def test_an_invalid_alpha_address_is_not_found(api: ContractApp, alpha: str) -> None:
     for endpoint in OF_AN_ALPHA:
         if alpha not in (".", ".."):  # a client folds those two away before it sends them
             error = api.refused(
@@ -91,7 +89,7 @@ def test_an_address_that_is_none_is_not_found(api: ContractApp, alpha: str) -> N
         ("nothing", "endpoint_not_allowed"),
     ],
 )
-def test_a_key_that_does_not_open_the_endpoint_gets_the_reason(
+def test_a_key_without_the_endpoint_is_refused_with_the_reason(
     api: ContractApp, endpoint: Endpoint, key: str | None, code: str
 ) -> None:
     arguments = {**arguments_of(api, endpoint), "key": key}
@@ -146,7 +144,7 @@ def test_a_key_may_be_sent_only_in_the_header(api: ContractApp) -> None:
         assert error["code"] == "missing_api_key"
 
 
-def test_secrets_are_in_no_answer(api: ContractApp) -> None:
+def test_no_answer_contains_a_secret(api: ContractApp) -> None:
     secret = api.keys["raw"].partition(".")[2]
     for endpoint in PRIVATE:
         response = api.get(endpoint, CASES[endpoint.id].query, **arguments_of(api, endpoint))
@@ -211,7 +209,7 @@ def test_an_administrator_sees_revoked_keys_too(api: ContractApp) -> None:
     assert error["code"] == "key_not_found"
 
 
-def test_readiness_tells_kind_by_kind_what_a_run_holds(api: ContractApp) -> None:
+def test_readiness_lists_the_kinds_of_a_run(api: ContractApp) -> None:
     full = api.ok("admin.alphas.readiness", key="administrator", alpha=FULL)["data"]
     assert full["complete"] is True
     assert full["missing_kinds"] == []

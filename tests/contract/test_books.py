@@ -33,7 +33,7 @@ NO_BOOKS = (
 
 
 @every(TAKING_A_BOOK)
-def test_an_unknown_book_is_refused_with_those_there_are(api: ContractApp, endpoint: Endpoint) -> None:
+def test_an_unknown_book_is_refused_with_the_available_ones(api: ContractApp, endpoint: Endpoint) -> None:
     for book in NO_BOOKS:
         query = {**CASES[endpoint.id].query, "book": book}
         error = api.refused(endpoint, query, **{**arguments_of(api, endpoint), "key": "reader"})
@@ -75,7 +75,7 @@ def test_a_trade_only_book_has_only_trades(api: ContractApp, endpoint: Endpoint)
 
 
 @every(BY_BOOK)
-def test_every_book_is_served_on_its_own(api: ContractApp, endpoint: Endpoint) -> None:
+def test_every_book_is_served_separately(api: ContractApp, endpoint: Endpoint) -> None:
     for book in (*CONDITIONED_BOOKS, *(f"raw_{book}" for book in CONDITIONED_BOOKS)):
         body = api.ok(endpoint, {"book": book}, **arguments_of(api, endpoint))
         assert body["meta"]["book"] == book
@@ -109,7 +109,7 @@ def test_a_run_without_the_unsmoothed_signal_has_no_raw_books(api: ContractApp) 
     assert error["code"] == "unknown_book"
 
 
-def test_a_run_without_books_is_empty_rather_than_wrong(api: ContractApp) -> None:
+def test_a_run_without_books_has_empty_pages(api: ContractApp) -> None:
     for name in BY_BOOK:
         answers = [
             api.ok(name, {"book": book}, alpha=EMPTY, key=key)
@@ -137,7 +137,9 @@ def test_trades_without_a_book_list_no_book_of_a_forbidden_alpha(api: ContractAp
 
 
 @every(tuple(e for e in TAKING_A_BOOK if e.shape is Shape.OBJECT and e.id.startswith("research.")))
-def test_of_a_trade_only_book_figures_are_withheld_with_reasons(api: ContractApp, endpoint: Endpoint) -> None:
+def test_a_trade_only_book_has_its_figures_withheld_with_reasons(
+    api: ContractApp, endpoint: Endpoint
+) -> None:
     data = api.ok(
         endpoint, {**CASES[endpoint.id].query, "book": PLAIN_BOOKS[-1]}, **arguments_of(api, endpoint)
     )["data"]

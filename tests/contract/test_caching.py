@@ -23,7 +23,7 @@ DECODERS: dict[str, Callable[[bytes], bytes]] = {
 
 
 @every(STABLE)
-def test_a_page_one_holds_already_is_not_sent_again(api: ContractApp, endpoint: Endpoint) -> None:
+def test_an_unchanged_page_is_answered_with_304(api: ContractApp, endpoint: Endpoint) -> None:
     arguments, query = arguments_of(api, endpoint), CASES[endpoint.id].query
     first = api.get(endpoint, query, **arguments)
     tag = first.headers["etag"]
@@ -61,7 +61,7 @@ def test_a_tag_belongs_to_one_alpha_and_one_view(api: ContractApp) -> None:
     assert other.status_code == 200
 
 
-def test_equal_questions_share_a_tag(api: ContractApp) -> None:
+def test_equal_requests_share_an_entity_tag(api: ContractApp) -> None:
     for one, two in (
         ({}, {"limit": "100", "offset": "0"}),
         ({"symbol": "SIM001,SIM002"}, {"symbol": "SIM002,SIM001,SIM002"}),
@@ -73,14 +73,14 @@ def test_equal_questions_share_a_tag(api: ContractApp) -> None:
 
 
 @every(e for e in ENDPOINTS.values() if e.id != "catalog.alphas.source.download")
-def test_the_cache_rule_is_the_documented_one(api: ContractApp, endpoint: Endpoint) -> None:
+def test_cache_control_is_as_documented(api: ContractApp, endpoint: Endpoint) -> None:
     response = api.get(endpoint, CASES[endpoint.id].query, **arguments_of(api, endpoint))
     assert response.headers["cache-control"] == cache_control(endpoint)
     assert ("etag" in response.headers) == (endpoint.shape is Shape.COLLECTION)
     assert "accept-encoding" in response.headers["vary"].lower()
 
 
-def test_the_documentation_of_the_metrics_is_the_same_bytes_for_every_caller_and_call(
+def test_the_metrics_documentation_is_identical_for_every_call(
     api: ContractApp,
 ) -> None:
     answers = [
@@ -103,14 +103,14 @@ def test_the_documentation_of_the_metrics_is_the_same_bytes_for_every_caller_and
     assert embedded == answers[0].json()["data"]
 
 
-def test_a_call_for_the_documentation_is_counted_all_the_same(api: ContractApp) -> None:
+def test_a_call_for_the_metrics_documentation_is_counted(api: ContractApp) -> None:
     before = api.ok("meta.me", key="counted")["data"]["usage"]["day"]
     assert api.get("performance.metrics.doc", alpha=FULL, key="counted").status_code == 200
     assert api.ok("meta.me", key="counted")["data"]["usage"]["day"] == before + 2
 
 
 @pytest.mark.parametrize("coding", ["zstd", "gzip"])
-def test_a_coded_body_is_the_same_body_under_a_tag_of_its_own(api: ContractApp, coding: str) -> None:
+def test_a_compressed_body_has_its_own_entity_tag(api: ContractApp, coding: str) -> None:
     endpoint = ENDPOINTS["signals.scores"]
     plain = api.get(endpoint, alpha=FULL)
     line = f"/v1/alphas/{FULL}/scores"
@@ -125,7 +125,7 @@ def test_a_coded_body_is_the_same_body_under_a_tag_of_its_own(api: ContractApp, 
     assert again.status_code == 304
 
 
-def test_errors_are_cached_by_nobody(api: ContractApp) -> None:
+def test_errors_are_not_cacheable(api: ContractApp) -> None:
     for response in (
         api.get("signals.scores", {"limit": "0"}, alpha=FULL),
         api.get("signals.scores", alpha="Test_nowhere"),

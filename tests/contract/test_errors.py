@@ -265,7 +265,7 @@ REACHABLE = [
 
 
 @pytest.mark.parametrize(("endpoint", "code"), REACHABLE)
-def test_a_declared_error_can_be_had(
+def test_every_declared_error_can_be_provoked(
     request: pytest.FixtureRequest, api: ContractApp, endpoint: Endpoint, code: str
 ) -> None:
     response = PROVOCATIONS[code](request, api, endpoint)
@@ -308,7 +308,7 @@ def test_an_unforeseen_failure_reveals_no_details(failing: ContractApp) -> None:
         assert "RuntimeError" not in response.text
 
 
-def test_what_cannot_be_counted_is_not_answered(countless: ContractApp) -> None:
+def test_calls_that_cannot_be_counted_are_refused(countless: ContractApp) -> None:
     for endpoint in ENDPOINTS.values():
         if endpoint.public:
             assert countless.get(endpoint, key=None).status_code == 200
@@ -322,7 +322,7 @@ def test_what_cannot_be_counted_is_not_answered(countless: ContractApp) -> None:
         assert response.json()["error"]["code"] == "upstream_unavailable"
 
 
-def test_the_gates_declare_the_errors_of_their_kind() -> None:
+def test_gated_endpoints_declare_the_errors_of_their_gate() -> None:
     for endpoint in ENDPOINTS.values():
         codes = set(endpoint.all_errors)
         named = any(p.kind is ParameterKind.ALPHAS for p in endpoint.query)
@@ -331,7 +331,7 @@ def test_the_gates_declare_the_errors_of_their_kind() -> None:
         assert ("missing_api_key" in codes) != endpoint.public
 
 
-def test_the_returns_still_to_be_read_are_counted_of_what_the_key_may_read(unread: ContractApp) -> None:
+def test_pending_returns_are_counted_among_readable_alphas(unread: ContractApp) -> None:
     endpoint = ENDPOINTS["research.neighbours"]
     counts = {}
     for key in ("reader", "testing"):

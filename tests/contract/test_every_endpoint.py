@@ -56,7 +56,7 @@ def test_an_answer_about_an_alpha_names_it(api: ContractApp, endpoint: Endpoint)
 
 
 @every(COLLECTIONS)
-def test_a_page_carries_neither_clock_nor_request_id(api: ContractApp, endpoint: Endpoint) -> None:
+def test_a_page_contains_neither_time_nor_request_id(api: ContractApp, endpoint: Endpoint) -> None:
     arguments = arguments_of(api, endpoint)
     query = CASES[endpoint.id].query
     first = api.get(endpoint, query, **arguments)
@@ -68,7 +68,7 @@ def test_a_page_carries_neither_clock_nor_request_id(api: ContractApp, endpoint:
 
 
 @every(e for e in ENDPOINTS.values() if e.shape is Shape.OBJECT and not e.shared)
-def test_a_single_object_names_the_request(api: ContractApp, endpoint: Endpoint) -> None:
+def test_a_single_object_has_the_request_id(api: ContractApp, endpoint: Endpoint) -> None:
     response = api.get(endpoint, **arguments_of(api, endpoint), headers={"x-request-id": "my-own.id_1"})
     assert response.headers["x-request-id"] == "my-own.id_1"
     if response.status_code == 200:

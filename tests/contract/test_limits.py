@@ -20,7 +20,7 @@ def remaining_day(api: ContractApp, *, path: str = "/v1/me") -> int:
 
 
 @every(e for e in ENDPOINTS.values() if not e.public and not e.admin)
-def test_every_counted_answer_tells_the_state_of_the_envelope(api: ContractApp, endpoint: Endpoint) -> None:
+def test_every_counted_answer_has_rate_limit_headers(api: ContractApp, endpoint: Endpoint) -> None:
     arguments = {**arguments_of(api, endpoint), "key": "counted"}
     query = CASES[endpoint.id].query
     # What a shared cache may keep tells nothing of the call; a refusal of it does.
@@ -65,7 +65,7 @@ def test_health_and_unknown_paths_are_not_counted(api: ContractApp) -> None:
     assert remaining_day(api) == before - 1
 
 
-def test_usage_is_what_the_headers_say(api: ContractApp) -> None:
+def test_usage_matches_the_headers(api: ContractApp) -> None:
     response = api.get("meta.me", key="counted")
     usage = response.json()["data"]["usage"]
     for window in WINDOWS:
@@ -83,7 +83,7 @@ def test_usage_is_what_the_headers_say(api: ContractApp) -> None:
 @pytest.mark.parametrize(
     ("key", "code"), [("minute", "rate_limit_minute"), ("day", "rate_limit_day"), ("month", "quota_exceeded")]
 )
-def test_a_call_beyond_the_envelope_is_refused_and_not_counted(api: ContractApp, key: str, code: str) -> None:
+def test_a_call_beyond_the_limit_is_refused_and_not_counted(api: ContractApp, key: str, code: str) -> None:
     for _ in range(2):  # one call is in the envelope, whoever made it
         response = api.get("meta.me", key=key)
     for _ in range(3):
@@ -98,7 +98,7 @@ def test_a_call_beyond_the_envelope_is_refused_and_not_counted(api: ContractApp,
         assert used[window] == 1
 
 
-def test_calls_made_at_once_are_counted_one_by_one(api: ContractApp) -> None:
+def test_concurrent_calls_are_all_counted(api: ContractApp) -> None:
     before = remaining_day(api)
     together = [("/v1/me", api.headers("counted"))] * 25
     left = sorted(int(r.headers["x-ratelimit-remaining-day"]) for r in api.client.ask_together(together))

@@ -145,7 +145,7 @@ def expected_code(endpoint: Endpoint, condition: Condition) -> str:
 
 @pytest.mark.parametrize("condition", CONDITIONS.values(), ids=CONDITIONS)
 @every(PRIVATE)
-def test_each_condition_of_a_key_has_its_one_answer(
+def test_each_state_of_a_key_has_one_answer(
     deployment: Deployment, endpoint: Endpoint, condition: Condition
 ) -> None:
     key = None if condition.key is None else condition.key.format(endpoint=endpoint.id)
@@ -175,7 +175,9 @@ def test_each_condition_of_a_key_has_its_one_answer(
 
 
 @every(PRIVATE)
-def test_the_two_lists_of_alphas_guard_what_they_are_for(deployment: Deployment, endpoint: Endpoint) -> None:
+def test_the_allow_lists_of_alphas_and_runs_guard_their_own_endpoints(
+    deployment: Deployment, endpoint: Endpoint
+) -> None:
     for key, closed in (("reads descriptions", AllowListScope.RUNS), ("reads data", AllowListScope.ALPHAS)):
         response = deployment.get(endpoint, key)
         code = (
@@ -216,7 +218,7 @@ ASKED: Final[Mapping[str, Mapping[str, Any]]] = {
 
 @pytest.mark.parametrize("way", ASKED.values(), ids=ASKED)
 @every(OF_AN_ALPHA)
-def test_a_forbidden_alpha_looks_like_one_that_is_not_there(
+def test_a_forbidden_alpha_looks_like_a_missing_one(
     deployment: Deployment, endpoint: Endpoint, way: Mapping[str, Any]
 ) -> None:
     for key in ("testing", "tester"):
@@ -229,7 +231,7 @@ def test_a_forbidden_alpha_looks_like_one_that_is_not_there(
 
 
 @every(OF_AN_ALPHA)
-def test_the_tag_of_a_page_opens_no_forbidden_alpha(deployment: Deployment, endpoint: Endpoint) -> None:
+def test_an_entity_tag_does_not_open_a_forbidden_alpha(deployment: Deployment, endpoint: Endpoint) -> None:
     tag = deployment.get(endpoint, "raw", alpha=HIDDEN).headers.get("etag", '"none"')
     there, absent = (
         deployment.get(endpoint, "testing", alpha=alpha, x_request_id="the-same", if_none_match=tag)
@@ -240,7 +242,7 @@ def test_the_tag_of_a_page_opens_no_forbidden_alpha(deployment: Deployment, endp
 
 
 @every(ADMIN_ONLY)
-def test_to_anyone_else_an_administrative_route_does_not_reveal_what_exists(
+def test_administrative_routes_reveal_nothing_to_other_keys(
     deployment: Deployment, endpoint: Endpoint
 ) -> None:
     line = endpoint.path
@@ -258,7 +260,7 @@ def test_to_anyone_else_an_administrative_route_does_not_reveal_what_exists(
         assert answers[0].json()["error"]["code"] == "endpoint_not_allowed"
 
 
-def test_health_is_the_same_whatever_key_comes_with_it(deployment: Deployment) -> None:
+def test_health_is_the_same_with_any_key(deployment: Deployment) -> None:
     (health,) = [e for e in ENDPOINTS.values() if e.public]
     for condition in CONDITIONS.values():
         key = None if condition.key is None else condition.key.format(endpoint="meta.me")

@@ -47,7 +47,7 @@ def test_pages_cover_every_row_once_in_order(api: ContractApp, endpoint: Endpoin
 
 
 @every(COLLECTIONS)
-def test_a_page_past_the_end_is_empty_and_knows_the_total(api: ContractApp, endpoint: Endpoint) -> None:
+def test_a_page_past_the_end_is_empty_with_the_total(api: ContractApp, endpoint: Endpoint) -> None:
     arguments, query = arguments_of(api, endpoint), CASES[endpoint.id].query
     total = api.ok(endpoint, query, **arguments)["pagination"]["total"]
     for offset in (total, total + 1, 2**53 - 1):
@@ -73,14 +73,14 @@ def test_meta_is_the_same_on_every_page(api: ContractApp, endpoint: Endpoint) ->
 
 
 @every(e for e in COLLECTIONS if CASES[e.id].order)
-def test_rows_come_in_the_documented_order(api: ContractApp, endpoint: Endpoint) -> None:
+def test_rows_are_in_the_documented_order(api: ContractApp, endpoint: Endpoint) -> None:
     rows = api.rows(endpoint, CASES[endpoint.id].query, **arguments_of(api, endpoint))
     keys = [tuple(row[name] for name in CASES[endpoint.id].order) for row in rows]
     assert keys == sorted(keys)
     assert len(set(keys)) > 1
 
 
-def test_books_come_in_their_canonical_order(api: ContractApp) -> None:
+def test_books_are_in_canonical_order(api: ContractApp) -> None:
     rows = api.rows("portfolio.books", alpha=FULL)
     keys = [(book_order(row["book"]), BOOK_KINDS.index(row["kind"])) for row in rows]
     assert keys == sorted(keys)
@@ -88,12 +88,12 @@ def test_books_come_in_their_canonical_order(api: ContractApp) -> None:
     assert [row["raw"] for row in rows] == [False] * 12 + [True] * 12
 
 
-def test_alphas_come_latest_started_first(api: ContractApp) -> None:
+def test_alphas_are_sorted_latest_started_first(api: ContractApp) -> None:
     listed = [row["alpha_id"] for row in api.rows("catalog.alphas.list")]
     assert listed == ["Test_full", "Test_plain", "Test_undecided", "Test_empty", "Prod_hidden", "Test_bare"]
 
 
-def test_keys_come_newest_first(api: ContractApp) -> None:
+def test_keys_are_sorted_newest_first(api: ContractApp) -> None:
     created = [row["created_at"] for row in api.rows("meta.keys")]
     assert created == sorted(created, reverse=True)
 

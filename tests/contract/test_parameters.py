@@ -138,7 +138,7 @@ def with_required(endpoint: Endpoint, **query: str) -> dict[str, Any]:
 
 
 @OF_EACH
-def test_values_at_the_edge_are_taken(api: ContractApp, endpoint: Endpoint, parameter: Parameter) -> None:
+def test_boundary_values_are_accepted(api: ContractApp, endpoint: Endpoint, parameter: Parameter) -> None:
     for text in lawful(parameter):
         query = with_required(endpoint, **{parameter.name: text})
         response = api.get(endpoint, query, **arguments_of(api, endpoint))
@@ -152,7 +152,7 @@ def test_values_at_the_edge_are_taken(api: ContractApp, endpoint: Endpoint, para
 
 
 @OF_EACH
-def test_a_value_beyond_is_a_400_that_names_the_parameter_and_its_rule(
+def test_a_value_out_of_range_is_a_400_with_the_parameter_and_its_rule(
     api: ContractApp, endpoint: Endpoint, parameter: Parameter
 ) -> None:
     for text in unlawful(parameter):
@@ -187,9 +187,7 @@ def test_a_parameter_given_twice_is_refused(api: ContractApp, endpoint: Endpoint
 
 
 @every(ENDPOINTS.values())
-def test_a_parameter_the_endpoint_does_not_take_is_refused_by_its_name(
-    api: ContractApp, endpoint: Endpoint
-) -> None:
+def test_an_unknown_parameter_is_refused_by_name(api: ContractApp, endpoint: Endpoint) -> None:
     query, arguments = CASES[endpoint.id].query, arguments_of(api, endpoint)
     for strange in ("nonsense", "Limit", "limit ", "", "é", "fields[]"):
         error = api.refused(endpoint, {**query, strange: "1"}, **arguments)
@@ -216,7 +214,7 @@ def test_the_name_nearest_to_a_misspelt_one_is_reported(api: ContractApp, endpoi
                 assert f"`{parameter.name}`" in entry["constraint"]
 
 
-def test_a_misspelt_window_or_symbol_does_not_answer_the_full_panel(api: ContractApp) -> None:
+def test_a_misspelt_window_or_symbol_is_refused_not_ignored(api: ContractApp) -> None:
     error = api.refused(
         "signals.scores", [("form", "2020-01-01"), ("symbols", "A"), ("limit", "0")], alpha=FULL
     )
@@ -253,9 +251,7 @@ def test_a_window_that_ends_before_it_begins_is_refused(api: ContractApp, endpoi
 
 
 @pytest.mark.parametrize("text", NO_DAYS)
-def test_a_week_that_is_no_day_is_a_bad_request_rather_than_a_missing_week(
-    api: ContractApp, text: str
-) -> None:
+def test_an_invalid_week_is_a_bad_request_not_a_missing_week(api: ContractApp, text: str) -> None:
     error = api.refused("signals.rebalances.get", alpha=FULL, date=text)
     assert error["code"] == "bad_request"
     assert [entry["name"] for entry in error["details"]["parameters"]] == ["date"]
@@ -276,15 +272,13 @@ def test_a_missing_required_parameter_is_reported_beside_the_others(api: Contrac
     assert "long_short" in error["details"]["available"]
 
 
-def test_parameters_are_checked_before_the_alpha_is_looked_for(api: ContractApp) -> None:
+def test_parameters_are_checked_before_the_alpha_is_looked_up(api: ContractApp) -> None:
     error = api.refused("signals.scores", {"limit": "0"}, alpha="Test_nowhere")
     assert error["code"] == "bad_request"
 
 
 @every(OF_AN_ALPHA)
-def test_what_a_key_may_not_read_is_403_whatever_else_is_wrong_with_the_request(
-    api: ContractApp, endpoint: Endpoint
-) -> None:
+def test_a_forbidden_alpha_is_403_even_with_invalid_parameters(api: ContractApp, endpoint: Endpoint) -> None:
     code = "alpha_not_allowed" if endpoint.allow_list is AllowListScope.ALPHAS else "run_not_allowed"
     path = arguments_of(
         api, endpoint, alpha=HIDDEN, **({"date": "no-day"} if "date" in endpoint.path else {})
@@ -294,7 +288,7 @@ def test_what_a_key_may_not_read_is_403_whatever_else_is_wrong_with_the_request(
         assert (error["code"], error["details"]) == (code, None)
 
 
-def test_letter_case_of_a_direction_does_not_count(api: ContractApp) -> None:
+def test_sort_directions_ignore_case(api: ContractApp) -> None:
     date = arguments_of(api, ENDPOINTS["signals.rebalances.get"])["date"]
     of = [
         api.rows("signals.rebalances.get", {"direction": text}, alpha=FULL, date=date)

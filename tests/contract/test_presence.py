@@ -36,7 +36,7 @@ def texts_of(node: Any) -> Iterator[str]:
 
 @pytest.mark.parametrize("alpha", [EMPTY, BARE])
 @every(e for e in OF_A_RUN if e.shape is Shape.COLLECTION)
-def test_a_kind_the_run_lacks_is_an_empty_page_with_a_warning(
+def test_a_missing_kind_is_an_empty_page_with_a_warning(
     api: ContractApp, endpoint: Endpoint, alpha: str
 ) -> None:
     body = api.ok(
@@ -84,7 +84,7 @@ def test_a_run_without_cross_sections_still_lists_its_weeks(api: ContractApp) ->
     assert error["code"] == "rebalance_not_found"
 
 
-def test_columns_the_run_never_recorded_are_left_out_of_a_cross_section(api: ContractApp) -> None:
+def test_unrecorded_columns_are_omitted_from_a_cross_section(api: ContractApp) -> None:
     rows = api.rows("signals.rebalances.list", alpha=PLAIN)
     week = next(row["date"] for row in rows if row["week_status"] == "traded")
     plain = api.rows("signals.rebalances.get", alpha=PLAIN, date=week)
@@ -98,14 +98,14 @@ def test_columns_the_run_never_recorded_are_left_out_of_a_cross_section(api: Con
 
 
 @pytest.mark.parametrize("fields", ["core", "all"])
-def test_a_forward_return_the_run_never_recorded_is_null_in_the_panel(api: ContractApp, fields: str) -> None:
+def test_an_unrecorded_forward_return_is_null_in_the_panel(api: ContractApp, fields: str) -> None:
     rows = api.rows("signals.scores", {"fields": fields}, alpha=PLAIN)
     assert {row["forward_return"] for row in rows} == {None}
     for row in rows:
         assert not set(LEFT_OUT) - {"forward_return"} & set(row)
 
 
-def test_a_pending_week_has_its_unknowns_as_nulls(api: ContractApp) -> None:
+def test_a_pending_week_has_nulls(api: ContractApp) -> None:
     body = api.ok("signals.rebalances.get", alpha=FULL, date=pending_week(api))
     assert body["meta"]["week_status"] == "pending"
     assert body["data"]
@@ -114,7 +114,7 @@ def test_a_pending_week_has_its_unknowns_as_nulls(api: ContractApp) -> None:
         assert row["forward_return"] is None
 
 
-def test_a_week_that_is_no_rebalance_names_its_neighbours(api: ContractApp) -> None:
+def test_a_date_without_rebalance_is_not_found_and_its_neighbours_named(api: ContractApp) -> None:
     days = [row["date"] for row in api.rows("signals.rebalances.list", alpha=FULL)]
     week = traded_week(api)
     place = days.index(week)
@@ -134,7 +134,7 @@ def test_a_week_that_is_no_rebalance_names_its_neighbours(api: ContractApp) -> N
     assert after == {"first": days[0], "last": days[-1], "previous": days[-1], "next": None}
 
 
-def test_a_description_has_every_documented_key_and_a_run_may_have_none(api: ContractApp) -> None:
+def test_a_description_has_every_documented_key_and_may_be_missing(api: ContractApp) -> None:
     # That every key is there is what the document says of it, and every answer is checked against that.
     body = api.ok("catalog.alphas.get", alpha=FULL)
     assert body["data"]["algo_id"] == body["data"]["alpha_id"] == FULL
@@ -186,7 +186,7 @@ def test_no_raw_field_reaches_a_key_without_raw_access(api: ContractApp, endpoin
         ),
     ],
 )
-def test_a_key_with_raw_access_sees_what_the_other_does_not(
+def test_a_key_with_raw_access_sees_raw_fields(
     api: ContractApp, name: str, query: dict[str, str], expected: set[str]
 ) -> None:
     endpoint = ENDPOINTS[name]
@@ -197,7 +197,7 @@ def test_a_key_with_raw_access_sees_what_the_other_does_not(
     assert without == [{k: v for k, v in row.items() if k not in hidden} for row in with_raw]
 
 
-def test_the_name_before_smoothing_is_published_nowhere(api: ContractApp) -> None:
+def test_the_sealed_name_of_the_raw_score_is_never_published(api: ContractApp) -> None:
     for endpoint in ENDPOINTS.values():
         if endpoint.id != "catalog.alphas.source.download":
             for query in variants(endpoint):
@@ -205,7 +205,7 @@ def test_the_name_before_smoothing_is_published_nowhere(api: ContractApp) -> Non
                 assert "unsmoothed_score" not in response.text
 
 
-def test_figures_of_the_raw_signal_are_figures_of_the_run(api: ContractApp) -> None:
+def test_raw_figures_are_served_like_others(api: ContractApp) -> None:
     shown = [
         api.ok("performance.metrics", {"panel": 1}, key=key, alpha=FULL)["data"] for key in ("reader", "raw")
     ]

@@ -59,7 +59,7 @@ def calls_made(api: ContractApp, key: str) -> int:
 
 @every(ENDPOINTS.values())
 @pytest.mark.parametrize("method", METHODS)
-def test_another_method_is_not_found_before_a_key_is_read(
+def test_another_method_is_refused_before_the_key_is_read(
     api: ContractApp, endpoint: Endpoint, method: str
 ) -> None:
     arguments = arguments_of(api, endpoint)
@@ -95,7 +95,7 @@ def test_an_unknown_path_is_not_found_before_a_key_is_read(api: ContractApp, met
             assert error["request_id"] == response.headers["x-request-id"]
 
 
-def test_what_the_router_answers_is_not_counted(api: ContractApp) -> None:
+def test_answers_of_the_router_are_not_counted(api: ContractApp) -> None:
     before = calls_made(api, "counted")
     for method, path in (
         ("POST", "/v1/me"),

@@ -123,7 +123,7 @@ def test_naming_the_snapshot_that_is_served_changes_nothing(moved: Moved, endpoi
 
 
 @every(SERVED)
-def test_a_page_of_an_old_snapshot_that_one_holds_is_not_sent_again(moved: Moved, endpoint: Endpoint) -> None:
+def test_an_unchanged_page_of_an_old_snapshot_is_answered_with_304(moved: Moved, endpoint: Endpoint) -> None:
     tag = moved.before[endpoint.id].headers.get("etag")
     if tag is None:
         return
@@ -134,9 +134,7 @@ def test_a_page_of_an_old_snapshot_that_one_holds_is_not_sent_again(moved: Moved
 
 
 @every(PINNED)
-def test_a_snapshot_that_is_not_kept_is_not_found_and_the_current_one_is_named(
-    moved: Moved, endpoint: Endpoint
-) -> None:
+def test_a_removed_snapshot_is_not_found_and_the_current_one_named(moved: Moved, endpoint: Endpoint) -> None:
     for name in NO_SNAPSHOTS:
         response = ask(moved.api, endpoint, snapshot=name)
         error = response.json()["error"]
@@ -145,7 +143,7 @@ def test_a_snapshot_that_is_not_kept_is_not_found_and_the_current_one_is_named(
 
 
 @every(e for e in SERVED if not e.admin and not e.shared)
-def test_raw_rules_hold_for_old_snapshots(moved: Moved, endpoint: Endpoint) -> None:
+def test_raw_access_is_enforced_for_old_snapshots(moved: Moved, endpoint: Endpoint) -> None:
     response = ask(moved.api, endpoint, key="reader", snapshot=moved.first)
     assert response.status_code == 200
     if endpoint.id != "performance.metrics":
@@ -163,7 +161,7 @@ def test_a_snapshot_opens_no_alpha_that_is_forbidden_or_missing(moved: Moved, en
         assert absent["code"] in ("alpha_not_found", "run_not_found")
 
 
-def test_what_gc_removed_is_not_found_even_before_it_is_noticed(
+def test_a_snapshot_removed_by_gc_is_not_found_before_the_next_refresh(
     moved: Moved, prices: Path, folder: Path
 ) -> None:
     blind = replace(

@@ -24,7 +24,7 @@ def notices(api: ContractApp, endpoint: Endpoint, symbol: str, **changes: str) -
 
 
 @every(BY_SYMBOL)
-def test_the_notice_of_a_name_in_another_case_gives_the_name_the_run_has(
+def test_a_symbol_in_another_case_is_noticed_with_the_runs_spelling(
     api: ContractApp, endpoint: Endpoint
 ) -> None:
     (notice,) = notices(api, endpoint, "sim001,SIM002,NOBODY")
@@ -35,9 +35,7 @@ def test_the_notice_of_a_name_in_another_case_gives_the_name_the_run_has(
 
 
 @every(BY_SYMBOL)
-def test_a_name_the_run_has_is_no_notice_whether_or_not_it_has_rows_here(
-    api: ContractApp, endpoint: Endpoint
-) -> None:
+def test_a_known_symbol_without_rows_causes_no_notice(api: ContractApp, endpoint: Endpoint) -> None:
     names = {row["symbol"] for row in api.rows("signals.scores", alpha=FULL)}
     assert notices(api, endpoint, ",".join(sorted(names))) == []
     page = {**CASES[endpoint.id].query, "symbol": "SIM001", "offset": 100000}
@@ -45,9 +43,7 @@ def test_a_name_the_run_has_is_no_notice_whether_or_not_it_has_rows_here(
 
 
 @every(BY_SYMBOL)
-def test_all_pages_say_so_alike_and_answers_from_memory_like_those_from_the_files(
-    api: ContractApp, endpoint: Endpoint
-) -> None:
+def test_the_notice_is_on_all_pages_cached_or_not(api: ContractApp, endpoint: Endpoint) -> None:
     query = {**CASES[endpoint.id].query, "symbol": "SIM001,sim001", "limit": 3}
     bodies = {api.get(endpoint, query, **arguments_of(api, endpoint)).content for _ in range(40)}
     assert len(bodies) == 1
@@ -69,9 +65,7 @@ def test_the_names_of_a_run_without_cross_sections_are_those_it_traded(api: Cont
 
 
 @every(BY_SYMBOL)
-def test_a_run_without_the_kind_says_that_and_not_that_symbols_are_unknown(
-    api: ContractApp, endpoint: Endpoint
-) -> None:
+def test_a_missing_kind_is_reported_instead_of_unknown_symbols(api: ContractApp, endpoint: Endpoint) -> None:
     for alpha in (EMPTY, BARE):
         query = {**CASES[endpoint.id].query, "symbol": "NOBODY"}
         response = api.get(endpoint, query, **arguments_of(api, endpoint, alpha=alpha))
@@ -87,7 +81,7 @@ def test_names_in_hidden_books_count_as_unknown(api: ContractApp) -> None:
         assert [x["code"] for x in body["meta"]["notices"]] == ["unknown_symbol"]
 
 
-def test_a_symbol_too_long_for_any_ticker_is_refused_by_the_rule_it_breaks(api: ContractApp) -> None:
+def test_a_symbol_that_is_too_long_is_refused(api: ContractApp) -> None:
     endpoint = ENDPOINTS["signals.scores"]
     assert api.get(endpoint, {"symbol": "A" * 64}, alpha=FULL).status_code == 200
     response = api.get(endpoint, {"symbol": "A" * 65}, alpha=FULL)

@@ -29,7 +29,7 @@ def close(one: Any, two: Any) -> bool:
 
 
 @every(PAGED)
-def test_a_window_holds_the_rows_of_its_days_and_no_others(api: ContractApp, endpoint: Endpoint) -> None:
+def test_a_window_contains_exactly_the_rows_of_its_days(api: ContractApp, endpoint: Endpoint) -> None:
     arguments, query = arguments_of(api, endpoint), CASES[endpoint.id].query
     everything = api.rows(endpoint, query, **arguments)
     days = sorted({day_of(endpoint, row) for row in everything})
@@ -114,7 +114,7 @@ def test_an_equity_curve_follows_from_the_ledger(api: ContractApp) -> None:
     assert summary["peak_equity"] == peak
 
 
-def test_profits_by_name_add_up_to_the_ledger(api: ContractApp) -> None:
+def test_pnl_by_name_sums_to_the_ledger(api: ContractApp) -> None:
     sums: dict[str, dict[str, float]] = {}
     for row in api.rows("portfolio.pnl", alpha=FULL):
         session = sums.setdefault(
@@ -128,7 +128,7 @@ def test_profits_by_name_add_up_to_the_ledger(api: ContractApp) -> None:
             assert math.isclose(value, session[column], rel_tol=1e-9, abs_tol=1e-9)
 
 
-def test_a_benchmark_keeps_one_basis_over_a_window(api: ContractApp) -> None:
+def test_a_benchmark_has_one_price_basis_over_a_window(api: ContractApp) -> None:
     def basis(**window: str) -> str:
         body = api.ok("benchmarks.daily", window, symbol="SPY")
         return str(body["meta"]["summary"]["return_basis"])
@@ -138,13 +138,13 @@ def test_a_benchmark_keeps_one_basis_over_a_window(api: ContractApp) -> None:
     assert basis(to="2020-01-01") == "close"
 
 
-def test_the_first_row_of_a_benchmark_is_the_baseline(api: ContractApp) -> None:
+def test_the_first_row_of_a_benchmark_is_its_baseline(api: ContractApp) -> None:
     for window in ({}, {"from": "2020-06-01"}):
         row = api.ok("benchmarks.daily", window, symbol="SPY")["data"][0]
         assert (row["period_return"], row["cumulative_return"], row["drawdown_pct"]) == (None, 0.0, 0.0)
 
 
-def test_a_benchmark_that_is_not_available_is_a_bad_request_with_those_that_are(api: ContractApp) -> None:
+def test_an_unknown_benchmark_is_a_bad_request_with_the_available_ones(api: ContractApp) -> None:
     for symbol in ("QQQ", "SPY ", "é", "x" * 500):
         error = api.refused("benchmarks.daily", symbol=symbol)
         assert error["code"] == "bad_request"
@@ -152,7 +152,7 @@ def test_a_benchmark_that_is_not_available_is_a_bad_request_with_those_that_are(
         assert [entry["name"] for entry in error["details"]["parameters"]] == ["symbol"]
 
 
-def test_metrics_echo_their_window(api: ContractApp) -> None:
+def test_metrics_return_their_window(api: ContractApp) -> None:
     for window in ({}, {"from": "2019-02-01"}, {"from": "2019-02-01", "to": "2019-12-31"}):
         data = api.ok("performance.metrics", window, alpha=FULL)["data"]
         assert data["window"] == {"from": None, "to": None, **window}
@@ -188,7 +188,7 @@ def test_the_cross_section_is_filtered_as_requested(api: ContractApp) -> None:
 @pytest.mark.parametrize(
     "name", ["signals.scores", "portfolio.positions", "portfolio.pnl", "portfolio.trades"]
 )
-def test_rows_are_filtered_by_ticker(api: ContractApp, name: str) -> None:
+def test_rows_are_filtered_by_symbol(api: ContractApp, name: str) -> None:
     endpoint = ENDPOINTS[name]
     arguments, query = arguments_of(api, endpoint), CASES[name].query
     everything = api.rows(endpoint, query, **arguments)
@@ -213,7 +213,7 @@ def test_the_panel_and_the_cross_section_agree(api: ContractApp) -> None:
         assert row["raw_score"] == row["raw_direction"] * row["raw_confidence"]
 
 
-def test_each_figure_of_a_benchmark_says_which_price_it_is_of() -> None:
+def test_each_benchmark_figure_names_its_price_basis() -> None:
     row, summary = ENDPOINTS["benchmarks.daily"].payload, META["benchmarks.daily"]["summary"]
     for name in ("period_return", "cumulative_return", "drawdown_pct"):
         assert "return_basis" in row[name].meaning

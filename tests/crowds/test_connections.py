@@ -53,7 +53,7 @@ def crowd(stack: ExitStack, server: Server, number: int) -> list[Connection]:
     return results
 
 
-def test_a_caller_who_does_not_read_is_cut_off_and_the_others_are_answered(here: Path, token: str) -> None:
+def test_a_caller_that_does_not_read_is_disconnected_and_others_are_answered(here: Path, token: str) -> None:
     limits = {"ALPHA_RESULTS_WRITE_TIMEOUT_SECONDS": "0.5"}
     with served(here, variables=limits) as (_, base):
         server = talk_to(base, token, here)
@@ -71,7 +71,7 @@ def test_a_caller_who_does_not_read_is_cut_off_and_the_others_are_answered(here:
             eventually(cut)
 
 
-def test_one_connection_too_many_is_closed_and_the_others_work_on(here: Path, token: str) -> None:
+def test_a_connection_beyond_the_limit_is_closed_and_the_others_keep_working(here: Path, token: str) -> None:
     limits = {"ALPHA_RESULTS_MAX_CONNECTIONS": "6"}
     with served(here, variables=limits) as (_, base), ExitStack() as stack:
         server = talk_to(base, token, here)
@@ -90,7 +90,7 @@ def test_one_connection_too_many_is_closed_and_the_others_work_on(here: Path, to
 
 
 @pytest.mark.parametrize(("hops", "admitted"), [("0", False), ("1", True)])
-def test_one_address_leaves_room_for_others_unless_it_is_a_proxy_of_ours(
+def test_one_address_may_not_use_all_connections_unless_it_is_a_trusted_proxy(
     here: Path, token: str, hops: str, admitted: bool
 ) -> None:
     with (

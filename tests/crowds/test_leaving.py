@@ -31,7 +31,7 @@ def reset(port: int, sent: bytes) -> None:
         time.sleep(0.001)
 
 
-def test_callers_who_leave_are_no_errors(here: Path, token: str) -> None:
+def test_disconnecting_callers_cause_no_errors(here: Path, token: str) -> None:
     metrics_port, log = free_port(), here.parent / "server.log"
     with served(here, "--metrics-port", str(metrics_port)) as (_, base):
         port = urlsplit(base).port or 0

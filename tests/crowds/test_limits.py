@@ -50,7 +50,7 @@ def charged(there: Deployment, key: Key) -> int:
     return A_DAY - left[0]
 
 
-def test_no_call_beyond_a_limit_is_allowed_and_none_charged_that_was_refused(tmp_path: Path) -> None:
+def test_limits_are_exact_and_refused_calls_are_not_charged(tmp_path: Path) -> None:
     with deployed(tmp_path, alphas=1) as there:
         wide = "per_minute=1000000,monthly=null"
         second = there.issue(f"per_second={PER_SECOND},per_day={A_DAY},{wide}")

@@ -26,7 +26,7 @@ def operate(here: Path) -> Iterator[Operators]:
         yield result
 
 
-def test_operators_change_keys_and_copy_the_store_beneath_sixteen_callers(
+def test_operators_change_keys_and_copy_the_store_under_sixteen_callers(
     here: Path, operate: Operators, tmp_path: Path
 ) -> None:
     operate("accounts", "create", "--email", "o@example.org")

@@ -61,7 +61,7 @@ async def walk(api: ApiClient, token: str, *, pin: bool, pages: int | None = Non
 
 
 @pytest.mark.parametrize("memory", [0, 1], ids=["in memory", "from the files"])
-def test_sixteen_walkers_over_a_run_that_is_republished_every_second_mix_no_snapshots(
+def test_sixteen_paging_clients_mix_no_snapshots_while_the_run_is_republished(
     tmp_path: Path, memory: int
 ) -> None:
     publish(tmp_path, 0)
@@ -105,7 +105,7 @@ def test_sixteen_walkers_over_a_run_that_is_republished_every_second_mix_no_snap
     assert len({pages[0][0] for pages in walks}) > 1
 
 
-def test_a_walker_who_names_no_snapshot_can_see_that_it_mixed(tmp_path: Path) -> None:
+def test_paging_without_a_snapshot_shows_when_snapshots_mix(tmp_path: Path) -> None:
     publish(tmp_path, 0)
     with running(tmp_path) as api:
         token = api.key()
@@ -117,7 +117,7 @@ def test_a_walker_who_names_no_snapshot_can_see_that_it_mixed(tmp_path: Path) ->
         assert first["meta"]["published_at"] < second["meta"]["published_at"]
 
 
-def test_a_snapshot_another_worker_saw_first_is_answered(tmp_path: Path) -> None:
+def test_a_snapshot_that_another_worker_served_first_is_served(tmp_path: Path) -> None:
     root, counts = tmp_path / "published", tmp_path / "counts.sqlite3"
     root.mkdir()
     publish(root, 0)
@@ -130,7 +130,7 @@ def test_a_snapshot_another_worker_saw_first_is_answered(tmp_path: Path) -> None
         assert drifts(slow.json(f"{RUN}/scores", token)["data"]) == {0}, "it has not looked yet"
 
 
-def test_an_alpha_that_is_gone_is_gone_whatever_snapshot_is_named(tmp_path: Path) -> None:
+def test_a_removed_alpha_is_not_found_whatever_snapshot_is_named(tmp_path: Path) -> None:
     snapshot = publish(tmp_path, 0)
     with running(tmp_path) as api:
         token = api.key()
@@ -144,7 +144,7 @@ def test_an_alpha_that_is_gone_is_gone_whatever_snapshot_is_named(tmp_path: Path
             assert api.json(f"{RUN}/scores?snapshot={named}", token, 404)["error"]["code"] == "run_not_found"
 
 
-def test_a_snapshot_that_is_put_back_says_the_same_as_before(tmp_path: Path) -> None:
+def test_a_snapshot_served_again_answers_as_before(tmp_path: Path) -> None:
     first = publish(tmp_path, 0)
     with running(tmp_path) as api:
         token = api.key()
@@ -174,7 +174,7 @@ def service(monkeypatch: pytest.MonkeyPatch) -> list[ServerState]:
     return made
 
 
-def test_an_old_snapshot_stays_in_memory_as_long_as_it_is_requested(
+def test_an_old_snapshot_stays_cached_while_it_is_requested(
     tmp_path: Path, service: list[ServerState], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     first = publish(tmp_path, 0)

@@ -112,7 +112,7 @@ def served_whole(root: Path, snapshot: str) -> None:
     assert not [name for name in left if name.startswith("build-") or name.endswith(".tmp")]
 
 
-def test_a_build_fails_by_name_at_every_page_that_is_missing(
+def test_a_build_on_a_full_disk_fails_with_the_files_name(
     disk: Disk, history: History, next_seal: Path
 ) -> None:
     disk.leave(2 << 20)
@@ -159,7 +159,9 @@ def _refused(seal: Path, root: Path) -> str | None:
     return None
 
 
-def test_rollback_and_gc_fail_by_name_and_work_once_there_is_room(disk: Disk, history: History) -> None:
+def test_rollback_and_gc_on_a_full_disk_fail_by_name_and_work_once_space_is_freed(
+    disk: Disk, history: History
+) -> None:
     disk.leave(0)
     for command in (("gc", "--keep", "1", "--grace", "0s"), ("rollback", ALPHA)):
         result = history.run(*command)
@@ -174,7 +176,7 @@ def test_rollback_and_gc_fail_by_name_and_work_once_there_is_room(disk: Disk, hi
     assert history.there() == {history.snapshots[1]}
 
 
-def test_gc_makes_room_by_what_killed_builds_left(disk: Disk, history: History) -> None:
+def test_gc_removes_leftovers_of_killed_builds(disk: Disk, history: History) -> None:
     dead = history.root / STAGING / "build-dead"
     (dead / "snapshot").mkdir(parents=True)
     (dead / ".lock").touch()
@@ -185,7 +187,7 @@ def test_gc_makes_room_by_what_killed_builds_left(disk: Disk, history: History) 
     served_whole(history.root, history.snapshots[2])
 
 
-def test_a_lease_that_does_not_fit_is_named(disk: Disk, history: History) -> None:
+def test_a_lease_that_cannot_be_written_is_named(disk: Disk, history: History) -> None:
     disk.leave(0)
     now = datetime.now(UTC)
     with pytest.raises(StorageUnavailable, match=r"leases/node\.json cannot be written"):
@@ -204,7 +206,7 @@ def test_a_disk_without_room_for_one_more_file_is_named(
     served_whole(history.root, history.snapshots[2])
 
 
-def test_a_disk_that_turned_read_only_is_named_and_goes_on_being_read(
+def test_a_disk_turned_read_only_is_reported_and_still_read(
     disk: Disk, history: History, next_seal: Path
 ) -> None:
     subprocess.run(["mount", "-o", "remount,ro", str(disk.folder)], check=True)
@@ -219,7 +221,7 @@ def test_a_disk_that_turned_read_only_is_named_and_goes_on_being_read(
     assert history.run("show", ALPHA).exit_code == 0
 
 
-def test_a_disk_that_is_removed_is_distinguished_from_an_empty_one(disk: Disk, history: History) -> None:
+def test_a_removed_disk_is_distinguished_from_an_empty_root(disk: Disk, history: History) -> None:
     catalogue = datasets.open(history.root).catalogue
     subprocess.run(["umount", "--lazy", str(disk.folder)], check=True)
     result = history.run("list")
@@ -229,7 +231,7 @@ def test_a_disk_that_is_removed_is_distinguished_from_an_empty_one(disk: Disk, h
     subprocess.run(["mount", "-t", "tmpfs", "none", str(disk.folder)], check=True)
 
 
-def test_a_cache_whose_disk_is_full_keeps_answering_what_it_has(disk: Disk, remote: Remote) -> None:
+def test_a_cache_on_a_full_disk_keeps_serving_its_copies(disk: Disk, remote: Remote) -> None:
     cache = Cache(disk.folder / "cache", 100_000_000)
     snapshot = remote.snapshot(cache)
     copied = Path(snapshot.file("decisions"))
@@ -255,7 +257,7 @@ def test_a_cache_whose_disk_is_full_keeps_answering_what_it_has(disk: Disk, remo
     )
 
 
-def test_health_reports_a_cache_whose_disk_is_full_until_there_is_room(disk: Disk, remote: Remote) -> None:
+def test_health_reports_a_cache_on_a_full_disk_until_space_is_freed(disk: Disk, remote: Remote) -> None:
     store = f"sqlite:///{remote.folder.parent}/access.db"
     with running(
         remote.url, store=store, cache=str(disk.folder / "cache"), memory_bytes=1, rows_bytes=0
@@ -278,9 +280,7 @@ def test_health_reports_a_cache_whose_disk_is_full_until_there_is_room(disk: Dis
 
 
 @pytest.mark.parametrize("size", [0, 600, 3000])
-def test_a_limit_on_the_size_of_files_is_named_too(
-    built: History, tmp_path: Path, next_seal: Path, size: int
-) -> None:
+def test_a_file_size_limit_is_reported(built: History, tmp_path: Path, next_seal: Path, size: int) -> None:
     history = replace(built, root=tmp_path / "root")
     shutil.copytree(built.root, history.root)
     with largest_file(size):
@@ -298,7 +298,7 @@ def test_a_limit_on_the_size_of_files_is_named_too(
     served_whole(history.root, history.snapshots[2])
 
 
-def test_a_file_its_disk_cannot_read_is_named(built: History, tmp_path: Path) -> None:
+def test_an_unreadable_file_is_named(built: History, tmp_path: Path) -> None:
     history = replace(built, root=tmp_path / "root")
     shutil.copytree(built.root, history.root)
     table = history.place(MANIFEST)
@@ -314,7 +314,7 @@ def test_a_file_its_disk_cannot_read_is_named(built: History, tmp_path: Path) ->
     ("number", "said"),
     [(errno.ENODEV, "is gone"), (errno.ESTALE, "on the server"), (errno.ENOTCONN, "no longer connected")],
 )
-def test_the_message_of_a_lost_disk_says_how_to_recover(number: int, said: str) -> None:
+def test_a_lost_disk_is_reported_with_the_recovery(number: int, said: str) -> None:
     for guard in (reading, writing):
         with (
             pytest.raises(StorageUnavailable, match=f"^/mnt/a/b cannot be .*{said}.*mount it again"),
@@ -325,7 +325,7 @@ def test_the_message_of_a_lost_disk_says_how_to_recover(number: int, said: str) 
             raise FileNotFoundError(errno.ENOENT, "no such file")
 
 
-def test_a_lock_that_another_has_is_not_waited_for_where_that_is_said(tmp_path: Path) -> None:
+def test_a_held_lock_is_not_waited_for_with_wait_false(tmp_path: Path) -> None:
     path = tmp_path / "lock"
     with locked(path), pytest.raises(BlockingIOError), locked(path, wait=False):
         pytest.fail("two had it at once")

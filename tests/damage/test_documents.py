@@ -41,7 +41,7 @@ CHANGES = [make_pipe, make_device, make_large, make_deep]
 
 
 @pytest.mark.parametrize("change", CHANGES)
-def test_a_pointer_that_is_none_is_named_and_keeps_nobody_waiting(history: History, change: object) -> None:
+def test_an_invalid_pointer_is_named_without_delaying_others(history: History, change: object) -> None:
     assert callable(change)
     change(history.root / pointer_path(ALPHA))
     with running(history.root) as api:
@@ -57,7 +57,7 @@ def test_a_pointer_that_is_none_is_named_and_keeps_nobody_waiting(history: Histo
 
 
 @pytest.mark.parametrize("change", CHANGES)
-def test_a_manifest_that_is_none_is_named_and_keeps_nobody_waiting(history: History, change: object) -> None:
+def test_an_invalid_manifest_is_named_without_delaying_others(history: History, change: object) -> None:
     assert callable(change)
     path = history.place(MANIFEST)
     change(path)

@@ -59,7 +59,7 @@ def test_a_forgery_that_a_rule_refuses_is_never_served(forgery: str, tmp_path: P
 
 
 @pytest.mark.parametrize("alpha_id", NOTICED)
-def test_a_forgery_that_is_noticed_shows_it_first_and_everywhere(api: ApiClient, alpha_id: str) -> None:
+def test_a_noticed_forgery_shows_its_notice_first_everywhere(api: ApiClient, alpha_id: str) -> None:
     key = api.key()
     audit = api.json(f"/v1/alphas/{alpha_id}/audit", key)["data"]
     given = [entry["id"] for entry in audit["entries"] if entry["status"] == "notice"]
@@ -73,7 +73,7 @@ def test_a_forgery_that_is_noticed_shows_it_first_and_everywhere(api: ApiClient,
     assert row["checked"]["notices"] == notices
 
 
-def test_beside_them_an_honest_run_shows_none(api: ApiClient) -> None:
+def test_an_honest_run_beside_forgeries_has_no_notice(api: ApiClient) -> None:
     audit = api.json("/v1/alphas/Test_honest/audit", api.key())["data"]
     assert [entry["id"] for entry in audit["entries"] if entry["status"] == "notice"] == []
     assert audit["summary"]["checked"]["notices"] == 0

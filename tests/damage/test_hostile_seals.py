@@ -247,7 +247,7 @@ def run(*arguments: str) -> Any:
 
 
 @pytest.mark.parametrize("apart", ["check", "build", "build --from"])
-def test_no_hostile_seal_costs_a_good_one(tmp_path: Path, apart: str) -> None:
+def test_hostile_seals_do_not_affect_good_ones(tmp_path: Path, apart: str) -> None:
     seals = tmp_path / "seals"
     small = partial(make_seal, seals, weeks=14, raw=False)
     # A build has the checks of the check: what is left to see there is that the batch goes on.
@@ -273,7 +273,7 @@ def test_no_hostile_seal_costs_a_good_one(tmp_path: Path, apart: str) -> None:
         assert [entry["error"] for entry in result if len(entry["seal"]) > 5000] == ["SealUnreadable"] * 2
 
 
-def test_neither_deep_folders_nor_a_seal_above_hide_the_others(
+def test_deep_folders_and_nested_seals_hide_no_other_seals(
     tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:
     seals = tmp_path / "seals"
@@ -302,7 +302,7 @@ def test_neither_deep_folders_nor_a_seal_above_hide_the_others(
     }
 
 
-def test_a_timestamp_in_nanoseconds_is_taken(tmp_path: Path) -> None:
+def test_a_nanosecond_timestamp_is_accepted(tmp_path: Path) -> None:
     seal = make_seal(tmp_path)
     path = seal / "portfolio.parquet"
     stored = pq.read_table(path)
@@ -317,7 +317,7 @@ def test_a_timestamp_in_nanoseconds_is_taken(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("spoil", [page_of_less_than_nothing, dictionary_of_billions])
 @pytest.mark.parametrize("command", ["check", "build"])
-def test_a_seal_that_ends_the_process_that_reads_it_costs_no_other(
+def test_a_seal_that_crashes_its_reader_affects_no_other(
     tmp_path: Path, command: str, spoil: Callable[[Path], None]
 ) -> None:
     small = partial(make_seal, tmp_path / "seals", weeks=14, raw=False)
@@ -338,7 +338,7 @@ def test_a_seal_that_ends_the_process_that_reads_it_costs_no_other(
 @pytest.mark.parametrize(
     "fault", [OverflowError("too large"), MemoryError(), pl.exceptions.PanicException("x")]
 )
-def test_a_fault_of_the_program_is_a_failure_that_says_where(
+def test_an_unexpected_error_is_reported_with_its_location(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: str, fault: BaseException
 ) -> None:
     from pipeline.seal import Seal  # noqa: PLC0415 - what is broken here
@@ -361,9 +361,7 @@ def test_a_fault_of_the_program_is_a_failure_that_says_where(
     assert "report it" in entry["message"]
 
 
-def test_a_check_that_is_killed_costs_its_own_seal_only(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_killed_check_fails_only_its_own_seal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     good = [str(make_seal(tmp_path, alpha_id=name, weeks=14)) for name in ("a", "b")]
     in_its_process = WorkerProcess.call
 
@@ -381,7 +379,7 @@ def test_a_check_that_is_killed_costs_its_own_seal_only(
     assert result.exit_code == 7
 
 
-def test_names_that_no_encoding_has_cost_nobody(tmp_path: Path) -> None:
+def test_undecodable_file_names_affect_no_other_seal(tmp_path: Path) -> None:
     seals = tmp_path / "seals"
     good = make_seal(seals, alpha_id="good", weeks=14, raw=False)
     strange = seals / os.fsdecode(b"odd\xff\x1b[31m")

@@ -148,9 +148,7 @@ def require_right_or_withheld(path: str, whole: tuple[int, bytes], now: tuple[in
     assert document["error"]["request_id"] == SAME_ID["x-request-id"]
 
 
-def test_a_flipped_bit_costs_answers_and_never_changes_one(
-    root: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_a_flipped_bit_never_changes_an_answer(root: Path, capfd: pytest.CaptureFixture[str]) -> None:
     """Anywhere in any published file, under a server that has read it before."""
     draw = random.Random(5)
     files = sorted(path for path in snapshot_folder(root).rglob("*") if path.is_file())
@@ -183,7 +181,7 @@ def test_a_flipped_bit_costs_answers_and_never_changes_one(
     assert "panicked" not in log
 
 
-def test_a_bit_that_was_flipped_before_the_start_is_noticed_although_the_file_looks_untouched(
+def test_a_bit_flipped_before_the_start_is_detected_although_the_file_version_is_unchanged(
     sound: Path, tmp_path: Path
 ) -> None:
     draw = random.Random(6)
@@ -203,7 +201,7 @@ def test_a_bit_that_was_flipped_before_the_start_is_noticed_although_the_file_lo
             assert health(api) == ("degraded", 1)
 
 
-def test_what_a_request_finds_is_not_forgotten_by_a_check_that_began_before(
+def test_damage_recorded_during_a_check_is_not_cleared_by_it(
     root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     storage = open_storage(str(root))
@@ -239,7 +237,7 @@ def test_what_a_request_finds_is_not_forgotten_by_a_check_that_began_before(
         ("portfolio/book=long_short", {"core", "nwt.ir", "sessions_per_year"}),
     ],
 )
-def test_an_unreadable_part_of_the_metrics_costs_its_blocks_alone(
+def test_an_unreadable_file_withholds_only_its_own_metrics_blocks(
     root: Path, dataset: str, blocks: set[str]
 ) -> None:
     path = snapshot_folder(root) / dataset / "part-0.parquet"
@@ -267,7 +265,7 @@ def test_unreadable_metrics_are_503(root: Path) -> None:
 
 
 @pytest.mark.parametrize("damage", ["gone", "changed", "cut", "other"])
-def test_health_counts_an_alpha_whose_publication_is_damaged_once_it_is_read_until_it_is_mended(
+def test_health_counts_a_damaged_alpha_from_its_first_read_until_it_is_repaired(
     root: Path, damage: str
 ) -> None:
     published.publish(root, {"rebalances": published.rebalances()}, alpha_id="Test_other")
@@ -322,7 +320,7 @@ def test_another_snapshot_ends_the_damage(tmp_path: Path) -> None:
         assert api.get(ask, token).status_code == 200
 
 
-def test_a_bit_flipped_in_a_pointer_costs_no_other_alpha_and_no_server(tmp_path: Path) -> None:
+def test_a_bit_flipped_in_a_pointer_affects_no_other_alpha(tmp_path: Path) -> None:
     """Every byte of it: the pointer is then not believed, or names what fails its digest, or says it in another word."""
     published.publish(tmp_path, {"rebalances": published.rebalances()}, alpha_id="Test_other")
     published.publish(tmp_path, published.full(), description={"name": "By hand"}, name="By hand")
@@ -361,7 +359,7 @@ def test_a_bit_flipped_in_a_pointer_costs_no_other_alpha_and_no_server(tmp_path:
         ("missing", ["nothing"]),
     ],
 )
-def test_a_pointer_with_an_invalid_field_is_reported_by_its_field_and_costs_no_other_alpha(
+def test_an_invalid_pointer_field_is_named_and_affects_no_other_alpha(
     tmp_path: Path, field: str, value: object
 ) -> None:
     published.publish(tmp_path, {"rebalances": published.rebalances()}, alpha_id="Test_other")
@@ -384,7 +382,7 @@ def failing_with(error: BaseException, monkeypatch: pytest.MonkeyPatch) -> Itera
         yield
 
 
-def test_a_panic_is_503_in_the_envelope_and_leaves_the_service_answering(
+def test_a_panic_is_a_503_and_the_service_keeps_answering(
     root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with running(root, memory_bytes=1, rows_bytes=0) as api:
@@ -398,7 +396,7 @@ def test_a_panic_is_503_in_the_envelope_and_leaves_the_service_answering(
         assert api.get(f"{RUN}/scores", token).status_code == 200
 
 
-def test_a_published_file_that_cannot_be_decoded_is_distinguished_from_a_wrong_statement(
+def test_an_undecodable_file_is_distinguished_from_an_invalid_query(
     tmp_path: Path,
 ) -> None:
     engine = Engine()
@@ -412,7 +410,7 @@ def test_a_published_file_that_cannot_be_decoded_is_distinguished_from_a_wrong_s
     engine.close()
 
 
-def test_an_engine_that_broke_down_is_replaced() -> None:
+def test_a_broken_engine_is_replaced() -> None:
     import duckdb  # noqa: PLC0415 - the engine's own error is what is put in
 
     engine = Engine()
@@ -425,7 +423,7 @@ def test_an_engine_that_broke_down_is_replaced() -> None:
     engine.close()
 
 
-def test_notebooks_are_refused_a_damaged_file_as_well(root: Path) -> None:
+def test_the_datasets_package_refuses_a_damaged_file(root: Path) -> None:
     import datasets  # noqa: PLC0415 - the analysts' way in
 
     snapshot = datasets.open(root)[ALPHA]
@@ -436,7 +434,7 @@ def test_notebooks_are_refused_a_damaged_file_as_well(root: Path) -> None:
             read("decisions")
 
 
-def test_a_catalogue_that_loses_everything_is_not_believed(tmp_path: Path) -> None:
+def test_a_catalogue_that_becomes_empty_is_not_followed(tmp_path: Path) -> None:
     root = tmp_path / "published"
     published.publish(root, published.full())
     with running(root, memory_bytes=1, rows_bytes=0) as api:
@@ -457,7 +455,7 @@ def test_a_catalogue_that_loses_everything_is_not_believed(tmp_path: Path) -> No
             assert api.get(ask, token).status_code == 200
 
 
-def test_a_root_that_holds_snapshots_but_no_catalogue_is_a_fault_from_the_start(tmp_path: Path) -> None:
+def test_a_root_with_snapshots_but_no_catalogue_is_refused_at_start(tmp_path: Path) -> None:
     published.publish(tmp_path, published.full())
     (tmp_path / "catalog").rename(tmp_path / "elsewhere")
     with running(tmp_path) as api:
@@ -470,7 +468,7 @@ def test_a_root_that_holds_snapshots_but_no_catalogue_is_a_fault_from_the_start(
         assert api.get("/v1/alphas/Test_hand/scores", token).status_code == 200
 
 
-def test_a_root_that_never_held_an_alpha_is_in_order(tmp_path: Path) -> None:
+def test_an_empty_root_is_valid(tmp_path: Path) -> None:
     with running(tmp_path) as api:
         token = api.key()
         assert health(api) == ("ok", 0)
@@ -478,7 +476,7 @@ def test_a_root_that_never_held_an_alpha_is_in_order(tmp_path: Path) -> None:
         assert api.get("/v1/alphas/Test_hand/scores", token).status_code == 404
 
 
-def test_a_root_that_is_emptied_is_not_followed_by_whoever_opened_it(tmp_path: Path) -> None:
+def test_an_emptied_root_is_not_followed_by_its_readers(tmp_path: Path) -> None:
     import datasets  # noqa: PLC0415 - as above
 
     published.publish(tmp_path, published.full())
@@ -490,7 +488,7 @@ def test_a_root_that_is_emptied_is_not_followed_by_whoever_opened_it(tmp_path: P
     assert open_storage(str(tmp_path)).entries("catalog") == {}
 
 
-def test_the_tag_of_a_list_of_alphas_depends_on_what_the_caller_sees_alone(tmp_path: Path) -> None:
+def test_the_entity_tag_of_the_alpha_list_depends_only_on_what_the_caller_sees(tmp_path: Path) -> None:
     def publish(alpha_id: str) -> None:
         published.publish(tmp_path, {"rebalances": published.rebalances()}, alpha_id=alpha_id)
 

@@ -76,7 +76,7 @@ def test_the_figures_of_a_run_are_those_that_the_interface_answers(root: Path, a
     assert json.loads(json.dumps(result)) == answer["data"]
 
 
-def test_words_and_days_of_figures_are_validated(root: Path) -> None:
+def test_arguments_of_metrics_are_validated(root: Path) -> None:
     run = datasets.open(root)[ONE]
     with pytest.raises(SettingsError, match="no granularity 'weekly'; there are overall, yearly, monthly"):
         run.metrics(granularity="weekly")
@@ -84,7 +84,7 @@ def test_words_and_days_of_figures_are_validated(root: Path) -> None:
         run.metrics(first=dt.date(2020, 2, 1), last=dt.date(2020, 1, 1))
 
 
-def test_figures_are_not_taken_from_a_damaged_file(tmp_path: Path) -> None:
+def test_figures_are_not_computed_from_a_damaged_file(tmp_path: Path) -> None:
     build_seal(str(make_seal(tmp_path)), tmp_path / "published")
     (ledger,) = tmp_path.glob("published/alphas/*/*/weekly_deciles/part-0.parquet")
     ledger.write_bytes(ledger.read_bytes()[:-20] + bytes(20))
@@ -92,7 +92,7 @@ def test_figures_are_not_taken_from_a_damaged_file(tmp_path: Path) -> None:
         datasets.open(tmp_path / "published")["Test_small"].metrics()
 
 
-def test_returns_compound_to_the_equity_of_the_book(root: Path) -> None:
+def test_returns_compound_to_the_books_equity(root: Path) -> None:
     run = datasets.open(root)[ONE]
     returns = run.returns("long_only")
     assert returns.schema == {"date": pl.Date, "period_return": pl.Float64}
@@ -104,7 +104,7 @@ def test_returns_compound_to_the_equity_of_the_book(root: Path) -> None:
 
 
 @pytest.mark.filterwarnings("ignore")  # the library's own, under a newer pandas
-def test_a_factor_is_what_alphalens_takes(root: Path) -> None:
+def test_a_factor_is_accepted_by_alphalens(root: Path) -> None:
     run = datasets.open(root)[ONE]
     factor = run.factor()
     assert factor.index.names == ["date", "asset"]
@@ -128,7 +128,7 @@ def test_a_factor_is_what_alphalens_takes(root: Path) -> None:
 
 
 @pytest.mark.parametrize("adjusted", [True, False])
-def test_a_benchmark_is_the_one_that_is_served_from_the_close_before(
+def test_a_benchmark_equals_the_served_one(
     root: Path, tmp_path: Path, adjusted: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run = datasets.open(root)[ONE]
@@ -162,9 +162,7 @@ def test_a_benchmark_is_the_one_that_is_served_from_the_close_before(
     assert run.benchmark().equals(served.rows), "without a close before, as the rows that are served"
 
 
-def test_a_benchmark_that_is_not_there_is_named(
-    root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_missing_benchmark_is_named(root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     run = datasets.open(root)[ONE]
     monkeypatch.delenv("ALPHA_RESULTS_MARKET_DATA", raising=False)
     with pytest.raises(SettingsError, match="ALPHA_RESULTS_MARKET_DATA"):
@@ -179,7 +177,7 @@ def test_a_benchmark_that_is_not_there_is_named(
         run.benchmark(tmp_path / "bad.parquet")
 
 
-def test_units_are_those_of_the_columns_a_run_has(root: Path) -> None:
+def test_units_list_the_columns_of_a_run(root: Path) -> None:
     units = datasets.open(root)[OTHER].units()
     names = set(units.select("table", "column").iter_rows())
     assert ("decisions", "score") in names
@@ -194,7 +192,7 @@ def test_units_are_those_of_the_columns_a_run_has(root: Path) -> None:
     )
 
 
-def test_a_root_that_is_not_there_or_is_something_else_is_an_error(root: Path, tmp_path: Path) -> None:
+def test_a_missing_or_invalid_root_is_an_error(root: Path, tmp_path: Path) -> None:
     with pytest.raises(SettingsError, match="nowhere: there is no such folder"):
         datasets.open(tmp_path / "nowhere")
     with pytest.raises(SettingsError, match="holds no catalog/"):
@@ -203,7 +201,7 @@ def test_a_root_that_is_not_there_or_is_something_else_is_an_error(root: Path, t
     assert list(datasets.open(tmp_path / "new")) == []
 
 
-def test_the_views_hold_every_alpha_of_the_root(root: Path, tmp_path: Path) -> None:
+def test_the_views_contain_every_alpha_of_the_root(root: Path, tmp_path: Path) -> None:
     file = tmp_path / "alphas.duckdb"
     done = command("sql", str(root), "--into", str(file), "--json")
     assert done.exit_code == 0, done.stderr
@@ -234,7 +232,7 @@ def test_the_views_hold_every_alpha_of_the_root(root: Path, tmp_path: Path) -> N
     assert sorted(listed) == sorted((alpha, opened[alpha].id) for alpha in opened)
 
 
-def test_views_follow_what_is_published_when_they_are_made_again(tmp_path: Path) -> None:
+def test_recreated_views_follow_publications(tmp_path: Path) -> None:
     root, file = tmp_path / "published", str(tmp_path / "a.duckdb")
     build_seal(str(make_seal(tmp_path / "1", alpha_id=ONE)), root)
     assert command("sql", str(root), "--into", file).exit_code == 0
@@ -257,7 +255,7 @@ def test_views_follow_what_is_published_when_they_are_made_again(tmp_path: Path)
     assert "positions" not in views
 
 
-def test_what_is_printed_makes_the_same_views(root: Path) -> None:
+def test_the_printed_script_creates_the_same_views(root: Path) -> None:
     printed = command("sql", str(root))
     assert printed.exit_code == 0
     assert printed.stdout == script(datasets.open(root))
@@ -268,7 +266,7 @@ def test_what_is_printed_makes_the_same_views(root: Path) -> None:
 
 
 @pytest.mark.parametrize("arguments", [["list"], ["sql"]])
-def test_a_command_on_a_root_that_is_not_there_leaves_with_two(arguments: list[str], tmp_path: Path) -> None:
+def test_a_command_on_a_missing_root_exits_with_two(arguments: list[str], tmp_path: Path) -> None:
     plain = process(*arguments, str(tmp_path / "nowhere"))
     assert plain.returncode == 2
     assert "nowhere" in plain.stderr
@@ -277,7 +275,7 @@ def test_a_command_on_a_root_that_is_not_there_leaves_with_two(arguments: list[s
     assert (as_json.exit_code, result["error"]) == (2, "SettingsError")
 
 
-def test_a_file_that_is_in_use_or_is_no_database_is_left_as_it_is(root: Path, tmp_path: Path) -> None:
+def test_a_locked_file_or_another_format_is_refused_unchanged(root: Path, tmp_path: Path) -> None:
     other = tmp_path / "notes.txt"
     other.write_text("mine" * 2000)
     done = command("sql", str(root), "--into", str(other))

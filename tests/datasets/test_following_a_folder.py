@@ -56,7 +56,7 @@ def publish(root: Path, pointer: Pointer) -> None:
     compare_and_swap(open_storage(root), pointer.alpha_id, lambda _: pointer)
 
 
-def test_a_look_without_changes_lists_no_pointers(folder: Path, listings: list[str]) -> None:
+def test_a_refresh_without_changes_lists_no_pointers(folder: Path, listings: list[str]) -> None:
     catalogue = Catalogue(open_storage(folder), HOUR)
     assert catalogue.refresh()
     assert listings == [CATALOG]
@@ -64,7 +64,7 @@ def test_a_look_without_changes_lists_no_pointers(folder: Path, listings: list[s
     assert listings == [CATALOG]
 
 
-def test_a_publication_is_seen_at_the_next_look(folder: Path) -> None:
+def test_a_publication_is_seen_by_the_next_refresh(folder: Path) -> None:
     catalogue = Catalogue(open_storage(folder), HOUR)
     catalogue.refresh()
     publish(folder, replace(make_pointer(1), name="Published again"))
@@ -73,7 +73,7 @@ def test_a_publication_is_seen_at_the_next_look(folder: Path) -> None:
     assert not (folder / INDEX).exists(), "a folder needs no index"
 
 
-def test_of_two_publications_within_one_tick_of_the_clock_none_is_missed(folder: Path) -> None:
+def test_two_publications_within_one_clock_tick_are_both_seen(folder: Path) -> None:
     catalogue = Catalogue(open_storage(folder), HOUR)
     publish(folder, replace(make_pointer(1), name="The first"))
     status = (folder / CATALOG).stat()
@@ -84,7 +84,7 @@ def test_of_two_publications_within_one_tick_of_the_clock_none_is_missed(folder:
     assert {pointer.name for pointer in catalogue.pointers()} >= {"The first", "The second"}
 
 
-def test_a_pointer_written_in_place_is_seen_when_all_are_listed_next(folder: Path) -> None:
+def test_a_pointer_written_in_place_is_seen_by_the_next_full_listing(folder: Path) -> None:
     catalogue = Catalogue(open_storage(folder), 0.2)
     catalogue.refresh()
     path = folder / pointer_path(make_pointer(1).alpha_id)
@@ -95,7 +95,7 @@ def test_a_pointer_written_in_place_is_seen_when_all_are_listed_next(folder: Pat
     assert {pointer.name for pointer in catalogue.pointers()} >= {"By hand"}
 
 
-def test_a_folder_that_is_gone_is_noticed_at_the_next_look(folder: Path) -> None:
+def test_a_removed_folder_is_noticed_by_the_next_refresh(folder: Path) -> None:
     catalogue = Catalogue(open_storage(folder), HOUR)
     catalogue.refresh()
     shutil.rmtree(folder / CATALOG)

@@ -30,7 +30,7 @@ def _pins(history: History) -> tuple[Catalogue, PinnedSnapshots]:
     return catalogue, PinnedSnapshots(storage, catalogue)
 
 
-def test_every_snapshot_that_was_served_opens_with_its_own_tables_and_moment(history: History) -> None:
+def test_every_kept_snapshot_opens_with_its_own_tables_and_publication_time(history: History) -> None:
     catalogue, pins = _pins(history)
     results = [pins.open(ALPHA, snapshot) for snapshot in history.snapshots]
     assert tuple(one.id for one in results) == history.snapshots
@@ -43,7 +43,7 @@ def test_every_snapshot_that_was_served_opens_with_its_own_tables_and_moment(his
     assert results[0].description() is not None
 
 
-def test_a_rollback_changes_no_moment_of_publication(history: History) -> None:
+def test_a_rollback_keeps_publication_times(history: History) -> None:
     _, pins = _pins(history)
     before = {snapshot: pins.open(ALPHA, snapshot).published_at for snapshot in history.snapshots}
     history.run("rollback", ALPHA)
@@ -53,7 +53,7 @@ def test_a_rollback_changes_no_moment_of_publication(history: History) -> None:
 
 
 @pytest.mark.parametrize("snapshot", ["0" * 20, "", "../..", "F" * 20, "x" * 5000])
-def test_what_is_no_snapshot_of_the_alpha_names_the_one_served(history: History, snapshot: str) -> None:
+def test_an_unknown_snapshot_is_refused_with_the_served_one(history: History, snapshot: str) -> None:
     _, pins = _pins(history)
     with pytest.raises(SnapshotNotKept, match=history.snapshots[2]) as result:
         pins.open(ALPHA, snapshot)
@@ -63,7 +63,7 @@ def test_what_is_no_snapshot_of_the_alpha_names_the_one_served(history: History,
         pins.open("Test_none", history.snapshots[0])
 
 
-def test_what_gc_announced_or_removed_is_not_opened_though_it_was_before(history: History) -> None:
+def test_snapshots_announced_or_removed_by_gc_are_not_opened(history: History) -> None:
     catalogue, pins = _pins(history)
     pins.open(ALPHA, history.snapshots[1])
     history.change_pointer(removing=(history.snapshots[1],))
@@ -88,7 +88,7 @@ def test_no_snapshot_of_a_withdrawn_alpha_is_opened(history: History) -> None:
             pins.open(ALPHA, snapshot)
 
 
-def test_an_earlier_manifest_that_was_changed_is_refused(history: History) -> None:
+def test_a_changed_earlier_manifest_is_refused(history: History) -> None:
     place = history.place(MANIFEST, history.snapshots[0])
     place.write_bytes(place.read_bytes().replace(b'"missing": []', b'"missing": [ ]'))
     with pytest.raises(SnapshotCorrupt, match="SHA-256"):

@@ -49,7 +49,7 @@ def _files(root: Path) -> dict[str, tuple[int, bytes]]:
     }
 
 
-def test_a_removal_that_was_cut_off_is_finished(root: Path, publish: Publish) -> None:
+def test_an_interrupted_removal_is_finished(root: Path, publish: Publish) -> None:
     begun = root / STAGING / "build-dead" / "snapshot"
     begun.mkdir(parents=True)
     (begun / "half").write_bytes(b"x")
@@ -57,7 +57,7 @@ def test_a_removal_that_was_cut_off_is_finished(root: Path, publish: Publish) ->
     assert not list((root / STAGING).glob("build-*"))
 
 
-def test_what_is_published_is_what_is_read(root: Path, publish: Publish) -> None:
+def test_published_tables_are_read_back(root: Path, publish: Publish) -> None:
     publish(n_symbols=7)
     snapshot = datasets.open(root)["Test_tiny"]
     assert snapshot.scan("rebalances").collect()["n_symbols"].to_list() == [7, 7]
@@ -72,7 +72,7 @@ def test_what_is_published_is_what_is_read(root: Path, publish: Publish) -> None
     assert snapshot.description() == {"name": "Tiny", "tldr": "7 names"}
 
 
-def test_publishing_the_same_again_changes_no_byte(root: Path, publish: Publish) -> None:
+def test_publishing_is_idempotent(root: Path, publish: Publish) -> None:
     assert publish().changed
     before = _files(root)
     assert not publish().changed
@@ -155,9 +155,7 @@ def test_no_path_is_built_from_a_bad_address(root: Path, publish: Publish, addre
         datasets.open(root)[address]
 
 
-def test_a_table_that_was_sealed_without_rows_is_an_empty_one_of_its_declared_columns(
-    root: Path, publish: Publish
-) -> None:
+def test_a_table_sealed_without_rows_has_its_declared_columns(root: Path, publish: Publish) -> None:
     publish()
     opened = datasets.open(root)
     full, run = opened["Test_tiny"].scan("positions").collect_schema(), opened["Test_tiny"]
@@ -173,7 +171,7 @@ def test_a_table_that_was_sealed_without_rows_is_an_empty_one_of_its_declared_co
     assert run.relation("positions").fetchall() == []
 
 
-def test_an_absent_dataset_is_refused_with_what_there_is(root: Path, publish: Publish) -> None:
+def test_an_absent_dataset_is_refused_with_the_available_ones(root: Path, publish: Publish) -> None:
     publish()
     snapshot = datasets.open(root)["Test_tiny"]
     with pytest.raises(KindNotPublished, match="rebalances, positions"):
@@ -188,7 +186,7 @@ def test_an_absent_dataset_is_refused_with_what_there_is(root: Path, publish: Pu
     ),
     st.text("aAbßSİ\n\0 ", max_size=3),
 )
-def test_a_search_finds_what_looking_at_each_alpha_finds(
+def test_search_agrees_with_a_scan_of_all_alphas(
     tmp_path_factory: pytest.TempPathFactory, texts: list[tuple[str, str | None]], wanted: str
 ) -> None:
     root = tmp_path_factory.mktemp("root")

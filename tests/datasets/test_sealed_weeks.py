@@ -34,12 +34,12 @@ RUN = st.dictionaries(st.sampled_from(DAYS), WEEK)
 
 
 @given(st.lists(RUN, max_size=5))
-def test_what_is_written_is_read_back(runs: list[dict[str, SealedWeek]]) -> None:
+def test_entries_round_trip(runs: list[dict[str, SealedWeek]]) -> None:
     entries = [SealEntry(f"{n}" * 64, DAYS[n], "0" * 20, run) for n, run in enumerate(runs)]
     assert decode_seals(encode_seals(entries), "seals") == entries
 
 
-def test_a_seal_that_extends_another_takes_little_room() -> None:
+def test_an_extending_seal_is_stored_as_a_difference() -> None:
     weeks = {
         f"2024-01-{day:02}": SealedWeek(WeekDigests("a" * 16, "b" * 16, "c" * 16, "d" * 16), 0.1)
         for day in range(1, 31)
@@ -49,7 +49,7 @@ def test_a_seal_that_extends_another_takes_little_room() -> None:
 
 
 @given(RUN, RUN)
-def test_comparing_agrees_with_looking_at_every_week(
+def test_comparison_agrees_with_a_loop_over_weeks(
     earlier: dict[str, SealedWeek], later: dict[str, SealedWeek]
 ) -> None:
     result = compare(earlier, later)
@@ -70,14 +70,14 @@ def test_a_run_does_not_restate_itself(run: dict[str, SealedWeek]) -> None:
 @pytest.mark.parametrize(
     "data", [b"", b"[]", b'{"seals": [{"weeks": 1}]}', b'{"seals": {}, "x": 1}x', b'{"seals": [1]}']
 )
-def test_another_file_is_refused(data: bytes) -> None:
+def test_an_invalid_file_is_refused(data: bytes) -> None:
     with pytest.raises(SnapshotCorrupt, match="the file"):
         decode_seals(data, "the file")
 
 
 @example([-5e-324, -0.0])
 @given(st.lists(st.one_of(st.just(math.nan), st.floats(-1e300, 1e300)), max_size=20))
-def test_rounding_keeps_a_millionth_and_repeats_itself(values: list[float]) -> None:
+def test_rounding_keeps_differences_of_a_millionth_and_is_idempotent(values: list[float]) -> None:
     given_values = np.array(values, np.float64)
     kept = rounded(given_values)
     for value, near in zip(values, kept.tolist(), strict=True):

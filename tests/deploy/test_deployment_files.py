@@ -66,7 +66,7 @@ def test_every_variable_named_in_a_file_or_a_source_is_a_declared_setting() -> N
     assert not unknown
 
 
-def test_the_table_of_settings_is_the_declarations() -> None:
+def test_the_table_of_settings_matches_the_declarations() -> None:
     document = OPERATIONS.read_text()
     assert with_parts(document) == document, "run `just docs`"
     for setting in SETTINGS.values():
@@ -121,7 +121,7 @@ def test_the_compose_file_is_valid_by_the_schema_of_its_specification() -> None:
     assert done.returncode == 0, done.stdout
 
 
-def test_the_services_run_commands_there_are_with_values_that_make_sense() -> None:
+def test_the_services_run_existing_commands_with_valid_values() -> None:
     services = ours()
     assert {"serve", "pipeline", "gc", "verify", "access-upgrade", "admin", "bucket"} == set(services)
     for name, entry in services.items():
@@ -136,7 +136,7 @@ def test_the_services_run_commands_there_are_with_values_that_make_sense() -> No
         understood([*entrypoint[1:], *entry["command"]])
 
 
-def test_the_services_are_hardened_and_none_is_open_to_the_world_or_has_a_default_password() -> None:
+def test_the_services_are_hardened_not_exposed_and_without_default_passwords() -> None:
     full = compose()
     for name, entry in ours().items():
         assert entry["read_only"] is True, name
@@ -157,7 +157,7 @@ def test_the_services_are_hardened_and_none_is_open_to_the_world_or_has_a_defaul
     assert set(re.findall(r"^(\w+)=$", example, re.MULTILINE)) == requested
 
 
-def test_an_ending_container_has_time_for_its_drain() -> None:
+def test_the_stop_grace_period_covers_the_drain() -> None:
     from serve.server import CLOSING_SECONDS  # noqa: PLC0415 - beside its use
 
     entry = compose()["services"]["serve"]
@@ -168,7 +168,7 @@ def test_an_ending_container_has_time_for_its_drain() -> None:
     assert stop > SETTINGS["drain_seconds"].default + CLOSING_SECONDS
 
 
-def test_image_and_unit_set_the_same_of_the_allocator_and_of_blas() -> None:
+def test_image_and_unit_have_the_same_allocator_and_blas_settings() -> None:
     unit = (DEPLOY / "systemd" / "alpha-results-serve.service").read_text()
     of_unit = dict(re.findall(r"(MALLOC_\w+|OPENBLAS_\w+)=(\d+)", unit))
     of_image = dict(
@@ -178,7 +178,7 @@ def test_image_and_unit_set_the_same_of_the_allocator_and_of_blas() -> None:
     assert of_unit.keys() >= {"MALLOC_ARENA_MAX", "OPENBLAS_NUM_THREADS"}
 
 
-def test_the_image_copies_what_there_is_and_starts_a_command_there_is() -> None:
+def test_the_image_copies_existing_files_and_starts_an_existing_command() -> None:
     text = (DEPLOY / "Dockerfile").read_text()
     for line in re.findall(r"^COPY (?!--from)(.+)$", text, re.MULTILINE):
         *sources, _ = line.split()
@@ -203,7 +203,7 @@ def test_the_image_copies_what_there_is_and_starts_a_command_there_is() -> None:
 
 
 @pytest.mark.parametrize("unit", UNITS, ids=lambda path: path.stem)
-def test_the_units_run_commands_there_are(unit: Path) -> None:
+def test_the_units_run_existing_commands(unit: Path) -> None:
     text = unit.read_text()
     (line,) = re.findall(r"^ExecStart=(.+)$", text, re.MULTILINE)
     python, module, *arguments = shlex.split(line)

@@ -125,7 +125,7 @@ def nginx(machine: Machine) -> Iterator[None]:
         process.communicate()
 
 
-def test_it_leads_to_a_served_alpha_behind_tls(tmp_path: Path) -> None:
+def test_the_printed_steps_serve_an_alpha_behind_tls(tmp_path: Path) -> None:
     machine = Machine(tmp_path)
     program, folders, seal, units, tls, key = steps()
     ignored = shutil.ignore_patterns(".git", ".venv", ".bench", ".demo", "__pycache__", "tests")

@@ -32,7 +32,7 @@ wait $server || echo " ended with $?"
 """
 
 
-def test_the_steps_of_the_image_run_in_a_clean_root_and_what_they_make_publishes_and_serves(
+def test_the_image_built_in_a_clean_root_publishes_and_serves(
     tmp_path: Path,
 ) -> None:
     if os.environ.get("TEST_IMAGE") != "required":

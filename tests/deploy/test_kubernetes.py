@@ -60,7 +60,7 @@ def test_the_kustomization_names_every_manifest() -> None:
     assert sorted(full["resources"]) == [path.name for path in FILES]
 
 
-def test_the_containers_run_commands_there_are() -> None:
+def test_the_containers_run_existing_commands() -> None:
     programs = {"serve": serve, "pipeline": pipeline}
     for name, pod in pods():
         (container,) = pod["containers"]
@@ -69,7 +69,7 @@ def test_the_containers_run_commands_there_are() -> None:
         assert result.exit_code == 0, (name, result.output)
 
 
-def test_the_settings_are_declared_make_sense_and_hold_no_secret() -> None:
+def test_the_settings_are_declared_valid_and_without_secrets() -> None:
     for variable, value in settings().items():
         BY_VARIABLE[variable].kind.read(value)
     wanted = re.findall(r"^(\w+)=$", (FOLDER / "secret.env.example").read_text(), re.MULTILINE)
@@ -77,7 +77,7 @@ def test_the_settings_are_declared_make_sense_and_hold_no_secret() -> None:
     assert not set(wanted) & set(settings())
 
 
-def test_the_containers_have_only_the_rights_they_need() -> None:
+def test_the_containers_have_minimal_rights() -> None:
     for name, pod in pods():
         assert pod["automountServiceAccountToken"] is False, name
         assert pod["securityContext"]["runAsNonRoot"] is True, name
@@ -91,14 +91,14 @@ def test_the_containers_have_only_the_rights_they_need() -> None:
             assert "memory" in container["resources"]["limits"], name
 
 
-def test_what_a_node_keeps_fits_its_volume() -> None:
+def test_a_nodes_caches_fit_its_volume() -> None:
     pod = of_kind("Deployment")["alpha-results-serve"]["spec"]["template"]["spec"]
     (state,) = (volume for volume in pod["volumes"] if volume["name"] == "state")
     kept = sum(int(settings()[f"ALPHA_RESULTS_{name}_BYTES"]) for name in ("CACHE", "ROWS"))
     assert kept * 1.1 < float(state["emptyDir"]["sizeLimit"].removesuffix("Gi")) * 2**30
 
 
-def test_a_node_leaves_the_load_balancer_before_its_port_closes_and_is_given_time_to_end() -> None:
+def test_a_node_drains_before_its_port_closes() -> None:
     pod = of_kind("Deployment")["alpha-results-serve"]["spec"]["template"]["spec"]
     (container,) = pod["containers"]
     delay = float(settings()["ALPHA_RESULTS_DRAIN_DELAY_SECONDS"])
@@ -111,7 +111,7 @@ def test_a_node_leaves_the_load_balancer_before_its_port_closes_and_is_given_tim
     assert budget["minAvailable"] < replicas
 
 
-def test_the_probes_ask_what_is_answered() -> None:
+def test_the_probes_use_existing_endpoints() -> None:
     pod = of_kind("Deployment")["alpha-results-serve"]["spec"]["template"]["spec"]
     (container,) = pod["containers"]
     requested = {
@@ -136,9 +136,7 @@ def healthy(tmp_path: Path, command: str, port: str) -> bool:
     return done.returncode == 0
 
 
-def test_the_image_is_healthy_when_it_answers_and_as_a_batch_job_as_long_as_it_runs(
-    here: Path, tmp_path: Path
-) -> None:
+def test_the_health_check_covers_servers_and_batch_jobs(here: Path, tmp_path: Path) -> None:
     with served(here) as (_, base):
         port = base.rpartition(":")[2]
         assert healthy(tmp_path, "python -m serve run", port)

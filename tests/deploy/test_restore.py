@@ -76,7 +76,7 @@ def same(found: dict[str, tuple[str, pl.DataFrame]], wanted: dict[str, tuple[str
     )
 
 
-def test_root_and_keys_come_back_from_a_copy_that_was_made_while_builds_went_on(machine: Machine) -> None:
+def test_root_and_keys_are_restored_from_a_copy_made_during_builds(machine: Machine) -> None:
     root = machine.folder / "srv/alpha-results/published"
     publish(machine, "Test_a", 1)
     publish(machine, "Test_b", 2)
@@ -106,7 +106,7 @@ def test_root_and_keys_come_back_from_a_copy_that_was_made_while_builds_went_on(
     assert rows(root)["Test_a"][0] != copied["Test_a"][0], "what came after the copy is built again"
 
 
-def test_a_root_that_is_filled_in_any_order_is_never_answered_from_by_half(machine: Machine) -> None:
+def test_a_root_restored_in_any_order_is_never_served_half(machine: Machine) -> None:
     root = machine.folder / "srv/alpha-results/published"
     for number, name in enumerate(("Test_a", "Test_b")):
         publish(machine, name, number)
@@ -138,7 +138,7 @@ def filled(
     return refused
 
 
-def test_keys_in_postgresql_come_back_from_a_dump(
+def test_keys_in_postgresql_are_restored_from_a_dump(
     machine: Machine,
     postgres: PostgresServer,
     monkeypatch: pytest.MonkeyPatch,

@@ -15,7 +15,7 @@ DOCKERFILE = (REPOSITORY / "deploy" / "Dockerfile").read_text("utf-8")
 HASH = re.compile(r"--hash=sha256:[0-9a-f]{64}")
 
 
-def test_the_image_runs_as_nobody_and_installs_every_package_by_its_hash() -> None:
+def test_the_image_runs_unprivileged_and_installs_packages_by_hash() -> None:
     last = DOCKERFILE[DOCKERFILE.rindex("\nFROM ") :]
     assert re.search(r"^USER 10001:10001$", last, re.MULTILINE)
     after = last[last.index("\nUSER ") :]
@@ -27,12 +27,12 @@ def test_the_image_runs_as_nobody_and_installs_every_package_by_its_hash() -> No
     assert not re.search(r"^ADD |curl|wget|apt-get", DOCKERFILE, re.MULTILINE)
 
 
-def test_the_image_starts_from_one_base_that_may_be_named_by_its_digest() -> None:
+def test_the_image_has_one_base_that_can_be_pinned_by_digest() -> None:
     assert re.search(r"^ARG BASE=python:3\.11-slim-bookworm$", DOCKERFILE, re.MULTILINE)
     assert re.findall(r"^FROM (\S+)", DOCKERFILE, re.MULTILINE) == ["${BASE}", "${BASE}"]
 
 
-def test_every_requirement_of_the_images_installer_has_hashes_and_one_version() -> None:
+def test_the_installers_requirements_are_pinned_with_hashes() -> None:
     text = (REPOSITORY / "deploy" / "uv.txt").read_text("utf-8").replace("\\\n", " ")
     lines = [line for line in text.splitlines() if line.strip() and not line.startswith("#")]
     assert lines
@@ -41,7 +41,7 @@ def test_every_requirement_of_the_images_installer_has_hashes_and_one_version() 
         assert HASH.search(line), line
 
 
-def test_every_file_that_the_lock_may_fetch_has_a_hash() -> None:
+def test_every_file_in_the_lock_has_a_hash() -> None:
     lock = tomllib.loads((REPOSITORY / "uv.lock").read_text("utf-8"))
     fetched = [package for package in lock["package"] if "registry" in package["source"]]
     assert len(fetched) > 100
@@ -54,7 +54,7 @@ def test_every_file_that_the_lock_may_fetch_has_a_hash() -> None:
     assert all("editable" in source or "virtual" in source for source in others), others
 
 
-def test_no_action_of_the_workflow_may_change_under_its_name_and_none_may_write() -> None:
+def test_workflow_actions_are_pinned_and_read_only() -> None:
     for path in (REPOSITORY / ".github" / "workflows").glob("*.yml"):
         workflow = yaml.safe_load(path.read_text("utf-8"))
         assert workflow["permissions"] == {"contents": "read"}, path.name
@@ -64,7 +64,7 @@ def test_no_action_of_the_workflow_may_change_under_its_name_and_none_may_write(
                     assert re.fullmatch(r"[\w/-]+@[0-9a-f]{40}", step["uses"]), step["uses"]
 
 
-def test_no_file_under_version_control_has_a_key_or_a_pepper_of_this_project() -> None:
+def test_no_tracked_file_contains_a_key_or_pepper() -> None:
     """What `just secrets` does not know: the shape of our own."""
     key = re.compile(rb"[a-z0-9]+_(?:live|test)_[0-9a-z]{16}\.[0-9A-Za-z_-]{43}(?![0-9A-Za-z_-])")
     pepper = re.compile(rb"PEPPER\w*[\"']?\s*[=:]\s*[\"']?[0-9a-fA-F]{32,}")

@@ -115,7 +115,7 @@ def checkouts(tmp_path: Path) -> Path:
     return opt
 
 
-def test_machines_are_exchanged_one_after_the_other_and_back_while_both_publish(
+def test_machines_are_upgraded_and_downgraded_one_by_one_while_both_publish(
     checkouts: Path,
     tmp_path: Path,
     postgres: PostgresServer,

@@ -20,7 +20,7 @@ PAGES = [page for page in all_pages() if steps(run_of(page))]
 
 
 @pytest.mark.parametrize("page", PAGES)
-def test_the_blocks_of_a_page_run_as_printed_and_print_what_it_says(
+def test_the_blocks_of_a_page_run_as_printed(
     readers_environment: dict[str, str], tmp_path: Path, page: str
 ) -> None:
     parts = steps(run_of(page))

@@ -21,7 +21,7 @@ def test_relative_seals_are_built_from_any_folder(
     assert (tmp_path / "beside").is_dir()
 
 
-def test_the_first_thing_printed_is_the_explorers_address_alone(
+def test_the_first_printed_line_is_the_explorers_address(
     readers_environment: dict[str, str], elsewhere: Path
 ) -> None:
     first, second, *_ = (elsewhere / "demo.log").read_text().strip().split("\n")
@@ -29,7 +29,7 @@ def test_the_first_thing_printed_is_the_explorers_address_alone(
     assert second == ""
 
 
-def test_the_line_brings_the_commands_and_the_packages_of_the_pages(
+def test_the_environment_file_provides_commands_and_packages(
     readers_environment: dict[str, str], tmp_path: Path
 ) -> None:
     """In a shell that knew neither before."""

@@ -63,9 +63,7 @@ def pages(site: Path) -> dict[Path, Page]:
     return {path: Page(path.read_text("utf-8")) for path in sorted(site.rglob("*.html"))}
 
 
-def test_every_page_of_the_repository_is_in_the_site_and_is_reached_from_its_start(
-    site: Path, pages: dict[Path, Page]
-) -> None:
+def test_every_page_is_in_the_site_and_reachable_from_its_start(site: Path, pages: dict[Path, Page]) -> None:
     reached, todo = set(), [site / "index.html"]
     while todo:
         at = todo.pop()
@@ -79,7 +77,7 @@ def test_every_page_of_the_repository_is_in_the_site_and_is_reached_from_its_sta
     assert len(reached) >= expected
 
 
-def test_every_link_inside_the_site_leads_to_a_page_and_an_anchor(pages: dict[Path, Page]) -> None:
+def test_every_internal_link_leads_to_a_page_and_anchor(pages: dict[Path, Page]) -> None:
     broken = []
     for at, page in pages.items():
         if at.name == "404.html":  # its links begin at the root of wherever the site is
@@ -109,7 +107,7 @@ def test_no_resource_is_fetched_from_another_host(site: Path, pages: dict[Path, 
         )
 
 
-def test_diagrams_are_drawn_beforehand(pages: dict[Path, Page]) -> None:
+def test_diagrams_are_rendered_at_build_time(pages: dict[Path, Page]) -> None:
     drawn = [
         at.parent / address
         for at, page in pages.items()
@@ -127,7 +125,7 @@ def test_diagrams_are_drawn_beforehand(pages: dict[Path, Page]) -> None:
         )
 
 
-def test_a_link_to_what_is_not_there_ends_the_build() -> None:
+def test_a_dead_link_fails_the_build() -> None:
     code = (
         "import sys; sys.path.insert(0, 'docs/site'); import build;"
         "build.relink('[a](nowhere.md)', 'docs/index.md', 'index.md', build.pages())"

@@ -72,7 +72,7 @@ def test_an_archive_in_a_folder_is_fetched_by_a_link(deployed: Deployment) -> No
     assert (part.status_code, part.content) == (206, response.content[2:6])
 
 
-def test_a_link_of_an_archive_opens_no_other_and_ends_with_its_key(deployed: Deployment) -> None:
+def test_an_archive_link_opens_only_its_archive_and_ends_with_its_key(deployed: Deployment) -> None:
     api = deployed.api
     link = link_of(api, api.key())
     assert code(api.get(link.replace(FULL, HIDDEN))) == (403, "link_invalid")
@@ -83,7 +83,7 @@ def test_a_link_of_an_archive_opens_no_other_and_ends_with_its_key(deployed: Dep
     assert code(api.get(f"{link.partition('?')[0]}?{query}")) == (403, "link_invalid")
 
 
-def test_an_archive_that_is_gone_or_another_is_missing(deployed: Deployment) -> None:
+def test_a_removed_or_changed_archive_is_reported_missing(deployed: Deployment) -> None:
     api, token = deployed.api, deployed.api.key()
     link = link_of(api, token)
     (file,) = deployed.archives.glob(f"{FULL}/*.zip")
@@ -96,7 +96,7 @@ def test_an_archive_that_is_gone_or_another_is_missing(deployed: Deployment) -> 
     assert api.get(link).status_code == 200
 
 
-def test_a_folder_of_archives_that_is_away_is_said_by_every_download_and_by_health(
+def test_an_unavailable_archive_folder_is_reported_by_downloads_and_health(
     deployed: Deployment,
 ) -> None:
     api, token = deployed.api, deployed.api.key()

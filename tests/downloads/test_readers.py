@@ -54,7 +54,7 @@ def link(server: tuple[str, str, Path], table: str = "decisions") -> str:
     return url
 
 
-def test_a_reader_that_seeks_reads_the_table(server: tuple[str, str, Path], root: Path) -> None:
+def test_a_seeking_reader_reads_the_table(server: tuple[str, str, Path], root: Path) -> None:
     expected = datasets.open(root)[FULL].scan("decisions").select("symbol", "score").collect()
     url = link(server)
     with fsspec.open(url, "rb", block_size=4096) as file:
@@ -63,7 +63,7 @@ def test_a_reader_that_seeks_reads_the_table(server: tuple[str, str, Path], root
     assert pl.read_parquet(url, columns=["symbol", "score"]).equals(expected)
 
 
-def test_curl_goes_on_where_it_stopped(server: tuple[str, str, Path], tmp_path: Path) -> None:
+def test_curl_resumes_a_download(server: tuple[str, str, Path], tmp_path: Path) -> None:
     curl = shutil.which("curl")
     if curl is None:
         pytest.skip("curl is not installed")
@@ -87,7 +87,7 @@ def test_several_requests_of_one_connection_are_answered_in_turn(server: tuple[s
         assert client.get(url).content == content
 
 
-def test_a_signature_is_in_no_log(server: tuple[str, str, Path]) -> None:
+def test_no_log_contains_a_signature(server: tuple[str, str, Path]) -> None:
     url = link(server)
     assert plain_http.get(url).status_code == 200
     assert plain_http.get(url.replace(FULL, "Test_other")).status_code == 403
@@ -99,7 +99,7 @@ def test_a_signature_is_in_no_log(server: tuple[str, str, Path]) -> None:
     assert '"endpoint":"catalog.alphas.tables.download"' in log.read_text()
 
 
-def test_callers_that_leave_give_their_places_back(
+def test_disconnecting_callers_free_their_connections(
     server: tuple[str, str, Path],
 ) -> None:
     parts = urlsplit(link(server))

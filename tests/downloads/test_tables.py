@@ -104,7 +104,7 @@ def test_every_file_listed_is_fetched_as_it_is_described(
 
 
 @pytest.mark.parametrize("alpha", [FULL, PLAIN, UNDECIDED, HIDDEN, contract_app.BARE])
-def test_no_byte_of_raw_is_in_any_file_that_a_key_without_raw_access_gets(
+def test_no_file_for_a_key_without_raw_access_contains_raw_data(
     api: ApiClient, reader: str, alpha: str
 ) -> None:
     for row in api.json(f"/v1/alphas/{alpha}/tables", reader)["data"]:
@@ -145,7 +145,7 @@ def unnamed_files() -> set[str]:
     return {name for name in held if name.endswith(" (deleted)")}
 
 
-def test_a_service_that_has_ended_holds_no_view_open(tmp_path: Path) -> None:
+def test_an_ended_service_holds_no_view_open(tmp_path: Path) -> None:
     build_seal(str(make_seal(tmp_path, alpha_id=FULL)), tmp_path / "published")
     before = unnamed_files()
     with running(tmp_path / "published") as client:
@@ -165,7 +165,7 @@ def test_a_key_without_raw_access_sees_no_raw_books_and_tables(api: ApiClient, r
     assert code(api.get(f"{LIST}/positions/download?book=raw_long_short", reader)) == (400, "unknown_book")
 
 
-def test_what_is_not_there_is_refused_like_everywhere(api: ApiClient, raw: str) -> None:
+def test_missing_tables_are_refused(api: ApiClient, raw: str) -> None:
     assert code(api.get(f"{LIST}/nothing/download", raw)) == (400, "bad_request")
     assert code(api.get(f"{LIST}/decisions/download?book=long_short", raw)) == (400, "bad_request")
     assert code(api.get(f"{LIST}/positions/download?book=", raw)) == (400, "unknown_book")
@@ -224,7 +224,7 @@ def signed_by(api: ApiClient, token: str) -> str:
     return url
 
 
-def test_a_link_ends_with_what_its_key_may_do(api: ApiClient) -> None:
+def test_a_link_ends_with_its_keys_rights(api: ApiClient) -> None:
     async def change(what: str, key_id: str) -> None:
         async with open_administration(api.access, "the suite") as administration:
             await getattr(administration.keys, what)(key_id)
@@ -264,7 +264,7 @@ def test_a_link_ends_with_the_grant_of_its_rows(api: ApiClient) -> None:
     assert code(api.get(link)) == (403, "link_invalid")
 
 
-def test_a_published_file_with_raw_columns_is_sent_to_nobody_who_lost_raw_access(
+def test_a_link_to_raw_columns_ends_with_raw_access(
     api: ApiClient, raw: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     links = [
@@ -281,7 +281,7 @@ def test_a_published_file_with_raw_columns_is_sent_to_nobody_who_lost_raw_access
     assert api.get(plain).status_code == 200
 
 
-def test_parts_of_a_file_are_sent_as_requested(api: ApiClient, reader: str) -> None:
+def test_ranges_of_a_file_are_sent(api: ApiClient, reader: str) -> None:
     link = signed(api, reader, "decisions")
     url, size = link["url"], link["size_bytes"]
     full = fetched(api, url)
@@ -311,7 +311,7 @@ def test_parts_of_a_file_are_sent_as_requested(api: ApiClient, reader: str) -> N
     assert beyond.headers["content-range"] == f"bytes */{size}"
 
 
-def test_a_head_tells_what_a_get_would_send(api: ApiClient, reader: str) -> None:
+def test_head_has_the_headers_of_get(api: ApiClient, reader: str) -> None:
     link = signed(api, reader, "positions")
     head, get = api.get(target(link["url"]), method="HEAD"), fetched(api, link["url"])
     assert (head.status_code, head.content) == (200, b"")
@@ -319,7 +319,7 @@ def test_a_head_tells_what_a_get_would_send(api: ApiClient, reader: str) -> None
     assert int(head.headers["content-length"]) == link["size_bytes"]
 
 
-def test_a_file_one_has_already_is_not_sent_again(api: ApiClient, reader: str) -> None:
+def test_an_unchanged_file_is_answered_with_304(api: ApiClient, reader: str) -> None:
     link = signed(api, reader, "positions")
     for tag in (f'"{link["sha256"]}"', f'"x", W/"{link["sha256"]}"', "*"):
         result = fetched(api, link["url"], if_none_match=tag)
@@ -327,7 +327,7 @@ def test_a_file_one_has_already_is_not_sent_again(api: ApiClient, reader: str) -
     assert fetched(api, link["url"], if_none_match='"other"').status_code == 200
 
 
-def test_a_link_is_not_counted_but_its_making_is(api: ApiClient) -> None:
+def test_signing_a_link_is_counted_and_using_it_is_not(api: ApiClient) -> None:
     token = api.key(rate="per_second=1000,per_minute=1000,per_day=2,monthly=null")
     url = signed_by(api, token)
     for _ in range(5):
@@ -337,7 +337,7 @@ def test_a_link_is_not_counted_but_its_making_is(api: ApiClient) -> None:
     assert fetched(api, url).status_code == 200
 
 
-def test_the_links_of_a_key_send_no_more_than_is_allowed(tmp_path: Path) -> None:
+def test_downloads_of_a_key_are_bounded(tmp_path: Path) -> None:
     build_seal(str(make_seal(tmp_path / "seals", alpha_id=FULL)), tmp_path / "published")
     with running(tmp_path / "published", link_bytes_per_hour=1) as api:
         token = api.key()
@@ -349,7 +349,7 @@ def test_the_links_of_a_key_send_no_more_than_is_allowed(tmp_path: Path) -> None
         assert fetched(api, signed_by(api, api.key())).status_code == 200, "another key has bytes of its own"
 
 
-def test_more_files_at_a_time_than_there_is_room_for_are_refused_for_now(
+def test_too_many_concurrent_downloads_are_refused_temporarily(
     api: ApiClient, reader: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     url = signed_by(api, reader)
@@ -359,7 +359,7 @@ def test_more_files_at_a_time_than_there_is_room_for_are_refused_for_now(
     assert int(busy.headers["retry-after"]) >= 1
 
 
-def test_a_snapshot_that_was_replaced_is_still_fetched_until_it_is_removed(tmp_path: Path) -> None:
+def test_a_replaced_snapshot_is_downloadable_until_removed(tmp_path: Path) -> None:
     root = tmp_path / "published"
     build_seal(str(make_seal(tmp_path / "one", alpha_id=FULL)), root)
     with running(root) as api:
@@ -384,7 +384,7 @@ def code_or_none(response: httpx.Response) -> tuple[int, str] | None:
     return None if response.status_code == 200 else code(response)
 
 
-def test_a_damaged_file_is_sent_to_nobody(tmp_path: Path) -> None:
+def test_a_damaged_file_is_never_sent(tmp_path: Path) -> None:
     root = tmp_path / "published"
     build_seal(str(make_seal(tmp_path / "one", alpha_id=FULL)), root)
     with running(root, verify_seconds=0) as api:
@@ -398,7 +398,7 @@ def test_a_damaged_file_is_sent_to_nobody(tmp_path: Path) -> None:
         assert code(fetched(api, link["url"])) == (503, "upstream_unavailable")
 
 
-def test_links_are_made_for_where_callers_reach_the_service(root: Path) -> None:
+def test_links_use_the_services_public_address(root: Path) -> None:
     counts = root.with_name("counts-public")
     with running(root, counts=counts, public_url="https://results.example.org/api/") as api:
         url = signed_by(api, api.key())

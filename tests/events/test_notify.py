@@ -77,7 +77,7 @@ def notify(tmp_path: Path, history: History, monkeypatch: pytest.MonkeyPatch) ->
     return run
 
 
-def test_events_begin_with_the_first_run_and_follow_the_root(
+def test_events_start_with_the_first_run_and_follow_the_root(
     notify: Notify, receiver: Receiver, history: History
 ) -> None:
     assert notify("--webhook", receiver.url).exit_code == 0
@@ -97,9 +97,7 @@ def test_events_begin_with_the_first_run_and_follow_the_root(
     assert len(receiver.got) == 1
 
 
-def test_everything_that_is_remembered_comes_oldest_first(
-    notify: Notify, receiver: Receiver, history: History
-) -> None:
+def test_recorded_events_are_sent_oldest_first(notify: Notify, receiver: Receiver, history: History) -> None:
     result = notify("--webhook", receiver.url, "--from-start", "--json")
     assert json.loads(result.output) == {"sent": len(receiver.got), "remembered": len(receiver.got)}
     times = [event["time"] for event in receiver.bodies]
@@ -130,7 +128,7 @@ def test_a_refused_seal_is_an_event_with_its_rules(
     assert {x["success"] for x in seen["inputFacets"]["dataQualityAssertions"]["assertions"]} == {False}
 
 
-def test_a_publication_is_a_complete_run_with_the_rules_it_passed(
+def test_a_publication_event_has_completeness_and_rule_outcomes(
     notify: Notify, receiver: Receiver, history: History, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("ALPHA_RESULTS_LINEAGE_TOKEN", "secret-token")
@@ -144,7 +142,7 @@ def test_a_publication_is_a_complete_run_with_the_rules_it_passed(
     assert {headers["authorization"] for headers, _ in receiver.got} == {"Bearer secret-token"}
 
 
-def test_a_receiver_can_check_who_sent_it(
+def test_an_events_signature_can_be_verified(
     notify: Notify, receiver: Receiver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("ALPHA_RESULTS_WEBHOOK_SECRET", "shared")
@@ -156,7 +154,7 @@ def test_a_receiver_can_check_who_sent_it(
         assert headers["webhook-signature"] == f"v1,{expected}"
 
 
-def test_a_receiver_that_is_away_gets_everything_once_it_is_back(notify: Notify, receiver: Receiver) -> None:
+def test_an_unavailable_receiver_gets_all_events_later(notify: Notify, receiver: Receiver) -> None:
     receiver.answers = [503, 204, 503, 503, 503, 503]
     failed = notify("--webhook", receiver.url, "--from-start")
     assert failed.exit_code == 6
@@ -168,15 +166,13 @@ def test_a_receiver_that_is_away_gets_everything_once_it_is_back(notify: Notify,
     assert len(everything) == len(set(everything)) > 2
 
 
-def test_a_refusal_that_will_not_pass_is_not_tried_again_in_the_same_run(
-    notify: Notify, receiver: Receiver
-) -> None:
+def test_a_permanent_refusal_is_not_retried_in_the_same_run(notify: Notify, receiver: Receiver) -> None:
     receiver.answers = [400] * 9
     assert notify("--webhook", receiver.url, "--from-start").exit_code == 6
     assert len(receiver.answers) == 8
 
 
-def test_killed_anywhere_no_event_is_lost_and_none_comes_more_than_twice(
+def test_after_a_kill_no_event_is_lost_and_none_sent_more_than_twice(
     notify: Notify, receiver: Receiver, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Each place of each event in turn: before it is sent, and after it was sent and before that is written."""
@@ -205,9 +201,7 @@ def test_killed_anywhere_no_event_is_lost_and_none_comes_more_than_twice(
         assert len(receiver.ids) == len(expected) + place % 2
 
 
-def test_what_makes_no_sense_is_said_by_the_option(
-    notify: Notify, receiver: Receiver, tmp_path: Path
-) -> None:
+def test_invalid_options_are_named(notify: Notify, receiver: Receiver, tmp_path: Path) -> None:
     assert notify().exit_code == 2
     wrong = notify("--webhook", "ftp://host/secret-path")
     assert wrong.exit_code == 2

@@ -76,7 +76,7 @@ def test_one_query_reads_all_alphas_and_a_filter_reads_one(exported: Path) -> No
     assert counted[0][1:] == ("long_only", FULL)
 
 
-def test_what_is_replaced_later_stays_readable_until_the_lease_ends(tmp_path: Path) -> None:
+def test_a_replaced_snapshot_stays_readable_until_the_lease_ends(tmp_path: Path) -> None:
     root, folder = tmp_path / "root", tmp_path / "catalogue"
     build_seal(str(make_seal(tmp_path / "1", weeks=14, seed=1)), root)
     assert export(root, folder, "--days", "30").exit_code == 0
@@ -96,7 +96,7 @@ def test_what_is_replaced_later_stays_readable_until_the_lease_ends(tmp_path: Pa
         opened(folder, "portfolio").scan().to_arrow()
 
 
-def test_a_folder_in_use_is_refused_and_left_alone(root: Path, tmp_path: Path) -> None:
+def test_a_folder_in_use_is_refused_unchanged(root: Path, tmp_path: Path) -> None:
     (tmp_path / "mine.txt").write_text("mine")
     result = export(root, tmp_path)
     assert result.exit_code == 2
@@ -104,7 +104,7 @@ def test_a_folder_in_use_is_refused_and_left_alone(root: Path, tmp_path: Path) -
     assert [path.name for path in tmp_path.iterdir()] == ["mine.txt"]
 
 
-def test_a_failure_leaves_no_half_catalogue(
+def test_a_failed_export_leaves_no_partial_catalogue(
     root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("pipeline.export.iceberg._data_file", lambda *_: 1 / 0)
@@ -112,7 +112,7 @@ def test_a_failure_leaves_no_half_catalogue(
     assert not (tmp_path / "new").exists()
 
 
-def test_without_its_extra_the_command_names_it_and_writes_nothing(
+def test_a_missing_extra_is_named_before_writing(
     root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delitem(sys.modules, "pipeline.export.iceberg", raising=False)

@@ -114,7 +114,9 @@ FAULTS: dict[
 
 
 @pytest.mark.parametrize("name", FAULTS)
-def test_a_store_or_disk_that_fails_costs_what_needs_it(there: Deployment, parts: Parts, name: str) -> None:
+def test_a_failing_store_or_disk_affects_only_what_needs_it(
+    there: Deployment, parts: Parts, name: str
+) -> None:
     begin, may, seen = FAULTS[name]
 
     @contextlib.contextmanager
@@ -127,5 +129,5 @@ def test_a_store_or_disk_that_fails_costs_what_needs_it(there: Deployment, parts
     endured(there, name, Fault(inject, may, seen, calls), asks(there, parts))
 
 
-def test_the_log_has_no_unforeseen_failure(there: Deployment) -> None:
+def test_the_log_has_no_unexpected_failure(there: Deployment) -> None:
     require_nothing_unforeseen(there)

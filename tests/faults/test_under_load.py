@@ -206,9 +206,9 @@ def asks(there: Deployment) -> list[Ask]:
 
 
 @pytest.mark.parametrize("name", FAULTS)
-def test_a_fault_costs_what_it_must_and_is_over_when_it_is_over(there: Deployment, name: str) -> None:
+def test_a_fault_has_only_its_expected_effects_and_ends_with_it(there: Deployment, name: str) -> None:
     endured(there, name, FAULTS[name], asks(there))
 
 
-def test_the_log_has_no_unforeseen_failure(there: Deployment) -> None:
+def test_the_log_has_no_unexpected_failure(there: Deployment) -> None:
     require_nothing_unforeseen(there)

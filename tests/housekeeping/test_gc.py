@@ -22,7 +22,7 @@ NOW = datetime(2026, 6, 1, tzinfo=UTC)
 ALL = ("--keep", "1", "--grace", "0s")
 
 
-def test_only_what_is_old_and_beyond_the_number_goes(history: History) -> None:
+def test_only_old_snapshots_beyond_keep_are_removed(history: History) -> None:
     assert history.run("gc").exit_code == 0
     assert history.there() == set(history.snapshots), "all three are within the number kept"
     history.run("gc", "--keep", "1")
@@ -36,7 +36,7 @@ def test_only_what_is_old_and_beyond_the_number_goes(history: History) -> None:
     assert history.run("rollback", ALPHA).exit_code == 9
 
 
-def test_a_dry_run_removes_nothing_and_says_what_would_go(history: History) -> None:
+def test_a_dry_run_lists_removals_and_removes_nothing(history: History) -> None:
     result = history.run("gc", *ALL, "--dry-run", "--json")
     assert result.json["removed_snapshots"] == 2
     rows = {row["snapshot"]: row for row in result.json["alphas"][ALPHA]}
@@ -47,7 +47,7 @@ def test_a_dry_run_removes_nothing_and_says_what_would_go(history: History) -> N
     assert done["removed_bytes"] == result.json["removed_bytes"] > 0
 
 
-def test_a_rolled_back_snapshot_is_still_remembered_when_its_files_are_gone(history: History) -> None:
+def test_a_rollback_is_remembered_after_its_snapshot_is_removed(history: History) -> None:
     history.run("rollback", ALPHA)
     history.run("gc", *ALL)
     assert history.there() == {history.snapshots[1]}
@@ -68,7 +68,7 @@ def test_a_live_readers_lease_is_honoured_and_a_stale_one_is_not(history: Histor
     assert history.there() == {history.snapshots[2]}
 
 
-def test_a_lease_that_cannot_be_read_stops_gc(history: History) -> None:
+def test_an_unreadable_lease_stops_gc(history: History) -> None:
     (history.root / "leases").mkdir()
     (history.root / "leases" / "x.json").write_text("{")
     result = history.run("gc", *ALL)
@@ -77,7 +77,7 @@ def test_a_lease_that_cannot_be_read_stops_gc(history: History) -> None:
     assert history.there() == set(history.snapshots)
 
 
-def test_leases_of_readers_long_gone_are_swept(history: History) -> None:
+def test_expired_leases_are_removed(history: History) -> None:
     gone = asdict(Lease("old", "2020-01-01T00:00:00Z", "2020-01-01T00:00:00Z"))
     open_storage(history.root).put("leases/old.json", orjson.dumps(gone))
     history.run("gc")
@@ -90,20 +90,20 @@ def test_a_broken_pointer_keeps_every_snapshot(history: History) -> None:
     assert history.there() == set(history.snapshots)
 
 
-def test_a_first_build_at_work_is_left_alone(history: History) -> None:
+def test_a_running_first_build_is_left_alone(history: History) -> None:
     (history.root / "catalog" / f"{ALPHA}.json").unlink()
     assert history.run("gc", *ALL).exit_code == 0
     assert history.there() == set(history.snapshots)
 
 
-def test_two_at_once_are_refused(history: History) -> None:
+def test_a_concurrent_gc_is_refused(history: History) -> None:
     with open_storage(history.root).lock("gc", "another"):
         result = history.run("gc", *ALL)
     assert result.exit_code == 5
     assert "another gc is at work" in result.output
 
 
-def test_what_gc_is_removing_is_neither_built_on_nor_rolled_back_to(history: History) -> None:
+def test_a_snapshot_under_removal_is_neither_built_nor_rolled_back_to(history: History) -> None:
     history.change_pointer(removing=(history.snapshots[1],))
     result = history.run("rollback", ALPHA, "--to", history.snapshots[1])
     assert result.exit_code == 3
@@ -119,7 +119,7 @@ def test_what_gc_is_removing_is_neither_built_on_nor_rolled_back_to(history: His
 
 
 @pytest.mark.parametrize("text", ["1", "h", "-1h", "1.5h", "1w", ""])
-def test_a_grace_that_is_no_duration_is_refused(history: History, text: str) -> None:
+def test_an_invalid_grace_is_refused(history: History, text: str) -> None:
     result = history.run("gc", "--grace", text)
     assert result.exit_code == 2
     assert "--grace" in result.output
@@ -147,7 +147,7 @@ def _histories(draw: st.DrawFn) -> tuple[Pointer, tuple[StoredSnapshot, ...]]:
 
 
 @given(_histories(), st.integers(1, 5), st.integers(0, 30), st.none() | st.integers(-5, 40))
-def test_what_may_be_needed_is_never_chosen(
+def test_a_snapshot_in_use_is_never_selected(
     history: tuple[Pointer, tuple[StoredSnapshot, ...]], keep: int, grace: int, lease: int | None
 ) -> None:
     pointer, stored = history
@@ -172,7 +172,7 @@ def test_what_may_be_needed_is_never_chosen(
     assert {decision.stored.snapshot for decision in more if decision.keep_reason is None} <= gone
 
 
-def test_nobody_holds_anything_without_a_live_lease() -> None:
+def test_expired_leases_protect_nothing() -> None:
     live = Lease("a", "2026-05-31T23:59:00Z", "2026-05-31T23:00:00Z")
     stale = Lease("b", "2026-05-31T20:00:00Z", "2026-05-01T00:00:00Z")
     ahead = Lease("c", "2026-06-02T00:00:00Z", "2026-06-01T23:00:00Z")

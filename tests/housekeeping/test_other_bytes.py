@@ -51,7 +51,7 @@ def _intact(history: History) -> bool:
 
 
 @pytest.mark.usefixtures("other_writer")
-def test_a_forced_build_that_comes_out_otherwise_is_another_snapshot(history: History) -> None:
+def test_a_forced_build_with_other_bytes_is_another_snapshot(history: History) -> None:
     before = _bytes(history)
     result = build_seal(str(history.seals[2]), history.root, force=True)
     assert result.changed
@@ -64,19 +64,19 @@ def test_a_forced_build_that_comes_out_otherwise_is_another_snapshot(history: Hi
 
 
 @pytest.mark.usefixtures("other_writer")
-def test_a_builder_on_another_library_leaves_alone_what_has_the_same_figures(history: History) -> None:
+def test_a_builder_with_another_library_version_keeps_the_served_snapshot(history: History) -> None:
     before = _bytes(history)
     assert not build_seal(str(history.seals[2]), history.root).changed
     assert _bytes(history) == before
 
 
-def test_the_same_build_forced_again_changes_nothing(history: History) -> None:
+def test_a_forced_build_with_the_same_bytes_changes_nothing(history: History) -> None:
     before = {path: path.stat().st_mtime_ns for path in _bytes(history)}
     assert not build_seal(str(history.seals[2]), history.root, force=True).changed
     assert {path: path.stat().st_mtime_ns for path in _bytes(history)} == before
 
 
-def test_a_manifest_that_is_not_what_the_pointer_names_is_published_anew_without_force(
+def test_a_damaged_manifest_is_published_again_without_force(
     history: History,
 ) -> None:
     place = history.place(MANIFEST)
@@ -86,7 +86,7 @@ def test_a_manifest_that_is_not_what_the_pointer_names_is_published_anew_without
     assert _intact(history)
 
 
-def test_damage_is_healed_by_the_same_bytes(history: History) -> None:
+def test_damage_is_repaired_by_the_same_bytes(history: History) -> None:
     before = _bytes(history)
     path = history.place("positions/book=long_only/part-0.parquet")
     path.write_bytes(path.read_bytes()[:-1] + b"?")
@@ -96,7 +96,7 @@ def test_damage_is_healed_by_the_same_bytes(history: History) -> None:
 
 
 @pytest.mark.usefixtures("other_writer")
-def test_damage_that_cannot_be_healed_by_the_same_bytes_is_left_for_another_snapshot(
+def test_irreparable_damage_leads_to_another_snapshot(
     history: History,
 ) -> None:
     path = history.place("positions/book=long_only/part-0.parquet")
@@ -109,7 +109,7 @@ def test_damage_that_cannot_be_healed_by_the_same_bytes_is_left_for_another_snap
 
 
 @pytest.mark.usefixtures("upgraded")
-def test_files_that_come_out_the_same_are_linked_and_not_written_again(history: History) -> None:
+def test_unchanged_files_are_hard_linked(history: History) -> None:
     result = build_seal(str(history.seals[2]), history.root)
     assert result.snapshot not in history.snapshots
     entries = datasets.open(history.root)[ALPHA].manifest.files
@@ -123,7 +123,7 @@ def test_files_that_come_out_the_same_are_linked_and_not_written_again(history: 
     assert _intact(history)
 
 
-def test_what_did_change_is_written_and_the_rest_linked(history: History, tmp_path: Path) -> None:
+def test_only_changed_files_are_written(history: History, tmp_path: Path) -> None:
     described = make_seal(
         tmp_path / "next", alpha_id=ALPHA, seed=2, sealed_at="2026-01-04T00:00:00Z", weeks=20, trades=False
     )
@@ -138,7 +138,7 @@ def test_what_did_change_is_written_and_the_rest_linked(history: History, tmp_pa
 
 
 @pytest.mark.usefixtures("upgraded")
-def test_damage_of_an_earlier_snapshot_is_not_linked_on(history: History) -> None:
+def test_a_damaged_earlier_file_is_not_linked(history: History) -> None:
     path = history.place("decisions/part-0.parquet")
     content = path.read_bytes()
     path.write_bytes(content[:-1] + b"?")
@@ -148,7 +148,7 @@ def test_damage_of_an_earlier_snapshot_is_not_linked_on(history: History) -> Non
 
 
 @pytest.mark.usefixtures("upgraded")
-def test_a_rollback_outlives_an_upgrade(history: History) -> None:
+def test_a_rollback_survives_an_upgrade(history: History) -> None:
     history.run("rollback", ALPHA)
     with pytest.raises(PublicationRefused, match="rolled back"):
         build_seal(str(history.seals[2]), history.root)
@@ -157,7 +157,7 @@ def test_a_rollback_outlives_an_upgrade(history: History) -> None:
     assert history.pointer.snapshot == history.snapshots[1]
 
 
-def test_going_back_to_an_earlier_build_of_one_seal_judges_the_build_alone(
+def test_a_rollback_between_builds_of_one_seal_covers_the_build_only(
     history: History, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(version, "BUILD_REVISION", 99)
@@ -179,7 +179,7 @@ def test_going_back_to_an_earlier_build_of_one_seal_judges_the_build_alone(
 
 
 @pytest.mark.usefixtures("other_writer")
-def test_another_writing_of_the_seal_served_is_not_what_a_rollback_means(history: History) -> None:
+def test_a_rollback_skips_other_encodings_of_the_served_seal(history: History) -> None:
     build_seal(str(history.seals[2]), history.root, force=True)
     history.run("rollback", ALPHA)
     assert history.pointer.snapshot == history.snapshots[1]
@@ -196,9 +196,7 @@ def _redeclared(monkeypatch: pytest.MonkeyPatch, table: str, column: str, **chan
     schema_version.cache_clear()
 
 
-def test_wording_is_no_schema_and_causes_no_rebuild(
-    history: History, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_changed_wording_causes_no_rebuild(history: History, monkeypatch: pytest.MonkeyPatch) -> None:
     before = schema_version()
     _redeclared(monkeypatch, "decisions", "score", meaning="The same, in other words.")
     assert schema_version() == before
@@ -210,7 +208,7 @@ def test_wording_is_no_schema_and_causes_no_rebuild(
 
 
 @pytest.mark.usefixtures("upgraded")
-def test_of_a_snapshot_built_with_other_declarations_only_digests_are_compared(history: History) -> None:
+def test_verify_compares_only_digests_of_snapshots_with_other_declarations(history: History) -> None:
     history.change_table("decisions/part-0.parquet", lambda rows: rows.with_columns(score_z=1.0))
     result = history.run("verify")
     assert result.exit_code == 0
@@ -220,7 +218,7 @@ def test_of_a_snapshot_built_with_other_declarations_only_digests_are_compared(h
     assert history.run("verify").exit_code == 4
 
 
-def test_going_back_between_two_writings_of_the_same_figures_judges_those_files_alone(
+def test_a_rollback_between_encodings_of_the_same_figures_covers_those_files_only(
     history: History, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(write, "COMPRESSION", "zstd")

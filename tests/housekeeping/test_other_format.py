@@ -81,13 +81,13 @@ def test_a_batch_over_all_seals_rebuilds_the_root(other_pointer: History) -> Non
     assert other_pointer.run("build", *seals).exit_code == 0
 
 
-def test_a_node_answers_503_for_it_and_does_not_name_files_to_callers(other_pointer: History) -> None:
+def test_a_node_answers_503_without_naming_files(other_pointer: History) -> None:
     with running(other_pointer.root) as api:
         error = api.json(f"/v1/alphas/{ALPHA}/portfolio", api.key(), 503)["error"]
     assert "format" not in error["message"]
 
 
-def test_a_snapshot_whose_manifest_is_of_another_format_is_neither_verified_nor_rolled_back_to(
+def test_a_manifest_of_another_format_is_neither_verified_nor_rolled_back_to(
     history: History,
 ) -> None:
     reformat(history.place(MANIFEST, history.snapshots[1]))
@@ -105,7 +105,7 @@ def test_a_snapshot_whose_manifest_is_of_another_format_is_neither_verified_nor_
     assert history.run("verify").exit_code == 0
 
 
-def test_what_a_later_version_added_without_changing_the_format_is_read(history: History) -> None:
+def test_unknown_fields_of_a_later_version_are_ignored(history: History) -> None:
     path = history.root / pointer_path(ALPHA)
     path.write_bytes(orjson.dumps(orjson.loads(path.read_bytes()) | {"colour": "red"}))
     assert list(datasets.open(history.root)) == [ALPHA]

@@ -35,13 +35,13 @@ def test_a_folder_that_is_no_root_is_refused(words: list[str], no_root: Path) ->
 
 
 @pytest.mark.parametrize("words", [["list"], ["sql"]])
-def test_the_commands_of_datasets_refuse_it_too(words: list[str], no_root: Path) -> None:
+def test_the_datasets_commands_refuse_it_too(words: list[str], no_root: Path) -> None:
     done = CliRunner().invoke(datasets, [*words, str(no_root)])
     assert (done.exit_code, done.stdout) == (2, "")
     assert "root of published alphas" in done.stderr
 
 
-def test_a_root_in_which_every_seal_was_refused_is_one(tmp_path: Path) -> None:
+def test_a_root_with_only_refused_seals_is_a_root(tmp_path: Path) -> None:
     seal = make_seal(tmp_path / "seals")
     (seal / "decisions.parquet").write_bytes(b"not a table")
     assert build(tmp_path / "root", "--from", str(tmp_path / "seals")).exit_code == 1
@@ -49,7 +49,7 @@ def test_a_root_in_which_every_seal_was_refused_is_one(tmp_path: Path) -> None:
     assert (done.exit_code, done.json["alphas"]) == (0, [])
 
 
-def test_gc_of_an_alpha_that_is_not_there_is_refused(history: History) -> None:
+def test_gc_of_a_missing_alpha_is_refused(history: History) -> None:
     for words in (["Test_nobody"], [ALPHA, "Test_nobody"], ["Test_nobody", "--dry-run"]):
         done = run_pipeline("gc", history.root, *words)
         assert done.exit_code == 9
@@ -58,7 +58,7 @@ def test_gc_of_an_alpha_that_is_not_there_is_refused(history: History) -> None:
     assert "Test_nobody" in json.loads(done.output)["message"]
 
 
-def test_gc_says_why_what_stays_does(history: History) -> None:
+def test_gc_gives_the_reason_for_each_kept_snapshot(history: History) -> None:
     reported = run_pipeline("gc", history.root, "--keep", "1", "--grace", "12h").output
     assert "stay: 1 (served)" in reported
     assert "(within the grace period: --grace is 12:00:00)" in reported

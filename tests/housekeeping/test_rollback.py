@@ -17,7 +17,7 @@ def _files(root: Path) -> dict[str, int]:
     return {str(p): p.stat().st_mtime_ns for p in (root / "alphas").rglob("*") if p.is_file()}
 
 
-def test_the_snapshot_served_before_is_served_again(history: History) -> None:
+def test_rollback_serves_the_previous_snapshot(history: History) -> None:
     before = _files(history.root)
     result = history.run("rollback", ALPHA, "--json")
     assert result.exit_code == 0
@@ -40,7 +40,7 @@ def test_rolling_back_twice_goes_back_twice(history: History) -> None:
     assert "no earlier snapshot" in result.output
 
 
-def test_a_build_does_not_undo_it_unless_forced(history: History, tmp_path: Path) -> None:
+def test_a_build_does_not_undo_a_rollback_unless_forced(history: History, tmp_path: Path) -> None:
     history.run("rollback", ALPHA)
     with pytest.raises(PublicationRefused, match="rolled back"):
         build_seal(str(history.seals[2]), history.root)
@@ -53,7 +53,7 @@ def test_a_build_does_not_undo_it_unless_forced(history: History, tmp_path: Path
     assert build_seal(str(newer), history.root).changed, "a later seal is served as ever"
 
 
-def test_one_can_be_named(history: History) -> None:
+def test_a_snapshot_can_be_named(history: History) -> None:
     assert history.run("rollback", ALPHA, "--to", history.snapshots[0]).exit_code == 0
     assert history.pointer.snapshot == history.snapshots[0]
     result = history.run("rollback", ALPHA, "--to", history.snapshots[0])
@@ -72,7 +72,7 @@ def test_a_damaged_snapshot_is_not_served(history: History) -> None:
     assert history.pointer.snapshot == history.snapshots[2]
 
 
-def test_show_tells_the_story(history: History) -> None:
+def test_show_lists_the_history(history: History) -> None:
     history.run("rollback", ALPHA)
     result = history.run("show", ALPHA, "--json").json
     assert result["served"]["snapshot"] == history.snapshots[1]
@@ -82,7 +82,7 @@ def test_show_tells_the_story(history: History) -> None:
     assert history.run("show", "Test_none").exit_code == 9
 
 
-def test_list_tells_what_is_served_and_what_cannot_be_read(history: History) -> None:
+def test_list_shows_served_and_unreadable_alphas(history: History) -> None:
     result = history.run("list", "--json")
     assert result.exit_code == 0
     assert [alpha["snapshot"] for alpha in result.json["alphas"]] == [history.snapshots[2]]

@@ -41,7 +41,7 @@ def _faults(history: History, *arguments: str) -> list[dict[str, str]]:
     return faults
 
 
-def test_what_was_published_is_found_intact(history: History) -> None:
+def test_a_published_root_is_intact(history: History) -> None:
     result = history.run("verify")
     assert result.exit_code == 0
     assert "1 of 1 alpha intact" in result.output
@@ -59,7 +59,7 @@ def test_what_was_published_is_found_intact(history: History) -> None:
         {"equity_basis": 1e6},
     ],
 )
-def test_partial_runs_are_found_intact(tmp_path: Path, options: dict[str, object]) -> None:
+def test_partial_runs_are_intact(tmp_path: Path, options: dict[str, object]) -> None:
     build_seal(str(make_seal(tmp_path, alpha_id=ALPHA, weeks=20, **options)), tmp_path / "root")  # type: ignore[arg-type]
     assert _faults(History(tmp_path / "root", (), ())) == []
 
@@ -86,7 +86,7 @@ def test_a_manifest_with_a_wrong_digest_is_named(history: History) -> None:
     assert "SHA-256" in fault["message"]
 
 
-def test_a_pointer_that_cannot_be_read_is_named_and_stops_no_other(history: History, tmp_path: Path) -> None:
+def test_an_unreadable_pointer_is_named_and_the_others_are_verified(history: History, tmp_path: Path) -> None:
     build_seal(str(make_seal(tmp_path, alpha_id="Test_sound", weeks=14)), history.root)
     (history.root / pointer_path(ALPHA)).write_text("{")
     result = history.run("verify")
@@ -121,7 +121,7 @@ def _scaled(column: str) -> Change:
         ("equity_curve/book=long_only/part-0.parquet", lambda rows: rows.with_columns(drawdown=pl.lit(float("nan"))), "derived"),
     ],
 )  # fmt: skip
-def test_a_table_that_was_signed_again_still_has_to_follow_from_the_run(
+def test_a_resigned_table_must_follow_from_the_run(
     history: History, relative: str, change: Change, check: str
 ) -> None:
     file = history.change_table(relative, change)
@@ -131,7 +131,7 @@ def test_a_table_that_was_signed_again_still_has_to_follow_from_the_run(
     assert _faults(history, "--quick") == [], "its digests agree, which is all a quick look compares"
 
 
-def test_the_remedy_it_names_works(history: History) -> None:
+def test_the_printed_fix_works(history: History) -> None:
     path = history.place("trades/book=long_only/part-0.parquet")
     content = path.read_bytes()
     path.write_bytes(content[:-1])
@@ -144,7 +144,7 @@ def test_the_remedy_it_names_works(history: History) -> None:
     assert _faults(history) == []
 
 
-def test_an_alpha_that_is_not_there_is_an_error(history: History) -> None:
+def test_a_missing_alpha_is_an_error(history: History) -> None:
     assert history.run("verify", "Test_none").exit_code == 9
     result = History(history.root / "nowhere", (), ()).run("verify")
     assert result.exit_code == 2
@@ -155,7 +155,7 @@ _ON_ROWS = [case for case in CASES if RULES[case.rule].level in {Level.TABLE, Le
 
 
 @pytest.mark.parametrize("broken", _ON_ROWS, ids=str)
-def test_whatever_rule_on_rows_a_published_run_breaks_is_noticed(
+def test_every_broken_row_rule_is_detected(
     seal: Path, tmp_path: Path, broken: Case, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     broken.alter(seal)
@@ -169,7 +169,7 @@ def test_whatever_rule_on_rows_a_published_run_breaks_is_noticed(
     assert _faults(History(tmp_path / "root", (), ()))
 
 
-def test_one_byte_of_any_file_is_noticed(history: History) -> None:
+def test_one_changed_byte_of_any_file_is_detected(history: History) -> None:
     generator = random.Random(4)
     paths = sorted(path for path in history.place("").rglob("*") if path.is_file())
     assert len(paths) > 20

@@ -20,7 +20,7 @@ def _newer(folder: Path, day: str = "2026-01-09") -> Path:
     return make_seal(folder / day, alpha_id=ALPHA, seed=9, sealed_at=f"{day}T00:00:00Z", weeks=14)
 
 
-def test_it_is_served_no_more_and_comes_back_as_it_was(history: History) -> None:
+def test_a_withdrawn_alpha_is_not_served_until_restored(history: History) -> None:
     catalogue = Catalogue(open_storage(history.root))
     catalogue.refresh()
     assert catalogue.resolve(ALPHA) is not None
@@ -46,7 +46,7 @@ def test_it_is_served_no_more_and_comes_back_as_it_was(history: History) -> None
     assert history.run("verify").exit_code == 0
 
 
-def test_no_build_brings_it_back(history: History, tmp_path: Path) -> None:
+def test_no_build_restores_a_withdrawn_alpha(history: History, tmp_path: Path) -> None:
     history.run("withdraw", ALPHA)
     newer = _newer(tmp_path)
     for seal in (*history.seals, newer):
@@ -63,7 +63,7 @@ def test_no_build_brings_it_back(history: History, tmp_path: Path) -> None:
     assert build_seal(str(newer), history.root).changed
 
 
-def test_it_is_collected_in_time_and_a_build_follows_the_restoring(history: History) -> None:
+def test_a_withdrawn_alphas_snapshots_are_collected_and_a_build_follows_restoration(history: History) -> None:
     history.run("withdraw", ALPHA)
     history.run("gc")
     assert set(history.snapshots) <= history.there(), "within the grace period"
@@ -81,7 +81,7 @@ def test_it_is_collected_in_time_and_a_build_follows_the_restoring(history: Hist
     assert history.run("verify").exit_code == 0
 
 
-def test_show_tells_who_decided_when_and_why(history: History) -> None:
+def test_show_lists_who_decided_when_and_why(history: History) -> None:
     history.run("withdraw", ALPHA, "--reason", "prices of\nMarch are wrong")
     result = history.run("show", ALPHA, "--json").json
     assert result["withdrawn"] is True
@@ -124,7 +124,7 @@ def test_a_damaged_snapshot_is_not_restored(history: History) -> None:
     assert history.run("verify").exit_code == 0
 
 
-def test_the_first_release_neither_serves_it_nor_publishes_over_it(history: History) -> None:
+def test_older_readers_neither_serve_nor_overwrite_a_withdrawal(history: History) -> None:
     """It reads the pointer's own fields: an empty snapshot, sealed later than anything can be."""
     history.run("withdraw", ALPHA)
     result = history.pointer.document()
@@ -151,7 +151,7 @@ def test_the_empty_snapshot_of_a_withdrawal_is_neither_kept_nor_rolled_back_to(
     assert history.run("rollback", ALPHA).exit_code == 0
 
 
-def test_one_that_was_withdrawn_when_no_snapshot_was_served_is_restored_to_that(history: History) -> None:
+def test_an_alpha_withdrawn_without_a_served_snapshot_is_restored_to_none(history: History) -> None:
     history.run("withdraw", ALPHA)
     history.run("gc", "--grace", "0s")
     for _ in range(2):

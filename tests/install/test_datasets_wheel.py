@@ -56,7 +56,7 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / "published"
 
 
-def test_the_wheel_brings_one_package(wheel: Path) -> None:
+def test_the_wheel_contains_one_package(wheel: Path) -> None:
     names = zipfile.ZipFile(wheel).namelist()
     assert {name.split("/")[0] for name in names} == {
         "alpha_results_datasets",
@@ -77,7 +77,7 @@ def test_no_module_of_the_wheel_imports_the_project_under_its_own_name(wheel: Pa
                     assert not {"datasets", "schemas"} & {x.split(".")[0] for x in named}, name
 
 
-def test_it_depends_on_what_it_imports_with_the_bounds_of_the_project() -> None:
+def test_its_dependencies_match_its_imports_and_the_projects_bounds() -> None:
     ours = tomllib.loads((SOURCE / "pyproject.toml").read_text())["project"]
     of_the_project = tomllib.loads((REPOSITORY / "pyproject.toml").read_text())["project"]
     assert set(ours["dependencies"]) <= set(of_the_project["dependencies"])
@@ -86,9 +86,7 @@ def test_it_depends_on_what_it_imports_with_the_bounds_of_the_project() -> None:
     assert ours["requires-python"] == of_the_project["requires-python"]
 
 
-def test_the_installed_package_reads_what_the_checkouts_does(
-    installed: Path, root: Path, tmp_path: Path
-) -> None:
+def test_the_installed_package_reads_like_the_checkout(installed: Path, root: Path, tmp_path: Path) -> None:
     code = f"""
 import importlib.util, json
 import alpha_results_datasets as datasets

@@ -56,7 +56,7 @@ def newcomer(tmp_path: Path) -> dict[str, str]:
     }
 
 
-def test_from_an_empty_home_to_the_first_answer_as_the_readme_says(
+def test_the_readme_leads_from_an_empty_home_to_the_first_answer(
     checkout: Path, newcomer: dict[str, str], tmp_path: Path
 ) -> None:
     printed = blocks("README.md")

@@ -55,7 +55,7 @@ def run(programs: Path, folder: Path, *arguments: str) -> subprocess.CompletedPr
     )  # fmt: skip
 
 
-def test_the_wheel_holds_every_file_of_the_packages_and_of_the_engine_in_one_of_its_own(wheel: Path) -> None:
+def test_the_wheel_contains_every_file_in_its_own_package(wheel: Path) -> None:
     names = zipfile.ZipFile(wheel).namelist()
     assert {name.split("/")[0] for name in names} == {
         "alpha_results", "alpha_results_seal", f"alpha_results-{VERSION}.dist-info",
@@ -75,7 +75,7 @@ def test_the_wheel_holds_every_file_of_the_packages_and_of_the_engine_in_one_of_
     }
 
 
-def test_no_module_of_the_wheel_imports_or_names_the_project_as_the_checkout_does(wheel: Path) -> None:
+def test_no_module_of_the_wheel_uses_the_checkouts_package_names(wheel: Path) -> None:
     with zipfile.ZipFile(wheel) as archive:
         for name in archive.namelist():
             if not name.endswith(".py"):
@@ -88,7 +88,7 @@ def test_no_module_of_the_wheel_imports_or_names_the_project_as_the_checkout_doe
                 assert not set(PACKAGES) & {x.split(".")[0] for x in named}, name
 
 
-def test_the_command_is_there_beside_the_checkouts_own_programs() -> None:
+def test_the_command_is_installed_beside_the_checkouts_programs() -> None:
     program = Path(sys.executable).with_name("alpha-results")
     for rest, usage in (
         ([], "Usage: alpha-results [OPTIONS]"),
@@ -120,7 +120,7 @@ def test_messages_name_the_installed_command(programs: Path, tmp_path: Path) -> 
     assert "`alpha-results build`" in done.stderr
 
 
-def test_from_an_empty_environment_to_an_answer_as_the_page_says(programs: Path, tmp_path: Path) -> None:
+def test_the_installation_page_leads_to_an_answer(programs: Path, tmp_path: Path) -> None:
     text = (REPOSITORY / "docs" / "installing.md").read_text("utf-8")
     section = text[text.index("## To use it") : text.index("## Your own runs")]
     port = free_port()
@@ -153,7 +153,7 @@ def test_from_an_empty_environment_to_an_answer_as_the_page_says(programs: Path,
     assert f"Made by alpha-results {VERSION} " in (tmp_path / "sheet.html").read_text("utf-8")
 
 
-def test_one_process_over_a_folder_takes_few_packages(programs: Path) -> None:
+def test_serving_a_folder_needs_few_packages(programs: Path) -> None:
     listed = subprocess.run(
         ["uv", "pip", "list", "--format", "json", "--python", str(programs / "python")],
         capture_output=True, text=True, check=True,
@@ -177,7 +177,7 @@ def test_one_process_over_a_folder_takes_few_packages(programs: Path) -> None:
         ("cluster", ("build", "seal", "--datasets", "root", "--cluster", "tcp://nowhere:8786"), {}),
     ],
 )
-def test_what_needs_an_extra_that_is_not_installed_names_it(
+def test_a_missing_extra_is_named(
     programs: Path, tmp_path: Path, extra: str, arguments: tuple[str, ...], variables: dict[str, str]
 ) -> None:
     published.publish(tmp_path / "root", published.full())
@@ -194,9 +194,7 @@ def test_what_needs_an_extra_that_is_not_installed_names_it(
     assert "Traceback" not in done.stderr
 
 
-def test_a_batch_builds_each_seal_in_a_process_of_its_own_in_which_no_foreign_package_is_hidden(
-    programs: Path, tmp_path: Path
-) -> None:
+def test_a_batch_of_the_installed_project_hides_no_other_package(programs: Path, tmp_path: Path) -> None:
     assert run(programs, tmp_path, "simulate", "--out", "simulation").returncode == 0
     done = run(programs, tmp_path, "build", "--from", "simulation", "--datasets", "published", "--json")
     assert (done.returncode, done.stderr) == (0, "")

@@ -12,7 +12,7 @@ from tests.support.processes import REPOSITORY, environment
 SOURCE = REPOSITORY / "clients" / "seal-writer"
 
 
-def test_the_checker_needs_no_project_no_server_and_few_packages(tmp_path: Path) -> None:
+def test_the_seal_writer_needs_few_packages(tmp_path: Path) -> None:
     build = ["uv", "build", "--wheel", "--quiet", "--out-dir", str(tmp_path), str(SOURCE)]
     done = subprocess.run(build, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr

@@ -79,7 +79,7 @@ def generated(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def test_every_answer_is_read_completely(service: Service, generated: Path) -> None:
+def test_the_generated_client_reads_every_answer_completely(service: Service, generated: Path) -> None:
     done = subprocess.run(
         [sys.executable, "-c", CALLS, service.address, FULL, PLAIN],
         cwd=generated, input=service.key, capture_output=True, text=True, check=False,

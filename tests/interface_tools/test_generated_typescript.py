@@ -50,7 +50,7 @@ def made(tools: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def test_every_column_of_every_row_is_there(tools: Path, made: Path) -> None:
+def test_the_generated_types_have_every_column(tools: Path, made: Path) -> None:
     lines = ['import type { components } from "./schema";', 'type Rows = components["schemas"];',
              "type Same<A, B> = [A] extends [B] ? ([B] extends [A] ? true : false) : false;"]  # fmt: skip
     rows = row_schemas()

@@ -105,11 +105,11 @@ def called(widget: dict[str, Any], **entered: str) -> tuple[str, dict[str, str]]
     return f"/{path}", query
 
 
-def test_the_document_keeps_the_format(service: Service, http: httpx.Client) -> None:
+def test_the_widgets_document_has_the_documented_format(service: Service, http: httpx.Client) -> None:
     jsonschema.validate(http.get(f"{service.address}/widgets.json").json(), FORMAT)
 
 
-def test_every_widget_is_answered_with_the_columns_it_names(service: Service, http: httpx.Client) -> None:
+def test_every_widgets_call_returns_its_columns(service: Service, http: httpx.Client) -> None:
     widgets = http.get(f"{service.address}/widgets.json").json()
     headers = {"Authorization": f"Bearer {service.key}"}
     week = http.get(f"{service.address}/v1/alphas/{FULL}/rebalances", headers=headers).json()["data"][0]
@@ -166,7 +166,7 @@ def proxied(service: Service, http: httpx.Client, folder: Path) -> Iterator[str]
         process.wait()
 
 
-def test_behind_the_proxy_of_the_page_the_workspace_may_call_and_other_origins_may_not(
+def test_the_documented_proxy_allows_the_workspace_and_no_other_origin(
     service: Service, http: httpx.Client, tmp_path: Path
 ) -> None:
     key = {"Authorization": f"Bearer {service.key}"}

@@ -58,7 +58,7 @@ def deaf_caller(base: str, token: str) -> Iterator[socket.socket]:
 
 
 @pytest.mark.parametrize("workers", ["1", "2"])
-def test_a_slow_request_in_flight_gets_its_answer_while_no_new_ones_are_taken(
+def test_a_slow_request_in_flight_is_answered_while_new_ones_are_refused(
     here: Path, token: str, redis_server: RedisServer, workers: str
 ) -> None:
     variables = {"ALPHA_RESULTS_REDIS": redis_server.url}
@@ -88,7 +88,7 @@ def test_a_slow_request_in_flight_gets_its_answer_while_no_new_ones_are_taken(
 
 
 @pytest.mark.parametrize("workers", ["1", "2"])
-def test_a_node_says_that_it_ends_before_its_port_closes(
+def test_a_node_reports_draining_before_its_port_closes(
     here: Path, token: str, redis_server: RedisServer, workers: str
 ) -> None:
     metrics = free_port()
@@ -105,7 +105,7 @@ def test_a_node_says_that_it_ends_before_its_port_closes(
 
 
 @pytest.mark.parametrize("workers", ["1", "2"])
-def test_a_caller_that_never_reads_does_not_hold_the_end_up_for_ever(
+def test_a_caller_that_never_reads_does_not_block_the_shutdown(
     here: Path, token: str, redis_server: RedisServer, workers: str
 ) -> None:
     variables = {"ALPHA_RESULTS_REDIS": redis_server.url}

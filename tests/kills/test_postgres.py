@@ -34,7 +34,7 @@ def own_postgres() -> Iterator[PostgresServer]:
         yield server
 
 
-def test_postgres_killed_under_load_costs_no_call_its_answer(
+def test_every_call_is_answered_when_postgres_is_killed_under_load(
     own_postgres: PostgresServer, tmp_path: Path
 ) -> None:
     root = tmp_path / "published"
@@ -70,7 +70,7 @@ def backend(server: PostgresServer) -> int:
     raise AssertionError("there is no connection")
 
 
-def test_a_connection_that_breaks_in_whatever_state_says_that_the_store_did_not_answer(
+def test_a_connection_broken_in_any_state_is_reported_as_an_unavailable_store(
     own_postgres: PostgresServer,
 ) -> None:
     # The server's own loop: it tells of the last bytes and of the end of a connection one after the other.
@@ -113,7 +113,7 @@ async def _ask_while_it_breaks(own_postgres: PostgresServer) -> Counter[type]:
 
 
 @pytest.mark.anyio
-async def test_a_store_that_hangs_answers_none_of_many_callers_late(own_postgres: PostgresServer) -> None:
+async def test_a_hanging_store_delays_no_caller_beyond_the_timeout(own_postgres: PostgresServer) -> None:
     settings = AccessSettings(own_postgres.url())
     async with open_administration(settings, "tester") as administration:
         await administration.accounts.create("o@example.org")
@@ -131,7 +131,7 @@ async def test_a_store_that_hangs_answers_none_of_many_callers_late(own_postgres
 
 
 @pytest.mark.anyio
-async def test_a_call_over_a_connection_that_hangs_is_not_waited_for_twice(
+async def test_a_hanging_connection_is_waited_for_once(
     own_postgres: PostgresServer,
 ) -> None:
     # As long that a machine which stands still for some seconds does not make of one wait two.
@@ -152,7 +152,7 @@ async def test_a_call_over_a_connection_that_hangs_is_not_waited_for_twice(
 
 
 @pytest.mark.anyio
-async def test_the_refusal_of_a_command_is_reported_though_the_server_dies_meanwhile(
+async def test_a_refused_command_is_reported_although_the_server_dies(
     own_postgres: PostgresServer,
 ) -> None:
     store = await open_store(AccessSettings(own_postgres.url()), writable=True)

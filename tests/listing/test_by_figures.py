@@ -41,9 +41,7 @@ def entry(metrics: Any, figure: HeadlineFigure) -> Any:
     "endpoints",
     ["all", *(f"research.screen,performance.metrics,{source.endpoint}" for source in SOURCES)],
 )
-def test_every_figure_is_that_of_the_metrics_or_withheld_as_it_is_there(
-    api: ApiClient, endpoints: str
-) -> None:
+def test_every_figure_equals_that_of_the_metrics(api: ApiClient, endpoints: str) -> None:
     token = api.key(endpoints=endpoints)
     rows = listed(api, token, f"fields={ALL}")
     assert len(rows) == 8
@@ -69,7 +67,7 @@ def test_every_figure_is_that_of_the_metrics_or_withheld_as_it_is_there(
 @pytest.mark.parametrize(
     "query", ["sort=name", "fields=icir", "min_icir=0", "tag=weekly", "started_from=2026-01-01"]
 )
-def test_the_list_of_alphas_is_as_the_description_says(api: ApiClient, token: str, query: str) -> None:
+def test_the_list_of_alphas_has_the_documented_row(api: ApiClient, token: str, query: str) -> None:
     rows = api.json("/v1/alphas", token)["data"]
     assert {tuple(row) for row in rows} == {("alpha_id", "name", "tldr")}
     assert names(rows) == names(listed(api, token)), "the screen that asks nothing has the same order"
@@ -84,9 +82,7 @@ def test_the_list_of_alphas_is_as_the_description_says(api: ApiClient, token: st
         ("min_icir=2&max_icir=1", "min_icir"),
     ],
 )
-def test_ends_of_a_range_that_are_the_wrong_way_round_are_refused(
-    api: ApiClient, token: str, query: str, name: str
-) -> None:
+def test_a_reversed_range_is_refused(api: ApiClient, token: str, query: str, name: str) -> None:
     error = api.json(f"/v1/screen?{query}", token, 400)["error"]
     assert [x["name"] for x in error["details"]["parameters"]] == [name]
 
@@ -103,9 +99,7 @@ def test_only_the_requested_figures_are_shown_in_the_order_requested(api: ApiCli
 
 
 @pytest.mark.parametrize("name", ["icir", "sharpe", "turnover", "max_drawdown_pct", "hit_rate"])
-def test_sorted_by_a_figure_what_has_none_comes_last_and_ties_go_by_address(
-    api: ApiClient, token: str, name: str
-) -> None:
+def test_missing_figures_sort_last_and_ties_by_address(api: ApiClient, token: str, name: str) -> None:
     for sign, direction in (("", 1), ("-", -1)):
         rows = listed(api, token, f"sort={sign}{name}&fields={name}")
         values = [(comparable(row, name), row["alpha_id"]) for row in rows]
@@ -115,7 +109,7 @@ def test_sorted_by_a_figure_what_has_none_comes_last_and_ties_go_by_address(
 
 
 @pytest.mark.parametrize("order", ["alpha_id", "name", "started_at", "published_at"])
-def test_sorted_by_a_text_or_a_moment(api: ApiClient, token: str, order: str) -> None:
+def test_lists_sort_by_texts_and_times(api: ApiClient, token: str, order: str) -> None:
     rows = listed(api, token, f"sort={order}")
     if order in rows[0]:
         assert rows == sorted(rows, key=lambda row: (row[order].casefold(), row["alpha_id"]))
@@ -127,7 +121,7 @@ def test_sorted_by_a_text_or_a_moment(api: ApiClient, token: str, order: str) ->
     assert sorted(names(backwards)) == sorted(names(rows))
 
 
-def test_bounds_are_inclusive_and_leave_out_what_is_withheld(api: ApiClient, token: str) -> None:
+def test_bounds_are_inclusive_and_exclude_withheld_figures(api: ApiClient, token: str) -> None:
     rows = listed(api, token, "fields=icir")
     figures = {row["alpha_id"]: comparable(row, "icir") for row in rows}
     known = sorted(value for value in figures.values() if value is not None)
@@ -142,13 +136,13 @@ def test_bounds_are_inclusive_and_leave_out_what_is_withheld(api: ApiClient, tok
     assert listed(api, token, "min_icir=-1e300&max_icir=1e300") != listed(api, token)
 
 
-def test_pages_of_a_sorted_list_cover_it_once(api: ApiClient, token: str) -> None:
+def test_pages_of_a_sorted_list_cover_every_row_once(api: ApiClient, token: str) -> None:
     full = names(listed(api, token, "sort=-icir"))
     pages = [api.json(f"/v1/screen?sort=-icir&limit=3&offset={n}", token)["data"] for n in (0, 3, 6)]
     assert [row["alpha_id"] for page in pages for row in page] == full
 
 
-def test_tags_and_days_choose(api: ApiClient, token: str) -> None:
+def test_lists_are_filtered_by_tags_and_days(api: ApiClient, token: str) -> None:
     assert names(listed(api, token, "tag=weekly")) == ["Test_full"]
     assert listed(api, token, "tag=nothing") == []
     assert set(names(listed(api, token, "started_from=2026-01-05"))) >= {"Test_full", "Prod_twin"}
@@ -167,13 +161,13 @@ def test_a_key_without_metrics_may_not_list_by_figures(api: ApiClient, query: st
     assert len(listed(api, token, "sort=name&started_from=2000-01-01")) == 8
 
 
-def test_a_key_that_may_read_no_description_may_not_list_by_tags(api: ApiClient) -> None:
+def test_a_key_without_descriptions_may_not_list_by_tags(api: ApiClient) -> None:
     token = api.key(endpoints="research.screen,performance.metrics")
     error = api.json("/v1/screen?tag=weekly", token, 403)["error"]
     assert error["details"] == {"endpoint": "catalog.alphas.get"}
 
 
-def test_figures_of_a_run_the_key_may_not_read_show_nowhere(api: ApiClient) -> None:
+def test_figures_of_a_forbidden_run_are_never_shown(api: ApiClient) -> None:
     """Not in a row, not in an order, and not in what a bound leaves."""
     token = api.key(runs="prefix:Prod_")
     rows = listed(api, token, "fields=icir&sort=-icir")

@@ -57,7 +57,7 @@ def test_no_late_change_is_lost_whichever_node_answers(
 
 @given(moments=st.lists(st.integers(0, 9000), min_size=1, max_size=25), limit=st.integers(1, 5))
 @settings(max_examples=60, deadline=None)
-def test_changes_that_come_in_order_are_listed_once(moments: list[int], limit: int) -> None:
+def test_changes_in_order_are_listed_once(moments: list[int], limit: int) -> None:
     entries = [change(second, f"Test_{n}") for n, second in enumerate(sorted(moments))]
     entries.sort(key=lambda entry: entry[:2])
     reported: list[Change] = []
@@ -80,7 +80,7 @@ def test_only_the_changes_around_a_late_one_are_listed_again() -> None:
     assert not {entry.change for entry in old} & set(actual)
 
 
-def test_a_row_s_own_cursor_reads_on_behind_it() -> None:
+def test_a_rows_cursor_continues_after_it() -> None:
     entries = [change(n * 40, f"Test_{n}") for n in range(20)]
     full = log(entries).after(None, 100, 0)
     for place, cursor in enumerate(full.cursors):
@@ -88,14 +88,14 @@ def test_a_row_s_own_cursor_reads_on_behind_it() -> None:
         assert Cursor.decode(cursor.encode()) == cursor
 
 
-def test_a_change_of_the_future_waits_for_its_time() -> None:
+def test_a_change_dated_in_the_future_is_listed_when_its_time_comes() -> None:
     entries = [change(0, "Test_a"), change(600, "Test_fast")]
     assert [x.alpha_id for x in log(entries).known(NOW, None).after(None, 9, 0).changes] == ["Test_a"]
     later = log(entries).known(NOW + timedelta(seconds=601), None)
     assert [x.alpha_id for x in later.after(None, 9, 0).changes] == ["Test_a", "Test_fast"]
 
 
-def test_a_text_that_is_no_cursor_is_recognised() -> None:
+def test_an_invalid_cursor_is_recognised() -> None:
     good = START.encode()
     assert len(good) == 48
     for text in ("", "a", "a" * 48, good[:-1], good[::-1], f"B{good[1:]}", "é" * 48):

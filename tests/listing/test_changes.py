@@ -38,7 +38,7 @@ def listed(api: ApiClient, token: str, query: str = "") -> list[Kind]:
     return [(x["alpha_id"], x["change"], x["snapshot"], x["previous_snapshot"]) for x in rows]
 
 
-def test_a_pointer_remembers_every_move_in_its_order(tmp_path: Path) -> None:
+def test_a_pointer_records_every_move_in_order(tmp_path: Path) -> None:
     first = publish(tmp_path)
     assert remembered(tmp_path) == [(ALPHA, "published", first, None)]
     second = publish(tmp_path, mark="x")
@@ -62,7 +62,7 @@ def test_a_pointer_remembers_every_move_in_its_order(tmp_path: Path) -> None:
     assert all(None not in move[2:] or move[1] in ("published", "withdrawn", "replaced") for move in moves)
 
 
-def test_what_is_built_after_a_rollback_is_no_rollback(tmp_path: Path) -> None:
+def test_a_build_after_a_rollback_is_a_replacement(tmp_path: Path) -> None:
     first = publish(tmp_path)
     publish(tmp_path, mark="x")
     assert run_pipeline("rollback", tmp_path, ALPHA).exit_code == 0
@@ -100,7 +100,7 @@ def api(root: Path) -> Iterator[ApiClient]:
         yield api
 
 
-def test_a_reader_gets_each_change_once_and_reads_on_at_any_node(root: Path, api: ApiClient) -> None:
+def test_a_reader_gets_each_change_once_and_may_continue_at_any_node(root: Path, api: ApiClient) -> None:
     token = api.key()
     body = api.json("/v1/changes", token)
     assert [row["alpha_id"] for row in body["data"]] == [ALPHA, "Test_b", "prod_c"]
@@ -128,7 +128,7 @@ def before_of(body: Any, alpha: str) -> str:
     return result
 
 
-def test_pages_by_cursor_cover_every_change_once(api: ApiClient) -> None:
+def test_cursor_pages_cover_every_change_once(api: ApiClient) -> None:
     token = api.key()
     full = listed(api, token)
     gathered: list[Kind] = []
@@ -142,14 +142,14 @@ def test_pages_by_cursor_cover_every_change_once(api: ApiClient) -> None:
     assert gathered == full
 
 
-def test_a_caller_sees_no_changes_of_alphas_that_its_key_may_not_read(api: ApiClient) -> None:
+def test_changes_of_forbidden_alphas_are_not_listed(api: ApiClient) -> None:
     for token in (api.key(alphas="prefix:Test_"), api.key(runs="prefix:Test_")):
         body = api.json("/v1/changes", token)
         assert {row["alpha_id"] for row in body["data"]} == {ALPHA, "Test_b"}
         assert body["pagination"]["total"] == 2
 
 
-def test_what_others_publish_does_not_even_move_a_caller_s_cursor(root: Path, api: ApiClient) -> None:
+def test_changes_of_forbidden_alphas_do_not_move_the_cursor(root: Path, api: ApiClient) -> None:
     everything, narrow = api.key(), api.key(alphas="list:Test_b")
     before = api.json("/v1/changes", narrow)
     publish(root, mark="x")
@@ -157,7 +157,7 @@ def test_what_others_publish_does_not_even_move_a_caller_s_cursor(root: Path, ap
     assert api.json("/v1/changes", narrow) == before
 
 
-def test_a_cursor_that_is_none_of_ours_says_to_begin_anew(api: ApiClient) -> None:
+def test_an_unknown_cursor_is_refused_with_the_advice_to_restart(api: ApiClient) -> None:
     error = api.json(f"/v1/changes?since={'a' * 48}", api.key(), 410)["error"]
     assert error["code"] == "cursor_not_known"
     assert api.json("/v1/changes?since=a", api.key(), 400)["error"]["code"] == "bad_request"
@@ -169,7 +169,7 @@ def test_the_time_of_a_change_is_that_of_its_publication(api: ApiClient) -> None
         assert row["at"] == listed[row["alpha_id"]]
 
 
-def test_a_node_that_has_not_read_the_catalogue_lets_nobody_pass(tmp_path: Path) -> None:
+def test_a_node_without_a_catalogue_lists_no_changes(tmp_path: Path) -> None:
     with running(tmp_path / "away" / "root", counts=tmp_path / "counts", store=str(tmp_path / "keys")) as api:
         error = api.json("/v1/changes", api.key(), 503)["error"]
     assert error["code"] == "upstream_unavailable"

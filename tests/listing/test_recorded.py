@@ -44,16 +44,14 @@ def root(tmp_path: Path) -> Path:
     return tmp_path / "published"
 
 
-def test_a_pointer_without_figures_withholds_them_and_says_why(root: Path) -> None:
+def test_a_pointer_without_figures_withholds_them_with_a_reason(root: Path) -> None:
     forget(root)
     row, _ = shown(root)
     assert row["figures"] == dict.fromkeys(("icir", "turnover", "pnl"))
     assert set(row["withheld"].values()) == {OTHER_VERSION}
 
 
-def test_building_the_same_seal_again_records_them_and_changes_nothing_else(
-    root: Path, tmp_path: Path
-) -> None:
+def test_building_the_same_seal_again_only_records_its_figures(root: Path, tmp_path: Path) -> None:
     before = pointer(root)
     forget(root)
     result = build_seal(str(tmp_path / "Test_small"), root)
@@ -68,16 +66,14 @@ def test_building_the_same_seal_again_records_them_and_changes_nothing_else(
     "damage",
     [{"values": ["x"]}, {"values": None}, {"made_of": "s"}, {"version": 0}, {"tags": 3, "made_of": 1}],
 )
-def test_figures_that_cannot_be_read_are_withheld_and_the_alpha_is_served(
-    root: Path, damage: dict[str, Any]
-) -> None:
+def test_unreadable_figures_are_withheld_and_the_alpha_served(root: Path, damage: dict[str, Any]) -> None:
     forget(root, **{**pointer(root).headline, **damage})
     row, core = shown(root)
     assert row["figures"]["icir"] is None
     assert core["icir"]["value"] is not None
 
 
-def test_a_rollback_serves_the_figures_of_the_snapshot_it_serves(root: Path, tmp_path: Path) -> None:
+def test_a_rollback_serves_its_snapshots_figures(root: Path, tmp_path: Path) -> None:
     first = shown(root)[0]
     build_seal(
         str(make_seal(tmp_path / "later", seed=7, metrics=False, sealed_at="2026-02-05T07:30:00Z")), root

@@ -23,9 +23,7 @@ def screened(api: ApiClient, token: str, query: str = "") -> dict[str, dict[str,
     return {row["alpha_id"]: row for row in api.json(f"/v1/screen?fields={ALL}&{query}", token)["data"]}
 
 
-def test_recorded_figures_are_those_of_empyrical_and_of_other_endpoints(
-    api: ApiClient, token: str, root: Path
-) -> None:
+def test_recorded_figures_match_empyrical_and_other_endpoints(api: ApiClient, token: str, root: Path) -> None:
     rows, catalogue = screened(api, token), datasets.open(root)
     measured = 0
     for alpha, row in rows.items():
@@ -51,7 +49,7 @@ def test_recorded_figures_are_those_of_empyrical_and_of_other_endpoints(
 
 
 @pytest.mark.parametrize("runs", ["all", "prefix:Test_", "list:Test_full,Test_computed"])
-def test_alphas_are_judged_among_those_the_key_may_read(api: ApiClient, runs: str) -> None:
+def test_multiple_testing_covers_the_alphas_a_key_may_read(api: ApiClient, runs: str) -> None:
     rows = screened(api, api.key(runs=runs))
     readable = {alpha: x for alpha, x in rows.items() if x["figures"]["t_stat"] is not None}
     assert len(readable) == {"all": 7, "prefix:Test_": 6}.get(runs, 2)
@@ -82,7 +80,7 @@ def test_a_key_without_the_ledger_gets_the_reason(api: ApiClient) -> None:
 
 
 @pytest.mark.parametrize("name", ["t_stat", "q_value", "haircut_sharpe", "sessions", "cost_bp"])
-def test_figures_of_the_screen_sort_and_choose(api: ApiClient, token: str, name: str) -> None:
+def test_figures_of_the_screen_sort_and_filter(api: ApiClient, token: str, name: str) -> None:
     rows = screened(api, token, f"sort=-{name}")
     values = [x["figures"][name] for x in rows.values()]
     known = [x for x in values if x is not None]
@@ -93,7 +91,7 @@ def test_figures_of_the_screen_sort_and_choose(api: ApiClient, token: str, name:
     assert sorted(x["figures"][name] for x in chosen) == sorted(x for x in known if x >= middle)
 
 
-def test_alphas_whose_figures_no_table_supports_can_be_left_out(api: ApiClient, token: str) -> None:
+def test_alphas_with_unsupported_figures_can_be_excluded(api: ApiClient, token: str) -> None:
     rows = {x["alpha_id"]: x["checked"] for x in api.json("/v1/screen?fields=ic", token)["data"]}
     wanted = {alpha for alpha, x in rows.items() if x and not (x["stated"] or x["contradicted"])}
     result = api.json("/v1/screen?checked_only=1", token)["data"]

@@ -73,9 +73,7 @@ def rows_of(api: ApiClient, token: str, snapshot: str) -> pl.DataFrame:
             return pl.DataFrame(results, infer_schema_length=None)
 
 
-def test_snapshots_are_listed_newest_first_with_what_they_were_made_of(
-    api: ApiClient, ids: list[str]
-) -> None:
+def test_snapshots_are_listed_newest_first_with_their_seals(api: ApiClient, ids: list[str]) -> None:
     body = api.json(f"/v1/alphas/{ALPHA}/snapshots", api.key())
     rows = body["data"]
     assert [row["snapshot"] for row in rows] == ids[::-1]
@@ -89,9 +87,7 @@ def test_snapshots_are_listed_newest_first_with_what_they_were_made_of(
 
 
 @pytest.mark.parametrize("raw", [False, True])
-def test_a_comparison_says_what_a_slow_look_at_all_rows_says(
-    api: ApiClient, ids: list[str], raw: bool
-) -> None:
+def test_a_comparison_agrees_with_a_loop_over_all_rows(api: ApiClient, ids: list[str], raw: bool) -> None:
     token = api.key(raw=raw)
     for before, after in ((ids[0], ids[1]), (ids[1], ids[0]), (ids[1], ids[2]), (ids[0], ids[0])):
         result = compared(api, token, before, after)
@@ -111,7 +107,7 @@ def test_a_comparison_says_what_a_slow_look_at_all_rows_says(
         assert tables["decisions", None]["rows_after"] == len(other)
 
 
-def test_figures_before_and_after_are_those_of_the_metrics(api: ApiClient, ids: list[str]) -> None:
+def test_figures_before_and_after_match_the_metrics(api: ApiClient, ids: list[str]) -> None:
     token = api.key()
     result = compared(api, token, ids[0], ids[1])
     metrics = [
@@ -129,9 +125,7 @@ def test_figures_before_and_after_are_those_of_the_metrics(api: ApiClient, ids: 
     assert result["withheld"] == {}
 
 
-def test_a_change_of_the_raw_signal_alone_shows_to_keys_with_raw_access_alone(
-    api: ApiClient, ids: list[str]
-) -> None:
+def test_a_change_of_the_raw_signal_is_shown_only_with_raw_access(api: ApiClient, ids: list[str]) -> None:
     plain, raw = (compared(api, api.key(raw=x), ids[1], ids[2]) for x in (False, True))
     assert plain["weeks"]["changed"] == plain["names"]["changed"] == []
     assert len(raw["weeks"]["changed"]) == 1
@@ -142,9 +136,7 @@ def test_a_change_of_the_raw_signal_alone_shows_to_keys_with_raw_access_alone(
     assert [x for x in raw["datasets"] if (x["book"] or "").startswith("raw_")]
 
 
-def test_what_a_key_may_not_call_is_not_compared_and_said_to_be_withheld(
-    api: ApiClient, ids: list[str]
-) -> None:
+def test_tables_without_access_are_withheld_from_the_comparison(api: ApiClient, ids: list[str]) -> None:
     token = api.key(endpoints="research.snapshots.compare,portfolio.ledger")
     result = compared(api, token, ids[0], ids[1])
     assert (result["figures"], result["weeks"], result["names"]) == ([], None, None)
@@ -162,16 +154,14 @@ def test_without_ids_the_served_one_is_compared_with_the_one_before_it(
 
 
 @pytest.mark.parametrize("wanted", ["0" * 20, "nonsense", "..", ""])
-def test_a_snapshot_that_is_not_there_is_a_404_that_names_the_one_served(
-    api: ApiClient, ids: list[str], wanted: str
-) -> None:
+def test_a_missing_snapshot_is_a_404_with_the_served_one(api: ApiClient, ids: list[str], wanted: str) -> None:
     path = f"/v1/alphas/{ALPHA}/snapshots/compare?from_snapshot={wanted or '%20'}"
     error = api.json(path, api.key(), 404)["error"]
     assert error["code"] == "snapshot_not_found"
     assert error["details"] == {"current": ids[2]}
 
 
-def test_a_run_the_key_may_not_read_is_refused_as_everywhere(api: ApiClient) -> None:
+def test_a_forbidden_run_is_refused(api: ApiClient) -> None:
     token = api.key(runs="prefix:Prod_")
     for path in ("snapshots", "snapshots/compare"):
         assert api.json(f"/v1/alphas/{ALPHA}/{path}", token, 403)["error"]["code"] == "run_not_allowed"
@@ -179,7 +169,7 @@ def test_a_run_the_key_may_not_read_is_refused_as_everywhere(api: ApiClient) -> 
         assert missing["code"] == "run_not_found"
 
 
-def test_what_gc_removed_is_listed_no_more(tmp_path: Path) -> None:
+def test_snapshots_removed_by_gc_are_not_listed(tmp_path: Path) -> None:
     first = build_seal(str(make_seal(tmp_path / "first")), tmp_path / "root").snapshot
     second = build_seal(str(make_seal(tmp_path / "second", seed=9, sealed_at=LATER)), tmp_path / "root")
     assert run_pipeline("gc", tmp_path / "root", "--keep", "1", "--grace", "0s").exit_code == 0

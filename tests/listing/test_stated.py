@@ -91,7 +91,7 @@ def test_figures_of_metrics_alone_are_stated_and_sort_behind_every_figure_that_i
         assert rows[HONEST]["figures_checked"] == {"information_ratio": "reproduced"}
 
 
-def test_a_stated_figure_meets_no_bound(api: ApiClient) -> None:
+def test_a_stated_figure_passes_no_bound(api: ApiClient) -> None:
     assert METRICS_ONLY not in listed(api, "min_information_ratio=-1e300")
     assert METRICS_ONLY not in listed(api, "max_information_ratio=1e300")
     assert HONEST in listed(api, "min_information_ratio=-1e300")
@@ -106,12 +106,12 @@ def test_a_raw_figure_without_the_raw_column_is_stated_and_the_others_are_not(ap
 
 
 @pytest.mark.parametrize("query", ["fields=ic_raw", "fields=icir_raw", "sort=-ic_raw", "min_icir_raw=0"])
-def test_the_ic_before_smoothing_stands_in_the_metrics_alone(api: ApiClient, query: str) -> None:
+def test_the_unsmoothed_ic_is_only_in_the_metrics(api: ApiClient, query: str) -> None:
     error = api.json(f"/v1/screen?{query}", api.key(), 400)["error"]
     assert error["code"] == "bad_request"
 
 
-def test_every_figure_of_a_list_rests_on_what_the_metrics_say_it_does(api: ApiClient) -> None:
+def test_lists_and_metrics_agree_on_the_evidence_of_figures(api: ApiClient) -> None:
     of_metrics = ",".join(name for name, figure in HEADLINE.items() if figure.path)
     for alpha, row in listed(api, f"fields={of_metrics}").items():
         data = api.json(f"/v1/alphas/{alpha}/metrics", api.key())["data"]
@@ -145,13 +145,13 @@ def test_a_ratio_sealed_by_sqrt_365_is_one_number_everywhere(api: ApiClient, roo
     assert f"was sealed by {CONVENTION}" in render([sheet])
 
 
-def test_a_tear_sheet_marks_what_is_only_stated(root: Path) -> None:
+def test_a_tear_sheet_marks_stated_figures(root: Path) -> None:
     sheet = content(datasets.open(root)[METRICS_ONLY], "long_short", None, None)
     assert "sealed, and no table supports it" in render([sheet])
 
 
 @pytest.mark.parametrize("granularity", ["yearly", "monthly"])
-def test_so_is_it_in_each_year_and_month(api: ApiClient, granularity: str) -> None:
+def test_yearly_and_monthly_figures_are_stated_alike(api: ApiClient, granularity: str) -> None:
     own, otherwise = (
         {
             x["period"]: x["core"]["information_ratio"]
