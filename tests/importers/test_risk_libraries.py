@@ -13,9 +13,7 @@ from datasets.figures.risk import risk
 from tests.importers.conftest import NAMES, Run
 
 
-def test_figures_of_risk_are_those_of_quantstats_and_skfolio(
-    run_in: Callable[[str], Run], tmp_path: Path
-) -> None:
+def test_risk_figures_match_quantstats_and_skfolio(run_in: Callable[[str], Run], tmp_path: Path) -> None:
     report = run_in("skfolio==1.12.2 quantstats==0.0.86")("with_risk_libraries.py", tmp_path)
     closes = pl.read_parquet(tmp_path / "closes.parquet").head(102)
     days = closes["date"].to_numpy().astype("datetime64[D]")

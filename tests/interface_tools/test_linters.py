@@ -8,7 +8,7 @@ from pathlib import Path
 from tests.interface_tools.conftest import DOCUMENT, node
 
 
-def test_spectral_has_no_warning(tools: Path, tmp_path: Path) -> None:
+def test_spectral_reports_no_warning(tools: Path, tmp_path: Path) -> None:
     (tmp_path / ".spectral.json").write_text(json.dumps({"extends": ["spectral:oas"]}))
     done = node(
         tools, "spectral", "lint", str(DOCUMENT), "--ruleset", ".spectral.json", "--format", "json", "--quiet",
@@ -18,7 +18,7 @@ def test_spectral_has_no_warning(tools: Path, tmp_path: Path) -> None:
     assert json.loads(done.stdout) == []
 
 
-def test_redocly_has_no_warning(tools: Path, tmp_path: Path) -> None:
+def test_redocly_reports_no_warning(tools: Path, tmp_path: Path) -> None:
     done = node(
         tools,
         "redocly",

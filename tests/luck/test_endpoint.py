@@ -105,7 +105,7 @@ def moments(root: Path, book: str = "long_short") -> SharpeMoments:
 
 
 @pytest.mark.parametrize("book", ["long_short", "long_only"])
-def test_the_figures_follow_from_the_published_returns(
+def test_luck_figures_are_computed_from_the_published_returns(
     api: ApiClient, key: str, root: Path, book: str
 ) -> None:
     data, actual = fetch(api, key, book=book, trials=40, trial_deviation=0.7), moments(root, book)
@@ -135,9 +135,7 @@ def test_the_figures_follow_from_the_published_returns(
 
 
 @pytest.mark.parametrize("part", [slice(None), slice(20, 110)])
-def test_figures_with_bands_are_those_of_the_metrics_of_a_run_without_sealed_figures(
-    api: ApiClient, key: str, root: Path, part: slice
-) -> None:
+def test_banded_figures_match_the_computed_metrics(api: ApiClient, key: str, root: Path, part: slice) -> None:
     days = datasets.open(root)[UNSEALED].returns()["date"][part]
     window = {"from": days[0], "to": days[-1]}
     bands = fetch(api, key, UNSEALED, **window)["bands"]
@@ -154,7 +152,7 @@ def test_figures_with_bands_are_those_of_the_metrics_of_a_run_without_sealed_fig
         assert bands[name]["level"] == 0.95
 
 
-def test_a_window_is_measured_like_a_run_of_its_own(api: ApiClient, key: str, root: Path) -> None:
+def test_a_window_is_measured_like_a_separate_run(api: ApiClient, key: str, root: Path) -> None:
     curve = datasets.open(root)[ALPHA].returns()
     first, last = curve["date"][30], curve["date"][99]
     data = fetch(api, key, **{"from": first, "to": last})
@@ -164,9 +162,7 @@ def test_a_window_is_measured_like_a_run_of_its_own(api: ApiClient, key: str, ro
     assert data["sharpe"] == pytest.approx(result.sharpe * YEAR**0.5, rel=1e-12)
 
 
-def test_the_same_question_draws_the_same_numbers_in_every_process_and_another_draws_others(
-    api: ApiClient, key: str, root: Path, tmp_path: Path
-) -> None:
+def test_the_seed_depends_only_on_the_request(api: ApiClient, key: str, root: Path, tmp_path: Path) -> None:
     data = fetch(api, key)
     with running(root, counts=tmp_path / "counts.sqlite3") as another:
         assert fetch(another, another.key()) == data
@@ -179,7 +175,7 @@ def test_the_same_question_draws_the_same_numbers_in_every_process_and_another_d
     assert data["bootstrap"]["mean_block"] >= 1
 
 
-def test_trials_are_the_search_values_that_were_sealed(api: ApiClient, key: str) -> None:
+def test_trials_are_counted_from_sealed_search_values(api: ApiClient, key: str) -> None:
     sealed = fetch(api, key)
     assert sealed["deflated_sharpe"] == {
         "probability": None,
@@ -204,7 +200,7 @@ def matrix(root: Path, part: slice = slice(None)) -> Matrix:
 
 
 @pytest.mark.parametrize("part", [slice(None), slice(20, 110)])
-def test_sealed_trials_are_counted_measured_and_tested_for_overfitting(
+def test_sealed_trials_are_counted_and_tested_for_overfitting(
     api: ApiClient, key: str, root: Path, part: slice
 ) -> None:
     days = datasets.open(root)[SEARCHED].returns()["date"][part]
@@ -235,14 +231,14 @@ def test_sealed_trials_are_counted_measured_and_tested_for_overfitting(
     }
 
 
-def test_a_request_may_state_other_trials_than_were_sealed(api: ApiClient, key: str) -> None:
+def test_a_request_may_override_the_number_of_trials(api: ApiClient, key: str) -> None:
     result = fetch(api, key, SEARCHED, trials=50)["deflated_sharpe"]
     assert (result["trials"], result["trials_from"], result["trial_deviation"]) == (50, "request", None)
     stated = fetch(api, key, SEARCHED, trial_deviation=0.9)["deflated_sharpe"]
     assert (stated["trials"], stated["trials_from"], stated["trial_deviation"]) == (4, "seal", 0.9)
 
 
-def test_copies_among_sealed_trials_count_once(tmp_path: Path) -> None:
+def test_duplicate_sealed_trials_count_once(tmp_path: Path) -> None:
     alphas = ("Test_honest", "Test_copied", "Test_copies", "Test_alone")
     for alpha in alphas:
         seal = seals.make_seal(tmp_path / "seals", alpha_id=alpha, description=False, tried=(1.0, 4.0, 8.0))
@@ -286,7 +282,7 @@ CHANGES: dict[str, Callable[[pl.DataFrame], pl.DataFrame]] = {
 }
 
 
-def test_excess_is_of_the_returns_less_the_rate_of_the_ledger(api: ApiClient, key: str, root: Path) -> None:
+def test_excess_returns_subtract_the_ledgers_rate(api: ApiClient, key: str, root: Path) -> None:
     curve = datasets.open(root)[SEARCHED].scan("portfolio", "long_short").collect().sort("date")
     above = (curve["ending_equity"] / curve["starting_equity"] - 1 - curve["risk_free_return"]).to_numpy()
     data, actual = fetch(api, key, SEARCHED), sharpe_moments(above)
@@ -311,7 +307,9 @@ def test_excess_is_of_the_returns_less_the_rate_of_the_ledger(api: ApiClient, ke
         assert excess["minimum_track_record"]["sessions"] == pytest.approx(needed)
 
 
-def test_a_window_too_short_for_its_blocks_says_so(api: ApiClient, key: str, root: Path) -> None:
+def test_a_window_too_short_for_blocks_is_withheld_with_the_reason(
+    api: ApiClient, key: str, root: Path
+) -> None:
     days = datasets.open(root)[SEARCHED].returns()["date"]
     data = fetch(api, key, SEARCHED, **{"from": days[0], "to": days[40]})
     assert data["overfitting"] is None
@@ -319,7 +317,7 @@ def test_a_window_too_short_for_its_blocks_says_so(api: ApiClient, key: str, roo
     assert data["deflated_sharpe"]["trial_deviation"] is not None
 
 
-def test_without_search_values_trials_are_the_runs_of_the_catalogue_that_the_key_may_read(
+def test_without_search_values_trials_are_the_readable_runs_of_the_catalogue(
     api: ApiClient, key: str
 ) -> None:
     result = fetch(api, key, OTHER, trial_deviation=0.5)["deflated_sharpe"]
@@ -341,7 +339,7 @@ def test_without_search_values_trials_are_the_runs_of_the_catalogue_that_the_key
     assert alone["deflated_sharpe"]["probability"] == alone["probabilistic_sharpe"]["probability"]
 
 
-def test_search_values_stay_with_those_who_may_read_the_description(api: ApiClient) -> None:
+def test_search_values_need_access_to_the_description(api: ApiClient) -> None:
     closed: tuple[dict[str, Any], ...] = (
         {"alphas": "list:none"},
         {"endpoints": "list:research.luck,portfolio.ledger"},
@@ -357,7 +355,7 @@ def test_search_values_stay_with_those_who_may_read_the_description(api: ApiClie
         assert stated["probability"] is not None
 
 
-def test_what_a_key_may_not_read_is_not_reflected(api: ApiClient, key: str) -> None:
+def test_luck_figures_exclude_data_the_key_may_not_read(api: ApiClient, key: str) -> None:
     full = fetch(api, key)
     without_ledger = fetch(api, api.key(endpoints="list:research.luck,signals.rebalances.get"))
     without_weeks = fetch(api, api.key(endpoints="list:research.luck,portfolio.ledger"))
@@ -373,7 +371,7 @@ def test_what_a_key_may_not_read_is_not_reflected(api: ApiClient, key: str) -> N
     assert refused["code"] == "endpoint_not_allowed"
 
 
-def test_what_a_run_lacks_is_withheld_with_the_reason(api: ApiClient, key: str) -> None:
+def test_missing_data_withhold_figures_with_the_reason(api: ApiClient, key: str) -> None:
     full = fetch(api, key)
     no_ledger = fetch(api, key, "Test_no_ledger")
     assert {name for name, band in no_ledger["bands"].items() if band is None} >= LEDGER_BANDS
@@ -391,7 +389,9 @@ def test_what_a_run_lacks_is_withheld_with_the_reason(api: ApiClient, key: str) 
     assert "of this book" in variant["withheld"]["sharpe"]
 
 
-def test_a_short_window_is_withheld_with_what_it_lacks(api: ApiClient, key: str, root: Path) -> None:
+def test_a_short_window_is_withheld_with_the_missing_observations(
+    api: ApiClient, key: str, root: Path
+) -> None:
     days = datasets.open(root)[ALPHA].returns()["date"]
     data = fetch(api, key, **{"from": days[0], "to": days[8]})
     assert data["observations"] == 9
@@ -426,7 +426,7 @@ def test_broken_parameters_are_all_named(
     assert {x["name"] for x in error["details"]["parameters"]} == named
 
 
-def test_any_number_of_trials_is_answered(api: ApiClient, key: str) -> None:
+def test_every_valid_number_of_trials_is_answered(api: ApiClient, key: str) -> None:
     before = 1.0
     for trials, deviation in ((1, 0), (2, 0.1), (10, 0.1), (10**9, 0.1), (10**9, "1e300")):
         data = fetch(api, key, trials=trials, trial_deviation=deviation)["deflated_sharpe"]
@@ -436,6 +436,6 @@ def test_any_number_of_trials_is_answered(api: ApiClient, key: str) -> None:
     assert "too large" in beyond["withheld"]["deflated_sharpe"]
 
 
-def test_the_package_of_files_says_the_same(api: ApiClient, key: str, root: Path) -> None:
+def test_the_datasets_package_returns_the_same(api: ApiClient, key: str, root: Path) -> None:
     served = fetch(api, key, SEARCHED)
     assert json.loads(json.dumps(datasets.open(root)[SEARCHED].luck())) == served

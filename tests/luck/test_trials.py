@@ -59,11 +59,11 @@ def test_every_combination_of_the_search_values_is_a_trial(values: Any, combinat
     assert searched_combinations(parameters) == combinations
 
 
-def test_parameters_without_search_values_are_none() -> None:
+def test_parameters_without_search_values_count_no_trials() -> None:
     assert searched_combinations([{"name": "x"}, {}]) is None
 
 
-def test_more_combinations_than_anyone_ran_are_not_taken_for_trials() -> None:
+def test_implausibly_many_combinations_are_not_counted_as_trials() -> None:
     searched = searched_combinations([{"search_values": list(range(100))}] * 200)
     assert searched == 100**200
     result = known(luck(searched))
@@ -74,7 +74,7 @@ def test_more_combinations_than_anyone_ran_are_not_taken_for_trials() -> None:
     assert (stated.nominal, stated.source, stated.plain) == (12, "request", Counted(12, "nominal", 0.3))
 
 
-def test_a_single_combination_of_search_values_is_no_search() -> None:
+def test_a_single_combination_is_not_a_search() -> None:
     result = known(luck(searched=1))
     assert (result.nominal, result.source) == (5, "catalogue")
     assert "a single combination" in result.passed_over["search_values"]
@@ -82,7 +82,7 @@ def test_a_single_combination_of_search_values_is_no_search() -> None:
     assert (two.nominal, two.source, two.passed_over) == (2, "seal", {})
 
 
-def test_sealed_trials_count_by_what_is_left_of_them_for_either_return() -> None:
+def test_sealed_trials_are_clustered_for_each_return() -> None:
     plain, above = EffectiveTrials(7, 0.04, "distinct"), EffectiveTrials(5, 0.05, "clusters")
     result = known(luck(sealed=60, distinct=7, trials=plain, above=above))
     assert (result.nominal, result.source) == (60, "seal")
@@ -93,7 +93,7 @@ def test_sealed_trials_count_by_what_is_left_of_them_for_either_return() -> None
 
 
 @pytest.mark.parametrize(("sealed", "said"), [(1, "one trial"), (60, "60 sealed trials are copies")])
-def test_one_trial_and_copies_of_it_are_no_search(sealed: int, said: str) -> None:
+def test_one_trial_and_its_copies_are_not_a_search(sealed: int, said: str) -> None:
     result = known(luck(searched=12, sealed=sealed, distinct=1))
     assert (result.nominal, result.source) == (12, "seal"), "the next is what the description says"
     assert result.plain == Counted(12, "nominal", None)
@@ -103,19 +103,19 @@ def test_one_trial_and_copies_of_it_are_no_search(sealed: int, said: str) -> Non
     assert set(further.passed_over) == {"trials", "search_values"}
 
 
-def test_trials_that_the_window_does_not_tell_apart_count_as_sealed() -> None:
+def test_trials_indistinguishable_in_the_window_count_as_sealed() -> None:
     result = known(luck(sealed=13))
     assert (result.nominal, result.plain) == (13, Counted(13, "nominal", None))
 
 
-def test_more_trials_than_can_be_clustered_are_not_counted_as_different_ones() -> None:
+def test_too_many_trials_to_cluster_are_withheld() -> None:
     result = known(luck(sealed=MAX_TESTED + 1))
     assert (result.nominal, result.source) == (MAX_TESTED + 1, "seal")
     assert isinstance(result.plain.count, Unavailable)
     assert str(MAX_TESTED) in result.plain.count.text
 
 
-def test_how_far_the_catalogue_lies_apart_is_that_of_the_runs_that_have_a_ratio() -> None:
+def test_the_catalogues_deviation_uses_runs_with_a_ratio() -> None:
     ratios, excess = np.array([0.5, np.nan, 1.5, -0.5]), np.array([0.4, 0.9, 1.4, np.nan])
     readable = runs(ratios, excess)
     result = known_trials(luck(), None, None, described=True, readable=readable)
@@ -129,7 +129,7 @@ def test_how_far_the_catalogue_lies_apart_is_that_of_the_runs_that_have_a_ratio(
         assert none.plain.deviation is None
 
 
-def test_a_run_of_the_catalogue_whose_length_is_not_known_does_not_say_how_far_it_lies_apart() -> None:
+def test_runs_of_unknown_length_do_not_enter_the_catalogues_deviation() -> None:
     ratios, sessions = np.array([0.5, 1.5, 7.0]), np.array([1000.0, 1000.0, math.nan])
     result = known_trials(luck(), None, None, described=True, readable=ReadableRuns(ratios, ratios, sessions))
     assert result.plain == Counted(3, "nominal", pytest.approx(math.sqrt(0.5)))  # type: ignore[arg-type]

@@ -16,7 +16,7 @@ from schemas.errors import SettingsError
 File = Callable[..., bytes]
 
 
-def test_rows_come_back_by_symbol_and_day(market_file: File) -> None:
+def test_rows_are_grouped_by_symbol_and_sorted_by_day(market_file: File) -> None:
     days = [
         dt.date(2024, 1, 2),
         dt.date(2024, 1, 2),
@@ -37,7 +37,7 @@ def test_rows_come_back_by_symbol_and_day(market_file: File) -> None:
     assert result["ABC"].source == "market data"
 
 
-def test_a_symbol_may_be_spread_over_files_in_any_order(market_file: File) -> None:
+def test_a_symbol_may_span_several_files(market_file: File) -> None:
     late = market_file(date=[dt.date(2025, 1, day) for day in (2, 3, 6, 7, 8)])
     result = read_benchmarks({"a": late, "b": market_file()})
     assert result["ABC"].dates.size == 10
@@ -65,14 +65,14 @@ def test_a_file_without_adjusted_closes_has_none(market_file: File) -> None:
         ({}, {"symbol": ["SIMSPY"] * 5}, "Simulated market index", "simulated market data"),
     ],
 )  # fmt: skip
-def test_names_say_what_is_simulated(
+def test_simulated_symbols_are_named_as_such(
     market_file: File, metadata: dict[str, str], columns: dict[str, Any], name: str, source: str
 ) -> None:
     (actual,) = read_benchmarks({"m": market_file(metadata, **columns)}).values()
     assert (actual.name, actual.source) == (name, source)
 
 
-def test_the_reference_engine_s_market_is_read_and_says_that_it_is_simulated(tmp_path: Path) -> None:
+def test_the_reference_engines_market_is_read_as_simulated(tmp_path: Path) -> None:
     simulate(tmp_path / "runs", seed=3, names=24, weeks=12)
     (file,) = (tmp_path / "runs" / "market").iterdir()
     (actual,) = read_benchmarks({file.name: file.read_bytes()}).values()
@@ -115,12 +115,12 @@ def test_a_broken_rule_is_named_with_its_file(market_file: File, columns: dict[s
     assert rule in str(refused.value)
 
 
-def test_letter_case_does_not_make_two_symbols(market_file: File) -> None:
+def test_symbols_ignore_letter_case(market_file: File) -> None:
     with pytest.raises(SettingsError, match=r"b\.parquet.*one row a day|a\.parquet, b\.parquet"):
         read_benchmarks({"a.parquet": market_file(), "b.parquet": market_file(symbol=["abc"] * 5)})
 
 
-def test_timestamps_at_midnight_whole_numbers_and_categories_are_taken(market_file: File) -> None:
+def test_midnight_timestamps_integers_and_categories_are_accepted(market_file: File) -> None:
     result = read_benchmarks(
         {
             "m": market_file(
@@ -136,7 +136,7 @@ def test_timestamps_at_midnight_whole_numbers_and_categories_are_taken(market_fi
 
 
 @pytest.mark.parametrize("cut", [slice(0, -20), slice(0, 0), slice(4, None), slice(0, 30)])
-def test_a_file_that_is_no_parquet_is_named(market_file: File, cut: slice) -> None:
+def test_an_invalid_parquet_file_is_named(market_file: File, cut: slice) -> None:
     with pytest.raises(SettingsError, match=r"prices\.parquet: the rule is that it is a Parquet file"):
         read_benchmarks({"prices.parquet": market_file()[cut]})
 

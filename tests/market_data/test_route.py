@@ -41,7 +41,7 @@ def test_a_page_of_a_benchmark(api: ApiClient) -> None:
     assert full["data"][0]["period_return"] is None
 
 
-def test_a_symbol_that_is_not_available_is_refused_with_those_that_are(api: ApiClient) -> None:
+def test_an_unknown_symbol_is_refused_with_the_available_ones(api: ApiClient) -> None:
     for symbol in ("SPY", "A", "ABCD", "abc", "Abc", "%20"):
         error = api.json(f"/v1/benchmarks/{symbol}/daily", api.key(), 400)["error"]
         assert error["code"] == "bad_request"
@@ -49,7 +49,7 @@ def test_a_symbol_that_is_not_available_is_refused_with_those_that_are(api: ApiC
         assert error["details"]["parameters"] == [{"name": "symbol", "constraint": "one of ABC"}]
 
 
-def test_the_list_says_which_there_are_and_over_which_days(api: ApiClient, tmp_path: Path) -> None:
+def test_benchmarks_are_listed_with_their_days(api: ApiClient, tmp_path: Path) -> None:
     (row,) = api.json("/v1/benchmarks", api.key())["data"]
     daily = api.json(PATH, api.key())["data"]
     assert row["symbol"] == "ABC"
@@ -74,20 +74,20 @@ def test_windows_are_checked_and_may_be_empty(api: ApiClient) -> None:
     assert (beyond["data"], beyond["pagination"]["total"]) == ([], 5)
 
 
-def test_the_same_page_is_not_sent_twice(api: ApiClient) -> None:
+def test_an_unchanged_page_of_prices_is_answered_with_304(api: ApiClient) -> None:
     token = api.key()
     tag = api.get(PATH, token).headers["etag"]
     again = api.get(PATH, token, headers={"if-none-match": tag})
     assert (again.status_code, again.content) == (304, b"")
 
 
-def test_it_needs_a_key_that_may_call_it(api: ApiClient) -> None:
+def test_the_benchmark_route_needs_a_grant(api: ApiClient) -> None:
     assert api.get(PATH).status_code == 401
     refused = api.json(PATH, api.key(endpoints="meta.me"), 403)["error"]
     assert refused["details"] == {"endpoint": "benchmarks.daily"}
 
 
-def test_simulated_prices_say_so(tmp_path: Path, market_file: File) -> None:
+def test_simulated_prices_are_marked(tmp_path: Path, market_file: File) -> None:
     (tmp_path / "published").mkdir()
     (tmp_path / "market").mkdir()
     (tmp_path / "market" / "a.parquet").write_bytes(market_file({"simulated": "true"}))
@@ -97,7 +97,7 @@ def test_simulated_prices_say_so(tmp_path: Path, market_file: File) -> None:
     assert "simulated" in meta["summary"]["name"]
 
 
-def test_without_market_data_only_the_benchmarks_are_missing(tmp_path: Path) -> None:
+def test_without_market_data_only_benchmarks_are_unavailable(tmp_path: Path) -> None:
     (tmp_path / "published").mkdir()
     with running(tmp_path / "published") as api:
         token = api.key()

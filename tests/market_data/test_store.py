@@ -72,13 +72,13 @@ def test_without_an_address_benchmarks_are_not_configured() -> None:
     asyncio.run(scenario())
 
 
-def test_an_address_nobody_answers_to_is_refused_at_once() -> None:
+def test_an_unsupported_address_is_refused_at_once() -> None:
     with pytest.raises(SettingsError, match="is not a supported store"):
         MarketData("nosuchscheme://x")
 
 
 @pytest.mark.parametrize("content", [None, b"no parquet"])
-def test_misconfigured_data_is_said_to_be_so_and_is_taken_up_once_corrected(
+def test_misconfigured_data_are_reported_and_read_once_corrected(
     tmp_path: Path, market_file: File, content: bytes | None
 ) -> None:
     file = tmp_path / "prices.parquet"
@@ -105,7 +105,7 @@ def test_misconfigured_data_is_said_to_be_so_and_is_taken_up_once_corrected(
     asyncio.run(scenario())
 
 
-def test_changed_files_are_noticed_and_bad_ones_never_replace_good_ones(
+def test_changed_files_are_read_and_invalid_ones_never_replace_good_ones(
     tmp_path: Path, market_file: File
 ) -> None:
     file = tmp_path / "prices.parquet"
@@ -136,7 +136,7 @@ def test_changed_files_are_noticed_and_bad_ones_never_replace_good_ones(
     asyncio.run(scenario())
 
 
-def test_files_that_did_not_change_are_not_read_again(tmp_path: Path, market_file: File) -> None:
+def test_unchanged_files_are_not_read_again(tmp_path: Path, market_file: File) -> None:
     file = tmp_path / "prices.parquet"
     file.write_bytes(market_file())
 
@@ -150,7 +150,7 @@ def test_files_that_did_not_change_are_not_read_again(tmp_path: Path, market_fil
     asyncio.run(scenario())
 
 
-def test_the_event_loop_goes_on_while_a_store_hangs_and_recovers_when_it_answers(market_file: File) -> None:
+def test_a_hanging_store_does_not_block_the_event_loop(market_file: File) -> None:
     register()
     content = market_file()
     hanging: list[asyncio.StreamWriter] = []
@@ -199,7 +199,7 @@ def test_the_event_loop_goes_on_while_a_store_hangs_and_recovers_when_it_answers
     asyncio.run(scenario())
 
 
-def test_many_first_requests_share_one_look(tmp_path: Path, market_file: File) -> None:
+def test_concurrent_first_requests_share_one_check(tmp_path: Path, market_file: File) -> None:
     (tmp_path / "prices.parquet").write_bytes(market_file())
 
     async def scenario() -> None:

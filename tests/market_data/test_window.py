@@ -28,7 +28,7 @@ def benchmark(close: list[float], adjusted: list[float]) -> Benchmark:
     return Benchmark("ABC", "ABC", False, days, np.array(close, float), np.array(adjusted, float))
 
 
-def test_figures_of_a_window_whose_prices_are_all_adjusted(market_file: File) -> None:
+def test_a_window_of_adjusted_prices_uses_them(market_file: File) -> None:
     window = measure(read_benchmarks({"m": market_file()})["ABC"], None, None)
     rows = window.rows
     assert rows.columns == ["date", "close", "period_return", "cumulative_return", "drawdown_pct"]
@@ -57,7 +57,7 @@ def test_figures_of_a_window_whose_prices_are_all_adjusted(market_file: File) ->
     }
 
 
-def test_the_summary_tells_the_return_since_the_close_before_the_window(market_file: File) -> None:
+def test_the_summary_measures_from_the_previous_close(market_file: File) -> None:
     series = read_benchmarks({"m": market_file()})["ABC"]
     summary = measure(series, dt.date(2024, 1, 3), None).summary
     assert (summary["previous_date"], summary["previous_close"]) == ("2024-01-02", 100.0)
@@ -75,9 +75,7 @@ def test_the_summary_tells_the_return_since_the_close_before_the_window(market_f
     st.lists(st.floats(1.0, 1e3), min_size=2, max_size=30),
     st.data(),
 )
-def test_window_after_window_the_market_made_what_it_made_over_both(
-    prices: list[float], data: st.DataObject
-) -> None:
+def test_returns_of_adjacent_windows_compound(prices: list[float], data: st.DataObject) -> None:
     days = np.datetime64("2020-01-01") + np.arange(len(prices))
     cut = data.draw(st.integers(1, len(prices) - 1))
     series = benchmark(prices, prices)
@@ -91,7 +89,7 @@ def test_window_after_window_the_market_made_what_it_made_over_both(
     assert growth == pytest.approx(np.array(prices[cut:]) / prices[cut - 1], rel=1e-9)
 
 
-def test_one_unadjusted_row_puts_the_full_window_on_the_close(market_file: File) -> None:
+def test_one_unadjusted_row_puts_the_window_on_closes(market_file: File) -> None:
     series = read_benchmarks({"m": market_file(adj_close=[50.0, None, 49.5, 50.0, 61.0])})["ABC"]
     full = measure(series, None, None)
     assert full.summary["return_basis"] == "close"

@@ -42,7 +42,7 @@ def slow_overlap(one: Floats, other: Floats) -> float:
 
 @check
 @given(seeds, st.integers(1, 5), st.integers(1, 30), st.sampled_from([0.0, 0.2, 0.8]))
-def test_ranks_are_of_the_names_that_both_score(seed: int, alphas: int, names: int, share: float) -> None:
+def test_rank_correlation_uses_names_scored_by_both(seed: int, alphas: int, names: int, share: float) -> None:
     table = scores(seed, alphas, names, share)
     actual = rank_correlations(table)
     expected = [[slow_rank_correlation(a, b) for b in table] for a in table]
@@ -52,9 +52,7 @@ def test_ranks_are_of_the_names_that_both_score(seed: int, alphas: int, names: i
 
 @check
 @given(seeds, st.integers(1, 5), st.integers(1, 30))
-def test_overlap_is_the_smaller_weight_of_what_is_held_on_the_same_side(
-    seed: int, books: int, names: int
-) -> None:
+def test_overlap_sums_the_smaller_weights_on_the_same_side(seed: int, books: int, names: int) -> None:
     draw = np.random.default_rng(seed)
     weights = draw.normal(size=(books, names)) * (draw.random((books, names)) < 0.6)
     actual = overlaps(weights)
@@ -74,7 +72,7 @@ def test_the_order_of_the_names_does_not_matter(seed: int, order: list[int]) -> 
     assert overlaps(weights[:, order]) == pytest.approx(overlaps(weights), abs=1e-12, nan_ok=True)
 
 
-def test_books_of_equal_proportions_overlap_wholly_whatever_their_gross() -> None:
+def test_books_of_equal_proportions_overlap_fully_at_any_gross() -> None:
     book = np.array([0.5, -0.25, 0.25, 0.0])
     table = np.array([book, book * 3, -book, [0.0, 0.0, 0.0, 1.0], np.zeros(4)])
     assert overlaps(table)[0].tolist() == pytest.approx([1.0, 1.0, 0.0, 0.0, np.nan], nan_ok=True)

@@ -54,14 +54,14 @@ def few_samples(seed: int, n: int, mean_block: float) -> Places:
 
 @check
 @given(seeds, st.integers(20, 900), st.sampled_from([-0.7, 0.0, 0.4, 0.95]))
-def test_the_length_of_blocks_is_that_of_arch(seed: int, n: int, persistence: float) -> None:
+def test_block_lengths_match_arch(seed: int, n: int, persistence: float) -> None:
     series = drawn(seed, n, persistence)
     theirs = float(optimal_block_length(series)["stationary"].iloc[0])
     assert mean_block_length(series) == pytest.approx(max(theirs, 1.0), rel=1e-9)
 
 
 @pytest.mark.parametrize("mean_block", [1.0, 3.5, 40.0])
-def test_samples_are_blocks_that_go_on_and_begin_anywhere(mean_block: float) -> None:
+def test_samples_are_consecutive_blocks_with_random_starts(mean_block: float) -> None:
     n, samples = 97, 4 * SAMPLES
     draw = generator()
     places = np.concatenate([part for _ in range(4) for part in resample(draw, n, mean_block)])
@@ -80,7 +80,7 @@ def test_samples_are_blocks_that_go_on_and_begin_anywhere(mean_block: float) -> 
 
 @check
 @given(seeds, st.integers(20, 60), st.sampled_from([1.0, 250.0]))
-def test_a_sample_has_the_figures_that_its_own_ledger_would(seed: int, n: int, opening: float) -> None:
+def test_a_samples_figures_match_those_of_its_ledger(seed: int, n: int, opening: float) -> None:
     columns = ledger(seed, n, opening=opening)
     returns = columns["ending"] / columns["starting"] - 1
     places = few_samples(seed, n, 4.0)
@@ -98,7 +98,7 @@ def test_a_sample_has_the_figures_that_its_own_ledger_would(seed: int, n: int, o
 
 @check
 @given(seeds, st.integers(20, 60))
-def test_a_sample_of_weeks_has_the_figures_of_those_weeks(seed: int, n: int) -> None:
+def test_a_weekly_samples_figures_match_those_of_its_weeks(seed: int, n: int) -> None:
     ic = np.round(0.1 * drawn(seed, n), 3)
     places = few_samples(seed, n, 3.0)
     fast = bands._weekly_samples(places, ic)  # noqa: SLF001 - as above
@@ -114,7 +114,7 @@ def _band(found: Bands, name: str) -> Band:
     return band
 
 
-def test_bands_are_those_of_arch_within_the_error_of_sampling() -> None:
+def test_bands_match_arch_within_sampling_error() -> None:
     columns, rounds = ledger(5, 260), 3000
     result = banded(columns, generator())
     assert result.mean_block is not None
@@ -141,7 +141,7 @@ def test_bands_are_those_of_arch_within_the_error_of_sampling() -> None:
             assert float(share) == pytest.approx(0.025, abs=4 * error), name
 
 
-def test_a_band_holds_the_true_figure_about_as_often_as_it_says() -> None:
+def test_bands_have_their_nominal_coverage() -> None:
     inside = 0
     for seed in range(100):
         draw = np.random.default_rng(seed)
@@ -165,7 +165,7 @@ def test_equal_seeds_give_equal_bands_and_long_windows_are_measured_in_parts() -
 
 @check
 @given(seeds, st.floats(0.01, 100))
-def test_the_scale_of_equity_changes_amounts_alone(seed: int, scale: float) -> None:
+def test_scaling_equity_changes_only_amounts(seed: int, scale: float) -> None:
     columns = ledger(seed, 60)
     scaled = columns | {name: scale * columns[name] for name in ("starting", "ending")}
     one, other = (banded(x, generator(seed)) for x in (columns, scaled))
@@ -177,7 +177,7 @@ def test_the_scale_of_equity_changes_amounts_alone(seed: int, scale: float) -> N
         )
 
 
-def test_bands_are_withheld_where_the_data_do_not_determine_them() -> None:
+def test_undetermined_bands_are_withheld() -> None:
     def reasons(found: Bands) -> set[str]:
         assert found.mean_block is None
         assert all(isinstance(band, Unavailable) for band in found.figures.values())
@@ -200,7 +200,7 @@ def test_bands_are_withheld_where_the_data_do_not_determine_them() -> None:
     assert reasons(weekly_bands(np.full(30, 0.1), generator())) == {"nonpositive_variance"}
 
 
-def test_a_figure_that_some_samples_lack_has_no_band_and_the_others_have() -> None:
+def test_a_figure_undefined_in_some_samples_has_no_band() -> None:
     returns = np.zeros(40)
     returns[3] = 0.01  # many samples leave out the one day that moved
     equity: Any = np.cumprod([1.0, *(1 + returns)])

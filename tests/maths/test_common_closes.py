@@ -49,9 +49,7 @@ def test_every_return_is_the_change_of_equity_between_common_closes(books: list[
 
 @check
 @given(book, st.integers(1, 4))
-def test_books_of_one_calendar_keep_their_returns_to_the_last_digit(
-    returns: dict[int, float], books: int
-) -> None:
+def test_books_of_one_calendar_keep_their_returns_exactly(returns: dict[int, float], books: int) -> None:
     days, values = pair(returns)
     result = between_common_closes([(days, values / (n + 1)) for n in range(books)])
     for n in range(books):
@@ -60,7 +58,7 @@ def test_books_of_one_calendar_keep_their_returns_to_the_last_digit(
     assert not result.dropped.any()
 
 
-def test_the_profit_of_a_day_that_the_other_lacks_is_in_the_next_common_close() -> None:
+def test_returns_of_unshared_days_are_in_the_next_common_close() -> None:
     daily = (days_of(0, 1, 2, 3, 4), np.array([-0.05, 0.2, -0.05, 0.2, -0.05]))
     other = (days_of(0, 2, 4), np.zeros(3))
     result = between_common_closes([daily, other])
@@ -69,7 +67,7 @@ def test_the_profit_of_a_day_that_the_other_lacks_is_in_the_next_common_close() 
     assert result.merged.tolist() == [2, 0]
 
 
-def test_books_without_a_common_day_have_no_returns_and_drop_all_their_own() -> None:
+def test_books_without_a_common_day_have_no_returns() -> None:
     result = between_common_closes([(days_of(1, 2), np.zeros(2)), (days_of(3), np.zeros(1))])
     assert result.returns.shape == (2, 0)
     assert result.dropped.tolist() == [2, 1]

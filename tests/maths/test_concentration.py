@@ -55,7 +55,7 @@ def measured(run: dict[str, pl.DataFrame], book: str, cuts: list[int]) -> dict[s
 
 
 @pytest.mark.parametrize("book", ["long_short", "long_only", "raw_long_short"])
-def test_legs_and_names_are_those_of_plain_pandas(run: dict[str, pl.DataFrame], book: str) -> None:
+def test_legs_and_names_match_pandas(run: dict[str, pl.DataFrame], book: str) -> None:
     result = measured(run, book, [])
     own = {kind: rows.filter(pl.col("book") == book).to_pandas() for kind, rows in run.items()}
     ledger, positions, pnl = (own[kind].sort_values("date") for kind in ("portfolio", "positions", "pnl"))
@@ -99,7 +99,7 @@ def test_legs_and_names_are_those_of_plain_pandas(run: dict[str, pl.DataFrame], 
 
 
 @given(st.lists(st.integers(1, 200), max_size=6, unique=True))
-def test_legs_add_up_to_the_ledger_and_do_not_depend_on_where_the_run_is_cut(
+def test_legs_sum_to_the_ledger_however_the_run_is_split(
     run: dict[str, pl.DataFrame], cuts: list[int]
 ) -> None:
     ledger = run["portfolio"].filter(pl.col("book") == BOOK)
@@ -110,7 +110,7 @@ def test_legs_add_up_to_the_ledger_and_do_not_depend_on_where_the_run_is_cut(
     assert legs == pytest.approx(flows, abs=1e-12)
 
 
-def test_best_days_and_weeks_are_those_of_pandas() -> None:
+def test_best_days_and_weeks_match_pandas() -> None:
     draw = np.random.default_rng(3)
     days = pd.bdate_range("2020-01-01", periods=400)
     values: Floats = draw.normal(0.001, 0.01, days.size)
@@ -132,7 +132,7 @@ def test_weeks_run_from_monday_to_sunday() -> None:
     assert by_week(date[:0], np.empty(0)).size == 0
 
 
-def test_what_is_not_determined_is_withheld() -> None:
+def test_undetermined_figures_are_withheld() -> None:
     assert isinstance(best_share(np.ones(10), 10.0, "days"), Unavailable)
     assert isinstance(best_share(-np.ones(20), -20.0, "days"), Unavailable)
     assert isinstance(sharpe_without_best(np.ones(11)), Unavailable)

@@ -29,7 +29,7 @@ def measured(one: Floats, other: Floats) -> float:
 
 @check
 @given(seeds, lengths)
-def test_it_is_the_correlation_of_numpy_and_scipy(seed: int, n: int) -> None:
+def test_correlation_matches_numpy_and_scipy(seed: int, n: int) -> None:
     one, other = pair(seed, n)
     assert measured(one, other) == pytest.approx(np.corrcoef(one, other)[0, 1], abs=1e-12)
     assert measured(one, other) == pytest.approx(stats.pearsonr(one, other).statistic, abs=1e-12)
@@ -37,7 +37,7 @@ def test_it_is_the_correlation_of_numpy_and_scipy(seed: int, n: int) -> None:
 
 @check
 @given(seeds, lengths)
-def test_order_of_days_sides_and_scale_do_not_matter(seed: int, n: int) -> None:
+def test_correlation_ignores_order_and_scale(seed: int, n: int) -> None:
     one, other = pair(seed, n)
     expected = measured(one, other)
     order = np.random.default_rng(seed).permutation(n)
@@ -48,7 +48,7 @@ def test_order_of_days_sides_and_scale_do_not_matter(seed: int, n: int) -> None:
 
 @check
 @given(seeds, st.integers(0, 80), st.integers(0, 80))
-def test_pairs_are_the_days_on_which_both_are_known(seed: int, n: int, m: int) -> None:
+def test_pairs_are_days_known_to_both(seed: int, n: int, m: int) -> None:
     draw = np.random.default_rng(seed)
     sides = []
     for size in (n, m):
@@ -64,7 +64,7 @@ def test_pairs_are_the_days_on_which_both_are_known(seed: int, n: int, m: int) -
 
 
 @pytest.mark.parametrize("n", [0, 1, 9])
-def test_fewer_than_ten_common_sessions_are_too_few(n: int) -> None:
+def test_fewer_than_ten_common_sessions_withhold_the_correlation(n: int) -> None:
     result = correlation(np.arange(n, dtype=float), np.arange(n, dtype=float))
     assert isinstance(result, Unavailable)
     assert result.code == "insufficient_data"
@@ -72,7 +72,7 @@ def test_fewer_than_ten_common_sessions_are_too_few(n: int) -> None:
 
 
 @pytest.mark.parametrize("flat", [np.zeros(30), np.full(30, 0.1), 1e-3 + np.arange(30) % 2 * 2e-16])
-def test_a_side_that_varies_by_rounding_only_has_no_correlation(flat: Floats) -> None:
+def test_a_series_constant_up_to_rounding_has_no_correlation(flat: Floats) -> None:
     moving = np.sin(np.arange(30.0))
     for one, other in ((flat, moving), (moving, flat), (flat, flat)):
         result = correlation(one, other)
@@ -80,7 +80,7 @@ def test_a_side_that_varies_by_rounding_only_has_no_correlation(flat: Floats) ->
         assert result.code == "nonpositive_variance"
 
 
-def test_a_series_is_wholly_alike_to_itself_and_never_beyond() -> None:
+def test_a_series_has_correlation_one_with_itself() -> None:
     one, _ = pair(3, 250)
     result = correlate_rows(one, np.array([one, -one, one * 1e-3]))
     assert result == pytest.approx([1.0, -1.0, 1.0], abs=1e-15)

@@ -64,9 +64,7 @@ def engine_at(monkeypatch: pytest.MonkeyPatch) -> Any:
 
 
 @pytest.mark.parametrize("place", range(5))
-def test_a_plan_that_does_not_depend_on_equity_has_the_ledger_of_an_engine_at_those_costs(
-    engine_at: Any, place: int
-) -> None:
+def test_a_fixed_plan_at_other_costs_matches_the_engine(engine_at: Any, place: int) -> None:
     sealed = flows_of(engine_at(1.0))
     entry = costs(sealed)["at_multiples"][place]
     again = flows_of(engine_at(entry["multiple"]))
@@ -79,7 +77,7 @@ def test_a_plan_that_does_not_depend_on_equity_has_the_ledger_of_an_engine_at_th
     }
 
 
-def test_a_plan_of_weights_is_met_more_closely_by_fixed_weights(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_fixed_weights_approximate_a_plan_of_weights_more_closely(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("examples.reference_engine.fills.IMPACT_PER_WEIGHT", 0.0)
     spec = AlphaSpec("Test_costs", "momentum", raw=False)
 
@@ -111,7 +109,7 @@ def ledger(seed: int, n: int = 300) -> Flows:
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_figures_are_those_of_empyrical_on_the_returns_before_and_after_costs(seed: int) -> None:
+def test_figures_match_empyrical_before_and_after_costs(seed: int) -> None:
     flows = ledger(seed)
     result = costs(flows)
     net = flows.ending / flows.starting - 1
@@ -130,7 +128,7 @@ def test_figures_are_those_of_empyrical_on_the_returns_before_and_after_costs(se
 
 
 @given(st.integers(0, 10_000))
-def test_at_the_break_even_multiple_trading_earns_zero(seed: int) -> None:
+def test_the_break_even_multiple_earns_zero(seed: int) -> None:
     flows = ledger(seed, 50)
     multiple = break_even_multiple(flows)
     if isinstance(multiple, Unavailable):
@@ -154,7 +152,7 @@ def test_a_book_without_trades_or_profit_has_no_break_even() -> None:
     assert "not above 0" in losing["break_even_bp"].text
 
 
-def test_equity_at_or_below_zero_withholds_ratios_of_it_and_keeps_ratios_of_amounts() -> None:
+def test_equity_at_or_below_zero_withholds_ratios_of_equity_only() -> None:
     flows = ledger(2)
     result = costs(replace(flows, starting=flows.starting - 1.0))
     for name in ("gross", "net", "execution_cost", "break_even_bp", "at_multiples"):
@@ -162,5 +160,5 @@ def test_equity_at_or_below_zero_withholds_ratios_of_it_and_keeps_ratios_of_amou
     assert result["cost_bp"] > 0
 
 
-def test_no_session_is_no_figure() -> None:
+def test_without_sessions_figures_are_withheld() -> None:
     assert all(isinstance(value, Unavailable) for value in costs(ledger(1, 0)).values())

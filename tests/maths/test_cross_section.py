@@ -24,7 +24,7 @@ def one_week(*scores: float | None) -> pl.DataFrame:
 
 @check
 @given(runs())
-def test_every_column_equals_the_loop_over_its_week(run: Run) -> None:
+def test_every_column_matches_a_loop_over_the_week(run: Run) -> None:
     placed = pl.concat([run.decisions, cross_section(run.decisions)], how="horizontal")
     for rows in oracles.measure_weeks(placed).values():
         valid = [row["score"] for row in rows if row["score"] is not None]
@@ -44,7 +44,7 @@ def test_every_column_equals_the_loop_over_its_week(run: Run) -> None:
 
 @check
 @given(st.lists(st.integers(-1000, 1000), min_size=2, max_size=40).filter(lambda v: len(set(v)) > 1))
-def test_z_scores_and_ranks_are_scipys(values: list[int]) -> None:
+def test_z_scores_and_ranks_match_scipy(values: list[int]) -> None:
     scores = [value / 7 for value in values]
     placed = cross_section(one_week(*scores))
     np.testing.assert_allclose(placed["score_z"], stats.zscore(scores), rtol=1e-10, atol=1e-12)
@@ -52,32 +52,32 @@ def test_z_scores_and_ranks_are_scipys(values: list[int]) -> None:
 
 
 @pytest.mark.parametrize("count", [1, 3, 10, 500])
-def test_equal_scores_have_no_z_score_though_their_floating_deviation_is_not_zero(count: int) -> None:
+def test_equal_scores_have_no_z_score_despite_rounding(count: int) -> None:
     placed = cross_section(one_week(*[0.1] * count))
     assert placed["score_z"].to_list() == [None] * count
     assert placed["average_rank"].to_list() == [(count + 1) / 2] * count
 
 
 @pytest.mark.parametrize("unit", [1e308, 1e-310])
-def test_scores_whose_deviation_no_double_holds_have_no_z_score(unit: float) -> None:
+def test_scores_with_an_overflowing_deviation_have_no_z_score(unit: float) -> None:
     placed = cross_section(one_week(*(unit * score for score in (1.7, 1.1, -1.0, -1.6))))
     assert placed["score_z"].to_list() == [None] * 4, "not 0, which would be the mean"
     assert placed["average_rank"].to_list() == [1.0, 2.0, 3.0, 4.0]
 
 
-def test_a_score_of_zero_has_no_direction_whatever_its_sign_bit() -> None:
+def test_a_zero_score_has_no_direction_whatever_its_sign_bit() -> None:
     placed = cross_section(one_week(-0.0, 0.0, 1e-300, -1e-300))
     assert placed["direction"].to_list() == [0, 0, 1, -1]
     assert placed["average_rank"].to_list() == [2.5, 2.5, 1, 4]
 
 
-def test_a_week_without_a_valid_score_has_a_cohort_of_none() -> None:
+def test_a_week_without_valid_scores_has_an_empty_cohort() -> None:
     placed = cross_section(one_week(None, None))
     assert placed["cohort_size"].to_list() == [0, 0]
     assert placed["score_z"].null_count() == placed["average_rank"].null_count() == 2
 
 
-def test_no_rows_give_the_same_columns_without_rows() -> None:
+def test_an_empty_table_has_the_same_columns() -> None:
     placed = cross_section(one_week(), prefix="raw_")
     assert placed.schema == {
         "raw_direction": pl.Int64,
@@ -91,7 +91,7 @@ def test_no_rows_give_the_same_columns_without_rows() -> None:
 
 @check
 @given(runs(), st.integers(0, 10**6))
-def test_the_order_of_the_rows_does_not_change_a_bit(run: Run, seed: int) -> None:
+def test_row_order_changes_no_bit(run: Run, seed: int) -> None:
     frame = run.decisions.with_columns(score=pl.col("score") / 7)
     once = pl.concat([frame, cross_section(frame)], how="horizontal")
     again = shuffled(frame, seed)
@@ -101,9 +101,7 @@ def test_the_order_of_the_rows_does_not_change_a_bit(run: Run, seed: int) -> Non
 
 @check
 @given(runs(), st.sampled_from([0.5, 3.0, 1024.0]), st.sampled_from([-2.0, 0.0, 5.0]))
-def test_z_scores_and_ranks_ignore_the_unit_and_the_zero_of_the_score(
-    run: Run, unit: float, zero: float
-) -> None:
+def test_z_scores_and_ranks_are_invariant_to_affine_scores(run: Run, unit: float, zero: float) -> None:
     before = cross_section(run.decisions)
     after = cross_section(run.decisions.with_columns(score=pl.col("score") * unit + zero))
     assert before["average_rank"].equals(after["average_rank"])

@@ -45,7 +45,7 @@ def p_values_of_arch(losses: Matrix, block: int, seed: int) -> dict[str, float]:
     st.integers(1, 9),
     st.sampled_from([0.0, 0.0005, 0.002]),
 )
-def test_the_p_values_are_those_of_arch(seed: int, days: int, count: int, block: int, edge: float) -> None:
+def test_p_values_match_arch(seed: int, days: int, count: int, block: int, edge: float) -> None:
     returns = trials(seed, days, count, edge)
     samples = samples_of_arch(returns, block, seed)
     # A sample of every day once has the mean of the returns themselves: rounding decides whether it is above it.
@@ -72,7 +72,7 @@ def p_value(returns: Matrix, seed: int = 5) -> DataSnooping:
     return result
 
 
-def test_one_trial_with_an_edge_is_seen_among_noise() -> None:
+def test_one_trial_with_an_edge_is_detected_among_noise() -> None:
     returns = trials(1, 500, 20, 0.0)
     assert p_value(returns).spa > 0.05
     returns[:, 7] += 0.002
@@ -97,7 +97,7 @@ def test_bad_trials_do_not_weaken_the_consistent_test() -> None:
         (np.column_stack([np.zeros(50), np.arange(50.0)]), "nonpositive_variance"),
     ],
 )
-def test_returns_without_information_are_withheld(returns: Matrix, code: str) -> None:
+def test_uninformative_returns_are_withheld(returns: Matrix, code: str) -> None:
     places = np.tile(np.arange(len(returns)), (3, 1))
     result = data_snooping(returns, [places], 1.0)
     assert isinstance(result, Unavailable)

@@ -106,14 +106,14 @@ def agree(found: DeliveredSignal, expected: dict[Any, list[float]]) -> None:
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_each_week_is_what_scipy_makes_of_its_names(seed: int) -> None:
+def test_weekly_figures_match_scipy(seed: int) -> None:
     rebalances, decisions = panel(seed)
     agree(measured(rebalances, decisions), slow(rebalances, decisions))
 
 
 @check
 @given(runs())
-def test_each_week_of_any_run_is_what_scipy_makes_of_its_names(run: Run) -> None:
+def test_weekly_figures_of_any_run_match_scipy(run: Run) -> None:
     decisions = run.decisions.sort("date", "symbol").drop("raw_score", strict=False)
     if "score" not in decisions.columns:
         decisions = decisions.with_columns(score=run.decisions.sort("date", "symbol")["raw_score"])
@@ -122,7 +122,7 @@ def test_each_week_of_any_run_is_what_scipy_makes_of_its_names(run: Run) -> None
 
 
 @pytest.mark.parametrize("delay", [1, 4, 8])
-def test_the_ic_by_delay_is_that_of_alphalens_on_a_shifted_factor(delay: int) -> None:
+def test_ic_by_delay_matches_alphalens_on_a_shifted_factor(delay: int) -> None:
     rebalances, decisions = panel(5, holes=0.0)
     clock = rebalances.filter(pl.col("week_status") == "traded")["date"].to_list()
     later = pl.DataFrame({"date": clock[:-delay], "then": clock[delay:]})
@@ -142,7 +142,7 @@ def test_the_ic_by_delay_is_that_of_alphalens_on_a_shifted_factor(delay: int) ->
     assert entry["mean_ic"] == pytest.approx(ic.mean(), rel=1e-9)
 
 
-def test_deciles_and_their_spread_are_those_of_alphalens_and_statsmodels() -> None:
+def test_deciles_and_spread_match_alphalens_and_statsmodels() -> None:
     rebalances, decisions = panel(6, holes=0.0)
     quality = signal_quality(measured(rebalances, decisions), NO_RAW)
     data = decisions.to_pandas()
@@ -172,7 +172,7 @@ def test_deciles_and_their_spread_are_those_of_alphalens_and_statsmodels() -> No
     assert delivered["weeks"] == spread.size
 
 
-def test_deciles_before_smoothing_stand_beside_those_of_the_delivered_score() -> None:
+def test_unsmoothed_deciles_are_reported_beside_delivered_ones() -> None:
     rebalances, decisions = panel(7)
     result = measured(rebalances, decisions)
     again = measured(rebalances, decisions.with_columns(score="raw_score"))
@@ -187,7 +187,7 @@ def returns(seed: int, rise: float, n: int = 200) -> Any:
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_the_test_of_monotonicity_is_that_of_the_paper_drawn_sample_by_sample(seed: int) -> None:
+def test_the_monotonicity_test_matches_the_paper_sample_by_sample(seed: int) -> None:
     portfolios = returns(seed, 0.0004)
     result = monotonicity(portfolios)
     steps = np.diff(portfolios, axis=1)
@@ -202,7 +202,7 @@ def test_the_test_of_monotonicity_is_that_of_the_paper_drawn_sample_by_sample(se
 
 
 @pytest.mark.parametrize("rise", [0.0, 0.0008, 0.002])
-def test_its_p_value_is_that_of_the_stationary_bootstrap_of_arch(rise: float) -> None:
+def test_the_monotonicity_p_value_matches_archs_stationary_bootstrap(rise: float) -> None:
     portfolios = returns(11, rise)
     result = monotonicity(portfolios)
     steps = np.diff(portfolios, axis=1)
@@ -214,7 +214,7 @@ def test_its_p_value_is_that_of_the_stationary_bootstrap_of_arch(rise: float) ->
     assert result["p_value"] == pytest.approx(theirs, abs=0.05)
 
 
-def test_returns_that_rise_are_distinguished_from_returns_that_do_not() -> None:
+def test_rising_decile_returns_are_detected() -> None:
     flat = [monotonicity(returns(seed, 0.0))["p_value"] for seed in range(200)]
     rising = [monotonicity(returns(seed, 0.004))["p_value"] for seed in range(20)]
     assert np.mean([value < 0.05 for value in flat if isinstance(value, float)]) <= 0.09
@@ -222,9 +222,7 @@ def test_returns_that_rise_are_distinguished_from_returns_that_do_not() -> None:
 
 
 @given(st.floats(0.3, 0.9), st.floats(0.01, 0.2))
-def test_the_half_life_of_an_ic_that_decays_by_a_share_a_week_is_interpolated(
-    share: float, start: float
-) -> None:
+def test_the_half_life_of_a_geometric_decay_is_interpolated(share: float, start: float) -> None:
     draw = np.random.default_rng(1).normal(0, 0.001, 60)
     noise = draw - draw.mean()
     result = half_life({delay: start * share**delay + noise for delay in DELAYS})
@@ -236,7 +234,7 @@ def test_the_half_life_of_an_ic_that_decays_by_a_share_a_week_is_interpolated(
         assert result == pytest.approx(math.floor(exact) + (before - 0.5) / (before - behind), abs=1e-6)
 
 
-def test_what_is_not_determined_is_withheld() -> None:
+def test_undetermined_figures_are_withheld() -> None:
     noise = np.random.default_rng(2).normal(0, 1, 60)
     noise -= noise.mean()
     unsure = half_life(dict.fromkeys(DELAYS, 0.01 + noise))

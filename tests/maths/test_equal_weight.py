@@ -22,7 +22,7 @@ def returns(seed: int, alphas: int, sessions: int) -> Floats:
 
 @check
 @given(seeds, st.integers(1, 5), st.integers(2, 600))
-def test_its_figures_are_those_of_empyrical(seed: int, alphas: int, sessions: int) -> None:
+def test_equal_weight_figures_match_empyrical(seed: int, alphas: int, sessions: int) -> None:
     book = equal_weight(returns(seed, alphas, sessions))
     result = book_figures(book)
     assert result.sharpe == pytest.approx(empyrical.sharpe_ratio(book), rel=1e-9)
@@ -52,14 +52,14 @@ def test_a_book_of_one_alpha_is_that_alpha() -> None:
         ([0.01, -1.0, 0.02], {"annualised_return"}),
     ],
 )
-def test_what_cannot_be_determined_is_withheld_with_a_reason(book: list[float], withheld: set[str]) -> None:
+def test_undetermined_figures_are_withheld_with_a_reason(book: list[float], withheld: set[str]) -> None:
     result = book_figures(np.array(book))
     reasons = {name: getattr(result, name) for name in FIGURES}
     assert {name for name, x in reasons.items() if isinstance(x, Unavailable)} == withheld
     assert all(math.isfinite(x) for x in reasons.values() if not isinstance(x, Unavailable))
 
 
-def test_what_is_added_is_withheld_when_either_side_is() -> None:
+def test_a_difference_is_withheld_if_either_side_is() -> None:
     good, bad = book_figures(returns(2, 1, 50)[0]), book_figures(np.array([0.01]))
     added = difference(good, good)
     assert added == dict.fromkeys(FIGURES, 0.0)

@@ -51,7 +51,7 @@ def summarise(dates: Dates, starting: Floats, ending: Floats) -> EquitySummary:
         max_size=20,
     )
 )
-def test_every_column_equals_the_loop_over_sessions(sessions: list[tuple[float, float]]) -> None:
+def test_every_column_matches_a_loop_over_sessions(sessions: list[tuple[float, float]]) -> None:
     starting, ending = (series(*column) for column in (zip(*sessions, strict=True) if sessions else ((), ())))
     curve = equity_curve(starting, ending)
     growth, peak = 1.0, NULL
@@ -107,21 +107,21 @@ def test_a_window_of_sessions_is_summarised_by_its_own_curve(
     assert summary.cumulative_return_pct == (compound[-1] * 100 if compound else None)
 
 
-def test_a_session_whose_opening_is_not_known_has_no_return_and_breaks_no_chain() -> None:
+def test_a_session_with_unknown_opening_equity_has_no_return_and_compounding_continues() -> None:
     curve = equity_curve(series(1.0, NULL, 1.0), series(1.1, 1.0, 1.2))
     assert curve.period_return == pytest.approx([0.1, NULL, 0.2], nan_ok=True)
     assert curve.cumulative_return == pytest.approx([0.1, NULL, 0.32], nan_ok=True)
 
 
 @pytest.mark.parametrize("equity", [0.0, -2.0])
-def test_a_book_in_debt_has_no_return_and_no_compounded_one_from_then_on(equity: float) -> None:
+def test_negative_equity_ends_returns_and_compounding(equity: float) -> None:
     curve = equity_curve(series(1.0, equity, 1.0), series(equity, 1.0, 1.2))
     assert curve.period_return == pytest.approx([equity - 1.0, NULL, 0.2], nan_ok=True)
     assert curve.cumulative_return == pytest.approx([equity - 1.0, NULL, NULL], nan_ok=True)
     assert curve.drawdown == pytest.approx([1.0 - equity, 0.0, 0.0])
 
 
-def test_a_book_in_debt_that_sinks_does_not_earn() -> None:
+def test_falling_negative_equity_has_no_positive_return() -> None:
     equity = np.array([1.0, -1.0, -2.0, -4.0, -6.0])
     starting, ending = equity[:-1], equity[1:]
     assert period_returns(starting, ending) == pytest.approx([-2.0, NULL, NULL, NULL], nan_ok=True)
@@ -141,7 +141,7 @@ def test_opening_equity_counts_towards_the_peak() -> None:
 
 @check
 @given(returns_lists)
-def test_compounding_and_drawdown_are_empyricals(returns: list[float]) -> None:
+def test_compounding_and_drawdown_match_empyrical(returns: list[float]) -> None:
     starting, ending = ledger(returns)
     curve = equity_curve(starting, ending)
     np.testing.assert_allclose(
@@ -163,7 +163,7 @@ def test_the_last_compounded_return_is_the_total_one(returns: list[float]) -> No
 
 @check
 @given(returns_lists, st.sampled_from([0.25, 1e6]))
-def test_the_unit_of_equity_scales_money_and_leaves_ratios(returns: list[float], unit: float) -> None:
+def test_scaling_equity_scales_money_and_keeps_ratios(returns: list[float], unit: float) -> None:
     starting, ending = ledger(returns)
     one, other = equity_curve(starting, ending), equity_curve(starting * unit, ending * unit)
     np.testing.assert_allclose(other.drawdown, one.drawdown * unit, rtol=1e-9, atol=unit * 1e-12)
@@ -171,7 +171,7 @@ def test_the_unit_of_equity_scales_money_and_leaves_ratios(returns: list[float],
     np.testing.assert_allclose(other.cumulative_return, one.cumulative_return, rtol=1e-9, atol=1e-12)
 
 
-def test_the_summary_of_a_window_written_out() -> None:
+def test_the_summary_of_a_window_by_hand() -> None:
     summary = summarise(days(4), series(1.0, 2.0, 1.0, 3.0), series(2.0, 1.0, 3.0, 1.5))
     assert summary == EquitySummary(
         first_date=dt.date(2020, 1, 30),
@@ -205,7 +205,7 @@ def test_a_window_of_unknown_equity_counts_its_sessions_only() -> None:
     assert summary.max_drawdown_date is None
 
 
-def test_a_price_starts_at_a_return_of_zero_that_no_period_made() -> None:
+def test_a_price_curve_starts_at_zero_without_a_period_return() -> None:
     curve = price_curve(series(100.0, 110.0, 99.0))
     assert curve.period_return == pytest.approx([NULL, 0.1, -0.1], nan_ok=True)
     assert curve.cumulative_return == pytest.approx([0.0, 0.1, -0.01])
@@ -230,7 +230,7 @@ def test_a_price_and_a_ledger_that_follows_it_agree(returns: list[float]) -> Non
     assert (price.first_close, price.last_close, price.sessions) == (close[0], close[-1], close.size)
 
 
-def test_a_drawdown_date_is_a_day_even_from_instants() -> None:
+def test_a_drawdown_date_is_a_day_even_for_timestamps() -> None:
     midnights: Dates = days(2).astype("datetime64[us]")
     instants = midnights + np.timedelta64(20, "h")
     assert price_summary(instants, series(2.0, 1.0)).max_drawdown_date == dt.date(2020, 1, 31)

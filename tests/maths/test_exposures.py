@@ -50,7 +50,7 @@ def fitted(found: Exposures) -> tuple[Regression, float, Attribution, Rolling]:
 
 @check
 @given(seeds, st.integers(60, 400), st.integers(1, 5), st.booleans())
-def test_coefficients_and_errors_are_those_of_statsmodels(seed: int, n: int, k: int, less: bool) -> None:
+def test_coefficients_and_errors_match_statsmodels(seed: int, n: int, k: int, less: bool) -> None:
     book, factors = drawn(seed, n, k)
     fit, residual_sharpe, _, _ = fitted(exposures(book, factors, 50, less_risk_free=less))
     rate = book.risk_free
@@ -71,7 +71,7 @@ def test_coefficients_and_errors_are_those_of_statsmodels(seed: int, n: int, k: 
 
 @check
 @given(seeds, st.integers(60, 200), st.integers(1, 4), st.integers(20, 60))
-def test_rolling_coefficients_are_those_of_statsmodels(seed: int, n: int, k: int, window: int) -> None:
+def test_rolling_coefficients_match_statsmodels(seed: int, n: int, k: int, window: int) -> None:
     book, factors = drawn(seed, n, k)
     _, _, _, rolling = fitted(exposures(book, factors, window, less_risk_free=False))
     y = (book.ending - book.starting) / book.starting - book.risk_free
@@ -86,7 +86,7 @@ def test_rolling_coefficients_are_those_of_statsmodels(seed: int, n: int, k: int
 
 @check
 @given(seeds, st.integers(60, 300), st.integers(1, 5))
-def test_the_parts_add_up_to_the_profit_of_the_ledger(seed: int, n: int, k: int) -> None:
+def test_attribution_sums_to_the_ledgers_profit(seed: int, n: int, k: int) -> None:
     book, factors = drawn(seed, n, k)
     factors[np.random.default_rng(seed).random(n) < 0.05] = np.nan
     result = exposures(book, factors, 40, less_risk_free=True).attribution
@@ -96,7 +96,7 @@ def test_the_parts_add_up_to_the_profit_of_the_ledger(seed: int, n: int, k: int)
     assert math.fsum(parts) == pytest.approx(result.pnl, abs=1e-9)
 
 
-def test_a_book_that_is_the_market_has_beta_one_and_no_alpha() -> None:
+def test_the_market_itself_has_beta_one_and_no_alpha() -> None:
     market = np.random.default_rng(1).normal(0.0004, 0.01, 300)
     result = exposures(ledger(market), market[:, None], 60, less_risk_free=True)
     assert isinstance(result.fit, Regression)
@@ -108,7 +108,7 @@ def test_a_book_that_is_the_market_has_beta_one_and_no_alpha() -> None:
 
 
 @pytest.mark.parametrize("spoil", ["constant", "twice", "absent"])
-def test_factors_without_information_are_withheld(spoil: str) -> None:
+def test_uninformative_factors_are_withheld(spoil: str) -> None:
     book, factors = drawn(3, 100, 2)
     factors[:, 1] = {
         "constant": np.full(100, 0.001),
@@ -122,7 +122,7 @@ def test_factors_without_information_are_withheld(spoil: str) -> None:
         assert np.isnan(result.rolling.slopes).all()
 
 
-def test_a_book_in_debt_is_not_explained() -> None:
+def test_a_book_with_negative_equity_is_withheld() -> None:
     book, factors = drawn(4, 100, 1)
     book.starting[50] = -1.0
     result = exposures(book, factors, 50, less_risk_free=False)
@@ -131,7 +131,7 @@ def test_a_book_in_debt_is_not_explained() -> None:
     }
 
 
-def test_a_book_without_a_stated_rate_is_not_explained() -> None:
+def test_a_book_without_a_risk_free_rate_is_withheld() -> None:
     book, factors = drawn(4, 100, 1)
     book.risk_free[:] = np.nan
     result = exposures(book, factors, 50, less_risk_free=False)

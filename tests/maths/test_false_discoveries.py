@@ -33,7 +33,7 @@ p_lists = st.lists(st.floats(0, 1), min_size=1, max_size=60)
 
 @check
 @given(p_lists, st.integers(0, 3))
-def test_q_values_are_those_of_statsmodels(values: list[float], untested: int) -> None:
+def test_q_values_match_statsmodels(values: list[float], untested: int) -> None:
     family = np.array(values)
     with_gaps = np.concatenate([[math.nan] * untested, family])
     for ours, method in ((benjamini_hochberg, "fdr_bh"), (benjamini_yekutieli, "fdr_by")):
@@ -45,7 +45,7 @@ def test_q_values_are_those_of_statsmodels(values: list[float], untested: int) -
 
 @check
 @given(p_lists)
-def test_what_is_tested_beside_more_is_no_surer(values: list[float]) -> None:
+def test_more_tests_never_lower_a_q_value(values: list[float]) -> None:
     family = np.array(values)
     q = benjamini_hochberg(family)
     assert (q >= family * (1 - 1e-12)).all()
@@ -53,7 +53,7 @@ def test_what_is_tested_beside_more_is_no_surer(values: list[float]) -> None:
     assert (benjamini_hochberg(np.append(family, 1.0))[:-1] >= q * (1 - 1e-12)).all()
 
 
-def test_p_values_are_those_of_a_test_of_the_mean() -> None:
+def test_p_values_match_a_t_test_of_the_mean() -> None:
     draw = np.random.default_rng(2)
     rows = draw.normal(0.05, 1.0, (5, 80))
     theirs = stats.ttest_1samp(rows, 0.0, axis=1)
@@ -65,7 +65,7 @@ def one(value: float) -> Floats:
     return np.array([value])
 
 
-def test_the_haircut_is_that_of_the_papers_example() -> None:
+def test_the_haircut_matches_the_papers_example() -> None:
     """Harvey and Liu: 120 months, ratio 1 before and 0.912 after autocorrelation of 0.1, 100 tests, Bonferroni."""
     q = 12
     sharpe = (1 + 2 * 0.1 / 0.9 * (1 - (1 - 0.1**q) / (q * 0.9))) ** -0.5
@@ -86,7 +86,7 @@ def test_a_haircut_is_the_ratio_of_two_quantiles(t: float, n: int, tests: float)
     assert abs(result) <= abs(sharpe)
 
 
-def test_a_ratio_that_is_beyond_doubt_has_no_haircut() -> None:
+def test_an_extreme_ratio_has_no_haircut() -> None:
     result = haircut_sharpe(
         np.array([3.0, 3.0, math.nan]),
         np.array([90.0, 2.0, 1.0]),
@@ -103,7 +103,7 @@ def test_forty_five_trials_need_five_years() -> None:
 
 
 @pytest.mark.parametrize("calendars", ["holes", "first and last days"])
-def test_squares_of_correlations_are_those_of_pandas(calendars: str) -> None:
+def test_squared_correlations_match_pandas(calendars: str) -> None:
     draw = np.random.default_rng(4)
     values = draw.normal(size=(12, 90)) + draw.normal(size=90)
     gone = draw.random((12, 90)) < 0.2
@@ -132,7 +132,7 @@ def block_of(values: Matrix) -> Block:
     return Block(series, calendars.astype(np.float32), calendar if len(calendars) > 1 else calendar[:1])
 
 
-def test_series_that_do_not_vary_or_are_short_have_no_correlation() -> None:
+def test_constant_or_short_series_have_no_correlation() -> None:
     draw = np.random.default_rng(5)
     values = draw.normal(size=(60, 40)) + draw.normal(size=40)
     values[7], values[8, :20] = 0.3, -0.05
@@ -145,7 +145,7 @@ def test_series_that_do_not_vary_or_are_short_have_no_correlation() -> None:
 
 
 @pytest.mark.parametrize(("common", "wanted"), [(0.0, 200.0), (1.0, 200**2 / (200 + 200 * 199 * 0.25))])
-def test_the_effective_number_knows_noise_from_a_common_factor(common: float, wanted: float) -> None:
+def test_the_effective_number_separates_noise_from_a_common_factor(common: float, wanted: float) -> None:
     draw = np.random.default_rng(6)
     values = common * draw.normal(size=1000) + draw.normal(size=(200, 1000))
     values = (values - values.mean(axis=1, keepdims=True)) / values.std(axis=1, keepdims=True)
@@ -154,7 +154,7 @@ def test_the_effective_number_knows_noise_from_a_common_factor(common: float, wa
 
 
 @pytest.mark.parametrize("level", [0.05, 0.1, 0.2])
-def test_no_more_of_a_catalogues_discoveries_are_false_than_is_said(level: float) -> None:
+def test_the_share_of_false_discoveries_stays_within_its_level(level: float) -> None:
     """Forty catalogues, a twentieth the size of those in benchmarks/false_discoveries.py."""
     shares = []
     for seed in range(40):
@@ -163,7 +163,7 @@ def test_no_more_of_a_catalogues_discoveries_are_false_than_is_said(level: float
     assert np.mean(shares) == pytest.approx(level, abs=0.02)
 
 
-def test_the_quick_statistic_of_a_catalogue_is_the_test_of_the_mean() -> None:
+def test_the_fast_catalogue_statistic_matches_the_test_of_the_mean() -> None:
     catalogue = draw_catalogue(1, noise=3, real=2, sessions=400)
     for row, t in zip(catalogue.returns, catalogue.t_stats, strict=True):
         result = newey_west(row)
@@ -171,6 +171,6 @@ def test_the_quick_statistic_of_a_catalogue_is_the_test_of_the_mean() -> None:
         assert t == pytest.approx(result.t_stat, rel=1e-9)
 
 
-def test_degrees_of_freedom_are_those_of_bartletts_window() -> None:
+def test_degrees_of_freedom_follow_the_bartlett_kernel() -> None:
     result = hac_degrees(np.array([1260.0, math.nan, 12.0, 1260.0]))
     assert result.tolist() == pytest.approx([1.5 * 1260 / 8, math.nan, 6.0, 236.25], nan_ok=True)

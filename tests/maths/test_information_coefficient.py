@@ -24,7 +24,7 @@ def ic_of(x: list[float | None], y: list[float | None]) -> float | None:
 
 @check
 @given(st.one_of(runs(), wide_runs()))
-def test_each_week_equals_scipy_over_the_names_with_both_values(run: Run) -> None:
+def test_weekly_ic_matches_scipy_over_names_with_both_values(run: Run) -> None:
     results = {row["date"]: row for row in weekly_ic(run.decisions, "raw_score").iter_rows(named=True)}
     weeks = oracles.measure_weeks(run.decisions)
     assert list(results) == sorted(weeks)
@@ -49,7 +49,7 @@ def test_an_undefined_correlation_is_null_not_zero(x: list[float | None], y: lis
     assert (ic_of([*x, None], [*y, None])) is None
 
 
-def test_a_perfect_ordering_is_exactly_one_however_uneven_the_values() -> None:
+def test_a_perfect_ordering_has_an_ic_of_exactly_one() -> None:
     x = [float(3**n) for n in range(30)]
     assert ic_of(list(x), [value**0.5 for value in x]) == 1.0
     assert ic_of(list(x), [-value for value in x]) == -1.0
@@ -57,9 +57,7 @@ def test_a_perfect_ordering_is_exactly_one_however_uneven_the_values() -> None:
 
 @check
 @given(runs(), st.integers(0, 10**6), st.sampled_from([0.001, 7.0, 1e6]))
-def test_neither_row_order_nor_names_nor_the_unit_of_the_score_matter(
-    run: Run, seed: int, unit: float
-) -> None:
+def test_ic_ignores_row_order_names_and_scale(run: Run, seed: int, unit: float) -> None:
     changed = shuffled(run.decisions, seed).with_columns(
         symbol=pl.lit("other_") + pl.col("symbol").str.reverse(), score=pl.col("score") * unit
     )
@@ -68,7 +66,7 @@ def test_neither_row_order_nor_names_nor_the_unit_of_the_score_matter(
 
 @check
 @given(runs())
-def test_a_signal_turned_over_has_the_opposite_ic(run: Run) -> None:
+def test_an_inverted_signal_has_the_opposite_ic(run: Run) -> None:
     turned = weekly_ic(run.decisions.with_columns(score=-pl.col("score")), "score")
     assert turned.with_columns(ic=-pl.col("ic")).equals(weekly_ic(run.decisions, "score"))
 

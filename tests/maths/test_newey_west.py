@@ -38,7 +38,7 @@ persistences = st.sampled_from([-0.8, 0.0, 0.5, 0.95])
 
 @check
 @given(seeds, lengths, persistences)
-def test_it_is_the_hac_of_statsmodels(seed: int, n: int, persistence: float) -> None:
+def test_the_test_matches_statsmodels_hac(seed: int, n: int, persistence: float) -> None:
     series = drawn(seed, n, persistence)
     ours = measured(series)
     theirs = sm.OLS(series, np.ones(n)).fit(
@@ -69,7 +69,7 @@ def test_the_long_run_variance_equals_the_weighted_sum_of_autocovariances(
     ("n", "lag"),
     [(1, 1), (10, 2), (99, 3), (100, 4), (101, 4), (297, 5), (1425, 7), (51_199, 15), (51_200, 16)],
 )
-def test_the_lag_follows_the_rule_at_its_integer_values_too(n: int, lag: int) -> None:
+def test_the_lag_follows_the_rule_at_integer_values(n: int, lag: int) -> None:
     assert bandwidth(n) == lag
 
 
@@ -82,7 +82,7 @@ def test_the_lag_is_the_integer_part_of_the_rule(n: int) -> None:
 
 @check
 @given(seeds, lengths, st.sampled_from([-3.0, 0.01, 1e3]))
-def test_the_unit_of_the_series_does_not_move_the_test(seed: int, n: int, unit: float) -> None:
+def test_the_test_is_scale_invariant(seed: int, n: int, unit: float) -> None:
     one, other = measured(drawn(seed, n)), measured(drawn(seed, n) * unit)
     assert other.t_stat == pytest.approx(np.sign(unit) * one.t_stat, rel=1e-9)
     assert other.p_value == pytest.approx(one.p_value, rel=1e-7)
@@ -91,19 +91,19 @@ def test_the_unit_of_the_series_does_not_move_the_test(seed: int, n: int, unit: 
 
 @check
 @given(seeds, lengths)
-def test_time_may_run_backwards(seed: int, n: int) -> None:
+def test_the_test_is_invariant_to_time_reversal(seed: int, n: int) -> None:
     series = drawn(seed, n, 0.5)
     assert measured(series[::-1]).t_stat == pytest.approx(measured(series).t_stat, rel=1e-9)
 
 
-def test_nulls_are_dropped_before_anything_is_counted() -> None:
+def test_nulls_are_dropped_before_counting() -> None:
     series = drawn(1, 40)
     gaps = np.insert(series, [0, 7, 7, 40], np.nan)
     assert newey_west(gaps) == newey_west(series)
 
 
 @pytest.mark.parametrize("n", [0, 1, 9])
-def test_fewer_than_ten_observations_are_too_few(n: int) -> None:
+def test_fewer_than_ten_observations_are_withheld(n: int) -> None:
     for series in (drawn(2, n + 1)[:n], np.append(drawn(2, n + 1)[:n], [np.nan] * 20)):
         result = newey_west(series)
         assert isinstance(result, Unavailable)
@@ -112,7 +112,7 @@ def test_fewer_than_ten_observations_are_too_few(n: int) -> None:
 
 
 @pytest.mark.parametrize("series", [np.zeros(10), np.full(297, 0.1), 1e-3 + np.arange(50) % 2 * 2e-16])
-def test_a_series_that_varies_by_rounding_only_has_no_test(series: Floats) -> None:
+def test_a_series_constant_up_to_rounding_has_no_test(series: Floats) -> None:
     result = newey_west(series)
     assert isinstance(result, Unavailable)
     assert result.code == "nonpositive_variance"

@@ -56,7 +56,7 @@ def slow(returns: Matrix, blocks: int) -> float:
 
 @check
 @given(seeds, st.integers(30, 90), st.integers(2, 9), st.sampled_from([2, 4, 6]))
-def test_it_is_that_of_the_slow_one(seed: int, days: int, trials: int, blocks: int) -> None:
+def test_the_probability_matches_the_slow_version(seed: int, days: int, trials: int, blocks: int) -> None:
     returns = drawn(seed, days, trials)
     result = measured(returns, blocks)
     assert result.probability == pytest.approx(slow(returns, blocks), abs=1e-12)
@@ -66,7 +66,7 @@ def test_it_is_that_of_the_slow_one(seed: int, days: int, trials: int, blocks: i
 @pytest.mark.parametrize(
     ("seed", "days", "trials", "blocks"), [(1, 90, 2, 4), (2, 63, 12, 6), (3, 120, 7, 8)]
 )
-def test_it_is_that_of_ffn(seed: int, days: int, trials: int, blocks: int) -> None:
+def test_the_probability_matches_ffn(seed: int, days: int, trials: int, blocks: int) -> None:
     returns = drawn(seed, days, trials)
     theirs = ffn.calc_prob_backtest_overfitting(pd.DataFrame(returns), n_blocks=blocks)
     assert measured(returns, blocks).probability == pytest.approx(theirs, abs=1e-9)
@@ -74,33 +74,33 @@ def test_it_is_that_of_ffn(seed: int, days: int, trials: int, blocks: int) -> No
 
 @check
 @given(seeds, st.integers(2, 8))
-def test_neither_names_nor_scale_of_the_trials_matter(seed: int, trials: int) -> None:
+def test_the_probability_ignores_names_and_scale_of_trials(seed: int, trials: int) -> None:
     returns = drawn(seed, 60, trials)
     draw = np.random.default_rng(seed)
     other = (returns * draw.uniform(0.1, 10, trials))[:, draw.permutation(trials)]
     assert measured(other, 6).probability == measured(returns, 6).probability
 
 
-def test_trials_without_skill_are_overfitted_half_of_the_time_and_skill_is_not() -> None:
+def test_skill_less_trials_overfit_half_of_the_time_and_skilled_ones_do_not() -> None:
     """The paper's two ends: no trial has skill, and one of them has a lot."""
     without = [measured(drawn(seed, 480, 20), 8).probability for seed in range(40)]
     assert statistics.fmean(without) == pytest.approx(0.5, abs=0.15)
     assert max(measured(drawn(seed, 480, 20, skill=0.005), 8).probability for seed in range(10)) < 0.01
 
 
-def test_trials_that_are_alike_share_the_middle_rank() -> None:
+def test_identical_trials_share_the_middle_rank() -> None:
     """Two trials of one return: each split picks the first of them, and its rank out of sample is the mean of both."""
     returns = drawn(1, 60, 1)
     assert measured(np.hstack([returns, returns]), 4).probability == 1.0
 
 
-def test_many_trials_are_measured_in_parts() -> None:
+def test_many_trials_are_measured_in_chunks() -> None:
     result = measured(drawn(3, 80, 100))
     assert result.splits == 12_870
     assert 0 <= result.probability <= 1
 
 
-def test_it_is_withheld_where_the_trials_do_not_determine_it() -> None:
+def test_an_undetermined_probability_is_withheld() -> None:
     def reason(returns: Matrix) -> str:
         result = overfitting(returns)
         assert isinstance(result, Unavailable)

@@ -50,7 +50,7 @@ def test_figures_published_by_empyrical(per_cent: list[int], sharpe: float, draw
 
 @check
 @given(varied, st.integers(0, 2**32 - 1))
-def test_ratios_and_drawdown_are_empyricals(per_mille: list[int], seed: int) -> None:
+def test_ratios_and_drawdown_match_empyrical(per_mille: list[int], seed: int) -> None:
     returns = np.array(per_mille) / 1000
     risk_free = np.random.default_rng(seed).uniform(0, 0.01, returns.size)
     starting, ending = ledger(returns.tolist())
@@ -67,14 +67,14 @@ def test_ratios_and_drawdown_are_empyricals(per_mille: list[int], seed: int) -> 
 
 @check
 @given(varied)
-def test_the_ratio_is_written_out(per_mille: list[int]) -> None:
+def test_the_ratio_by_hand(per_mille: list[int]) -> None:
     starting, ending = ledger([value / 1000 for value in per_mille])
     returns = [end / start - 1 for start, end in zip(starting.tolist(), ending.tolist(), strict=True)]
     written = statistics.fmean(returns) / statistics.stdev(returns) * 252**0.5
     assert ratios.information_ratio(starting, ending) == pytest.approx(written, rel=1e-9, abs=1e-9)
 
 
-def test_sessions_without_a_return_or_a_rate_are_left_out() -> None:
+def test_sessions_without_return_or_rate_are_omitted() -> None:
     starting, ending = ledger([0.01, 0.03, -0.02])
     gap = np.array([NULL])
     assert ratios.information_ratio(
@@ -87,7 +87,7 @@ def test_sessions_without_a_return_or_a_rate_are_left_out() -> None:
 
 @check
 @given(varied, st.integers(0, 59), st.floats(-10.0, 0.0))
-def test_a_window_with_a_session_that_opens_in_debt_has_no_ratio(
+def test_a_session_opening_with_negative_equity_withholds_the_ratio(
     per_mille: list[int], at: int, debt: float
 ) -> None:
     starting, ending = ledger([x / 1000 for x in per_mille])
@@ -105,14 +105,14 @@ def test_a_window_with_a_session_that_opens_in_debt_has_no_ratio(
 
 
 @pytest.mark.parametrize("returns", [[], [0.01]])
-def test_too_few_sessions_are_no_zero(returns: list[float]) -> None:
+def test_too_few_sessions_are_withheld_not_zero(returns: list[float]) -> None:
     starting, ending = ledger(returns)
     assert reason(ratios.information_ratio(starting, ending)) == "insufficient_data"
     assert reason(ratios.excess_sharpe(starting, ending, np.zeros(len(returns)))) == "insufficient_data"
 
 
 @pytest.mark.parametrize("growth", [0.0, 0.001, -0.02, 0.1])
-def test_steady_growth_has_no_ratio_though_its_returns_differ_in_the_last_digit(growth: float) -> None:
+def test_steady_growth_has_no_ratio_despite_rounding(growth: float) -> None:
     starting, ending = ledger([growth] * 500)
     assert reason(ratios.information_ratio(starting, ending)) == "nonpositive_variance"
     assert reason(ratios.excess_sharpe(starting, ending, np.full(500, 0.00004))) == "nonpositive_variance"
@@ -130,7 +130,7 @@ def test_without_returns_there_are_no_ratios() -> None:
     assert reason(ratios.pnl(np.array([NULL]), np.array([1.0]))) == "insufficient_data"
 
 
-def test_profit_drawdown_and_turnover_written_out() -> None:
+def test_profit_drawdown_and_turnover_by_hand() -> None:
     starting, ending = np.array([1.0, 2.0, 1.0, 3.0]), np.array([2.0, 1.0, 3.0, 1.8])
     assert ratios.pnl(starting, ending) == pytest.approx(0.8)
     assert ratios.max_drawdown(starting, ending) == pytest.approx(1.2)
@@ -145,7 +145,7 @@ def test_a_book_that_never_fell_has_a_drawdown_of_zero() -> None:
 
 @check
 @given(varied)
-def test_weekly_figures_are_written_out(thousandths: list[int]) -> None:
+def test_weekly_figures_by_hand(thousandths: list[int]) -> None:
     ic = [value / 1000 for value in thousandths]
     gaps = np.array([NULL, *ic, NULL])
     spread = statistics.stdev(ic)
@@ -155,7 +155,7 @@ def test_weekly_figures_are_written_out(thousandths: list[int]) -> None:
     assert rank_ic.hit_rate(gaps) == sum(value > 0 for value in ic) / len(ic)
 
 
-def test_weeks_without_an_ic_are_no_evidence() -> None:
+def test_weeks_without_an_ic_are_not_counted() -> None:
     nulls = np.full(3, NULL)
     for figure in (rank_ic.mean_ic, rank_ic.icir, rank_ic.hit_rate, rank_ic.dispersion):
         assert reason(figure(nulls)) == reason(figure(np.array([]))) == "insufficient_data"
@@ -178,7 +178,7 @@ def test_coverage_is_of_traded_weeks_and_a_traded_week_without_returns_counts() 
     assert reason(rank_ic.coverage(n_return_obs, n_symbols, np.zeros(5, np.bool_))) == "insufficient_data"
 
 
-def test_the_sharpe_and_drawdown_of_spy_that_empyrical_gave(shared: Path) -> None:
+def test_sharpe_and_drawdown_of_spy_match_empyrical(shared: Path) -> None:
     spy = pl.read_parquet(shared / "data/spy.parquet").sort("date")
     window = spy.filter(pl.col("date").is_between(pl.date(2010, 12, 31), pl.date(2022, 12, 30)))
     close = window["adj_close"].to_numpy()

@@ -107,7 +107,7 @@ def test_every_sealed_figure_is_reproduced(
     assert missing == underivable
 
 
-def test_the_largest_run_equals_the_slow_loops_on_a_year(shared: Path) -> None:
+def test_a_year_of_the_largest_run_matches_the_slow_loops(shared: Path) -> None:
     seal = shared / "seals/Test_sp500_momentum"
     index = pl.read_parquet(seal / "rebalances.parquet").sort("date").tail(30)
     decisions = decisions_of(seal).join(index.select("date"), on="date", how="semi")
@@ -125,7 +125,7 @@ def test_the_largest_run_equals_the_slow_loops_on_a_year(shared: Path) -> None:
             assert oracles.close(row[name], wanted[name], 1e-9)
 
 
-def test_weeks_skipped_for_a_reason_stay_in_the_index_and_off_the_clock(shared: Path) -> None:
+def test_skipped_weeks_stay_in_the_index_but_not_in_horizons(shared: Path) -> None:
     weeks = whole_run(shared / "seals/Test_sp500_reversal").weeks
     skipped = weeks.filter(~pl.col("week_status").is_in(["traded", "pending"]))
     assert weeks.height == 135
@@ -150,7 +150,7 @@ def test_the_decile_table_of_the_largest_run_accounts_for_every_return(shared: P
     assert scores == sorted(scores, key=lambda score: -math.inf if score is None else score)
 
 
-def test_the_momentum_ics_that_alphalens_gave(shared: Path) -> None:
+def test_momentum_ics_match_alphalens(shared: Path) -> None:
     published = json.loads((shared / "data/oracles/oracles.json").read_text())
     theirs = published["third_party_runs_on_these_files"]["alphalens_mom12_1"]
     prices = pl.read_parquet(shared / "data/prices_sp500.parquet", columns=["date", "symbol", "adj_close"])

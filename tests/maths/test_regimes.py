@@ -33,7 +33,7 @@ def ledger(returns: Floats) -> Ledger:
 
 @check
 @given(seeds, st.integers(20, 400), st.floats(-2, 2))
-def test_the_break_is_that_of_statsmodels(seed: int, n: int, step: float) -> None:
+def test_the_break_test_matches_statsmodels(seed: int, n: int, step: float) -> None:
     series = np.random.default_rng(seed).normal(size=n)
     series[n // 3 :] += step
     result = find_break(days(n), series, "values")
@@ -57,13 +57,13 @@ def test_a_break_is_dated_and_nulls_are_left_out() -> None:
 @pytest.mark.parametrize(
     ("series", "code"), [(np.zeros(50), "nonpositive_variance"), (np.arange(19.0), "insufficient_data")]
 )
-def test_what_tells_no_break_is_withheld(series: Floats, code: str) -> None:
+def test_undetermined_breaks_are_withheld(series: Floats, code: str) -> None:
     result = find_break(days(series.size), series, "values")
     assert isinstance(result, Unavailable)
     assert result.code == code
 
 
-def test_volatility_is_known_before_the_session() -> None:
+def test_volatility_uses_only_earlier_sessions() -> None:
     price = 100 * np.exp(np.cumsum(np.random.default_rng(2).normal(0, 0.01, 200)))
     closes = Benchmark("SPY", "SPY", False, days(200), price, np.full(200, np.nan))
     result = market_at(closes, days(205)[3::2])
@@ -76,7 +76,7 @@ def test_volatility_is_known_before_the_session() -> None:
 
 @check
 @given(seeds, st.integers(120, 400))
-def test_figures_of_a_regime_are_those_of_its_sessions(seed: int, n: int) -> None:
+def test_a_regimes_figures_match_its_sessions(seed: int, n: int) -> None:
     draw = np.random.default_rng(seed)
     returns = draw.normal(0.0003, 0.01, n)
     market = Market(draw.normal(0, 0.01, n), np.where(np.arange(n) < 10, np.nan, draw.uniform(0.1, 0.3, n)))
@@ -117,7 +117,7 @@ def test_bands_are_quantiles_of_the_samples_sessions_in_the_regime() -> None:
     )
 
 
-def test_a_book_that_earned_in_one_half_alone_differs_beyond_its_band() -> None:
+def test_a_regime_dependent_book_differs_beyond_its_band() -> None:
     draw = np.random.default_rng(5)
     returns = draw.normal(0, 0.01, 1000)
     returns[:500] += 0.003

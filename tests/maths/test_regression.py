@@ -30,7 +30,7 @@ def fitted(outcome: Floats, regressors: Floats) -> Regression:
 
 @check
 @given(seeds, st.integers(20, 500), st.integers(1, 6))
-def test_it_is_the_least_squares_with_hac_errors_of_statsmodels(seed: int, n: int, k: int) -> None:
+def test_regression_matches_statsmodels_with_hac_errors(seed: int, n: int, k: int) -> None:
     outcome, regressors = drawn(seed, n, k)
     ours = fitted(outcome, regressors)
     theirs = sm.OLS(outcome, sm.add_constant(regressors)).fit(
@@ -53,7 +53,7 @@ def test_the_order_of_the_regressors_does_not_matter(seed: int, n: int, order: l
     assert [x.value for x in other.slopes] == pytest.approx([one.slopes[k].value for k in order], rel=1e-9)
 
 
-def test_units_move_the_coefficients_and_not_the_test() -> None:
+def test_units_scale_coefficients_and_not_the_test() -> None:
     outcome, regressors = drawn(5, 300, 2)
     one, other = fitted(outcome, regressors), fitted(outcome * 100, regressors * [10.0, 1e-3])
     assert other.intercept.value == pytest.approx(one.intercept.value * 100, rel=1e-9)
@@ -69,7 +69,7 @@ def test_collinear_regressors_are_withheld() -> None:
     assert result.code == "nonpositive_variance"
 
 
-def test_an_outcome_that_is_explained_wholly_has_no_error_to_judge_by() -> None:
+def test_a_perfect_fit_has_no_standard_error() -> None:
     _, regressors = drawn(7, 100, 2)
     result = fitted(regressors @ [0.5, 0.5], regressors)
     assert result.r_squared == pytest.approx(1.0)
@@ -79,14 +79,14 @@ def test_an_outcome_that_is_explained_wholly_has_no_error_to_judge_by() -> None:
 
 
 @pytest.mark.parametrize(("n", "k"), [(0, 1), (10, 1), (12, 3)])
-def test_too_few_observations_are_said_to_be(n: int, k: int) -> None:
+def test_too_few_observations_are_withheld(n: int, k: int) -> None:
     outcome, regressors = drawn(8, 40, k)
     result = regress(outcome[:n], regressors[:n])
     assert isinstance(result, Unavailable)
     assert result.code == "insufficient_data"
 
 
-def test_a_side_that_does_not_vary_is_said_to_be() -> None:
+def test_a_constant_series_is_withheld() -> None:
     outcome, regressors = drawn(9, 60, 2)
     for broken in ((np.zeros(60), regressors), (outcome, np.column_stack([regressors, np.full(60, 0.1)]))):
         result = regress(*broken)

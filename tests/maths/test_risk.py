@@ -35,7 +35,7 @@ def measured(returns: Floats) -> dict[str, object]:
 
 
 @pytest.mark.parametrize("seed", range(6))
-def test_figures_of_returns_are_those_of_empyrical_and_scipy(seed: int) -> None:
+def test_figures_of_returns_match_empyrical_and_scipy(seed: int) -> None:
     returns = book(seed)
     expected = {
         "annualised_return": empyrical.annual_return(returns),
@@ -57,7 +57,7 @@ def test_figures_of_returns_are_those_of_empyrical_and_scipy(seed: int) -> None:
 
 
 @pytest.mark.parametrize("seed", range(6))
-def test_drawdowns_are_those_of_ffn(seed: int) -> None:
+def test_drawdowns_match_ffn(seed: int) -> None:
     returns = book(seed)
     result = measured(returns)
     prices = pd.Series(
@@ -81,7 +81,7 @@ def test_drawdowns_are_those_of_ffn(seed: int) -> None:
     assert result["under_water"] == np.mean(ffn.to_drawdown_series(prices)[1:] < -1e-15)
 
 
-def test_rolling_figures_are_those_of_pandas_and_empyrical_at_the_end_of_each_month() -> None:
+def test_month_end_rolling_figures_match_pandas_and_empyrical() -> None:
     returns = book(7)
     series = pd.Series(returns, pd.DatetimeIndex(DAYS))
     sharpe = empyrical.roll_sharpe_ratio(series, 252).to_numpy()
@@ -96,7 +96,7 @@ def test_rolling_figures_are_those_of_pandas_and_empyrical_at_the_end_of_each_mo
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_the_sharpe_ratio_of_lo_is_his_formula_on_the_autocorrelations_of_statsmodels(seed: int) -> None:
+def test_los_sharpe_ratio_matches_his_formula_on_statsmodels_autocorrelations(seed: int) -> None:
     returns, lags = book(seed), 7
     rho = acf(returns, nlags=lags, fft=False)
     weight = sum((252 - k) * rho[k] for k in range(1, lags + 1))
@@ -107,7 +107,7 @@ def test_the_sharpe_ratio_of_lo_is_his_formula_on_the_autocorrelations_of_statsm
 
 @pytest.mark.parametrize("rho", [-0.5, -0.2, 0.0, 0.1, 0.4, 0.9])
 @pytest.mark.parametrize("q", [2, 12, 252])
-def test_the_scale_of_lo_is_his_closed_form_for_a_first_order_autoregression(rho: float, q: int) -> None:
+def test_los_scale_matches_the_closed_form_for_an_ar1(rho: float, q: int) -> None:
     result = lo_scale(rho ** np.arange(1.0, q), q)
     closed = math.sqrt(q) / math.sqrt(1 + 2 * rho / (1 - rho) * (1 - (1 - rho**q) / (q * (1 - rho))))
     assert result == pytest.approx(closed, rel=1e-9)
@@ -119,7 +119,7 @@ def test_a_year_without_variance_has_no_scale() -> None:
 
 
 @given(st.lists(st.floats(-0.2, 0.2), min_size=1, max_size=60))
-def test_drawdowns_tile_the_sessions_under_water(values: list[float]) -> None:
+def test_drawdowns_partition_the_sessions_below_the_peak(values: list[float]) -> None:
     returns = np.array(values)
     ending = np.cumprod(1 + returns)
     curve = equity_curve(np.concatenate([[1.0], ending[:-1]]), ending)
@@ -132,7 +132,7 @@ def test_drawdowns_tile_the_sessions_under_water(values: list[float]) -> None:
 
 
 @pytest.mark.parametrize("n", [0, 1, 5, 19, 99, 251])
-def test_short_runs_withhold_what_they_do_not_determine(n: int) -> None:
+def test_short_runs_withhold_undetermined_figures(n: int) -> None:
     result = measured(book(1, n))
     withheld = {name for name, value in result.items() if isinstance(value, Unavailable)}
     assert {"rolling", "var_99", "cvar_99"} <= withheld or n >= 100

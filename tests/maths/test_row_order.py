@@ -12,14 +12,14 @@ SCHEMA = {"date": pl.Int64, "symbol": pl.String}
 
 @check
 @given(st.lists(st.tuples(st.integers(0, 2), st.sampled_from(["", "A", "AB", "B", "é"])), max_size=6))
-def test_rows_are_in_order_exactly_when_a_sort_leaves_them(rows: list[tuple[int, str]]) -> None:
+def test_ordered_rows_are_those_a_sort_keeps(rows: list[tuple[int, str]]) -> None:
     frame = pl.DataFrame(rows, schema=SCHEMA, orient="row")
     assert in_order(frame, ["date", "symbol"]) == (rows == sorted(rows))
     assert ordered(frame, ["date", "symbol"]).rows() == sorted(rows)
     assert in_order(frame, ["date"]) == ([date for date, _ in rows] == sorted(date for date, _ in rows))
 
 
-def test_a_null_stands_in_order_with_everything() -> None:
+def test_a_null_is_in_order_with_every_value() -> None:
     frame = pl.DataFrame([(1, None), (1, "B"), (None, "A"), (0, "A")], schema=SCHEMA, orient="row")
     assert in_order(frame, ["date", "symbol"])
     assert not in_order(frame.drop_nulls(), ["date", "symbol"])

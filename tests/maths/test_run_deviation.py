@@ -32,9 +32,7 @@ def deviation(ratios: Floats, lengths: list[float] | list[int], length: int = 14
 
 @check
 @given(seeds, st.integers(2, 40), st.integers(200, 3000))
-def test_runs_of_one_length_have_their_sample_deviation_and_no_less_than_their_error(
-    seed: int, runs: int, length: int
-) -> None:
+def test_runs_of_one_length_have_at_least_their_standard_error(seed: int, runs: int, length: int) -> None:
     ratios = np.random.default_rng(seed).uniform(-1.5, 1.5, runs)
     plain = max(float(ratios.std(ddof=1)), math.sqrt(YEAR / length))
     assert deviation(ratios, [length] * runs, length) <= plain * (1 + 1e-9)
@@ -43,7 +41,7 @@ def test_runs_of_one_length_have_their_sample_deviation_and_no_less_than_their_e
         assert deviation(ratios, [length] * runs, length) == pytest.approx(plain, rel=1e-9)
 
 
-def test_runs_of_ten_sessions_beside_long_ones_do_not_decide() -> None:
+def test_short_runs_do_not_dominate_the_deviation() -> None:
     long = measured_runs(1, 0.7, [1400] * 12)
     alone = deviation(long, [1400] * 12)
     reported = []
@@ -57,7 +55,7 @@ def test_runs_of_ten_sessions_beside_long_ones_do_not_decide() -> None:
 
 
 @pytest.mark.parametrize("absurd", [30.0, -400.0, 1e9])
-def test_one_absurd_run_does_not_decide(absurd: float) -> None:
+def test_one_outlier_does_not_dominate_the_deviation(absurd: float) -> None:
     ratios = measured_runs(2, 0.7, [1400] * 12)
     alone = deviation(ratios, [1400] * 12)
     assert deviation(np.append(ratios, absurd), [1400] * 13) < 1.6 * alone
@@ -66,7 +64,7 @@ def test_one_absurd_run_does_not_decide(absurd: float) -> None:
     )
 
 
-def test_it_is_the_deviation_that_runs_show_over_records_of_that_length() -> None:
+def test_the_deviation_matches_simulated_runs_of_that_length() -> None:
     lengths = [100, 250, 500, 1400, 3000] * 8
     for length in (250, 1400):
         reported = [deviation(measured_runs(seed, 0.8, lengths), lengths, length) for seed in range(300)]
@@ -76,7 +74,7 @@ def test_it_is_the_deviation_that_runs_show_over_records_of_that_length() -> Non
 
 @check
 @given(seeds, st.integers(2, 20))
-def test_the_order_of_the_runs_changes_nothing(seed: int, runs: int) -> None:
+def test_the_order_of_runs_does_not_matter(seed: int, runs: int) -> None:
     draw = np.random.default_rng(seed)
     lengths = draw.integers(20, 3000, runs)
     ratios, order = draw.normal(size=runs), draw.permutation(runs)
@@ -84,7 +82,7 @@ def test_the_order_of_the_runs_changes_nothing(seed: int, runs: int) -> None:
     assert run_deviation(ratios[order], lengths[order].astype(float), 500) == pytest.approx(one, rel=1e-9)
 
 
-def test_runs_without_a_ratio_or_a_length_are_left_out() -> None:
+def test_runs_without_ratio_or_length_are_omitted() -> None:
     ratios, lengths = np.array([0.5, np.nan, 1.5, 9.0, 9.0]), np.array([300.0, 300.0, 300.0, np.nan, 0.0])
     assert run_deviation(ratios, lengths, 300) == pytest.approx(math.sqrt(max(0.5, YEAR / 300)))
     assert run_deviation(ratios[:2], lengths[:2], 300) is None

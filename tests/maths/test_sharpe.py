@@ -76,7 +76,7 @@ def test_the_numerical_example_of_the_minimum_track_record(a_year: int, years: f
 
 @check
 @given(seeds, lengths)
-def test_the_moments_are_those_of_pandas(seed: int, n: int) -> None:
+def test_the_moments_match_pandas(seed: int, n: int) -> None:
     returns = drawn(seed, n)
     series, actual = pd.Series(returns), moments(returns)
     kurtosis: Any = series.kurt()
@@ -88,7 +88,7 @@ def test_the_moments_are_those_of_pandas(seed: int, n: int) -> None:
 
 @check
 @given(seeds, lengths, st.integers(2, 400))
-def test_the_deflated_sharpe_ratio_is_that_of_ffn(seed: int, n: int, trials: int) -> None:
+def test_the_deflated_sharpe_ratio_matches_ffn(seed: int, n: int, trials: int) -> None:
     returns = drawn(seed, n)
     ratios = np.random.default_rng(seed + 1).normal(0.3, 0.8, trials)
     theirs = ffn.calc_deflated_sharpe_ratio(pd.Series(returns), ratios, nperiods=252)
@@ -101,7 +101,7 @@ def test_the_deflated_sharpe_ratio_is_that_of_ffn(seed: int, n: int, trials: int
 
 @check
 @given(st.integers(1, 10**9), st.floats(0, 5))
-def test_the_expected_maximum_is_that_of_ffn(trials: int, deviation: float) -> None:
+def test_the_expected_maximum_matches_ffn(trials: int, deviation: float) -> None:
     ours = expected_maximum_sharpe(trials, deviation)
     # Theirs takes the quantile of one less 1 / n, whose digits are gone of a great many trials.
     assert ours == pytest.approx(ffn.calc_expected_max_sharpe(trials, deviation), rel=1e-7, abs=1e-12)
@@ -109,14 +109,14 @@ def test_the_expected_maximum_is_that_of_ffn(trials: int, deviation: float) -> N
         assert ours == pytest.approx(ffn.calc_expected_max_sharpe(trials, deviation), rel=1e-11, abs=1e-12)
 
 
-def test_the_expected_maximum_is_that_of_many_draws() -> None:
+def test_the_expected_maximum_matches_simulation() -> None:
     draws = np.random.default_rng(4).normal(0, 0.5, (20_000, 100)).max(axis=1)
     error = draws.std() / math.sqrt(draws.size)
     # The formula is an approximation, good to a per cent at a hundred trials.
     assert expected_maximum_sharpe(100, 0.5) == pytest.approx(draws.mean(), rel=0.01, abs=4 * error)
 
 
-def test_the_probability_is_how_often_the_ratio_of_many_records_is_above() -> None:
+def test_the_probabilistic_sharpe_ratio_matches_simulation() -> None:
     """Records of known ratio: a ratio measured at the benchmark or above is as frequent as the probability says."""
     n, true = 500, 0.08
     draws = np.random.default_rng(6).normal(true, 1.0, (6000, n))
@@ -140,7 +140,7 @@ def test_the_scale_of_the_returns_changes_nothing(seed: int, n: int, scale: floa
 
 @check
 @given(seeds, lengths)
-def test_the_order_of_the_returns_changes_nothing_and_nulls_are_left_out(seed: int, n: int) -> None:
+def test_the_order_of_returns_does_not_matter_and_nulls_are_omitted(seed: int, n: int) -> None:
     returns = drawn(seed, n)
     shuffled = np.random.default_rng(seed).permutation(np.concatenate([returns, [math.nan] * 3]))
     one, other = moments(returns), moments(shuffled)
@@ -180,7 +180,7 @@ def test_after_the_minimum_track_record_the_probability_is_the_confidence(
     assert reached == pytest.approx(confidence, abs=1e-9)
 
 
-def test_it_is_withheld_where_the_returns_do_not_determine_it() -> None:
+def test_undetermined_ratios_are_withheld() -> None:
     assert reason(sharpe_moments(np.array([]))) == "insufficient_data"
     assert reason(sharpe_moments(drawn(1, 9))) == "insufficient_data"
     assert reason(sharpe_moments(np.full(300, 0.001))) == "nonpositive_variance"

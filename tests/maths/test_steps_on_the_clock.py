@@ -37,7 +37,7 @@ def autocorrelations(rebalances: pl.DataFrame, decisions: pl.DataFrame) -> pl.Da
 @check
 @given(runs())
 @pytest.mark.parametrize("horizon", [1, 2, 4, 8])
-def test_horizons_equal_the_loop_over_names_and_weeks(horizon: int, run: Run) -> None:
+def test_horizons_match_a_loop_over_names_and_weeks(horizon: int, run: Run) -> None:
     actual = horizons(*run)
     expected = oracles.horizon_ic(*run, horizon)
     assert actual["date"].to_list() == list(expected)
@@ -48,7 +48,7 @@ def test_horizons_equal_the_loop_over_names_and_weeks(horizon: int, run: Run) ->
 @check
 @given(runs(max_weeks=12))
 @pytest.mark.parametrize("lag", [1, 2, 5, 8])
-def test_autocorrelations_equal_the_loop_over_names_and_weeks(lag: int, run: Run) -> None:
+def test_autocorrelations_match_a_loop_over_names_and_weeks(lag: int, run: Run) -> None:
     actual = autocorrelations(*run)
     expected = oracles.autocorrelation(*run, lag)
     assert actual["date"].to_list() == list(expected)
@@ -64,7 +64,7 @@ def test_one_week_ahead_is_the_weekly_ic_itself(run: Run) -> None:
     assert ahead["ic_h1"].equals(ahead.join(ic, on="date", how="left", maintain_order="left")["ic"])
 
 
-def test_returns_too_small_to_show_beside_one_are_ties_once_they_are_compounded() -> None:
+def test_returns_lost_in_compounding_are_ties() -> None:
     run = steady_run(["traded", "traded"])
     tiny = run.decisions.with_columns(forward_return=pl.col("forward_return") * 1e-18)
     reach = horizons(run.rebalances, tiny)
@@ -73,7 +73,7 @@ def test_returns_too_small_to_show_beside_one_are_ties_once_they_are_compounded(
 
 
 @pytest.mark.parametrize("horizon", [2, 4, 8])
-def test_what_is_compounded_ties_where_the_documented_product_does(horizon: int) -> None:
+def test_compounded_returns_tie_like_the_documented_product(horizon: int) -> None:
     """Returns in hundredths: their products are often equal, or would be but for the last bit."""
     draw = random.Random(11)
     run = steady_run(["traded"] * 9, names=40)
@@ -84,7 +84,7 @@ def test_what_is_compounded_ties_where_the_documented_product_does(horizon: int)
     assert [oracles.close(ic, wanted) for ic, wanted in zip(actual, expected, strict=True)] == [True] * 9
 
 
-def test_a_skipped_week_takes_no_step_even_with_scores_sealed_for_it() -> None:
+def test_a_skipped_week_is_not_a_step_even_with_scores() -> None:
     run = steady_run(["traded", "constant_scores", "traded", "pending"])
     assert week_clock(run.rebalances).to_dict(as_series=False) == {
         "date": [week(0), week(2), week(3)],
@@ -107,9 +107,7 @@ def test_a_name_that_misses_a_week_has_no_return_over_it_but_keeps_its_longer_la
 
 @check
 @given(runs(), st.integers(0, 10**6), st.sampled_from([0.001, 7.0, 1e6]))
-def test_neither_row_order_nor_names_nor_the_unit_of_the_signal_matter(
-    run: Run, seed: int, unit: float
-) -> None:
+def test_figures_ignore_row_order_names_and_scale(run: Run, seed: int, unit: float) -> None:
     changed = shuffled(run.decisions, seed).with_columns(
         symbol=pl.lit("other_") + pl.col("symbol").str.reverse(), raw_score=pl.col("raw_score") * unit
     )
@@ -118,7 +116,7 @@ def test_neither_row_order_nor_names_nor_the_unit_of_the_signal_matter(
     assert autocorrelations(index, changed).equals(autocorrelations(*run))
 
 
-def test_a_run_that_only_skipped_has_no_rows() -> None:
+def test_a_run_of_skipped_weeks_has_no_rows() -> None:
     run = steady_run(["constant_scores"])
     assert horizons(*run).columns == ["date", "ic_h1", "ic_h2", "ic_h4", "ic_h8"]
     assert horizons(*run).height == autocorrelations(*run).height == 0

@@ -93,9 +93,7 @@ def test_a_copy_of_a_trial_changes_nothing(seed: int, trials: int, copies: int, 
 
 @pytest.mark.parametrize("correlation", [0.6, 0.7, 0.8, 0.9, 0.95, 0.99, 0.9999])
 @pytest.mark.parametrize("seed", range(4))
-def test_sixty_near_copies_of_one_of_thirteen_trials_leave_no_less_to_luck(
-    seed: int, correlation: float
-) -> None:
+def test_near_copies_of_a_trial_do_not_lower_the_expected_maximum(seed: int, correlation: float) -> None:
     honest = blocks(seed, [1] * 13, 0.5)
     noise = 0.01 * np.random.default_rng(seed + 100).normal(size=(DAYS, 60))
     copies = correlation * honest[:, :1] + math.sqrt(1 - correlation**2) * noise
@@ -105,7 +103,7 @@ def test_sixty_near_copies_of_one_of_thirteen_trials_leave_no_less_to_luck(
         assert counted(with_copies).count == 13
 
 
-def test_counted_as_they_are_sixty_near_copies_leave_less_to_luck() -> None:
+def test_without_clustering_near_copies_lower_the_expected_maximum() -> None:
     honest = blocks(1, [1] * 13, 0.5)
     middle = np.argsort(honest.mean(axis=0))[6]
     copies = honest[:, [middle] * 60] + 0.001 * np.random.default_rng(1).normal(size=(DAYS, 60))
@@ -127,7 +125,7 @@ def test_the_order_of_the_trials_changes_nothing(seed: int, clusters: int, size:
 
 
 @pytest.mark.parametrize("seed", range(6))
-def test_clusters_are_those_with_the_best_silhouettes_of_scikit_learn(seed: int) -> None:
+def test_clusters_match_scikit_learns_best_silhouettes(seed: int) -> None:
     """The slow way: every number of clusters cut from SciPy's tree, silhouettes by scikit-learn."""
     draw = np.random.default_rng(seed)
     walk = np.cumsum(0.4 * draw.normal(size=(300, 14)), axis=1) + draw.normal(size=(300, 1))
@@ -152,7 +150,7 @@ def test_clusters_are_those_with_the_best_silhouettes_of_scikit_learn(seed: int)
 
 
 @pytest.mark.parametrize("seed", range(6))
-def test_every_two_copies_correlate_as_copies_do(seed: int) -> None:
+def test_copies_correlate_as_copies(seed: int) -> None:
     draw = np.random.default_rng(seed)
     returns = np.cumsum(0.15 * draw.normal(size=(300, 20)), axis=1) + draw.normal(size=(300, 1))
     correlations: Matrix = np.atleast_2d(np.corrcoef(returns.T))
@@ -170,7 +168,7 @@ def test_every_two_copies_correlate_as_copies_do(seed: int) -> None:
         ([10] * 6, 0.6),
     ],
 )
-def test_the_best_of_trials_without_skill_is_expected_where_it_is(
+def test_the_expected_best_of_skill_less_trials_matches_simulation(
     sizes: list[int], correlation: float
 ) -> None:
     drawn = [blocks(seed, sizes, correlation, 250) for seed in range(150)]
@@ -179,7 +177,7 @@ def test_the_best_of_trials_without_skill_is_expected_where_it_is(
     assert reported.mean() == pytest.approx(best.mean(), rel=0.13)
 
 
-def test_a_rate_that_all_trials_share_leaves_their_number() -> None:
+def test_a_common_rate_does_not_change_the_number_of_trials() -> None:
     returns = blocks(5, [4, 4, 1], 0.8)
     cuts = cuts_of(returns)
     above = effective_trials(returns - 0.0001, cuts)
@@ -189,7 +187,7 @@ def test_a_rate_that_all_trials_share_leaves_their_number() -> None:
     assert above.deviation == pytest.approx(sharpe_deviation(returns @ weights - 0.0001), rel=1e-12)
 
 
-def test_what_does_not_tell_trials_apart_is_not_counted() -> None:
+def test_indistinguishable_trials_are_not_counted() -> None:
     returns = blocks(1, [1] * 3, 0.5)
     assert cluster_trials(returns[:9]) is None
     assert cluster_trials(returns[:, :0]) is None

@@ -26,7 +26,7 @@ def one_week(names: int, tie: float | None = None) -> pl.DataFrame:
 
 @check
 @given(wide_runs())
-def test_every_bucket_equals_the_loop_over_sorted_names(run: Run) -> None:
+def test_every_bucket_matches_a_loop_over_sorted_names(run: Run) -> None:
     actual = weekly_deciles(run.decisions)
     expected = oracles.deciles(run.decisions)
     assert actual.height == len(expected)
@@ -56,7 +56,7 @@ def test_the_spread_is_the_top_bucket_less_the_bottom_one(run: Run) -> None:
 
 
 @pytest.mark.parametrize(("names", "rows"), [(0, 0), (19, 0), (20, 10), (21, 10), (501, 10)])
-def test_a_week_is_cut_from_twenty_scored_names_up(names: int, rows: int) -> None:
+def test_deciles_need_twenty_scored_names(names: int, rows: int) -> None:
     deciles = weekly_deciles(one_week(names))
     assert deciles.height == rows
     assert deciles["n_symbols"].sum() == (names if rows else 0)
@@ -71,7 +71,7 @@ def test_names_without_a_signal_do_not_count_towards_the_twenty() -> None:
     assert weekly_deciles(silent).height == 0
 
 
-def test_equal_signals_are_cut_by_symbol_and_have_no_z_score() -> None:
+def test_equal_signals_are_split_by_symbol_without_z_scores() -> None:
     deciles = weekly_deciles(shuffled(one_week(20, tie=0.1), 3))
     assert deciles["mean_long_short_weight"].to_list() == pytest.approx(
         [(4 * b + 1) / 200 for b in range(10)]
@@ -89,18 +89,18 @@ def test_a_week_without_forward_returns_keeps_its_rows() -> None:
 
 @check
 @given(wide_runs(), st.integers(0, 10**6))
-def test_the_order_of_the_rows_does_not_change_a_bit(run: Run, seed: int) -> None:
+def test_row_order_changes_no_bit(run: Run, seed: int) -> None:
     assert weekly_deciles(shuffled(run.decisions, seed)).equals(weekly_deciles(run.decisions))
 
 
 @check
 @given(wide_runs())
-def test_z_scores_given_are_averaged_as_those_computed(run: Run) -> None:
+def test_given_z_scores_are_averaged_like_computed_ones(run: Run) -> None:
     with_ranks = run.decisions.hstack(cross_section(run.decisions, "raw_score", "raw_").select("raw_score_z"))
     assert weekly_deciles(with_ranks).equals(weekly_deciles(run.decisions))
 
 
-def test_a_long_run_is_its_weeks_one_by_one() -> None:
+def test_a_long_run_equals_its_weeks_one_by_one() -> None:
     rng = np.random.default_rng(7)
     # Weeks of very different size, and a value that no double exceeds.
     sizes = [3, 9_000, 21, 400, 12_000, 1, 7_500, 500]
@@ -129,12 +129,12 @@ def test_a_long_run_is_its_weeks_one_by_one() -> None:
 
 @check
 @given(wide_runs())
-def test_names_matter_only_through_their_order(run: Run) -> None:
+def test_symbols_matter_only_through_their_order(run: Run) -> None:
     renamed = run.decisions.with_columns(symbol=pl.lit("other_") + pl.col("symbol"))
     assert weekly_deciles(renamed).equals(weekly_deciles(run.decisions))
 
 
-def test_weekly_ic_and_bucket_returns_are_those_of_alphalens() -> None:
+def test_weekly_ic_and_bucket_returns_match_alphalens() -> None:
     run = pl.concat(
         one_week(37).with_columns(
             date=pl.lit(week(w)),
@@ -161,7 +161,7 @@ def test_weekly_ic_and_bucket_returns_are_those_of_alphalens() -> None:
     assert by_week["1D"].sort_index().to_list() == pytest.approx(ours, abs=1e-12)
 
 
-def test_scores_whose_sum_no_double_holds_have_a_mean() -> None:
+def test_scores_with_an_overflowing_sum_have_a_mean() -> None:
     large = weekly_deciles(one_week(60).with_columns(pl.col("raw_score") * 2.0**1017))
     assert large["mean_score"].to_list() == pytest.approx(
         (weekly_deciles(one_week(60))["mean_score"] * 2.0**1017).to_list(), rel=1e-15

@@ -40,7 +40,7 @@ def test_every_rebalance_date_has_one_row_in_order_whatever_its_status(run: Run)
 
 @check
 @given(wide_runs(), st.integers(0, 10**6))
-def test_the_order_of_the_rows_does_not_change_a_bit(run: Run, seed: int) -> None:
+def test_row_order_changes_no_bit(run: Run, seed: int) -> None:
     assert weekly_signal(shuffled(run.rebalances, seed), shuffled(run.decisions, seed)).equals(
         weekly_signal(*run)
     )
@@ -48,13 +48,13 @@ def test_the_order_of_the_rows_does_not_change_a_bit(run: Run, seed: int) -> Non
 
 @check
 @given(wide_runs())
-def test_deciles_given_are_not_needed_but_give_the_same(run: Run) -> None:
+def test_given_deciles_give_the_same_signal(run: Run) -> None:
     assert weekly_signal(*run, deciles=weekly_deciles(run.decisions)).equals(weekly_signal(*run))
 
 
 @check
 @given(runs())
-def test_without_an_unconditioned_signal_its_columns_are_absent_and_the_rest_is_the_same(run: Run) -> None:
+def test_without_a_raw_signal_its_columns_are_absent(run: Run) -> None:
     bare = weekly_signal(run.rebalances, run.decisions.drop("raw_score"))
     assert bare.columns == ALL_COLUMNS[:6]
     assert bare.equals(weekly_signal(*run).select(ALL_COLUMNS[:6]))
@@ -62,7 +62,7 @@ def test_without_an_unconditioned_signal_its_columns_are_absent_and_the_rest_is_
 
 @check
 @given(runs())
-def test_without_forward_returns_only_what_needs_none_is_measured(run: Run) -> None:
+def test_without_forward_returns_dependent_figures_are_null(run: Run) -> None:
     weeks = weekly_signal(run.rebalances, run.decisions.drop("forward_return"))
     full = weekly_signal(*run)
     lags = ALL_COLUMNS[-8:]

@@ -50,7 +50,7 @@ def rows_of(run: Run, order: np.random.Generator) -> WeeklyDeciles:
 
 @check
 @given(wide_runs(), st.integers(0, 2**32 - 1))
-def test_the_table_is_the_mean_of_weekly_means(run: Run, seed: int) -> None:
+def test_the_decile_table_averages_weekly_means(run: Run, seed: int) -> None:
     weekly = oracles.deciles(run.decisions)
     measured = {row["date"] for row in weekly if row["n_return_obs"]}
     block = decile_block(rows_of(run, np.random.default_rng(seed)), run.rebalances.height)
@@ -91,7 +91,7 @@ def table(means: list[list[float]]) -> WeeklyDeciles:
     )
 
 
-def test_returns_that_rise_with_the_bucket_are_monotone() -> None:
+def test_rising_bucket_returns_are_monotone() -> None:
     rising = [float(b) for b in range(10)]
     block = decile_block(table([rising, [2 * value for value in rising]]), rebalance_weeks=5)
     assert isinstance(block, dict)
@@ -103,7 +103,7 @@ def test_returns_that_rise_with_the_bucket_are_monotone() -> None:
     assert {bucket["n_return_obs"] for bucket in block["buckets"]} == {10}
 
 
-def test_a_week_without_returns_enters_no_column_and_is_not_called_skipped() -> None:
+def test_a_week_without_returns_is_neither_averaged_nor_skipped() -> None:
     rising = [float(b) for b in range(10)]
     with_pending = table([rising, [NULL] * 10])
     with_pending.mean_score[10:] = 99.0
@@ -121,7 +121,7 @@ def test_a_week_without_returns_enters_no_column_and_is_not_called_skipped() -> 
         ([NULL, *[float(b) for b in range(9)]], 1.0, None),
     ],
 )
-def test_monotonicity_that_cannot_be_measured_is_null(
+def test_undetermined_monotonicity_is_null(
     means: list[float], monotone: float | None, spread: float | None
 ) -> None:
     block = decile_block(table([means]), rebalance_weeks=1)
@@ -135,21 +135,21 @@ values = st.sampled_from([NULL, -1.0, -0.0, 0.0, 0.1, 0.30000000000000004, 0.3])
 
 @check
 @given(st.lists(st.tuples(values, values), max_size=12))
-def test_the_correlation_of_two_series_is_scipys(pairs: list[tuple[float, float]]) -> None:
+def test_the_correlation_of_two_series_matches_scipy(pairs: list[tuple[float, float]]) -> None:
     x, y = np.array([pair[0] for pair in pairs]), np.array([pair[1] for pair in pairs])
     expected, _ = oracles.spearman([(null_if_nan(a), null_if_nan(b)) for a, b in pairs])
     actual = spearman(x, y)
     assert oracles.close(None if np.isnan(actual) else actual, expected)
 
 
-def test_the_correlation_of_ten_buckets_against_scipy_ranks() -> None:
+def test_the_correlation_of_ten_buckets_matches_scipy() -> None:
     means = np.array([0.3, 0.1, 0.1, 0.2, 0.5, 0.4, 0.4, 0.4, 0.9, 0.6])
     assert spearman(np.arange(10.0), means) == pytest.approx(
         stats.spearmanr(range(10), means).statistic, abs=1e-15
     )
 
 
-def test_a_weekly_series_holds_the_measured_weeks_only() -> None:
+def test_a_weekly_series_has_only_measured_weeks() -> None:
     assert weekly_series(DAYS, np.array([0.5, NULL, -0.25])) == [
         (dt.date(2020, 1, 3), 0.5),
         (dt.date(2021, 1, 8), -0.25),
@@ -157,7 +157,7 @@ def test_a_weekly_series_holds_the_measured_weeks_only() -> None:
     assert weekly_series(DAYS[:0], np.array([])) == []
 
 
-def test_means_by_step_come_in_order_with_their_weeks() -> None:
+def test_means_by_step_are_ordered_with_their_weeks() -> None:
     series = {8: np.full(3, NULL), 1: np.array([0.5, NULL, 0.25]), 2: np.array([])}
     assert weekly_means(series, "lag", "rho") == [
         {"lag": 1, "rho": 0.375, "weeks": 2},
@@ -191,7 +191,7 @@ def test_tenure_spans_the_rebalances_whatever_their_status() -> None:
     assert isinstance(without, Unavailable)
 
 
-def test_tenure_of_a_ledger_knows_no_weeks() -> None:
+def test_tenure_from_a_ledger_has_no_weeks() -> None:
     assert tenure(sources(ledger=Ledger(DAYS[:1], *[np.ones(1)] * 4))) == {
         "weeks": None,
         "traded_weeks": None,
@@ -204,7 +204,7 @@ def test_tenure_of_a_ledger_knows_no_weeks() -> None:
     assert isinstance(tenure(sources(ledger=Ledger(DAYS[:0], *[np.ones(0)] * 4))), Unavailable)
 
 
-def test_a_week_without_bounds_is_no_entry_of_a_series() -> None:
+def test_a_week_without_bounds_is_omitted_from_a_series() -> None:
     days = np.array(["2020-01-03", "2020-01-10", "2020-01-17", "2020-01-24"], dtype="datetime64[D]")
     series = weekly_series(days, np.array([0.1, np.inf, np.nan, -np.inf]))
     assert series == [(dt.date(2020, 1, 3), 0.1)]

@@ -28,7 +28,7 @@ def messages(figures: Any, code: str, **question: Any) -> dict[str, str]:
     return {x["block"]: x["message"] for x in ask(figures, **question).warnings if x["code"] == code}
 
 
-def test_every_own_convention_is_one_that_is_tried_and_the_first_of_them_is_own() -> None:
+def test_the_first_tried_convention_is_the_interfaces_own() -> None:
     assert OWN_CONVENTIONS.keys() == CONVENTIONS.keys()
     for name, own in OWN_CONVENTIONS.items():
         tried = [way.name for way in CONVENTIONS[name]]
@@ -37,7 +37,7 @@ def test_every_own_convention_is_one_that_is_tried_and_the_first_of_them_is_own(
 
 
 @pytest.mark.parametrize("statistic", CORE, ids=lambda x: x.name)
-def test_a_figure_that_its_tables_give_is_reproduced(statistic: Statistic) -> None:
+def test_a_figure_supported_by_its_tables_is_reproduced(statistic: Statistic) -> None:
     entry = core(factories.run(sealed=sealed([record(statistic.sealed[0].name, 4.25, annualised=True)])))
     assert entry[statistic.name]["checked"] == "reproduced"
     assert entry[statistic.name]["value"] == 4.25
@@ -45,7 +45,7 @@ def test_a_figure_that_its_tables_give_is_reproduced(statistic: Statistic) -> No
 
 
 @pytest.mark.parametrize("statistic", CORE, ids=lambda x: x.name)
-def test_a_figure_that_was_not_sealed_is_computed_and_a_withheld_one_is_not_checked(
+def test_unsealed_figures_are_computed_and_withheld_ones_not_checked(
     statistic: Statistic,
 ) -> None:
     assert core(factories.run(sealed=None))[statistic.name]["checked"] == "computed"
@@ -54,7 +54,7 @@ def test_a_figure_that_was_not_sealed_is_computed_and_a_withheld_one_is_not_chec
 
 
 @pytest.mark.parametrize("statistic", CORE, ids=lambda x: x.name)
-def test_a_figure_without_its_table_is_served_as_stated_and_warned_of(statistic: Statistic) -> None:
+def test_a_figure_without_its_table_is_served_as_stated_with_a_warning(statistic: Statistic) -> None:
     stated = record(statistic.sealed[0].name, 9.9, annualised=True, reconciliation=NOT_CHECKED)
     figures = factories.run(sealed=sealed([stated]), **WITHOUT_TABLES)
     entry = core(figures)[statistic.name]
@@ -63,7 +63,7 @@ def test_a_figure_without_its_table_is_served_as_stated_and_warned_of(statistic:
 
 
 @pytest.mark.parametrize("statistic", CORE, ids=lambda x: x.name)
-def test_a_contradicted_figure_is_the_computed_one_or_none_with_the_sealed_one_beside_it(
+def test_a_contradicted_figure_is_replaced_by_the_computed_one(
     statistic: Statistic,
 ) -> None:
     wrong = record(statistic.sealed[0].name, 9.9, "per_year", annualised=True, reconciliation=NOT_REPRODUCED)
@@ -91,7 +91,7 @@ def test_statistics_of_the_raw_signal_are_marked_as_well() -> None:
     assert messages(figures, "figure_stated").keys() == {"rank_ic"}
 
 
-def test_a_ratio_by_another_convention_is_not_served_but_stands_beside_the_definition() -> None:
+def test_a_ratio_by_another_convention_is_reported_beside_the_definition() -> None:
     """One name is one figure: what is 0.845 in one place cannot be 0.702 in another."""
     book = factories.ledger()
     own = ratios.information_ratio(book.starting, book.ending)
@@ -142,7 +142,7 @@ def test_no_other_convention_is_served_under_the_name_of_any_statistic(
     assert served["sealed_convention"] == convention
 
 
-def test_a_key_that_may_not_read_the_ledger_gets_no_figure_of_it_for_a_ratio_sealed_otherwise() -> None:
+def test_a_key_without_the_ledger_gets_no_recomputed_ratio() -> None:
     stated = sealed([record("information_ratio", 0.845, annualised=True, convention=BY_365)])
     entry = core(factories.run(sealed=stated), may_call=EVERYTHING - {LEDGER.endpoint})["information_ratio"]
     assert (entry["value"], entry["sealed_value"]) == (None, 0.845)
@@ -153,7 +153,7 @@ def test_a_key_that_may_not_read_the_ledger_gets_no_figure_of_it_for_a_ratio_sea
     "convention",
     [x.name for x in CONVENTIONS[RISK_FREE_RATE] if x.name not in OWN_CONVENTIONS[RISK_FREE_RATE]],
 )
-def test_a_rate_by_another_convention_is_not_the_one_beside_the_sharpe_ratio(convention: str) -> None:
+def test_the_sharpe_ratios_rate_follows_its_own_convention(convention: str) -> None:
     stated = [
         record("excess_sharpe", 0.7, annualised=True),
         record("risk_free_rate", 0.99, annualised=True, convention=convention),

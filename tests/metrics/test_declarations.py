@@ -63,7 +63,7 @@ def test_every_path_of_an_answer_is_documented_and_every_documented_path_is_serv
     assert documented - served == set()
 
 
-def test_every_entry_says_everything() -> None:
+def test_every_entry_is_complete() -> None:
     for path, entry in documentation()["fields"].items():
         assert {"meaning", "formula", "horizon", "granularity", "source", "unit"} <= entry.keys(), path
         assert all(isinstance(text, str) and text for text in entry.values()), path
@@ -72,7 +72,7 @@ def test_every_entry_says_everything() -> None:
         }  # fmt: skip
 
 
-def test_the_ic_family_and_only_it_names_its_signal() -> None:
+def test_only_ic_statistics_name_their_signal() -> None:
     fields = documentation()["fields"]
     assert {fields[path]["signal"] for path in ("core.ic", "core.icir", "nwt.ic", "panel.ic_weekly")} == {
         "conditioned"
@@ -127,7 +127,7 @@ def test_only_declared_figures_are_computed() -> None:
     assert [x for family in RANK_IC.values() for x in family] == [*RANK_IC_CONDITIONED, *RANK_IC_RAW]
 
 
-def test_stated_formulas_hold_the_numbers_that_are_used() -> None:
+def test_documented_formulas_contain_the_used_constants() -> None:
     by_name = {x.name: x.formula for x in CORE}
     assert f"sqrt({series.WEEKS_PER_YEAR})" in by_name["icir"]
     for name in ("information_ratio", "excess_sharpe"):
@@ -137,24 +137,24 @@ def test_stated_formulas_hold_the_numbers_that_are_used() -> None:
     assert str(series.DAYS_PER_YEAR) in fields["core.tenure.years"]["formula"]
 
 
-def test_sources_name_kinds_and_endpoints_there_are() -> None:
+def test_sources_name_existing_kinds_and_endpoints() -> None:
     for source in SOURCES:
         assert source.endpoint in ENDPOINTS
         assert {source.kind, *source.needs} <= set(KINDS)
 
 
-def test_no_key_could_be_taken_for_a_raw_field() -> None:
+def test_no_key_looks_like_a_raw_field() -> None:
     names = {part for path in documentation()["fields"] for part in re.split(r"\.|\[\]", path)}
     assert not [name for name in names if name.startswith("raw_")]
 
 
-def test_the_table_of_definitions_in_the_documents_is_the_declarations() -> None:
+def test_the_documented_table_of_definitions_is_up_to_date() -> None:
     document = Path("docs/metrics.md").read_text("utf-8")
     assert with_parts(document) == document, "run `just docs`"
 
 
 @pytest.mark.parametrize("statistic", STATISTICS, ids=lambda x: f"{x.signal}.{x.name}")
-def test_a_definition_says_what_its_formula_says(statistic: Statistic) -> None:
+def test_a_definition_contains_its_formula(statistic: Statistic) -> None:
     definition = statistic.definition
     assert ("ddof 1" in statistic.formula) == (definition.ddof == 1)
     assert not definition.factor or statistic.formula.endswith(f"x {definition.factor}")

@@ -53,7 +53,7 @@ def key(api: ApiClient) -> str:
     return api.key()
 
 
-def test_an_answer_has_its_parts(api: ApiClient, key: str) -> None:
+def test_an_answer_has_all_blocks(api: ApiClient, key: str) -> None:
     result = api.json(f"{PATH}?panel=1&doc=1&granularity=monthly", key)
     data, meta = result["data"], result["meta"]
     assert list(result) == ["data", "meta"]
@@ -79,7 +79,7 @@ def test_by_default_there_is_neither_panel_nor_documentation_nor_period(api: Api
     assert api.json(f"{PATH}?panel=0&doc=false&granularity=overall", key)["data"] == data
 
 
-def test_a_window_is_echoed_and_narrows(api: ApiClient, key: str) -> None:
+def test_a_window_is_returned_and_applied(api: ApiClient, key: str) -> None:
     full = api.json(PATH, key)["data"]
     first, last = full["core"]["tenure"]["first_rebalance"], full["core"]["tenure"]["last_rebalance"]
     result = api.json(f"{PATH}?from={first}&to={first}", key)
@@ -137,7 +137,7 @@ def test_each_endpoint_needs_its_own_grant(api: ApiClient) -> None:
         assert error["code"] == "endpoint_not_allowed"
 
 
-def test_the_documentation_is_one_and_the_same_for_every_alpha_and_key(api: ApiClient, key: str) -> None:
+def test_the_documentation_is_the_same_for_every_alpha_and_key(api: ApiClient, key: str) -> None:
     raw = api.key(raw=True)
     results = [
         api.get(f"/v1/alphas/{alpha}/metrics/_doc", token)
@@ -162,7 +162,7 @@ def test_a_key_without_access_to_the_data_gets_the_sealed_figures(api: ApiClient
     assert endpoints == {"portfolio.ledger", "signals.rebalances.get", "signals.rebalances.list"}
 
 
-def test_answers_are_kept_apart_by_what_the_key_may_see(api: ApiClient, key: str) -> None:
+def test_cached_answers_are_separated_by_access(api: ApiClient, key: str) -> None:
     full = api.json(PATH, key)["data"]
     narrow = api.key(endpoints="list:performance.metrics,portfolio.ledger")
     limited = api.json(PATH, narrow)["data"]
@@ -175,7 +175,7 @@ def test_answers_are_kept_apart_by_what_the_key_may_see(api: ApiClient, key: str
 @pytest.mark.parametrize(
     "query", ["panel=1&doc=1&granularity=monthly", "from=1990-01-01&to=1990-12-31&panel=1"]
 )
-def test_whatever_a_run_lacks_it_is_answered(api: ApiClient, key: str, alpha: str, query: str) -> None:
+def test_a_run_with_any_missing_kind_is_answered(api: ApiClient, key: str, alpha: str, query: str) -> None:
     response = api.get(f"/v1/alphas/{alpha}/metrics?{query}", key)
     assert response.status_code == 200
     conformance.check(ENDPOINTS["performance.metrics"], response)
@@ -202,7 +202,7 @@ def test_whatever_a_run_lacks_it_is_answered(api: ApiClient, key: str, alpha: st
         ("Test_nothing", "core.tenure", "missing_kind"),
     ],
 )
-def test_what_a_run_lacks_is_said_of_the_block_that_needs_it(
+def test_missing_data_are_reported_by_the_block_that_needs_them(
     api: ApiClient, key: str, alpha: str, block: str, code: str
 ) -> None:
     warnings = api.json(f"/v1/alphas/{alpha}/metrics", key)["meta"]["warnings"]

@@ -13,7 +13,7 @@ def periods(answer: Answer) -> list[str]:
     return [x["period"] for x in answer.data["periods"]]
 
 
-def test_overall_has_none() -> None:
+def test_the_overall_granularity_has_no_periods() -> None:
     assert ask(factories.run()).data["periods"] is None
 
 
@@ -49,7 +49,7 @@ def test_sealed_figures_of_a_period_come_first_and_the_others_are_computed_on_it
     assert by_period["2020-04"]["pnl"]["value"] != 9.0
 
 
-def test_a_period_that_only_records_know_is_there() -> None:
+def test_a_period_known_only_from_records_is_listed() -> None:
     stated = {
         "p1999": [record("pnl", 1.0)],
         "p1999_07": [record("pnl", 0.5)],
@@ -65,7 +65,7 @@ def test_a_period_that_only_records_know_is_there() -> None:
     assert first["ic"]["status"] == "not_measurable"
 
 
-def test_a_window_keeps_the_periods_it_touches() -> None:
+def test_a_window_keeps_overlapping_periods() -> None:
     stated = {f"p2020_{month:02}": [record("pnl", 0.01 * month)] for month in range(1, 9)}
     figures = factories.run(sealed=sealed([], **stated))
     touched = ask(figures, first="2020-02-29", last="2020-04-01", granularity="monthly")
@@ -77,7 +77,7 @@ def test_a_window_keeps_the_periods_it_touches() -> None:
     assert "window_lifetime_only" in codes(touched, "periods")
 
 
-def test_periods_without_access_are_those_that_were_sealed() -> None:
+def test_without_access_only_sealed_periods_are_listed() -> None:
     figures = factories.run(sealed=sealed([], p2020_03=[record("pnl", 0.5)]))
     answer = ask(figures, granularity="monthly", may_call=frozenset())
     assert periods(answer) == ["2020-03"]
@@ -87,7 +87,7 @@ def test_periods_without_access_are_those_that_were_sealed() -> None:
     assert "access_limited" in codes(answer, "periods")
 
 
-def test_many_periods_warn_once_of_the_same_thing() -> None:
+def test_equal_warnings_of_many_periods_are_given_once() -> None:
     figures = factories.run(sealed=None, ledger=None, kinds=factories.KINDS - {"portfolio"})
     answer = ask(figures, granularity="monthly")
     assert len([x for x in answer.warnings if x["block"] == "periods"]) == 1

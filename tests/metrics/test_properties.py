@@ -82,7 +82,7 @@ def test_an_answer_is_finite_complete_and_documented(figures: Any, question: dic
 
 
 @given(figures=runs(), question=QUESTIONS)
-def test_the_order_of_asking_does_not_matter(figures: Any, question: dict[str, Any]) -> None:
+def test_the_order_of_requests_does_not_matter(figures: Any, question: dict[str, Any]) -> None:
     first = ask(figures, **question)
     ask(figures)
     assert ask(figures, **question) == first
@@ -107,7 +107,7 @@ def test_scaling_the_ledger_scales_only_money(scale: float, question: dict[str, 
             )
 
 
-def test_weighing_a_run_counts_its_arrays() -> None:
+def test_a_runs_size_counts_its_arrays() -> None:
     figures = factories.run()
     assert figures.ledger is not None
     arrays = sum(getattr(figures.ledger, x.name).nbytes for x in fields(figures.ledger))

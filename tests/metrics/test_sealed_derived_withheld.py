@@ -67,7 +67,7 @@ def test_with_neither_it_is_withheld_with_the_reason(statistic: Statistic, null:
 
 
 @pytest.mark.parametrize(("signal", "statistic"), RANK_IC_PATHS, ids=lambda x: getattr(x, "name", x))
-def test_rank_ic_statistics_go_the_same_way(signal: str, statistic: Statistic) -> None:
+def test_rank_ic_statistics_follow_the_same_order(signal: str, statistic: Statistic) -> None:
     stated = record(statistic.sealed[0].name, 0.5)
     served = ask(factories.run(sealed=sealed([stated]))).data["rank_ic"][signal][statistic.name]
     assert (served["value"], served["source"], served["signal"]) == (0.5, stated.name, signal)
@@ -117,9 +117,7 @@ def test_turnover_takes_the_first_name_sealed_and_is_scaled_by_it(
         ("period_sum", False, "not_annualisable"),
     ],
 )
-def test_a_turnover_of_no_telling_name_is_scaled_by_its_record(
-    unit: str, annualised: bool, scaling: str
-) -> None:
+def test_an_ambiguous_turnover_is_scaled_by_its_record(unit: str, annualised: bool, scaling: str) -> None:
     stated = record("turnover", 1.5, unit, annualised=annualised)
     entry = core(factories.run(sealed=sealed([stated])))["turnover"]
     assert (entry["unit"], entry["annualisation"]) == (unit, scaling)
@@ -141,7 +139,7 @@ def test_a_ratio_sealed_per_session_is_another_figure_than_the_annual_one(name: 
     assert entry["value"] != 0.04
 
 
-def test_scaling_that_no_record_decides() -> None:
+def test_undecided_scaling_is_withheld() -> None:
     scaling = {name: x["annualisation"] for name, x in core(factories.run()).items() if name != "tenure"}
     assert scaling == {
         "ic": "per_period", "icir": "annualised", "information_ratio": "annualised", "sharpe": "annualised",
@@ -160,14 +158,14 @@ def test_sharpe_repeats_the_information_ratio_and_says_so() -> None:
 
 
 @pytest.mark.parametrize(("basis", "unit"), [(1.0, "ratio"), (1e6, "base_currency_units")])
-def test_computed_money_is_counted_in_what_the_ledger_counts(basis: float, unit: str) -> None:
+def test_computed_money_is_in_the_ledgers_currency(basis: float, unit: str) -> None:
     figures = factories.run(sealed=None, equity_basis=basis, ledger=factories.ledger(opening=basis))
     entries = core(figures)
     assert entries["pnl"]["unit"] == entries["max_drawdown"]["unit"] == unit
     assert entries["max_drawdown_pct"]["unit"] == "percentage_points"
 
 
-def test_the_rate_beside_the_excess_sharpe_belongs_to_its_value() -> None:
+def test_the_excess_sharpes_rate_belongs_to_its_value() -> None:
     def rate(entry: dict[str, Any]) -> tuple[Any, Any]:
         return entry["risk_free_rate"], entry["risk_free_rate_source"]
 
@@ -196,7 +194,7 @@ def test_the_rate_beside_the_excess_sharpe_belongs_to_its_value() -> None:
     assert rate(core(null)["excess_sharpe"]) == (pytest.approx(full), "portfolio")
 
 
-def test_what_the_data_do_not_determine_is_withheld_and_never_zero() -> None:
+def test_undetermined_figures_are_withheld_never_zero() -> None:
     still = factories.ledger(sessions=30)
     flat = replace(
         still, starting=np.ones(30), ending=np.ones(30), risk_free=np.zeros(30), turnover=np.zeros(30)
@@ -223,7 +221,7 @@ def test_the_processing_of_the_signal_is_as_stated() -> None:
     assert ask(factories.run(smoothing=None)).data["signal_processing"] is None
 
 
-def test_how_the_score_was_smoothed_is_said_with_raw_access_alone() -> None:
+def test_smoothing_is_described_only_with_raw_access() -> None:
     open_, closed = (ask(factories.run(), raw=raw).data["signal_processing"] for raw in (True, False))
     assert open_["smoothing_half_life_weeks"] is not None
     assert closed == {**open_, "smoothing_half_life_weeks": None, "detail": None}

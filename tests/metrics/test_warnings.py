@@ -103,7 +103,7 @@ def test_missing_cross_sections() -> None:
     assert codes(answer, "nwt.ic") == {"ic_family_mismatch"}
 
 
-def test_missing_rebalances_leave_the_ledger_to_tell_the_tenure() -> None:
+def test_without_rebalances_the_ledger_gives_the_tenure() -> None:
     figures = factories.run(**NO_REBALANCES)
     answer = ask(figures)
     assert answer.data["core"]["tenure"] == {
@@ -345,7 +345,7 @@ def test_a_statistic_that_fails_is_withheld_and_leaves_the_others(logged: list[A
 
 
 @pytest.mark.usefixtures("logged")
-def test_every_code_but_those_of_other_endpoints_is_given_by_some_run() -> None:
+def test_every_warning_code_of_the_metrics_is_provoked() -> None:
     broken = replace(factories.run(), ledger=replace(factories.ledger(), ending=np.zeros(3)))
     standings = (
         record("pnl", 0.1, reconciliation=NOT_REPRODUCED),

@@ -102,7 +102,7 @@ DAYS = st.dates(dt.date(2019, 12, 25), dt.date(2020, 7, 5))
 
 @settings(max_examples=40)  # every example is a run measured from its decisions
 @given(days=st.tuples(DAYS, DAYS).map(sorted), granularity=st.sampled_from(["overall", "yearly", "monthly"]))
-def test_a_window_gives_what_its_own_rows_give(days: list[dt.date], granularity: str) -> None:
+def test_a_window_equals_its_own_rows(days: list[dt.date], granularity: str) -> None:
     first, last = days
     inside = pl.col("date").is_between(first, last)
     rows = Window(first, last).rows(BOOK.date)
@@ -218,7 +218,7 @@ def test_the_whole_run_test_of_the_mean_ic_ignores_the_window() -> None:
     assert ask(figures, first="2020-03-01").data["nwt"]["ic_score_panel"]["n"] < full["n"]
 
 
-def test_the_panel_comes_only_when_requested() -> None:
+def test_the_panel_is_returned_only_on_request() -> None:
     assert "panel" not in ask(RUN, panel=False).data
     panel = ask(RUN).data["panel"]
     assert [x["horizon_weeks"] for x in panel["ic_term_structure"]] == list(HORIZONS)
@@ -227,7 +227,7 @@ def test_the_panel_comes_only_when_requested() -> None:
     assert ask(RUN).data["core"]["ic"]["value"] == pytest.approx(mean, rel=1e-12)
 
 
-def test_what_spans_weeks_beyond_the_window_is_left_out() -> None:
+def test_figures_spanning_weeks_outside_the_window_are_omitted() -> None:
     days = RUN.cross_sections.date
     first, last = str(days[4]), str(days[15])
     panel = ask(RUN, first=first, last=last).data["panel"]

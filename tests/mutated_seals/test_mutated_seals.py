@@ -28,7 +28,7 @@ def every_mutation() -> list[Mutation]:
     ]
 
 
-def test_every_mutation_has_a_name_of_its_own_and_every_column_is_mutated() -> None:
+def test_mutation_names_are_unique_and_every_column_is_mutated() -> None:
     names = [mutation.name for mutation in every_mutation()]
     assert len({*names}) == len(names)
     for kind, table in SEALED_TABLES.items():

@@ -80,7 +80,7 @@ def test_a_notebook_runs_as_a_script_beside_a_demo_or_with_its_variables(
     assert done.returncode == 0, done.stderr
 
 
-def test_the_tours_figures_are_those_of_the_service(demo: Path, api: ApiClient) -> None:
+def test_the_tours_figures_match_the_service(demo: Path, api: ApiClient) -> None:
     result = run("tour", demo)
     answer = api.json("/v1/alphas/Test_sim_momentum/metrics?panel=1", api.key())
     assert result["run"].alpha_id == "Test_sim_momentum"
@@ -108,7 +108,7 @@ def test_the_tours_figures_are_those_of_the_service(demo: Path, api: ApiClient) 
     )
 
 
-def test_the_comparisons_figures_are_those_of_the_service(demo: Path, api: ApiClient) -> None:
+def test_the_comparisons_figures_match_the_service(demo: Path, api: ApiClient) -> None:
     result = run("compare", demo)
     assert tuple(result["runs"]) == tuple(sorted(ALPHAS))
     key = api.key()
@@ -136,7 +136,7 @@ def test_the_comparisons_figures_are_those_of_the_service(demo: Path, api: ApiCl
         assert result[name] == pytest.approx(np.array(answer["matrix"]), abs=1e-12), by
 
 
-def test_plain_sql_comes_to_the_services_figures(demo: Path, api: ApiClient) -> None:
+def test_plain_sql_matches_the_services_figures(demo: Path, api: ApiClient) -> None:
     result = run("sql", demo)
     key = api.key()
     assert sorted(result["signal"]["alpha_id"]) == sorted(ALPHAS)

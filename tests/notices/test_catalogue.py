@@ -62,7 +62,7 @@ def dealt_out(frame: pl.DataFrame) -> pl.DataFrame:
     return frame.with_columns(pl.col("forward_return").shift(7).over("date", order_by="symbol"))
 
 
-def test_an_honest_run_agrees_with_the_others(market: Market, tmp_path: Path, root: Path) -> None:
+def test_an_honest_run_agrees_with_other_runs(market: Market, tmp_path: Path, root: Path) -> None:
     result = noticed(seal_of(market, tmp_path, "honest", 3.0), root)
     for notice in (RETURNS, PRICES):
         assert (result[notice]["outcome"], result[notice]["value"]) == ("pass", 0.0)
@@ -103,7 +103,7 @@ def test_two_other_runs_are_too_few(market: Market, tmp_path: Path) -> None:
         assert {entry["outcome"] for entry in result.values()} == {"not_checked"}
 
 
-def test_a_damaged_probe_is_left_out_and_reported_by_verify(market: Market, tmp_path: Path) -> None:
+def test_a_damaged_probe_is_skipped_and_reported_by_verify(market: Market, tmp_path: Path) -> None:
     root = tmp_path / "root"
     for number in range(4):
         build_seal(str(seal_of(market, tmp_path / "seals", f"run_{number}", 2.0 + number)), root)
@@ -132,7 +132,7 @@ def test_a_store_that_does_not_answer_fails_no_build(root: Path, monkeypatch: py
         assert outcome.reason == "the other runs of the catalogue could not be read: StorageUnavailable"
 
 
-def test_a_probe_is_read_back_as_it_was_written() -> None:
+def test_a_probe_round_trips() -> None:
     table = np.array([[0.0123456789, np.nan], [np.nan, np.inf], [np.nan, np.nan]])
     sample = Sample.of(["B", "A", "C"], ["2024-01-05 2024-01-12", "2024-01-12 2024-01-19"], table)
     assert (sample.names, sample.periods) == (("B",), ("2024-01-05 2024-01-12",))
@@ -145,7 +145,7 @@ def test_a_probe_is_read_back_as_it_was_written() -> None:
             Probe.decode(damaged)
 
 
-def test_two_runs_sample_the_same_of_what_they_share() -> None:
+def test_runs_sample_the_same_shared_cells() -> None:
     names = [f"N{number}" for number in range(500)]
     few, many = (set(sorted(some, key=name_digest)[:64]) for some in (names[:200], names))
     assert many & set(names[:200]) <= few

@@ -77,7 +77,7 @@ def test_an_honest_ledger_gives_no_notice() -> None:
         ("book.risk_free_rate", {"risk_free_return": 0.2 / 252}, 0.2),
     ],
 )
-def test_a_cost_that_nobody_pays_is_noticed(notice: str, change: dict[str, float], value: float) -> None:
+def test_an_implausible_cost_is_noticed(notice: str, change: dict[str, float], value: float) -> None:
     outcome = by_id(of_ledgers([ledger(HONEST, **change)]))[notice]
     assert outcome.outcome == "notice"
     assert outcome.value == pytest.approx(value)
@@ -87,7 +87,7 @@ def test_a_cost_that_nobody_pays_is_noticed(notice: str, change: dict[str, float
 @pytest.mark.parametrize(
     ("notice", "column"), [("book.carry", "cash_carry"), ("book.rounding", "rounding_adjustment")]
 )
-def test_profit_that_comes_from_no_price_is_noticed(notice: str, column: str) -> None:
+def test_profit_without_price_moves_is_noticed(notice: str, column: str) -> None:
     run = ledger(HONEST, **{column: 0.001})
     outcome = by_id(of_ledgers([run]))[notice]
     profit = (
@@ -127,7 +127,7 @@ def test_a_sharpe_ratio_is_noticed_beyond_chance_alone() -> None:
     assert outcomes[20].threshold == pytest.approx(3 * math.sqrt(252 / 20))
 
 
-def test_a_book_that_hardly_loses_is_noticed() -> None:
+def test_a_book_that_hardly_ever_loses_is_noticed() -> None:
     outcome = by_id(of_ledgers([ledger(np.abs(HONEST))]))["book.drawdown"]
     assert (outcome.outcome, outcome.value) == ("notice", 0.0)
     idle = by_id(of_ledgers([ledger(np.abs(HONEST), gross_notional=0.0)]))["book.drawdown"]
@@ -147,9 +147,7 @@ def test_a_ledger_of_weeks_or_of_seven_days_is_noticed(step: str, expected: str,
 
 
 @pytest.mark.parametrize(("days", "expected"), [(11, "pass"), (14, "pass"), (15, "notice")])
-def test_a_ledger_without_sessions_for_longer_than_exchanges_close_is_noticed(
-    days: int, expected: str
-) -> None:
+def test_an_implausible_gap_between_sessions_is_noticed(days: int, expected: str) -> None:
     plain = ledger(HONEST[:40])
     later = np.where(np.arange(40) < 20, 0, days - 1)
     dates = MONDAY + np.arange(40) + later
@@ -157,7 +155,7 @@ def test_a_ledger_without_sessions_for_longer_than_exchanges_close_is_noticed(
     assert (outcome.outcome, outcome.value) == (expected, days)
 
 
-def test_the_newey_west_t_is_that_of_statsmodels() -> None:
+def test_the_newey_west_t_matches_statsmodels() -> None:
     ic = RNG.normal(0.2, 0.1, 120)
     outcome = by_id(of_weekly_ic(ic, None))["signal.newey_west_t"]
     fitted = OLS(ic, np.ones(120)).fit(cov_type="HAC", cov_kwds={"maxlags": 4})
@@ -165,7 +163,7 @@ def test_the_newey_west_t_is_that_of_statsmodels() -> None:
     assert outcome.outcome == "notice"
 
 
-def test_an_ic_of_a_forecaster_is_not_noticed_and_one_of_a_seer_is() -> None:
+def test_a_plausible_ic_is_not_noticed_and_an_implausible_one_is() -> None:
     noise = RNG.normal(0, 0.12, 150)
     noise -= noise.mean()
     honest, forged = by_id(of_weekly_ic(0.03 + noise, None)), by_id(of_weekly_ic(0.4 + noise, noise))
@@ -185,7 +183,7 @@ def test_what_a_few_weeks_show_by_chance_is_not_noticed() -> None:
     assert {x.outcome for x in by_id(of_weekly_ic(np.empty(0), None)).values()} == {"not_checked"}
 
 
-def test_a_constant_ic_is_noticed_all_the_same() -> None:
+def test_a_constant_ic_is_noticed() -> None:
     outcomes = by_id(of_weekly_ic(np.ones(60), np.ones(59)))
     assert outcomes["signal.mean_ic"].outcome == "notice"
     assert outcomes["signal.icir"].outcome == "not_checked"
@@ -219,7 +217,7 @@ def test_an_ic_that_is_unrelated_to_the_book_is_noticed(weeks: int) -> None:
     assert of_the_book(dates[:19], forged[:19], sessions, returns).outcome == "not_checked"
 
 
-def test_the_delayed_ic_is_that_of_the_score_of_the_week_before() -> None:
+def test_the_delayed_ic_uses_the_previous_weeks_score() -> None:
     dates = [date(2024, 1, 5) + timedelta(weeks=week) for week in range(6)]
     status = ["traded", "traded", "data_gap", "traded", "traded", "pending"]
     rows = [
@@ -254,9 +252,7 @@ def slow_copies(values: np.ndarray[tuple[int, int], np.dtype[np.float64]]) -> li
 
 
 @given(st.integers(0, 2**32), st.integers(1, 12), st.integers(1, 12), st.integers(1, 4))
-def test_copied_weeks_are_those_that_a_slow_look_finds(
-    seed: int, names: int, weeks: int, levels: int
-) -> None:
+def test_copied_weeks_match_a_slow_search(seed: int, names: int, weeks: int, levels: int) -> None:
     rng = np.random.default_rng(seed)
     values = rng.integers(0, levels + 1, (names, weeks)).astype(float)
     values[rng.random(values.shape) < 0.1] = np.nan
@@ -266,7 +262,7 @@ def test_copied_weeks_are_those_that_a_slow_look_finds(
     assert (copied_from(values) >= 0).tolist() == slow_copies(values)
 
 
-def test_fills_at_prices_nobody_got_are_noticed() -> None:
+def test_implausible_fill_prices_are_noticed() -> None:
     side = RNG.choice([-1.0, 1.0], 800)
     before = 50 * np.exp(RNG.normal(0, 0.2, 800))
     earlier = before * np.exp(RNG.normal(0, 0.015, 800))
@@ -311,7 +307,7 @@ def test_fills_at_prices_nobody_got_are_noticed() -> None:
     assert {x.outcome for x in of_fills(replace(honest, **few))} == {"not_checked"}
 
 
-def test_rank_correlations_are_those_of_scipy() -> None:
+def test_rank_correlations_match_scipy() -> None:
     one, other = RNG.integers(0, 9, (2, 12, 40)).astype(float)
     one[RNG.random(one.shape) < 0.2] = np.nan
     one[:, 0] = 1.0
@@ -328,7 +324,7 @@ def span_of(prices: np.ndarray[tuple[int, int], np.dtype[np.float64]], filled: f
     return Span(weeks[:, :-1], weeks[:, 1:], mids[:, :-1], mids[:, 1:])
 
 
-def test_forward_returns_that_do_not_compound_to_the_fills_are_those_that_a_slow_look_finds() -> None:
+def test_forward_returns_that_do_not_compound_to_fills_match_a_slow_search() -> None:
     prices = np.exp(np.cumsum(RNG.normal(0, 0.04, (20, 61)), axis=1))
     returns = prices[:, 1:] / prices[:, :-1] - 1
     returns[RNG.random(returns.shape) < 0.05] = np.nan
@@ -352,7 +348,7 @@ def test_forward_returns_that_do_not_compound_to_the_fills_are_those_that_a_slow
     assert forged.outcome == "notice"
 
 
-def test_a_name_that_is_held_at_a_price_that_changes_no_more_is_noticed() -> None:
+def test_a_position_at_a_frozen_mark_is_noticed() -> None:
     marks = RNG.random((10, 5))
     before = marks * 1.01
     assert of_frozen_marks(marks, before).outcome == "pass"
@@ -365,7 +361,7 @@ def test_a_name_that_is_held_at_a_price_that_changes_no_more_is_noticed() -> Non
 
 
 @given(st.integers(0, 60), st.floats(0.01, 80))
-def test_the_probability_of_so_few_exits_is_that_of_scipy(exits: int, expected: float) -> None:
+def test_the_probability_of_few_exits_matches_scipy(exits: int, expected: float) -> None:
     assert probability_of_so_few(exits, expected) == pytest.approx(float(stats.poisson.cdf(exits, expected)))
 
 

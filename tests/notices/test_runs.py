@@ -48,7 +48,7 @@ def given(seal: Path) -> list[str]:
     return [notice.notice for notice in report_of(seal).given]
 
 
-def test_an_honest_run_is_given_no_notice(market: Market, tmp_path: Path) -> None:
+def test_an_honest_run_has_no_notice(market: Market, tmp_path: Path) -> None:
     report = report_of(seal_of(market, tmp_path))
     assert report.given == ()
     assert [notice.notice for notice in report.notices] == list(NOTICES)
@@ -99,7 +99,7 @@ def hardly_moving(market: Market) -> Market:
     ],
     ids=lambda value: getattr(value, "__name__", ""),
 )
-def test_a_market_that_is_none_is_noticed(
+def test_an_implausible_market_is_noticed(
     market: Market, tmp_path: Path, change: Callable[[Market], Market], expected: set[str]
 ) -> None:
     actual = set(given(seal_of(change(market), tmp_path)))
@@ -124,14 +124,14 @@ def dealt_out_by(column: str) -> Callable[[pl.DataFrame], pl.DataFrame]:
     return deal
 
 
-def test_forward_returns_dealt_out_by_score_are_noticed(market: Market, tmp_path: Path) -> None:
+def test_forward_returns_reassigned_by_score_are_noticed(market: Market, tmp_path: Path) -> None:
     seal = seal_of(market, tmp_path, trades=False)
     rewrite(seal, "decisions", dealt_out_by("score"))
     results = {notice.notice: notice for notice in report_of(seal).given}
     assert results["signal.mean_ic"].value == pytest.approx(1.0, abs=0.02)
 
 
-def test_forward_returns_dealt_out_with_care_are_noticed(market: Market, tmp_path: Path) -> None:
+def test_carefully_reassigned_forward_returns_are_noticed(market: Market, tmp_path: Path) -> None:
     seal = seal_of(market, tmp_path, trades=False)
 
     def deal(frame: pl.DataFrame) -> pl.DataFrame:
@@ -143,7 +143,7 @@ def test_forward_returns_dealt_out_with_care_are_noticed(market: Market, tmp_pat
     assert "signal.book_correlation" in given(seal)
 
 
-def test_a_signal_that_knows_its_own_week_alone_is_noticed(market: Market, tmp_path: Path) -> None:
+def test_a_signal_with_one_week_of_foresight_is_noticed(market: Market, tmp_path: Path) -> None:
     seal = seal_of(market, tmp_path, trades=False)
 
     def deal(frame: pl.DataFrame) -> pl.DataFrame:
@@ -165,7 +165,7 @@ def test_a_signal_that_knows_its_own_week_alone_is_noticed(market: Market, tmp_p
         (("score", "long_short_target_weight", "long_only_target_weight"), "signal.copied_scores"),
     ],
 )
-def test_a_week_that_is_a_copy_is_noticed(
+def test_a_copied_week_is_noticed(
     market: Market, tmp_path: Path, columns: tuple[str, ...], notice: str
 ) -> None:
     seal = seal_of(market, tmp_path, trades=False)
@@ -189,7 +189,7 @@ def test_a_week_that_is_a_copy_is_noticed(
     assert "1 of" in actual.message
 
 
-def test_what_a_check_prints_and_tells_programs(market: Market, tmp_path: Path) -> None:
+def test_notices_are_printed_and_in_the_json_of_a_check(market: Market, tmp_path: Path) -> None:
     seal = seal_of(free_to_borrow(market), tmp_path)
     for flags in ([], ["--strict"]):
         printed = CliRunner().invoke(cli, ["check", *flags, str(seal)])
@@ -210,7 +210,7 @@ def test_a_refused_seal_has_no_notices(market: Market, tmp_path: Path) -> None:
     assert report.notices == ()
 
 
-def test_a_build_tells_of_notices_and_records_them_with_every_rule(market: Market, tmp_path: Path) -> None:
+def test_a_build_reports_and_records_notices_and_rules(market: Market, tmp_path: Path) -> None:
     seal = seal_of(free_to_borrow(market), tmp_path)
     rewrite(seal, "seal", lambda found: found | {"surprise": 1})
     result = build_seal(str(seal), tmp_path / "root")
@@ -257,7 +257,7 @@ def test_a_seal_that_restates_an_earlier_one_is_noticed(market: Market, tmp_path
     assert "scores" in actual["message"]
 
 
-def test_a_seal_of_some_tables_is_judged_by_what_it_holds(tmp_path: Path) -> None:
+def test_a_partial_seal_is_judged_by_its_tables(tmp_path: Path) -> None:
     bare = make_seal(tmp_path, without_kinds=("positions", "pnl", "trades", "portfolio", "metrics"))
     outcomes = {notice.notice: notice for notice in report_of(bare).notices}
     assert outcomes["signal.mean_ic"].outcome == "pass"
@@ -271,7 +271,7 @@ def test_a_seal_of_some_tables_is_judged_by_what_it_holds(tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize("name", ["Test_sp500_momentum", "Test_sp500_reversal", "sp500_lowvol"])
-def test_what_is_noticed_of_a_real_run_is_true_of_it(shared: Path, name: str) -> None:
+def test_notices_on_real_runs_are_true(shared: Path, name: str) -> None:
     seal = shared / "seals" / name
     result = report_of(seal).given
     assert [notice.notice for notice in result] == (

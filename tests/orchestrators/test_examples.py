@@ -33,7 +33,7 @@ def run(python: Path, script: str, *arguments: str, **variables: str) -> Any:
     return json.loads(done.stdout.splitlines()[-1])
 
 
-def test_dagster_publishes_retries_what_may_pass_and_fails_once_for_what_will_not(
+def test_dagster_publishes_retries_transient_failures_and_fails_on_permanent_ones(
     environment_with: Environment, seals: Path, tmp_path: Path
 ) -> None:
     python = environment_with("dagster", "dagster==1.13.29", project=True)
@@ -55,7 +55,7 @@ def test_dagster_publishes_retries_what_may_pass_and_fails_once_for_what_will_no
     assert again["schedule"] == "*/15 * * * *"
 
 
-def test_airflow_publishes_in_an_environment_of_its_own_and_names_what_is_to_mend(
+def test_airflow_publishes_in_its_own_environment_and_reports_failures(
     environment_with: Environment, seals: Path, tmp_path: Path
 ) -> None:
     airflow = environment_with("airflow", "apache-airflow==3.3.2", project=False)
@@ -76,7 +76,7 @@ def test_airflow_publishes_in_an_environment_of_its_own_and_names_what_is_to_men
     assert list(datasets.open(tmp_path / "root")) == ["Test_good"]
 
 
-def test_cron_mails_only_what_somebody_has_to_mend(seals: Path, tmp_path: Path) -> None:
+def test_cron_mails_only_failures_that_need_attention(seals: Path, tmp_path: Path) -> None:
     def publish(**variables: str) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
             [str(EXAMPLES / "publish-from-cron")],

@@ -90,9 +90,7 @@ def reported(seal: Path) -> dict[str, Any]:
     # and two books to be cut between.
     [(1, {"weeks": 12, "raw": False}), (157, {"weeks": 14}), (10**6, {"weeks": 14})],
 )
-def test_where_a_run_is_cut_changes_no_byte(
-    tmp_path: Path, cut: Cut, rows: int, made: dict[str, Any]
-) -> None:
+def test_chunk_boundaries_change_no_byte(tmp_path: Path, cut: Cut, rows: int, made: dict[str, Any]) -> None:
     seal = make_seal(tmp_path, **made)
     cut(0)
     full = published(seal, tmp_path / "whole")
@@ -104,9 +102,7 @@ def test_where_a_run_is_cut_changes_no_byte(
 @pytest.mark.parametrize(
     "sealed", [{"raw": False, "half_life_weeks": None}, {"trades": False}, {"ranks": True, "metrics": False}]
 )
-def test_whatever_the_run_sealed_its_parts_give_the_same_bytes(
-    tmp_path: Path, cut: Cut, sealed: dict[str, Any]
-) -> None:
+def test_partial_runs_in_chunks_give_the_same_bytes(tmp_path: Path, cut: Cut, sealed: dict[str, Any]) -> None:
     made = make_seal(tmp_path, weeks=14, **sealed)
     cut(0)
     full, report = published(made, tmp_path / "whole"), reported(made)
@@ -116,13 +112,13 @@ def test_whatever_the_run_sealed_its_parts_give_the_same_bytes(
 
 
 @pytest.mark.usefixtures("never_whole")
-def test_no_large_table_is_ever_completely_in_memory(seal: Path, tmp_path: Path, cut: Cut) -> None:
+def test_no_large_table_is_decoded_as_a_whole(seal: Path, tmp_path: Path, cut: Cut) -> None:
     cut(500)
     assert build_seal(str(seal), tmp_path / "root").changed
 
 
 @pytest.mark.parametrize(("kind", "column"), SPOILT)
-def test_what_is_broken_anywhere_is_reported_as_of_the_whole_run(
+def test_violations_in_any_chunk_are_reported_as_in_memory(
     tmp_path: Path, cut: Cut, kind: str, column: str
 ) -> None:
     made = make_seal(tmp_path, weeks=14, raw=False)
@@ -140,7 +136,7 @@ def test_what_is_broken_anywhere_is_reported_as_of_the_whole_run(
 
 
 @pytest.mark.parametrize("kind", ["decisions", "positions", "pnl"])
-def test_a_row_that_comes_twice_is_found_however_far_apart(tmp_path: Path, cut: Cut, kind: str) -> None:
+def test_duplicate_rows_are_reported_across_chunks(tmp_path: Path, cut: Cut, kind: str) -> None:
     made = make_seal(tmp_path, weeks=14)
     rewrite(made, kind, lambda frame: pl.concat([frame, frame[:1]]))
     cut(97)
@@ -148,7 +144,7 @@ def test_a_row_that_comes_twice_is_found_however_far_apart(tmp_path: Path, cut: 
 
 
 @pytest.mark.parametrize("kind", LARGE_KINDS)
-def test_a_table_in_no_order_is_published_as_of_the_whole_run(tmp_path: Path, cut: Cut, kind: str) -> None:
+def test_an_unsorted_table_is_published_as_in_memory(tmp_path: Path, cut: Cut, kind: str) -> None:
     made = make_seal(tmp_path, weeks=14)
     rewrite(made, kind, lambda frame: frame.sample(fraction=1.0, shuffle=True, seed=3))
     cut(0)
@@ -176,7 +172,7 @@ def test_a_convention_of_turnover_has_to_hold_for_all_parts_together(tmp_path: P
 
 @pytest.mark.parametrize("adjusted", [False, True])
 @pytest.mark.parametrize("instants", [True, False])
-def test_as_many_forward_returns_are_compared_in_parts(
+def test_the_coverage_of_forward_returns_is_the_same_in_chunks(
     tmp_path: Path, cut: Cut, adjusted: bool, instants: bool
 ) -> None:
     made = make_seal(tmp_path, weeks=14, source=False)

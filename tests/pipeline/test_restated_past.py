@@ -69,7 +69,7 @@ def scaled_returns(since: str) -> Change:
 
 
 @pytest.mark.parametrize("pending", [True, False])
-def test_a_longer_run_extends_the_one_before(
+def test_a_longer_run_extends_the_previous_one(
     tmp_path: Path, runs: dict[tuple[int, bool], RunRecord], pending: bool
 ) -> None:
     root = tmp_path / "root"
@@ -105,7 +105,7 @@ def test_a_restated_past_is_dated_and_measured(
     assert f"weeks restated since {weeks[10]}: forward returns 6" in shown.replace("\n", " ")
 
 
-def test_each_part_of_a_week_is_distinguished(
+def test_restated_parts_of_a_week_are_distinguished(
     tmp_path: Path, runs: dict[tuple[int, bool], RunRecord]
 ) -> None:
     root, run = tmp_path / "root", runs[WEEKS, False]
@@ -126,7 +126,7 @@ def test_each_part_of_a_week_is_distinguished(
     assert restated["forward_returns"] == 0
 
 
-def test_weeks_that_vanish_are_restated(tmp_path: Path, runs: dict[tuple[int, bool], RunRecord]) -> None:
+def test_removed_weeks_are_restated(tmp_path: Path, runs: dict[tuple[int, bool], RunRecord]) -> None:
     root, run = tmp_path / "root", runs[WEEKS, False]
     build_seal(
         str(seal(tmp_path, replace(run, tables={k: run.tables[k] for k in ("rebalances", "decisions")}), 1)),
@@ -145,7 +145,7 @@ def test_weeks_that_vanish_are_restated(tmp_path: Path, runs: dict[tuple[int, bo
     )  # fmt: skip
 
 
-def test_the_last_bits_of_a_double_restate_nothing(
+def test_rounding_differences_restate_nothing(
     tmp_path: Path, runs: dict[tuple[int, bool], RunRecord]
 ) -> None:
     root, run = tmp_path / "root", runs[WEEKS, False]
@@ -157,7 +157,9 @@ def test_the_last_bits_of_a_double_restate_nothing(
     assert [x["outcome"] for x in history(root)] == ["extended"]
 
 
-def test_gc_leaves_what_earlier_seals_said(tmp_path: Path, runs: dict[tuple[int, bool], RunRecord]) -> None:
+def test_gc_keeps_the_record_of_earlier_seals(
+    tmp_path: Path, runs: dict[tuple[int, bool], RunRecord]
+) -> None:
     root = tmp_path / "root"
     first = build_seal(str(seal(tmp_path, runs[12, True], 1, decisions=scaled_returns("2000-01-01"))), root)
     build_seal(str(seal(tmp_path, runs[18, True], 2)), root)
@@ -168,7 +170,7 @@ def test_gc_leaves_what_earlier_seals_said(tmp_path: Path, runs: dict[tuple[int,
     assert run_pipeline("verify", root).exit_code == 0
 
 
-def test_a_seal_that_is_built_again_says_what_it_said(
+def test_rebuilding_a_seal_gives_the_same_history(
     tmp_path: Path, runs: dict[tuple[int, bool], RunRecord]
 ) -> None:
     root = tmp_path / "root"
@@ -197,7 +199,7 @@ def test_an_older_seal_that_is_forced_is_compared_with_the_later_one(
     )
 
 
-def test_builders_that_race_remember_every_seal(
+def test_concurrent_builders_record_every_seal(
     tmp_path: Path, runs: dict[tuple[int, bool], RunRecord]
 ) -> None:
     root = tmp_path / "root"
@@ -217,7 +219,7 @@ def test_builders_that_race_remember_every_seal(
     assert len(decode_seals(path.read_bytes(), "seals")) == len(history(root)) + 1
 
 
-def test_what_was_remembered_is_verified_and_never_written_over_when_damaged(
+def test_a_damaged_seal_record_is_reported_and_never_overwritten(
     tmp_path: Path, runs: dict[tuple[int, bool], RunRecord]
 ) -> None:
     root = tmp_path / "root"
@@ -233,7 +235,7 @@ def test_what_was_remembered_is_verified_and_never_written_over_when_damaged(
     assert path.read_bytes() == sound[:-20]
 
 
-def test_no_raw_column_takes_part(tmp_path: Path, runs: dict[tuple[int, bool], RunRecord]) -> None:
+def test_raw_columns_are_not_compared(tmp_path: Path, runs: dict[tuple[int, bool], RunRecord]) -> None:
     run = runs[WEEKS, False]
     raw = [c for c in run.tables["decisions"].columns if c.startswith("raw_") or c == "unsmoothed_score"]
     of_raw_books = ~pl.col("book").str.starts_with("raw_")

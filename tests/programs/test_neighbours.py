@@ -17,7 +17,7 @@ from tests.support.waiting import eventually
 NAMES = ("Test_like_0", "Test_like_1", "Test_like_2", "Test_weekends")
 
 
-def test_two_workers_answer_alike_and_follow_what_is_published(
+def test_two_workers_agree_and_follow_publications(
     tmp_path: Path,
 ) -> None:
     root, folder, returns = tmp_path / "published", tmp_path / "returns", dict[str, Curve]()

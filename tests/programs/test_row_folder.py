@@ -15,7 +15,7 @@ from tests.support.waiting import eventually
 RUN = f"/v1/alphas/{published.ALPHA}"
 
 
-def test_a_second_process_makes_no_table(root: Path, tmp_path: Path) -> None:
+def test_a_second_process_reuses_row_tables(root: Path, tmp_path: Path) -> None:
     token, place = token_for(root), tmp_path / "rows"
     first = tables_of_a_process(root, place, tmp_path / "first.log", token)
     second = tables_of_a_process(root, place, tmp_path / "second.log", token)
@@ -47,7 +47,7 @@ def tables_of_a_process(root: Path, place: Path, log: Path, token: str) -> dict[
         return counted()
 
 
-def test_without_a_folder_the_service_says_so_and_answers(root: Path, tmp_path: Path) -> None:
+def test_without_a_row_folder_the_service_warns_and_answers(root: Path, tmp_path: Path) -> None:
     token, log = token_for(root), tmp_path / "server.log"
     (tmp_path / "file").write_bytes(b"")
     with served(root, "--rows", str(tmp_path / "file"), log=log) as (_, base):

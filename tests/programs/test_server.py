@@ -47,7 +47,7 @@ def test_the_program_serves_and_keeps_secrets_out_of_its_log(here: Path, token: 
     assert requested[0]["path"] == "/v1/alphas/Test_hand/scores"
 
 
-def test_ctrl_c_leaves_nothing_in_the_log_but_its_lines(here: Path) -> None:
+def test_ctrl_c_prints_only_log_lines(here: Path) -> None:
     with served(here) as (process, _):
         process.send_signal(signal.SIGINT)
         assert process.wait(PATIENCE) == 0
@@ -96,7 +96,7 @@ def refusal(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, s
         (("--datasets", "{root}", "--workers", "2"), "ALPHA_RESULTS_REDIS"),
     ],
 )
-def test_nonsense_is_one_line_and_exit_code_2(
+def test_invalid_settings_are_one_line_and_exit_code_2(
     here: Path,
     capsys: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,
@@ -111,9 +111,7 @@ def test_nonsense_is_one_line_and_exit_code_2(
     assert len(said.splitlines()) == 1
 
 
-def test_a_worker_reads_the_settings_its_parent_left_it(
-    here: Path, token: str, redis_server: RedisServer
-) -> None:
+def test_a_worker_inherits_its_parents_settings(here: Path, token: str, redis_server: RedisServer) -> None:
     variables = {"ALPHA_RESULTS_REDIS": redis_server.url}
     with served(here, "--workers", "2", variables=variables) as (process, base):
         headers = {"authorization": f"Bearer {token}"}
@@ -126,7 +124,7 @@ def test_a_worker_reads_the_settings_its_parent_left_it(
         assert b"sqlite" not in shown
 
 
-def test_help_says_every_flag_with_its_variable(capsys: pytest.CaptureFixture[str]) -> None:
+def test_help_lists_every_flag_with_its_variable(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
         main(["run", "--help"])
     shown = re.sub(r"\s+", "", capsys.readouterr().out)

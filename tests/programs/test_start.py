@@ -41,7 +41,7 @@ def test_a_busy_port_is_one_line_and_exit_code_2(root: Path, workers: str, redis
     assert line.startswith(f"error: --host 127.0.0.1 --port {port}: another process listens there")
 
 
-def test_a_host_of_another_machine_is_one_line_and_exit_code_2(root: Path) -> None:
+def test_a_foreign_host_is_one_line_and_exit_code_2(root: Path) -> None:
     done = command("run", "--datasets", str(root), "--host", "203.0.113.1", "--port", str(free_port()))
     assert done.returncode == 2
     assert done.stderr.splitlines()[-1].startswith("error: --host 203.0.113.1 --port")
@@ -107,7 +107,7 @@ def wait_for(server: subprocess.Popen[str], port: int) -> None:
 
 
 @pytest.mark.parametrize("while_loading", [True, False])
-def test_ctrl_c_ends_workers_without_anything_but_log_lines(
+def test_ctrl_c_ends_workers_with_log_lines_only(
     root: Path, redis_server: RedisServer, while_loading: bool
 ) -> None:
     port = free_port()

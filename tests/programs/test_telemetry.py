@@ -125,7 +125,7 @@ def test_a_line_of_the_log_and_its_answer_have_one_request_id_and_refused_calls_
     assert all(lines[request]["ms"] > 0 for request in ids)
 
 
-def test_a_root_that_goes_away_degrades_and_one_that_comes_back_does_not(here: Path, token: str) -> None:
+def test_readiness_is_degraded_while_the_root_is_unavailable(here: Path, token: str) -> None:
     away = here.with_name("away")
     with measured(here, "--market-data", str(here / "no-such-folder")) as (_, base, port):
         eventually(lambda: port.ready() == (200, "degraded"))
@@ -182,7 +182,7 @@ def test_several_workers_are_counted_together_and_a_limiter_that_hangs_takes_the
         assert plain_http.get(f"{base}/v1/me", headers=bearer(token), timeout=PATIENCE).status_code == 200
 
 
-def test_a_port_that_is_taken_is_refused_before_anything_is_served(here: Path) -> None:
+def test_a_busy_metrics_port_is_refused_before_serving(here: Path) -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
@@ -212,7 +212,7 @@ def test_a_stuck_process_is_distinguishable_from_a_live_one() -> None:
         port.stop()
 
 
-def test_a_damaged_snapshot_is_counted_on_the_port_and_ends_no_readiness(tmp_path: Path) -> None:
+def test_a_damaged_snapshot_is_counted_and_the_node_stays_ready(tmp_path: Path) -> None:
     root = tmp_path / "published"
     published.publish(root, published.full())
     published.publish(root, {"rebalances": published.rebalances()}, alpha_id="Test_other")

@@ -32,19 +32,19 @@ def program(name: str) -> str:
     return result
 
 
-def test_go_reads_it(page: CompressedPage, tmp_path: Path) -> None:
+def test_go_reads_compressed_pages(page: CompressedPage, tmp_path: Path) -> None:
     variables = {**os.environ, "GOCACHE": str(tmp_path), "GO111MODULE": "off"}
     command = [program("go"), "run", str(HERE / "ask.go"), page.address, page.token]
     assert subprocess.run(command, check=True, capture_output=True, env=variables).stdout == page.body
 
 
-def test_java_reads_it(page: CompressedPage) -> None:
+def test_java_reads_compressed_pages(page: CompressedPage) -> None:
     command = [program("java"), str(HERE / "Ask.java"), page.address, page.token]
     assert subprocess.run(command, check=True, capture_output=True).stdout == page.body
 
 
 @pytest.mark.parametrize("coding", ["gzip", "zstd"])
-def test_chromium_reads_it(page: CompressedPage, coding: str, tmp_path: Path) -> None:
+def test_chromium_reads_compressed_pages(page: CompressedPage, coding: str, tmp_path: Path) -> None:
     command = [program("chromium"), "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic"]
     command += ["--no-first-run", "--disable-background-networking", "--disable-component-update"]
     command += ["--disable-sync", f"--user-data-dir={tmp_path}"]
@@ -52,6 +52,6 @@ def test_chromium_reads_it(page: CompressedPage, coding: str, tmp_path: Path) ->
 
 
 @pytest.mark.parametrize("coding", ["gzip", "zstd"])
-def test_firefox_reads_it(page: CompressedPage, coding: str, tmp_path: Path) -> None:
+def test_firefox_reads_compressed_pages(page: CompressedPage, coding: str, tmp_path: Path) -> None:
     command = [program("firefox-esr"), "--headless", "--no-remote", "--profile", str(tmp_path)]
     assert read_by(command, page, coding, tmp_path) == page.body

@@ -31,7 +31,7 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / "root"
 
 
-def test_adjustments_are_served_where_they_were_sealed(root: Path) -> None:
+def test_adjustments_are_served_if_sealed(root: Path) -> None:
     sealed = pl.read_parquet(root.parent / ADJUSTED / "pnl.parquet").filter(pl.col("book") == "long_only")
     moved = sealed.filter(pl.col("cash_adjustment") != 0).row(0, named=True)
     with running(root) as api:
@@ -47,7 +47,7 @@ def test_adjustments_are_served_where_they_were_sealed(root: Path) -> None:
     assert set(datasets.open(root)[ADJUSTED].scan("pnl", "long_only").collect_schema()) >= COLUMNS
 
 
-def test_published_tables_with_adjustments_keep_every_rule(root: Path) -> None:
+def test_published_tables_with_adjustments_pass_every_rule(root: Path) -> None:
     report = report_of_snapshot(str(root), ADJUSTED)
     assert report is not None
     assert report.violations == ()

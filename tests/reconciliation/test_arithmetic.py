@@ -128,7 +128,7 @@ def slow_profit(frames: dict[str, pl.DataFrame]) -> set[tuple[Any, ...]]:
 @pytest.mark.parametrize("column", ["quantity", "signed_notional"])
 @settings(max_examples=10)
 @given(row=st.integers(0, 10**6), factor=st.sampled_from([-1.0, 0.5, 1.0, 1.001, 2.0]))
-def test_holdings_and_profit_agree_with_following_every_name_by_itself(
+def test_holdings_and_profit_match_a_loop_over_names(
     frames: dict[str, pl.DataFrame], column: str, row: int, factor: float
 ) -> None:
     broken = spoilt(frames, "positions", column, row, factor)
@@ -160,9 +160,7 @@ def test_the_order_of_the_rows_does_not_matter(
     row=st.integers(0, 10**6),
     spoil=st.sampled_from([("trades", "quantity"), ("positions", "signed_notional")]),
 )
-def test_what_the_names_are_called_does_not_matter(
-    frames: dict[str, pl.DataFrame], row: int, spoil: tuple[str, str]
-) -> None:
+def test_the_symbols_do_not_matter(frames: dict[str, pl.DataFrame], row: int, spoil: tuple[str, str]) -> None:
     broken = spoilt(frames, *spoil, row, 1.5)
     renamed = {
         kind: frame.with_columns(pl.col("symbol").str.reverse() + "_x")
@@ -179,7 +177,7 @@ def test_what_the_names_are_called_does_not_matter(
     row=st.integers(0, 10**6),
     factor=st.sampled_from([1.0, 1.5]),
 )
-def test_the_size_of_the_ledger_does_not_matter(
+def test_the_scale_of_the_ledger_does_not_matter(
     frames: dict[str, pl.DataFrame], basis: float, row: int, factor: float
 ) -> None:
     broken = spoilt(frames, "trades", "quantity", row, factor)
@@ -195,7 +193,7 @@ def test_the_size_of_the_ledger_does_not_matter(
     opens=st.sets(st.integers(0, 40)),
     size=st.integers(1, 300),
 )
-def test_a_grid_holds_the_sum_of_the_rows_of_each_cell(
+def test_a_grid_cell_is_the_sum_of_its_rows(
     rows: list[tuple[int, int, float]], opens: set[int], size: int
 ) -> None:
     session, symbol = (np.array([row[place] for row in rows], dtype=np.int64) for place in (0, 1))
@@ -226,7 +224,7 @@ def test_a_grid_holds_the_sum_of_the_rows_of_each_cell(
         max_size=6,
     )
 )
-def test_the_equity_of_a_side_is_the_median_of_its_names(
+def test_side_equity_is_the_median_over_its_names(
     rows: list[list[tuple[float, float | None]]],
 ) -> None:
     target = np.array([[weight for weight, _ in row] for row in rows])

@@ -88,7 +88,7 @@ def broken(figures: tuple[Figure, ...]) -> list[tuple[str, str, str | None]]:
     return [(x.name, x.scope, x.period) for x in figures if x.status == "not_reproduced"]
 
 
-def test_the_figures_recomputed_are_those_that_the_interface_serves() -> None:
+def test_recomputed_figures_are_those_the_interface_serves() -> None:
     declared = [statistic for family in (CORE, *RANK_IC.values()) for statistic in family]
     assert set(CONVENTIONS) == {name.name for statistic in declared for name in statistic.sealed} | {
         RISK_FREE_RATE
@@ -108,7 +108,7 @@ def test_an_honest_run_has_every_figure_reproduced(lawful: Path) -> None:
 
 
 @pytest.mark.parametrize(("name", "scope"), FALSE)
-def test_a_falsified_figure_is_warned_of_and_no_other(seal: Path, name: str, scope: str) -> None:
+def test_only_a_falsified_figure_is_warned_about(seal: Path, name: str, scope: str) -> None:
     record = restated(seal, name, scope, nudged)
     report = check(Seal.open(str(seal)))
     assert report.violations == ()
@@ -130,14 +130,12 @@ def test_a_falsified_figure_is_warned_of_and_no_other(seal: Path, name: str, sco
         ("max_drawdown", {"value": -0.2}),
     ],
 )  # fmt: skip
-def test_a_figure_under_another_unit_or_scale_than_its_own_is_wrong(
-    seal: Path, name: str, change: Record
-) -> None:
+def test_a_figure_in_another_unit_is_not_reproduced(seal: Path, name: str, change: Record) -> None:
     restated(seal, name, "overall", lambda _: change)
     assert broken(recompute_figures(Seal.open(str(seal)))) == [(name, "overall", None)]
 
 
-def test_strict_refuses_what_is_warned_of(seal: Path, tmp_path: Path) -> None:
+def test_strict_refuses_warnings(seal: Path, tmp_path: Path) -> None:
     restated(seal, "information_ratio", "overall", lambda _: {"value": 9.9})
     run = CliRunner()
     assert run.invoke(cli, ["check", str(seal)]).exit_code == 0
@@ -204,7 +202,7 @@ def measure_weeks(seal: Seal) -> pl.DataFrame:
 
 @settings(max_examples=15)
 @given(scale=st.sampled_from([1e-3, 7.0, 1e6]))
-def test_figures_of_a_larger_ledger_are_larger_and_otherwise_the_same(lawful: Path, scale: float) -> None:
+def test_figures_scale_with_the_ledger(lawful: Path, scale: float) -> None:
     seal = Seal.open(str(lawful))
     records, weeks = seal.metrics(), weekly_series(measure_weeks(seal))
     assert records is not None
@@ -219,7 +217,7 @@ def test_figures_of_a_larger_ledger_are_larger_and_otherwise_the_same(lawful: Pa
     assert [x.status for x in large] == [x.status for x in small]
 
 
-def test_what_was_not_sealed_is_not_checked(tmp_path: Path) -> None:
+def test_unsealed_figures_are_not_checked(tmp_path: Path) -> None:
     bare = make_seal(tmp_path, without_kinds={"decisions", "portfolio", "positions", "pnl", "trades"})
     result = recompute_figures(Seal.open(str(bare)))
     assert {figure.status for figure in result} == {"not_checked"}
@@ -229,7 +227,7 @@ def test_what_was_not_sealed_is_not_checked(tmp_path: Path) -> None:
     }
 
 
-def test_real_runs_are_reproduced_but_for_what_they_did_not_seal(shared: Path) -> None:
+def test_figures_of_real_runs_are_reproduced(shared: Path) -> None:
     for name, unknown in (("Test_sp500_momentum", set()), ("sp500_lowvol", {"raw_mean_ic", "raw_icir"})):
         figures = recompute_figures(Seal.open(str(shared / "seals" / name)))
         assert broken(figures) == []
@@ -258,7 +256,7 @@ def api(root: Path) -> Iterator[ApiClient]:
         yield result
 
 
-def test_the_recomputed_figure_is_served_and_both_are_named(api: ApiClient) -> None:
+def test_the_recomputed_figure_is_served_with_a_warning_naming_both(api: ApiClient) -> None:
     key = api.key()
     result = api.json(f"/v1/alphas/{ALPHA}/metrics", key)
     honest = api.json("/v1/alphas/Test_honest/metrics", key)["data"]
@@ -285,7 +283,7 @@ def test_the_recomputed_figure_is_served_and_both_are_named(api: ApiClient) -> N
     assert result["data"]["core"]["pnl"]["source_kind"] == "fact"
 
 
-def test_a_falsified_month_is_recomputed_and_named(api: ApiClient) -> None:
+def test_a_falsified_month_is_recomputed_with_a_warning(api: ApiClient) -> None:
     result = api.json(f"/v1/alphas/{ALPHA}/metrics?granularity=monthly", api.key())
     values = [period["core"]["pnl"] for period in result["data"]["periods"]]
     assert not [entry for entry in values if entry["value"] == 55.5]
@@ -293,7 +291,7 @@ def test_a_falsified_month_is_recomputed_and_named(api: ApiClient) -> None:
     assert [w for w in result["meta"]["notices"] if w["block"] == "periods" and "55.5" in w["message"]]
 
 
-def test_the_manifest_and_the_parquet_hold_the_full_table(root: Path) -> None:
+def test_manifest_and_parquet_contain_all_figures(root: Path) -> None:
     (path,) = (root / "alphas" / f"alpha_id={ALPHA}").rglob("manifest.json")
     table = json.loads(path.read_text())["reconciliation"]["figures"]
     stated = datasets.open(root)[ALPHA].scan("sealed_metrics").collect()
@@ -312,7 +310,7 @@ def reconciled(root: Path, alpha: str, *flags: str) -> subprocess.CompletedProce
     return subprocess.run(command, cwd=here, capture_output=True, text=True, check=False)
 
 
-def test_an_alpha_is_reconciled_from_what_is_served(root: Path) -> None:
+def test_a_published_alpha_is_reconciled(root: Path) -> None:
     result = reconciled(root, ALPHA, "--json")
     assert result.returncode == 0, result.stderr
     report = json.loads(result.stdout)

@@ -58,7 +58,7 @@ def test_a_falsified_ledger_is_refused_under_its_rule(seal: Path, falsified: Fal
 
 
 @pytest.mark.parametrize("falsified", WARNED, ids=str)
-def test_what_an_engine_may_do_otherwise_is_a_warning(seal: Path, falsified: Falsification) -> None:
+def test_permitted_deviations_are_warnings(seal: Path, falsified: Falsification) -> None:
     falsified.alter(seal)
     report = checked(seal)
     assert not report.refused
@@ -77,7 +77,7 @@ def test_a_broken_identity_shows_both_values(seal: Path) -> None:
 
 @pytest.mark.parametrize("equity_basis", [1.0, 1_000_000.0])
 @pytest.mark.parametrize("seed", [1, 2, 3])
-def test_an_honest_run_keeps_every_identity(tmp_path: Path, seed: int, equity_basis: float) -> None:
+def test_an_honest_run_passes_every_identity(tmp_path: Path, seed: int, equity_basis: float) -> None:
     report = checked(make_seal(tmp_path, seed=seed, equity_basis=equity_basis))
     assert report.violations == ()
     assert report.warnings == ()
@@ -98,13 +98,13 @@ def test_a_declared_dividend_is_lawful_and_an_undeclared_one_is_not(seal: Path) 
     assert checked(seal).violations == ()
 
 
-def test_books_that_do_not_follow_their_targets_can_say_so(seal: Path) -> None:
+def test_books_may_declare_advisory_targets(seal: Path) -> None:
     levered_weights(seal)
     assert named(checked(seal)) == {"decisions.target"}
     assert checked(declare(seal, targets="advisory")).violations == ()
 
 
-def test_fills_declared_as_memoranda_are_left_out_of_the_books(seal: Path) -> None:
+def test_fills_declared_outside_the_ledger_are_not_booked(seal: Path) -> None:
     booked = pl.col("book").str.replace("_settlements", "_adjustments")
     rewrite(seal, "trades", lambda frame: frame.with_columns(book=booked))
     fills = table(seal, "trades")
@@ -115,7 +115,7 @@ def test_fills_declared_as_memoranda_are_left_out_of_the_books(seal: Path) -> No
     assert checked(declare(seal, outside_ledger=["settlements"])).violations == ()
 
 
-def test_only_what_the_seal_declares_is_excused(seal: Path) -> None:
+def test_only_declared_differences_are_excused(seal: Path) -> None:
     rewrite(seal, "trades", put("quantity", -pl.col("quantity"), nth(having(), 5)))
     declare(seal, targets="advisory", outside_ledger=["settlements"], outside_turnover=["adjustments"])
     assert "positions.fills" in named(checked(seal))
@@ -126,14 +126,14 @@ def test_only_what_the_seal_declares_is_excused(seal: Path) -> None:
     [{"target": "advisory"}, {"targets": "none"}, {"rounding": 1.0}, {"rounding": True}, {"outside_ledger": "settlements"}, {"outside_turnover": ["long_short"]}],
     ids=str,
 )  # fmt: skip
-def test_a_declaration_without_meaning_is_refused(seal: Path, reconciliation: dict[str, object]) -> None:
+def test_an_invalid_declaration_is_refused(seal: Path, reconciliation: dict[str, object]) -> None:
     declare(seal, **reconciliation)
     with pytest.raises(SealRefused) as refused:
         Seal.open(str(seal))
     assert "reconciliation." in str(refused.value.violations)
 
 
-def test_identities_of_kinds_that_were_not_sealed_are_named_as_not_checked(tmp_path: Path) -> None:
+def test_identities_of_missing_kinds_are_reported_as_not_checked(tmp_path: Path) -> None:
     report = checked(make_seal(tmp_path, trades=False))
     assert report.violations == ()
     skipped = {entry.rule for entry in report.not_checked}

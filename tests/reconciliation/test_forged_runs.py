@@ -48,7 +48,7 @@ ALL_FORGERIES = {**FORGERIES, **CAREFUL, **FURTHER}
 
 
 @pytest.mark.parametrize("forgery", ALL_FORGERIES)
-def test_a_run_that_is_forged_consistently_is_refused_or_noticed(forgery: str, tmp_path: Path) -> None:
+def test_a_consistently_forged_run_is_refused_or_noticed(forgery: str, tmp_path: Path) -> None:
     make, ids = ALL_FORGERIES[forgery]
     assert said(checked(make(), tmp_path)) & ids
 
@@ -59,7 +59,7 @@ def test_an_honest_run_is_neither_refused_nor_noticed(run: str, tmp_path: Path) 
 
 
 @pytest.mark.parametrize("run", UNUSUAL)
-def test_of_an_honest_run_of_an_unusual_kind_only_what_is_true_is_noticed(run: str, tmp_path: Path) -> None:
+def test_unusual_honest_runs_have_only_true_notices(run: str, tmp_path: Path) -> None:
     make, ids = UNUSUAL[run]
     assert said(checked(make(), tmp_path)) == ids
 
@@ -83,13 +83,13 @@ def noticed_beside(root: Path, record: RunRecord, folder: Path, day: int = 1) ->
     return {entry["notice"] for entry in entries if entry["outcome"] == NOTICE}
 
 
-def test_marks_that_no_other_run_has_are_noticed(catalogue: Path, tmp_path: Path) -> None:
+def test_marks_contradicted_by_other_runs_are_noticed(catalogue: Path, tmp_path: Path) -> None:
     record = on(closes=every_second_mark_lifted)
     record = replace(record, manifest={**record.manifest, "alpha_id": "Test_marked"})
     assert "catalogue.prices" in noticed_beside(catalogue, record, tmp_path)
 
 
-def test_one_name_that_was_lifted_a_little_is_noticed(catalogue: Path, tmp_path: Path) -> None:
+def test_one_slightly_inflated_name_is_noticed(catalogue: Path, tmp_path: Path) -> None:
     values = {name: one_name_lifted(name, 0.003, "SIM008") for name in ("opens", "closes")}
     record = on(**values)
     record = replace(record, manifest={**record.manifest, "alpha_id": "Test_lifted"})
@@ -101,7 +101,7 @@ def test_an_honest_run_beside_others_and_sealed_again_is_not_noticed(catalogue: 
         assert noticed_beside(catalogue, honest(), tmp_path, day) == set()
 
 
-def test_a_past_that_is_restated_is_noticed_for_ever(tmp_path: Path) -> None:
+def test_a_restated_past_stays_noticed(tmp_path: Path) -> None:
     root = tmp_path / "root"
     noticed_beside(root, honest(), tmp_path, 1)
     for day in (2, 3):
@@ -109,7 +109,7 @@ def test_a_past_that_is_restated_is_noticed_for_ever(tmp_path: Path) -> None:
         assert "history.restated" in noticed_beside(root, better, tmp_path, day)
 
 
-def test_a_ratio_annualised_otherwise_is_named(tmp_path: Path) -> None:
+def test_a_ratio_annualised_by_another_convention_is_named(tmp_path: Path) -> None:
     def by_calendar_days(entry: dict[str, Any]) -> dict[str, Any]:
         value = entry["value"]
         if entry["name"] != "information_ratio" or not isinstance(value, float):

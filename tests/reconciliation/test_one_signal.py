@@ -67,17 +67,17 @@ def test_deciles_panel_and_raw_figures_are_computed_from_the_score(api: ApiClien
         assert one["rank_ic"]["raw"][name]["value"] == pytest.approx(both["rank_ic"]["raw"][name]["value"])
 
 
-def test_rows_show_no_raw_field_that_was_not_sealed(root: Path) -> None:
+def test_rows_have_no_unsealed_raw_field(root: Path) -> None:
     assert not [name for name in datasets.open(root)[ONE].columns("decisions") if name.startswith("raw_")]
     assert "raw_score" in datasets.open(root)[BOTH].columns("decisions")
 
 
-def test_a_smoothed_run_without_its_other_signal_has_none_of_them(api: ApiClient) -> None:
+def test_a_smoothed_run_without_a_raw_signal_has_no_raw_figures(api: ApiClient) -> None:
     result = metrics(api, UNTOLD)
     assert result["ic_deciles"] is result["panel"] is None
 
 
-def test_the_panel_counts_the_signal_it_says_it_measures(api: ApiClient, root: Path) -> None:
+def test_the_panels_counts_belong_to_its_signal(api: ApiClient, root: Path) -> None:
     coverage = metrics(api, "Test_thinned")["panel"]["coverage"]
     decisions = datasets.open(root)["Test_thinned"].scan("decisions").collect()
     traded = (

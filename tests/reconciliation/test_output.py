@@ -32,7 +32,7 @@ def test_a_broken_rule_is_one_line_with_its_count_and_its_fix(seal: Path) -> Non
     assert re.match(r"portfolio\.exposure: \d+ rows of portfolio\.parquet\. Fix: Sum the positions", line)
 
 
-def test_no_number_is_broken_at_eighty_columns(seal: Path) -> None:
+def test_no_number_is_split_at_eighty_columns(seal: Path) -> None:
     text = run_reconcile(str(seal))
     shown = json.loads(run_reconcile(str(seal), "--json"))["seals"][0]
     numbers = {

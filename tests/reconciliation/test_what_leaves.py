@@ -87,7 +87,7 @@ def targets(week: str) -> Iterator[str]:
 
 
 @pytest.mark.parametrize("raw", [True, False], ids=["with raw access", "without"])
-def test_no_answer_names_what_the_caller_may_not_see(
+def test_no_answer_names_hidden_columns(
     api: ApiClient, root: Path, raw: bool, caplog: pytest.LogCaptureFixture
 ) -> None:
     key = api.key(admin=True, raw=raw)
@@ -108,7 +108,7 @@ def test_no_answer_names_what_the_caller_may_not_see(
     assert "unsmoothed_score" not in caplog.text
 
 
-def test_readiness_still_tells_what_may_be_known(api: ApiClient) -> None:
+def test_readiness_shows_visible_columns(api: ApiClient) -> None:
     path = f"/v1/admin/alphas/{ALPHA}/readiness"
     closed, open_ = (api.json(path, api.key(admin=True, raw=raw))["data"] for raw in (False, True))
     rules = [warning["rule"] for warning in open_["warnings"]]
@@ -132,13 +132,13 @@ JSON: Any = st.recursive(
 
 
 @given(content=JSON, raw=st.booleans())
-def test_no_hidden_content_is_left(content: Any, raw: bool) -> None:
+def test_no_hidden_content_remains(content: Any, raw: bool) -> None:
     text = json.dumps(visible(content, raw=raw))
     assert "unsmoothed_score" not in text
     if not raw:
         assert not re.search(r"(?<![A-Za-z0-9])raw_", text)
 
 
-def test_words_that_only_look_alike_are_left() -> None:
+def test_similar_words_are_kept() -> None:
     violation = {"message": "the draw_down of raw material", "examples": [{"symbol": "RAW", "score": 1.0}]}
     assert visible(violation, raw=False) == violation

@@ -12,7 +12,7 @@ from pipeline.rules import check
 from pipeline.seal import Seal
 
 
-def test_a_simulated_run_breaks_no_rule_and_earns_no_warning(seal: Any) -> None:
+def test_a_simulated_run_breaks_no_rule_and_has_no_warning(seal: Any) -> None:
     report = check(Seal.open(str(seal.folder)))
     assert report.violations == ()
     assert report.warnings == ()
@@ -20,7 +20,7 @@ def test_a_simulated_run_breaks_no_rule_and_earns_no_warning(seal: Any) -> None:
 
 
 @pytest.mark.parametrize("seed", [2, 11])
-def test_nor_do_the_demonstration_runs(tmp_path: Path, seed: int) -> None:
+def test_the_demonstration_runs_break_no_rule(tmp_path: Path, seed: int) -> None:
     for folder in simulate(tmp_path / "out", seed=seed, names=60, weeks=60):
         report = check(Seal.open(str(folder)))
         assert (report.violations, report.warnings, report.not_checked) == ((), (), ())

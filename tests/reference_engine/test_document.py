@@ -23,7 +23,7 @@ def numbers(cells: list[str]) -> list[float]:
     return [float(cell) for cell in cells]
 
 
-def test_the_example_ledger_adds_up() -> None:
+def test_the_example_ledger_satisfies_its_identities() -> None:
     ledger = {name: numbers(cells) for name, cells in table("ledger").items() if name != "ledger"}
     flows = ("market_pnl", "execution_cost", "borrow_cashflow", "cash_carry", "rounding_adjustment")
     for day in (0, 1):
@@ -35,7 +35,7 @@ def test_the_example_ledger_adds_up() -> None:
     assert ledger["cash_start"] == [1.0, ledger["cash_end"][0]]
 
 
-def test_the_example_names_follow_from_their_prices_and_make_up_the_ledger() -> None:
+def test_the_example_names_sum_to_the_ledger() -> None:
     ledger = {name: numbers(cells) for name, cells in table("ledger").items() if name != "ledger"}
     names = {name: numbers(cells) for name, cells in table("name").items() if name != "name"}
     mids = {"AAA": 10.0, "BBB": 20.0}
@@ -62,7 +62,7 @@ def test_every_rule_is_explained_and_none_is_invented() -> None:
     assert set(explained) == set(RULES)
 
 
-def test_every_module_the_page_points_at_exists() -> None:
+def test_every_module_the_page_mentions_exists() -> None:
     engine = Path(__file__).resolve().parents[2] / "examples" / "reference_engine"
     pointed = set(re.findall(r"`(\w+\.py)`", PAGE))
     assert len(pointed) >= 8

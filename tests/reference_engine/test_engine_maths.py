@@ -47,7 +47,7 @@ def test_weights_depend_on_the_order_of_scores_alone(scores: Floats, factor: flo
 
 
 @given(distinct_scores)
-def test_weights_are_neutral_fully_invested_and_mirrored_by_the_sign_of_the_scores(scores: Floats) -> None:
+def test_weights_are_neutral_fully_invested_and_antisymmetric(scores: Floats) -> None:
     weights = tail_weights(scores)
     assert weights[weights > 0].sum() == pytest.approx(1)
     assert weights.sum() == pytest.approx(0, abs=1e-12)
@@ -55,7 +55,7 @@ def test_weights_are_neutral_fully_invested_and_mirrored_by_the_sign_of_the_scor
     assert weights.max() / weights[weights > 0].min() == pytest.approx(3)
 
 
-def test_weights_leave_out_names_without_a_score_and_need_four() -> None:
+def test_weights_omit_unscored_names_and_need_four() -> None:
     assert not tail_weights(np.array([1.0, 2.0, np.nan, 3.0])).any()
     weights = tail_weights(np.array([4.0, np.nan, 1.0, 2.0, 3.0, np.nan]))
     np.testing.assert_allclose(weights, [0.75, 0, -0.75, -0.25, 0.25, 0])
@@ -75,7 +75,7 @@ def slow_smoothing(column: list[float], half_life: float) -> list[float]:
 
 
 @given(panels, st.floats(0.25, 12))
-def test_smoothing_is_the_recursion_name_by_name(panel: Floats, half_life: float) -> None:
+def test_smoothing_matches_the_recursion_by_name(panel: Floats, half_life: float) -> None:
     result = smoothed(panel, half_life)
     for name in range(panel.shape[1]):
         np.testing.assert_allclose(
@@ -89,7 +89,7 @@ def test_smoothing_scales_with_its_signal(panel: Floats, factor: float) -> None:
 
 
 @given(panels)
-def test_no_half_life_leaves_the_signal_as_it_is(panel: Floats) -> None:
+def test_without_a_half_life_the_signal_is_unchanged(panel: Floats) -> None:
     np.testing.assert_array_equal(smoothed(panel, None), panel)
 
 
@@ -139,9 +139,7 @@ def test_a_fill_is_never_better_than_its_mid(mid: float, shares: float, spread: 
 
 @settings(max_examples=30)
 @given(st.dates(dt.date(2015, 1, 1), dt.date(2030, 1, 1)), st.integers(0, 300))
-def test_sessions_are_weekdays_without_holidays_and_weeks_end_on_their_last(
-    first: dt.date, count: int
-) -> None:
+def test_sessions_are_business_days_and_weeks_end_on_the_last_one(first: dt.date, count: int) -> None:
     days: list[dt.date] = []
     day = first
     while len(days) < count:
@@ -167,7 +165,7 @@ def test_the_benchmark_is_adjusted_for_its_dividends_and_nothing_else() -> None:
 SPEC = AlphaSpec("Test_sim_scaling", "momentum")
 
 
-def test_a_richer_ledger_is_the_same_ledger_in_other_units() -> None:
+def test_the_ledger_scales_with_its_opening_equity() -> None:
     market = simulate_market(4, 24, 16, skipped=False)
     one = run_alpha(market, SPEC).tables
     million = run_alpha(market, replace(SPEC, equity_basis=1e6)).tables

@@ -97,7 +97,7 @@ def test_turnover(seal: Any) -> None:
 
 
 @pytest.mark.parametrize(("scope", "pattern"), [("yearly", "%Y"), ("monthly", "%Y-%m")])
-def test_periods_are_the_same_figures_of_a_part(seal: Any, scope: str, pattern: str) -> None:
+def test_period_figures_match_figures_of_the_part(seal: Any, scope: str, pattern: str) -> None:
     book, ic = ledger(seal), weekly_ic(seal)
     weeks = pd.to_datetime(pd.Series(seal["rebalances"]["date"].to_list()))
     periods = sorted({*to_days(book).strftime(pattern), *weeks.dt.strftime(pattern)})
@@ -124,14 +124,14 @@ def test_periods_are_the_same_figures_of_a_part(seal: Any, scope: str, pattern: 
         assert icir is None if len(weekly) < 2 else icir == near(weekly.mean() / weekly.std() * np.sqrt(52))
 
 
-def test_money_is_labelled_by_the_ledger_it_is_kept_in(seal: Any) -> None:
+def test_money_is_labelled_with_the_ledgers_unit(seal: Any) -> None:
     for name in ("pnl", "max_drawdown"):
         assert sealed(seal, name)["unit"] == MONEY[seal.basis]
         assert sealed(seal, name)["source_kind"] == "fact"
     assert sealed(seal, "max_drawdown_pct")["unit"] == "percentage_points"
 
 
-def test_what_cannot_be_measured_is_null_and_not_zero(default_seal: Any) -> None:
+def test_undetermined_figures_are_null_not_zero(default_seal: Any) -> None:
     decisions = default_seal["decisions"].with_columns(forward_return=pl.lit(None, dtype=pl.Float64))
     one_session = default_seal["portfolio"].group_by("book").head(1)
     records = own_metrics(decisions, default_seal["rebalances"], one_session)

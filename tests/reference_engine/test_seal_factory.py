@@ -17,7 +17,7 @@ def kinds(seal: Path) -> dict[str, Any]:
     return dict(json.loads((seal / "seal.json").read_text())["kinds"])
 
 
-def test_a_seal_lies_under_its_own_name_and_twice_the_same(tmp_path: Path) -> None:
+def test_a_seal_is_written_under_its_name_reproducibly(tmp_path: Path) -> None:
     first, second = make_seal(tmp_path / "a"), make_seal(tmp_path / "b")
     assert first == tmp_path / "a" / "Test_small"
     for path in first.rglob("*"):
@@ -36,7 +36,7 @@ def test_a_name_changes_the_papers_and_not_the_run(tmp_path: Path) -> None:
     assert kinds(named)["pnl"] == kinds(plain)["pnl"]
 
 
-def test_kinds_and_columns_are_left_out(tmp_path: Path) -> None:
+def test_kinds_and_columns_can_be_omitted(tmp_path: Path) -> None:
     bare = make_seal(
         tmp_path,
         trades=False,
@@ -81,7 +81,7 @@ def test_a_rewritten_document_is_signed_again(tmp_path: Path) -> None:
     assert kinds(seal)["metrics"]["sha256"] == hashlib.sha256(content).hexdigest()
 
 
-def test_a_rewritten_manifest_is_taken_as_it_is(tmp_path: Path) -> None:
+def test_a_rewritten_manifest_is_kept_as_given(tmp_path: Path) -> None:
     seal = make_seal(tmp_path)
     rewrite(seal, "seal", lambda manifest: {**manifest, "seal_version": 2})
     assert json.loads((seal / "seal.json").read_text())["seal_version"] == 2

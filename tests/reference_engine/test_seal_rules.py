@@ -106,7 +106,7 @@ def test_columns_types_nulls_and_vocabularies_are_the_declared_ones(seal: Any, k
             assert table[name].drop_nulls().is_finite().all(), name
 
 
-def test_columns_about_the_raw_signal_are_there_exactly_when_it_was_recorded(seal: Any) -> None:
+def test_raw_columns_exist_exactly_if_the_raw_signal_was_recorded(seal: Any) -> None:
     recorded = seal["portfolio"]["book"].str.starts_with("raw_").any()
     raw = {c for c in seal["decisions"].columns if c.startswith("raw_") or c == "unsmoothed_score"}
     assert bool(raw) == recorded
@@ -124,7 +124,7 @@ def test_trades_ascend_by_book_instant_and_symbol(seal: Any) -> None:
     assert trades.equals(trades.sort("book", "timestamp", "symbol"))
 
 
-def test_week_status_is_a_code_and_never_the_word_skipped(seal: Any) -> None:
+def test_week_status_is_a_code_other_than_skipped(seal: Any) -> None:
     assert seal["rebalances"]["week_status"].str.contains("^[a-z][a-z0-9_]*$").all()
     assert "skipped" not in seal["rebalances"]["week_status"]
 
@@ -195,7 +195,7 @@ def test_a_session_opens_where_the_one_before_closed(seal: Any, opening: str, cl
     assert_equal(book[opening], before, seal.basis)
 
 
-def test_costs_are_never_income(seal: Any) -> None:
+def test_costs_are_never_positive(seal: Any) -> None:
     for kind in ("portfolio", "pnl"):
         for column in ("execution_cost", "borrow_cashflow"):
             assert (seal[kind][column] <= 0).all()
@@ -242,7 +242,7 @@ def test_names_sum_to_the_book(seal: Any, column: str) -> None:
     assert_equal(rows[column], rows["total"], seal.basis)
 
 
-def test_a_name_has_a_result_exactly_where_it_has_a_position_or_a_fill(seal: Any) -> None:
+def test_a_name_has_pnl_exactly_if_it_has_a_position_or_fill(seal: Any) -> None:
     keys = ["book", "date", "symbol"]
     fills = seal["trades"].select(
         base_book().alias("book"), pl.col("timestamp").dt.date().alias("date"), "symbol"

@@ -64,7 +64,7 @@ def test_two_testing_alphas_and_a_production_one_share_a_market(out: Path) -> No
     assert not pl.concat(marks).unique().select("date", "symbol").is_duplicated().any()
 
 
-def test_everything_says_that_it_is_simulated(out: Path) -> None:
+def test_everything_is_marked_as_simulated(out: Path) -> None:
     for seal in out.glob("*/seal.json"):
         folder = seal.parent
         manifest = json.loads(seal.read_text())
@@ -105,7 +105,7 @@ def test_descriptions_have_every_documented_key(out: Path) -> None:
         assert [paper["role"] for paper in text["source_papers"]] == ["seed"]
 
 
-def test_source_folders_hold_code_and_the_litter_that_an_archive_must_drop(out: Path) -> None:
+def test_source_folders_contain_code_and_files_to_exclude(out: Path) -> None:
     for seal in out.glob("*/seal.json"):
         files = set(json.loads(seal.read_text())["kinds"]["source"]["files"])
         assert {"README.md", "signal.py", "books/ledger.py", "parameters.json"} <= files
@@ -113,7 +113,7 @@ def test_source_folders_hold_code_and_the_litter_that_an_archive_must_drop(out: 
         compile((seal.parent / "source" / "signal.py").read_text(), "signal.py", "exec")
 
 
-def test_the_benchmark_covers_the_ledgers_and_is_called_simulated(out: Path) -> None:
+def test_the_benchmark_covers_the_ledgers_and_is_marked_simulated(out: Path) -> None:
     benchmark = pl.read_parquet(out / "market" / "SIMSPY.parquet")
     assert benchmark.schema == {
         "date": pl.Date(), "symbol": pl.String(), "close": pl.Float64(), "adj_close": pl.Float64(),
@@ -160,7 +160,7 @@ def test_alphas_must_be_some_and_distinct(tmp_path: Path, alphas: tuple[AlphaSpe
     assert not (tmp_path / "x").exists()
 
 
-def test_a_folder_with_anything_in_it_is_refused_and_left_alone(tmp_path: Path) -> None:
+def test_a_non_empty_folder_is_refused_unchanged(tmp_path: Path) -> None:
     (tmp_path / "mine.txt").write_text("kept")
     with pytest.raises(SettingsError, match="holds something else already"):
         simulate(tmp_path, **SIZE)
@@ -174,7 +174,7 @@ def test_a_seal_is_written_once(out: Path) -> None:
     assert contents(out) == before
 
 
-def test_a_seal_that_fails_half_way_has_no_manifest(tmp_path: Path) -> None:
+def test_an_interrupted_seal_has_no_manifest(tmp_path: Path) -> None:
     record = RunRecord(
         manifest={"seal_version": 1},
         tables={"rebalances": pl.DataFrame({"date": [], "week_status": []})},
@@ -186,7 +186,7 @@ def test_a_seal_that_fails_half_way_has_no_manifest(tmp_path: Path) -> None:
     assert not (tmp_path / "seal" / "seal.json").exists()
 
 
-def test_what_was_made_is_recognised_until_anything_changes(out: Path, tmp_path: Path) -> None:
+def test_a_finished_simulation_is_recognised_until_changed(out: Path, tmp_path: Path) -> None:
     copy = tmp_path / "copy"
     for relative, content in contents(out).items():
         (copy / relative).parent.mkdir(parents=True, exist_ok=True)
@@ -217,7 +217,7 @@ def test_the_command_writes_once_then_reuses_then_refuses(tmp_path: Path) -> Non
     assert contents(tmp_path) == before
 
 
-def test_what_an_interrupted_simulation_left_is_written_anew(out: Path, tmp_path: Path) -> None:
+def test_an_interrupted_simulation_is_rewritten(out: Path, tmp_path: Path) -> None:
     call = (
         "import os; from pathlib import Path; from examples.reference_engine import run, simulate\n"
         f"run._write_benchmark = lambda *_: os._exit(9)\nsimulate(Path('x'), **{SIZE})"
@@ -230,7 +230,7 @@ def test_what_an_interrupted_simulation_left_is_written_anew(out: Path, tmp_path
     assert contents(tmp_path / "x") == contents(out)
 
 
-def test_what_was_put_beside_an_interrupted_simulation_is_kept(tmp_path: Path) -> None:
+def test_foreign_files_beside_an_interrupted_simulation_are_kept(tmp_path: Path) -> None:
     target = tmp_path / "x"
     (target / "sim_lowvol").mkdir(parents=True)
     (target / "sim_lowvol" / "mine.txt").write_text("kept")
@@ -242,7 +242,7 @@ def test_what_was_put_beside_an_interrupted_simulation_is_kept(tmp_path: Path) -
 
 
 @pytest.mark.parametrize("receipt", ["", "{", "[]", '{"parameters": 3, "files": null}'])
-def test_a_receipt_of_somebody_else_is_refused_and_kept(tmp_path: Path, receipt: str) -> None:
+def test_a_foreign_receipt_is_refused_unchanged(tmp_path: Path, receipt: str) -> None:
     (tmp_path / "simulation.json").write_text(receipt)
     (tmp_path / "mine.txt").write_text("kept")
     with pytest.raises(SettingsError, match="holds something else already"):
@@ -263,7 +263,7 @@ def test_a_finished_simulation_is_replaced_on_request_if_unchanged(tmp_path: Pat
     assert contents(target) == before
 
 
-def test_the_command_speaks_json(tmp_path: Path) -> None:
+def test_the_command_prints_json(tmp_path: Path) -> None:
     target = tmp_path / "demo"
     for status in ("written", "reused"):
         answer = json.loads(run("--out", str(target), *OPTIONS, "--json").stdout)

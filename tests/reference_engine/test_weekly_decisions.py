@@ -30,7 +30,7 @@ def test_the_default_run_has_every_kind_of_week(default_seal: Any) -> None:
     assert statuses.count("traded") == 25
 
 
-def test_the_default_run_meets_every_reason_and_every_book(default_seal: Any) -> None:
+def test_the_default_run_has_every_reason_and_book(default_seal: Any) -> None:
     decisions, trades = default_seal["decisions"], default_seal["trades"]
     assert set(decisions["unavailability_reason"].drop_nulls()) == {
         "halted", "suspended", "no_borrow", "illiquid", "data_gap",
@@ -79,7 +79,7 @@ def test_a_pending_week_is_decided_but_not_yet_filled(default_seal: Any) -> None
     assert (week["entry_at"].dt.date() > week["date"]).all()
 
 
-def test_without_a_pending_week_the_last_open_was_seen(seal: Any) -> None:
+def test_without_a_pending_week_the_last_week_is_filled(seal: Any) -> None:
     last = seal["rebalances"].row(-1, named=True)
     if last["week_status"] == "pending":
         assert seal["portfolio"]["date"].max() == last["date"]
@@ -155,7 +155,7 @@ def test_scores_are_the_raw_signal_smoothed(default_seal: Any) -> None:
     assert score.notna().sum().sum() > 400
 
 
-def test_an_unsmoothed_run_says_so_and_has_one_signal(seal: Any) -> None:
+def test_an_unsmoothed_run_declares_it_and_has_one_signal(seal: Any) -> None:
     applied = seal.manifest["smoothing"]["applied"]
     if "unsmoothed_score" in seal["decisions"].columns:
         assert applied
@@ -173,7 +173,7 @@ def test_sealed_ranks_average_ties_from_the_strongest(tmp_path: Path) -> None:
         pd.testing.assert_series_equal(frame[rank], oracle, check_names=False)
 
 
-def test_ranks_are_left_to_the_reader_unless_requested(default_seal: Any) -> None:
+def test_ranks_are_sealed_only_on_request(default_seal: Any) -> None:
     assert not {"average_rank", "raw_average_rank"} & set(default_seal["decisions"].columns)
 
 

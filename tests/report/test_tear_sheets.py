@@ -105,9 +105,7 @@ def written_page(
     return Page(out.read_text("utf-8"))
 
 
-def test_the_figures_in_a_sheet_are_those_of_the_interface(
-    root: Path, market: Path, api: ApiClient, tmp_path: Path
-) -> None:
+def test_a_sheets_figures_match_the_api(root: Path, market: Path, api: ApiClient, tmp_path: Path) -> None:
     page = written_page(root, tmp_path, FULL, market=market)
     (sheet,) = json.loads(page.data)["sheets"]
     key = api.key()
@@ -146,7 +144,7 @@ def luck_of(api: ApiClient, alpha: str, query: str = "") -> dict[str, Any]:
 
 @pytest.mark.parametrize("window", [[], ["--from", "2021-11-01", "--to", "2022-02-28"]])
 @pytest.mark.parametrize("alpha", [FULL, UNDECIDED, EMPTY])
-def test_luck_in_a_sheet_is_that_of_the_interface_and_is_shown(
+def test_a_sheets_luck_figures_match_the_api(
     root: Path, api: ApiClient, tmp_path: Path, alpha: str, window: list[str]
 ) -> None:
     page = written_page(root, tmp_path, alpha, more=window)
@@ -181,7 +179,7 @@ def test_trials_that_only_a_catalogue_could_count_are_withheld(
     assert actual["bands"] == theirs["bands"]
 
 
-def test_everything_in_a_sheet_of_a_window_is_of_that_window(
+def test_a_sheet_of_a_window_contains_only_that_window(
     root: Path, market: Path, api: ApiClient, tmp_path: Path
 ) -> None:
     first, last = "2021-11-01", "2022-02-28"
@@ -220,9 +218,7 @@ def test_everything_in_a_sheet_of_a_window_is_of_that_window(
     assert "Window: 1 Nov 2021 to 28 Feb 2022." in page.text
 
 
-def test_a_comparison_of_a_window_is_that_of_the_interface(
-    root: Path, api: ApiClient, tmp_path: Path
-) -> None:
+def test_a_sheets_comparison_of_a_window_matches_the_api(root: Path, api: ApiClient, tmp_path: Path) -> None:
     page = written_page(root, tmp_path, FULL, PLAIN, HIDDEN, more=["--from", "2021-12-01"])
     compared, key = json.loads(page.data)["compared"], api.key()
     for matrix, by in zip(compared["matrices"], ("returns", "scores", "holdings"), strict=True):
@@ -238,7 +234,7 @@ def test_a_comparison_of_a_window_is_that_of_the_interface(
     assert page.text.count("Window: the days from 1 Dec 2021 on.") == 4
 
 
-def test_a_window_without_a_session_says_so_everywhere(root: Path, market: Path, tmp_path: Path) -> None:
+def test_a_window_without_sessions_is_withheld_everywhere(root: Path, market: Path, tmp_path: Path) -> None:
     page = written_page(root, tmp_path, FULL, PLAIN, market=market, more=["--to", "1990-01-01"])
     for sheet in json.loads(page.data)["sheets"]:
         for part in ("equity", "benchmark", "names", "holdings", "weekly"):
@@ -249,9 +245,7 @@ def test_a_window_without_a_session_says_so_everywhere(root: Path, market: Path,
     assert "None" not in page.text
 
 
-def test_the_benchmark_in_a_sheet_is_that_of_the_interface(
-    root: Path, market: Path, api: ApiClient, tmp_path: Path
-) -> None:
+def test_a_sheets_benchmark_matches_the_api(root: Path, market: Path, api: ApiClient, tmp_path: Path) -> None:
     page = written_page(root, tmp_path, FULL, market=market)
     (sheet,) = json.loads(page.data)["sheets"]
     actual, days = sheet["benchmark"], sheet["equity"]["columns"]["date"]
@@ -277,9 +271,7 @@ def is_that_of_the_interface_from_the_close_before(found: Any, answer: Any) -> N
         assert found["summary"][name] == summary[name]
 
 
-def test_a_comparison_shows_the_correlations_that_the_interface_answers(
-    root: Path, api: ApiClient, tmp_path: Path
-) -> None:
+def test_a_sheets_correlations_match_the_api(root: Path, api: ApiClient, tmp_path: Path) -> None:
     page = written_page(root, tmp_path, FULL, PLAIN, HIDDEN)
     compared = json.loads(page.data)["compared"]
     for matrix, by in zip(compared["matrices"], ("returns", "scores", "holdings"), strict=True):
@@ -295,7 +287,7 @@ def test_a_comparison_shows_the_correlations_that_the_interface_answers(
 
 
 @pytest.mark.parametrize("alpha", ALL)
-def test_what_cannot_be_shown_is_withheld_with_its_reason(root: Path, alpha: str, tmp_path: Path) -> None:
+def test_missing_parts_are_withheld_with_the_reason(root: Path, alpha: str, tmp_path: Path) -> None:
     page = written_page(root, tmp_path, alpha)
     (sheet,) = json.loads(page.data)["sheets"]
     reasons = [
@@ -313,7 +305,7 @@ def test_what_cannot_be_shown_is_withheld_with_its_reason(root: Path, alpha: str
     assert "nan" not in page.text.lower().split()
 
 
-def test_a_sheet_loads_no_resources_and_forbids_itself_to(root: Path, tmp_path: Path) -> None:
+def test_a_sheet_loads_no_resources_and_its_policy_forbids_them(root: Path, tmp_path: Path) -> None:
     page = written_page(root, tmp_path, FULL)
     assert page.loads == ["data:,"]
     text = (tmp_path / "sheet.html").read_text()
@@ -322,7 +314,7 @@ def test_a_sheet_loads_no_resources_and_forbids_itself_to(root: Path, tmp_path: 
     assert "unsafe" not in policy
 
 
-def test_a_sheet_for_mailing_has_no_figure_of_the_raw_books(root: Path, tmp_path: Path) -> None:
+def test_a_sheet_has_no_raw_figures(root: Path, tmp_path: Path) -> None:
     written_page(root, tmp_path, FULL, HIDDEN)
     text = (tmp_path / "sheet.html").read_text()
     assert set(re.findall(r"raw_\w+", text)) == set()
@@ -386,7 +378,7 @@ def test_without_a_browser_no_file_is_written(root: Path, tmp_path: Path) -> Non
     assert list(tmp_path.iterdir()) == [empty]
 
 
-def test_a_browser_that_fails_leaves_what_was_there(root: Path, tmp_path: Path) -> None:
+def test_a_failing_browser_leaves_existing_files(root: Path, tmp_path: Path) -> None:
     programs = tmp_path / "path"
     programs.mkdir()
     (programs / "chromium").write_text("#!/bin/sh\necho 'it crashed' >&2\nexit 3\n")
@@ -410,9 +402,7 @@ def test_a_damaged_file_is_reported_and_no_sheet_is_made_of_it(tmp_path: Path, r
     assert not (tmp_path / "sheet.html").exists()
 
 
-def test_the_root_may_be_given_by_its_variable_and_programs_get_the_written_files(
-    root: Path, tmp_path: Path
-) -> None:
+def test_the_root_is_read_from_its_variable_and_json_lists_the_files(root: Path, tmp_path: Path) -> None:
     done = report(FULL, "--out", "sheet.html", "--json", folder=tmp_path, ALPHA_RESULTS_DATASETS=str(root))
     assert done.exit_code == 0, done.stderr
     snapshot = datasets.open(root)[FULL].id
@@ -426,20 +416,18 @@ def test_the_root_may_be_given_by_its_variable_and_programs_get_the_written_file
         (1e-9, "1.000e-09"), (3.2e14, "3.200e+14"), (1500, "1,500"), (float("inf"), "\N{EN DASH}"), (-1234.5, "-1,234"),
     ],
 )  # fmt: skip
-def test_a_number_is_written_to_the_digits_that_say_something(value: float, text: str) -> None:
+def test_numbers_are_written_to_significant_digits(value: float, text: str) -> None:
     assert significant(value) == text
 
 
-def test_days_of_a_sheet_are_written_as_days(root: Path) -> None:
+def test_dates_in_a_sheet_are_formatted(root: Path) -> None:
     sheet = content(datasets.open(root)[FULL], "long_only", None, None)
     assert [dt.date.fromisoformat(day) for day in sheet["equity"]["columns"]["date"]]
     assert sheet["book"] == "long_only"
     assert sheet["benchmark"] == {"withheld": "no market data was given (--market-data)"}
 
 
-def test_risk_and_costs_in_a_sheet_are_those_of_the_interface(
-    root: Path, api: ApiClient, tmp_path: Path
-) -> None:
+def test_a_sheets_risk_and_costs_match_the_api(root: Path, api: ApiClient, tmp_path: Path) -> None:
     page = written_page(root, tmp_path, FULL)
     (sheet,) = json.loads(page.data)["sheets"]
     for part, family in {"costs": "costs", "legs": "concentration", "risk": "risk"}.items():
@@ -451,7 +439,7 @@ def test_risk_and_costs_in_a_sheet_are_those_of_the_interface(
     )
 
 
-def test_regimes_and_exposures_in_a_sheet_are_those_of_the_interface(
+def test_a_sheets_regimes_and_exposures_match_the_api(
     root: Path, market: Path, api: ApiClient, tmp_path: Path
 ) -> None:
     page = written_page(root, tmp_path, FULL, market=market, more=["--from", "2021-11-01"])
@@ -467,7 +455,7 @@ def test_regimes_and_exposures_in_a_sheet_are_those_of_the_interface(
     assert repr(model["regression"]["betas"]["SPY"]["beta"]) in page.numbers
 
 
-def test_days_are_written_for_people_and_no_instant_is_shown(root: Path, tmp_path: Path) -> None:
+def test_dates_are_formatted_and_no_timestamp_is_shown(root: Path, tmp_path: Path) -> None:
     page = written_page(root, tmp_path, FULL)
     assert not re.search(r"\d{4}-\d\d-\d\d", page.text)
     shown = page.text.partition("Audit and warnings")[0]
@@ -482,11 +470,11 @@ def test_days_are_written_for_people_and_no_instant_is_shown(root: Path, tmp_pat
         ("icir.2021-09 of run 12021-09-03", "icir.2021-09 of run 12021-09-03"),
     ],
 )  # fmt: skip
-def test_days_in_a_message_are_written_for_people(message: str, text: str) -> None:
+def test_dates_in_a_sheets_messages_are_formatted(message: str, text: str) -> None:
     assert dated(message) == text
 
 
-def test_deciles_are_those_of_the_delivered_score_unless_a_window_is_picked(
+def test_deciles_use_the_delivered_score_unless_a_window_is_given(
     root: Path, api: ApiClient, tmp_path: Path
 ) -> None:
     (sheet,) = json.loads(written_page(root, tmp_path, FULL).data)["sheets"]
@@ -495,7 +483,7 @@ def test_deciles_are_those_of_the_delivered_score_unless_a_window_is_picked(
     assert sheet["delivered"] is None
 
 
-def test_amounts_of_several_sheets_are_parts_of_the_equity_that_each_began_with() -> None:
+def test_compared_amounts_are_fractions_of_opening_equity() -> None:
     def sheet(value: float | None, unit: str, basis: float) -> dict[str, Any]:
         return {"metrics": {"core": {"pnl": {"value": value, "unit": unit}}}, "equity_basis": basis}
 
@@ -516,7 +504,7 @@ def test_a_comparison_has_a_unit_for_each_figure(root: Path, tmp_path: Path) -> 
     assert "Sharpe ratio annualised" in table
 
 
-def test_a_figure_has_one_name_in_sheet_and_explorer() -> None:
+def test_sheet_and_explorer_use_the_same_labels() -> None:
     assets = REPOSITORY / "serve/explorer/assets"
     text = "".join(
         (assets / f"{name}.js").read_text() for name in ("figures", "alpha_texts", "alpha_returns")

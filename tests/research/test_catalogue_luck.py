@@ -50,7 +50,7 @@ def adjusted_number(frame: pd.DataFrame, alphas: int) -> float:
 
 
 @pytest.mark.parametrize("runs", ["all", "prefix:Test_"])
-def test_it_counts_discoveries_and_independent_alphas_of_the_key(
+def test_discoveries_and_independent_alphas_of_a_key_are_counted(
     api: ApiClient, market: Published, runs: str
 ) -> None:
     key = api.key(runs=runs)
@@ -71,7 +71,7 @@ def test_it_counts_discoveries_and_independent_alphas_of_the_key(
     assert result["withheld"] == {}
 
 
-def test_alphas_of_one_calendar_and_others_are_counted_alike(
+def test_alphas_of_different_calendars_are_counted_alike(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setattr(catalogue, "_ROWS_AT_ONCE", 16)
@@ -100,7 +100,7 @@ def test_alphas_of_one_calendar_and_others_are_counted_alike(
 
 
 @pytest.mark.parametrize("damaged", [False, True])
-def test_a_restart_takes_the_number_from_the_folder(tmp_path: Path, *, damaged: bool) -> None:
+def test_the_effective_number_survives_a_restart(tmp_path: Path, *, damaged: bool) -> None:
     draw, days = np.random.default_rng(3), np.arange(18_000, 18_040, dtype=np.int32)
     listing = cast(
         "Listing", SimpleNamespace(columns=SimpleNamespace(allowed=lambda _: np.ones(5, np.bool_)))
@@ -120,7 +120,7 @@ def test_a_restart_takes_the_number_from_the_folder(tmp_path: Path, *, damaged: 
     assert (number() == before) is not damaged
 
 
-def test_a_number_is_kept_for_each_of_a_few_allow_lists(tmp_path: Path) -> None:
+def test_effective_numbers_are_cached_for_a_few_allow_lists(tmp_path: Path) -> None:
     numbers = EffectiveNumbers()
     lists = [AllowList(Mode.LIST, (f"Test_{n}",)) for n in range(20)]
     assert [numbers.of(x) for x in lists] == [None] * 20
@@ -148,12 +148,12 @@ def test_a_key_that_may_read_no_run_gets_no_counts(api: ApiClient) -> None:
         ("research.luck.catalogue,performance.metrics", "portfolio.ledger"),
     ],
 )
-def test_a_key_needs_the_grants_of_what_it_is_measured_on(api: ApiClient, granted: str, lacking: str) -> None:
+def test_a_key_needs_access_to_the_underlying_data(api: ApiClient, granted: str, lacking: str) -> None:
     error = api.json("/v1/luck", api.key(endpoints=granted), 403)["error"]
     assert error["details"] == {"endpoint": lacking}
 
 
-def test_bonferroni_is_that_of_statsmodels(api: ApiClient, token: str) -> None:
+def test_bonferroni_matches_statsmodels(api: ApiClient, token: str) -> None:
     rows = api.json("/v1/screen?fields=q_value,t_stat", token)["data"]
     q = np.array([x["figures"]["q_value"] for x in rows if x["figures"]["q_value"] is not None])
     rank = np.argsort(np.argsort(q, kind="stable"), kind="stable") + 1

@@ -50,7 +50,7 @@ def between(curve: Curve, days: list[dt.date]) -> list[float]:
 
 
 @pytest.mark.parametrize("window", ["", "&from=2021-02-10&to=2021-06-11"])
-def test_it_is_what_statsmodels_and_empyrical_say(
+def test_contribution_matches_statsmodels_and_empyrical(
     api: ApiClient, token: str, market: Published, window: str
 ) -> None:
     result = added(api, token, "Test_like_0", OTHERS, window)
@@ -100,7 +100,7 @@ def test_it_is_what_statsmodels_and_empyrical_say(
         assert beta["t_stat"] == pytest.approx(theirs.tvalues[place], rel=1e-8)
 
 
-def test_a_short_run_that_cuts_the_comparison_is_named(api: ApiClient, token: str, market: Published) -> None:
+def test_a_run_that_shortens_the_comparison_is_named(api: ApiClient, token: str, market: Published) -> None:
     path = "/v1/alphas/Test_like_0/contribution?alphas=Test_like_1,Test_late"
     answer = api.json(path, token)
     (reported,) = answer["meta"]["notices"]
@@ -114,7 +114,7 @@ def test_a_short_run_that_cuts_the_comparison_is_named(api: ApiClient, token: st
     assert "notices" not in api.json(f"{path.partition(',')[0]}", token)["meta"]
 
 
-def test_a_book_in_debt_is_not_combined() -> None:
+def test_a_book_with_negative_equity_is_not_combined() -> None:
     days = np.arange(30, dtype=np.int32)
     sound = DailyReturns(days, np.linspace(-0.01, 0.01, 30))
     broke = DailyReturns(days[:20], np.linspace(-0.01, 0.01, 20), days[20:])
@@ -125,7 +125,7 @@ def test_a_book_in_debt_is_not_combined() -> None:
     )
 
 
-def test_a_repeated_alpha_counts_once_and_the_alpha_itself_is_left_out(api: ApiClient, token: str) -> None:
+def test_repeated_alphas_count_once_and_the_alpha_itself_is_omitted(api: ApiClient, token: str) -> None:
     once = added(api, token, "Test_like_0", OTHERS)
     assert added(api, token, "Test_like_0", ("Test_like_0", *OTHERS, OTHERS[0])) == once
 
@@ -140,7 +140,7 @@ def test_a_repeated_alpha_counts_once_and_the_alpha_itself_is_left_out(api: ApiC
         (("Test_few",), "regression"),
     ],
 )
-def test_what_cannot_be_determined_is_null_with_a_reason(
+def test_undetermined_figures_are_null_with_a_reason(
     api: ApiClient, token: str, others: tuple[str, ...], withheld: str
 ) -> None:
     result = added(api, token, "Test_like_0", others)
@@ -164,9 +164,7 @@ def test_a_run_that_holds_no_returns_is_named_in_the_reason(api: ApiClient, toke
         ("/v1/correlations?by=holdings&alphas={0},{1}", "portfolio.positions"),
     ],
 )
-def test_a_figure_is_for_keys_that_may_read_what_it_is_measured_on(
-    api: ApiClient, path: str, needed: str
-) -> None:
+def test_figures_need_access_to_the_underlying_data(api: ApiClient, path: str, needed: str) -> None:
     one, other = (row["alpha_id"] for row in api.json("/v1/alphas?limit=2", api.key())["data"])
     own = "research.neighbours,research.correlations,research.contribution"
     error = api.json(path.format(one, other), api.key(endpoints=own), 403)["error"]
@@ -180,7 +178,7 @@ def aligned(market: Published, alphas: tuple[str, ...]) -> Any:
 
 
 @pytest.mark.parametrize("weights", ["volatility", "1,2,0,1.5"])
-def test_weights_are_those_requested(api: ApiClient, token: str, market: Published, weights: str) -> None:
+def test_requested_weights_are_used(api: ApiClient, token: str, market: Published, weights: str) -> None:
     result = added(api, token, "Test_like_0", OTHERS, f"&weights={weights}")
     table = aligned(market, ("Test_like_0", *OTHERS))
     parts = 1 / table.std(axis=1, ddof=1) if weights == "volatility" else np.array([1, 2, 0, 1.5])
@@ -194,7 +192,7 @@ def test_weights_are_those_requested(api: ApiClient, token: str, market: Publish
     assert band["estimate"] == pytest.approx(result["marginal"]["sharpe"], rel=1e-9, abs=1e-12)
 
 
-def test_the_band_is_of_samples_of_both_books_together(api: ApiClient, token: str, market: Published) -> None:
+def test_the_band_resamples_both_books_together(api: ApiClient, token: str, market: Published) -> None:
     result = added(api, token, "Test_like_0", OTHERS)
     table = aligned(market, ("Test_like_0", *OTHERS))
     with_it, without = table.mean(axis=0), table[1:].mean(axis=0)
@@ -208,7 +206,7 @@ def test_the_band_is_of_samples_of_both_books_together(api: ApiClient, token: st
 
 
 @pytest.mark.parametrize("weights", ["1,2", "1,0,0,0", "1,2,3,4,5"])
-def test_weights_that_fit_no_book_are_refused(api: ApiClient, token: str, weights: str) -> None:
+def test_invalid_weights_are_refused(api: ApiClient, token: str, weights: str) -> None:
     path = f"/v1/alphas/Test_like_0/contribution?alphas={','.join(OTHERS)}&weights={weights}"
     error = api.json(path, token, 400)["error"]
     assert error["details"]["parameters"] == [
@@ -219,7 +217,7 @@ def test_weights_that_fit_no_book_are_refused(api: ApiClient, token: str, weight
     ]
 
 
-def test_an_alpha_that_never_moves_has_no_equal_volatility(api: ApiClient, token: str) -> None:
+def test_a_constant_alpha_has_no_equal_volatility_weight(api: ApiClient, token: str) -> None:
     result = added(api, token, "Test_like_0", ("Test_flat",), "&weights=volatility")
     assert result["weights"] == {}
     assert "do not vary" in result["withheld"]["with.sharpe"]

@@ -29,7 +29,7 @@ def common(one: Curve, other: Curve, first: str = "0001-01-01", last: str = "999
 
 
 @pytest.mark.parametrize("window", [{}, {"from_": "2021-02-01", "to": "2021-04-16"}, {"to": "2021-01-22"}])
-def test_correlations_of_returns_are_those_of_numpy_and_scipy(
+def test_correlations_of_returns_match_numpy_and_scipy(
     api: ApiClient, token: str, market: Published, window: dict[str, str]
 ) -> None:
     alphas = list(market.returns)
@@ -75,9 +75,7 @@ def test_correlations_of_scores_are_the_mean_of_the_weekly_rank_correlations(
         assert result["matrix"][i][j] == pytest.approx(np.mean(weekly), abs=1e-12)
 
 
-def test_overlap_of_holdings_is_the_mean_over_the_sessions_on_which_both_hold_something(
-    api: ApiClient, token: str
-) -> None:
+def test_overlap_of_holdings_averages_sessions_with_holdings_of_both(api: ApiClient, token: str) -> None:
     result = matrix(api, token, FIRST_FIVE, by="holdings")
     books: list[dict[dt.date, dict[str, float]]] = []
     for n in range(5):
@@ -104,7 +102,7 @@ def test_a_run_without_the_data_is_null_with_a_reason(api: ApiClient, token: str
     assert set(result["withheld"]) == {"Test_like_0,Test_nothing", "Test_nothing,Test_nothing"}
 
 
-def test_a_listed_alpha_that_a_key_may_not_read_is_refused_like_one_that_is_not_there(
+def test_a_forbidden_alpha_in_a_list_is_refused_like_a_missing_one(
     api: ApiClient,
 ) -> None:
     limited = api.key(alphas="prefix:Test_", runs="prefix:Test_")
@@ -120,7 +118,7 @@ def test_a_listed_alpha_that_a_key_may_not_read_is_refused_like_one_that_is_not_
         assert "Test_absent" in missing.json()["error"]["message"]
 
 
-def test_a_book_that_none_of_the_runs_has_is_refused_with_those_there_are(api: ApiClient, token: str) -> None:
+def test_an_unknown_book_is_refused_with_the_existing_ones(api: ApiClient, token: str) -> None:
     answer = api.get("/v1/correlations?alphas=Test_like_0,Test_nothing&book=long_only", token)
     assert answer.status_code == 400
     assert answer.json()["error"]["details"] == {"available": [BOOK]}

@@ -83,7 +83,7 @@ def fetch(api: ApiClient, key: str, alpha: str = ALPHA, query: str = "") -> dict
     return data
 
 
-def test_both_kinds_of_models_are_those_of_statsmodels(explained: ApiClient, market: Published) -> None:
+def test_benchmark_and_factor_models_match_statsmodels(explained: ApiClient, market: Published) -> None:
     result = fetch(explained, explained.key(), query="benchmarks=QQQ,SPY&rolling=40")
     assert [x["name"] for x in result["models"]] == ["QQQ", "SPY", "factors"]
     assert result["withheld"] == {}
@@ -113,7 +113,7 @@ def test_both_kinds_of_models_are_those_of_statsmodels(explained: ApiClient, mar
         assert model["rolling"][-1]["date"] == str(SESSIONS[-1])
 
 
-def test_a_window_begins_with_the_return_from_the_close_before_it(explained: ApiClient) -> None:
+def test_a_windows_first_return_starts_at_the_previous_close(explained: ApiClient) -> None:
     first = SESSIONS[40]
     result = fetch(explained, explained.key(), query=f"from={first}&rolling=20")
     assert result["observations"] == len(SESSIONS) - 40
@@ -132,7 +132,7 @@ def test_a_run_without_a_ledger_has_no_models(explained: ApiClient) -> None:
     assert (result["models"], set(result["withheld"])) == ([], {"models"})
 
 
-def test_a_key_needs_the_grants_of_what_it_is_measured_on(explained: ApiClient) -> None:
+def test_a_key_needs_access_to_the_underlying_data(explained: ApiClient) -> None:
     path = f"/v1/alphas/{ALPHA}/exposures"
     alone = explained.key(endpoints="research.exposures")
     refused = explained.get(path, alone)
@@ -144,9 +144,7 @@ def test_a_key_needs_the_grants_of_what_it_is_measured_on(explained: ApiClient) 
 
 
 @pytest.mark.parametrize("wanted", ["DIA", "SPY,DIA"])
-def test_a_benchmark_that_is_not_there_is_refused_with_those_that_are(
-    explained: ApiClient, wanted: str
-) -> None:
+def test_a_missing_benchmark_is_refused_with_the_available_ones(explained: ApiClient, wanted: str) -> None:
     response = explained.get(f"/v1/alphas/{ALPHA}/exposures?benchmarks={wanted}", explained.key())
     assert response.status_code == 400
     assert response.json()["error"]["details"]["parameters"] == [
@@ -154,7 +152,7 @@ def test_a_benchmark_that_is_not_there_is_refused_with_those_that_are(
     ]
 
 
-def test_a_deployment_without_market_data_and_factors_says_so(api: ApiClient, token: str) -> None:
+def test_missing_market_data_and_factors_are_reported(api: ApiClient, token: str) -> None:
     result = fetch(api, token)
     assert result["models"] == []
     assert set(result["withheld"]) == {"benchmarks", "factors"}
@@ -172,7 +170,7 @@ BAD: dict[str, tuple[pl.DataFrame, str]] = {
 
 
 @pytest.mark.parametrize("name", BAD)
-def test_a_bad_file_is_refused_by_name_rule_and_fix(tmp_path: Path, name: str) -> None:
+def test_an_invalid_file_is_refused_with_name_rule_and_fix(tmp_path: Path, name: str) -> None:
     rows, rule = BAD[name]
     path = tmp_path / "factors.parquet"
     rows.write_parquet(path)
@@ -182,13 +180,13 @@ def test_a_bad_file_is_refused_by_name_rule_and_fix(tmp_path: Path, name: str) -
     assert "correct the file" in str(raised.value)
 
 
-def test_the_server_does_not_start_with_a_bad_file(market: Published, tmp_path: Path) -> None:
+def test_the_server_does_not_start_with_an_invalid_file(market: Published, tmp_path: Path) -> None:
     access = AccessSettings.from_environment({}, market.root)
     with pytest.raises(SettingsError, match="is not a file"):
         check(Settings(datasets=str(market.root), factors=str(tmp_path / "absent.parquet")), access)
 
 
-def test_a_newer_file_is_read_and_a_bad_one_leaves_the_last_good_one(tmp_path: Path) -> None:
+def test_a_newer_file_is_read_and_an_invalid_one_ignored(tmp_path: Path) -> None:
     path = tmp_path / "factors.parquet"
     factor_rows().write_parquet(path)
     files = factor_files(str(path))
@@ -207,7 +205,7 @@ def test_a_newer_file_is_read_and_a_bad_one_leaves_the_last_good_one(tmp_path: P
     assert names() == ("Mkt-RF", "SMB")
 
 
-def test_the_package_of_files_says_the_same(explained: ApiClient, market: Published, files: Path) -> None:
+def test_the_datasets_package_returns_the_same(explained: ApiClient, market: Published, files: Path) -> None:
     served = fetch(explained, explained.key(), query="rolling=60")
     run = datasets.open(market.root)[ALPHA]
     assert run.exposures(files / "prices.parquet", files / "factors.parquet", rolling=60) == served

@@ -17,7 +17,7 @@ NAMED = (ALPHA, *OTHERS)
 
 
 @pytest.mark.parametrize("by", ["returns", "scores", "holdings"])
-def test_correlations_and_neighbours_are_those_of_the_interface(
+def test_correlations_and_neighbours_match_the_api(
     api: ApiClient, token: str, market: Published, by: str
 ) -> None:
     root = datasets.open(market.root)
@@ -33,14 +33,14 @@ def test_correlations_and_neighbours_are_those_of_the_interface(
         assert row == pytest.approx(other, abs=1e-9)
 
 
-def test_all_alphas_are_searched_where_none_are_named(api: ApiClient, token: str, market: Published) -> None:
+def test_all_alphas_are_searched_by_default(api: ApiClient, token: str, market: Published) -> None:
     listed = api.json(f"/v1/alphas/{ALPHA}/neighbours?order=strongest&limit=5", token)["data"]
     nearest = datasets.open(market.root).neighbours(ALPHA, order="strongest", limit=5)
     assert nearest["alpha_id"].to_list() == [row["alpha_id"] for row in listed]
 
 
 @pytest.mark.parametrize("weights", ["equal", "volatility", "1,2,0.5,1"])
-def test_a_contribution_is_that_of_the_interface(
+def test_contributions_match_the_interface(
     api: ApiClient, token: str, market: Published, weights: str
 ) -> None:
     path = f"/v1/alphas/{ALPHA}/contribution?alphas={','.join(OTHERS)}&weights={weights}"
@@ -50,7 +50,7 @@ def test_a_contribution_is_that_of_the_interface(
     )
 
 
-def test_regimes_are_those_of_the_interface(
+def test_regimes_match_the_api(
     marketed: ApiClient,  # noqa: F811 - the fixture
     market: Published,
     tmp_path_factory: pytest.TempPathFactory,
@@ -65,7 +65,7 @@ def test_regimes_are_those_of_the_interface(
     assert without["withheld"]["market"] == "no market data were named"
 
 
-def test_what_makes_no_sense_is_refused_with_what_there_is(market: Published) -> None:
+def test_invalid_arguments_are_refused_with_the_valid_ones(market: Published) -> None:
     root = datasets.open(market.root)
     with pytest.raises(SettingsError, match="compared by returns, scores, holdings"):
         root.correlations(NAMED, by="names")

@@ -130,7 +130,7 @@ def find(
     st.integers(1, 3),
     st.tuples(st.integers(1, 12), st.integers(0, 12)),
 )
-def test_it_finds_what_a_plain_loop_finds(
+def test_the_search_matches_a_loop(
     seed: int,
     kinds: list[str],
     own_kind: str,
@@ -162,7 +162,7 @@ def test_it_finds_what_a_plain_loop_finds(
 
 @check
 @given(st.integers(0, 2**32 - 1), st.integers(2, 300), st.integers(0, 100))
-def test_no_estimate_is_further_from_the_truth_than_it_says(seed: int, length: int, start: int) -> None:
+def test_estimates_stay_within_their_error_bound(seed: int, length: int, start: int) -> None:
     draw = np.random.default_rng(seed)
     common = {day: float(draw.normal(0, 0.01)) for day in weekdays()}
     scale = 10.0 ** draw.uniform(-3, 3)
@@ -182,7 +182,7 @@ def test_no_estimate_is_further_from_the_truth_than_it_says(seed: int, length: i
             assert abs(correlation[row] - rows[0][1]) <= error[row]
 
 
-def test_estimates_are_close_enough_to_leave_few() -> None:
+def test_estimates_leave_few_candidates() -> None:
     draw = np.random.default_rng(5)
     common = {day: float(draw.normal(0, 0.01)) for day in weekdays()}
     (matrix,) = arranged({f"A{n:03d}": alpha("plain", draw, common) for n in range(200)})
@@ -190,7 +190,7 @@ def test_estimates_are_close_enough_to_leave_few() -> None:
 
 
 @pytest.mark.parametrize("size", [0.0, 5e-324, 1e-300, 1.0, 1e6, 1e12])
-def test_returns_of_any_size_are_ordered_as_a_plain_loop_orders_them(size: float) -> None:
+def test_returns_of_any_scale_are_ordered_like_a_loop(size: float) -> None:
     draw = np.random.default_rng(6)
     common = {day: float(draw.normal(0, 0.01)) for day in weekdays()}
     others = {f"A{n}": alpha("plain", draw, common) for n in range(6)}
@@ -204,9 +204,7 @@ def test_returns_of_any_size_are_ordered_as_a_plain_loop_orders_them(size: float
 
 @check
 @given(st.integers(0, 2**32 - 1), st.integers(10, SPAN), st.integers(0, 120), st.sampled_from(sorted(ORDERS)))
-def test_many_at_once_have_the_very_figures_of_each_alone(
-    seed: int, length: int, start: int, order: str
-) -> None:
+def test_batched_and_single_figures_are_identical(seed: int, length: int, start: int, order: str) -> None:
     draw = np.random.default_rng(seed)
     common = {day: float(draw.normal(0, 0.01)) for day in weekdays()}
     others = {f"A{n:02d}": alpha(KINDS[n % len(KINDS)], draw, common) for n in range(60)}
@@ -220,7 +218,7 @@ def test_many_at_once_have_the_very_figures_of_each_alone(
         assert row.figure == alone, "to the last bit"
 
 
-def test_a_matrix_that_was_saved_holds_the_same_returns(tmp_path: Path) -> None:
+def test_a_saved_matrix_round_trips(tmp_path: Path) -> None:
     draw = np.random.default_rng(8)
     common = {day: float(draw.normal(0, 0.01)) for day in weekdays()}
     others = {kind: alpha(kind, draw, common) for kind in KINDS}
@@ -235,7 +233,7 @@ def test_a_matrix_that_was_saved_holds_the_same_returns(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == [folder]
 
 
-def test_what_is_outside_a_run_takes_no_room_on_the_disk(tmp_path: Path) -> None:
+def test_days_outside_a_run_take_no_disk_space(tmp_path: Path) -> None:
     days = np.arange(0, 2**17, dtype=np.int32)
     series = {(f"A{n}", "s"): DailyReturns(days[[n, n + 1]], np.array([0.1, 0.2])) for n in range(8)}
     series["long", "s"] = DailyReturns(days, np.ones(days.size))
@@ -246,7 +244,7 @@ def test_what_is_outside_a_run_takes_no_room_on_the_disk(tmp_path: Path) -> None
 
 @pytest.mark.parametrize("name", ["values.npy", "scaled.npy", "days.npy", "rows.npy", "index.json"])
 @pytest.mark.parametrize("harm", ["flip", "cut", "empty", "gone"])
-def test_a_matrix_that_was_damaged_is_not_used(tmp_path: Path, name: str, harm: str) -> None:
+def test_a_damaged_matrix_is_not_used(tmp_path: Path, name: str, harm: str) -> None:
     draw = np.random.default_rng(9)
     (made,) = arranged({f"A{n}": alpha("plain", draw, dict.fromkeys(weekdays(), 0.0)) for n in range(3)})
     folder = made.save(tmp_path)
@@ -260,7 +258,7 @@ def test_a_matrix_that_was_damaged_is_not_used(tmp_path: Path, name: str, harm: 
         load(folder)
 
 
-def test_alphas_that_are_alike_to_the_last_digit_come_by_address() -> None:
+def test_ties_are_ordered_by_address() -> None:
     draw = np.random.default_rng(3)
     common = {day: float(draw.normal(0, 0.01)) for day in weekdays()}
     twin = alpha("twin", draw, common)
@@ -278,7 +276,7 @@ def test_alphas_that_are_alike_to_the_last_digit_come_by_address() -> None:
     assert math.isclose(page(1, 0).page[0].figure, page(1, 38).page[0].figure, abs_tol=0)
 
 
-def test_a_search_changes_nothing() -> None:
+def test_a_search_has_no_side_effects() -> None:
     draw = np.random.default_rng(10)
     others = {f"A{n}": alpha("plain", draw, dict.fromkeys(weekdays(), 0.0)) for n in range(4)}
     matrices = arranged(others)

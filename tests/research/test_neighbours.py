@@ -54,7 +54,7 @@ def shown(rows: list[dict[str, Any]]) -> Any:
 
 @pytest.mark.parametrize("order", ["nearest", "farthest", "strongest"])
 @pytest.mark.parametrize("span", [("", "9999"), ("2021-02-01", "2021-04-16"), ("2021-03-01", "9999")])
-def test_they_are_those_of_a_plain_loop_over_any_window(
+def test_neighbours_match_a_loop_over_any_window(
     api: ApiClient, token: str, market: Published, order: str, span: tuple[str, str]
 ) -> None:
     window = f"from={span[0]}&to={span[1]}" if span[1] != "9999" else f"from={span[0]}" if span[0] else ""
@@ -90,7 +90,7 @@ def test_a_search_waits_for_a_compute_thread_once(
     assert len(turns) == 1
 
 
-def test_pages_cover_them_once_in_order(api: ApiClient, token: str, market: Published) -> None:
+def test_pages_cover_neighbours_once_in_order(api: ApiClient, token: str, market: Published) -> None:
     rows = expected(market.returns, "Test_like_0")
     pages = [
         row
@@ -100,7 +100,7 @@ def test_pages_cover_them_once_in_order(api: ApiClient, token: str, market: Publ
     assert shown(pages) == rows
 
 
-def test_a_window_shorter_than_ten_sessions_compares_no_alpha_and_says_so(api: ApiClient, token: str) -> None:
+def test_a_window_of_fewer_than_ten_sessions_has_no_neighbours(api: ApiClient, token: str) -> None:
     result = body(api, token, "Test_like_0", "from=2021-03-01&to=2021-03-11")
     assert result["data"] == []
     assert result["meta"]["compared"] == 0
@@ -108,14 +108,14 @@ def test_a_window_shorter_than_ten_sessions_compares_no_alpha_and_says_so(api: A
     assert (result["meta"]["first_date"], result["meta"]["last_date"]) == ("2021-03-01", "2021-03-11")
 
 
-def test_an_alpha_that_never_moves_has_no_neighbours(api: ApiClient, token: str) -> None:
+def test_a_constant_alpha_has_no_neighbours(api: ApiClient, token: str) -> None:
     result = body(api, token, "Test_flat")
     assert result["data"] == []
     assert result["meta"]["excluded"]["no_variation"] == 12
 
 
 @pytest.mark.parametrize("by", ["returns", "scores", "holdings"])
-def test_a_few_are_compared_as_the_matrix_compares_them(api: ApiClient, token: str, by: str) -> None:
+def test_a_short_list_is_compared_like_the_matrix(api: ApiClient, token: str, by: str) -> None:
     others = [f"Test_like_{n}" for n in range(1, 5)]
     listed = ",".join(["Test_like_0", *others])
     matrix = api.json(f"/v1/correlations?alphas={listed}&by={by}&to=2021-05-01", token)["data"]
@@ -131,7 +131,7 @@ def test_a_few_are_compared_as_the_matrix_compares_them(api: ApiClient, token: s
 
 
 @pytest.mark.parametrize("by", ["scores", "holdings"])
-def test_without_a_list_all_are_compared_where_they_are_few(api: ApiClient, token: str, by: str) -> None:
+def test_without_a_list_a_small_catalogue_is_compared_completely(api: ApiClient, token: str, by: str) -> None:
     result = body(api, token, "Test_like_0", f"by={by}")
     assert {row["alpha_id"] for row in result["data"]} == {f"Test_like_{n}" for n in range(1, 5)}
     assert result["meta"]["excluded"]["no_data"] == 10
@@ -156,7 +156,7 @@ def test_with_more_than_fifty_others_a_list_is_required(tmp_path: Path) -> None:
         assert body(api, few, "Test_one", "by=scores")["data"] == []
 
 
-def test_what_a_key_may_not_read_is_not_named_not_counted_and_in_no_figure(
+def test_forbidden_alphas_are_neither_named_nor_counted(
     api: ApiClient, token: str, market: Published
 ) -> None:
     limited = api.key(alphas="prefix:Test_like", runs="prefix:Test_")
@@ -184,9 +184,7 @@ def small(tmp_path: Path) -> tuple[Path, dict[str, Curve]]:
     return root, results
 
 
-def test_what_is_published_is_compared_soon_after(
-    small: tuple[Path, dict[str, Curve]], tmp_path: Path
-) -> None:
+def test_new_alphas_are_compared_soon(small: tuple[Path, dict[str, Curve]], tmp_path: Path) -> None:
     root, returns = small
     curves = catalogue.draw_returns()
     with running(root, neighbours=tmp_path / "returns") as api:
@@ -212,7 +210,7 @@ def written_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("written_at_once")
 @pytest.mark.parametrize("harm", ["none", "flip", "cut", "gone"])
-def test_a_restart_uses_what_was_read_and_reads_again_what_is_damaged(
+def test_a_restart_reuses_saved_returns_and_rereads_damaged_ones(
     small: tuple[Path, dict[str, Curve]], tmp_path: Path, harm: str
 ) -> None:
     root, returns = small
@@ -237,7 +235,7 @@ def test_a_restart_uses_what_was_read_and_reads_again_what_is_damaged(
     assert (again.stat().st_mtime_ns == written) == (harm == "none")
 
 
-def test_an_alpha_whose_files_cannot_be_read_is_counted_as_such(
+def test_an_unreadable_alpha_is_counted_as_unreadable(
     small: tuple[Path, dict[str, Curve]], tmp_path: Path
 ) -> None:
     root, returns = small
@@ -273,7 +271,7 @@ def test_two_processes_share_one_folder(small: tuple[Path, dict[str, Curve]], tm
     assert sorted(alpha for alpha, _ in written) == sorted(returns), "each alpha is written once"
 
 
-def test_without_a_folder_that_can_be_used_they_are_found_all_the_same(
+def test_without_a_usable_folder_neighbours_are_found(
     small: tuple[Path, dict[str, Curve]], tmp_path: Path
 ) -> None:
     root, returns = small
@@ -284,7 +282,7 @@ def test_without_a_folder_that_can_be_used_they_are_found_all_the_same(
 
 
 @pytest.mark.usefixtures("written_at_once")
-def test_on_a_disk_that_takes_no_more_they_are_found_all_the_same(
+def test_on_a_full_disk_neighbours_are_found(
     small: tuple[Path, dict[str, Curve]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     root, returns = small

@@ -41,7 +41,7 @@ def fetch(api: ApiClient, key: str, alpha: str = ALPHA, query: str = "") -> dict
     return data
 
 
-def test_regimes_and_breaks_are_those_of_the_returns(marketed: ApiClient, market: Published) -> None:
+def test_regimes_and_breaks_match_the_returns(marketed: ApiClient, market: Published) -> None:
     result = fetch(marketed, marketed.key(), query="benchmark=QQQ")
     assert (result["benchmark"], result["observations"]) == ("QQQ", len(SESSIONS))
     assert [x["name"] for x in result["groups"]] == ["halves", "market", "volatility"]
@@ -59,7 +59,7 @@ def test_regimes_and_breaks_are_those_of_the_returns(marketed: ApiClient, market
     )
 
 
-def test_a_key_needs_the_grants_of_what_it_is_measured_on(marketed: ApiClient) -> None:
+def test_a_key_needs_access_to_the_underlying_data(marketed: ApiClient) -> None:
     alone = marketed.key(endpoints="research.regimes")
     assert marketed.get(f"/v1/alphas/{ALPHA}/regimes", alone).status_code == 403
     result = fetch(marketed, marketed.key(endpoints="research.regimes,portfolio.ledger"))
@@ -68,7 +68,7 @@ def test_a_key_needs_the_grants_of_what_it_is_measured_on(marketed: ApiClient) -
     assert set(result["withheld"]) == {"market", "volatility", "breaks.ic"}
 
 
-def test_what_is_short_or_missing_is_withheld(marketed: ApiClient) -> None:
+def test_short_or_missing_data_are_withheld(marketed: ApiClient) -> None:
     few = fetch(marketed, marketed.key(), "Test_few")
     assert few["groups"] == []
     assert {"groups", "breaks.returns"} <= set(few["withheld"])

@@ -95,14 +95,14 @@ def test_a_complete_run_has_its_figures(api: ApiClient, family: Family) -> None:
 
 @every_family
 @pytest.mark.parametrize("alpha", LACKING)
-def test_what_a_run_does_not_determine_is_null_with_its_reason(
+def test_figures_a_run_does_not_determine_are_null_with_a_reason(
     api: ApiClient, family: Family, alpha: str
 ) -> None:
     fetch(api, family, alpha, api.key(raw=True))
 
 
 @every_family
-def test_the_files_give_what_the_interface_answers(api: ApiClient, root: Path, family: Family) -> None:
+def test_the_files_match_the_api(api: ApiClient, root: Path, family: Family) -> None:
     run = datasets.open(root)[ALPHA]
     books = ("long_short", "long_only", "raw_long_short") if family.by_book else (None,)
     for book in books:
@@ -112,7 +112,7 @@ def test_the_files_give_what_the_interface_answers(api: ApiClient, root: Path, f
 
 
 @every_family
-def test_raw_books_and_parts_are_not_there_without_raw_access(api: ApiClient, family: Family) -> None:
+def test_raw_books_and_parts_are_hidden_without_raw_access(api: ApiClient, family: Family) -> None:
     key = api.key(raw=False)
     if family.by_book:
         response = api.get(path(family, ALPHA, book="raw_long_short"), key)
@@ -124,9 +124,7 @@ def test_raw_books_and_parts_are_not_there_without_raw_access(api: ApiClient, fa
 
 
 @every_family
-def test_a_key_needs_the_endpoints_that_serve_what_the_figures_are_made_of(
-    api: ApiClient, family: Family
-) -> None:
+def test_a_key_needs_the_endpoints_of_the_underlying_data(api: ApiClient, family: Family) -> None:
     for closed in family.needs:
         granted = {family.endpoint, *family.needs} - {closed}
         response = api.get(path(family), api.key(endpoints=",".join(granted)))
@@ -145,9 +143,7 @@ def test_a_window_is_refused(api: ApiClient, family: Family) -> None:
     assert api.get(path(family, ALPHA, **{"from": "2019-01-01"}), api.key()).status_code == 400
 
 
-def test_figures_that_do_not_follow_from_the_run_are_found_by_verify(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_falsified_figures_are_reported_by_verify(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def falsified(figures: dict[str, Any]) -> dict[str, Any]:
         result = settle(figures)
         return {**result, "observations": result["observations"] + 1}
@@ -161,7 +157,7 @@ def test_figures_that_do_not_follow_from_the_run_are_found_by_verify(
     assert {fault.check for fault in faults} == {"derived"}
 
 
-def test_a_snapshot_that_was_built_before_says_so(root: Path) -> None:
+def test_an_older_snapshot_withholds_the_figures(root: Path) -> None:
     run = datasets.open(root)[ALPHA]
     files = tuple(entry for entry in run.manifest.files if not entry.path.startswith("figures/"))
     object.__setattr__(run.manifest, "files", files)

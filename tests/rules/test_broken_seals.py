@@ -881,7 +881,7 @@ def test_a_lawful_seal_is_accepted(tmp_path: Path, raw: bool, equity_basis: floa
 
 
 @pytest.mark.parametrize("broken", CASES, ids=str)
-def test_a_broken_rule_refuses_the_seal_and_is_the_only_one_named(seal: Path, broken: Case) -> None:
+def test_a_broken_rule_alone_refuses_the_seal(seal: Path, broken: Case) -> None:
     broken.alter(seal)
     exit_code, report = outcome(seal)
     assert exit_code == 1
@@ -938,7 +938,7 @@ def test_all_broken_rules_are_reported_together_in_the_order_of_the_list(seal: P
     ]
 
 
-def test_what_a_bad_file_keeps_from_being_checked_is_said(seal: Path) -> None:
+def test_rules_unchecked_because_of_a_bad_file_are_reported(seal: Path) -> None:
     entry("portfolio", sha256="0" * 64)(seal)
     report = outcome(seal)[1]
     skipped = {entry["rule"]: entry["reason"] for entry in report["not_checked"]}
@@ -961,7 +961,7 @@ def test_what_a_bad_file_keeps_from_being_checked_is_said(seal: Path) -> None:
         ("pnl", {"pnl.total"}),
     ],
 )
-def test_a_missing_kind_is_lawful_and_its_rules_are_named_as_unchecked(
+def test_a_missing_kind_is_accepted_and_its_rules_reported_as_unchecked(
     tmp_path: Path, absent: str, unchecked: set[str]
 ) -> None:
     exit_code, report = outcome(make_seal(tmp_path, without_kinds={absent}))
@@ -971,7 +971,7 @@ def test_a_missing_kind_is_lawful_and_its_rules_are_named_as_unchecked(
 
 
 @pytest.mark.parametrize("field", DESCRIPTION.fields, ids=lambda field: field.name)
-def test_any_part_of_a_description_may_be_null_or_left_out(seal: Path, field: Field) -> None:
+def test_any_part_of_a_description_may_be_null_or_absent(seal: Path, field: Field) -> None:
     def drop(document: Any) -> Any:
         return {name: value for name, value in document.items() if name != field.name}
 
@@ -990,7 +990,7 @@ def test_an_empty_description_is_valid(seal: Path) -> None:
     assert report["violations"] == report["warnings"] == report["not_checked"] == []
 
 
-def test_every_fault_of_a_description_is_counted_and_rules_across_fields_wait(seal: Path) -> None:
+def test_every_fault_of_a_description_is_counted_and_cross_checks_are_skipped(seal: Path) -> None:
     rewrite(seal, "description", at("tldr", 7))
     rewrite(seal, "description", at("source_papers.0.role", 7))
     report = outcome(seal)[1]
@@ -1049,7 +1049,7 @@ def columns(chosen: Iterable[tuple[str, Column]]) -> pytest.MarkDecorator:
 
 
 @columns(SEALED_COLUMNS)
-def test_any_column_may_be_missing_without_silencing_the_rest(seal: Path, kind: str, column: Column) -> None:
+def test_a_missing_column_does_not_suppress_other_rules(seal: Path, kind: str, column: Column) -> None:
     rewrite(seal, kind, with_column(column))
     other = "portfolio" if kind != "portfolio" else "positions"
     spoilt = {"portfolio": "cash_end", "positions": "mark_price"}[other]
@@ -1063,7 +1063,7 @@ def test_any_column_may_be_missing_without_silencing_the_rest(seal: Path, kind: 
 
 
 @columns((kind, column) for kind, column in SEALED_COLUMNS if not column.nullable)
-def test_any_column_may_hold_a_forbidden_null(seal: Path, kind: str, column: Column) -> None:
+def test_a_forbidden_null_is_reported_in_any_column(seal: Path, kind: str, column: Column) -> None:
     rewrite(seal, kind, both(with_column(column), put(column.name, None, 2)))
     exit_code, report = outcome(seal)
     assert exit_code == 1
@@ -1072,7 +1072,7 @@ def test_any_column_may_hold_a_forbidden_null(seal: Path, kind: str, column: Col
     assert column.name in violation["message"]
 
 
-def test_a_clock_a_few_minutes_ahead_is_taken(tmp_path: Path) -> None:
+def test_a_clock_a_few_minutes_ahead_is_accepted(tmp_path: Path) -> None:
     seal = make_seal(tmp_path)
     manifest(sealed_at=soon(minutes=4))(seal)
     assert outcome(seal)[0] == 0
@@ -1085,7 +1085,7 @@ def test_a_close_at_midnight_belongs_to_the_day_it_ends(tmp_path: Path) -> None:
     assert outcome(seal)[0] == 0
 
 
-def test_long_texts_are_cut_in_reports(tmp_path: Path) -> None:
+def test_long_texts_are_truncated_in_reports(tmp_path: Path) -> None:
     seal = make_seal(tmp_path)
     table("decisions", put("symbol", "A" * 100_000))(seal)
     assert len(json.dumps(outcome(seal)[1])) < 10_000

@@ -73,7 +73,7 @@ def test_a_misspelt_command_names_the_nearest() -> None:
     assert "Did you mean 'build'?" in result.stderr
 
 
-def test_a_usage_error_is_json_too_where_json_is_wanted() -> None:
+def test_a_usage_error_is_printed_as_json_with_json() -> None:
     result = CliRunner().invoke(
         program.cli, ["build", "--json", "--jobs", "two", "--datasets", "root", "seal"]
     )
@@ -155,7 +155,7 @@ def test_every_command_explains_itself(name: str) -> None:
     [StorageUnavailable("the store\nis away"), SealRefused("broken", [{"rule": "seal.path"}])],
     ids=lambda error: type(error).__name__,
 )
-def test_an_error_of_the_tree_is_one_line_and_its_exit_code(
+def test_a_project_error_is_one_line_and_its_exit_code(
     monkeypatch: pytest.MonkeyPatch, error: SealRefused | StorageUnavailable
 ) -> None:
     @click.command()

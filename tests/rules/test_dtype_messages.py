@@ -71,26 +71,26 @@ def written_by_pandas(seal: Path, kind: str, column: str, values: Any) -> str:
         ),
     ],
 )
-def test_a_type_is_reported_by_its_name_in_pandas_with_the_call_that_mends_it(
+def test_a_type_is_reported_by_its_pandas_name_with_the_conversion(
     kind: str, column: str, values: Any, said: str, tmp_path: Path
 ) -> None:
     assert said in written_by_pandas(make_seal(tmp_path), kind, column, values)
 
 
-def test_an_undeclared_column_is_reported_with_the_declared_one_it_is_like(tmp_path: Path) -> None:
+def test_an_undeclared_column_is_reported_with_the_most_similar_declared_one(tmp_path: Path) -> None:
     seal = rewrite(make_seal(tmp_path), "decisions", lambda x: x.rename({"forward_return": "fwd_return"}))
     (warning,) = (x for x in checked(seal).warnings if x.rule == "table.extra")
     assert warning.message == "not declared and dropped: fwd_return (did you mean forward_return?)"
     assert warning.examples[0] == {"column": "fwd_return", "did_you_mean": "forward_return"}
 
 
-def test_a_missing_column_is_reported_with_the_undeclared_one_that_may_be_it(tmp_path: Path) -> None:
+def test_a_missing_column_is_reported_with_the_most_similar_undeclared_one(tmp_path: Path) -> None:
     seal = rewrite(make_seal(tmp_path), "positions", lambda x: x.rename({"mark_price": "MarkPrices"}))
     (actual,) = (x for x in checked(seal).violations if x.rule == "table.columns")
     assert actual.message == "mark_price is absent: did you mean it by MarkPrices?"
 
 
-def test_a_column_like_no_other_is_reported_without_a_guess(tmp_path: Path) -> None:
+def test_a_dissimilar_column_is_reported_without_a_suggestion(tmp_path: Path) -> None:
     seal = rewrite(make_seal(tmp_path), "pnl", lambda x: x.with_columns(mood=pl.lit("good")))
     (warning,) = (x for x in checked(seal).warnings if x.rule == "table.extra")
     assert warning.message == "not declared and dropped: mood"

@@ -97,7 +97,7 @@ def coverage(tables: Tables) -> Coverage:
     return result
 
 
-def test_a_return_between_two_fills_is_theirs() -> None:
+def test_a_forward_return_matches_its_two_fills() -> None:
     assert coverage(run(0.04)) == Coverage(1, 1, 1)
     wrong = coverage(run(0.05)).finding
     assert isinstance(wrong, Finding)
@@ -108,7 +108,7 @@ def test_a_return_between_two_fills_is_theirs() -> None:
     assert coverage(run(0.04 + 1e-10)).finding is None
 
 
-def test_fills_of_any_book_prove_it_and_settlements_do_not() -> None:
+def test_fills_of_any_book_but_settlements_prove_a_return() -> None:
     assert coverage(run(0.05, variant="_adjustments")).finding is not None
     assert coverage(run(0.05, book="raw_long_short")).finding is not None
     assert coverage(run(0.04, book="raw_long_only")) == Coverage(1, 1, 0)
@@ -156,13 +156,13 @@ def test_shares_of_another_name_may_be_part_of_the_return() -> None:
         assert coverage(run(wrong, mids=(100.0, 50.0), neighbour=100.0)).finding is not None
 
 
-def test_a_name_that_was_not_held_all_the_while_may_have_split_unseen() -> None:
+def test_a_name_not_held_throughout_is_not_compared() -> None:
     sold = coverage(run(0.04, mids=(100.0, 52.0), adjustments={0: {}}, held=3))
     assert (sold.checked, sold.of, sold.finding) == (0, 1, None)
     assert coverage(run(0.04, mids=(100.0, 52.0), adjustments={0: {}})).finding is not None
 
 
-def test_as_many_are_compared_as_an_obvious_loop_finds(tmp_path: Path) -> None:
+def test_the_number_of_compared_returns_matches_a_loop(tmp_path: Path) -> None:
     seal = Seal.open(str(make_seal(tmp_path)))
     mids = {
         (row["timestamp"], row["symbol"]): (row["mid_price"], row["book"])
@@ -182,7 +182,7 @@ def test_as_many_are_compared_as_an_obvious_loop_finds(tmp_path: Path) -> None:
     assert 0.3 < compared / stated < 0.7
 
 
-def test_the_share_that_was_compared_is_printed_and_in_the_document(tmp_path: Path) -> None:
+def test_the_compared_share_is_printed_and_in_json(tmp_path: Path) -> None:
     seal = make_seal(tmp_path)
     share = check(Seal.open(str(seal))).coverage["decisions.forward_return"]
     compared, stated = share.checked, share.of
@@ -194,7 +194,7 @@ def test_the_share_that_was_compared_is_printed_and_in_the_document(tmp_path: Pa
     }
 
 
-def test_where_no_name_is_filled_at_both_ends_the_rule_says_that_it_compared_no_return(
+def test_without_fills_at_both_instants_the_rule_is_reported_as_unchecked(
     tmp_path: Path,
 ) -> None:
     seal = make_seal(tmp_path)

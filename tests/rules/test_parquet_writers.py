@@ -99,7 +99,7 @@ def test_a_number_that_the_footer_contradicts_is_reported(
     assert "its footer says" in problem.stored
 
 
-def test_what_is_not_read_may_be_of_any_size(sealed: pl.DataFrame, tmp_path: Path) -> None:
+def test_undeclared_columns_may_be_of_any_size(sealed: pl.DataFrame, tmp_path: Path) -> None:
     frame = sealed.with_columns(pl.lit("x" * 1_000_000).alias("notes_of_the_engine"))
     WRITERS["pyarrow plain"](frame, tmp_path / "file")
     decoded = decode_table(DECISIONS, tmp_path / "file")

@@ -49,7 +49,7 @@ def test_the_manifest_is_read(folder: Path) -> None:
     assert not seal.has("weather")
 
 
-def test_without_a_source_id_the_alpha_is_its_own(tmp_path: Path) -> None:
+def test_without_a_source_id_the_alpha_id_is_used(tmp_path: Path) -> None:
     assert Seal.open(str(make_seal(tmp_path))).source_alpha_id == "Test_small"
 
 
@@ -76,7 +76,7 @@ def test_documents_and_sources_are_read(folder: Path) -> None:
     assert seal.source_files()
 
 
-def test_what_was_not_sealed_is_none_or_an_error(tmp_path: Path) -> None:
+def test_unsealed_kinds_are_none_or_an_error(tmp_path: Path) -> None:
     seal = Seal.open(str(make_seal(tmp_path, metrics=False, description=False, source=False)))
     assert seal.metrics() is None
     assert seal.description() is None
@@ -85,7 +85,7 @@ def test_what_was_not_sealed_is_none_or_an_error(tmp_path: Path) -> None:
         seal.read("metrics")
 
 
-def test_a_table_outlives_its_file_until_it_is_dropped(folder: Path) -> None:
+def test_a_table_stays_in_memory_until_dropped(folder: Path) -> None:
     seal = Seal.open(str(folder))
     before = seal.table("pnl")
     (folder / "pnl.parquet").unlink()
@@ -95,7 +95,7 @@ def test_a_table_outlives_its_file_until_it_is_dropped(folder: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["metrics.json", "description.json", "trades.parquet"])
-def test_no_file_is_handed_out_that_does_not_match_its_digest(folder: Path, name: str) -> None:
+def test_a_file_with_a_wrong_digest_is_refused(folder: Path, name: str) -> None:
     with (folder / name).open("ab") as file:
         file.write(b" ")
     kind = name.split(".", maxsplit=1)[0]
@@ -112,7 +112,7 @@ def test_a_source_file_that_was_changed_is_refused(folder: Path) -> None:
 @pytest.mark.parametrize(
     "path", ["../pnl.parquet", "/etc/hostname", "a/../../b", "..\\b", "", "./pnl.parquet", "a//b"]
 )
-def test_no_path_leads_out(folder: Path, path: str) -> None:
+def test_no_path_leaves_the_seal(folder: Path, path: str) -> None:
     def change(document: dict[str, Any]) -> dict[str, Any]:
         document["kinds"]["pnl"]["path"] = path
         return document
@@ -161,12 +161,12 @@ def test_paths_as_text(path: str, sound: bool) -> None:
 
 
 @pytest.mark.parametrize("address", ["nowhere", "nope://bucket/prefix"])
-def test_where_there_is_no_seal(tmp_path: Path, address: str) -> None:
+def test_a_missing_seal_is_reported(tmp_path: Path, address: str) -> None:
     with pytest.raises(SealUnreadable, match=address):
         Seal.open(address if "://" in address else str(tmp_path / address))
 
 
-def test_an_unfinished_seal_is_none(folder: Path) -> None:
+def test_an_unfinished_seal_is_unreadable(folder: Path) -> None:
     (folder / "seal.json").unlink()
     with pytest.raises(SealUnreadable, match=r"no seal\.json"):
         Seal.open(str(folder))
@@ -195,11 +195,11 @@ def test_messages_show_no_password() -> None:
         "s3://bucket/run?token=hunter2@x/y",
     ],
 )
-def test_no_part_of_a_password_is_shown_however_it_is_written(address: str) -> None:
+def test_no_part_of_a_password_is_shown_in_any_encoding(address: str) -> None:
     assert "hunter2" not in without_secrets(address)
 
 
-def test_what_is_no_password_is_shown() -> None:
+def test_addresses_without_passwords_are_shown() -> None:
     assert without_secrets("s3://bucket/runs@2024/a") == "s3://bucket/runs@2024/a"
     assert without_secrets("http://host:9000/run") == "http://host:9000/run"
 
@@ -319,7 +319,7 @@ def test_manifests_that_are_no_json_object(tmp_path: Path, raw: bytes) -> None:
     assert broken_rule(lambda: Seal.open(str(tmp_path))) == "seal.manifest"
 
 
-def test_a_file_that_may_not_be_read_is_not_called_broken(folder: Path) -> None:
+def test_an_unreadable_file_is_not_reported_as_broken(folder: Path) -> None:
     """In a process without the superuser's capabilities, so that a file's mode binds it whoever runs the suite."""
     (folder / "pnl.parquet").chmod(0)
     bound = ("setpriv", "--inh-caps=-all", "--bounding-set=-all", "--") if os.geteuid() == 0 else ()
@@ -331,9 +331,7 @@ def test_a_file_that_may_not_be_read_is_not_called_broken(folder: Path) -> None:
     assert result["message"].endswith("reading pnl.parquet is not permitted")
 
 
-def test_a_refusal_never_tells_the_password_of_the_address(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_refusal_never_shows_the_addresss_password(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     secret = "s3://me:hunter2@bucket/run"
     made = rewrite(make_seal(tmp_path), "pnl", lambda rows: rows[1:])
     opened = Seal.open(str(made))

@@ -107,7 +107,7 @@ def test_an_identity_shows_expected_and_actual() -> None:
     )
 
 
-def test_each_book_starts_from_the_basis_and_goes_on_where_it_ended() -> None:
+def test_each_book_starts_from_equity_basis_and_is_continuous() -> None:
     rows = ledger(
         {"book": "b", "date": TUESDAY, "starting_equity": 6.0, "ending_equity": 7.0},
         {"book": "a", "starting_equity": 5.0, "ending_equity": 5.5},
@@ -119,7 +119,7 @@ def test_each_book_starts_from_the_basis_and_goes_on_where_it_ended() -> None:
     assert [(row["book"], row["expected"]) for row in violation.examples] == [("a", 4.0), ("b", 4.0)]
 
 
-def test_a_product_that_overflows_is_no_match() -> None:
+def test_an_overflowing_product_does_not_match() -> None:
     rows = positions(("a", MONDAY, "X", 1e200, 1e200, 1e300, 1.0))
     assert positions_notional(Tables({"positions": rows})) is not None
 
@@ -144,7 +144,7 @@ def test_positions_of_a_book_without_a_ledger_are_found_by_the_total_alone() -> 
     assert violation.examples[0]["book"] == "ghost"
 
 
-def test_a_weight_of_no_equity_cannot_be_right() -> None:
+def test_a_weight_over_zero_equity_is_wrong() -> None:
     rows = positions(("long_short", MONDAY, "X", 1.0, 1.0, 1.0, 1.0))
     assert (
         positions_weight(Tables({"positions": rows, "portfolio": ledger({"ending_equity": 0.0})})) is not None
@@ -157,7 +157,7 @@ def test_weights_are_ratios_whatever_the_basis() -> None:
     assert positions_weight(tables) is not None
 
 
-def test_rows_of_one_session_may_lie_apart() -> None:
+def test_rows_of_one_session_may_be_scattered() -> None:
     apart = positions(
         ("a", MONDAY, "Y", 1.0, 2.0, 2.0, 0.5),
         ("b", MONDAY, "Y", 1.0, 3.0, 3.0, 1.0),
@@ -198,7 +198,7 @@ def test_totals_agree_with_a_loop(rows: list[Any], worth: dict[Any, float], rand
     assert (0 if violation is None else violation.rows) == len(broken)
 
 
-def test_every_flow_is_summed_by_itself() -> None:
+def test_every_flow_is_summed_separately() -> None:
     flows = {
         "book": ["long_short"] * 2,
         "date": [MONDAY] * 2,
@@ -221,7 +221,7 @@ def test_shared_keys_agree_with_a_count(keys: list[Any]) -> None:
     assert (0 if violation is None else violation.rows) == sum(keys.count(key) > 1 for key in keys)
 
 
-def test_infinities_that_cancel_are_found() -> None:
+def test_cancelling_infinities_are_reported() -> None:
     rows = positions(
         ("a", MONDAY, "X", 1.0, 1.0, math.inf, 1.0),
         ("a", MONDAY, "Y", 1.0, 1.0, -math.inf, 1.0),
@@ -239,14 +239,14 @@ def test_a_bound_does_not_judge_a_missing_or_unordered_number() -> None:
 
 
 @pytest.mark.parametrize("status", ["traded", "pending", "constant_scores", "week_53_closed", "x"])
-def test_statuses_that_say_something(status: str) -> None:
+def test_valid_week_statuses(status: str) -> None:
     assert rebalances_status(Tables({"rebalances": weeks(status)})) is None
 
 
 @pytest.mark.parametrize(
     "status", ["skipped", "", "Traded", "no-scores", "two words", "_x", "x_", "a__b", "1st", "x\n"]
 )
-def test_statuses_that_do_not(status: str) -> None:
+def test_invalid_week_statuses(status: str) -> None:
     violation = rebalances_status(Tables({"rebalances": weeks(status)}))
     assert violation is not None
     assert violation.examples[0]["week_status"] == status
@@ -291,14 +291,14 @@ def test_long_only_signs_are_checked_without_the_weeks() -> None:
     assert violation.rows == 1
 
 
-def test_decisions_without_any_week_are_all_strange() -> None:
+def test_decisions_without_rebalances_are_all_reported() -> None:
     rows = cross_section(score=[1.0, 2.0])
     violation = decisions_week(Tables({"decisions": rows, "rebalances": weeks("traded").clear()}))
     assert violation is not None
     assert violation.rows == 2
 
 
-def test_only_pending_weeks_are_kept_from_filling() -> None:
+def test_only_pending_weeks_may_not_have_fills() -> None:
     rows = cross_section(fill_at=[datetime(2024, 1, 9, tzinfo=UTC), None], forward_return=[None, 0.1])
     assert decisions_pending(Tables({"decisions": rows, "rebalances": weeks("traded")})) is None
     violation = decisions_pending(Tables({"decisions": rows, "rebalances": weeks("pending")}))
@@ -333,7 +333,7 @@ SCORES = st.lists(st.tuples(st.integers(0, 4).map(float), st.integers(1, 5).map(
 
 @settings(deadline=None)
 @given(SCORES)
-def test_a_rank_against_the_scores_is_noticed(pairs: list[tuple[float, float]]) -> None:
+def test_a_rank_against_the_scores_is_reported(pairs: list[tuple[float, float]]) -> None:
     table = cross_section(score=[s for s, _ in pairs], average_rank=[r for _, r in pairs])
     table = table.cast({"score": pl.Float64, "average_rank": pl.Float64, "date": pl.Date})
     against = any(s > t and r > q for s, r in pairs for t, q in pairs)

@@ -63,7 +63,7 @@ def test_sides_in_order_are_lawful(scores: list[float | None]) -> None:
     assert found(scores, ORDERED) is None
 
 
-def test_a_long_name_below_a_short_one_is_shown_beside_it() -> None:
+def test_a_long_name_below_a_short_one_is_reported_with_it() -> None:
     broken = found(ORDERED, CROSSED, ORDERED)
     assert broken is not None
     (row,) = broken.examples
@@ -71,7 +71,7 @@ def test_a_long_name_below_a_short_one_is_shown_beside_it() -> None:
     assert (row["short_symbol"], row["short_score"], row["book"]) == ("D", -1.0, "long_short")
 
 
-def test_a_reason_excuses_its_own_row_and_a_selection_is_none() -> None:
+def test_a_reason_other_than_selection_excuses_its_row() -> None:
     kept = [None, "kept_for_its_sector", None, None, None]
     assert found(CROSSED, decision_reason=kept) is None
     assert found(CROSSED, decision_reason=[None, "entered_selection", None, None, None]) is not None
@@ -86,7 +86,7 @@ def test_a_sealed_rank_that_orders_the_sides_excuses_scores_that_do_not() -> Non
     assert found(CROSSED, average_rank=[1.0, 4.0, 3.0, 2.0, 5.0]) is not None
 
 
-def test_advisory_targets_excuse_names_and_no_book_that_lies_the_other_way_round() -> None:
+def test_advisory_targets_excuse_names_but_not_an_inverted_book() -> None:
     assert found(CROSSED, ORDERED, ORDERED, ORDERED, declared=ADVISORY) is None
     assert found(TURNED, ORDERED, ORDERED, ORDERED, declared=ADVISORY) is None
     for excuse in ({}, {"decision_reason": ["any"] * 5}, {"average_rank": [1.0, 2.0, 3.0, 4.0, 5.0]}):

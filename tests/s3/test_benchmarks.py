@@ -36,7 +36,7 @@ def outcome(api: ApiClient, token: str) -> str:
     return "served" if result.status_code == 200 else str(result.json()["error"]["code"])
 
 
-def test_a_file_and_a_folder_in_a_bucket_are_served(bucket: Bucket, tmp_path: Path) -> None:
+def test_market_data_in_a_bucket_are_served(bucket: Bucket, tmp_path: Path) -> None:
     (tmp_path / "published").mkdir()
     put(bucket, "market/abc.parquet", 110.0)
     for address in (bucket.url("market/abc.parquet"), bucket.url("market")):
@@ -45,7 +45,7 @@ def test_a_file_and_a_folder_in_a_bucket_are_served(bucket: Bucket, tmp_path: Pa
             assert [row["close"] for row in body["data"]] == [100.0, 110.0]
 
 
-def test_away_is_not_the_same_as_absent_and_both_end_without_a_restart(
+def test_unavailable_and_missing_data_are_distinguished_and_recover_without_restart(
     bucket: Bucket, tmp_path: Path
 ) -> None:
     (tmp_path / "published").mkdir()
@@ -68,7 +68,7 @@ def test_away_is_not_the_same_as_absent_and_both_end_without_a_restart(
         bucket.server.start()
 
 
-def test_a_bucket_that_does_not_exist_or_refuses_is_a_matter_of_configuration(
+def test_a_missing_or_refusing_bucket_is_a_configuration_error(
     bucket: Bucket, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "published").mkdir()

@@ -56,7 +56,7 @@ def storage(bucket: Bucket) -> Storage:
     return opened
 
 
-def test_a_first_look_reads_the_index_and_an_idle_poll_is_one_request(
+def test_a_first_refresh_reads_the_index_and_an_idle_poll_is_one_request(
     bucket: Bucket, storage: Storage
 ) -> None:
     catalogue = Catalogue(storage, HOUR)
@@ -92,7 +92,7 @@ def test_a_pointer_moved_by_a_killed_publisher_is_found_by_the_next_listing(
     assert names(catalogue)[make_pointer(7).alpha_id] == "Moved and not recorded"
 
 
-def test_an_index_that_is_behind_is_not_believed(bucket: Bucket, storage: Storage) -> None:
+def test_a_stale_index_is_not_used(bucket: Bucket, storage: Storage) -> None:
     put(storage, replace(make_pointer(7), name="Newer than the index"))
     catalogue = Catalogue(storage, HOUR)
     assert poll(bucket, catalogue) == (True, {"LIST": 1, "GET": 3})
@@ -100,7 +100,7 @@ def test_an_index_that_is_behind_is_not_believed(bucket: Bucket, storage: Storag
 
 
 @pytest.mark.parametrize("damage", ["cut", "changed", "gone", "of another format"])
-def test_a_damaged_index_costs_reads_and_nothing_else(storage: Storage, damage: str) -> None:
+def test_a_damaged_index_only_costs_reads(storage: Storage, damage: str) -> None:
     data = storage.read(INDEX_PATH)
     if damage == "gone":
         storage.remove_files([INDEX_PATH, MOVED_PATH])
@@ -138,7 +138,7 @@ def test_a_batch_and_gc_leave_an_index_of_all_alphas(
     assert list(read_index(storage)) == ["Test_small"]
 
 
-def test_an_index_that_cannot_be_written_does_not_keep_a_publication_from_being_one(
+def test_a_failed_index_write_does_not_fail_a_publication(
     storage: Storage, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     written = S3Storage.put

@@ -21,7 +21,7 @@ def neighbours(api: Node) -> Any:
     return shown(api.get(ASKED).json()["data"])
 
 
-def test_they_are_found_in_a_bucket_and_follow_what_is_published(bucket: Bucket, tmp_path: Path) -> None:
+def test_neighbours_in_a_bucket_follow_publications(bucket: Bucket, tmp_path: Path) -> None:
     root, returns = bucket.url("root"), dict[str, Curve]()
     curves = catalogue.draw_returns()
     for name in ("Test_like_0", "Test_like_1", "Test_like_2"):

@@ -50,7 +50,7 @@ def run_command(*arguments: str) -> Any:
     return CommandResult(done.exit_code, done.stdout).json
 
 
-def test_a_store_that_honours_conditions_is_published_to_and_the_trial_is_removed(
+def test_a_store_with_conditional_writes_is_used_and_the_probe_removed(
     bucket: Bucket, small_seal: Seals
 ) -> None:
     open_storage(bucket.url("root")).require_safe_writers()
@@ -60,7 +60,7 @@ def test_a_store_that_honours_conditions_is_published_to_and_the_trial_is_remove
 
 
 @pytest.mark.parametrize("fault", Fault)
-def test_a_store_that_does_not_is_refused_in_one_line_before_anything_is_written(
+def test_a_store_without_conditional_writes_is_refused_before_writing(
     bucket: Bucket, small_seal: Seals, through: Callable[[Fault], Proxy], fault: Fault
 ) -> None:
     through(fault)
@@ -82,7 +82,7 @@ def test_a_batch_is_refused_before_its_first_process(
     assert bucket.objects() == []
 
 
-def test_a_single_writer_builds_rolls_back_and_collects_on_such_a_store(
+def test_a_single_writer_may_use_a_store_without_conditional_writes(
     bucket: Bucket, small_seal: Seals, through: Callable[[Fault], Proxy], tmp_path: Path
 ) -> None:
     through(Fault.IGNORES_BOTH)
@@ -103,9 +103,7 @@ def test_a_single_writer_builds_rolls_back_and_collects_on_such_a_store(
     )
 
 
-def test_a_single_writer_still_notices_that_it_was_not_alone(
-    bucket: Bucket, through: Callable[[Fault], Proxy]
-) -> None:
+def test_a_single_writer_detects_another_writer(bucket: Bucket, through: Callable[[Fault], Proxy]) -> None:
     through(Fault.IGNORES_BOTH)
     storage = open_storage(bucket.url("root"), single_writer=True)
     assert storage.put_if("x", b"one", None)
@@ -113,7 +111,7 @@ def test_a_single_writer_still_notices_that_it_was_not_alone(
     assert storage.read("x") == b"one"
 
 
-def test_the_result_of_the_trial_is_remembered(bucket: Bucket, through: Callable[[Fault], Proxy]) -> None:
+def test_the_result_of_the_probe_is_remembered(bucket: Bucket, through: Callable[[Fault], Proxy]) -> None:
     proxy = through(Fault.IGNORES_BOTH)
     for _ in range(3):
         with pytest.raises(SettingsError, match="If-None-Match"):
@@ -121,7 +119,7 @@ def test_the_result_of_the_trial_is_remembered(bucket: Bucket, through: Callable
     assert len(proxy.conditional) == 2
 
 
-def test_a_store_that_was_away_is_tried_again(bucket: Bucket) -> None:
+def test_an_unavailable_store_is_probed_again(bucket: Bucket) -> None:
     storage = open_storage(bucket.url("root"))
     with bucket.server.away(), pytest.raises(StorageUnavailable):
         storage.require_safe_writers()
@@ -129,7 +127,7 @@ def test_a_store_that_was_away_is_tried_again(bucket: Bucket) -> None:
     assert served(storage, "Test_small") is None
 
 
-def test_one_who_promises_to_be_alone_does_not_build_several_at_once(tmp_path: Path) -> None:
+def test_a_single_writer_may_not_build_in_parallel(tmp_path: Path) -> None:
     for more in (("--jobs", "2"), ("--cluster", "tcp://127.0.0.1:1")):
         done = run(
             "build", "--from", str(tmp_path), "--datasets", str(tmp_path / "r"), "--single-writer", *more

@@ -43,7 +43,7 @@ def test_a_published_run_reads_the_same_from_a_bucket_and_from_a_folder(
     assert not [key for key in bucket.objects() if not key.startswith("roots/one/")]
 
 
-def test_building_the_same_seal_again_writes_nothing(bucket: Bucket, small_seal: Seals) -> None:
+def test_building_the_same_seal_again_writes_no_file(bucket: Bucket, small_seal: Seals) -> None:
     seal = small_seal()
     assert build_seal(str(seal), bucket.url()).changed
     before = bucket.client.list_objects_v2(Bucket=bucket.name)["Contents"]
@@ -68,7 +68,7 @@ def test_a_catalogue_follows_pointers_in_a_bucket(bucket: Bucket, small_seal: Se
     assert catalogue.resolve("Test_b") is None
 
 
-def test_a_store_that_is_away_is_distinguished_from_a_missing_file(bucket: Bucket) -> None:
+def test_an_unavailable_store_is_distinguished_from_a_missing_file(bucket: Bucket) -> None:
     storage = open_storage(bucket.url("root"))
     storage.put("catalog/x.json", b"one")
     catalogue = Catalogue(storage)
@@ -116,7 +116,7 @@ def test_large_files_arrive_complete(bucket: Bucket, tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("bucket")
-def test_a_bucket_that_does_not_exist_is_named_and_never_taken_for_an_empty_one() -> None:
+def test_a_missing_bucket_is_named_and_not_treated_as_empty() -> None:
     storage = open_storage("s3://no-such-bucket-here/root")
     for ask in (
         lambda: storage.entries("catalog"),
@@ -129,7 +129,7 @@ def test_a_bucket_that_does_not_exist_is_named_and_never_taken_for_an_empty_one(
         open_storage("s3://")
 
 
-def test_wrong_credentials_are_said_to_be_wrong(bucket: Bucket, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_wrong_credentials_are_reported(bucket: Bucket, monkeypatch: pytest.MonkeyPatch) -> None:
     open_storage(bucket.url()).put("x", b"1")
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "another-secret")
     S3FileSystem.clear_instance_cache()

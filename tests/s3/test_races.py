@@ -34,7 +34,7 @@ print(build_seal(sys.argv[1], sys.argv[2]).snapshot)
 """
 
 
-def test_a_write_on_what_has_changed_since_is_refused(bucket: Bucket) -> None:
+def test_a_write_over_a_newer_version_is_refused(bucket: Bucket) -> None:
     storage = open_storage(bucket.url("root"))
     assert storage.put_if("x", b"one", None)
     assert not storage.put_if("x", b"two", None), "somebody was first"
@@ -48,7 +48,7 @@ def test_a_write_on_what_has_changed_since_is_refused(bucket: Bucket) -> None:
     assert not storage.put_if("x", b"four", seen.tag), "removed meanwhile"
 
 
-def test_changes_from_many_writers_are_all_kept(bucket: Bucket, small_seal: Seals) -> None:
+def test_concurrent_changes_are_all_kept(bucket: Bucket, small_seal: Seals) -> None:
     from pipeline.snapshot_builder import build_seal  # noqa: PLC0415 - loads the engine, which tests of the server alone do not need
 
     build_seal(str(small_seal()), bucket.url())
@@ -108,7 +108,7 @@ def test_two_builds_at_once_end_with_the_later_seal_complete(
     assert snapshot.scan("positions").collect().height
 
 
-def test_one_at_a_time_has_the_turn_and_a_dead_holder_loses_it(bucket: Bucket) -> None:
+def test_the_lock_has_one_holder_and_expires_with_it(bucket: Bucket) -> None:
     storage = open_storage(bucket.url("root"))
     with storage.lock("gc", "one"):
         with (

@@ -44,7 +44,7 @@ def uploaded(bucket: Bucket, seal: Path, prefix: str) -> str:
     return bucket.url(prefix)
 
 
-def test_a_run_in_a_bucket_from_its_seal_to_its_last_reader(
+def test_a_run_in_a_bucket_is_built_served_replaced_and_collected(
     bucket: Bucket, small_seal: Seals, tmp_path: Path
 ) -> None:
     root, archives = bucket.url("root"), bucket.url("archives")
@@ -101,7 +101,7 @@ def test_a_run_in_a_bucket_from_its_seal_to_its_last_reader(
     assert not [key for key in bucket.objects() if key.startswith("root/leases/")]
 
 
-def test_a_store_killed_while_serving(bucket: Bucket, small_seal: Seals, tmp_path: Path) -> None:
+def test_a_killed_store_recovers_while_serving(bucket: Bucket, small_seal: Seals, tmp_path: Path) -> None:
     root = bucket.url("root")
     for alpha in ("Test_cached", "Test_not"):
         build_seal(str(small_seal(alpha_id=alpha)), root)
@@ -145,7 +145,7 @@ def test_a_store_killed_while_serving(bucket: Bucket, small_seal: Seals, tmp_pat
         assert api.failure("alphas/Test_not/positions?book=long_only") == (503, "upstream_unavailable")
 
 
-def test_a_store_that_hangs_is_waited_for_once(
+def test_a_hanging_store_is_waited_for_once(
     bucket: Bucket, small_seal: Seals, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     build_seal(str(small_seal()), bucket.url("root"))
@@ -170,7 +170,7 @@ def test_a_store_that_hangs_is_waited_for_once(
     assert Path(snapshot.file("weekly_signal")).is_file()
 
 
-def test_a_file_damaged_in_the_bucket_is_never_answered_from(
+def test_a_file_damaged_in_the_bucket_is_never_served(
     bucket: Bucket, small_seal: Seals, tmp_path: Path
 ) -> None:
     root = bucket.url("root")

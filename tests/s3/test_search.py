@@ -22,7 +22,7 @@ def search(bucket: Bucket, seals: str, *more: str) -> tuple[int, str, str]:
 
 
 @pytest.mark.parametrize("more", [(), ("--watch",)])
-def test_a_mistyped_prefix_or_bucket_is_a_mistake(bucket: Bucket, more: tuple[str, ...]) -> None:
+def test_a_mistyped_prefix_or_bucket_is_an_error(bucket: Bucket, more: tuple[str, ...]) -> None:
     bucket.client.put_object(Bucket=bucket.name, Key="seals/", Body=b"")
     for wrong in (bucket.url("saels"), "s3://no-such-bucket-here/seals"):
         code, _, result = search(bucket, wrong, *more)
@@ -31,14 +31,14 @@ def test_a_mistyped_prefix_or_bucket_is_a_mistake(bucket: Bucket, more: tuple[st
         assert wrong in result
 
 
-def test_a_prefix_that_was_made_and_a_bucket_may_be_empty(bucket: Bucket) -> None:
+def test_existing_prefixes_and_buckets_may_be_empty(bucket: Bucket) -> None:
     assert search(bucket, bucket.url())[0] == 0
     bucket.client.put_object(Bucket=bucket.name, Key="seals/", Body=b"")
     code, _, result = search(bucket, bucket.url("seals"))
     assert (code, "no finished seal lies below" in result) == (0, True)
 
 
-def test_refusals_are_remembered_in_a_bucket_until_a_late_file_comes(
+def test_refusals_in_a_bucket_are_remembered_until_a_late_file_arrives(
     bucket: Bucket, small_seal: Callable[..., Path]
 ) -> None:
     seal = small_seal()

@@ -131,7 +131,7 @@ def test_a_signed_address_opens_one_object_to_readers_only_until_it_expires(
     assert plain_http.get(url).status_code == 200
 
 
-def test_addresses_are_signed_for_the_place_where_callers_reach_the_store(run: Run) -> None:
+def test_urls_are_signed_for_the_stores_public_address(run: Run) -> None:
     run.deliver()
     port = urlsplit(run.bucket.server.endpoint).port
     public = f"http://localhost:{port}"
@@ -143,7 +143,7 @@ def test_addresses_are_signed_for_the_place_where_callers_reach_the_store(run: R
     assert plain_http.get(elsewhere).status_code == 403, "the host is part of what is signed"
 
 
-def test_an_archive_that_is_not_ready_says_how_far_it_is(run: Run) -> None:
+def test_an_unfinished_archive_is_reported_with_its_state(run: Run) -> None:
     with running(run.root, archives=run.archives) as api:
         never = failure(api, "source_not_ready", 404).json()["error"]
         assert never["details"] is None
@@ -165,7 +165,7 @@ def test_a_run_without_source_has_no_archive(bucket: Bucket, small_seal: Seals, 
         assert failure(api, "source_not_ready", 404).json()["error"]["details"] is None
 
 
-def test_an_object_that_is_gone_or_another_is_not_signed(run: Run) -> None:
+def test_a_removed_or_changed_object_is_not_signed(run: Run) -> None:
     state = run.deliver()
     key = f"archives/{state.key}"
     with running(run.root, archives=run.archives) as api:
@@ -177,7 +177,7 @@ def test_an_object_that_is_gone_or_another_is_not_signed(run: Run) -> None:
         assert api.get(PATH, api.key()).status_code == 200, "packaging again restores it"
 
 
-def test_a_store_that_is_away_is_reported_and_used_again_without_a_restart(run: Run) -> None:
+def test_an_unavailable_store_is_reported_and_recovers_without_restart(run: Run) -> None:
     run.deliver()
     with running(run.root, archives=run.archives) as api:
         assert api.get(PATH, api.key()).status_code == 200
@@ -189,7 +189,7 @@ def test_a_store_that_is_away_is_reported_and_used_again_without_a_restart(run: 
         assert api.get(PATH, api.key()).status_code == 200
 
 
-def test_wrong_credentials_hand_out_no_link(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_wrong_credentials_sign_no_link(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     run.deliver()
     for name, wrong in (("AWS_SECRET_ACCESS_KEY", "not-the-secret"), ("AWS_ACCESS_KEY_ID", "NOBODYSKEY")):
         with monkeypatch.context() as changed:
@@ -202,7 +202,7 @@ def test_wrong_credentials_hand_out_no_link(run: Run, monkeypatch: pytest.Monkey
 
 
 @pytest.mark.parametrize("archives", [None, "without credentials"])
-def test_without_a_place_or_credentials_downloads_are_not_configured(
+def test_without_an_address_or_credentials_downloads_are_not_configured(
     run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, archives: str | None
 ) -> None:
     run.deliver()
@@ -215,7 +215,7 @@ def test_without_a_place_or_credentials_downloads_are_not_configured(
         failure(api, "source_download_not_configured", 503)
 
 
-def test_the_gate_stands_before_everything_else(run: Run) -> None:
+def test_access_is_checked_before_the_archive(run: Run) -> None:
     run.deliver()
     with running(run.root, archives=run.archives) as api:
         other = api.key(runs="list:Test_other")
@@ -228,7 +228,7 @@ def test_the_gate_stands_before_everything_else(run: Run) -> None:
         assert closed["details"] == {"endpoint": "catalog.alphas.source.download"}
 
 
-def test_an_upload_that_failed_is_recorded_and_tried_again(run: Run) -> None:
+def test_a_failed_upload_is_recorded_and_retried(run: Run) -> None:
     with run.bucket.server.away():
         failed = run.deliver()
         assert failed.status == "failed"
@@ -243,7 +243,7 @@ def test_an_upload_that_failed_is_recorded_and_tried_again(run: Run) -> None:
     ]
 
 
-def test_settings_that_make_no_sense_are_refused_at_the_start(tmp_path: Path) -> None:
+def test_invalid_settings_are_refused_at_start(tmp_path: Path) -> None:
     storage = open_storage(tmp_path)
     with pytest.raises(SettingsError, match="names no bucket"):
         SourceArchives(storage, "s3://")

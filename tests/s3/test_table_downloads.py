@@ -69,7 +69,7 @@ def test_a_published_file_is_fetched_from_the_store_and_a_view_from_the_service(
         assert hashlib.sha256(own.content).hexdigest() == data["sha256"], "from the copy in the cache"
 
 
-def test_the_client_goes_on_where_a_connection_to_the_store_broke_and_shows_it_no_key(
+def test_the_client_resumes_from_the_store_without_sending_it_the_key(
     bucket: Bucket, small_seal: Seals, tmp_path: Path
 ) -> None:
     root = bucket.url("root")

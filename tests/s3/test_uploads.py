@@ -52,7 +52,7 @@ class _Watched(S3Storage):
         return super().put_if(relative, data, tag)
 
 
-def test_uploads_go_together_and_the_pointer_goes_last(bucket: Bucket, publish: Publish) -> None:
+def test_uploads_run_concurrently_and_the_pointer_is_last(bucket: Bucket, publish: Publish) -> None:
     storage = _Watched(bucket.url())
     published = publish(address=storage)
     folder = snapshot_path("Test_tiny", published.snapshot)
@@ -62,7 +62,7 @@ def test_uploads_go_together_and_the_pointer_goes_last(bucket: Bucket, publish: 
     assert storage.finished[4:6] == [f"{folder}/{MANIFEST}", pointer_path("Test_tiny")]
 
 
-def test_an_upload_that_fails_among_others_prevents_publication(bucket: Bucket, publish: Publish) -> None:
+def test_a_failed_upload_prevents_publication(bucket: Bucket, publish: Publish) -> None:
     address = bucket.url()
     publish(n_symbols=1, address=address)
     later = {"n_symbols": 2, "sealed_at": "2026-03-01T00:00:00Z"}

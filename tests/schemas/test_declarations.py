@@ -30,7 +30,7 @@ COLUMNS = [(table, column) for table in TABLES.values() for column in table]
 
 
 @pytest.mark.parametrize(("table", "column"), COLUMNS, ids=lambda x: x.name)
-def test_every_column_says_its_unit_and_meaning(table: Table, column: Column) -> None:
+def test_every_column_has_a_unit_and_a_meaning(table: Table, column: Column) -> None:
     assert isinstance(column.unit, Unit)
     assert len(column.meaning) > 15
     assert column.meaning.endswith((".", ";"))
@@ -105,14 +105,14 @@ def test_limit_windows_are_in_the_order_the_limiters_count_on_and_share_no_name(
         assert len(set(names)) == len(names)
 
 
-def test_a_window_that_every_key_has_a_limit_in_was_there_from_the_first() -> None:
+def test_required_limit_windows_existed_from_the_first_release() -> None:
     # Keys of stores that exist have none in a window that came later.
     assert [x.name for x in LIMIT_WINDOWS if not x.optional] == ["second", "minute", "day"]
     assert not [x.name for x in LIMIT_WINDOWS if x.default is None and not x.optional]
 
 
 @pytest.mark.parametrize("code", [code for codes in CODES.values() for code in codes])
-def test_every_code_of_warnings_and_notices_is_given_somewhere(code: str) -> None:
+def test_every_warning_and_notice_code_is_used(code: str) -> None:
     assert any(re.search(rf"""["']{code}["']""", text) for text in SOURCES.values()), f"nothing warns {code}"
 
 
@@ -137,7 +137,7 @@ def test_every_collection_has_a_declared_row() -> None:
             assert endpoint.row in ROWS or endpoint.row in from_registry
 
 
-def test_the_data_dictionary_is_fresh() -> None:
+def test_the_data_dictionary_is_up_to_date() -> None:
     page = (REPOSITORY / "docs" / "data-dictionary.md").read_text()
     assert page == data_dictionary(), "run `just docs` to write docs/data-dictionary.md again"
 
@@ -149,7 +149,7 @@ DESCRIBED = {
 """What the interface's description lists of `meta.warnings`."""
 
 
-def test_warnings_have_the_codes_of_the_description_alone() -> None:
+def test_warnings_use_only_documented_codes() -> None:
     document = json.loads((Path(__file__).parents[2] / "docs" / "openapi.json").read_text(encoding="utf-8"))
     warning, notice = (
         document["components"]["schemas"][name]["properties"] for name in ("Warning", "Notice")

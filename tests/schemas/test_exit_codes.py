@@ -28,7 +28,7 @@ def every(kind: type[AlphaResultsError]) -> Iterator[type[AlphaResultsError]]:
         yield from every(below)
 
 
-def test_every_error_has_a_declared_code_that_agrees_on_whether_to_try_again() -> None:
+def test_every_errors_exit_code_agrees_on_retrying() -> None:
     for kind in every(AlphaResultsError):
         assert isinstance(kind.exit_code, ExitCode), kind
         assert kind.exit_code.retry in {None, kind.retryable}, kind
@@ -54,7 +54,7 @@ def literals(tree: ast.AST) -> Iterator[int]:
                     yield part.value
 
 
-def test_no_command_exits_with_a_code_that_is_not_declared() -> None:
+def test_commands_exit_only_with_declared_codes() -> None:
     assert list(literals(ast.parse("import sys\nsys.exit(11)\nclass A:\n    exit_code = 12"))) == [11, 12]
     results = {
         path.relative_to(REPOSITORY).as_posix(): codes
@@ -65,7 +65,7 @@ def test_no_command_exits_with_a_code_that_is_not_declared() -> None:
     assert results == {}, "take a member of schemas.exit_codes.ExitCode, or declare one"
 
 
-def test_the_document_has_the_table_of_all() -> None:
+def test_the_document_lists_all_exit_codes() -> None:
     document = (REPOSITORY / "docs" / "batches.md").read_text("utf-8")
     assert with_parts(document) == document, "`uv run just docs` writes it anew"
 
@@ -89,7 +89,7 @@ def commands(group: click.Command, above: tuple[str, ...] = ()) -> Iterator[tupl
 
 
 @pytest.mark.parametrize("name", ["pipeline", "serve"])
-def test_what_a_command_says_of_its_codes_is_among_them(name: str) -> None:
+def test_exit_codes_in_help_texts_are_declared(name: str) -> None:
     said = 0
     for _, command in commands(GROUPS[name]):
         _, actual, text = (command.help or "").partition("Exit code: ")
@@ -99,7 +99,7 @@ def test_what_a_command_says_of_its_codes_is_among_them(name: str) -> None:
     assert said
 
 
-def test_tables_of_codes_in_the_documents_have_no_other() -> None:
+def test_exit_codes_in_documents_are_declared() -> None:
     for path in (REPOSITORY / "docs").glob("*.md"):
         for table in re.findall(
             r"^\| (?:exit )?code\b.*\n\|[-|]+\n((?:\|.*\n)+)", path.read_text("utf-8"), re.MULTILINE

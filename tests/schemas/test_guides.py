@@ -21,25 +21,25 @@ def test_every_link_of_a_guide_leads_to_a_file_or_folder(guide: str) -> None:
 
 
 @pytest.mark.parametrize("guide", GUIDES)
-def test_every_path_in_a_guide_is_there(guide: str) -> None:
+def test_every_path_in_a_guide_exists(guide: str) -> None:
     result = PLACE.findall((REPOSITORY / guide).read_text())
     assert not [place for place in result if not list(REPOSITORY.glob(place.rstrip("/")))]
 
 
-def test_every_test_that_is_named_to_contributors_is_there() -> None:
+def test_every_test_named_in_contributing_exists() -> None:
     tests = "\n".join(path.read_text() for path in (REPOSITORY / "tests").rglob("test_*.py"))
     named = TEST.findall((REPOSITORY / "CONTRIBUTING.md").read_text())
     assert named
     assert not [name for name in named if f"def {name}(" not in tests]
 
 
-def test_every_recipe_that_is_named_is_in_the_justfile() -> None:
+def test_every_recipe_named_in_a_guide_exists() -> None:
     recipes = re.findall(r"^([a-z-]+)[^:\n]*:(?!=)", (REPOSITORY / "justfile").read_text(), re.MULTILINE)
     for guide in GUIDES:
         named = re.findall(r"\bjust ([a-z-]+)", (REPOSITORY / guide).read_text())
         assert set(named) <= set(recipes), guide
 
 
-def test_the_readme_leads_to_every_guide() -> None:
+def test_the_readme_links_to_every_guide() -> None:
     linked = set(LINK.findall((REPOSITORY / "README.md").read_text()))
     assert {*GUIDES, "CHANGELOG.md"} - {"README.md"} <= linked

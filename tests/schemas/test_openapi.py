@@ -54,12 +54,12 @@ def against(described: dict[str, Any], schema: dict[str, Any]) -> jsonschema_rs.
     return jsonschema_rs.Draft202012Validator({**schema, **components}, validate_formats=True)
 
 
-def test_the_document_keeps_the_public_schema_of_openapi(described: dict[str, Any]) -> None:
+def test_the_document_is_valid_openapi(described: dict[str, Any]) -> None:
     problems = list(jsonschema_rs.validator_for(OPENAPI_31).iter_errors(described))
     assert not problems, [(list(x.instance_path), x.message[:200]) for x in problems]
 
 
-def test_every_definition_is_a_json_schema_and_every_reference_leads_somewhere(
+def test_every_definition_is_a_json_schema_and_every_reference_resolves(
     described: dict[str, Any],
 ) -> None:
     for name, schema in described["components"]["schemas"].items():
@@ -71,7 +71,7 @@ def test_every_definition_is_a_json_schema_and_every_reference_leads_somewhere(
     assert defined <= used, "a definition that nothing refers to"
 
 
-def test_the_published_document_is_fresh() -> None:
+def test_the_published_document_is_up_to_date() -> None:
     assert (DOCS / "openapi.json").read_text() == rendered(), (
         "run `just docs` to write docs/openapi.json again"
     )
@@ -138,9 +138,7 @@ def test_an_operation_lists_every_error_under_its_status(
 
 
 @pytest.mark.parametrize("endpoint", ENDPOINTS.values(), ids=lambda x: x.id)
-def test_an_operation_has_an_example_answer_that_keeps_its_schema(
-    described: dict[str, Any], endpoint: Endpoint
-) -> None:
+def test_an_operations_example_is_valid_by_its_schema(described: dict[str, Any], endpoint: Endpoint) -> None:
     body = described["paths"][endpoint.path]["get"]["responses"]["200"]["content"]["application/json"]
     assert body["examples"]
     for name, example in body["examples"].items():
@@ -151,7 +149,7 @@ def test_an_operation_has_an_example_answer_that_keeps_its_schema(
             assert list(example["value"]["data"][0]) == [part.name for part in row.fields if not part.raw]
 
 
-def test_the_answer_alone_shows_which_fields_were_requested(described: dict[str, Any]) -> None:
+def test_requested_fields_are_not_part_of_the_schema(described: dict[str, Any]) -> None:
     body = described["paths"]["/v1/alphas/{alpha}/scores"]["get"]["responses"]["200"]["content"][
         "application/json"
     ]
@@ -172,9 +170,7 @@ def test_flags_are_booleans(described: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize("model", ROWS.values(), ids=lambda x: x.name)
-def test_a_row_says_unit_meaning_and_presence_of_each_column(
-    described: dict[str, Any], model: RowModel
-) -> None:
+def test_row_schemas_have_unit_meaning_and_presence(described: dict[str, Any], model: RowModel) -> None:
     schema = described["components"]["schemas"][ROW_FIELDS[model.name].model]
     asked_for = (
         ["checked", "figures", "figures_checked", "withheld"] if model.name == "screened_alpha" else []
@@ -194,7 +190,7 @@ def test_a_row_says_unit_meaning_and_presence_of_each_column(
             assert column.name not in schema["required"]
 
 
-def test_columns_every_run_has_are_required_and_others_are_not(described: dict[str, Any]) -> None:
+def test_only_columns_of_every_run_are_required(described: dict[str, Any]) -> None:
     schemas = described["components"]["schemas"]
     decision = set(schemas["DecisionRow"]["required"])
     # A rank is derived where it was not sealed, a forward return is not.

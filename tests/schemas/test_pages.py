@@ -18,7 +18,7 @@ LEFT = [block for block in ALL if reason(block)]
 
 
 @pytest.mark.parametrize("page", all_pages())
-def test_every_block_of_a_page_is_run_or_says_why_not(page: str) -> None:
+def test_every_code_block_is_run_or_excluded_with_a_reason(page: str) -> None:
     steps([block for block in blocks(page) if reason(block) is None])
 
 
@@ -36,7 +36,7 @@ def test_a_block_that_changes_the_machine_is_never_run(text: str) -> None:
 
 
 @pytest.mark.parametrize("entry", LEFT_OUT, ids=lambda entry: f"{entry.page}: {entry.begins[:30]!r}")
-def test_what_is_left_out_is_on_its_page_and_the_tests_that_the_reason_names_are_there(
+def test_excluded_blocks_exist_and_name_existing_tests(
     entry: LeftOut,
 ) -> None:
     assert [block for block in LEFT if reason(block) is entry], "no block begins so: take the entry out"
@@ -45,7 +45,7 @@ def test_what_is_left_out_is_on_its_page_and_the_tests_that_the_reason_names_are
 
 
 @pytest.mark.parametrize("block", ALL, ids=lambda block: f"{block.page}:{block.line}")
-def test_the_commands_of_a_page_are_ones_that_the_programs_have(block: Block) -> None:
+def test_commands_in_pages_exist(block: Block) -> None:
     for words in own_commands(block):
         command, rest = PROGRAMS[words[0]], words[1:]
         while isinstance(command, click.Group):

@@ -31,17 +31,17 @@ def run_version(program: str, folder: Path = REPOSITORY, **variables: str) -> st
 
 
 @pytest.mark.parametrize("program", ["serve", "pipeline"])
-def test_a_program_tells_the_version_of_the_project(program: str) -> None:
+def test_programs_print_the_projects_version(program: str) -> None:
     assert run_version(program) == f"alpha-results {STATED}\n"
 
 
-def test_the_service_tells_the_build_that_its_health_endpoint_would() -> None:
+def test_the_service_prints_the_build_of_its_health_endpoint() -> None:
     assert (
         run_version("serve", ALPHA_RESULTS_BUILD="2026-07-01 a1b2c3") == "alpha-results 2026-07-01 a1b2c3\n"
     )
 
 
-def test_a_program_apart_from_its_project_file_says_that_it_does_not_know(tmp_path: Path) -> None:
+def test_a_program_without_its_project_file_prints_unknown(tmp_path: Path) -> None:
     for package in ("schemas", "pipeline"):
         shutil.copytree(REPOSITORY / package, tmp_path / package)
     assert run_version("pipeline", tmp_path) == "alpha-results unknown\n"

@@ -56,7 +56,7 @@ def test_the_suite_runs_every_folder_that_has_no_recipe_of_its_own() -> None:
 
 
 @pytest.mark.parametrize("folder", apart())
-def test_a_folder_that_the_suite_leaves_out_has_one_recipe_which_ci_runs_and_contributing_lists(
+def test_folders_outside_the_suite_have_one_recipe_run_by_ci_and_listed(
     folder: str,
 ) -> None:
     assert folder in folders_of_tests()
@@ -70,7 +70,7 @@ def test_ci_runs_the_suite_and_every_cheap_check_before_it() -> None:
     assert ran_by_ci()[: len(cheap) + 1] == [*cheap, "test"]
 
 
-def test_a_test_that_names_what_has_a_recipe_of_its_own_lies_in_its_folder() -> None:
+def test_tests_with_special_requirements_are_in_their_folders() -> None:
     """A test in the suite that needs the S3 gateway or the cluster would start it there."""
     needs = re.compile(r"^(?:async )?def test_\w+\([^)]*\b(bucket|s3_server|dask)\b", re.MULTILINE)
     outside = {

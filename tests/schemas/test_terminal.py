@@ -20,23 +20,23 @@ ODD = "a\x1b]0;title\x07\x9b2J\r\x7f\u202eb"
 
 @given(st.text())
 @example(ODD)
-def test_no_control_sequence_of_a_terminal_is_left(text: str) -> None:
+def test_no_terminal_control_sequence_remains(text: str) -> None:
     left = {letter for letter in visible(text) if unicodedata.category(letter) in {"Cc", "Cs"}}
     assert left <= {"\n", "\t"}
     assert visible(visible(text)) == visible(text)
 
 
 @given(st.text(st.characters(exclude_categories=["Cc", "Cf", "Cs", "Zl", "Zp"])))
-def test_other_text_is_shown_as_it_is(text: str) -> None:
+def test_other_text_is_unchanged(text: str) -> None:
     assert visible(text) == text
 
 
 @given(st.dictionaries(st.text(), st.text()))
-def test_a_json_document_stays_the_same_document(value: dict[str, str]) -> None:
+def test_escaping_keeps_json_documents_equal(value: dict[str, str]) -> None:
     assert json.loads(visible(json.dumps(value, ensure_ascii=False))) == value
 
 
-def test_messages_and_tables_are_written_out() -> None:
+def test_messages_and_tables_are_escaped() -> None:
     @click.command()
     def say() -> None:
         echo(ODD)

@@ -22,7 +22,7 @@ from tests.support.processes import REPOSITORY
 PAGE = (REPOSITORY / "docs/seal/specification.md").read_text("utf-8")
 
 
-def test_the_twelve_seals_are_accepted_or_refused_by_the_rules_that_are_expected(tmp_path: Path) -> None:
+def test_the_twelve_conformance_seals_have_the_expected_outcomes(tmp_path: Path) -> None:
     expected = write_conformance(tmp_path / "seals")
     assert json.loads((tmp_path / "seals" / "expected.json").read_text()) == expected
     assert len(expected) == 12
@@ -36,7 +36,7 @@ def test_the_twelve_seals_are_accepted_or_refused_by_the_rules_that_are_expected
         assert bool(row.strip()) == bool(rules)
 
 
-def test_the_derived_parts_of_the_specification_are_fresh() -> None:
+def test_generated_parts_of_the_specification_are_up_to_date() -> None:
     assert with_format(PAGE) == PAGE, "run: just docs"
     assert json.loads((REPOSITORY / "docs/seal/seal.schema.json").read_text("utf-8")) == manifest_schema()
 
@@ -76,7 +76,7 @@ VALUES: list[Any] = [
 
 
 @given(st.lists(st.tuples(st.sampled_from(PLACES), st.sampled_from(VALUES)), min_size=0, max_size=2))
-def test_the_schema_demands_what_the_reader_does(changes: list[tuple[tuple[str, ...], Any]]) -> None:
+def test_the_schema_and_the_reader_agree(changes: list[tuple[tuple[str, ...], Any]]) -> None:
     document = json.loads(json.dumps(LAWFUL))
     for (*path, last), value in changes:
         at: Any = document
@@ -93,12 +93,12 @@ def test_the_schema_demands_what_the_reader_does(changes: list[tuple[tuple[str, 
     assert (manifest is None) == bool(errors), (problems, errors)
 
 
-def test_the_schema_is_one() -> None:
+def test_the_schema_is_a_valid_json_schema() -> None:
     Draft202012Validator.check_schema(manifest_schema())
 
 
 @pytest.mark.parametrize("name", ["half_life_weeks", "detail"])
-def test_what_the_reader_lets_be_absent_the_schema_does(name: str) -> None:
+def test_the_schema_and_the_reader_agree_on_optional_keys(name: str) -> None:
     document = {
         **LAWFUL,
         "smoothing": {key: value for key, value in LAWFUL["smoothing"].items() if key != name},

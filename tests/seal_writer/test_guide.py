@@ -12,7 +12,7 @@ from tests.support.processes import REPOSITORY
 GUIDE = (REPOSITORY / "docs" / "writing-a-seal.md").read_text("utf-8")
 
 
-def test_the_engine_of_the_guide_has_25_lines_at_most_and_the_strict_check_accepts_its_seal(
+def test_the_guides_engine_has_at_most_25_lines_and_its_seal_passes_the_strict_check(
     tmp_path: Path,
 ) -> None:
     (engine,) = re.findall(

@@ -99,7 +99,7 @@ def write(
 
 
 @pytest.mark.parametrize("points", [False, True])
-def test_the_books_come_out_as_lean_has_them_and_fees_to_the_digit(tmp_path: Path, points: bool) -> None:
+def test_lean_books_and_fees_are_reproduced_exactly(tmp_path: Path, points: bool) -> None:
     ledger = ledger_from_lean(*write(tmp_path, points=points), FRAME, NYSE, equity_basis=CASH)
     # The last order turns a short holding long: a fill that closes and one that opens, which share its fee.
     assert sorted(ledger.tables["trades"]["fee"].to_list()) == [3 / 8, 5 / 8, 1.0, 1.01, 1.37]
@@ -140,7 +140,7 @@ def cut(_: Any, result: Any) -> None:
         (cut, "LEAN has no equity on 2024-03-29, a session with prices"),
     ],
 )
-def test_what_is_not_a_book_is_named(tmp_path: Path, change: Any, said: str) -> None:
+def test_invalid_lean_results_are_refused_by_name(tmp_path: Path, change: Any, said: str) -> None:
     with pytest.raises(SealError, match=said):
         ledger_from_lean(*write(tmp_path, change=change), FRAME, NYSE, equity_basis=CASH)
 

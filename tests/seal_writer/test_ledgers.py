@@ -46,7 +46,7 @@ def wide(days: Any, names: list[str], values: Any) -> pl.DataFrame:
     rates=st.tuples(*[st.sampled_from([0.0, 0.001])] * 4),
     known_ahead=st.booleans(),
 )
-def test_any_weights_and_prices_give_a_seal_that_the_strict_check_accepts(
+def test_any_weights_and_prices_give_a_seal_that_passes_the_strict_check(
     seed: int,
     names: int,
     gaps: float,
@@ -111,7 +111,7 @@ def test_any_weights_and_prices_give_a_seal_that_the_strict_check_accepts(
     assert not looked_at & {left_out.rule for left_out in report.not_checked}
 
 
-def test_the_worked_example_of_the_guide_comes_out_to_the_last_digit(tmp_path: Path) -> None:
+def test_the_guides_worked_example_is_reproduced_exactly(tmp_path: Path) -> None:
     days = [date(2024, 1, 5), date(2024, 1, 8), date(2024, 1, 9)]
     closes = pl.DataFrame({"date": days, "AAA": [10.0, 10.2, 10.1], "BBB": [20.0, 19.8, 20.0]})
     fills = pl.DataFrame(
@@ -145,7 +145,7 @@ def test_the_worked_example_of_the_guide_comes_out_to_the_last_digit(tmp_path: P
 
 @settings(max_examples=15, deadline=None)
 @given(seed=st.integers(0, 2**32 - 1), mids=st.booleans(), whole=st.booleans())
-def test_any_fills_give_a_seal_that_the_strict_check_accepts(seed: int, mids: bool, whole: bool) -> None:
+def test_any_fills_give_a_seal_that_passes_the_strict_check(seed: int, mids: bool, whole: bool) -> None:
     rng = np.random.default_rng(seed)
     days = np.arange(np.datetime64("2024-01-01"), np.datetime64("2024-02-10"))
     names, count = ["AAA", "BBB", "CCC"], 60
@@ -185,13 +185,13 @@ def test_any_fills_give_a_seal_that_the_strict_check_accepts(seed: int, mids: bo
         ({"quantity": "many"}, "fills: quantity is not a number but String"),
     ],
 )
-def test_a_fill_that_no_book_can_keep_is_reported_by_name_and_day(fill: dict[str, Any], said: str) -> None:
+def test_an_invalid_fill_is_reported_by_name_and_day(fill: dict[str, Any], said: str) -> None:
     made = {"date": date(2024, 1, 8), "symbol": "AAA", "quantity": 1.0, "fill_price": 11.0} | fill
     with pytest.raises(SealError, match=said):
         Ledger.from_fills(pl.DataFrame([made]), CLOSE, NYSE)
 
 
-def test_a_decision_tells_its_fill_its_return_and_who_could_not_be_traded() -> None:
+def test_decisions_have_fills_returns_and_tradeability() -> None:
     days = pl.date_range(date(2024, 1, 5), date(2024, 1, 19), eager=True).alias("date")
     days = days.filter(days.dt.weekday() <= 5)  # Fridays are 0, 5 and 10
     flat, rising = [10.0] * 11, [float(at + 10) for at in range(11)]
@@ -296,7 +296,7 @@ CLOSE = pl.DataFrame(
         (WEEK.with_columns(AAA=-3.0), CLOSE.with_columns(AAA=pl.Series([1.0, 1.0, 9.0])), "lost all its equity on 2024-01-09"),
     ],
 )  # fmt: skip
-def test_input_that_makes_no_books_is_reported_by_name(weights: Any, close: Any, said: str) -> None:
+def test_invalid_input_is_reported_by_name(weights: Any, close: Any, said: str) -> None:
     with pytest.raises(SealError, match=re.escape(said)):
         Ledger.from_weights(weights, close, Costs(), NYSE)
 

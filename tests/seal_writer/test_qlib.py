@@ -42,7 +42,7 @@ def exported(*, interest: float = 0.0) -> tuple[pd.DataFrame, pd.DataFrame, pd.D
     return report, pd.DataFrame(rows, columns=["date", "symbol", "amount"]), pd.DataFrame(close, DAYS, NAMES)
 
 
-def test_the_account_comes_out_and_the_seal_is_accepted(tmp_path: Path) -> None:
+def test_a_qlib_account_is_reproduced_and_its_seal_accepted(tmp_path: Path) -> None:
     ledger: Ledger = ledger_from_qlib(*exported(), SHANGHAI, equity_basis=1e6, **COSTS)
     writer = SealWriter(tmp_path / "seal", alpha_id="Test_qlib", engine=("qlib", "0.9.7"))
     report = check(Seal.open(str(writer.add_ledger(ledger).write())))
@@ -60,7 +60,7 @@ def test_the_account_comes_out_and_the_seal_is_accepted(tmp_path: Path) -> None:
         ),
     ],
 )
-def test_an_account_that_does_not_come_out_is_refused(costs: Any, interest: float, said: str) -> None:
+def test_a_qlib_account_that_is_not_reproduced_is_refused(costs: Any, interest: float, said: str) -> None:
     with pytest.raises(SealError, match=said):
         ledger_from_qlib(*exported(interest=interest), SHANGHAI, equity_basis=1e6, **costs)
 

@@ -53,9 +53,7 @@ SCORES = wide(np.random.default_rng(3).normal(size=(FRIDAYS.size, len(NAMES))), 
     st.lists(st.sampled_from([1.0, 2.0, 3.0, float("nan")]), min_size=2, max_size=6),
     st.sampled_from([0.2, 0.34, 0.5]),
 )
-def test_ties_share_the_places_that_are_left_as_all_orders_of_their_names_would_on_average(
-    scores: list[float], tails: float
-) -> None:
+def test_ties_share_the_remaining_places_equally(scores: list[float], tails: float) -> None:
     scored = [at for at, score in enumerate(scores) if score == score]  # noqa: PLR0124 -- NaN is not itself
     if len(scored) < 2:
         return
@@ -76,7 +74,7 @@ def test_ties_share_the_places_that_are_left_as_all_orders_of_their_names_would_
     ties=st.booleans(),
     tails=st.sampled_from([0.05, 0.3, 0.5]),
 )
-def test_any_scores_give_a_complete_seal_that_the_strict_check_accepts(
+def test_any_scores_give_a_complete_seal_that_passes_the_strict_check(
     tmp_path_factory: pytest.TempPathFactory, seed: int, gaps: float, ties: bool, tails: float
 ) -> None:
     rng = np.random.default_rng(seed)
@@ -93,7 +91,7 @@ def test_any_scores_give_a_complete_seal_that_the_strict_check_accepts(
     assert report.violations == report.warnings == ()
 
 
-def test_the_books_are_the_equal_tails_and_forward_returns_those_of_the_prices_given() -> None:
+def test_books_hold_equal_weighted_tails_and_forward_returns_match_prices() -> None:
     prices = market(5)
     ledger = Ledger.from_scores(SCORES, prices, tails=0.2)
     decisions = ledger.tables["decisions"].filter(pl.col("date") == FRIDAYS[2].item()).sort("score")
@@ -126,7 +124,7 @@ def test_prices_and_scores_of_later_weeks_change_no_earlier_decision() -> None:
     assert before.select(columns).equals(after.select(columns))
 
 
-def test_long_and_wide_frames_of_both_libraries_an_alphalens_factor_and_files_give_the_same_books(
+def test_every_input_format_gives_the_same_books(
     tmp_path: Path,
 ) -> None:
     prices = market(5)
@@ -154,7 +152,7 @@ def test_long_and_wide_frames_of_both_libraries_an_alphalens_factor_and_files_gi
             assert frame.equals(other[kind]), (number, kind)
 
 
-def test_of_daily_scores_the_last_of_each_week_decide_and_the_notes_say_so() -> None:
+def test_daily_scores_use_the_last_day_of_each_week_with_a_note() -> None:
     daily = wide(np.random.default_rng(4).normal(size=(DAYS.size, len(NAMES))))
     weekly = daily.filter(pl.col("date").is_in(FRIDAYS.tolist()))
     both = [Ledger.from_scores(frame, market(5)) for frame in (daily, weekly)]
@@ -164,7 +162,7 @@ def test_of_daily_scores_the_last_of_each_week_decide_and_the_notes_say_so() -> 
     assert not any("decisions are weekly" in said for said in both[1].notes)
 
 
-def test_what_is_left_out_is_noted() -> None:
+def test_omitted_input_is_noted() -> None:
     early, late = (
         SCORES.head(1).with_columns(date=pl.lit(day)) for day in (date(2023, 12, 1), date(2024, 5, 3))
     )
@@ -186,7 +184,7 @@ def test_what_is_left_out_is_noted() -> None:
         (long(SCORES, "score").with_columns(other=pl.lit(1)).drop("score").with_columns(more=pl.lit(1)), {}, "scores has no column 'score'"),
     ],
 )  # fmt: skip
-def test_what_makes_no_books_is_named(scores: Any, options: Any, said: str) -> None:
+def test_unusable_input_is_named(scores: Any, options: Any, said: str) -> None:
     with pytest.raises(SealError, match=said):
         Ledger.from_scores(scores, market(5), **options)
 
@@ -204,7 +202,7 @@ def run(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
 
 
-def test_the_command_writes_the_same_seal_and_says_what_it_assumed(tmp_path: Path) -> None:
+def test_the_command_writes_the_same_seal_and_prints_its_assumptions(tmp_path: Path) -> None:
     long(SCORES, "score").write_csv(tmp_path / "my scores.csv")
     long(market(5)["close"], "close").write_parquet(tmp_path / "prices.parquet")
     done = run(tmp_path, "my scores.csv", "prices.parquet", "--tails", "0.3", "--fee", "0.001")
@@ -233,7 +231,7 @@ def test_the_command_writes_the_same_seal_and_says_what_it_assumed(tmp_path: Pat
     assert not any("no calendar" in note for note in json.loads(other.stdout)["notes"])
 
 
-def test_a_rate_that_nobody_stated_is_null_and_what_needs_it_is_withheld(tmp_path: Path) -> None:
+def test_an_unstated_rate_is_null_and_dependent_figures_withheld(tmp_path: Path) -> None:
     ledger = Ledger.from_scores(SCORES, market(5))
     assert ledger.tables["portfolio"]["risk_free_return"].null_count() == ledger.tables["portfolio"].height
     SealWriter(tmp_path / "seal", alpha_id="Test_scores").add_ledger(ledger).write()

@@ -83,13 +83,13 @@ def test_a_forged_signature_does_not_count(place: Path, tmp_path: Path, how: str
     assert fault(seal, place / "keys.json") is not None
 
 
-def test_without_keys_nobody_has_to_sign(place: Path) -> None:
+def test_without_team_keys_no_signature_is_required(place: Path) -> None:
     for name in ("Test_plain", "Test_signed"):
         report = check(Seal.open(str(place / name)))
         assert (report.violations, report.sealed_by) == ((), None)
 
 
-def test_answers_name_who_sealed_the_run(place: Path, tmp_path: Path) -> None:
+def test_answers_name_the_sealing_team(place: Path, tmp_path: Path) -> None:
     keys, root = str(place / "keys.json"), tmp_path / "root"
     with pytest.raises(SealRefused, match="breaks 1 rule"):
         build_seal(str(place / "Test_plain"), root, seal_keys=keys)
@@ -101,7 +101,7 @@ def test_answers_name_who_sealed_the_run(place: Path, tmp_path: Path) -> None:
         assert "sealed_by" not in api.json("/v1/alphas/Test_plain/metrics", api.key())["meta"]
 
 
-def test_the_commands_take_the_file_and_a_worker_is_given_it(place: Path, tmp_path: Path) -> None:
+def test_commands_and_workers_use_the_file_of_keys(place: Path, tmp_path: Path) -> None:
     for options, code in (((), 0), (("--seal-keys", str(place / "keys.json")), 1)):
         command = [
             sys.executable,
@@ -128,7 +128,7 @@ def test_the_commands_take_the_file_and_a_worker_is_given_it(place: Path, tmp_pa
     assert outcomes == {"Test_plain": "refused", "Test_signed": "built"}
 
 
-def test_a_receipt_is_small_and_verified_by_the_keys_alone(place: Path, tmp_path: Path) -> None:
+def test_a_receipt_is_small_and_verifiable_with_the_keys(place: Path, tmp_path: Path) -> None:
     receipt = tmp_path / "receipt.json"
     shutil.copy(place / "Test_signed" / "seal.dsse.json", receipt)
     assert receipt.stat().st_size <= 2048
@@ -143,13 +143,13 @@ def test_a_receipt_is_small_and_verified_by_the_keys_alone(place: Path, tmp_path
 @pytest.mark.parametrize(
     "text", ["", "[]", "{}", '{"a": []}', '{"a": ["AAAA"]}', '{"a": "AAAA"}', '{"a": [1]}']
 )
-def test_a_file_of_no_keys_is_refused_before_any_seal_is_read(tmp_path: Path, text: str) -> None:
+def test_an_invalid_file_of_keys_is_refused_before_reading_seals(tmp_path: Path, text: str) -> None:
     (tmp_path / "keys.json").write_text(text)
     with pytest.raises(SettingsError, match="seal_keys: "):
         read_keys(str(tmp_path / "keys.json"))
 
 
-def test_a_private_key_is_for_its_owner_alone_and_never_written_over(tmp_path: Path) -> None:
+def test_a_private_key_is_private_and_never_overwritten(tmp_path: Path) -> None:
     key = tmp_path / "key.pem"
     assert writer("make-key", str(key)).returncode == 0
     assert key.stat().st_mode & 0o777 == 0o600

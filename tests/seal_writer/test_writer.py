@@ -59,7 +59,7 @@ def filled(folder: Path, tables: dict[str, Any]) -> SealWriter:
 
 
 @pytest.mark.parametrize("kept", [[], ["ending_equity"], ["market_pnl", "cash_start"]], ids=str)
-def test_columns_that_follow_from_others_are_derived_and_the_strict_check_accepts_them(
+def test_derived_columns_pass_the_strict_check(
     tables: dict[str, pl.DataFrame], kept: list[str], tmp_path: Path
 ) -> None:
     bare = {
@@ -110,7 +110,7 @@ def test_a_seal_that_would_be_refused_is_explained_and_leaves_no_files(
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_warning_refuses_unless_it_is_let_pass(tables: dict[str, pl.DataFrame], tmp_path: Path) -> None:
+def test_a_warning_is_refused_unless_allowed(tables: dict[str, pl.DataFrame], tmp_path: Path) -> None:
     figure = {
         "scope": "overall",
         "period": None,
@@ -125,7 +125,7 @@ def test_a_warning_refuses_unless_it_is_let_pass(tables: dict[str, pl.DataFrame]
 
 
 @pytest.mark.parametrize("at", ["folder", "seal.json"])
-def test_what_stops_on_the_way_is_never_taken_for_a_seal(
+def test_an_interrupted_writer_leaves_no_seal(
     tables: dict[str, pl.DataFrame], at: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     replace, names = os.replace, list[str]()
@@ -187,10 +187,10 @@ def test_a_seal_is_written_once(tables: dict[str, pl.DataFrame], tmp_path: Path)
     assert {path.name: path.read_bytes() for path in again.iterdir()} == before
 
 
-def test_a_url_is_no_place_to_write_to() -> None:
+def test_a_url_is_refused_as_target() -> None:
     with pytest.raises(SealError, match="is a URL, and a seal is written to a local disk"):
         SealWriter("s3://bucket/seal", alpha_id="Test_own", engine=("tests", "1"), started_at=BEGAN)
 
 
-def test_the_declared_columns_are_fresh() -> None:
+def test_the_declared_columns_are_up_to_date() -> None:
     assert (SOURCE / "columns.json").read_text("utf-8") == seal_columns(), "run `just docs` to write it again"

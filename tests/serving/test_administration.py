@@ -4,7 +4,7 @@ from schemas.kinds import KINDS, REQUIRED_KINDS
 from tests.support.client import ApiClient
 
 
-def test_every_alpha_is_listed_whatever_the_keys_lists(api: ApiClient) -> None:
+def test_administrators_list_every_alpha(api: ApiClient) -> None:
     token = api.key(admin=True, alphas="list:none", runs="list:none")
     body = api.json("/v1/admin/alphas", token)
     (row,) = body["data"]
@@ -16,7 +16,7 @@ def test_every_alpha_is_listed_whatever_the_keys_lists(api: ApiClient) -> None:
     assert row["published_at"].endswith("Z")
 
 
-def test_readiness_tells_kind_by_kind(api: ApiClient) -> None:
+def test_readiness_lists_each_kind(api: ApiClient) -> None:
     token = api.key(admin=True)
     body = api.json("/v1/admin/alphas/Test_hand/readiness", token)
     kinds = {row["kind"]: row for row in body["data"]["kinds"]}
@@ -41,7 +41,7 @@ def test_readiness_tells_kind_by_kind(api: ApiClient) -> None:
     assert (missing.status_code, missing.json()["error"]["code"]) == (404, "alpha_not_found")
 
 
-def test_use_of_any_key(api: ApiClient) -> None:
+def test_administrators_read_usage_of_any_key(api: ApiClient) -> None:
     admin = api.key(admin=True)
     token = api.key(account="used@example.org", rate="per_second=50,per_minute=50,per_day=50,monthly=50")
     key_id = token.split("_")[2].split(".")[0]

@@ -51,7 +51,7 @@ def test_the_page_loads_no_resource_of_another_host_and_runs_no_script_of_its_ow
     assert "validatorUrl: null" in start  # the library would send the document to a host of its own
 
 
-def test_the_document_is_of_the_one_dialect_that_the_page_shows_without_a_warning(api: ApiClient) -> None:
+def test_the_document_uses_the_json_schema_dialect_of_the_page(api: ApiClient) -> None:
     assert "jsonSchemaDialect" not in api.ask("GET", "/openapi.json", {}).json()
 
 
@@ -60,7 +60,7 @@ def test_the_library_reads_documents_of_this_version(api: ApiClient) -> None:
 
 
 @pytest.mark.parametrize("path", PATHS)
-def test_a_file_comes_in_the_coding_that_is_requested(api: ApiClient, path: str) -> None:
+def test_files_are_compressed_as_requested(api: ApiClient, path: str) -> None:
     plain = api.undecoded("GET", path, {"accept-encoding": "identity"})
     coded = api.undecoded("GET", path, {"accept-encoding": "gzip"})
     assert plain.headers["vary"] == coded.headers["vary"] == "Accept-Encoding"
@@ -79,7 +79,7 @@ def test_another_method_is_not_found(api: ApiClient, path: str) -> None:
 
 
 @pytest.mark.parametrize("path", PATHS)
-def test_switched_off_they_are_not_there(without: ApiClient, path: str) -> None:
+def test_the_api_docs_can_be_disabled(without: ApiClient, path: str) -> None:
     answer = without.ask("GET", path, {})
     assert answer.status_code == 404
     assert answer.json()["error"]["code"] == "not_found"

@@ -26,7 +26,7 @@ def test_an_entry_is_loaded_once_and_hits_and_misses_are_counted() -> None:
 
 
 @given(asked=st.lists(st.tuples(st.integers(0, 8), st.integers(0, 60)), max_size=60))
-def test_it_never_holds_more_than_it_may_and_answers_right(asked: list[tuple[int, int]]) -> None:
+def test_the_cache_never_exceeds_its_bound_and_answers_correctly(asked: list[tuple[int, int]]) -> None:
     cache: SizedLRUCache[bytes] = SizedLRUCache(100)
     for key, size in asked:
         value = bytes([key]) * size
@@ -50,13 +50,13 @@ def test_the_least_recently_used_goes_first() -> None:
     assert "".join(made) == "abcb"
 
 
-def test_what_is_too_large_is_handed_out_but_not_cached() -> None:
+def test_an_oversized_value_is_returned_but_not_cached() -> None:
     cache: SizedLRUCache[bytes] = SizedLRUCache(5)
     assert loaded(cache, "a", b"x" * 6) == b"xxxxxx"
     assert cache.bytes == 0
 
 
-def test_a_value_without_a_size_is_handed_out_but_not_cached() -> None:
+def test_a_value_without_a_size_is_returned_but_not_cached() -> None:
     cache: SizedLRUCache[bytes] = SizedLRUCache(5)
     assert cache.get_or_load(OWNER, "a", lambda: b"x", lambda _: None) == b"x"
     assert cache.get(OWNER, "a") is None
@@ -74,7 +74,7 @@ def test_a_failure_is_not_cached() -> None:
 
 
 @pytest.mark.parametrize("fails", [False, True])
-def test_threads_that_ask_for_the_same_wait_for_the_one_that_loads(*, fails: bool) -> None:
+def test_concurrent_loads_of_a_key_are_coalesced(*, fails: bool) -> None:
     cache: SizedLRUCache[bytes] = SizedLRUCache(1000)
     loads: list[int] = []
     results: list[object] = []

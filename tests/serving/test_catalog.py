@@ -38,7 +38,7 @@ def listed(api: ApiClient, token: str, query: str = "") -> list[str]:
     return [row["alpha_id"] for row in body["data"]]
 
 
-def test_latest_started_first_and_the_address_breaks_ties(many: ApiClient) -> None:
+def test_alphas_are_listed_latest_started_first_with_ties_by_address(many: ApiClient) -> None:
     assert listed(many, many.key()) == ["Test_b", "Test_c", "prod_d", "Test_a"]
 
 
@@ -60,7 +60,7 @@ def test_rows_hold_three_fields(many: ApiClient) -> None:
         ("nothing", []),
     ],
 )
-def test_search_looks_at_address_name_and_thesis(many: ApiClient, search: str, found: list[str]) -> None:
+def test_search_covers_address_name_and_summary(many: ApiClient, search: str, found: list[str]) -> None:
     assert listed(many, many.key(), f"search={search}") == found
 
 
@@ -92,7 +92,7 @@ def keys_of(field: Field, value: Any, path: str = "") -> Iterator[tuple[str, set
                 yield from keys_of(member, value[member.name], f"{path}.{member.name}")
 
 
-def test_every_documented_key_is_there_though_hardly_any_was_sealed(api: ApiClient, plain: str) -> None:
+def test_every_documented_key_is_present_in_a_sparse_description(api: ApiClient, plain: str) -> None:
     body = api.json("/v1/alphas/Test_hand", plain)
     for path, actual in keys_of(DESCRIPTION, body["data"]):
         declared = DESCRIPTION
@@ -150,7 +150,7 @@ def test_a_published_run_is_readable_only_under_its_exact_address(tmp_path: Path
             assert api.get(f"/v1/alphas/{address}/rebalances", token).status_code == 404
 
 
-def test_what_is_not_said_of_a_condition_is_null_and_raw_keys_need_raw_access() -> None:
+def test_missing_keys_are_null_and_raw_keys_need_raw_access() -> None:
     sealed = {
         "thesis": {"falsification_criteria": [{"metric": "ic", "threshold": {"below": 0, "raw_ic": 1}}]},
         "parameters": [{"default": [{"raw_x": 1, "x": 2}]}],

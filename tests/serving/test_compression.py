@@ -39,7 +39,7 @@ def test_zstd_is_one_frame_and_gzip_one_member(text: bytes, times: int) -> None:
 
 
 @pytest.mark.parametrize("coding", ["gzip", "zstd"])
-def test_short_bodies_stay_as_they_are(coding: str) -> None:
+def test_short_bodies_are_not_compressed(coding: str) -> None:
     assert coded(b"x" * 1000, coding) == Body(b"x" * 1000, "identity")
 
 
@@ -57,7 +57,7 @@ def headers(token: str, coding: str) -> dict[str, str]:
 
 
 @CODINGS
-def test_httpx_reads_it(page: CompressedPage, coding: str) -> None:
+def test_httpx_reads_a_compressed_page(page: CompressedPage, coding: str) -> None:
     address, token, body = page
     result = plain_http.get(address, headers=headers(token, coding))
     assert result.headers["content-encoding"] == coding
@@ -69,7 +69,7 @@ def test_httpx_reads_it(page: CompressedPage, coding: str) -> None:
 
 
 @pytest.mark.parametrize("size", [100, 4096, 65_536])
-def test_httpx_reads_a_coded_page_wherever_its_reads_end(page: CompressedPage, size: int) -> None:
+def test_httpx_reads_a_compressed_page_in_chunks_of_any_size(page: CompressedPage, size: int) -> None:
     address, token, body = page
     for coding in ("zstd", "gzip"):
         with httpx.stream("GET", address, headers=headers(token, coding)) as result:
@@ -77,7 +77,7 @@ def test_httpx_reads_a_coded_page_wherever_its_reads_end(page: CompressedPage, s
 
 
 @CODINGS
-def test_urllib3_and_so_requests_read_it(page: CompressedPage, coding: str) -> None:
+def test_urllib3_reads_a_compressed_page(page: CompressedPage, coding: str) -> None:
     address, token, body = page
     result = urllib3.request("GET", address, headers=headers(token, coding))
     assert result.headers["content-encoding"] == coding
@@ -85,7 +85,7 @@ def test_urllib3_and_so_requests_read_it(page: CompressedPage, coding: str) -> N
 
 
 @CODINGS
-def test_aiohttp_reads_it(page: CompressedPage, coding: str) -> None:
+def test_aiohttp_reads_a_compressed_page(page: CompressedPage, coding: str) -> None:
     address, token, body = page
 
     async def ask() -> tuple[str | None, bytes]:
@@ -99,7 +99,7 @@ def test_aiohttp_reads_it(page: CompressedPage, coding: str) -> None:
 
 
 @CODINGS
-def test_curl_reads_it(page: CompressedPage, coding: str) -> None:
+def test_curl_reads_a_compressed_page(page: CompressedPage, coding: str) -> None:
     address, token, body = page
     curl = shutil.which("curl")
     if curl is None or (coding == "zstd" and "zstd" not in _output([curl, "--version"]).decode()):
@@ -109,7 +109,7 @@ def test_curl_reads_it(page: CompressedPage, coding: str) -> None:
 
 
 @CODINGS
-def test_node_reads_it(page: CompressedPage, coding: str, tmp_path: Path) -> None:
+def test_node_reads_a_compressed_page(page: CompressedPage, coding: str, tmp_path: Path) -> None:
     address, token, body = page
     node = shutil.which("node")
     if node is None or (coding == "zstd" and _node_major(node) < 24):

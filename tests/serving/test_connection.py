@@ -56,7 +56,7 @@ def answer(stream: BufferedReader) -> tuple[int, dict[str, str], Any]:
     return status, headers, json.loads(body) if body else None
 
 
-def test_requests_sent_together_are_answered_in_their_order(wire: socket.socket, token: str) -> None:
+def test_pipelined_requests_are_answered_in_order(wire: socket.socket, token: str) -> None:
     # The metrics of a window nobody asked for have to be computed; what follows them is cached, and has to wait.
     paths = [
         WEEK,
@@ -76,7 +76,7 @@ def test_requests_sent_together_are_answered_in_their_order(wire: socket.socket,
     assert len({headers["x-request-id"] for _, headers, _ in results}) == len(paths)
 
 
-def test_a_request_that_comes_in_pieces_is_one_request(wire: socket.socket, token: str) -> None:
+def test_a_request_sent_in_pieces_is_one_request(wire: socket.socket, token: str) -> None:
     wire.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     full = request(f"{WEEK}?limit=4", token)
     with wire.makefile("rb") as stream:
@@ -101,9 +101,7 @@ def test_an_unexpected_body_is_ignored(wire: socket.socket, token: str, more: st
 
 
 @pytest.mark.parametrize(("version", "header"), [("1.1", "Connection: close"), ("1.0", "Accept: */*")])
-def test_a_connection_that_is_to_be_closed_is(
-    wire: socket.socket, token: str, version: str, header: str
-) -> None:
+def test_connection_close_is_honoured(wire: socket.socket, token: str, version: str, header: str) -> None:
     wire.sendall(request(WEEK, token, header, version=version))
     with wire.makefile("rb") as stream:
         status, _, body = answer(stream)
@@ -111,7 +109,7 @@ def test_a_connection_that_is_to_be_closed_is(
         assert stream.read() == b""
 
 
-def test_who_asks_much_and_reads_late_gets_everything(base: str, token: str) -> None:
+def test_a_slow_reader_gets_every_answer(base: str, token: str) -> None:
     address = urlsplit(base)
     with socket.socket() as wire:
         wire.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
@@ -125,7 +123,7 @@ def test_who_asks_much_and_reads_late_gets_everything(base: str, token: str) -> 
                 assert (status, body["pagination"]["limit"]) == (200, 1 + n % 30)
 
 
-def test_a_page_the_caller_holds_is_not_sent_again(base: str, token: str) -> None:
+def test_an_unchanged_page_on_the_wire_is_answered_with_304(base: str, token: str) -> None:
     address = urlsplit(base)
     connection = http.client.HTTPConnection(address.hostname or "", address.port)
     headers = {"Authorization": f"Bearer {token}"}

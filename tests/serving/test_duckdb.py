@@ -40,7 +40,7 @@ def test_threads_never_see_each_others_rows(numbered: list[Path]) -> None:
     engine.close()
 
 
-def test_a_failed_query_leaves_the_thread_able_to_ask_again(numbered: list[Path], tmp_path: Path) -> None:
+def test_a_thread_recovers_from_a_failed_query(numbered: list[Path], tmp_path: Path) -> None:
     engine = Engine()
     table = source(str(numbered[1]))
     good = Statement(f"SELECT n FROM {table.sql} LIMIT 1", table.binds)
@@ -51,7 +51,7 @@ def test_a_failed_query_leaves_the_thread_able_to_ask_again(numbered: list[Path]
     engine.close()
 
 
-def test_the_engine_keeps_no_data_of_the_files_it_has_read(numbered: list[Path]) -> None:
+def test_the_engine_caches_no_file_data(numbered: list[Path]) -> None:
     engine = Engine()
     for path in numbered * 2:
         table = source(str(path))
@@ -78,7 +78,7 @@ def test_a_truncated_file_is_reported_as_corrupt(numbered: list[Path], tmp_path:
     engine.close()
 
 
-def test_the_last_page_tells_the_total_without_counting() -> None:
+def test_the_last_page_gives_the_total_without_a_count() -> None:
     engine = Engine()
     rows = Statement("SELECT * FROM range(?) t(n) LIMIT ? OFFSET ?", (10, 4, 8))
     impossible = Statement("SELECT error('counted')")
@@ -86,7 +86,7 @@ def test_the_last_page_tells_the_total_without_counting() -> None:
     engine.close()
 
 
-def test_an_empty_page_past_the_end_counts() -> None:
+def test_a_page_past_the_end_counts_the_rows() -> None:
     engine = Engine()
     rows = Statement("SELECT * FROM range(?) t(n) LIMIT ? OFFSET ?", (10, 4, 80))
     result = engine.page(PageStatements(rows, Statement("SELECT count(*) FROM range(?)", (10,)), 4, 80))
@@ -127,7 +127,7 @@ def test_neighbours_of_a_day_in_an_index() -> None:
 
 
 @pytest.mark.parametrize("zone", ["UTC", "America/New_York", "Asia/Kolkata"])
-def test_instants_are_written_in_utc_whatever_zone_they_come_in(zone: str) -> None:
+def test_timestamps_of_any_zone_are_written_in_utc(zone: str) -> None:
     moments = [dt.datetime(2020, 7, 3, 14, 30, tzinfo=dt.UTC), None, dt.datetime(1999, 12, 31, tzinfo=dt.UTC)]
     frame = pl.DataFrame(
         {"at": pl.Series(moments, dtype=pl.Datetime("us", "UTC")).dt.convert_time_zone(zone)}
@@ -145,7 +145,7 @@ YEARS = [dt.datetime(year, 1, 1) for year in (1900, 2200)]  # noqa: DTZ001 - the
     st.lists(st.none() | st.datetimes(YEARS[0], YEARS[1]), max_size=20),
     st.sampled_from(["ms", "us", "ns"]),
 )
-def test_few_instants_are_written_as_many_are(
+def test_one_timestamp_is_written_like_many(
     moments: list[dt.datetime | None], unit: Literal["ms", "us", "ns"]
 ) -> None:
     column = pl.Series("at", moments, dtype=pl.Datetime(unit)).dt.replace_time_zone("UTC")

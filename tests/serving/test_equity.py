@@ -57,7 +57,7 @@ def plain(frame: pl.DataFrame, book: str, offset: int, limit: int) -> tuple[byte
 
 @settings(max_examples=400)
 @given(ledgers(), st.tuples(st.integers(0, 20), st.integers(0, 20)), st.integers(0, 25), st.integers(1, 25))
-def test_every_page_of_every_window_is_the_plain_definition(
+def test_every_page_of_every_window_matches_the_definition(
     frame: pl.DataFrame, window: tuple[int, int], offset: int, limit: int
 ) -> None:
     start, end = sorted(min(number, frame.height) for number in window)
@@ -69,7 +69,7 @@ def test_every_page_of_every_window_is_the_plain_definition(
     assert actual.rows.returned == len(orjson.loads(rows))
 
 
-def test_a_ledger_knows_the_memory_it_takes() -> None:
+def test_a_ledger_reports_its_memory() -> None:
     row: dict[str, Any] = {name: [1.0] for name in LEDGER_COLUMNS}
     row |= {"date": [dt.date(2020, 1, 3)], "timestamp": [dt.datetime(2020, 1, 3, tzinfo=dt.UTC)]}
     one, many = make_ledger(pl.DataFrame(row)), make_ledger(pl.concat([pl.DataFrame(row)] * 1_000))

@@ -26,17 +26,17 @@ def on(root: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ApiClie
 
 
 @pytest.mark.parametrize("path", [*PATHS, "/"])
-def test_it_is_off_unless_it_is_switched_on(api: ApiClient, path: str) -> None:
+def test_the_explorer_is_off_by_default(api: ApiClient, path: str) -> None:
     answer = api.ask("GET", path, {})
     assert (answer.status_code, answer.json()["error"]["code"]) == (404, "not_found")
 
 
-def test_the_front_leads_to_it(on: ApiClient) -> None:
+def test_the_front_page_redirects_to_the_explorer(on: ApiClient) -> None:
     answer = on.ask("GET", "/", {})
     assert (answer.status_code, answer.headers["location"]) == (307, PAGE_PATH[1:])
 
 
-def test_the_page_may_run_and_ask_for_files_of_this_host_alone(on: ApiClient) -> None:
+def test_the_pages_policy_allows_only_this_host(on: ApiClient) -> None:
     page = on.ask("GET", PAGE_PATH, {})
     assert (page.status_code, page.headers["content-type"]) == (200, "text/html; charset=utf-8")
     parts = [part.strip().partition(" ") for part in page.headers["content-security-policy"].split(";")]
@@ -48,7 +48,7 @@ def test_the_page_may_run_and_ask_for_files_of_this_host_alone(on: ApiClient) ->
     assert not re.search(r"<script(?! src=)|<style|style=|\son[a-z]+=|https?://", page.text)
 
 
-def test_whatever_the_page_loads_is_there(on: ApiClient) -> None:
+def test_every_asset_of_the_page_exists(on: ApiClient) -> None:
     texts = {file.path: on.ask("GET", file.path, {}).text for file in FILES if "chart.js" not in file.path}
     named = set(re.findall(r'(?:src|href)="(explorer/[^"]+)"', texts[PAGE_PATH]))
     for path, text in texts.items():
@@ -59,7 +59,7 @@ def test_whatever_the_page_loads_is_there(on: ApiClient) -> None:
 
 
 @pytest.mark.parametrize("path", PATHS)
-def test_a_file_that_is_requested_again_is_answered_by_its_tag(on: ApiClient, path: str) -> None:
+def test_an_unchanged_asset_is_answered_with_304(on: ApiClient, path: str) -> None:
     answer = on.ask("GET", path, {})
     assert (answer.status_code, answer.headers["cache-control"]) == (200, "no-cache")
     assert answer.headers["x-content-type-options"] == "nosniff"
@@ -74,14 +74,14 @@ def test_another_method_is_refused(on: ApiClient, path: str) -> None:
         assert on.ask(method, path, {}).json()["error"]["code"] == "method_not_allowed"
 
 
-def test_its_own_code_is_small_and_makes_no_markup_of_text() -> None:
+def test_the_explorers_code_is_small_and_sets_no_inner_html() -> None:
     own = {file.path: file.read() for file in FILES if not file.path.endswith("/chart.js")}
     assert sum(len(gzip.compress(body)) for body in own.values()) < OWN_BYTES
     for path, body in own.items():
         assert not re.search(rb"innerHTML|outerHTML|insertAdjacentHTML|document\.write|\beval\b", body), path
 
 
-def test_no_file_is_of_the_data(root: Path, on: ApiClient) -> None:
+def test_no_asset_contains_data(root: Path, on: ApiClient) -> None:
     alphas = (
         [path.name for path in (root / "alphas").iterdir()] if (root / "alphas").is_dir() else ["Test_hand"]
     )

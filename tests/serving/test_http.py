@@ -19,7 +19,7 @@ NEW_ID = re.compile(r"[0-9a-f]{32}\Z")
     ["/", "/v1", "/v2/health", "/v1/health/", "/v1//health", "//v1/health", "/v1/alphas/", "/v1/Health",
      "/v1/alphas/a%2fb", "/v1/alphas/a%2Frebalances", "/v1/alphas/Test_hand/nothing", "/v1/health%2f"],
 )  # fmt: skip
-def test_an_unknown_path_is_said_before_any_key_is_read(api: ApiClient, path: str) -> None:
+def test_an_unknown_path_is_refused_before_the_key_is_read(api: ApiClient, path: str) -> None:
     for token in (None, "nonsense"):
         result = api.get(path, token)
         assert result.status_code == 404
@@ -27,7 +27,7 @@ def test_an_unknown_path_is_said_before_any_key_is_read(api: ApiClient, path: st
 
 
 @pytest.mark.parametrize("method", ["POST", "PUT", "PATCH", "DELETE", "OPTIONS", "HEAD", "TRACE"])
-def test_another_method_is_said_before_any_key_is_read(api: ApiClient, method: str) -> None:
+def test_another_method_is_refused_before_any_key_is_read(api: ApiClient, method: str) -> None:
     for endpoint in ENDPOINTS.values():
         if endpoint.id.startswith(("performance", "benchmarks")) or "source" in endpoint.id:
             continue
@@ -71,7 +71,7 @@ def test_any_other_request_id_is_replaced(api: ApiClient, own: str) -> None:
     assert NEW_ID.match(result.headers["x-request-id"])
 
 
-def test_a_page_is_the_same_bytes_twice_and_holds_no_request_id(api: ApiClient, plain: str) -> None:
+def test_a_page_has_the_same_bytes_and_no_request_id(api: ApiClient, plain: str) -> None:
     first = api.get(SCORES, plain, headers={"x-request-id": "one"})
     second = api.get(SCORES, plain, headers={"x-request-id": "two"})
     assert first.content == second.content
@@ -79,7 +79,7 @@ def test_a_page_is_the_same_bytes_twice_and_holds_no_request_id(api: ApiClient, 
     assert first.headers["cache-control"] == "private, no-cache"
 
 
-def test_an_unchanged_page_is_not_sent_again(api: ApiClient, plain: str) -> None:
+def test_a_matching_entity_tag_gives_304(api: ApiClient, plain: str) -> None:
     first = api.get(SCORES, plain)
     etag = first.headers["etag"]
     assert re.fullmatch(r'"[^"]+"', etag)
@@ -101,7 +101,7 @@ def test_a_304_is_charged_like_any_call(api: ApiClient) -> None:
     assert api.json("/v1/me", token)["data"]["usage"]["month"] == 3
 
 
-def test_one_question_has_one_tag_however_it_is_spelled(api: ApiClient, plain: str) -> None:
+def test_equivalent_requests_have_one_entity_tag(api: ApiClient, plain: str) -> None:
     def tag(query: str, token: str = plain) -> str:
         return str(api.get(f"{SCORES}?{query}", token).headers["etag"])
 
@@ -110,17 +110,17 @@ def test_one_question_has_one_tag_however_it_is_spelled(api: ApiClient, plain: s
     assert len(set(different)) == len(different)
 
 
-def test_keys_of_another_view_have_another_tag(api: ApiClient, plain: str, raw: str) -> None:
+def test_keys_with_other_access_have_other_entity_tags(api: ApiClient, plain: str, raw: str) -> None:
     assert api.get(SCORES, plain).headers["etag"] != api.get(SCORES, raw).headers["etag"]
 
 
-def test_a_missing_resource_is_not_called_unchanged(api: ApiClient, plain: str) -> None:
+def test_a_missing_resource_is_never_a_304(api: ApiClient, plain: str) -> None:
     for path in ("rebalances/2020-01-04", "portfolio?book=none"):
         result = api.get(f"/v1/alphas/Test_hand/{path}", plain, headers={"if-none-match": "*"})
         assert result.status_code in (400, 404)
 
 
-def test_lists_have_a_tag_of_their_bytes(api: ApiClient, plain: str) -> None:
+def test_lists_have_an_entity_tag_of_their_bytes(api: ApiClient, plain: str) -> None:
     result = api.get("/v1/alphas", plain)
     again = api.get("/v1/alphas", plain, headers={"if-none-match": result.headers["etag"]})
     assert (result.status_code, again.status_code) == (200, 304)
@@ -152,7 +152,7 @@ def test_compressed_bodies_hold_the_same_bytes(
     assert decode(body) == expected.content  # type: ignore[operator]
 
 
-def test_a_compressed_page_is_recognised_under_its_own_tag(api: ApiClient, plain: str) -> None:
+def test_a_compressed_page_is_validated_by_its_own_entity_tag(api: ApiClient, plain: str) -> None:
     first = api.get(SCORES, plain, headers={"accept-encoding": "gzip"})
     again = api.get(
         SCORES, plain, headers={"accept-encoding": "gzip", "if-none-match": first.headers["etag"]}
@@ -160,7 +160,7 @@ def test_a_compressed_page_is_recognised_under_its_own_tag(api: ApiClient, plain
     assert again.status_code == 304
 
 
-def test_small_bodies_travel_as_they_are(api: ApiClient, plain: str) -> None:
+def test_small_bodies_are_sent_uncompressed(api: ApiClient, plain: str) -> None:
     result = api.get("/v1/alphas?search=none", plain, headers={"accept-encoding": "gzip"})
     assert "content-encoding" not in result.headers
 
@@ -190,5 +190,5 @@ def test_small_bodies_travel_as_they_are(api: ApiClient, plain: str) -> None:
         (" gzip ; q=0.8 ,", "gzip"),
     ],
 )
-def test_the_callers_weights_decide_the_coding(header: str | None, coding: str) -> None:
+def test_accept_encoding_weights_select_the_coding(header: str | None, coding: str) -> None:
     assert negotiate(None if header is None else header.encode("latin-1")) == coding

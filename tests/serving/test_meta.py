@@ -9,7 +9,7 @@ from tests.support.client import ApiClient
 INSTANT = re.compile(r"\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(\.\d{6})?Z\Z")
 
 
-def test_health_needs_no_key_and_is_bare(api: ApiClient) -> None:
+def test_health_needs_no_key_and_reveals_nothing(api: ApiClient) -> None:
     result = api.get("/v1/health")
     body = result.json()
     assert list(body) == ["status", "service", "environment", "version", "registry_version", "time"]
@@ -29,7 +29,7 @@ def test_health_is_never_charged_even_with_a_key(api: ApiClient) -> None:
     assert api.json("/v1/me", token)["data"]["usage"]["day"] == 1
 
 
-def test_me_tells_what_is_in_force(api: ApiClient) -> None:
+def test_me_shows_effective_grants(api: ApiClient) -> None:
     token = api.key(
         account="me@example.org",
         endpoints="meta.me,signals.scores",

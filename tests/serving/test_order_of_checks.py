@@ -67,7 +67,7 @@ def test_each_list_guards_its_own_routes(api: ApiClient) -> None:
     assert code(api, f"{RUN}/scores", reads_alphas) == "run_not_allowed"
 
 
-def test_a_refused_call_still_says_where_the_limits_stand(api: ApiClient) -> None:
+def test_refused_calls_have_rate_limit_headers(api: ApiClient) -> None:
     token = api.key(runs="list:other")
     for path in (f"{RUN}/scores", f"{RUN}/scores?limit=0", "/v1/alphas/absent", "/v1/admin/alphas"):
         headers = api.get(path, token).headers
@@ -81,7 +81,7 @@ def test_errors_of_the_caller_are_charged_too(api: ApiClient) -> None:
     assert api.json("/v1/me", token)["data"]["usage"]["month"] == 4
 
 
-def test_a_spent_envelope_comes_before_the_endpoint_list_and_says_when_to_return(api: ApiClient) -> None:
+def test_limits_come_before_the_endpoint_list_and_give_retry_after(api: ApiClient) -> None:
     token = api.key(endpoints="meta.me", rate="per_second=100,per_minute=2,per_day=100,monthly=100")
     assert [api.get("/v1/me", token).status_code for _ in range(2)] == [200, 200]
     refused = api.get(f"{RUN}/scores?limit=0", token)

@@ -89,7 +89,7 @@ def queued(threads: int, max_waiting: int, max_seconds: float) -> Iterator[tuple
         queue.close()
 
 
-def test_one_key_with_many_answers_to_compute_leaves_a_thread_to_the_others() -> None:
+def test_one_key_cannot_occupy_every_compute_thread() -> None:
     async def scenario() -> None:
         with queued(2, 100, PATIENCE) as (queue, gate):
             heavy = [call(queue, "heavy", gate.work(f"heavy {n}")) for n in range(20)]
@@ -104,7 +104,7 @@ def test_one_key_with_many_answers_to_compute_leaves_a_thread_to_the_others() ->
     asyncio.run(scenario())
 
 
-def test_a_key_that_fills_its_half_of_the_queue_leaves_the_other_half() -> None:
+def test_one_key_cannot_fill_the_queue() -> None:
     async def scenario() -> None:
         with queued(1, 4, PATIENCE) as (queue, gate):
             others = [call(queue, "other", gate.work("other"))]
@@ -123,7 +123,7 @@ def test_a_key_that_fills_its_half_of_the_queue_leaves_the_other_half() -> None:
     asyncio.run(scenario())
 
 
-def test_a_full_queue_refuses_whoever_comes() -> None:
+def test_a_full_queue_refuses_new_calls() -> None:
     async def scenario() -> None:
         with queued(1, 2, PATIENCE) as (queue, gate):
             calls = [call(queue, key, gate.work(key)) for key in ("a", "b", "c", "d")]
@@ -137,7 +137,7 @@ def test_a_full_queue_refuses_whoever_comes() -> None:
     asyncio.run(scenario())
 
 
-def test_a_call_that_waited_long_enough_is_refused_also_when_every_thread_hangs() -> None:
+def test_a_queued_call_is_refused_after_its_timeout() -> None:
     async def scenario() -> None:
         with queued(1, 100, 0.05) as (queue, gate):
             tasks = [call(queue, "a", gate.work("a")), call(queue, "b", gate.work("b"))]
@@ -153,7 +153,7 @@ def test_a_call_that_waited_long_enough_is_refused_also_when_every_thread_hangs(
     asyncio.run(scenario())
 
 
-def test_no_answer_is_computed_for_callers_who_left() -> None:
+def test_answers_are_not_computed_for_disconnected_callers() -> None:
     async def scenario() -> None:
         with queued(1, 4, PATIENCE) as (queue, gate):
             tasks = [call(queue, "a", gate.work("a")), call(queue, "b", gate.work("b"))]
@@ -234,7 +234,7 @@ def bearer(token: str) -> dict[str, str]:
     return {"authorization": f"Bearer {token}", "accept-encoding": "identity"}
 
 
-def test_a_call_too_many_gets_a_time_to_retry_and_others_are_answered(root: Path, hanging: Gate) -> None:
+def test_a_shed_call_has_a_retry_after_and_others_are_answered(root: Path, hanging: Gate) -> None:
     with running(root, threads=1, max_waiting_answers=6) as api:
         heavy, light = bearer(api.key()), bearer(api.key())
         api.wait(_overload(api, hanging, heavy, light))
@@ -261,7 +261,7 @@ async def _overload(api: ApiClient, gate: Gate, heavy: dict[str, str], light: di
     assert sorted([(await task).status_code for task in calls]) == [200] * 4 + [503] * 6
 
 
-def test_a_probe_waits_for_no_thread(root: Path, hanging: Gate) -> None:
+def test_health_probes_do_not_queue(root: Path, hanging: Gate) -> None:
     with running(root, threads=1, max_waiting_answers=2, max_wait_seconds=0.1) as api:
         keys = [bearer(api.key()) for _ in range(2)]
 
@@ -276,7 +276,7 @@ def test_a_probe_waits_for_no_thread(root: Path, hanging: Gate) -> None:
         api.wait(scenario())
 
 
-def test_a_request_knows_when_its_caller_left() -> None:
+def test_a_request_detects_its_callers_disconnection() -> None:
     async def scenario() -> None:
         begun: asyncio.Future[Request] = asyncio.get_running_loop().create_future()
         lines: list[Any] = []

@@ -146,7 +146,7 @@ def test_a_skipped_week_is_empty_in_every_order(
     assert cached.load(skipped) == uncached.load(skipped)
 
 
-def test_what_is_not_cached_is_not_answered_at_once(uncached: Parts) -> None:
+def test_uncached_pages_are_not_answered_from_memory(uncached: Parts) -> None:
     for name, places in PLACES.items():
         requested = dict.fromkeys(places, "2020-01-03")
         query = uncached.query(
@@ -155,7 +155,7 @@ def test_what_is_not_cached_is_not_answered_at_once(uncached: Parts) -> None:
         assert uncached.cached(query) is None
 
 
-def test_a_long_window_of_a_curve_is_not_measured_at_once(tmp_path: Path) -> None:
+def test_a_long_curve_is_not_computed_on_the_event_loop(tmp_path: Path) -> None:
     first = dt.date(2000, 1, 1)
     sessions = 5_001
     ledger = pl.concat([published.ledger("long_short")] * (sessions // len(published.SESSIONS) + 1))
@@ -227,7 +227,7 @@ def array(rows: Rows) -> bytes:
 
 
 @given(st.lists(st.tuples(st.sampled_from("ab"), st.integers(0, 9), st.integers(1, 40)), max_size=60))
-def test_the_bound_holds_and_the_least_used_goes_first(acts: list[tuple[str, int, int]]) -> None:
+def test_the_bound_holds_with_least_recently_used_eviction(acts: list[tuple[str, int, int]]) -> None:
     cache: SizedLRUCache[int] = SizedLRUCache(100)
     order: list[tuple[str, int]] = []
     sizes: dict[tuple[str, int], int] = {}
@@ -246,7 +246,7 @@ def test_the_bound_holds_and_the_least_used_goes_first(acts: list[tuple[str, int
     assert cache.bytes == sum(size for (owner, _), size in sizes.items() if owner != "a")
 
 
-def test_a_page_requested_again_and_again_has_the_same_bytes(api: ApiClient, plain: str) -> None:
+def test_repeated_pages_have_the_same_bytes(api: ApiClient, plain: str) -> None:
     week = f"/v1/alphas/{published.ALPHA}/rebalances/{next(iter(published.WEEKS))}?limit=5&sort=symbol"
     bodies = {api.get(week, plain).content for _ in range(8)}
     assert len(bodies) == 1

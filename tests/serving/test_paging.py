@@ -41,7 +41,7 @@ def page(api: ApiClient, token: str, path: str, limit: int, offset: int) -> Any:
 
 @pytest.mark.parametrize("path", COLLECTIONS)
 @pytest.mark.parametrize("limit", [1, 3, 7, 5000])
-def test_pages_put_together_are_the_collection(api: ApiClient, operator: str, path: str, limit: int) -> None:
+def test_pages_concatenate_to_the_collection(api: ApiClient, operator: str, path: str, limit: int) -> None:
     full = page(api, operator, path, 5000, 0)
     gathered: list[Any] = []
     while True:

@@ -30,7 +30,7 @@ def broken(query: str, endpoint: str = "signals.rebalances.get") -> dict[str, st
     return {entry["name"]: entry["constraint"] for entry in caught.value.details["parameters"]}
 
 
-def test_defaults_stand_in_for_what_is_not_given() -> None:
+def test_missing_parameters_have_their_defaults() -> None:
     values = read("")
     assert values["limit"] == 100
     assert values["offset"] == 0
@@ -50,11 +50,11 @@ def test_limits_within_the_bounds(text: str) -> None:
 @pytest.mark.parametrize(
     "text", ["0", "5001", "-1", "1.0", "1e3", "+5", "%2B5", "%205", "5%20", "1_0", "", "ten", "٣", "9" * 5000]
 )
-def test_a_limit_that_is_no_plain_integer_in_bounds_is_refused(text: str) -> None:
+def test_an_invalid_limit_is_refused(text: str) -> None:
     assert broken(f"limit={text}") == {"limit": "a plain decimal integer from 1 to 5000"}
 
 
-def test_offsets_reach_as_far_as_integers_stay_exact() -> None:
+def test_offsets_are_bounded_by_exact_integers() -> None:
     assert read(f"offset={MAX_OFFSET}")["offset"] == MAX_OFFSET
     assert "offset" in broken(f"offset={MAX_OFFSET + 1}")
     assert "offset" in broken("offset=-1")
@@ -69,7 +69,7 @@ def test_decimal_numbers(text: str) -> None:
     "text",
     ["nan", "NaN", "inf", "-inf", "Infinity", "1e999", "-0.1", "%2B1", "+1", "1_0", "%201", "", "0x1", "1e"],
 )
-def test_a_number_that_is_not_finite_and_plain_is_refused(text: str) -> None:
+def test_an_invalid_number_is_refused(text: str) -> None:
     assert "min_abs_weight" in broken(f"min_abs_weight={text}")
 
 
@@ -86,17 +86,17 @@ def test_a_number_that_is_not_finite_and_plain_is_refused(text: str) -> None:
         "2020-W01-1",
     ],
 )
-def test_a_day_that_is_not_real_or_not_written_in_full_is_refused(text: str) -> None:
+def test_an_invalid_day_is_refused(text: str) -> None:
     assert broken(f"from={text}", "signals.scores") == {"from": "a real calendar day written YYYY-MM-DD"}
     assert broken(f"to={text}", "signals.scores") == {"to": "a real calendar day written YYYY-MM-DD"}
 
 
-def test_a_leap_day_and_the_last_day_of_all_are_days() -> None:
+def test_leap_days_and_the_last_day_are_accepted() -> None:
     values = read("from=2020-02-29&to=9999-12-31", "signals.scores")
     assert (values["from"], values["to"]) == (dt.date(2020, 2, 29), dt.date.max)
 
 
-def test_a_window_may_be_one_day_but_not_run_backwards() -> None:
+def test_a_window_may_be_one_day_but_not_reversed() -> None:
     assert read("from=2020-01-03&to=2020-01-03", "signals.scores")["from"] == dt.date(2020, 1, 3)
     assert "from" in broken("from=2020-01-04&to=2020-01-03", "signals.scores")
 
@@ -116,7 +116,7 @@ def test_an_empty_symbol_is_refused(text: str) -> None:
     ("text", "side"),
     [("1", "1"), ("LONG", "1"), ("Short", "-1"), ("-1", "-1"), ("0", "0"), ("flat", "0"), ("Neutral", "0")],
 )
-def test_directions_in_any_case_and_by_any_name(text: str, side: str) -> None:
+def test_directions_ignore_case_and_have_aliases(text: str, side: str) -> None:
     assert read(f"direction={text}")["direction"] == side
 
 
@@ -132,7 +132,7 @@ def test_directions_in_any_case_and_by_any_name(text: str, side: str) -> None:
         "book=raw_long_short",
     ],
 )
-def test_other_words_are_refused_and_the_accepted_ones_named(query: str) -> None:
+def test_unknown_words_are_refused_with_the_accepted_ones(query: str) -> None:
     name = query.partition("=")[0]
     constraint = broken(query)[name]
     assert all(word in constraint for word in next(p for p in WEEK.query if p.name == name).choices)
@@ -145,7 +145,7 @@ def test_booleans(text: str, value: bool) -> None:
 
 
 @pytest.mark.parametrize("text", ["yes", "True", "", "2", "on"])
-def test_what_is_no_boolean_is_refused(text: str) -> None:
+def test_an_invalid_boolean_is_refused(text: str) -> None:
     with pytest.raises(ApiError):
         parse(ENDPOINTS["catalog.alphas.list"], {}, urlencode({"complete_only": text}).encode())
 
@@ -171,7 +171,7 @@ def test_a_broken_path_is_reported_with_the_query() -> None:
     assert [entry["name"] for entry in caught.value.details["parameters"]] == ["date", "limit"]
 
 
-def test_a_known_name_twice_is_refused_even_with_one_value() -> None:
+def test_a_repeated_parameter_is_refused_even_with_equal_values() -> None:
     assert broken("limit=5&limit=5") == {"limit": "given once at most"}
 
 
@@ -184,11 +184,11 @@ def test_unknown_names_are_refused_once_each_after_the_declared_ones() -> None:
     )
 
 
-def test_a_parameter_that_is_refused_anyway_is_not_proposed() -> None:
+def test_suggestions_exclude_refused_parameters() -> None:
     assert "takes book" in broken("symbols=A", "portfolio.ledger")["symbols"]
 
 
-def test_the_ledger_takes_no_symbol() -> None:
+def test_the_ledger_refuses_a_symbol() -> None:
     assert "symbol" in broken("symbol=A", "portfolio.ledger")
     assert "symbol" in broken("symbol=", "portfolio.ledger")
 
@@ -199,7 +199,7 @@ def test_trades_need_a_book() -> None:
 
 
 @given(st.binary(max_size=60))
-def test_any_query_string_is_either_read_or_refused_by_name(query: bytes) -> None:
+def test_any_query_string_is_parsed_or_refused_by_name(query: bytes) -> None:
     refused: set[str] = set()
     try:
         values = parse(WEEK, WEEK_PATH, query)

@@ -38,7 +38,7 @@ def rows_of(kind: str, book: str) -> list[dict[str, Any]]:
     return [{"book": book, **row} for row in frame_rows(frame)]
 
 
-def test_books_in_their_order_with_span_and_size(api: ApiClient, plain: str, raw: str) -> None:
+def test_books_are_listed_in_order_with_span_and_size(api: ApiClient, plain: str, raw: str) -> None:
     body = api.json(f"{RUN}/books", plain)
     assert len(body["data"]) == 12
     assert [row["book"] for row, _ in itertools.groupby(body["data"])] == [
@@ -93,9 +93,7 @@ def test_books_are_listed_only_to_those_who_may_read_the_run(api: ApiClient) -> 
 
 
 @pytest.mark.parametrize("kind", ["portfolio", "positions", "pnl", "trades", "equity-curve"])
-def test_a_book_out_of_sight_is_a_book_that_does_not_exist(
-    api: ApiClient, plain: str, raw: str, kind: str
-) -> None:
+def test_a_hidden_book_looks_like_a_missing_one(api: ApiClient, plain: str, raw: str, kind: str) -> None:
     hidden = api.json(f"{RUN}/{kind}?book=raw_long_short", plain, 400)["error"]
     absent = api.json(f"{RUN}/{kind}?book=raw_nothing", plain, 400)["error"]
     assert {**hidden, "request_id": ""} == {**absent, "request_id": ""}
@@ -139,7 +137,7 @@ def test_the_last_instant_of_a_day_belongs_to_it(api: ApiClient, plain: str) -> 
 
 
 @pytest.mark.parametrize("kind", ["positions", "pnl", "trades"])
-def test_symbols_narrow_rows_and_total(api: ApiClient, plain: str, kind: str) -> None:
+def test_symbols_filter_rows_and_total(api: ApiClient, plain: str, kind: str) -> None:
     body = api.json(f"{RUN}/{kind}?book=long_short&symbol=B,nobody", plain)
     expected = [r for r in rows_of(kind, "long_short") if r["symbol"] == "B"]
     assert body["data"] == expected
@@ -230,7 +228,7 @@ def test_the_summary_of_a_curve(api: ApiClient, plain: str) -> None:
     assert summary["max_drawdown_date"] == worst["date"]
 
 
-def test_an_empty_window_invents_no_numbers(api: ApiClient, plain: str) -> None:
+def test_an_empty_window_has_no_figures(api: ApiClient, plain: str) -> None:
     body = api.json(f"{RUN}/equity-curve?from=2030-01-01", plain)
     assert body["data"] == []
     summary = body["meta"]["summary"]
@@ -251,7 +249,7 @@ def test_a_session_that_opens_with_zero_equity_has_no_return(tmp_path: Path) -> 
     assert rows[4]["cumulative_return"] is None
 
 
-def test_a_run_without_a_dataset_says_which(tmp_path: Path) -> None:
+def test_a_missing_dataset_is_named(tmp_path: Path) -> None:
     kinds = {k: v for k, v in published.full().items() if k in ("portfolio", "positions")}
     published.publish(tmp_path, kinds)
     with running(tmp_path) as api:
@@ -265,7 +263,7 @@ def test_a_run_without_a_dataset_says_which(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("books", [(), ("raw_long_short",)])
-def test_a_run_whose_books_are_none_or_out_of_sight(tmp_path: Path, books: tuple[str, ...]) -> None:
+def test_runs_without_visible_books_have_empty_pages(tmp_path: Path, books: tuple[str, ...]) -> None:
     kinds: dict[str, Any] = {"rebalances": published.rebalances()}
     if books:
         kinds["portfolio"] = {book: published.ledger(book) for book in books}

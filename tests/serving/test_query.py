@@ -83,12 +83,12 @@ def test_default_orders_of_a_week(given: str, sort: str, *, descending: bool) ->
     assert (query.sort, query.descending) == (sort, descending)
 
 
-def test_raw_columns_are_chosen_only_for_those_who_see_them() -> None:
+def test_raw_columns_are_selected_only_with_raw_access() -> None:
     assert "raw_" not in projection(ROWS["score_all"], DECISIONS, raw=False).sql
     assert '"raw_score"' in projection(ROWS["score_all"], DECISIONS, raw=True).sql
 
 
-def test_an_absent_column_is_left_out_unless_the_row_promises_null() -> None:
+def test_an_absent_column_is_omitted_or_null_as_declared() -> None:
     present = {"date", "symbol", "score"}
     text = projection(ROWS["score"], present, raw=True).sql
     assert "score_z" not in text
@@ -101,7 +101,7 @@ def panel(**values: Any) -> PageStatements:
     return compiled(PANEL._replace(**values), rows=112)
 
 
-def test_a_page_of_stored_order_is_found_by_row_number() -> None:
+def test_a_page_in_stored_order_is_selected_by_row_number() -> None:
     result = panel(offset=3)
     assert result.total == 112
     assert "OFFSET" not in result.rows.sql
@@ -111,7 +111,7 @@ def test_a_page_of_stored_order_is_found_by_row_number() -> None:
     assert first >= after  # type: ignore[operator]
 
 
-def test_the_total_needs_a_query_only_when_something_narrows_what_is_counted() -> None:
+def test_the_total_needs_a_query_only_with_filters() -> None:
     assert isinstance(panel(symbols=("A",)).total, Statement)
     assert isinstance(panel(first=DAY).total, Statement)
     assert isinstance(compiled(WEEK).total, Statement)
@@ -132,7 +132,7 @@ def test_a_window_of_days_includes_both() -> None:
     assert [x.sql for x in result] == ['"date" >= ?', '"date" <= ?']
 
 
-def test_the_book_stands_in_every_row_though_no_file_holds_it() -> None:
+def test_every_row_has_its_book() -> None:
     query = compiled(PageQuery(("a", "s"), "", "trades", "trade", raw=False, book="b", limit=1), rows=3)
     assert query.rows.binds[0] == "b"
     assert query.total == 3
@@ -140,7 +140,7 @@ def test_the_book_stands_in_every_row_though_no_file_holds_it() -> None:
     assert 'AS "fill_order"' not in query.rows.sql
 
 
-def test_addresses_with_pattern_characters_name_one_file() -> None:
+def test_glob_characters_in_addresses_are_literal() -> None:
     assert source("/a*b/[x]?/part").binds == ("/a[*]b/[[]x][?]/part",)
 
 

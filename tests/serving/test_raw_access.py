@@ -41,7 +41,7 @@ def test_no_answer_has_a_raw_field_without_raw_access(api: ApiClient, plain: str
     assert not [word for word in words(api.get(path, plain).json()) if word.startswith("raw_")]
 
 
-def test_with_raw_access_it_is_there(api: ApiClient, raw: str) -> None:
+def test_raw_fields_are_served_with_raw_access(api: ApiClient, raw: str) -> None:
     for path in (f"{RUN}/rebalances/2020-01-03", f"{RUN}/scores", f"{RUN}/books", f"{RUN}/trades"):
         assert [word for word in words(api.get(path, raw).json()) if word.startswith("raw_")]
 

@@ -79,7 +79,7 @@ def expected(root: Path, query: PageQuery) -> PageResult:
         parts.close()
 
 
-def test_two_processes_that_run_side_by_side_read_one_file(make: Callable[..., Parts], place: Path) -> None:
+def test_two_processes_share_one_file(make: Callable[..., Parts], place: Path) -> None:
     first, second = make(), make()
     query = ledger(first)
     assert first.until_cached(query) == second.until_cached(query)
@@ -87,9 +87,7 @@ def test_two_processes_that_run_side_by_side_read_one_file(make: Callable[..., P
     assert len(files(place)) == 1
 
 
-def test_a_restart_opens_the_file_that_is_there_and_makes_none(
-    make: Callable[..., Parts], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_restart_reuses_existing_files(make: Callable[..., Parts], monkeypatch: pytest.MonkeyPatch) -> None:
     before = make()
     query = ledger(before)
     answer = before.until_cached(query)
@@ -103,7 +101,7 @@ def test_a_restart_opens_the_file_that_is_there_and_makes_none(
     assert not counts(after).misses
 
 
-def test_a_table_larger_than_the_memory_is_served_from_its_file(
+def test_a_table_larger_than_the_memory_bound_is_served_from_its_file(
     make: Callable[..., Parts], root: Path
 ) -> None:
     parts = make(memory=14_000)
@@ -148,9 +146,7 @@ def test_a_damaged_file_is_made_again(
 
 
 @pytest.mark.parametrize("coding", ["identity", "gzip"])
-def test_a_file_that_is_shortened_while_it_is_open_is_not_answered_from(
-    root: Path, place: Path, coding: str
-) -> None:
+def test_a_file_truncated_while_open_is_not_served(root: Path, place: Path, coding: str) -> None:
     address = f"{RUN}/portfolio?limit=9&offset="
     with running(root, rows=str(place)) as api:
         token = api.key()
@@ -189,7 +185,7 @@ def batch(_: Callable[[], BinaryIO]) -> pa.RecordBatch:
     return pa.RecordBatch.from_arrays([days, pa.array(text, pa.large_binary())], schema=schema)
 
 
-def test_a_process_killed_while_it_writes_leaves_no_visible_file(place: Path) -> None:
+def test_a_process_killed_while_writing_leaves_no_visible_file(place: Path) -> None:
     process = subprocess.Popen(
         [sys.executable, "-c", KILLED, str(place)],
         cwd=REPOSITORY,
@@ -212,7 +208,7 @@ def test_a_process_killed_while_it_writes_leaves_no_visible_file(place: Path) ->
 
 
 @pytest.mark.parametrize("failing", ["write", "bound"])
-def test_a_disk_that_takes_no_more_leaves_rows_in_memory(
+def test_on_a_full_disk_rows_stay_in_memory(
     make: Callable[..., Parts], place: Path, root: Path, failing: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if failing == "write":
@@ -230,7 +226,7 @@ def test_a_disk_that_takes_no_more_leaves_rows_in_memory(
     assert not files(place, ".part")
 
 
-def test_a_folder_that_others_may_use_or_nobody_can_is_not_used(tmp_path: Path) -> None:
+def test_a_shared_or_unusable_folder_is_not_used(tmp_path: Path) -> None:
     shared = tmp_path / "shared"
     shared.mkdir(mode=0o755)
     assert open_folder(shared, ENOUGH, "root") is None
@@ -242,9 +238,7 @@ def test_a_folder_that_others_may_use_or_nobody_can_is_not_used(tmp_path: Path) 
     assert open_folder(tmp_path / "link", ENOUGH, "root") is None
 
 
-def test_nobody_else_may_read_the_files_and_a_link_is_not_followed(
-    make: Callable[..., Parts], place: Path
-) -> None:
+def test_files_are_private_and_links_not_followed(make: Callable[..., Parts], place: Path) -> None:
     parts = make()
     query = ledger(parts)
     parts.until_cached(query)
@@ -267,7 +261,7 @@ def left_in(place: Path) -> set[str]:
     return {file.parent.parent.name.removeprefix("alpha_id=") for file in files(place)}
 
 
-def test_what_was_used_longest_ago_makes_room(place: Path) -> None:
+def test_the_least_recently_used_table_is_evicted(place: Path) -> None:
     folder = RowFolder(place, ENOUGH, "root")
     for number in range(3):
         assert folder.write(owner(number), "digest", 1, batch)
@@ -286,7 +280,7 @@ def large_batch(spool: Callable[[], BinaryIO]) -> pa.RecordBatch:
     return pa.Table.from_batches([batch(spool)] * 12).combine_chunks().to_batches()[0]
 
 
-def test_no_table_takes_the_room_of_all_others(place: Path) -> None:
+def test_one_table_may_not_evict_all_others(place: Path) -> None:
     folder = RowFolder(place, ENOUGH, "root")
     assert folder.write(owner(0), "digest", 1, batch)
     size = files(place)[0].stat().st_size
@@ -300,7 +294,7 @@ def test_no_table_takes_the_room_of_all_others(place: Path) -> None:
     assert folder.open(owner(7), "digest") is not None
 
 
-def test_the_files_of_a_snapshot_go_with_it(tmp_path: Path, place: Path) -> None:
+def test_a_snapshots_files_are_removed_with_it(tmp_path: Path, place: Path) -> None:
     folder = published.publish_below(tmp_path)
     with running(folder, rows=str(place)) as api:
         token = api.key()
@@ -375,9 +369,7 @@ def test_a_table_whose_snapshot_is_replaced_as_it_is_cached_is_not_kept(
     assert not files(place)
 
 
-def test_a_table_whose_snapshot_was_replaced_before_its_turn_is_not_rendered(
-    replaced: Path, place: Path
-) -> None:
+def test_a_table_of_a_replaced_snapshot_is_not_rendered(replaced: Path, place: Path) -> None:
     parts = Parts(replaced, ENOUGH, RowFolder(place, ENOUGH, "root"))
     try:
         replace(replaced, parts)
@@ -388,7 +380,7 @@ def test_a_table_whose_snapshot_was_replaced_before_its_turn_is_not_rendered(
     assert not files(place)
 
 
-def test_a_folder_that_is_gone_costs_no_answer(make: Callable[..., Parts], place: Path, root: Path) -> None:
+def test_a_removed_folder_fails_no_answer(make: Callable[..., Parts], place: Path, root: Path) -> None:
     parts = make()
     query = ledger(parts)
     parts.until_cached(query)
@@ -398,7 +390,7 @@ def test_a_folder_that_is_gone_costs_no_answer(make: Callable[..., Parts], place
     assert parts.until_cached(other) == expected(root, other)
 
 
-def test_rows_of_another_release_of_the_engine_are_not_read(
+def test_rows_of_another_engine_release_are_not_used(
     make: Callable[..., Parts], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     before = make()
@@ -410,7 +402,7 @@ def test_rows_of_another_release_of_the_engine_are_not_read(
     assert counts(after).misses == 1
 
 
-def test_a_snapshot_id_that_is_none_is_not_made_a_path(place: Path) -> None:
+def test_an_invalid_snapshot_id_never_becomes_a_path(place: Path) -> None:
     folder = RowFolder(place, ENOUGH, "root")
     for owner in (("../x", "0" * 20), ("Test_x", "../../y")):
         with pytest.raises(Exception, match="not a valid"):

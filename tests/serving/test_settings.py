@@ -27,22 +27,22 @@ def test_flags_win_over_variables_and_variables_over_defaults() -> None:
         ("HOST", "  "),
     ],
 )
-def test_a_value_that_makes_no_sense_names_its_variable(name: str, value: str) -> None:
+def test_an_invalid_value_is_refused_with_its_variable(name: str, value: str) -> None:
     with pytest.raises(SettingsError, match=f"ALPHA_RESULTS_{name}"):
         resolve({"ALPHA_RESULTS_DATASETS": "/a", f"ALPHA_RESULTS_{name}": value})
 
 
-def test_without_a_root_the_ways_to_name_one_are_reported() -> None:
+def test_a_missing_root_is_reported_with_its_settings() -> None:
     with pytest.raises(SettingsError, match=r"--datasets.*ALPHA_RESULTS_DATASETS"):
         resolve({})
 
 
-def test_what_a_parent_leaves_its_workers_resolves_to_the_same() -> None:
+def test_workers_resolve_the_same_settings_as_their_parent() -> None:
     result = resolve({}, {"datasets": "/a b", "port": "1", "refresh_seconds": "0.5", "build": "7"})
     assert resolve(variables(result)) == result
 
 
-def test_every_setting_says_what_it_is() -> None:
+def test_every_setting_is_documented() -> None:
     for setting in declared():
         assert setting.variable == f"ALPHA_RESULTS_{setting.name.upper()}"
         assert setting.meaning.endswith(".")

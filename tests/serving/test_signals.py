@@ -46,7 +46,7 @@ def without_name(meta: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in meta.items() if name not in published.NAMED}
 
 
-def test_the_index_lists_every_week_skipped_and_pending_ones_too(api: ApiClient, plain: str) -> None:
+def test_the_index_lists_every_week_including_skipped_and_pending(api: ApiClient, plain: str) -> None:
     body = api.json(f"{RUN}/rebalances", plain)
     assert body["data"] == frame_rows(published.rebalances())
     assert without_name(body["meta"]) == {"run": "Test_hand", "alpha_id": published.SOURCE}
@@ -70,7 +70,7 @@ def test_a_window_of_the_index_includes_both_its_ends(
     assert "warnings" not in body["meta"]
 
 
-def test_a_week_is_served_completely_strongest_first(api: ApiClient, raw: str) -> None:
+def test_a_cross_section_is_served_strongest_first(api: ApiClient, raw: str) -> None:
     body = api.json(WEEK, raw)
     expected = week_of("2020-01-03")
     assert [row["symbol"] for row in body["data"]] == in_order(expected, "score", falling=True)
@@ -85,16 +85,14 @@ def test_a_week_is_served_completely_strongest_first(api: ApiClient, raw: str) -
     }
 
 
-def test_instants_show_microseconds_only_when_there_are_any(api: ApiClient, plain: str) -> None:
+def test_timestamps_have_microseconds_only_if_not_zero(api: ApiClient, plain: str) -> None:
     rows = {row["symbol"]: row for row in api.json(WEEK, plain)["data"]}
     assert rows["A"]["fill_at"] == "2020-01-06T14:30:00.250000Z"
     assert rows["B"]["fill_at"] == "2020-01-06T14:30:00Z"
     assert rows["E"]["fill_at"] is None
 
 
-def test_what_the_run_never_recorded_is_left_out_and_what_is_unknown_is_null(
-    api: ApiClient, raw: str
-) -> None:
+def test_unrecorded_columns_are_omitted_and_unknown_values_null(api: ApiClient, raw: str) -> None:
     for row in api.json(WEEK, raw)["data"]:
         assert not {"entry_at", "maturity_at", "decision_reason", "raw_score_z"} & set(row)
     unscored = next(row for row in api.json(WEEK, raw)["data"] if row["symbol"] == "F")
@@ -102,7 +100,7 @@ def test_what_the_run_never_recorded_is_left_out_and_what_is_unknown_is_null(
     assert unscored["direction"] is None
 
 
-def test_numbers_read_back_to_the_same_double(api: ApiClient, plain: str) -> None:
+def test_numbers_round_trip(api: ApiClient, plain: str) -> None:
     served = {r["symbol"]: r["average_rank"] for r in api.json(WEEK, plain)["data"]}
     for row in week_of("2020-01-03"):
         expected = row["average_rank"]
@@ -151,7 +149,7 @@ def test_orders_with_a_ticker_tiebreak_and_nulls_last(
         ),
     ],
 )
-def test_filters_narrow_the_rows_and_the_total_but_not_the_names_of_the_week(
+def test_filters_apply_to_rows_and_total_but_not_to_the_cohort(
     api: ApiClient, plain: str, query: str, keep: Any
 ) -> None:
     body = api.json(f"{WEEK}?{query}", plain)
@@ -163,14 +161,12 @@ def test_filters_narrow_the_rows_and_the_total_but_not_the_names_of_the_week(
     assert codes == (["unknown_symbol"] if "nobody" in query or query == "symbol=a" else [])
 
 
-def test_a_ticker_no_seal_may_hold_is_refused_and_bytes_that_are_no_text_match_no_row(
-    api: ApiClient, plain: str
-) -> None:
+def test_invalid_tickers_are_refused_and_undecodable_ones_match_no_row(api: ApiClient, plain: str) -> None:
     assert api.json(f"{WEEK}?symbol=A%00", plain, 400)["error"]["code"] == "bad_request"
     assert api.json(f"{RUN}/scores?symbol=%ff", plain)["data"] == []
 
 
-def test_a_skipped_week_is_an_address_without_rows(api: ApiClient, plain: str) -> None:
+def test_a_skipped_week_is_an_empty_cross_section(api: ApiClient, plain: str) -> None:
     body = api.json(f"{RUN}/rebalances/2020-01-10", plain)
     assert body["data"] == []
     assert body["pagination"]["total"] == 0
@@ -259,7 +255,7 @@ def test_forward_returns_the_run_did_not_seal_are_null_in_the_panel_and_absent_i
         assert all("forward_return" not in row for row in api.json(WEEK, token)["data"])
 
 
-def test_a_run_without_decisions_says_so(odd: Path) -> None:
+def test_a_run_without_decisions_is_reported(odd: Path) -> None:
     weeks = published.rebalances().drop("n_symbols")
     published.publish(odd, {"rebalances": weeks})
     with running(odd) as api:

@@ -83,7 +83,7 @@ def health(api: ApiClient) -> str:
     return str(api.get("/v1/health").json()["status"])
 
 
-def test_a_root_that_goes_away_is_degraded_and_what_was_known_stays_listed(tmp_path: Path) -> None:
+def test_an_unavailable_root_is_degraded_and_alphas_stay_listed(tmp_path: Path) -> None:
     root = tmp_path / "published"
     root.mkdir()
     publish(root, 0)
@@ -115,7 +115,7 @@ def test_a_broken_pointer_is_degraded_and_leaves_the_served_snapshot(tmp_path: P
         eventually_is(lambda: health(api), "ok")
 
 
-def test_files_that_are_gone_or_damaged_are_503_without_a_word_on_where_they_lay(tmp_path: Path) -> None:
+def test_missing_or_damaged_files_are_503_without_paths(tmp_path: Path) -> None:
     publish(tmp_path, 0)
     folder = next((tmp_path / "alphas" / "alpha_id=Test_hand").glob("snapshot=*"))
     with running(tmp_path, memory_bytes=1, rows_bytes=0) as api:
@@ -133,7 +133,7 @@ def test_files_that_are_gone_or_damaged_are_503_without_a_word_on_where_they_lay
         assert {api.get(f"{RUN}/portfolio", token).status_code for _ in range(6)} == {200}
 
 
-def test_a_manifest_that_is_not_the_pointers_is_never_used(tmp_path: Path) -> None:
+def test_a_manifest_with_a_wrong_digest_is_never_used(tmp_path: Path) -> None:
     publish(tmp_path, 0)
     folder = next((tmp_path / "alphas" / "alpha_id=Test_hand").glob("snapshot=*"))
     (folder / "manifest.json").write_bytes((folder / "manifest.json").read_bytes() + b" ")

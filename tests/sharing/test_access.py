@@ -51,7 +51,7 @@ def test_a_key_is_refused_wherever_v1_refuses_it(api: ContractApp, name: str, ke
                     assert answer.headers.get("retry-after") is None
 
 
-def test_a_share_that_a_key_may_not_read_is_answered_as_one_that_is_not_there(api: ContractApp) -> None:
+def test_a_forbidden_share_looks_like_a_missing_one(api: ContractApp) -> None:
     for name in OPERATIONS:
         hidden, absent = (operation(api, name, "testing", x, "portfolio") for x in (HIDDEN, ABSENT))
         assert hidden.status_code == absent.status_code == 403
@@ -70,7 +70,7 @@ def test_every_operation_is_one_call(api: ContractApp) -> None:
 
 
 @pytest.mark.parametrize("key", ["second", "minute", "day", "month"])
-def test_a_used_up_limit_is_429_with_the_time_to_wait(api: ContractApp, key: str) -> None:
+def test_an_exhausted_limit_is_429_with_retry_after(api: ContractApp, key: str) -> None:
     answers = [operation(api, "metadata", key, FULL, "portfolio") for _ in range(3)]
     refused = answers[-1]
     assert refused.status_code == 429

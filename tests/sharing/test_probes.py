@@ -33,7 +33,7 @@ HINTS: dict[str, Any] = {
 
 
 @pytest.mark.parametrize("hint", HINTS.values(), ids=HINTS)
-def test_a_hint_that_makes_no_sense_keeps_every_file(api: ContractApp, hint: Any) -> None:
+def test_invalid_hints_keep_every_file(api: ContractApp, hint: Any) -> None:
     every = files(operation(api, "query", share=FULL, table="portfolio"))
     body = {"jsonPredicateHints": json.dumps(hint), "predicateHints": ["book =", "' OR 1=1 --", ""]}
     assert len(files(operation(api, "query", share=FULL, table="portfolio", body=body))) == len(every)
@@ -102,9 +102,7 @@ def test_deep_and_huge_values_are_answered(api: ContractApp) -> None:
         "version=1&timestamp=2026-01-01T00:00:00Z",
     ],
 )
-def test_a_version_that_never_was_is_refused_in_the_form_of_the_protocol(
-    api: ContractApp, query: str
-) -> None:
+def test_an_unknown_version_is_refused_in_the_form_of_the_protocol(api: ContractApp, query: str) -> None:
     answer = ask(api, f"/shares/{FULL}/schemas/run/tables/portfolio/metadata?{query}")
     assert answer.status_code in {400, 404}, answer.text
     assert answer.json().keys() == {"errorCode", "message"}
@@ -114,7 +112,7 @@ def test_a_version_that_never_was_is_refused_in_the_form_of_the_protocol(
     "query",
     ["startingTimestamp=x", "startingTimestamp=9999-12-31T23:59:59-14:00", "startingTimestamp=2999-01-01T00:00:00Z"],
 )  # fmt: skip
-def test_a_start_that_is_none_is_refused(api: ContractApp, query: str) -> None:
+def test_an_invalid_starting_timestamp_is_refused(api: ContractApp, query: str) -> None:
     answer = ask(api, f"/shares/{FULL}/schemas/run/tables/portfolio/version?{query}")
     assert answer.status_code == 400, answer.text
 
@@ -131,7 +129,7 @@ def test_a_forged_page_token_opens_nothing_hidden(api: ContractApp, token: str) 
 
 
 @pytest.mark.parametrize("most", ["0", "-1", "x", "1.5", "99999999999999999999999", "%EF%BC%91", ""])
-def test_a_number_of_results_that_is_none_is_no_failure_of_the_server(api: ContractApp, most: str) -> None:
+def test_an_invalid_max_results_is_a_bad_request(api: ContractApp, most: str) -> None:
     answer = ask(api, f"/shares?maxResults={most}")
     assert answer.status_code in {200, 400}, answer.text
 
@@ -140,14 +138,14 @@ def test_a_number_of_results_that_is_none_is_no_failure_of_the_server(api: Contr
     "share",
     ["%2e%2e%2e", "%00", "Test_full%00", "test_full", "Test_full%20", "*", "%F0%9F%92%A9", "x" * 3000],
 )  # fmt: skip
-def test_names_that_are_none_are_not_found_in_the_form_of_the_protocol(api: ContractApp, share: str) -> None:
+def test_invalid_names_are_not_found_in_the_form_of_the_protocol(api: ContractApp, share: str) -> None:
     for name in OPERATIONS:
         answer = operation(api, name, "reader", share, "portfolio")
         assert answer.status_code in {403, 404}, (name, answer.text)
         assert answer.json().keys() == {"errorCode", "message"}
 
 
-def test_answers_to_a_hidden_share_and_an_absent_one_are_the_same_bytes(api: ContractApp) -> None:
+def test_answers_about_a_hidden_and_a_missing_share_are_identical(api: ContractApp) -> None:
     for name in OPERATIONS:
         for body in ({}, {"version": 1}, {"limitHint": -1}, {"timestamp": "x"}):
             more = {"body": body} if name == "query" else {}

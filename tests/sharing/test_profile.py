@@ -29,7 +29,7 @@ def issue(*more: str) -> list[str]:
     return ["keys", "issue", "--account", "a@example.org", "--name", "notebook", *more]
 
 
-def test_a_profile_has_the_address_the_key_and_its_end(run: Run, tmp_path: Path) -> None:
+def test_a_profile_has_address_key_and_expiry(run: Run, tmp_path: Path) -> None:
     path = tmp_path / "profile.share"
     flags = [
         "--profile",

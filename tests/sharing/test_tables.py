@@ -37,7 +37,7 @@ def test_shares_are_the_alphas_that_a_key_may_list_and_read(api: ContractApp) ->
     assert HIDDEN not in listed
 
 
-def test_pages_of_a_list_join_to_the_list(api: ContractApp) -> None:
+def test_pages_of_a_list_concatenate_to_the_list(api: ContractApp) -> None:
     everything = ask(api, "/shares").json()["items"]
     paged, token = [], ""
     while True:
@@ -51,7 +51,7 @@ def test_pages_of_a_list_join_to_the_list(api: ContractApp) -> None:
 
 
 @pytest.mark.parametrize("query", ["maxResults=-1", "maxResults=x"])
-def test_a_page_that_is_none_is_refused_by_the_parameter_s_name(api: ContractApp, query: str) -> None:
+def test_an_invalid_page_is_refused_by_parameter_name(api: ContractApp, query: str) -> None:
     answer = ask(api, f"/shares?{query}")
     assert answer.status_code == 400
     assert answer.json()["errorCode"] == "BAD_REQUEST"
@@ -91,7 +91,7 @@ def test_a_key_without_raw_access_gets_no_column_and_no_book_of_the_signal_befor
                 assert not frame["book"].cast(pl.String).str.starts_with("raw_").any()
 
 
-def test_hints_leave_no_file_out_and_a_limit_ends_the_files(api: ContractApp) -> None:
+def test_hints_omit_no_file_and_a_limit_shortens_the_list(api: ContractApp) -> None:
     every = files(operation(api, "query", "raw", FULL, "portfolio"))
     one = files(operation(api, "query", "raw", FULL, "portfolio", body={"limitHint": 1}))
     assert [file["id"] for file in one] == [every[0]["id"]]
@@ -126,7 +126,7 @@ def test_a_broken_query_is_refused_by_the_name_of_its_field(
     assert named in answer.json()["message"]
 
 
-def test_names_that_are_not_there_are_404_in_the_form_of_the_protocol(api: ContractApp) -> None:
+def test_missing_names_are_404_in_the_form_of_the_protocol(api: ContractApp) -> None:
     for path in (
         f"/shares/{FULL}/schemas/other/tables",
         f"/shares/{FULL}/schemas/run/tables/nothing/metadata",
@@ -140,7 +140,7 @@ def test_names_that_are_not_there_are_404_in_the_form_of_the_protocol(api: Contr
     assert ask(api, f"/shares/{FULL}/schemas/run/tables/portfolio/query").status_code == 404
 
 
-def test_a_version_names_the_same_rows_for_as_long_as_they_are_kept(tmp_path: Path) -> None:
+def test_a_version_names_the_same_rows_while_kept(tmp_path: Path) -> None:
     root = tmp_path / "root"
     build_seal(str(make_seal(tmp_path, alpha_id=FULL, weeks=20)), root)
     with running(root) as client:

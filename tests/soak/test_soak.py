@@ -215,7 +215,7 @@ def sizes(there: Deployment) -> dict[str, int]:
     return result
 
 
-def test_every_answer_is_right_while_everything_beneath_changes(there: Deployment) -> None:
+def test_every_answer_is_correct_while_the_deployment_changes(there: Deployment) -> None:
     model = Model()
     for name, runs in there.seals.items():
         result = plain_http.get(

@@ -32,7 +32,7 @@ class Histories(Publishing, Keeping, Calling):
     """All rules together."""
 
 
-def test_every_answer_is_that_of_the_model(tmp_path: Path) -> None:
+def test_every_answer_matches_the_model(tmp_path: Path) -> None:
     Histories.runs = make_runs(tmp_path)
     sys.stdout.write(f"\nALPHA_RESULTS_TEST_SEED={SEED}\n")
     chosen = settings(

@@ -21,7 +21,7 @@ def storage(request: pytest.FixtureRequest, tmp_path: Path) -> Storage:
     return open_storage(bucket.url("root"))
 
 
-def test_what_was_written_is_read_and_listed(storage: Storage) -> None:
+def test_written_files_are_read_and_listed(storage: Storage) -> None:
     assert storage.entries("a") == {}
     assert storage.signature("a/x") is None
     assert not storage.exists("a/x")
@@ -100,7 +100,7 @@ def test_old_drafts_of_dead_processes_are_swept_and_nothing_else(storage: Storag
     assert storage.exists("catalog/x.tmp")
 
 
-def test_one_lock_at_a_time(storage: Storage) -> None:
+def test_a_lock_has_one_holder(storage: Storage) -> None:
     with storage.lock("gc", "one") as renew:
         renew()
         with pytest.raises(StorageUnavailable, match="another gc"), storage.lock("gc", "two"):
@@ -134,6 +134,6 @@ def test_a_store_that_is_not_supported_is_refused_in_one_line_without_its_passwo
     assert "\n" not in str(refused.value)
 
 
-def test_a_path_that_cannot_be_is_refused_in_one_line() -> None:
+def test_an_invalid_path_is_refused_in_one_line() -> None:
     with pytest.raises(SettingsError, match="is not an address of a file system"):
         open_storage("a\0b")

@@ -36,7 +36,7 @@ def _only_the_backends_of_the_project(monkeypatch: pytest.MonkeyPatch) -> None:
         ("gc", "--datasets", ADDRESS),
     ],
 )
-def test_a_command_of_the_pipeline_refuses_it(
+def test_pipeline_commands_refuse_an_unsupported_address(
     arguments: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -47,7 +47,7 @@ def test_a_command_of_the_pipeline_refuses_it(
 
 
 @pytest.mark.parametrize("flag", ["--datasets", "--archives", "--market-data"])
-def test_the_service_does_not_start_with_it(flag: str, tmp_path: Path) -> None:
+def test_the_service_does_not_start_with_an_unsupported_address(flag: str, tmp_path: Path) -> None:
     (tmp_path / "root").mkdir()
     given = {"--datasets": str(tmp_path / "root"), "--access": str(tmp_path / "keys.db"), "--port": "0"} | {
         flag: ADDRESS

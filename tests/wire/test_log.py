@@ -54,7 +54,7 @@ def test_a_killed_worker_is_named_with_its_signal_and_replaced(
     assert ended["restarted_as"] not in {None, victim}
 
 
-def test_a_path_does_not_steer_the_terminal_of_who_reads_the_log(here: Path, token: str) -> None:
+def test_control_sequences_in_paths_are_escaped_in_the_log(here: Path, token: str) -> None:
     with served(here, "--log-format", "console") as (_, base):
         server = Server(base, token, here.parent / "server.log")
         with server.connect() as wire:

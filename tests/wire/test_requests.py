@@ -131,7 +131,7 @@ AS_A_WHOLE = {
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_bytes_are_answered_as_the_table_says(server: Server, name: str) -> None:
+def test_raw_requests_are_answered_as_listed(server: Server, name: str) -> None:
     case = CASES[name]
     with server.connect() as wire:
         wire.send(case.sent)
@@ -149,7 +149,7 @@ def test_bytes_are_answered_as_the_table_says(server: Server, name: str) -> None
 
 
 @pytest.mark.parametrize("name", [name for name in CASES if name not in AS_A_WHOLE])
-def test_a_request_that_comes_in_pieces_is_answered_like_any_other(server: Server, name: str) -> None:
+def test_a_request_sent_in_pieces_is_answered(server: Server, name: str) -> None:
     case = CASES[name]
     with server.connect() as full, server.connect() as parts:
         full.send(case.sent)
@@ -176,14 +176,14 @@ def test_a_request_that_comes_in_pieces_is_answered_like_any_other(server: Serve
     ],
     ids=["a header", "headers", "a target", "a chunk's size", "a chunk's extension", "trailers", "requests"],
 )
-def test_what_has_no_end_is_cut_off(server: Server, sent: bytes) -> None:
+def test_unbounded_requests_are_disconnected(server: Server, sent: bytes) -> None:
     with server.connect() as wire, contextlib.suppress(ConnectionResetError, BrokenPipeError):
         wire.send(sent)
         while wire.stream.read(1 << 16):
             pass
 
 
-def test_trailers_are_no_headers(server: Server) -> None:
+def test_trailers_are_not_headers(server: Server) -> None:
     with server.connect() as wire:
         wire.send(
             head("/v1/me", "Transfer-Encoding: chunked", host="here") + b"0\r\nX-Request-Id: mine\r\n\r\n"

@@ -13,7 +13,7 @@ SCORES = f"/v1/alphas/{published.ALPHA}/scores"
 MANY = 60
 
 
-def test_requests_sent_together_and_read_late_are_all_answered(server: Server) -> None:
+def test_pipelined_requests_read_late_are_all_answered(server: Server) -> None:
     with server.connect(buffer=4096) as wire:
         wire.send(head(f"{SCORES}?limit=5000") * MANY)
         time.sleep(3)  # twice as long as a connection may be idle
@@ -51,7 +51,7 @@ def test_a_caller_who_stops_sending_still_gets_the_answer(server: Server) -> Non
         "part of a chunk",
     ],
 )
-def test_what_does_not_come_is_not_waited_for(server: Server, sent: bytes, answers: list[int]) -> None:
+def test_incomplete_requests_time_out(server: Server, sent: bytes, answers: list[int]) -> None:
     with server.connect() as wire:
         wire.send(sent)
         for status in answers:
@@ -59,7 +59,7 @@ def test_what_does_not_come_is_not_waited_for(server: Server, sent: bytes, answe
         assert wire.is_closed()
 
 
-def test_a_head_that_comes_drop_by_drop_is_not_waited_for_longer(server: Server) -> None:
+def test_a_trickling_head_times_out(server: Server) -> None:
     with server.connect() as wire:
         wire.send(b"GET /v1/health HTTP/1.1\r\n")
         begun = time.monotonic()

@@ -121,7 +121,7 @@ def proxied(here: Path, token: str, tmp_path_factory: pytest.TempPathFactory) ->
 
 @pytest.mark.parametrize("framing", ["length", "chunks"])
 @pytest.mark.parametrize("method", METHODS)
-def test_nobody_is_answered_what_was_in_a_body(proxied: Server, method: str, framing: str) -> None:
+def test_request_bodies_are_never_executed_as_requests(proxied: Server, method: str, framing: str) -> None:
     first, body = upgrading(method, "Upgrade", framing)
     for _ in range(5):
         with proxied.connect() as attacker:
