@@ -12,7 +12,7 @@ const sight = new IntersectionObserver((entries) => {
     sight.unobserve(target);
     sightings.get(target)?.();
   }
-}, { rootMargin: "400px" });
+}, { rootMargin: "1200px" });
 addEventListener("beforeprint", () => {
   for (const seen of sightings.values()) seen();
 });
