@@ -32,7 +32,7 @@ settings.load_profile("suite")
 
 @pytest.fixture(autouse=True, scope="session")
 def user_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """Let whatever is cached for the user lie in a folder of this run."""
+    """Use a temporary user cache folder."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("user-cache")))
         yield
@@ -40,7 +40,7 @@ def user_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
 
 @pytest.fixture(autouse=True, scope="session")
 def no_wait_for_the_disk() -> Iterator[None]:
-    """Let files be flushed no further than to the kernel: only a machine that loses power could tell, and no test is one.
+    """Skip fsync, which only matters when a machine loses power.
 
     Publishing a run flushes some seventy files, for which a build waits as long as for a third of its work.
     """
@@ -55,7 +55,7 @@ def _flushed(descriptor: int) -> None:
 
 @pytest.fixture(autouse=True)
 def logging_as_it_was() -> Iterator[None]:
-    """Undo what a command run inside a test set up for its whole process: the next test listens to its own lines."""
+    """Restore the logging configuration that a command run in the test replaced."""
     root = logging.getLogger()
     handlers, level, configured = root.handlers[:], root.level, structlog.get_config()
     yield
@@ -75,5 +75,5 @@ def shared() -> Path:
 
 @pytest.fixture
 def small_seal(tmp_path: Path) -> Callable[..., Path]:
-    """Return a maker of small lawful seals below the test's own folder."""
+    """Return a factory of small valid seals in the test's folder."""
     return lambda **changes: make_seal(tmp_path / "seals", **{"weeks": 14, "raw": False, **changes})

@@ -51,7 +51,7 @@ class Emitted(logging.Handler):
 
 @pytest.fixture(scope="session", autouse=True)
 def emitted() -> Iterator[Emitted]:
-    """Collect every log line of these tests, and every secret made in them: no line may hold one."""
+    """Collect every log line and secret of these tests; no line may contain a secret."""
     collected = Emitted()
     made: list[Token] = []
 
@@ -104,7 +104,7 @@ def redis_client(each_redis_server: RedisServer) -> Iterator[redis.Redis]:
 
 
 async def new_schema(server: PostgresServer) -> str:
-    """Return the address of an empty schema, which to the store is a database of its own and far quicker to make."""
+    """Return the address of an empty schema, which is created faster than a database."""
     name = f"t{next(_numbers)}"
     connection = await asyncpg.connect(server.url())
     await connection.execute(f"CREATE SCHEMA {name}")
@@ -118,7 +118,7 @@ async def store_url(
     tmp_path: Path,
     anyio_backend: str,  # noqa: ARG001 - asking for it makes pytest run this fixture in the loop
 ) -> str:
-    """Return the address of an empty store, of each sort in turn."""
+    """Return the address of an empty store of each backend."""
     if request.param == "sqlite":
         return f"sqlite:///{tmp_path}/access.sqlite3"
     return await new_schema(request.getfixturevalue("postgres"))
@@ -126,7 +126,7 @@ async def store_url(
 
 @pytest.fixture
 def settings(store_url: str, tmp_path: Path, request: pytest.FixtureRequest) -> AccessSettings:
-    """Return each deployment in turn: SQLite with the in-process limiter, PostgreSQL with Redis."""
+    """Settings of each deployment: SQLite with the in-process limiter, PostgreSQL with Redis."""
     chosen = AccessSettings(store=store_url, state=tmp_path / "limits.sqlite3")
     if store_url.startswith("sqlite"):
         return chosen
@@ -160,7 +160,7 @@ def shape(settings: AccessSettings) -> TokenShape:
 
 @pytest.fixture
 async def expire(settings: AccessSettings) -> AsyncIterator[Expire]:
-    """Set when a token's key expires, in the past too, which no command does."""
+    """Set a key's expiry, also in the past, which no command allows."""
     store = await open_store(settings, writable=True)
 
     async def set_expiry(token: str, at: int | None) -> None:

@@ -1,4 +1,4 @@
-"""The limiter's rules as slowly and plainly as they can be said: every call is stored and counted anew.
+"""A slow oracle of the limiter: every call is stored, and all are counted on each call.
 
 Windows roll by a time that never goes back; the month is that of the wall clock. `Oracle` is given both. `OfOneClock` has
 nothing but a clock that may be set, as a Redis server does.
@@ -45,7 +45,7 @@ class Oracle:
     def ask(
         self, now: int, wall: int, rate: RateLimit, *, charge: bool, seen: int | None = None
     ) -> LimitStatus:
-        """Answer at `now`; `seen` is what a clock says that has not come to `now` yet, and has to be waited for."""
+        """Answer at `now`; `seen` is the time of a clock that is behind and is waited for."""
         seen = now if seen is None else seen
         full = self._full(now, wall, rate) if charge else []
         waits = {window: self._opening(window, now, wall, rate) - seen for window in full if window != QUOTA}
@@ -76,12 +76,12 @@ class Oracle:
         return [window for window, count, limit in pairs if limit is not None and count >= limit]
 
     def forget(self) -> None:
-        """Drop calls that can no longer count, so that a long run stays quick."""
+        """Drop expired calls, so that a long run stays fast."""
         self.calls = [at for at in self.calls if self.calls[-1] - at < MAX_WINDOW_US]
 
 
 class OfOneClock(Oracle):
-    """A step back of a second at most is waited for; a larger one is no time at all, and time goes on from there."""
+    """Steps back of up to a second are waited for; larger ones are ignored and time continues from there."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -116,7 +116,7 @@ START = (datetime(2100, 1, 30, tzinfo=UTC) - EPOCH) // timedelta(microseconds=1)
 
 
 def operations(seed: int, count: int) -> Iterator[tuple[int, int, RateLimit, bool]]:
-    """Yield (key, clock, envelope, charge): envelopes change now and then, clocks step back, some only ask."""
+    """Yield (key, clock, limits, charge): limits change, clocks step back, some calls only read usage."""
     chance = random.Random(seed)
     clock = START
     rates = [RateLimit((*range(2, 2 + MONTH), 9))] * 3

@@ -103,7 +103,7 @@ GRANTS: dict[str, dict[str, Any]] = {
 async def prepared(
     administration: Administration, condition: str, shape: TokenShape, expire: Expire
 ) -> str | None:
-    """Return the token of a call in the condition, None for a call without one."""
+    """Return the token of a call for the condition; None for a call without one."""
     token = await issue(administration, **{"endpoints": "all", "rate": WIDE, **GRANTS.get(condition, {})})
     presented = {
         "no key": None,

@@ -1,4 +1,4 @@
-"""What a clock that is set does to the counts: forward, back, for a moment or for good, over restarts."""
+"""Clock steps and call counts: forward, back, temporary, permanent, and across restarts."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class Machine:
 
 
 class Take(Protocol):
-    """Make one call, and say which window refused it."""
+    """Make one call and return the window that refused it."""
 
     def __call__(self, rate: RateLimit = RATE) -> Awaitable[LimitWindow | None]: ...
 
@@ -70,7 +70,7 @@ async def counting(folder: Path, machine: Machine) -> AsyncIterator[Take]:
 
 
 async def times(take: Take, calls: int, rate: RateLimit = RATE) -> int:
-    """Return how many of some calls are admitted."""
+    """Return how many of the calls are admitted."""
     return sum([await take(rate) is None for _ in range(calls)])
 
 
@@ -195,7 +195,7 @@ async def test_random_clock_steps_never_admit_an_extra_call(tmp_path: Path) -> N
 
 
 class Server:
-    """The script on a server whose clock can be set."""
+    """The limiter script on a Redis with a settable clock."""
 
     def __init__(self, client: redis.Redis) -> None:
         self._client = client

@@ -15,7 +15,7 @@ from tests.support.keys import bearer
 
 
 class Shell:
-    """The program's commands on one store, as typed."""
+    """The program's commands on one store."""
 
     def __init__(self, settings: AccessSettings, capsys: pytest.CaptureFixture[str]) -> None:
         self.settings = settings

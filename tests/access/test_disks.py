@@ -1,4 +1,4 @@
-"""The store of keys on a disk that is full or was mounted read-only: reading goes on, changes say why they are refused."""
+"""The key store on a full or read-only disk: reads work, changes are refused with the reason."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ EMAIL = "owner@example.org"
 
 
 class Deployment:
-    """A root with its store, on a small disk of its own."""
+    """A root and its key store on a small disk."""
 
     def __init__(self, disk: SmallDisk, run: Operators) -> None:
         self.full, self.mount = disk.full, disk.mount

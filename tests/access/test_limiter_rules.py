@@ -21,7 +21,7 @@ TOLD_THE_TIME = SCRIPT.replace("redis.call('TIME')", "{KEYS[3], KEYS[4]}")
 
 
 class Twin:
-    """One key's log beside the clocks of a machine: one that is set back and forth, one that never is."""
+    """A key's call log with two clocks: a wall clock that steps and a monotonic one."""
 
     def __init__(self) -> None:
         self.log = CallLog()

@@ -44,7 +44,7 @@ WINDOWS = {
 
 
 class Clock:
-    """Both clocks of a machine, which tell the same unless one is set."""
+    """The wall clock and the monotonic clock of a machine."""
 
     def __init__(self) -> None:
         self.now = time.time_ns() // 1000

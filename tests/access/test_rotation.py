@@ -1,4 +1,4 @@
-"""Keys are rotated and copied with their rights, and operators see which are used."""
+"""Rotation and copying of keys, and their last use."""
 
 from __future__ import annotations
 

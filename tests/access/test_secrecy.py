@@ -22,7 +22,7 @@ ME = ENDPOINTS["meta.me"]
 
 
 def peppers_of(settings: AccessSettings) -> list[str]:
-    """Return the peppers from where a deployment keeps them: its settings, and the file beside its store."""
+    """Return a deployment's peppers, from settings and from the file beside its store."""
     results = [pepper.decode() for pepper in settings.peppers]
     store = settings.location.path
     if store is not None:

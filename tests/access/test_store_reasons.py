@@ -1,4 +1,4 @@
-"""What is wrong with a store of keys or of counts is said with its setting, its host and the reason, and without a secret."""
+"""Errors of the key store and of the limiter name setting, host and reason, without secrets."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What agents may learn: every tool with every sort of key, beside what ``/v1`` answers the same key."""
+"""Access of agents: every tool with every kind of key, compared with ``/v1``."""
 
 from __future__ import annotations
 

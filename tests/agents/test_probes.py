@@ -1,4 +1,4 @@
-"""What an outsider may try on `/mcp`: broken messages, arguments of other types, names that are not there, other keys."""
+"""Probes of `/mcp`: malformed messages, wrong types, unknown names, other keys."""
 
 from __future__ import annotations
 

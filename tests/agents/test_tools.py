@@ -34,7 +34,7 @@ def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, str
 
 
 def run_as_agent(running: tuple[str, str], work: Callable[[Client], Awaitable[Any]]) -> Any:
-    """Connect as an agent does, and do some work."""
+    """Connect as an agent and run `work`."""
     base, token = running
 
     async def connected() -> Any:
@@ -49,7 +49,7 @@ def run_as_agent(running: tuple[str, str], work: Callable[[Client], Awaitable[An
 
 
 def call(running: tuple[str, str], tool: str, **arguments: Any) -> dict[str, Any]:
-    """Call a tool that is to answer, and return its answer, which is small enough to be read."""
+    """Call a tool and return its answer, checked to be small."""
 
     async def work(client: Client) -> Any:
         return await client.call_tool(tool, arguments)

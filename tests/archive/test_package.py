@@ -1,4 +1,4 @@
-"""Delivery to a folder and to memory; the object store has a suite of its own."""
+"""Delivery to a folder and to memory; delivery to an object store is tested in tests/s3."""
 
 from __future__ import annotations
 

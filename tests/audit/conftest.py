@@ -23,12 +23,12 @@ WARNED: Final = "decisions.rank_order"
 
 
 def check(rule: str, outcome: str = "pass", **more: Any) -> dict[str, Any]:
-    """Return what a manifest records of a rule."""
+    """Return a manifest's record of a rule."""
     return {"rule": rule, "outcome": outcome, "reason": None, "checked": None, "of": None, **more}
 
 
 def notice(name: str, outcome: str = "notice", **more: Any) -> dict[str, Any]:
-    """Return what a manifest records of a notice."""
+    """Return a manifest's record of a notice."""
     return {
         "notice": name,
         "outcome": outcome,
@@ -45,7 +45,7 @@ def notice(name: str, outcome: str = "notice", **more: Any) -> dict[str, Any]:
 
 
 def earlier(snapshot: str, outcome: str, **restated: int) -> dict[str, Any]:
-    """Return what a manifest records of an earlier seal."""
+    """Return a manifest's record of an earlier seal."""
     return {
         "seal_digest": "d" * 64,
         "sealed_at": "2025-06-05T07:30:00Z",

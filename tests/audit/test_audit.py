@@ -1,4 +1,4 @@
-"""The audit of a run: the most important entries first, and none that the reader may not see."""
+"""The audit of a run: worst entries first, hidden ones omitted."""
 
 from __future__ import annotations
 

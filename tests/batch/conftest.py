@@ -1,4 +1,4 @@
-"""Folders of small seals, and the command as an operator starts it."""
+"""Folders of small seals, and the command as a process."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tests.support.seals import make_seal
 
 @pytest.fixture
 def seal(tmp_path: Path) -> Callable[..., Path]:
-    """Return a maker of small seals below ``seals/``, two levels deep."""
+    """Return a factory of small seals below ``seals/``, two levels deep."""
 
     def make(alpha: str, group: str = "group", **changes: Any) -> Path:
         return make_seal(tmp_path / "seals" / group, alpha_id=alpha, **{"weeks": 14, "raw": False, **changes})
@@ -28,7 +28,7 @@ def seal(tmp_path: Path) -> Callable[..., Path]:
 
 @pytest.fixture
 def program(tmp_path: Path) -> Iterator[Callable[..., subprocess.Popen[str]]]:
-    """Return a starter of the command as a process of its own, ended with the test."""
+    """Return a function that starts the command as a process, ended with the test."""
     started: list[subprocess.Popen[str]] = []
 
     def start(*arguments: str) -> subprocess.Popen[str]:

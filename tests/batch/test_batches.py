@@ -1,4 +1,4 @@
-"""Many builds in processes of their own: what one comes to is no other's affair."""
+"""Batches: builds in separate processes do not affect each other."""
 
 from __future__ import annotations
 
@@ -198,7 +198,7 @@ def test_after_a_signal_running_builds_finish_and_none_starts(
 
 
 class _Counting:
-    """Builds nothing, and counts how many are at it."""
+    """Fake executor that counts concurrent builds."""
 
     def __init__(self, jobs: int, fails_at: str | None = None) -> None:
         self.jobs = jobs
@@ -223,7 +223,7 @@ class _Counting:
         return SealResult({"seal": request.seal, "outcome": "built"})
 
     def poll(self) -> None:
-        """Nothing can be lost."""
+        """No build can be lost."""
 
     end = close = poll
 

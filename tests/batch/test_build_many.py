@@ -1,4 +1,4 @@
-"""Builds for programs: results as they happen, what to try again told from what not, and a clean end at any moment."""
+"""`build_many`: results as they happen, retryable failures marked, a clean end at any time."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Signals end a batch whatever it is about when they come."""
+"""Signals end a batch at any point."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Builds of one alpha at the same moment end with one whole snapshot, of the seal that was sealed last."""
+"""Concurrent builds of one alpha serve one complete snapshot of the latest seal."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ print(build_seal(sys.argv[1], sys.argv[2]).snapshot)
 
 
 def at_once(root: Path, seals: list[Path]) -> list[str]:
-    """Build all at the same moment; return what those that were refused said."""
+    """Build all concurrently; return the messages of refused builds."""
     processes = [
         subprocess.Popen(
             [sys.executable, "-c", _BUILD, str(seal), str(root)],

@@ -1,4 +1,4 @@
-"""Refused seals: what is served in their place, and when they are looked at again."""
+"""Refused seals: what is served instead, and when they are checked again."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What people see: progress and results do not overwrite each other, failures name rule and fix, nothing is cut."""
+"""Terminal output: progress and results do not overwrite each other, failures name rule and fix, nothing is truncated."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""--watch serves a run soon after it is sealed, until it is asked to end."""
+"""--watch builds new seals until it is terminated."""
 
 from __future__ import annotations
 

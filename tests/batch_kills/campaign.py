@@ -1,4 +1,4 @@
-"""Many seals through batches that are killed, ended, cut off from their cluster and from their store.
+"""Many seals through batches that are killed, terminated, and lose their cluster or store.
 
 Each batch is the command as an operator starts it. What it printed is compared with the seals there are and with what is
 served: nothing may be missing from a report, and nothing in it may be wrong.
@@ -46,7 +46,7 @@ def make_seals(folder: Path, number: int) -> list[str]:
 
 
 class Batch:
-    """One run of the command, whose lines are read as they come."""
+    """One run of the command, read line by line."""
 
     def __init__(self, folder: Path, root: str, *options: str) -> None:
         self._output = folder / f"lines-{time.monotonic_ns()}"
@@ -82,7 +82,7 @@ class Batch:
         return sum(line.get("outcome") in outcomes for line in self.lines())
 
     def until(self, holds: Callable[[], object], meanwhile: Callable[[], None] = lambda: None) -> None:
-        """Go on with something until a condition holds or the batch ends."""
+        """Repeat an action until a condition holds or the batch ends."""
         deadline = time.monotonic() + PATIENCE * 5
         while self.process.poll() is None and not holds():
             meanwhile()
@@ -98,7 +98,7 @@ class Batch:
 
 
 class Campaign:
-    """Batches over one root, each interrupted in its own way, until a last one has nothing more to do.
+    """Batches over one root, each interrupted differently, until one has nothing left to build.
 
     Parameters
     ----------
@@ -132,7 +132,7 @@ class Campaign:
         return {pointer.alpha_id: pointer.snapshot for pointer in catalogue.pointers()}
 
     def kill_builds_and_the_batch(self) -> None:
-        """Kill builds at random, and then the batch itself: its lines are those of what was done by then."""
+        """Kill builds at random, then the batch: its lines must match the finished builds."""
         batch, kills = self.begin("--jobs", "2"), Counter[str]()
         batch.until(lambda: batch.count("built") >= self._part, lambda: self._kill_one(batch, kills))
         batch.process.kill()
@@ -141,7 +141,7 @@ class Campaign:
         self._note("kill -9 of builds and of the batch", batch, kills)
 
     def kill_builds_and_end_the_batch(self) -> None:
-        """Kill builds, and ask the batch to end: every seal is in its report."""
+        """Kill builds, then terminate the batch: every seal must be in its report."""
         before, kills = len(self.served()), Counter[str]()
         batch = self.begin("--jobs", "2")
         batch.until(lambda: len(self.served()) - before >= self._part, lambda: self._kill_one(batch, kills))
@@ -153,7 +153,7 @@ class Campaign:
         self._note("kill -9 of builds, and SIGTERM", batch, kills)
 
     def fill_the_disk(self) -> None:
-        """Let no file grow for a while, as on a full disk: what fails meanwhile is told, and the rest goes on."""
+        """Limit file sizes for a while, as on a full disk: failures must be reported and other builds continue."""
         before = len(self.served())
         batch = self.begin("--jobs", "2")
         batch.until(lambda: len(self.served()) - before >= self._part // 2)
@@ -176,7 +176,7 @@ class Campaign:
     def lose_the_cluster(
         self, address: str, kill_a_worker: Callable[[], None], kill_all: Callable[[], None]
     ) -> None:
-        """Kill a worker and then the scheduler of a cluster that builds."""
+        """Kill a worker, then the scheduler, during builds on a cluster."""
         before = len(self.served())
         batch = self.begin("--cluster", address, "--cluster-seconds", "3")
         part = min(6, self._part)
@@ -190,7 +190,7 @@ class Campaign:
         self._note("kill -9 of a worker and of the scheduler", batch, Counter(worker=1, scheduler=1))
 
     def lose_the_store(self, away: contextlib.AbstractContextManager[None]) -> None:
-        """Take the store away under the builds, and bring it back."""
+        """Stop the store during builds, then start it again."""
         batch = self.begin("--jobs", "2")
         batch.until(lambda: batch.count("built") >= 2)
         with away:
@@ -203,7 +203,7 @@ class Campaign:
         self._note("a store that goes away", batch, Counter(store=1))
 
     def finish(self) -> None:
-        """Run it undisturbed: it builds what is left and nothing more; and once more: it builds nothing."""
+        """Run undisturbed: builds what is left; run again: builds none."""
         before = self.served()
         batch = self.begin("--jobs", "2")
         assert batch.end() == 0, batch.complaints()
@@ -237,7 +237,7 @@ class Campaign:
         assert self.served() == after
 
     def _require_all(self, batch: Batch, code: int) -> dict[str, Line]:
-        """Find every seal in a report, each once, and what it says of it true."""
+        """Assert that the report has every seal once, with its true outcome."""
         lines = batch.of_seals()
         assert lines.keys() == self.names, self.names ^ lines.keys()
         last = batch.lines()[-1]

@@ -1,4 +1,4 @@
-"""Whatever a batch goes through, its report accounts for every seal, and the next one does the rest and nothing more.
+"""An interrupted batch reports every seal, and the next one builds exactly the rest.
 
 ``just kills-batch 1000`` does in earnest what `.ci/nightly` does with a few.
 """
@@ -47,7 +47,7 @@ def test_batches_over_a_folder_survive_kills_signals_full_disks_and_a_lost_clust
 
 @contextlib.contextmanager
 def killed(bucket: Bucket) -> Iterator[None]:
-    """Kill the store in the midst of whatever it does, and start it again after a block."""
+    """Kill the store, and start it again after the block."""
     bucket.server.kill()
     try:
         yield

@@ -1,4 +1,4 @@
-"""What a comparison of speeds rests on: alphas that are lawful and differ, requests that never repeat, equal rows."""
+"""Preconditions of the benchmarks: valid distinct alphas, requests that never repeat, equal rows."""
 
 from __future__ import annotations
 

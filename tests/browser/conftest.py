@@ -63,7 +63,7 @@ def context(browser: Browser) -> Iterator[BrowserContext]:
 
 @pytest.fixture
 def visit(context: BrowserContext, site: Site) -> Iterator[Visit]:
-    """Open a page, and check at the end that it asked no other host and said no error."""
+    """Open a page; check at the end that it called no other host and logged no error."""
     result = Visit(context.new_page(), site)
     result.page.on(
         "console",

@@ -1,4 +1,4 @@
-"""The explorer in a real browser: pages load, picks change charts, figures are the interface's, refusals are shown."""
+"""The explorer in a real browser: pages load, selections change charts, figures match the API, refusals are shown."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A tear sheet opens from a folder in a real browser: charts drawn, nothing said to the console, nobody asked."""
+"""A tear sheet opens from a folder in a real browser: charts drawn, no console message, no request."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tests.support.processes import REPOSITORY, environment
 
 @pytest.fixture(scope="module")
 def folder(site: Site, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a folder with a sheet of each alpha, and of several beside each other."""
+    """Return a folder with a sheet of each alpha and one of several."""
     made = tmp_path_factory.mktemp("it's a folder")
     prices = str(write_prices(site.root, FULL, made / "spy.parquet"))
     sheets = {name: [name] for name in (FULL, PLAIN, UNDECIDED, EMPTY, BARE)}
@@ -36,7 +36,7 @@ def folder(site: Site, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def opened(context: BrowserContext, file: Path) -> tuple[Page, list[str], list[str]]:
-    """Open a sheet from its folder, and return the page, what was said and who was asked."""
+    """Open a sheet from its folder; return the page, its console messages and its requests."""
     page, said, requested = context.new_page(), list[str](), list[str]()
     page.on("console", lambda message: said.append(message.text))
     page.on("pageerror", lambda error: said.append(str(error)))

@@ -1,4 +1,4 @@
-"""What a test of the explorer has at hand: where it is served, and a page of a browser that is watched."""
+"""The served explorer, and a browser page whose calls and errors are recorded."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ LOADED: Final = "html[data-ready]:not(:has([aria-busy=true]))"
 
 
 def read(page: Page) -> None:
-    """Scroll through a page until nothing of it is left to load, and back to its top."""
+    """Scroll through a page until everything is loaded, and back to its top."""
     page.wait_for_selector(LOADED, state="attached")
     at, end = 0, 1
     while at < end:
@@ -32,7 +32,7 @@ def read(page: Page) -> None:
 
 
 def issued(root: Path, **grants: Any) -> str:
-    """Issue a key with the grants given; on a thread, for the browser's driver has the event loop of this one."""
+    """Issue a key with these grants, on a thread because Playwright runs the event loop here."""
     access = AccessSettings.from_environment({}, str(root))
     with ThreadPoolExecutor(1) as thread:
         return thread.submit(lambda: asyncio.run(issue_key(access, **grants))).result()
@@ -40,14 +40,14 @@ def issued(root: Path, **grants: Any) -> str:
 
 @dataclass(frozen=True)
 class Site:
-    """Where the explorer is served, and a key that may read everything."""
+    """The explorer's address, and a key that may read everything."""
 
     base: str
     root: Path
     key: str
 
     def ask(self, path: str, key: str | None = None) -> Any:
-        """Ask the interface what the page asks it."""
+        """Request from the API what the page requests."""
         return plain_http.get(
             f"{self.base}/v1/{path}", headers={"authorization": f"Bearer {key or self.key}"}
         ).json()
@@ -55,7 +55,7 @@ class Site:
 
 @dataclass
 class Visit:
-    """A page, and what it did that it should not."""
+    """A page and its unexpected calls and errors."""
 
     page: Page
     site: Site
@@ -64,18 +64,18 @@ class Visit:
     refusals: tuple[int, ...] = ()
 
     def is_expected(self, line: str) -> bool:
-        """Whether the browser says no more than that the interface refused what it was expected to refuse."""
+        """Whether a console message only reports an expected refusal of the API."""
         return any(f"the server responded with a status of {status} " in line for status in self.refusals)
 
     def open(self, view: str, key: str | None = None) -> Page:
-        """Go to a view as from a link with a key, open what is folded, read it to its end, and wait until everything is there."""
+        """Open a view by a link with a key, expand all sections, scroll to the end, and wait until all is loaded."""
         self.begin(view, key)
         self.page.evaluate("() => document.querySelectorAll('.folded .fold').forEach(fold => fold.click())")
         self.read()
         return self.page
 
     def begin(self, view: str, key: str | None = None) -> Page:
-        """Go to a view, and wait until what its first screen needs is there."""
+        """Open a view and wait until its first screen is loaded."""
         self.page.goto(f"{self.site.base}/explorer#key={key or self.site.key}&{view}")
         self.settle()
         return self.page

@@ -1,4 +1,4 @@
-"""Copies of a remote root's files: made once, checked, bounded, and there after a restart."""
+"""Copies of a remote root's files: made once, verified, bounded, and kept across restarts."""
 
 from __future__ import annotations
 
@@ -115,7 +115,7 @@ def test_a_truncated_copy_is_fetched_again(remote: Remote, cache: Cache, length:
 
 
 def damage(path: Path) -> None:
-    """Flip a bit in place and leave every mark of the file's version as it was, as a disk does."""
+    """Flip a bit in place without changing the file's version, as a failing disk does."""
     status = path.stat()
     with path.open("r+b") as stream:
         stream.seek(99)

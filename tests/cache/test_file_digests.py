@@ -1,4 +1,4 @@
-"""Digests that are computed once for each version of a file."""
+"""File digests are computed once per version of a file."""
 
 from __future__ import annotations
 

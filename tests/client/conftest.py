@@ -1,4 +1,4 @@
-"""A served root with every sort of key, for the client to read."""
+"""A served root with every kind of key."""
 
 from __future__ import annotations
 

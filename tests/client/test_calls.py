@@ -42,7 +42,7 @@ BASE = "http://service.invalid"
 
 
 class Recorder(httpx.BaseTransport):
-    """Passes requests on to the real service and writes down what was asked and answered."""
+    """Forwards requests to the real service and records requests and answers."""
 
     def __init__(self, between: Callable[[int], None] = lambda _: None) -> None:
         self._inner = httpx.HTTPTransport()

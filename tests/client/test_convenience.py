@@ -1,4 +1,4 @@
-"""What a person at a notebook meets: keys from the environment, waits that are said, names that are completed and corrected, wide frames."""
+"""The client in notebooks: keys from the environment, reported waits, name completion and suggestions, wide frames."""
 
 from __future__ import annotations
 

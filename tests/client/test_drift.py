@@ -1,4 +1,4 @@
-"""The client knows what the OpenAPI document says, no more and no less."""
+"""The client matches the OpenAPI document."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def test_the_client_has_every_operation_and_permanent_error_of_the_document() ->
 
 
 def methods_of(kind: type) -> dict[str, tuple[str, inspect.Signature]]:
-    """Registry id -> name and signature of the method that asks it."""
+    """Registry id -> name and signature of its method."""
     names = {
         entry.method: name
         for name, entry in ENDPOINTS.items()

@@ -1,4 +1,4 @@
-"""Frames hold what the interface answers, with real dates, instants and the declared types."""
+"""Frames contain the API's rows with dates, timestamps and declared types."""
 
 from __future__ import annotations
 

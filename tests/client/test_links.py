@@ -1,4 +1,4 @@
-"""Whole tables come by link when that is cheaper, and are the tables that pages give."""
+"""Large tables are downloaded by link and equal the paged ones."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ QUERIES: dict[str, dict[str, Any]] = {
 
 
 class Meddler(httpx.BaseTransport, httpx.AsyncBaseTransport):
-    """Passes requests on to the real service, writes them down, and changes answers of files and links."""
+    """Forwards requests to the real service, records them, and changes answers of files and links."""
 
     def __init__(self, change: Callable[[httpx.Request, bytes], httpx.Response | None] | None = None) -> None:
         self._inner = httpx.HTTPTransport()
@@ -96,7 +96,7 @@ def refusal(status: int, code: str) -> httpx.Response:
 
 @pytest.fixture
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Pages so short that nearly everything comes by link."""
+    """Small pages, so that nearly everything is downloaded by link."""
     monkeypatch.setattr(collect, "PAGE", 7)
 
 

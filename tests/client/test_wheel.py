@@ -1,4 +1,4 @@
-"""The client's wheel, installed where nothing else is, reads a frame."""
+"""The client's wheel, installed alone, reads a frame."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def interpreter(version: str) -> str:
-    """Return an interpreter of a version that is installed here, pyenv's own folder included: its shims need not work."""
+    """Return an installed interpreter of a version, including pyenv's, whose shims may not work."""
     versions = Path(os.environ.get("PYENV_ROOT") or Path.home() / ".pyenv") / "versions"
     of_pyenv = sorted(versions.glob(f"{version}.*/bin/python"))
     if of_pyenv:

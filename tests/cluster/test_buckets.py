@@ -1,4 +1,4 @@
-"""Builds on a Dask cluster from a bucket into a bucket: a killed worker is made up for, and the run published once."""
+"""Builds on a Dask cluster from a bucket into a bucket: a killed worker's build is retried, and the run published once."""
 
 from __future__ import annotations
 

@@ -115,7 +115,7 @@ def test_the_three_commands_of_the_documents_build_on_a_cluster(tmp_path: Path, 
 
 
 def other_release(folder: Path) -> Path:
-    """Copy what builds, and change it by a line."""
+    """Copy the product with one changed line."""
     for name in ("schemas", "datasets", "pipeline"):
         shutil.copytree(REPOSITORY / name, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
     shutil.copy(REPOSITORY / "pyproject.toml", folder)
@@ -125,7 +125,7 @@ def other_release(folder: Path) -> Path:
 
 
 def no_project(folder: Path) -> Path:
-    """Make what is imported before the project that the suite's environment has installed, and says that there is none."""
+    """Shadow the installed project with a package that raises on import."""
     (folder / "pipeline").mkdir(parents=True)
     absent = "raise ModuleNotFoundError(\"No module named 'pipeline'\", name='pipeline')"
     (folder / "pipeline" / "__init__.py").write_text(absent)

@@ -1,4 +1,4 @@
-"""Two versions of the libraries at work on one root, in every order of what is done to it.
+"""Two versions of the libraries on one root, in every order of steps.
 
 After each step: `verify` finds nothing, of either; both serve what an obvious model says; and no file that a pointer ever
 named is another one, or half removed.
@@ -28,7 +28,7 @@ SEALS: Final = 4
 
 @dataclass(frozen=True)
 class Model:
-    """What must be served, said in seals alone.
+    """Model of the root in terms of seals.
 
     Attributes
     ----------
@@ -48,7 +48,7 @@ class Model:
     judged: frozenset[int] = field(default_factory=frozenset)
 
     def serving(self, seal: int) -> Model:
-        """Return what follows once a seal becomes the served one."""
+        """Return the model after a seal becomes the served one."""
         left = (
             self.before
             if seal == self.serves
@@ -59,7 +59,7 @@ class Model:
         )
 
     def after(self, step: str) -> tuple[Model, int]:
-        """Return what follows a step, and the exit code of its command."""
+        """Return the model after a step, and the exit code of its command."""
         if step == "build":
             if self.serves == self.latest:
                 return self, 0
@@ -78,7 +78,7 @@ class Model:
 
 
 class Mixed:
-    """A root on which two workers take turns."""
+    """A root on which two workers alternate."""
 
     def __init__(self, root: Path, seals: Sequence[Path], workers: Sequence[Worker], model: Model) -> None:
         self.root = root
@@ -95,7 +95,7 @@ class Mixed:
         self.look(0)
 
     def branch(self, root: Path) -> Mixed:
-        """Return a copy, to go on from here in more than one way."""
+        """Return a copy, to continue in several ways."""
         shutil.copytree(self.root, root)
         other = Mixed(root, self._seals, self._workers, self.model)
         other._named = dict(self._named)
@@ -116,7 +116,7 @@ class Mixed:
         assert result["exit_code"] == expected, result["output"]
 
     def look(self, by: int) -> None:
-        """Verify and read by one worker; compare every file that was ever named."""
+        """Verify and read by one worker; compare every file that was ever published."""
         result = self._workers[by].run("verify", "--datasets", str(self.root))
         assert result["exit_code"] == 0, result["output"]
         actual = self._workers[by].serve(self.root)[ALPHA]
@@ -166,7 +166,7 @@ def test_every_order_of_steps_by_alternating_builders(
 
 
 def _explore(here: Mixed, left: Sequence[str], turn: int, folder: Path) -> int:
-    """Go on in every order of the steps that are left; return how many ends were reached."""
+    """Try every order of the remaining steps; return the number of complete histories."""
     if not left:
         return 1
     ends = 0

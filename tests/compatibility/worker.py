@@ -1,4 +1,4 @@
-"""A builder, verifier and reader with libraries of its own: one command a line in, one answer a line out."""
+"""A worker process with its own libraries: one JSON command per line in, one answer per line out."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How to ask each endpoint of the registry for something that is there."""
+"""A request with data for each endpoint of the registry."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ KEY: Final = "{key}"
 
 @dataclass(frozen=True)
 class Case:
-    """What fills an endpoint's placeholders and its required parameters.
+    """Values of an endpoint's placeholders and required parameters.
 
     Attributes
     ----------
@@ -95,14 +95,14 @@ def every(endpoints: Any) -> pytest.MarkDecorator:
 
 
 def key_for(endpoint: Endpoint) -> str | None:
-    """Name a key that may call an endpoint and sees everything."""
+    """Return the name of a key that may call an endpoint with full access."""
     if endpoint.public:
         return None
     return "administrator" if endpoint.admin else "raw"
 
 
 def arguments_of(api: ContractApp, endpoint: Endpoint, **changes: str) -> dict[str, Any]:
-    """Return the keyword arguments that ask an endpoint for something that is there, with changes to its path."""
+    """Return the arguments of an endpoint's request with data, with changes to its path."""
     filled = {"week": traded_week(api), "key": api.keys.ids["reader"]}
     path = {name: value.format(**filled) for name, value in CASES[endpoint.id].path.items()}
     return {"key": key_for(endpoint), **path, **changes}

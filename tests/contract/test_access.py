@@ -1,4 +1,4 @@
-"""Who may read what, and that a refusal tells nothing about what is there."""
+"""Access rights, and refusals that reveal nothing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Books: which there are, and that one a key may not see is none."""
+"""Books: which exist, and hidden ones look missing."""
 
 from __future__ import annotations
 

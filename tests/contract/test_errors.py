@@ -1,4 +1,4 @@
-"""Every error an endpoint declares can be had from it, with its status, its envelope and nothing more."""
+"""Every declared error of an endpoint can be provoked, with its status and envelope."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ BAD_VALUE = {"date": "no-day", "symbol": "nothing-of-this-name"}
 
 @pytest.fixture(scope="module")
 def countless(root: Path, prices: Path, keys: Keys, folder: Path) -> Iterator[ContractApp]:
-    """Return an application whose counts of calls are out of reach."""
+    """Return an application whose limiter is unavailable."""
     access = contract_app.unreachable_counts(contract_app.access_settings(folder))
     with contract_app.opened(contract_app.settings(root, prices), access, keys) as api:
         yield api
@@ -49,7 +49,7 @@ def countless(root: Path, prices: Path, keys: Keys, folder: Path) -> Iterator[Co
 
 @pytest.fixture(scope="module")
 def failing(root: Path, prices: Path, keys: Keys, folder: Path) -> Iterator[ContractApp]:
-    """Return an application in which every endpoint's own part fails in an unforeseen way."""
+    """Return an application whose endpoint functions raise."""
 
     def fail(_: ServerState, __: Request) -> Any:
         raise RuntimeError(f"a secret of {root}")
@@ -72,7 +72,7 @@ def priceless(root: Path, keys: Keys, folder: Path) -> Iterator[ContractApp]:
 
 
 def lies_nowhere(patch: pytest.MonkeyPatch) -> None:
-    """Have every bucket lie where nobody listens."""
+    """Point every bucket at a closed port."""
     patch.setenv("AWS_ENDPOINT_URL", "http://127.0.0.1:1")
     patch.setenv("AWS_REGION", "nowhere-1")
     patch.setenv("AWS_ACCESS_KEY_ID", "nobody")
@@ -81,7 +81,7 @@ def lies_nowhere(patch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture(scope="module")
 def stockless(root: Path, keys: Keys, folder: Path) -> Iterator[ContractApp]:
-    """Return an application whose market data lies where nobody listens."""
+    """Return an application whose market data are unavailable."""
     with pytest.MonkeyPatch.context() as patch:
         lies_nowhere(patch)
         away = contract_app.settings(root, "s3://prices/spy.parquet")
@@ -91,7 +91,7 @@ def stockless(root: Path, keys: Keys, folder: Path) -> Iterator[ContractApp]:
 
 @pytest.fixture(scope="module")
 def storeless(root: Path, keys: Keys, folder: Path) -> Iterator[ContractApp]:
-    """Return an application whose archives lie where nobody listens; one is recorded as delivered."""
+    """Return an application whose archives are unavailable; one is recorded as delivered."""
     storage = open_storage(root)
     seal = Catalogue(storage)
     seal.refresh()
@@ -119,7 +119,7 @@ def storeless(root: Path, keys: Keys, folder: Path) -> Iterator[ContractApp]:
 
 @pytest.fixture(scope="module")
 def unread(root: Path, prices: Path, keys: Keys, folder: Path) -> Iterator[ContractApp]:
-    """Return an application whose first reading of returns takes longer than a request waits."""
+    """Return an application whose first read of returns exceeds the request's wait."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(ReturnsStore, "was_ready", property(lambda _: False, lambda *_: None), raising=False)
         patch.setattr(ReturnsStores, "patience_seconds", 0.0)
@@ -152,7 +152,7 @@ def exhausted(key: str) -> Provocation:
 
 
 def at_once(_: pytest.FixtureRequest, api: ContractApp, endpoint: Endpoint) -> httpx.Response:
-    """Send calls at once until one of them is a second one within a second."""
+    """Send concurrent calls until two fall within one second."""
     arguments = arguments_of(api, endpoint)
     path = {name: value for name, value in arguments.items() if name != "key"}
     line = contract_app.target(endpoint, CASES[endpoint.id].query, path)

@@ -1,4 +1,4 @@
-"""Each endpoint answers what its declaration says, and no endpoint is left out of this suite."""
+"""Each endpoint answers as declared, and each has a case here."""
 
 from __future__ import annotations
 

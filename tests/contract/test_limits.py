@@ -1,4 +1,4 @@
-"""The rate envelope as answers tell it: headers, usage, refusals."""
+"""Rate limits in answers: headers, usage, refusals."""
 
 from __future__ import annotations
 

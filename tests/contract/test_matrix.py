@@ -75,7 +75,7 @@ OF_THE_LIST: Final = {
 
 
 async def _issue(folder: Path) -> dict[str, str]:
-    """Issue the keys that only this suite asks for: an administrator's, so that no endpoint is closed to them."""
+    """Issue the keys of this suite, an administrator's so that no endpoint is closed."""
     everything: dict[str, Any] = {"alphas": "all", "runs": "all", "rate": MANY}
     testing = {"alphas": "prefix:Test_", "runs": "prefix:Test_"}
     grants = {f"all but {e.id}": {"endpoints": ",".join(sorted(ENDPOINTS.keys() - {e.id}))} for e in PRIVATE}
@@ -194,7 +194,7 @@ def test_the_allow_lists_of_alphas_and_runs_guard_their_own_endpoints(
 
 
 def outwardly(response: httpx.Response) -> tuple[int, bytes, dict[str, str]]:
-    """Return everything of an answer but what counts calls."""
+    """Return an answer without its call counts."""
     headers = {
         name: value
         for name, value in response.headers.items()

@@ -1,4 +1,4 @@
-"""The laws of paging: pages cover the rows once, in order, and say where they stand."""
+"""Paging: pages cover the rows once, in order, with correct totals."""
 
 from __future__ import annotations
 

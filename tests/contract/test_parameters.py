@@ -1,4 +1,4 @@
-"""Each parameter at its edges and beyond them, from its declaration; every broken one is reported at once."""
+"""Each parameter at and beyond its declared bounds; all invalid ones are reported together."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ TAKING_PARAMETERS = tuple(e for e in ENDPOINTS.values() if e.query)
 
 
 def lawful(parameter: Parameter) -> tuple[str, ...]:
-    """Return texts at the edge of what a parameter takes."""
+    """Return boundary values of a parameter."""
     match parameter.kind:
         case ParameterKind.INTEGER:
             values = (parameter.minimum, parameter.maximum, parameter.default)
@@ -88,7 +88,7 @@ def lawful(parameter: Parameter) -> tuple[str, ...]:
 
 
 def unlawful(parameter: Parameter) -> tuple[str, ...]:
-    """Return texts a parameter does not take."""
+    """Return invalid values of a parameter."""
     match parameter.kind:
         case ParameterKind.INTEGER:
             assert parameter.minimum is not None

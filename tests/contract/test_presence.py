@@ -1,4 +1,4 @@
-"""What is empty, what is null, what is left out, and what is kept from keys without raw-book access."""
+"""Empty pages, nulls, omitted columns, and fields hidden without raw access."""
 
 from __future__ import annotations
 
@@ -147,7 +147,7 @@ def test_a_description_has_every_documented_key_and_may_be_missing(api: Contract
 
 
 def variants(endpoint: Endpoint) -> Iterator[dict[str, Any]]:
-    """Yield requests that between them show every part of an endpoint's answer."""
+    """Yield requests that together show every part of an endpoint's answer."""
     base = dict(CASES[endpoint.id].query)
     names = {p.name for p in endpoint.query}
     limit = {"limit": 5000} if "limit" in names else {}

@@ -1,4 +1,4 @@
-"""What the router answers by itself: unknown paths and other methods, before any key is read."""
+"""Answers of the router: unknown paths and methods, before any key is read."""
 
 from __future__ import annotations
 

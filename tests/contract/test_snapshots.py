@@ -1,4 +1,4 @@
-"""Every answer about a run names its snapshot, and a call that names one is answered from it for as long as it is kept."""
+"""Answers about a run name their snapshot, and calls may pin one while it is kept."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ NO_SNAPSHOTS = ("0" * 20, "", "current", "0" * 19, "A" * 20, "../manifest", "é"
 
 @dataclass(frozen=True)
 class Moved:
-    """A run that was published twice, and what was answered while the first snapshot was served."""
+    """A run published twice, and the answers from its first snapshot."""
 
     api: ContractApp
     first: str
@@ -71,7 +71,7 @@ def moved(
 
 
 def shown(response: httpx.Response) -> Any:
-    """Return an answer without what names the call."""
+    """Return an answer without its request id and counts."""
     body = response.json()
     for name in ("request_id", "generated_at"):
         body["meta"].pop(name, None)

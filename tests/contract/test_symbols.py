@@ -1,4 +1,4 @@
-"""A `symbol` that the run never scored or traded matches nothing, and a notice says so."""
+"""A `symbol` unknown to the run matches no row and causes a notice."""
 
 from __future__ import annotations
 

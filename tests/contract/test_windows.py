@@ -1,4 +1,4 @@
-"""Windows: inclusive at both ends, computed before paging, and the same as the rows they leave out would say."""
+"""Windows: inclusive at both ends and applied before paging."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whether what an example of CONTRIBUTING.md adds is there: `python -m tests.contributing.proofs NAME`, in the tree that was changed.
+"""Proofs that an example of CONTRIBUTING.md works: `python -m tests.contributing.proofs NAME`, in the changed tree.
 
 Each function fails in a tree without its example.
 """
@@ -35,7 +35,7 @@ ALPHA: Final = "Test_example"
 
 
 def build(folder: Path, change: Callable[[pl.DataFrame], pl.DataFrame] | None = None) -> Path:
-    """Publish a small run, whose positions may be changed first, and return the root."""
+    """Publish a small run with changed positions and return the root."""
     seal = make_seal(folder / "seals", alpha_id=ALPHA, weeks=14)
     if change is not None:
         rewrite(seal, "positions", change)

@@ -1,4 +1,4 @@
-"""The examples of CONTRIBUTING.md do what they say: each is applied to a copy of the product and tried there."""
+"""The examples of CONTRIBUTING.md, each applied to a copy of the product and tested."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def prove(name: str, tree: Path) -> subprocess.CompletedProcess[str]:
 
 @pytest.fixture
 def tree(tmp_path: Path) -> Path:
-    """A copy of the product and of what tries it, with what was compiled of them."""
+    """A copy of the product and its proofs, with compiled files."""
     left_out = shutil.ignore_patterns("*.xz", ".*")
     for name in COPIED:
         shutil.copytree(REPOSITORY / name, tmp_path / "tree" / name, ignore=left_out)

@@ -1,4 +1,4 @@
-"""Many callers, deaf callers, few file descriptors: who was there first is answered."""
+"""Many callers, callers that do not read, few file descriptors."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def ask(wire: Connection, path: str = HEALTH) -> int:
 
 
 def status_of(wire: Connection, path: str = HEALTH) -> int:
-    """Ask on a connection that may be refused; 0 when it was closed without an answer."""
+    """Send a request on a connection that may be refused; 0 if closed without an answer."""
     try:
         return ask(wire, path)
     except (AssertionError, ConnectionResetError, BrokenPipeError):
@@ -38,7 +38,7 @@ def status_of(wire: Connection, path: str = HEALTH) -> int:
 
 
 def crowd(stack: ExitStack, server: Server, number: int) -> list[Connection]:
-    """Take so many places; the caller that waited for the server to begin may still hold one for a moment."""
+    """Open that many connections; the start-up probe may still hold one for a moment."""
     results: list[Connection] = []
 
     def taken() -> bool:

@@ -1,4 +1,4 @@
-"""Hundreds of callers who leave in the midst of what they ask for: no error, and nothing in the log."""
+"""Hundreds of callers disconnect mid-request: no error, no log line."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def lines(log: Path) -> list[dict[str, Any]]:
 
 
 def reset(port: int, sent: bytes) -> None:
-    """Connect, send something, and leave with a reset."""
+    """Connect, send data, and reset the connection."""
     with socket.create_connection(("127.0.0.1", port), PATIENCE) as connected:
         connected.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
         connected.sendall(sent)

@@ -1,4 +1,4 @@
-"""Sixty-four callers with two keys over two workers: no call beyond a limit, and none charged that was refused."""
+"""64 callers with two keys over two workers: limits are exact and refused calls not charged."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def replaced(there: Deployment) -> None:
 
 
 def charged(there: Deployment, key: Key) -> int:
-    """Return how many calls of a key were charged in its day, by a call that is allowed, and counts."""
+    """Return how many calls of a key were charged today, by an allowed call that counts itself."""
     left: list[int] = []
 
     def is_admitted() -> bool:

@@ -1,4 +1,4 @@
-"""What a caller can make a process hold is bounded for each connection, whatever is sent and however little is read."""
+"""Memory per connection is bounded whatever callers send or leave unread."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def resident(pid: int) -> int:
 
 
 def come_to_rest(pid: int) -> None:
-    """Wait until a process has nothing left to do, such as making the table that pages are cut from."""
+    """Wait until a process is idle."""
 
     def ticks() -> int:
         after_name = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
@@ -79,7 +79,7 @@ def server(here: Path) -> Iterator[tuple[int, str, bytes]]:
 
 @contextmanager
 def hoarding(base: str, sent: bytes, connections: int) -> Iterator[None]:
-    """Send as much as is taken on every connection, read nothing, and stay."""
+    """Send as much as is accepted on every connection, read no answer, and stay connected."""
     address = urlsplit(base)
     with ExitStack() as stack:
         left = {}

@@ -1,4 +1,4 @@
-"""Operators work on the store of keys while a real server answers from it."""
+"""Operators change the key store while a real server uses it."""
 
 from __future__ import annotations
 

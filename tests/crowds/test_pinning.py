@@ -1,4 +1,4 @@
-"""Walks through a run that is republished beneath them, and what it costs to answer from a snapshot that was replaced."""
+"""Paging through a run while it is republished, and answering from replaced snapshots."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def publish(root: Path, drift: int) -> str:
 
 
 def drifts(rows: list[dict[str, Any]]) -> set[int]:
-    """Return which builds the rows are from: their scores differ by the build's number."""
+    """Return the builds the rows come from; scores differ by the build's number."""
     known = ((row["score"], BASE[row["date"], row["symbol"]]) for row in rows)
     return {round(score - base) for score, base in known if base}  # neither null nor 0, which does not drift
 
@@ -45,7 +45,7 @@ type_walk = list[tuple[str, list[dict[str, Any]]]]
 
 
 async def walk(api: ApiClient, token: str, *, pin: bool, pages: int | None = None) -> type_walk:
-    """Go through the panel two rows at a time; return each page with the snapshot that answered."""
+    """Page through the panel two rows at a time; return each page with its snapshot."""
     headers, named = {"authorization": f"Bearer {token}"}, ""
     walked: type_walk = []
     while True:
@@ -163,7 +163,7 @@ def test_a_snapshot_served_again_answers_as_before(tmp_path: Path) -> None:
 
 @pytest.fixture
 def service(monkeypatch: pytest.MonkeyPatch) -> list[ServerState]:
-    """Return the list that the service of the next application is put into."""
+    """Return a list that receives the service of the next application."""
     made: list[ServerState] = []
 
     def remembered(*parts: Any) -> ServerState:

@@ -1,4 +1,4 @@
-"""Disks that are full, read-only, limited or failing: every write fails by name, and what is served stays served.
+"""Full, read-only, limited or failing disks: every failed write is named, and served data stay served.
 
 As root the tests mount a small disk of their own and fill it to the last page; without it they are bound by the
 largest size of a file instead, which the operating system enforces just as well, though only on larger files.
@@ -43,12 +43,12 @@ FILLER = "filler"
 
 @dataclass(frozen=True)
 class Disk:
-    """A small disk of its own, mounted for one test."""
+    """A small disk, mounted for one test."""
 
     folder: Path
 
     def leave(self, room: int) -> None:
-        """Fill it until that many bytes are left."""
+        """Fill the disk until that many bytes are free."""
         (self.folder / FILLER).unlink(missing_ok=True)
         status = os.statvfs(self.folder)
         with (self.folder / FILLER).open("wb") as stream:
@@ -98,7 +98,7 @@ def largest_file(size: int) -> Iterator[None]:
 
 
 def served_whole(root: Path, snapshot: str) -> None:
-    """Assert that a snapshot is served, every byte of it, and that nothing half-written has a name of its own."""
+    """Assert that a snapshot is served completely and no partial file is visible."""
     storage = open_storage(root)
     pointer = served(storage, ALPHA)
     assert pointer is not None
@@ -151,7 +151,7 @@ def test_a_build_on_a_full_disk_fails_with_the_files_name(
 
 
 def _refused(seal: Path, root: Path) -> str | None:
-    """Build a seal; return why the disk refused it, None when it is published."""
+    """Build a seal; return the disk error, None if published."""
     try:
         build_seal(str(seal), root)
     except StorageUnavailable as error:

@@ -1,4 +1,4 @@
-"""Pipes, devices, huge and deeply nested files in the place of pointers and manifests: each a refusal, and no other alpha waits."""
+"""Pipes, devices, huge and deeply nested files as pointers and manifests: refused without delaying other alphas."""
 
 from __future__ import annotations
 

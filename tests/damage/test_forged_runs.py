@@ -1,4 +1,4 @@
-"""Runs that agree with themselves and are wrong, from seal to served answer: refused, or served with what is noticed of them."""
+"""Consistently forged runs, from seal to served answer: refused, or served with notices."""
 
 from __future__ import annotations
 

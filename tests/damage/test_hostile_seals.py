@@ -1,4 +1,4 @@
-"""Seals that no engine should write: each is refused by a rule, and costs no other seal of the command."""
+"""Hostile seals: each is refused by a rule and affects no other seal."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ def absurd_rows(seal: Path) -> None:
 
 
 def nanoseconds(seal: Path) -> None:
-    """Write an instant in nanoseconds that is not a whole microsecond."""
+    """Write a nanosecond timestamp that is not a multiple of a microsecond."""
     path = seal / "portfolio.parquet"
     stored = pq.read_table(path)
     place = stored.schema.get_field_index("timestamp")
@@ -113,7 +113,7 @@ def _forge(seal: Path, kind: str, change: Callable[[bytes], bytes], **declared: 
 
 
 def absurd_footer(seal: Path) -> None:
-    """Claim more rows in the footer than there is memory for."""
+    """Claim more rows in the footer than fit into memory."""
     _forge(seal, "rebalances", partial(forge_footer, change=partial(set_rows, rows=2**60)))
 
 
@@ -122,12 +122,12 @@ def more_rows_than_its_row_groups(seal: Path) -> None:
 
 
 def page_of_less_than_nothing(seal: Path) -> None:
-    """Claim a negative number of values in a page: the process that reads it ends of it."""
+    """Claim a negative number of values in a page, which crashes the reader."""
     _forge(seal, "pnl", partial(forge_page, change=put_values(-1)))
 
 
 def dictionary_of_billions(seal: Path) -> None:
-    """Claim more texts in a dictionary than there is memory for: the process that reads it ends of it."""
+    """Claim more dictionary entries than fit into memory, which crashes the reader."""
     _forge(seal, "pnl", partial(forge_page, change=put_values(2**31 - 1), dictionary=True))
 
 
@@ -189,7 +189,7 @@ def many_tags(seal: Path) -> None:
 
 @cache
 def equal_weeks(rows: int) -> bytes:
-    """Return a few bytes that are so many rows; to write them takes a second."""
+    """Return a small file of that many equal rows."""
     frame = pl.select(
         date=pl.repeat(0, rows, dtype=pl.Int32).cast(pl.Date), week_status=pl.repeat("traded", rows)
     )
@@ -199,7 +199,7 @@ def equal_weeks(rows: int) -> bytes:
 
 
 def equal_rows(seal: Path) -> None:
-    """Seal a few bytes that are twenty million rows."""
+    """Seal a small file of twenty million rows."""
     rows = 20_000_000
     _forge(seal, "rebalances", lambda _: equal_weeks(rows), rows=rows)
 
@@ -233,7 +233,7 @@ HOSTILE: dict[Callable[[Path], None], str] = {
 
 
 def run(*arguments: str) -> Any:
-    """Run a command with little memory and little time: a fault is then an end, not a hang."""
+    """Run a command with limits on memory and time."""
     result = subprocess.run(
         ["bash", "-c", 'ulimit -v 16000000; exec "$@"', "-", sys.executable, "-m", "pipeline", *arguments],
         cwd=REPOSITORY,

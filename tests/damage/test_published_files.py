@@ -1,4 +1,4 @@
-"""Published files with flipped bits: no figure that was not published is answered, and health says what is damaged."""
+"""Published files with flipped bits: wrong figures are never served, and health reports the damage."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def snapshot_folder(root: Path) -> Path:
 
 
 def questions(root: Path) -> list[str]:
-    """Return every endpoint that answers from published files, of every book it answers from."""
+    """Return every endpoint that reads published files, for every book."""
     weeks = pl.read_parquet(snapshot_folder(root) / "rebalances" / "part-0.parquet")
     week = weeks.filter(pl.col("week_status") == "traded")["date"][8]
     result = ["/v1/alphas"]
@@ -89,7 +89,7 @@ def questions(root: Path) -> list[str]:
 
 
 def flip(path: Path, place: int, bit: int) -> None:
-    """Flip one bit where it lies."""
+    """Flip one bit in place."""
     with path.open("r+b") as stream:
         stream.seek(place)
         (byte,) = stream.read(1)
@@ -108,7 +108,7 @@ def health(api: ApiClient) -> tuple[str, int]:
 
 
 def differing(whole: Mapping[str, Any], now: Mapping[str, Any]) -> set[str]:
-    """Return the members of two metrics that differ, nested ones by their path."""
+    """Return the paths of the members in which two metrics differ."""
     results = set()
     for name in whole.keys() | now.keys():
         if whole.get(name) != now.get(name):
@@ -118,7 +118,7 @@ def differing(whole: Mapping[str, Any], now: Mapping[str, Any]) -> set[str]:
 
 
 def figures(document: Any) -> Iterator[tuple[str, float]]:
-    """Yield every number of a document with where it stands."""
+    """Yield every number of a document with its path."""
     pairs = document.items() if isinstance(document, dict) else enumerate(document)
     for name, value in pairs:
         if isinstance(value, dict | list):
@@ -149,7 +149,7 @@ def require_right_or_withheld(path: str, whole: tuple[int, bytes], now: tuple[in
 
 
 def test_a_flipped_bit_never_changes_an_answer(root: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    """Anywhere in any published file, under a server that has read it before."""
+    """In any published file, after the server has read it."""
     draw = random.Random(5)
     files = sorted(path for path in snapshot_folder(root).rglob("*") if path.is_file())
     paths = questions(root)
@@ -321,7 +321,7 @@ def test_another_snapshot_ends_the_damage(tmp_path: Path) -> None:
 
 
 def test_a_bit_flipped_in_a_pointer_affects_no_other_alpha(tmp_path: Path) -> None:
-    """Every byte of it: the pointer is then not believed, or names what fails its digest, or says it in another word."""
+    """Each byte in turn: the pointer is rejected, fails its digest, or is still equivalent."""
     published.publish(tmp_path, {"rebalances": published.rebalances()}, alpha_id="Test_other")
     published.publish(tmp_path, published.full(), description={"name": "By hand"}, name="By hand")
     pointer = tmp_path / "catalog" / "Test_hand.json"

@@ -1,4 +1,4 @@
-"""Small published roots, written without the pipeline: what a reader sees must not depend on who wrote it."""
+"""Small published roots, written without the pipeline."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What analysts ask of the files: returns, a benchmark, a factor, units, SQL views, and clear errors."""
+"""The datasets package for analysts: returns, benchmarks, factors, units, SQL views, errors."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def command(*arguments: str) -> Result:
 
 
 def process(*arguments: str) -> subprocess.CompletedProcess[str]:
-    """Run a command as a shell does, where what is asked about is the process or a file that another has open."""
+    """Run a command in a process, for exit codes and locked files."""
     return subprocess.run(
         [sys.executable, "-m", "datasets", *arguments],
         cwd=REPOSITORY, env=environment(), capture_output=True, text=True, check=False,

@@ -1,4 +1,4 @@
-"""Following a folder of this machine by its time, without listing it at every look."""
+"""Following a local folder by its modification time, without listing it on every refresh."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def listings(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 
 def age(root: Path) -> None:
-    """Have the last change of the folder be a minute ago."""
+    """Set the folder's modification time to a minute ago."""
     then = time.time() - 60
     os.utime(root / CATALOG, (then, then))
 

@@ -1,4 +1,4 @@
-"""A snapshot that a caller names is the same for as long as it is kept, whatever is published meanwhile."""
+"""A pinned snapshot stays the same while it is kept, whatever is published."""
 
 from __future__ import annotations
 

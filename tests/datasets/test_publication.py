@@ -1,4 +1,4 @@
-"""Publication is one step: before it nothing shows, after it everything does."""
+"""Publication is atomic."""
 
 from __future__ import annotations
 

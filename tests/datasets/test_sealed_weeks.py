@@ -1,4 +1,4 @@
-"""Two seals of one alpha, week by week, without a root."""
+"""Weekly comparison of two seals of one alpha."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ def test_rounding_keeps_differences_of_a_millionth_and_is_idempotent(values: lis
 
 
 def _restated(earlier: Mapping[str, SealedWeek], later: Mapping[str, SealedWeek], part: str) -> list[str]:
-    """Look at every week, slowly."""
+    """Oracle: compare every week in a loop."""
     end = UNSETTLED_WEEKS[part]
     settled = [sorted(run)[: max(0, len(run) - end)] for run in (earlier, later)]
     results = []

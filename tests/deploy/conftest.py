@@ -1,4 +1,4 @@
-"""A PostgreSQL for each test: one test's keys have another pepper than the next one's."""
+"""A PostgreSQL for each test, since tests have different peppers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Carries the image's steps out in a clean root file system, as far as they go without a container engine.
+"""Runs the image's steps in a clean root file system without a container engine.
 
 ``python -m tests.deploy.image ROOT SCRIPT``, in a mount namespace of its own (``unshare --mount``). What the base image brings stands
 in from this machine, read-only: its programs, its libraries and its Python. The environment comes from uv's cache, if it
@@ -41,7 +41,7 @@ def instructions() -> list[tuple[str, str]]:
 
 
 def in_context(path: str) -> bool:
-    """Whether .dockerignore lets a file of the repository into the build; the last pattern that fits decides."""
+    """Whether .dockerignore includes a file in the build; the last matching pattern decides."""
     allowed = True
     for line in (DEPLOY / "Dockerfile.dockerignore").read_text().splitlines():
         pattern = line.removeprefix("!").replace("**/", "*")
@@ -52,7 +52,7 @@ def in_context(path: str) -> bool:
 
 
 class Stage:
-    """A clean root, and what the instructions so far made of it."""
+    """A clean root, modified by the instructions so far."""
 
     def __init__(self, root: Path, shared: list[str]) -> None:
         self.root, self.folder, self.user = root, "/", ""
@@ -74,7 +74,7 @@ class Stage:
         (root / "etc/group").write_text("root:x:0:\n")
 
     def bind(self, place: str, *, write: bool = False) -> None:
-        """Show a place of this machine in the root."""
+        """Bind-mount a path of this machine into the root."""
         if not Path(place).exists():
             return
         target = self.root / place.removeprefix("/")
@@ -85,7 +85,7 @@ class Stage:
             subprocess.run(["mount", "-o", "remount,bind,ro", str(target)], check=True)
 
     def set(self, word: str, rest: str) -> None:
-        """Note a folder, a user or variables."""
+        """Set a folder, a user or variables."""
         if word == "WORKDIR":
             self.folder = rest
             (self.root / rest.removeprefix("/")).mkdir(parents=True, exist_ok=True)
@@ -125,7 +125,7 @@ class Stage:
         )
 
     def copy(self, words: list[str], others: dict[str, Stage]) -> None:
-        """Copy from the repository, what .dockerignore lets in, or from another stage."""
+        """Copy from the repository, subject to .dockerignore, or from another stage."""
         *sources, target = [word for word in words if not word.startswith("--")]
         origin = next((word.partition("=")[2] for word in words if word.startswith("--from=")), None)
         into = self.root / self.folder.removeprefix("/") / target
@@ -148,7 +148,7 @@ class Stage:
 
 
 def carried_out(root: Path, shared: list[str], uv: str) -> tuple[Stage, list[str]]:
-    """Carry every instruction out; return the last stage and what it runs."""
+    """Execute every instruction; return the last stage and its command."""
     stages: dict[str, Stage] = {}
     entry: list[str] = []
     for word, rest in instructions():
@@ -170,7 +170,7 @@ def carried_out(root: Path, shared: list[str], uv: str) -> tuple[Stage, list[str
 
 
 def from_cache(shared: list[str], uv: str, stage: Stage) -> dict[str, str]:
-    """Return the variables by which uv takes from its cache what it has."""
+    """Return the variables that make uv use its cache."""
     prefixes = ("UV_INDEX", "UV_DEFAULT", "PIP_", "SSL_", "HTTP")
     return {name: value for name, value in os.environ.items() if name.startswith(prefixes)} | {
         "UV_NO_CACHE": "false",
@@ -182,7 +182,7 @@ def from_cache(shared: list[str], uv: str, stage: Stage) -> dict[str, str]:
 
 
 def main() -> None:
-    """Make the image's root, and run the script in it."""
+    """Build the image's root, and run the script in it."""
     root, script = Path(sys.argv[1]), sys.argv[2]
     beside = Path(sys.base_prefix) / "bin" / "uv"
     uv = str(beside) if beside.exists() else shutil.which("uv")

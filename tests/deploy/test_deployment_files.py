@@ -1,4 +1,4 @@
-"""The files for a deployment say what the programs understand."""
+"""Deployment files match the programs."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def ours() -> dict[str, dict[str, Any]]:
 
 
 def understood(arguments: list[str]) -> None:
-    """Fail unless the programs have such a command with such options."""
+    """Fail unless the programs have this command with these options."""
     program, *rest = arguments
     result = CliRunner().invoke(PROGRAMS[program], [*rest, "--help"])
     assert result.exit_code == 0, result.output

@@ -1,4 +1,4 @@
-"""The first deployment as docs/operations.md prints it, from an empty folder instead of an empty machine.
+"""The first deployment of docs/operations.md, in an empty folder instead of an empty machine.
 
 What needs a machine of one's own is stood in for: paths lie below a folder, packages and the user are taken to be there, and
 what `systemctl` is told to run is run as the units say, without their confinement. nginx and TLS are real.
@@ -39,7 +39,7 @@ def steps() -> list[str]:
 
 
 class Machine:
-    """A folder that stands for the machine."""
+    """A folder that represents the machine."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -60,7 +60,7 @@ class Machine:
         path.chmod(0o755)
 
     def here(self, text: str) -> str:
-        """Return commands or a file with the paths and ports of this folder."""
+        """Return commands or a file with this folder's paths and ports."""
         text = re.sub(r"(?<![\w.:/])/(opt|srv|etc|var/lib|var/cache)/", f"{self.folder}/\\1/", text)
         text = text.replace("…/checkout", str(REPOSITORY))
         for port, other in ((8000, self.api), (9108, self.metrics), (443, self.tls), (80, self.plain)):
@@ -69,7 +69,7 @@ class Machine:
         return text.replace(f"https://{NAME}/", f"https://{NAME}:{self.tls}/")
 
     def run(self, script: str) -> str:
-        """Run commands as a shell does that stops at the first failure."""
+        """Run commands in a shell that stops at the first failure."""
         path = f"{self.stubs}:{os.environ['PATH']}"
         resolved = f'curl() {{ command curl --resolve {NAME}:{self.tls}:127.0.0.1 "$@"; }}\n'
         done = subprocess.run(
@@ -81,7 +81,7 @@ class Machine:
 
     @contextmanager
     def unit(self, name: str, **more: str) -> Iterator[None]:
-        """Run what a unit runs, with the variables it names."""
+        """Run a unit's command with its variables."""
         text = self.here((self.folder / f"etc/systemd/system/{name}.service").read_text())
         variables = dict(re.findall(r"^Environment=(\w+)=(.*)$", text, re.MULTILINE))
         (file,) = re.findall(r"^EnvironmentFile=(.*)$", text, re.MULTILINE)

@@ -1,4 +1,4 @@
-"""The image's steps make a program that publishes and serves, as nobody, with a root that is read-only."""
+"""The built image publishes and serves, unprivileged and with a read-only root."""
 
 from __future__ import annotations
 

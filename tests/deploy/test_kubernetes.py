@@ -1,4 +1,4 @@
-"""The manifests are valid, run what there is, and end a node in the order a load balancer needs."""
+"""The manifests are valid, run existing commands, and drain nodes before they end."""
 
 from __future__ import annotations
 
@@ -124,7 +124,7 @@ def test_the_probes_use_existing_endpoints() -> None:
 
 
 def healthy(tmp_path: Path, command: str, port: str) -> bool:
-    """Run the image's health check where the first process of the container has this command line."""
+    """Run the image's health check for a container with this command line."""
     first = tmp_path / "cmdline"
     first.write_bytes(command.replace(" ", "\0").encode())
     check = (REPOSITORY / "deploy" / "healthcheck").read_text().replace("/proc/1/cmdline", str(first))

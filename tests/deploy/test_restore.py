@@ -1,4 +1,4 @@
-"""What was copied as docs/operations.md says comes back by the commands it prints, whatever was lost."""
+"""Backup and restore as printed in docs/operations.md."""
 
 from __future__ import annotations
 
@@ -119,7 +119,7 @@ def test_a_root_restored_in_any_order_is_never_served_half(machine: Machine) -> 
 def filled(
     root: Path, files: list[Path], target: Path, seed: int, whole: dict[str, tuple[str, pl.DataFrame]]
 ) -> int:
-    """Fill a root in an order of its own and read it after each file; return how often it could not be."""
+    """Restore a root file by file in a random order, reading after each; return the number of failed reads."""
     refused = 0
     (target / "catalog").mkdir(parents=True)
     for path in random.Random(seed).sample(files, len(files)):

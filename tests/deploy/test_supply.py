@@ -1,4 +1,4 @@
-"""What is installed from elsewhere is named by its hash, and the container may do nothing that it need not."""
+"""Supply chain: installed files are pinned by hash, and containers have minimal rights."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def test_workflow_actions_are_pinned_and_read_only() -> None:
 
 
 def test_no_tracked_file_contains_a_key_or_pepper() -> None:
-    """What `just secrets` does not know: the shape of our own."""
+    """`just secrets` does not know the format of our keys."""
     key = re.compile(rb"[a-z0-9]+_(?:live|test)_[0-9a-z]{16}\.[0-9A-Za-z_-]{43}(?![0-9A-Za-z_-])")
     pepper = re.compile(rb"PEPPER\w*[\"']?\s*[=:]\s*[\"']?[0-9a-fA-F]{32,}")
     listed = subprocess.run(["git", "ls-files", "-z"], cwd=REPOSITORY, capture_output=True, check=True).stdout

@@ -1,4 +1,4 @@
-"""From one checkout to another and back as docs/operations.md prints it, while another node serves.
+"""Upgrade and downgrade as printed in docs/operations.md, while another node serves.
 
 What needs a machine of one's own is stood in for: paths lie below a folder, and `systemctl` starts and ends what the units name.
 """
@@ -49,7 +49,7 @@ def steps() -> list[str]:
 
 
 class Machine:
-    """A folder with two checkouts side by side, and one node of the one that `/opt/alpha-results` leads to."""
+    """A folder with two checkouts, and a node of the one that `/opt/alpha-results` links to."""
 
     def __init__(self, folder: Path, variables: dict[str, str]) -> None:
         self.folder, self.port = folder, free_port()
@@ -75,7 +75,7 @@ class Machine:
 
 @contextmanager
 def node(code: Path, port: int, variables: dict[str, str]) -> Iterator[None]:
-    """Run another machine's node."""
+    """Run the other machine's node."""
     process = subprocess.Popen(
         [".venv/bin/python", "-m", "serve", "run", "--port", str(port)], cwd=code, env=environment(**variables),
         stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
@@ -88,7 +88,7 @@ def node(code: Path, port: int, variables: dict[str, str]) -> Iterator[None]:
 
 
 def listed(port: int, token: str) -> set[str]:
-    """Return the alphas that a node lists; none while nobody answers."""
+    """Return the alphas that a node lists; none while it is down."""
     request = urllib.request.Request(
         f"http://127.0.0.1:{port}/v1/alphas", headers={"Authorization": f"Bearer {token}"}
     )

@@ -1,4 +1,4 @@
-"""A running demo, what it printed, and the environment of a shell that was given its line: what the pages say that a reader has."""
+"""A running demo, its output, and a shell environment with its variables."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def elsewhere(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def readers_environment(elsewhere: Path) -> Iterator[dict[str, str]]:
-    """Run the demo from another folder and return the environment of a shell that was given its line."""
+    """Run the demo from another folder and return its shell environment."""
     log, progress = elsewhere / "demo.log", elsewhere / "demo.err"
     clean = {name: value for name, value in os.environ.items() if not name.startswith("ALPHA_RESULTS_")}
     # What the shell of a reader has who did no more than start the demo: the line brings `python` and `alpha-results`.

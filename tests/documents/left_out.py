@@ -1,4 +1,4 @@
-"""Blocks of the pages that are not run as they stand, each with the reason; a block that has no way to run fails elsewhere.
+"""Blocks of the pages that are not run, each with the reason.
 
 A reason that names a file of tests is believed as long as that file is there.
 """
@@ -24,7 +24,7 @@ NOTHING: Final = "nothing to run: a message, a layout, a file"
 
 
 class LeftOut(NamedTuple):
-    """Blocks of a page that begin so, and why they are not run."""
+    """Blocks of a page with this prefix, and why they are not run."""
 
     page: str
     begins: str
@@ -134,7 +134,7 @@ LEFT_OUT: Final = (
 
 
 def reason(block: Block) -> LeftOut | None:
-    """Return why a block is not run; None where it is."""
+    """Return why a block is not run; None if it is run."""
     for entry in LEFT_OUT:
         if block.page == entry.page and block.text.startswith(entry.begins):
             return entry

@@ -22,7 +22,7 @@ MARK = "\x1e"
 
 @dataclass(frozen=True)
 class Block:
-    """A fenced block: where it stands, what it is written in, and its text."""
+    """A fenced block: page, line, language and text."""
 
     page: str
     line: int
@@ -36,7 +36,7 @@ class Block:
 
 @dataclass(frozen=True)
 class Step:
-    """A command of a page's script, and what the page says that it prints; None where it says nothing."""
+    """A command of a page's script and its printed output, None if the page shows none."""
 
     line: int
     command: str
@@ -63,7 +63,7 @@ def blocks(page: str) -> list[Block]:
 
 
 def steps(parts: list[Block]) -> list[Step]:
-    """Return what is run of blocks, in order; a block of `output` is what the one before it prints.
+    """Return the steps of the blocks in order; an `output` block is the output of the block before it.
 
     Raises
     ------
@@ -99,13 +99,13 @@ def steps(parts: list[Block]) -> list[Step]:
 
 
 def script(parts: list[Step]) -> str:
-    """Return one script of a page, so that a later step sees the variables and files of those before it."""
+    """Return one script of a page, so that steps share variables and files."""
     ending = "trap '[ -z \"$!\" ] || { kill $! && wait $! || true; }' EXIT\n"
     return ending + "".join(f"{part.command}\nprintf '{MARK}'\n" for part in parts)
 
 
 def matches(printed: str, answer: str) -> bool:
-    """Whether an answer is what a page prints: white space apart, and `…` for what is left out."""
+    """Whether output equals that of a page, ignoring white space, with `…` for omissions."""
     pieces = [re.escape("".join(piece.split())) for piece in printed.split("…")]
     return re.fullmatch(".*".join(pieces), "".join(answer.split())) is not None
 

@@ -1,4 +1,4 @@
-"""Beside the demo, in a folder that is not the checkout: what no page prints and readers do all the same."""
+"""The demo, used from a folder that is not the checkout in ways that no page prints."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def test_the_first_printed_line_is_the_explorers_address(
 def test_the_environment_file_provides_commands_and_packages(
     readers_environment: dict[str, str], tmp_path: Path
 ) -> None:
-    """In a shell that knew neither before."""
+    """In a shell without either."""
     shell(
         "alpha-results --version\n"
         "python -c 'import alpha_results_client, alpha_results_datasets, alpha_results_seal'",

@@ -1,4 +1,4 @@
-"""DuckDB reads a link as docs/table-downloads.md prints it, with the release that PyPI has the extension for."""
+"""DuckDB reads a link as printed in docs/table-downloads.md."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ PAGE = "docs/table-downloads.md"
 def test_duckdb_with_httpfs_reads_a_link_as_printed(
     readers_environment: dict[str, str], elsewhere: Path, tmp_path: Path
 ) -> None:
-    """DuckDB's own host is not asked."""
+    """DuckDB's extension host is not contacted."""
     text = (REPOSITORY / PAGE).read_text("utf-8")
     python = tmp_path / "environment" / "bin" / "python"
     install = re.search(r"`pip install (.*?)`", text)

@@ -1,4 +1,4 @@
-"""The site: it is built without a warning, every page is found from its navigation, and nothing is fetched from elsewhere."""
+"""The site: built without warnings, every page in its navigation, no external resources."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ NOT_FETCHED = {"canonical", "next", "prev", "alternate"}
 
 
 class Page(HTMLParser):
-    """What a page links to, what it fetches, and the anchors it has."""
+    """A page's links, resources and anchors."""
 
     def __init__(self, text: str) -> None:
         super().__init__()

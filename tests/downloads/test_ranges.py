@@ -1,4 +1,4 @@
-"""Ranges of a file, beside a slow obvious reading of RFC 9110."""
+"""Ranges of a file, compared with a slow implementation of RFC 9110."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Links as programs read them: a real server, real readers of Parquet over HTTP, and what its log says of them."""
+"""Downloads by real readers of Parquet over HTTP from a real server."""
 
 from __future__ import annotations
 

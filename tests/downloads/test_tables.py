@@ -1,4 +1,4 @@
-"""Whole tables by signed link: what a key may have, what a link opens, and what it never does."""
+"""Table downloads by signed links: rights, expiry, contents."""
 
 from __future__ import annotations
 
@@ -137,7 +137,7 @@ def test_a_view_without_raw_has_the_rows_of_the_published_table(
 
 
 def unnamed_files() -> set[str]:
-    """Return the files without a name that this process holds open."""
+    """Return this process's open unlinked files."""
     held = set()
     for descriptor in Path("/proc/self/fd").iterdir():
         with contextlib.suppress(FileNotFoundError):  # that of the listing itself

@@ -1,4 +1,4 @@
-"""`notify`: what receivers get of a root, after kills and while they are away, and what they can check."""
+"""`notify`: delivery of events after kills and outages, and their signatures."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from tests.support.seals import make_seal
 
 @dataclass
 class Receiver:
-    """A receiver that notes what it gets; `answers` are its next statuses, 204 when there are none left."""
+    """A receiver that records requests; `answers` are its next statuses, then 204."""
 
     url: str = ""
     got: list[tuple[dict[str, str], Any]] = field(default_factory=list)
@@ -175,7 +175,7 @@ def test_a_permanent_refusal_is_not_retried_in_the_same_run(notify: Notify, rece
 def test_after_a_kill_no_event_is_lost_and_none_sent_more_than_twice(
     notify: Notify, receiver: Receiver, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Each place of each event in turn: before it is sent, and after it was sent and before that is written."""
+    """Kills before each event is sent, and between sending and recording it."""
     assert notify("--webhook", receiver.url, "--from-start").exit_code == 0
     expected = receiver.ids
     real = delivery.send

@@ -1,4 +1,4 @@
-"""`export`: one query over all alphas, the same rows as the snapshots have, for as long as the lease lasts."""
+"""`export`: one query over all alphas, with the snapshots' rows, while the lease lasts."""
 
 from __future__ import annotations
 

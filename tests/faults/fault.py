@@ -1,4 +1,4 @@
-"""One part taken away while callers ask without end: what it costs, and how soon it is over."""
+"""Fault injection under load: effects and recovery time."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ AWAY: Final = "503 upstream_unavailable"
 
 
 class Fault(NamedTuple):
-    """What is done, and how calls may end meanwhile.
+    """A fault and the permitted outcomes of calls during it.
 
     Attributes
     ----------
@@ -42,12 +42,12 @@ class Fault(NamedTuple):
 
 
 def as_ever(kind: str) -> str:
-    """Return how calls of a kind end while nothing is taken away."""
+    """Return the outcomes of calls without a fault."""
     return "401 key_revoked" if kind == "revoked" else OK
 
 
 def endured(there: Deployment, name: str, fault: Fault, asks: Sequence[Ask]) -> None:
-    """Go through a fault under load; afterwards all is as before without a restart."""
+    """Inject a fault under load; afterwards everything works without a restart."""
     load = CheckedLoad(there.base, asks)
     kinds = [ask.kind for ask in asks]
     with load.running(CALLERS) as tally:
@@ -85,7 +85,7 @@ def endured(there: Deployment, name: str, fault: Fault, asks: Sequence[Ask]) -> 
 
 
 def require_nothing_unforeseen(there: Deployment) -> None:
-    """Find no failure in the log that nobody thought of."""
+    """Assert that the log has no unexpected failure."""
     text = there.log.read_text()
     assert '"unforeseen_failure"' not in text
     assert "Traceback" not in text

@@ -1,4 +1,4 @@
-"""An object store and the disks of a machine are taken away, hung, slowed, filled and closed while callers ask without end.
+"""Object store and disks are stopped, hung, slowed, filled and closed under load.
 
 What was copied to this machine is answered as before, what needs the store or the disk is refused with its code, and nobody is
 let in who was not.
@@ -27,7 +27,7 @@ COPIED = "Test_deployed0"
 
 @dataclass
 class Parts:
-    """What is taken away."""
+    """The parts that fail."""
 
     gateway: S3Server
     line: SlowLine
@@ -37,7 +37,7 @@ class Parts:
     """Which alpha is asked for as one that was not copied yet; before the first fault it is one that was."""
 
     def need_the_store(self) -> None:
-        """Let the callers ask for an alpha that nobody asked for before: neither memory nor this machine's disk has it."""
+        """Request an alpha that is neither in memory nor on this machine's disk."""
         self.requests += 1
 
 

@@ -1,4 +1,4 @@
-"""Every part the service asks is taken away, hung, slowed, filled and brought back while callers ask without end.
+"""Every dependency of the service is stopped, hung, slowed, filled and restored under load.
 
 What needs the part is refused with its code, what does not is answered as before, nobody is let in who was not, and after
 the fault everything is answered again without a restart.
@@ -41,7 +41,7 @@ def postgres_hung(there: Deployment) -> AbstractContextManager[object]:
 
 @contextmanager
 def postgres_locked(there: Deployment) -> Iterator[None]:
-    """Somebody locks the table of keys, as a careless migration does."""
+    """Lock the table of keys, as a careless migration does."""
     psql = str(there.postgres.binaries / "psql")
     locking = subprocess.Popen(
         [psql, "-q", there.postgres.url()], stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True
@@ -75,7 +75,7 @@ def redis_says(there: Deployment, *command: str) -> None:
 
 @contextmanager
 def redis_slow(there: Deployment) -> Iterator[None]:
-    """Every command waits a good part of the time that is waited for it."""
+    """Delay every command by much of its timeout."""
     program = (
         "import redis, sys, time\n"
         "client = redis.Redis.from_url(sys.argv[1])\n"

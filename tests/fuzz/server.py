@@ -17,7 +17,7 @@ from tests.support import contract_app
 
 @dataclass(frozen=True)
 class Served:
-    """A running server, with what is there to be asked for.
+    """A running server and the names of its contents.
 
     Attributes
     ----------

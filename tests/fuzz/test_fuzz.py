@@ -1,4 +1,4 @@
-"""Schemathesis against a running server: whatever is asked, the answer is one the OpenAPI document describes.
+"""Schemathesis against a running server: every answer conforms to the OpenAPI document.
 
 ``FUZZ_CASES`` says how many cases are made for each endpoint. A few are always the same ones; ``just fuzz`` makes 200
 new ones each time.
@@ -74,7 +74,7 @@ def session() -> Iterator[requests.Session]:
 
 @schemathesis.check
 def nothing_fails(_: CheckContext, response: Response, case: Case[Any]) -> None:  # noqa: ARG001 - the library's signature
-    """No 5xx but what this server was not given: an object store."""
+    """No 5xx except for the missing object store."""
     if response.status_code >= 500:
         code = response.json()["error"]["code"]
         assert code == "source_download_not_configured", response.text
@@ -82,7 +82,7 @@ def nothing_fails(_: CheckContext, response: Response, case: Case[Any]) -> None:
 
 @schemathesis.check
 def refusals_have_a_reason(_: CheckContext, response: Response, case: Case[Any]) -> None:
-    """A request that keeps every declared rule is refused only for what no rule of one parameter says."""
+    """A request valid by every declared rule is refused only by rules across parameters."""
     made_to_break = case.meta is not None and case.meta.generation.mode is GenerationMode.NEGATIVE
     if response.status_code != 400 or made_to_break:
         return
@@ -94,7 +94,7 @@ def refusals_have_a_reason(_: CheckContext, response: Response, case: Case[Any])
 
 
 def _is_crossed(query: Mapping[str, Any], name: str) -> bool:
-    """Whether a parameter is a lower end, and lies above its upper end."""
+    """Whether a parameter is a lower bound above its upper bound."""
     if name == "from" or name.endswith("_from"):
         return bool(query[name] > query.get(f"{name.removesuffix('from')}to", "9999"))
     return name.startswith("min_") and query[name] > query.get(f"max_{name.removeprefix('min_')}", math.inf)
@@ -102,7 +102,7 @@ def _is_crossed(query: Mapping[str, Any], name: str) -> bool:
 
 @schemathesis.check
 def accepted_requests_keep_every_rule(_: CheckContext, response: Response, case: Case[Any]) -> None:
-    """A request is answered only when each declared parameter stands in it once at most and keeps its rule."""
+    """A request is answered only if each parameter is valid and given at most once."""
     if response.status_code not in (200, 304):
         return
     query = urlsplit(str(response.request.url)).query
@@ -123,7 +123,7 @@ READERS: Final[dict[str, Callable[[str], Any]]] = {"integer": int, "number": flo
 
 
 def keeps_rule(parameter: Parameter, text: str) -> bool:
-    """Judge a text by the schema the document gives, rather than by the reader under test."""
+    """Validate a text by the document's schema rather than by the parser under test."""
     if parameter.kind is ParameterKind.SYMBOLS:
         return all(item.strip() for item in text.split(","))
     schema = value_schema(parameter)
@@ -157,7 +157,7 @@ def endpoint_of(case: Case[Any]) -> Endpoint:
 
 @schema.hook
 def flatmap_case(_: HookContext, case: Case[Any]) -> st.SearchStrategy[Case[Any]]:
-    """Let most of the lawful cases ask for what is there: a random text hardly ever names anything."""
+    """Make most valid cases name existing things, which random texts rarely do."""
     if case.meta is None or case.meta.generation.mode is not GenerationMode.POSITIVE:
         return st.just(case)
     parts = [part for part in (case.path_parameters, case.query) if part]
@@ -179,12 +179,12 @@ def flatmap_case(_: HookContext, case: Case[Any]) -> st.SearchStrategy[Case[Any]
 
 
 def _mostly(there: tuple[str, ...], own: Any) -> st.SearchStrategy[Any]:
-    """Choose what is there in three cases of four: several are asked for together, and seldom all hit."""
+    """Choose existing names in three of four cases."""
     return st.integers(0, 3).flatmap(lambda n: st.sampled_from(there) if n else st.just(own))
 
 
 def _open(case: Case[Any], name: str) -> bool:
-    """Whether a parameter takes more than a few listed words."""
+    """Whether a parameter has an open vocabulary."""
     return all(not x.choices for x in endpoint_of(case).parameters if x.name == name)
 
 
@@ -221,6 +221,6 @@ def test_every_endpoint_is_fuzzed() -> None:
 
 
 def test_every_endpoint_answered_some_request() -> None:
-    """The last test of the file: refusals alone would show little."""
+    """Last test of the file: refusals alone would prove little."""
     answered = {name for name, status in TALLY if status == 200}
     assert answered == set(ENDPOINTS) - {"catalog.alphas.source.download"}, dict(TALLY)

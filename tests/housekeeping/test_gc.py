@@ -1,4 +1,4 @@
-"""gc removes what nobody needs, never what somebody may need, and survives being killed."""
+"""gc removes unneeded snapshots only, and survives kills."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Bytes that differ are another snapshot, whoever writes them; what a pointer named stays as it was."""
+"""Different bytes are another snapshot; published snapshots never change."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ from tests.support.seals import make_seal
 
 @pytest.fixture
 def other_writer(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Write the same figures as other bytes, as another version of a library does."""
+    """Write the same figures with other bytes, like another library version."""
     monkeypatch.setattr(write, "COMPRESSION", "zstd")
 
 
 @pytest.fixture
 def upgraded(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Declare something else, as a program that was upgraded does."""
+    """Change the declarations, like an upgraded program."""
     monkeypatch.setattr(version, "BUILD_REVISION", 99)
     schema_version.cache_clear()
     yield

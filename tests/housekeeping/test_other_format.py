@@ -1,4 +1,4 @@
-"""A root of another format is refused, whatever is done with it, and a forced build replaces it."""
+"""A root of another format is refused by every command, and replaced by a forced build."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ OTHER = FORMAT + 1
 
 
 def reformat(path: Path) -> bytes:
-    """Rewrite a document as another version of the program would; return its bytes."""
+    """Rewrite a document in another format version; return its bytes."""
     document = orjson.loads(path.read_bytes()) | {"format": OTHER, "colour": "red"}
     del document["sealed_at"]
     path.write_bytes(orjson.dumps(document))

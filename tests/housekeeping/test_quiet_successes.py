@@ -1,4 +1,4 @@
-"""A command that has nothing to work on says so: it is more likely misspelt than done."""
+"""Commands with nothing to work on report it, since a misspelt name is likely."""
 
 from __future__ import annotations
 

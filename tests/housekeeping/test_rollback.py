@@ -1,4 +1,4 @@
-"""rollback moves the pointer and nothing else, and no build undoes it by accident."""
+"""rollback only moves the pointer, and no build undoes it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""verify finds whatever is not as it was published, and names the file."""
+"""verify detects every change of published files and names the file."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A withdrawn alpha is gone from the service until it is restored, whatever is built, sealed or collected meanwhile."""
+"""A withdrawn alpha is not served until restored, whatever is built, sealed or collected."""
 
 from __future__ import annotations
 
@@ -125,7 +125,7 @@ def test_a_damaged_snapshot_is_not_restored(history: History) -> None:
 
 
 def test_older_readers_neither_serve_nor_overwrite_a_withdrawal(history: History) -> None:
-    """It reads the pointer's own fields: an empty snapshot, sealed later than anything can be."""
+    """Readers see an empty snapshot sealed in the far future."""
     history.run("withdraw", ALPHA)
     result = history.pointer.document()
     assert result["sealed_at"] > "9999"

@@ -1,4 +1,4 @@
-"""Environments with a backtesting library and the seal writer in them, and nothing of this project's own."""
+"""Environments with a backtesting library and the seal writer, without this project."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ Run = Callable[[str, Path], Mapping[str, Any]]
 
 
 def write_market(folder: Path) -> None:
-    """Write invented closes of half a year, and weights on every fifth session from the sixth on, long and short."""
+    """Write random closes of half a year, and long and short weights on every fifth session."""
     days = np.arange(np.datetime64("2024-01-01"), np.datetime64("2024-06-29"))
     days = days[np.is_busday(days)].astype("datetime64[us]")
     rng = np.random.default_rng(1)
@@ -41,7 +41,7 @@ def write_market(folder: Path) -> None:
 
 
 def write_documented(folder: Path) -> None:
-    """Write the Python blocks of the page of engines, for scripts to run: `SECTION-NUMBER.py`."""
+    """Write the Python blocks of docs/other-engines.md as scripts `SECTION-NUMBER.py`."""
     folder.mkdir()
     page = (REPOSITORY / "docs" / "other-engines.md").read_text("utf-8")
     for section in page.split("\n## ")[1:]:
@@ -53,7 +53,7 @@ def write_documented(folder: Path) -> None:
 
 
 def environment(requirement: str) -> Path:
-    """Return the Python of an environment with those releases of libraries and the writer as it is now."""
+    """Return the Python of an environment with these library releases and the current seal writer."""
     uv = shutil.which("uv")
     if uv is None:
         pytest.skip("uv is not there, which would make the environment")
@@ -87,7 +87,7 @@ def environment(requirement: str) -> Path:
 
 @pytest.fixture(scope="session")
 def run_in() -> Callable[[str], Run]:
-    """Return what runs a script in the environment of a library: a script and its folder to its JSON answer."""
+    """Return a function that runs a script in a library's environment and returns its JSON output."""
 
     def of(requirement: str) -> Run:
         python = environment(requirement)

@@ -1,4 +1,4 @@
-"""Results of other libraries, made by those libraries, become seals that the strict check accepts."""
+"""Real results of other libraries become seals that pass the strict check."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ RunIn = Callable[[str], Run]
 
 
 def require_sound(folder: Path, report: Mapping[str, Any]) -> None:
-    """Compare each seal with what the library said of its result."""
+    """Compare each seal with the library's own result."""
     assert report["seals"]
     for name, own in report["seals"].items():
         seal = Seal.open(str(folder / name))

@@ -1,4 +1,4 @@
-"""Figures of risk are those of quantstats and skfolio, in an environment of their own: both bring many libraries."""
+"""Risk figures match quantstats and skfolio, installed in a separate environment."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Real results of backtrader, each sealed; prints what backtrader says of them as JSON."""
+"""Seals real results of backtrader; prints backtrader's own figures as JSON."""
 
 from __future__ import annotations
 
@@ -34,14 +34,14 @@ class Targets(bt.Strategy):  # type: ignore[misc]
 
 
 class Value(bt.Analyzer):  # type: ignore[misc]
-    """Notes what the broker says that everything is worth, each day."""
+    """Records the broker's value each day."""
 
     def start(self) -> None:
-        """Begin without a day."""
+        """Start without a day."""
         self.values: dict[str, float] = {}
 
     def next(self) -> None:
-        """Note a day."""
+        """Record a day."""
         self.values[str(self.strategy.datetime.date())] = float(self.strategy.broker.getvalue())
 
 

@@ -1,4 +1,4 @@
-"""Real results of bt, each sealed; prints what bt says of them as JSON."""
+"""Seals real results of bt; prints bt's own figures as JSON."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Fills reports of NautilusTrader, sealed by the lines of docs/other-engines.md; prints what the engine says of them as JSON."""
+"""Seals fills reports of NautilusTrader by the code of docs/other-engines.md; prints the engine's figures as JSON."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ class FollowWeights(Strategy):  # type: ignore[misc]
 
 
 class Deposit(SimulationModule):  # type: ignore[misc]
-    """Pay a deposit in on a day."""
+    """Deposit cash on a day."""
 
     paid = False
 
@@ -157,7 +157,7 @@ def run(
 
 
 def sealed(engine: BacktestEngine, strategy: FollowWeights, catalog: ParquetDataCatalog) -> Any:
-    """Make the ledger as the page says."""
+    """Make the ledger with the page's code."""
     equity = pd.Series(strategy.equity)
     equity.index = pd.to_datetime(equity.index)
     known = {"engine": engine, "catalog": catalog, "nyse": NYSE, "equity": equity}
@@ -165,7 +165,7 @@ def sealed(engine: BacktestEngine, strategy: FollowWeights, catalog: ParquetData
 
 
 def main() -> None:
-    """Seal a result of a cash account and one of a margin account, and have one refused."""
+    """Seal results of a cash and a margin account; check that one is refused."""
     report: dict[str, Any] = {"seals": {}}
     catalog = fill_catalog()
     for name, account, weights in (

@@ -1,4 +1,4 @@
-"""Weights of skfolio and of PyPortfolioOpt, sealed by the lines of docs/other-engines.md; prints their equity as JSON."""
+"""Seals weights of skfolio and PyPortfolioOpt by the code of docs/other-engines.md; prints their equity as JSON."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def drifted(weights: Any, prices: Any) -> Any:
 
 
 def main() -> None:
-    """Seal weights of both, and have books refused that skfolio rebalances every day."""
+    """Seal weights of both; check that daily rebalanced books of skfolio are refused."""
     skfolio = documented("skfolio", closes=CLOSES, nyse=NYSE)
     pypfopt = documented("pyportfolioopt", closes=CLOSES, opens=CLOSES.shift(1), costs=Costs(), nyse=NYSE)
     report: dict[str, Any] = {"seals": {}}

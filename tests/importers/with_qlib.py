@@ -1,4 +1,4 @@
-"""A backtest of qlib's recorder on invented data, sealed by the lines of docs/other-engines.md; prints its account as JSON."""
+"""Seals a qlib backtest on random data by the code of docs/other-engines.md; prints its account as JSON."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def record(predictions: Any) -> Any:
 
 
 def main() -> None:
-    """Seal a result, and have one refused."""
+    """Seal a result; check that another is refused."""
     os.chdir(FOLDER)
     os.environ["GIT_PYTHON_REFRESH"] = "quiet"
     write_data(FOLDER / "qlib")

@@ -1,4 +1,4 @@
-"""Figures of risk by quantstats and skfolio of the returns of each name; prints them as JSON."""
+"""Prints risk figures by quantstats and skfolio of each name's returns as JSON."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ RETURNS = CLOSES.pct_change().iloc[1:102]
 
 
 def of_quantstats(returns: Any) -> dict[str, Any]:
-    """Return its figures under the names that they have here.
+    """Return its figures under this project's names.
 
     Its value at risk is that of a normal distribution, and so is its CVaR unless it is told "historical".
     """
@@ -45,7 +45,7 @@ def of_quantstats(returns: Any) -> dict[str, Any]:
 
 
 def of_skfolio(returns: Any) -> dict[str, Any]:
-    """Return its figures under the names that they have here.
+    """Return its figures under this project's names.
 
     Its losses are positive. Its CVaR is the mean of exactly 5 % of the observations, a fraction of the last one among them, and here
     of the whole observations up to the quantile: six and two of 101, whose share it is asked for. Skewness and kurtosis are not

@@ -1,4 +1,4 @@
-"""Real results of vectorbt, each sealed; prints what vectorbt says of them as JSON."""
+"""Seals real results of vectorbt; prints vectorbt's own figures as JSON."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def results() -> dict[str, tuple[Any, Any]]:
 
 
 def refused(portfolio: Any, **aims: Any) -> str:
-    """What the importer says of a result that it does not take."""
+    """The importer's message for an unsupported result."""
     try:
         ledger_from_vectorbt(portfolio, Calendar("UTC", "08:00", "16:30"), **aims)
     except SealError as error:

@@ -1,4 +1,4 @@
-"""Real results of zipline, each sealed; prints what zipline says of them as JSON."""
+"""Seals real results of zipline; prints zipline's own figures as JSON."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def run(name: str) -> Any:
 
 
 def main() -> None:
-    """Seal a result, and have one refused."""
+    """Seal a result; check that another is refused."""
     performance = run("targets")
     ledger = ledger_from_zipline(performance, NYSE)
     began = datetime(2024, 9, 1, tzinfo=UTC)

@@ -1,4 +1,4 @@
-"""`datasets` installs by itself under a name that hides no other package, and shows how to be used."""
+"""The datasets wheel installs alone, hides no other package, and its README runs."""
 
 from __future__ import annotations
 

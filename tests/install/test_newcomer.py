@@ -1,4 +1,4 @@
-"""A newcomer's first minutes: the first command of the README in an empty home, then its examples, with nothing else on the path."""
+"""The README's commands in an empty home, with an otherwise empty PATH."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def checkout(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def newcomer(tmp_path: Path) -> dict[str, str]:
-    """Return the environment of somebody with an empty home and a Python; packages come from where this machine keeps them."""
+    """Return an environment with an empty home and a Python; packages come from this machine's index."""
     home = tmp_path / "home"
     home.mkdir()
     subprocess.run([sys.executable, "-m", "venv", str(tmp_path / "python")], check=True)

@@ -1,4 +1,4 @@
-"""The project installs under one name that hides nobody's, and its command does the whole job apart from the checkout."""
+"""The project's wheel hides no other package, and its command works without the checkout."""
 
 from __future__ import annotations
 

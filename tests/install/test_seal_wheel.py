@@ -1,4 +1,4 @@
-"""The seal writer installs by itself, with the rules of the format and few packages."""
+"""The seal writer installs alone, with the rules and few packages."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A served root, and the tools of others."""
+"""A served root, and third-party tools."""
 
 from __future__ import annotations
 

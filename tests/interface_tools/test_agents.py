@@ -1,4 +1,4 @@
-"""The conformance suite of the Model Context Protocol on `/mcp`, of what a server of tools and prompts has to do.
+"""The conformance suite of the Model Context Protocol on `/mcp`, for servers of tools and prompts.
 
 Its other scenarios want tools and resources of their own making. It sends no key, so a proxy adds one.
 """

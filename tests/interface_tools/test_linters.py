@@ -1,4 +1,4 @@
-"""Linters of others have nothing to say about the OpenAPI document."""
+"""Third-party linters report no problem in the OpenAPI document."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The widgets of OpenBB Workspace: their format, the calls that they make, and the proxy that lets a browser make them."""
+"""The widgets of OpenBB Workspace: format, calls, and the proxy for browsers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Killing builds, publications, collections and cache fills at random moments, while readers read everything served.
+"""Builds, publications, collections and cache fills killed at random moments, while readers read everything served.
 
 Workers and readers are processes of their own (``tests/kills/killed.py``).
 """
@@ -39,7 +39,7 @@ ATTEMPTS = 10
 
 @dataclass
 class Tally:
-    """What came of many kills."""
+    """Outcomes of many kills."""
 
     kills: Counter[str] = field(default_factory=Counter)
     interrupted: Counter[str] = field(default_factory=Counter)
@@ -58,7 +58,7 @@ class Tally:
 
 
 class Seals:
-    """As many seals of one alpha as are asked for, each sealed later than the one before, two runs in turn."""
+    """Seals of one alpha on demand, each sealed later, alternating between two runs."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -83,7 +83,7 @@ class Seals:
 
 
 class Crew:
-    """A process that does one thing at a time, each in a child that may be killed.
+    """A worker process that runs one task at a time in a child that may be killed.
 
     Parameters
     ----------
@@ -107,7 +107,7 @@ class Crew:
         self._pid = 0
 
     def begin(self, task: dict[str, Any]) -> None:
-        """Tell it what to do, and wait until it has begun with the part that is aimed at."""
+        """Start a task, and wait until the targeted part has begun."""
         assert self._process.stdin is not None
         self._process.stdin.write(json.dumps(task) + "\n")
         self._process.stdin.flush()
@@ -116,7 +116,7 @@ class Crew:
         assert told_so == "begun", (told_so, self._complaints.read_text())
 
     def end(self, number: signal.Signals | None = None) -> list[str]:
-        """Send a signal, if any, wait for the end of the child, and return what it said."""
+        """Send a signal, if any, wait for the child's end, and return its output."""
         if number is not None:
             with contextlib.suppress(ProcessLookupError):  # it was quicker
                 os.kill(self._pid, number)
@@ -175,7 +175,7 @@ class Campaign:
         self.bound = sum(entry.bytes for entry in manifest.files) // 2
 
     def run(self, kills: int) -> None:
-        """Interrupt so many times, each kind in turn, and look at everything after each kill."""
+        """Kill that many times, each kind in turn, and check everything after each kill."""
         crew = self._workers
         try:
             self._measure(crew)
@@ -204,7 +204,7 @@ class Campaign:
         }  # fmt: skip
 
     def _measure(self, crew: Crew) -> None:
-        """Do each kind of work undisturbed once, to know how long it takes."""
+        """Measure each kind of work once, undisturbed."""
         for kind in ("build", "publish", "gc"):
             crew.begin(self._task(kind))
             began = time.monotonic()
@@ -228,7 +228,7 @@ class Campaign:
 
     @contextlib.contextmanager
     def _reading(self, crew: Crew, cache: str) -> Iterator[None]:
-        """Read all the time, and complain at the end."""
+        """Read continuously; report problems at the end."""
         crew.begin(self._task("read", cache))
         yield
         *said, done = crew.end(signal.SIGTERM)
@@ -240,7 +240,7 @@ class Campaign:
         self.tally.snapshots = max(self.tally.snapshots, messages[-1]["snapshots"])
 
     def _look(self) -> None:
-        """Find what is served whole, and some other snapshot that has a manifest and is not being removed."""
+        """Assert that the served snapshot and another kept one are complete."""
         pointer = served(self._storage, ALPHA)
         assert pointer is not None
         manifest, faults = check_manifest(self._storage, pointer)
@@ -265,7 +265,7 @@ class Campaign:
             )
 
     def _finish(self, crew: Crew) -> None:
-        """See that everything interrupted can be brought to its end, now that nobody reads any more."""
+        """Assert that all interrupted work can be finished."""
         last = build_seal(str(self._seals.next()), self._root).snapshot
         crew.begin(self._task("gc", grace=0))
         assert crew.end()[-1] == "done"

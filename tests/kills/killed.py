@@ -1,4 +1,4 @@
-"""What is killed, and who watches: a process that does each task it is given in a child of its own.
+"""A process that runs each task in a child, which the tests kill.
 
 Given one JSON document a line, it forks a child for it; the child says ``pid``, ``begun`` and ``done``, and the
 process ``ended`` when it is gone. The interpreter starts once, so kills fall into the work and not into its imports;
@@ -35,7 +35,7 @@ def say(what: str) -> None:
 
 
 def work(kind: str, task: dict[str, Any]) -> None:
-    """Build, publish or collect; publication, the last and by far the shortest part of a build, is aimed at apart."""
+    """Build, publish or collect; publication, the shortest part of a build, is targeted separately."""
     open_storage(task["root"]).entries(CATALOG)  # connects: no moment is spent on that
     if kind == "gc":
         # A killed gc loses its lock after a second, where an operator would wait a quarter of an hour.
@@ -50,7 +50,7 @@ def work(kind: str, task: dict[str, Any]) -> None:
 
 
 class Reader:
-    """Goes from the pointer to every byte it leads to, over and over, and says what is not as it must be."""
+    """Reads continuously from the pointer to every byte, and reports errors."""
 
     def __init__(self, task: dict[str, Any]) -> None:
         self._grace: float = task["grace"]

@@ -1,4 +1,4 @@
-"""A build killed at any moment leaves what was published served, and no half-written file visible."""
+"""A build killed at any moment leaves the served snapshot and no partial file visible."""
 
 from __future__ import annotations
 
@@ -92,5 +92,5 @@ def test_kills_leave_complete_snapshots(seals: tuple[Path, Path], tmp_path: Path
 
 
 def _serve_again(root: Path, first: Path) -> None:
-    """Serve the first seal again, as an operator would, so that the next kill has something to disturb."""
+    """Serve the first seal again for the next kill."""
     build_seal(str(first), root, force=True)

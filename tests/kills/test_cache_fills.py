@@ -1,4 +1,4 @@
-"""Processes that fill one small cache are killed at random moments; nothing wrong is ever found in it."""
+"""Processes that share a small cache are killed at random moments; the cache stays correct."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Killed at any moment, nothing that is served is harmed, and no reader ever notices.
+"""Kills at random moments never affect served data or readers.
 
 ``just kills 200`` does in earnest what `.ci/nightly` does a few times.
 """

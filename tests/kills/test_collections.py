@@ -1,4 +1,4 @@
-"""gc is killed at random moments: what is served stays whole, and the next run finishes."""
+"""gc killed at random moments: served snapshots stay complete, and the next run finishes."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ cli(["gc", "--keep", "1", "--grace", "0s", "--datasets", sys.argv[1]])
 
 
 def test_kills_leave_served_snapshots_complete(history: History) -> None:
-    """Kill gc at random moments; readers see the served snapshot whole, and the next run finishes."""
+    """Kill gc at random moments; the served snapshot stays complete, and the next run finishes."""
     generator = random.Random(5)
     full = {entry.path: entry.sha256 for entry in datasets.open(history.root)[ALPHA].manifest.files}
     for _ in range(KILLS):

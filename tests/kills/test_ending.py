@@ -1,4 +1,4 @@
-"""How serving processes end: what is in flight finishes, in bounded time, unless they are signalled twice."""
+"""Shutdown of serving processes: requests in flight finish in bounded time, unless signalled twice."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def refused(base: str) -> bool:
 
 
 def cut(caller: socket.socket) -> bool:
-    """Read until the connection ends, however it does; fail when it does not."""
+    """Read until the connection ends; fail if it does not."""
     try:
         while caller.recv(1 << 20):
             pass
@@ -43,7 +43,7 @@ def cut(caller: socket.socket) -> bool:
 
 @contextmanager
 def deaf_caller(base: str, token: str) -> Iterator[socket.socket]:
-    """Ask for many large answers on one connection and read none of them, so that they stay in flight."""
+    """Request many large answers on one connection without reading them."""
     host, port = base.removeprefix("http://").split(":")
     ask = (
         f"GET /v1/alphas/{ALPHA}/metrics/_doc HTTP/1.1\r\nHost: {host}\r\n"

@@ -57,7 +57,7 @@ def test_every_call_is_answered_when_postgres_is_killed_under_load(
 
 
 def more(ended: Counter[object], how: object, calls: int) -> None:
-    """Wait until so many more calls ended that way."""
+    """Wait until that many more calls ended with this outcome."""
     before = ended[how]
     eventually(lambda: ended[how] >= before + calls)
 

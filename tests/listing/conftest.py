@@ -1,4 +1,4 @@
-"""One root of alphas that differ in what they sealed, and one running application over it."""
+"""One root of alphas with different kinds, and one running application."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.support.seals import make_seal, rewrite
 
 
 def _without_own_figures(seal: Path) -> Path:
-    """Take half of the sealed records out, so that those figures are computed."""
+    """Remove half of the sealed records, so that those figures are computed."""
 
     def change(document: dict[str, Any]) -> dict[str, Any]:
         return {**document, "records": document["records"][::2]}

@@ -1,4 +1,4 @@
-"""The list of alphas by its figures: the same as those of the metrics, within what the key may see."""
+"""The list of alphas by figures, which match the metrics and the key's access."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def names(rows: list[dict[str, Any]]) -> list[str]:
 
 
 def comparable(row: dict[str, Any], name: str) -> float | None:
-    """Return a figure as it counts in order and bounds: a stated one, which no table supports, does not."""
+    """Return a figure as used for sorting and bounds, where stated figures do not count."""
     value: float | None = row["figures"][name]
     return None if row["figures_checked"].get(name) == "stated" else value
 
@@ -168,7 +168,7 @@ def test_a_key_without_descriptions_may_not_list_by_tags(api: ApiClient) -> None
 
 
 def test_figures_of_a_forbidden_run_are_never_shown(api: ApiClient) -> None:
-    """Not in a row, not in an order, and not in what a bound leaves."""
+    """Neither in rows nor through sorting or bounds."""
     token = api.key(runs="prefix:Prod_")
     rows = listed(api, token, "fields=icir&sort=-icir")
     assert names(rows)[0] == "Prod_twin"
@@ -181,7 +181,7 @@ def test_figures_of_a_forbidden_run_are_never_shown(api: ApiClient) -> None:
 
 
 def test_keys_with_different_rights_get_different_answers_to_the_same_request(api: ApiClient) -> None:
-    """The same request is parsed once; what the key may see is no part of that."""
+    """The parsed request is cached without the key's access."""
     wide, narrow = api.key(), api.key(runs="prefix:Prod_")
     ledger_only = api.key(endpoints="research.screen,performance.metrics")
     query = "fields=icir&search=Test_computed"

@@ -1,4 +1,4 @@
-"""Reading the changes on and on: nothing is lost, whatever the clocks and the nodes, and little is told twice."""
+"""Reading changes by cursor: no change is lost across clocks and nodes, and few are repeated."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def log(entries: list[Entry]) -> ChangeLog:
 
 
 def read_on(seen: ChangeLog, cursor: Cursor | None, limit: int) -> tuple[list[Change], Cursor | None]:
-    """Read until there is no more, as a program does."""
+    """Read until no changes are left."""
     results: list[Change] = []
     while True:
         part = seen.after(cursor, limit, 0)
@@ -42,7 +42,7 @@ def read_on(seen: ChangeLog, cursor: Cursor | None, limit: int) -> tuple[list[Ch
 def test_no_late_change_is_lost_whichever_node_answers(
     moments: list[int], lateness: list[int], lag: int, limit: int
 ) -> None:
-    """Each change becomes known up to an hour after its time, on a second node a few changes later still."""
+    """Changes become known up to an hour late, and on a second node later still."""
     entries = [change(second, f"Test_{n}") for n, second in enumerate(moments)]
     arrivals = [entries[n] for n in sorted(range(len(entries)), key=lambda n: moments[n] + lateness[n])]
     reported: list[Change] = []

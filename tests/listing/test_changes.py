@@ -1,4 +1,4 @@
-"""What was published, replaced, rolled back and withdrawn, as callers are told of it."""
+"""The list of publications, replacements, rollbacks and withdrawals."""
 
 from __future__ import annotations
 

@@ -25,13 +25,13 @@ def pointer(root: Path, alpha: str = "Test_small") -> Pointer:
 
 
 def forget(root: Path, **changes: Any) -> None:
-    """Take the figures from the pointer, or put others there."""
+    """Remove or replace the pointer's figures."""
     path = root / "catalog" / "Test_small.json"
     path.write_bytes(replace(pointer(root), headline=changes).encode())
 
 
 def shown(root: Path) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return what the list shows of the one alpha, and its metrics."""
+    """Return the alpha's row in the list and its metrics."""
     with running(root) as api:
         token = api.key()
         row = api.json("/v1/screen?fields=icir,turnover,pnl", token)["data"][0]

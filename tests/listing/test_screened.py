@@ -1,4 +1,4 @@
-"""Figures of the screen that the metrics do not have, and alphas judged among those that a key may read."""
+"""Figures of the screen beyond the metrics, and multiple testing among readable alphas."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The snapshots of an alpha that are still there, and what changed between two of them."""
+"""Kept snapshots of an alpha, and their comparison."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ ALPHA = "Test_small"
 
 
 def changed_raw_alone(seal: Path) -> Path:
-    """Change nothing of a seal but the unconditioned signal of one name in one week."""
+    """Change only one raw score of a seal."""
 
     def change(rows: pl.DataFrame) -> pl.DataFrame:
         last = pl.int_range(pl.len()) == rows["unsmoothed_score"].is_not_null().arg_true().max()
@@ -42,7 +42,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def ids(folder: Path) -> list[str]:
-    """Publish one alpha three times: another market, and then another unconditioned signal alone."""
+    """Publish one alpha three times: first another market, then only another raw score."""
     seals = (
         make_seal(folder / "first"),
         make_seal(folder / "second", seed=9, weeks=32, sealed_at=LATER),

@@ -1,4 +1,4 @@
-"""Figures that no table supports, and figures by another convention, wherever alphas are listed and compared."""
+"""Stated figures, and figures by other conventions, in lists and comparisons."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What of a record may be luck, asked as a client asks."""
+"""The luck endpoint."""
 
 from __future__ import annotations
 
@@ -257,12 +257,12 @@ def test_duplicate_sealed_trials_count_once(tmp_path: Path) -> None:
 
 
 def run_itself(rows: pl.DataFrame) -> pl.DataFrame:
-    """Return the trial whose returns are the run's own."""
+    """Return the trial with the run's own returns."""
     return rows.filter(pl.col("trial") == "half_life_weeks=2.0")
 
 
 def copied(rows: pl.DataFrame, copies: int) -> pl.DataFrame:
-    """Return the run itself again and again, each time off by a hundredth of its deviation."""
+    """Return near copies of the run, with noise of a hundredth of its deviation."""
     draw = np.random.default_rng(7)
     own = run_itself(rows)
     scale = 0.01 * float(own["period_return"].to_numpy().std())

@@ -1,4 +1,4 @@
-"""How trials are counted from what a run sealed."""
+"""Counting of trials from sealed data."""
 
 from __future__ import annotations
 

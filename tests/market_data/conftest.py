@@ -1,4 +1,4 @@
-"""A small invented market file, and the means to write it wrongly."""
+"""A small market file, and variants that break its rules."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ DAYS = [
 
 
 def prices(**columns: Any) -> pl.DataFrame:
-    """Five sessions of one symbol; a column given replaces or adds one, None leaves it out."""
+    """Five sessions of one symbol; given columns replace or add, None removes."""
     result: dict[str, Any] = {
         "date": DAYS,
         "symbol": ["ABC"] * 5,
@@ -38,5 +38,5 @@ def parquet(frame: pl.DataFrame, **metadata: str) -> bytes:
 
 @pytest.fixture
 def market_file() -> Callable[..., bytes]:
-    """Return a maker of the bytes of a market file; `metadata` goes into the file, columns into the frame."""
+    """Return a factory of market files; `metadata` goes into the file, columns into the frame."""
     return lambda metadata=None, **columns: parquet(prices(**columns), **(metadata or {}))

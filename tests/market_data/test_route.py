@@ -112,7 +112,7 @@ def test_health_is_degraded_while_the_market_data_cannot_be_read(tmp_path: Path,
     file.write_bytes(b"no parquet")
 
     def health() -> str:
-        """Ask for nothing but the health, as a probe does."""
+        """Request the health."""
         result = program.get("/v1/health")
         assert result.status_code == 200
         return str(result.json()["status"])

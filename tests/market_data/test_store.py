@@ -1,4 +1,4 @@
-"""What a serving process caches of its market data, and what it answers when it has none."""
+"""Market data in a serving process: caching, changes and errors."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ async def refused(market_data: MarketData, symbol: str = "ABC") -> ApiError:
 
 
 async def soon(condition: Callable[[], Awaitable[bool]]) -> None:
-    """Wait until a condition holds; looks at the files happen behind the answers."""
+    """Wait until a condition holds; files are checked in the background."""
     async with asyncio.timeout(30):
         while not await condition():  # noqa: ASYNC110 - what is waited for is a file system, which tells nobody
             await asyncio.sleep(0.02)
