@@ -1,4 +1,4 @@
-"""Slow and obvious versions of the fast functions, one loop a definition."""
+"""Slow reference implementations, one loop per definition."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def measure_weeks(frame: pl.DataFrame) -> dict[dt.date, list[Row]]:
 
 
 def spearman(pairs: Sequence[tuple[float | None, float | None]]) -> tuple[float | None, int]:
-    """Correlate with SciPy, over the pairs in which both values are known."""
+    """Rank correlation by SciPy over the pairs with both values."""
     known = [(x, y) for x, y in pairs if x is not None and y is not None]
     if len(known) < 2 or len({x for x, _ in known}) == 1 or len({y for _, y in known}) == 1:
         return None, len(known)

@@ -1,4 +1,4 @@
-"""Made-up runs: small panels with ties, nulls, constants, single names and missing weeks."""
+"""Random small panels with ties, nulls, constants, single names and missing weeks."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def week(number: int) -> dt.date:
 
 @st.composite
 def runs(draw: st.DrawFn, max_weeks: int = 10, max_names: int = 7) -> Run:
-    """Draw a run whose rows come in any order and whose values tie often."""
+    """Draw a run with shuffled rows and many ties."""
     statuses = draw(st.lists(st.sampled_from(STATUSES), min_size=1, max_size=max_weeks))
     names = [f"S{n}" for n in range(draw(st.integers(1, max_names)))]
     rows = []
@@ -57,7 +57,7 @@ def runs(draw: st.DrawFn, max_weeks: int = 10, max_names: int = 7) -> Run:
 
 @st.composite
 def wide_runs(draw: st.DrawFn) -> Run:
-    """Draw a run of few weeks with about as many names as a decile needs, from a seed."""
+    """Draw a run of few weeks with about the minimum number of names for deciles, from a seed."""
     rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
     grid = draw(st.sampled_from([4.0, 64.0, 1e9]))  # coarse: mostly ties; fine: none
     statuses = draw(st.lists(st.sampled_from(STATUSES), min_size=1, max_size=4))

@@ -16,7 +16,7 @@ seeds = st.integers(0, 2**32 - 1)
 
 
 def scores(seed: int, alphas: int, names: int, share: float) -> Floats:
-    """Draw scores with ties, and with names that some alphas do not score."""
+    """Draw scores with ties and names missing for some alphas."""
     draw = np.random.default_rng(seed)
     result = np.round(draw.normal(size=(alphas, names)), 1)
     result[draw.random(result.shape) < share] = np.nan

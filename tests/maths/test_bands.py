@@ -1,4 +1,4 @@
-"""Bands of figures: the bootstrap beside arch's, and every figure of a sample beside its definition."""
+"""Bootstrap bands compared with arch, and each sample's figures with their definitions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Books side by side at the closes that all have, against the loop over equities."""
+"""Returns between common closes, compared with a loop over equities."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Legs and spread of a book's profit beside pandas, on any run and on any cut of it."""
+"""Legs and concentration of P&L compared with pandas, however a run is split."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> dict[str, pl.DataFrame]:
 
 
 def measured(run: dict[str, pl.DataFrame], book: str, cuts: list[int]) -> dict[str, Any]:
-    """Measure a book that is looked at in parts of some sessions each."""
+    """Measure a book in parts of some sessions each."""
     own = {
         kind: rows.filter(pl.col("book") == book).sort([x for x in ("date", "symbol") if x in rows.columns])
         for kind, rows in run.items()

@@ -1,4 +1,4 @@
-"""Costs of a book beside plain pandas and the reference engine at other costs."""
+"""Costs of a book compared with pandas and with the reference engine at other costs."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def market() -> Market:
 
 @pytest.fixture
 def engine_at(monkeypatch: pytest.MonkeyPatch) -> Any:
-    """Run a plan of shares, drawn beforehand, in the reference engine at a multiple of its costs."""
+    """Run a fixed plan of shares in the reference engine at a multiple of its costs."""
     monkeypatch.setattr("examples.reference_engine.fills.IMPACT_PER_WEIGHT", 0.0)
     monkeypatch.setattr(engine, "CASH_QUANTUM", 1e-15)
 

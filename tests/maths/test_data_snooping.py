@@ -1,4 +1,4 @@
-"""Reality Check and SPA beside arch, on the very samples that arch draws."""
+"""Reality Check and SPA compared with arch on the same samples."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The delivered score beside SciPy, alphalens, statsmodels and slow loops."""
+"""Figures of the delivered score compared with SciPy, alphalens, statsmodels and slow loops."""
 
 from __future__ import annotations
 

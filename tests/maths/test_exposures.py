@@ -1,4 +1,4 @@
-"""Exposures beside statsmodels, and an attribution that leaves nothing over."""
+"""Exposures compared with statsmodels, and an attribution that sums to the total."""
 
 from __future__ import annotations
 

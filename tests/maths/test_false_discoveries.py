@@ -1,4 +1,4 @@
-"""q-values, haircuts and lengths beside statsmodels, pandas and the papers; the share of false discoveries of a catalogue."""
+"""q-values, haircuts and required lengths compared with statsmodels, pandas and the papers; false discoveries of catalogues."""
 
 from __future__ import annotations
 
@@ -155,7 +155,7 @@ def test_the_effective_number_separates_noise_from_a_common_factor(common: float
 
 @pytest.mark.parametrize("level", [0.05, 0.1, 0.2])
 def test_the_share_of_false_discoveries_stays_within_its_level(level: float) -> None:
-    """Forty catalogues, a twentieth the size of those in benchmarks/false_discoveries.py."""
+    """Forty catalogues of a twentieth of the size in benchmarks/false_discoveries.py."""
     shares = []
     for seed in range(40):
         catalogue = draw_catalogue(seed, noise=475, real=25, sessions=252 * 3)

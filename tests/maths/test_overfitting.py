@@ -1,4 +1,4 @@
-"""The probability of overfitting, beside ffn's, a slow one, and what the paper says of it."""
+"""The probability of backtest overfitting compared with ffn, a slow version and the paper."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def measured(returns: Matrix, blocks: int = 16) -> Overfitting:
 
 
 def slow(returns: Matrix, blocks: int) -> float:
-    """Split, measure and rank one combination after the other."""
+    """Oracle: split, measure and rank one combination at a time."""
     length = len(returns) // blocks
     cut = [returns[n * length : (n + 1) * length].tolist() for n in range(blocks)]
     below, splits = 0, 0
@@ -82,14 +82,14 @@ def test_the_probability_ignores_names_and_scale_of_trials(seed: int, trials: in
 
 
 def test_skill_less_trials_overfit_half_of_the_time_and_skilled_ones_do_not() -> None:
-    """The paper's two ends: no trial has skill, and one of them has a lot."""
+    """The paper's extremes: no skill, and one highly skilled trial."""
     without = [measured(drawn(seed, 480, 20), 8).probability for seed in range(40)]
     assert statistics.fmean(without) == pytest.approx(0.5, abs=0.15)
     assert max(measured(drawn(seed, 480, 20, skill=0.005), 8).probability for seed in range(10)) < 0.01
 
 
 def test_identical_trials_share_the_middle_rank() -> None:
-    """Two trials of one return: each split picks the first of them, and its rank out of sample is the mean of both."""
+    """Of two identical trials each split picks the first, whose out-of-sample rank is the mean of both."""
     returns = drawn(1, 60, 1)
     assert measured(np.hstack([returns, returns]), 4).probability == 1.0
 

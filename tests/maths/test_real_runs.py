@@ -1,4 +1,4 @@
-"""The definitions against what an independent engine and third-party libraries made of real prices."""
+"""The definitions compared with an independent engine and libraries on real prices."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def series(frame: pl.DataFrame, column: str) -> Floats:
 
 
 def figures(window: Window) -> dict[str, float | Unavailable]:
-    """Return every sealed name that has a formula here, measured on the window."""
+    """Return every sealed figure that has a formula here, measured on the window."""
     weeks, ledger = window
     ic = series(weeks, "ic")
     starting, ending = series(ledger, "starting_equity"), series(ledger, "ending_equity")

@@ -1,4 +1,4 @@
-"""Regimes beside pandas and empyrical, and the break beside statsmodels."""
+"""Regimes compared with pandas and empyrical, and the break test with statsmodels."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Risk of a book beside empyrical, ffn, pandas, SciPy and Lo's closed form."""
+"""Risk of a book compared with empyrical, ffn, pandas, SciPy and Lo's closed form."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How far the runs of a catalogue lie apart, beside loops, simulated runs and absurd ones."""
+"""Deviation of Sharpe ratios across a catalogue, compared with loops and simulated runs."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ YEAR = 252
 
 
 def measured_runs(seed: int, between: float, lengths: list[int]) -> Floats:
-    """Draw the Sharpe ratios that runs show, whose true ones lie apart by `between`."""
+    """Draw measured Sharpe ratios whose true values have the deviation `between`."""
     draw = np.random.default_rng(seed)
     true = draw.normal(0, between, len(lengths))
     return true + draw.normal(size=len(lengths)) * np.sqrt(YEAR / np.array(lengths))

@@ -1,4 +1,4 @@
-"""The Sharpe ratio as evidence: the papers' worked examples, ffn's figures, and what has to hold of any series."""
+"""Inference on Sharpe ratios: the papers' examples, ffn, and properties of any series."""
 
 from __future__ import annotations
 
@@ -117,7 +117,7 @@ def test_the_expected_maximum_matches_simulation() -> None:
 
 
 def test_the_probabilistic_sharpe_ratio_matches_simulation() -> None:
-    """Records of known ratio: a ratio measured at the benchmark or above is as frequent as the probability says."""
+    """On simulated records, measured ratios reach the benchmark as often as the probability states."""
     n, true = 500, 0.08
     draws = np.random.default_rng(6).normal(true, 1.0, (6000, n))
     ratios = draws.mean(axis=1) / draws.std(axis=1, ddof=1)

@@ -16,7 +16,7 @@ from tests.maths.panels import SCHEMA, Run, check, runs, shuffled, week
 
 
 def steady_run(statuses: list[str], names: int = 5) -> Run:
-    """Build a run whose every name keeps its place, and gains in that order."""
+    """Build a run in which every name keeps its rank and earns in that order."""
     rows = [
         (week(w), f"S{n}", float(n), float(n), None if status == "pending" else n / 16, 0.0, 0.0)
         for w, status in enumerate(statuses)
@@ -74,7 +74,7 @@ def test_returns_lost_in_compounding_are_ties() -> None:
 
 @pytest.mark.parametrize("horizon", [2, 4, 8])
 def test_compounded_returns_tie_like_the_documented_product(horizon: int) -> None:
-    """Returns in hundredths: their products are often equal, or would be but for the last bit."""
+    """Returns in hundredths, whose products are often equal up to the last bit."""
     draw = random.Random(11)
     run = steady_run(["traded"] * 9, names=40)
     returns = [draw.choice((-0.03, -0.01, 0.0, 0.01, 0.02, 0.1)) for _ in range(run.decisions.height)]

@@ -1,4 +1,4 @@
-"""How many trials count: copies once, clusters as published, noise as it is, and never less than luck gave."""
+"""Effective number of trials: copies count once, clusters as published, noise fully."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ DAYS = 1000
 
 
 def blocks(seed: int, sizes: list[int], correlation: float, days: int = DAYS) -> Matrix:
-    """Draw trials without skill, in blocks of which every two correlate alike."""
+    """Draw skill-less trials in equicorrelated blocks."""
     draw = np.random.default_rng(seed)
     parts = [
         math.sqrt(correlation) * draw.normal(size=(days, 1))
@@ -52,7 +52,7 @@ def counted(returns: Matrix) -> EffectiveTrials:
 
 
 def expected(returns: Matrix) -> float:
-    """Return what the best of the trials is expected at; 0 where only one counts."""
+    """Return the expected maximum of the trials; 0 if only one counts."""
     effective = effective_trials(returns, cuts_of(returns))
     return 0.0 if effective is None else expected_maximum_sharpe(effective.count, effective.deviation)
 
@@ -64,7 +64,7 @@ def groups(weights: Matrix) -> list[list[int]]:
 @pytest.mark.parametrize("sizes", [[4, 4, 4], [2] * 5, [10, 3, 7, 1], [20] * 6, [3, 8, 5, 12, 2, 9]])
 @pytest.mark.parametrize("correlation", [0.65, 0.8, 0.9])
 def test_the_blocks_of_a_correlation_are_its_clusters(sizes: list[int], correlation: float) -> None:
-    """López de Prado and Lewis (2019) try their algorithm on random block correlations, and find the blocks."""
+    """As in López de Prado and Lewis (2019), the algorithm finds random correlation blocks."""
     ends = np.cumsum(sizes).tolist()
     expected_groups = [list(range(start, end)) for start, end in zip([0, *ends[:-1]], ends, strict=True)]
     assert groups(cuts_of(blocks(3, sizes, correlation)).clusters) == expected_groups
@@ -126,7 +126,7 @@ def test_the_order_of_the_trials_changes_nothing(seed: int, clusters: int, size:
 
 @pytest.mark.parametrize("seed", range(6))
 def test_clusters_match_scikit_learns_best_silhouettes(seed: int) -> None:
-    """The slow way: every number of clusters cut from SciPy's tree, silhouettes by scikit-learn."""
+    """Oracle: every number of clusters cut from SciPy's tree, silhouettes by scikit-learn."""
     draw = np.random.default_rng(seed)
     walk = np.cumsum(0.4 * draw.normal(size=(300, 14)), axis=1) + draw.normal(size=(300, 1))
     returns = np.concatenate([walk, draw.normal(size=(300, 5))], axis=1)

@@ -1,4 +1,4 @@
-"""The metrics of a run again, from its sealed files, with pandas, SciPy and statsmodels only, one week at a time."""
+"""The metrics of a run recomputed from its sealed files with pandas, SciPy and statsmodels, one week at a time."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What each figure says it rests on, and which value is served where an engine computed it otherwise."""
+"""The evidence of each figure, and the value served if an engine used another convention."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ def test_statistics_of_the_raw_signal_are_marked_as_well() -> None:
 
 
 def test_a_ratio_by_another_convention_is_reported_beside_the_definition() -> None:
-    """One name is one figure: what is 0.845 in one place cannot be 0.702 in another."""
+    """One name is one figure everywhere."""
     book = factories.ledger()
     own = ratios.information_ratio(book.starting, book.ending)
     assert isinstance(own, float)

@@ -1,4 +1,4 @@
-"""What is declared is what is computed, served and documented, and nothing else."""
+"""Declared, computed, served and documented statistics are the same."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ STATISTICS = [*CORE, *RANK_IC_CONDITIONED, *RANK_IC_RAW]
 
 
 def every_kind_of_answer() -> list[dict[str, Any]]:
-    """Answers that between them hold every key there is."""
+    """Answers that together contain every key."""
     full, bare = (
         factories.run(),
         factories.run(sealed=None, ledger=None, kinds=factories.KINDS - {"portfolio"}),

@@ -1,4 +1,4 @@
-"""The two endpoints, asked as a client asks."""
+"""The metrics endpoints."""
 
 from __future__ import annotations
 

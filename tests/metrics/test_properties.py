@@ -1,4 +1,4 @@
-"""Whatever the series hold, the answer is JSON, complete, and never a number that is none."""
+"""For any series the answer is complete, valid JSON without NaN."""
 
 from __future__ import annotations
 

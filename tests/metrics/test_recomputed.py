@@ -1,4 +1,4 @@
-"""The whole way, from sealed files to served figures, against pandas, SciPy and statsmodels."""
+"""From sealed files to served figures, compared with pandas, SciPy and statsmodels."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Published:
 
 @pytest.fixture(scope="module")
 def small(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Published]:
-    """Two made-up runs: one that sealed its figures, one that did not."""
+    """Two simulated runs, with and without sealed figures."""
     folder = tmp_path_factory.mktemp("recomputed")
     result = {
         "Test_stated": seals.make_seal(folder, alpha_id="Test_stated", weeks=60),
@@ -64,7 +64,7 @@ def serving(folders: dict[str, Path], root: Path) -> Iterator[Published]:
 
 
 def compare(data: Any, run: Recomputed, *, sealed_test: bool = True) -> None:
-    """Hold every computed figure of an answer against the recomputation; of a window, those of the window."""
+    """Compare every computed figure of an answer with the recomputation on the same window."""
     if data["within_window"] is not None:
         within = data["within_window"]
         data = {**data, **within, "nwt": {**data["nwt"], **within["nwt"]}}

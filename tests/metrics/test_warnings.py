@@ -1,4 +1,4 @@
-"""Each warning the metrics can give, what brings it about, and what the answer then holds."""
+"""Each warning of the metrics, its cause, and the answer with it."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ NO_REBALANCES = {**NO_DECISIONS, "index": None, "kinds": frozenset({"portfolio",
 
 @pytest.fixture
 def logged() -> Iterator[list[Any]]:
-    """Return what is logged, as entries: rendering a traceback with all its arrays takes seconds."""
+    """Return log entries unrendered, since rendering tracebacks with arrays takes seconds."""
     entries: list[Any] = []
 
     class Entries(logging.Handler):
@@ -49,7 +49,7 @@ def index() -> Any:
 
 
 def complete() -> Any:
-    """Return a run of which nothing is to be warned."""
+    """Return a run without warnings."""
     return factories.run()
 
 
@@ -238,7 +238,7 @@ def test_nonpositive_variance() -> None:
 
 
 def in_debt() -> Ledger:
-    """A ledger of a book that falls below nothing in the middle and goes on sinking."""
+    """A ledger whose equity falls below zero midway and keeps falling."""
     book = factories.ledger()
     ending = book.ending.copy()
     ending[100:] = -np.arange(1.0, 101.0)

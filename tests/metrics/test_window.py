@@ -1,4 +1,4 @@
-"""A window narrows what is computed to what its own rows would give, and nothing else."""
+"""A window equals computation on its own rows."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ STATUSES = ("traded", "traded", "traded", "constant_scores", "pending")
 
 
 def decisions(weeks: int = 24, names: int = 30, seed: int = 5) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Made-up cross-sections with skipped weeks, gaps and ties."""
+    """Random cross-sections with skipped weeks, gaps and ties."""
     draw = np.random.default_rng(seed)
     first = dt.date(2020, 1, 3)
     dates = [first + dt.timedelta(weeks=week) for week in range(weeks)]
@@ -132,7 +132,7 @@ def test_a_window_equals_its_own_rows(days: list[dt.date], granularity: str) -> 
 
 
 def computed(value: Any) -> Any:
-    """Return entries of a run that sealed nothing as they are where nobody asks what was sealed."""
+    """Return the computed entries of a run without sealed figures."""
     if isinstance(value, dict):
         return {
             name: x.removeprefix("no value was sealed; ") if name == "withheld_reason" else computed(x)
@@ -142,7 +142,7 @@ def computed(value: Any) -> Any:
 
 
 def nwt_ic(figures: Any) -> Any:
-    """Return the test of the weekly IC of a run that sealed no mean to compare it with."""
+    """Return the test of the weekly IC of a run without a sealed mean."""
     mean = ask(figures).data["core"]["ic"]["value"]
     if mean is None:
         return None
@@ -152,7 +152,7 @@ def nwt_ic(figures: Any) -> Any:
 
 
 def approximately(value: Any) -> Any:
-    """Allow for sums that run over other strides of memory."""
+    """Compare with a tolerance for differences in summation order."""
     if isinstance(value, dict):
         return {key: approximately(member) for key, member in value.items()}
     if isinstance(value, list):

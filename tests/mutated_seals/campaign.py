@@ -1,4 +1,4 @@
-"""Every mutation carried out on a copy of a lawful seal, built in a process of little memory, and what came of it judged."""
+"""Applies every mutation to a copy of a valid seal, builds it in a process with little memory, and judges the outcome."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ Answer = dict[str, Any]
 
 @dataclass
 class Tally:
-    """What came of the mutations."""
+    """Outcomes of the mutations."""
 
     outcomes: Counter[str] = field(default_factory=Counter)
     rules: Counter[str] = field(default_factory=Counter)
@@ -59,7 +59,7 @@ class Tally:
 
 
 class Checker:
-    """A process that builds one seal after the other, each in a fork."""
+    """A process that builds seals one by one, each in a fork."""
 
     def __init__(self) -> None:
         self._process = subprocess.Popen(
@@ -117,7 +117,7 @@ class Campaign:
         self._lawful = _digests(folder / "lawful", answer)
 
     def run(self, mutations: Iterable[Mutation]) -> None:
-        """Carry them out, as many side by side as there are cores."""
+        """Apply them, in parallel on all cores."""
         checkers: Queue[Checker] = Queue()
         made = [Checker() for _ in range(os.cpu_count() or 1)]
         for checker in made:
@@ -155,7 +155,7 @@ class Campaign:
             tally.faults.append(f"{mutation.name}: {fault}")
 
     def _judge(self, mutation: Mutation, folder: Path, answer: Answer) -> str | None:
-        """Return what is wrong with what came of a mutation; None for nothing."""
+        """Return the error in a mutation's outcome; None if correct."""
         expected, outcome = mutation.expected, answer["outcome"]
         if answer.get("peak_bytes", 0) > PEAK_BYTES:
             return f"took {answer['peak_bytes']:,} bytes"
@@ -198,7 +198,7 @@ def _digests(folder: Path, answer: Answer) -> dict[str, str]:
 
 
 def _differs(folder: Path, answer: Answer, manifest: Any, kind: str) -> str | None:
-    """Hold what is published of a table against what another reader finds in the seal."""
+    """Compare a published table with the seal as read by another library."""
     entry = json.loads((folder / "seal/seal.json").read_text())["kinds"].get(kind)
     where = folder / "root" / snapshot_path(answer["alpha_id"], answer["snapshot"])
     files = [file for file in manifest["files"] if file["dataset"] == kind]
@@ -253,13 +253,13 @@ def _of_refusal(mutation: Mutation, folder: Path, answer: Answer) -> str | None:
 
 
 def _left(folder: Path) -> str | None:
-    """Name a file that a refused build left."""
+    """Return a file that a refused build left behind."""
     left = [path for name in ("root", "archives") for path in (folder / name).rglob("*") if path.is_file()]
     return f"left {left}" if left else None
 
 
 def _of_archive(folder: Path) -> str | None:
-    """Hold the archive of the source against the files that were declared."""
+    """Compare the source archive with the declared files."""
     source = json.loads((folder / "seal/seal.json").read_text())["kinds"].get("source")
     declared = {} if source is None else source["files"]
     archives = list((folder / "archives").rglob("*.zip"))

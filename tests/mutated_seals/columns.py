@@ -1,4 +1,4 @@
-"""Every column of every table: left out, renamed, doubled, and of every other type."""
+"""Mutations of every column: removed, renamed, duplicated, of every other type."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The JSON documents: no JSON, JSON that readers understand differently, and every key with values of every other kind."""
+"""Mutations of the JSON documents: invalid or ambiguous JSON, and every key with values of every other type."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every file: missing, empty, cut, damaged, of another kind, elsewhere, and no file at all."""
+"""Mutations of every file: missing, empty, truncated, damaged, of another kind, elsewhere, not a regular file."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ PATHS = (
 
 
 def _socket(path: Path) -> None:
-    """Leave a socket; its name is bound by a short path, for long ones are refused."""
+    """Leave a socket, bound by a short path since long ones are refused."""
     folder = os.open(path.parent, os.O_RDONLY)
     with socket.socket(socket.AF_UNIX) as listening:
         listening.bind(f"/proc/self/fd/{folder}/{path.name}")

@@ -1,4 +1,4 @@
-"""Parquet that claims what is not there, or unpacks to far more than it is."""
+"""Mutations of Parquet: false claims, and files that unpack to far more than their size."""
 
 from __future__ import annotations
 

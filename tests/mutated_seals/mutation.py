@@ -1,4 +1,4 @@
-"""What a mutation is: a name, what it does to a copy of a lawful seal, and what must come of it."""
+"""A mutation: its name, its change to a copy of a valid seal, and its expected outcome."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 
 
 class Fate(Enum):
-    """What may become of a mutated seal."""
+    """Outcome of a mutated seal."""
 
     REFUSED = "refused by one of the rules named"
     SAME = "published, every file of the snapshot as of the unmutated seal"
@@ -27,7 +27,7 @@ class Fate(Enum):
 
 @dataclass(frozen=True)
 class Expected:
-    """The fate, the rules of which one is broken at least, and what the report names."""
+    """The outcome, the rules of which at least one must be broken, and what the report must name."""
 
     fate: Fate
     rules: tuple[str, ...] = ()
@@ -53,7 +53,7 @@ class Mutation:
     expected: Expected
 
     def in_share(self, percent: int) -> bool:
-        """Whether it is among so many of a hundred; always the same ones."""
+        """Whether it belongs to this percentage of mutations; always the same ones."""
         return zlib.crc32(self.name.encode()) % 100 < percent
 
 
@@ -61,7 +61,7 @@ Mutations = Iterator[Mutation]
 
 
 def declare(seal: Path, kind: str, **changes: Any) -> None:
-    """Change what the manifest says of a kind."""
+    """Change the manifest's entry of a kind."""
     path = seal / "seal.json"
     manifest = json.loads(path.read_text())
     manifest["kinds"][kind] |= changes
@@ -69,14 +69,14 @@ def declare(seal: Path, kind: str, **changes: Any) -> None:
 
 
 def put_bytes(seal: Path, kind: str, raw: bytes, **declared: Any) -> None:
-    """Give a kind other bytes, and sign them."""
+    """Replace the bytes of a kind, and sign them."""
     path = seal / json.loads((seal / "seal.json").read_text())["kinds"][kind]["path"]
     path.write_bytes(raw)
     declare(seal, kind, sha256=hashlib.sha256(raw).hexdigest(), bytes=len(raw), **declared)
 
 
 def bytes_of(kind: str, change: Callable[[bytes], bytes], **declared: Any) -> Callable[[Path], None]:
-    """Change the bytes of a kind whose file is called as usual, and sign them."""
+    """Change the bytes of a kind with its usual file name, and sign them."""
 
     def apply(seal: Path) -> None:
         path = seal / json.loads((seal / "seal.json").read_text())["kinds"][kind]["path"]
@@ -98,7 +98,7 @@ def table_of(kind: str, change: Callable[[pa.Table], pa.Table], **options: Any) 
 
 
 def in_place_of(path: str, put: Callable[[Path], object]) -> Callable[[Path], None]:
-    """Put something else where a file was."""
+    """Replace a file by something else."""
 
     def apply(seal: Path) -> None:
         (seal / path).unlink()

@@ -1,4 +1,4 @@
-"""Every table: its rows doubled, in another order, fewer, none, and in files of another make."""
+"""Mutations of every table: rows duplicated, reordered, removed, and files of other writers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``source/``: links, pipes, names that are paths or collide, archives that are bombs."""
+"""Mutations of ``source/``: links, pipes, names that are paths or collide, zip bombs."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ def _more(seal: Path, files: Mapping[str, bytes]) -> None:
 
 
 def _said(seal: Path, name: str) -> None:
-    """Declare a file that cannot be there."""
+    """Declare a file that cannot exist."""
     declared = json.loads((seal / "seal.json").read_text())["kinds"]["source"]["files"]
     declare(seal, "source", files=declared | {name: ABSENT})
 
 
 def _bomb() -> bytes:
-    """Return a small archive of much, of names upwards, and of one name twice."""
+    """Return a zip bomb with path traversal and duplicate names."""
     file = io.BytesIO()
     with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("../../outside", bytes(2**26))

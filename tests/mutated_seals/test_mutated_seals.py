@@ -1,4 +1,4 @@
-"""Seals that are wrong in every way: each is refused by a rule or published as it was sealed, in bounded memory and time.
+"""Mutated seals are refused by a rule or published as sealed, in bounded memory and time.
 
 ``just mutated-seals`` carries out the whole table, `.ci/nightly` a share of it that is always the same.
 """

@@ -1,4 +1,4 @@
-"""Every column of every table: one value, or all of them, put to something that should not be there."""
+"""Mutations of values: one or all values of every column replaced by invalid ones."""
 
 from __future__ import annotations
 

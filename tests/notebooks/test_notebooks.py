@@ -1,4 +1,4 @@
-"""The notebooks run as scripts over a simulated root, and what they conclude is what the service answers."""
+"""The notebooks run as scripts over a simulated root, and their figures match the service."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ ALPHAS = ("Test_sim_momentum", "Test_sim_reversal", "sim_lowvol")
 
 @pytest.fixture(scope="module")
 def demo(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a folder that looks like one in which the demo was started."""
+    """Return a folder like that of a started demo."""
     folder = tmp_path_factory.mktemp("it's a folder")
     made = folder / ".demo"
     seals = simulate(made / "simulation-1", seed=1, names=30, weeks=60)
@@ -49,7 +49,7 @@ def api(demo: Path) -> Iterator[ApiClient]:
 
 
 def run(name: str, folder: Path) -> dict[str, Any]:
-    """Run a notebook in a folder, and return what its cells define."""
+    """Run a notebook in a folder, and return its variables."""
     result = importlib.util.spec_from_file_location(f"notebook_{name}", NOTEBOOKS / f"{name}.py")
     assert result is not None
     assert result.loader is not None

@@ -58,7 +58,7 @@ def noticed(seal: Path, root: Path) -> dict[str, dict[str, Any]]:
 
 
 def dealt_out(frame: pl.DataFrame) -> pl.DataFrame:
-    """Deal the forward returns of each week out to other names."""
+    """Reassign the forward returns of each week to other names."""
     return frame.with_columns(pl.col("forward_return").shift(7).over("date", order_by="symbol"))
 
 

@@ -1,4 +1,4 @@
-"""The figures behind the notices, beside slow obvious ones."""
+"""The figures of the notices compared with slow versions."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def by_id(outcomes: object) -> dict[str, NoticeOutcome]:
 
 
 def ledger(returns: np.ndarray[tuple[int], np.dtype[np.float64]], **columns: float) -> Ledger:
-    """Return a ledger of weekdays that earns these returns on prices, at honest costs."""
+    """Return a ledger on weekdays with these price returns and plausible costs."""
     days = np.busday_offset(MONDAY, np.arange(returns.size))
     ending = np.cumprod(1 + returns)
     starting = np.concatenate([[1.0], ending[:-1]])
@@ -239,7 +239,7 @@ def test_the_delayed_ic_uses_the_previous_weeks_score() -> None:
 
 
 def slow_copies(values: np.ndarray[tuple[int, int], np.dtype[np.float64]]) -> list[bool]:
-    """Say by weeks whether 90 % of the names last had the value in one and the same earlier week."""
+    """Oracle: for each week, whether 90 % of the names have the value of one earlier week."""
     names, weeks = values.shape
     result = []
     for week in range(weeks):

@@ -1,4 +1,4 @@
-"""A run of the reference engine, honest and with one thing changed: what is noticed of it."""
+"""Notices on runs of the reference engine, honest and with one change."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ def test_an_implausible_market_is_noticed(
 
 
 def dealt_out_by(column: str) -> Callable[[pl.DataFrame], pl.DataFrame]:
-    """Deal the forward returns of each week out anew, the highest to the name with the highest value of a column."""
+    """Reassign the forward returns of each week in the order of a column."""
 
     def deal(frame: pl.DataFrame) -> pl.DataFrame:
         known = pl.col("forward_return").is_not_null() & pl.col(column).is_not_null()

@@ -1,4 +1,4 @@
-"""Environments with an orchestrator in them, and one with this project as it is installed; and seals to publish."""
+"""Environments with an orchestrator and with the installed project, and seals to publish."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Environment = Callable[..., Path]
 
 @pytest.fixture(scope="session")
 def environment_with() -> Environment:
-    """Return a maker of environments: requirements, and whether this project's wheel is to be there, to its Python."""
+    """Return a factory of environments from requirements, with or without this project's wheel."""
 
     def make(name: str, *requirements: str, project: bool) -> Path:
         uv = shutil.which("uv")

@@ -1,4 +1,4 @@
-"""The examples do what they say, run by the orchestrators themselves."""
+"""The examples, run by the orchestrators."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Run the example's DAG once, in a database of its own; print the states of its tasks as JSON."""
+"""Run the example's DAG once in its own database; print the states of its tasks as JSON."""
 
 from __future__ import annotations
 

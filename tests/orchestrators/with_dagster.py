@@ -1,4 +1,4 @@
-"""Materialise the example's asset; print what came of it as JSON."""
+"""Materialise the example's asset; print the result as JSON."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rows of a book are published alike whether the engine sealed book after book or mixed them."""
+"""Rows of a book are published alike whether the seal groups books or mixes them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A run that is too large for the memory is checked and built part by part, and nobody can tell from what comes out."""
+"""Runs too large for memory are checked and built in chunks with identical results."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ SPOILT = (
 
 @pytest.fixture
 def cut(monkeypatch: pytest.MonkeyPatch) -> Cut:
-    """Return what has every seal read in parts of so many rows; 0 has it read whole."""
+    """Return a function that sets the rows per chunk; 0 disables chunks."""
 
     def cut(rows: int) -> None:
         monkeypatch.setattr("pipeline.seal.seal.LARGE_ROWS", -1 if rows else 1 << 60)
@@ -55,7 +55,7 @@ def cut(monkeypatch: pytest.MonkeyPatch) -> Cut:
 
 @pytest.fixture
 def never_whole(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Have nothing decode a large table as a whole."""
+    """Forbid decoding a large table as a whole."""
     decode = Seal.decode
 
     def refuse(seal: Seal, kind: str) -> Any:

@@ -1,4 +1,4 @@
-"""A seal that changes what an earlier one said is published, and says so for ever."""
+"""A seal that restates an earlier one is published with a lasting record."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ Change = Callable[[pl.DataFrame], pl.DataFrame]
 
 
 def observed_until(week: int, *, pending: bool) -> Market:
-    """Return the market as it was known when so many decisions were taken."""
+    """Return the market as known after that many decisions."""
     sessions = int(MARKET.decisions[week - 1]) + (1 if pending else 2)
     of_sessions = ("opens", "closes", "no_borrow", "illiquid", "risk_free", "benchmark", "benchmark_adjusted")
     return replace(
@@ -48,7 +48,7 @@ def runs() -> dict[tuple[int, bool], RunRecord]:
 
 
 def seal(folder: Path, run: RunRecord, day: int, **changes: Change) -> Path:
-    """Write a run as a seal of a day, with tables changed; its own figures are left out, so that nothing contradicts them."""
+    """Write a run as a seal of a day with changed tables and without its own figures."""
     tables = {kind: changes.get(kind, pl.DataFrame.clone)(rows) for kind, rows in run.tables.items()}
     manifest = {**run.manifest, "sealed_at": f"2026-02-{day:02}T00:00:00Z"}
     return write_seal(folder / f"{day}", replace(run, manifest=manifest, tables=tables, metrics=None))

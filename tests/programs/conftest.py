@@ -1,3 +1,3 @@
-"""A root and a Redis, as in the tests of what is served."""
+"""A root and a Redis, as in tests/serving."""
 
 from tests.serving.conftest import redis_server, root  # noqa: F401 - fixtures

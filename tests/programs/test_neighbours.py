@@ -1,4 +1,4 @@
-"""Neighbours served by two worker processes: one folder of returns."""
+"""Neighbours served by two worker processes that share a folder of returns."""
 
 from __future__ import annotations
 

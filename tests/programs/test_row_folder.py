@@ -1,4 +1,4 @@
-"""Row tables that processes share: the second makes none, and one without a folder says so and answers."""
+"""Row tables shared between processes, and a service without their folder."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def test_a_second_process_reuses_row_tables(root: Path, tmp_path: Path) -> None:
 
 
 def tables_of_a_process(root: Path, place: Path, log: Path, token: str) -> dict[str, float]:
-    """Start a process, ask it until it opened a table, and return what its metrics say of tables opened and made."""
+    """Start a process, request until it opened a table, and return its counts of tables opened and made."""
     port = free_port()
 
     def counted() -> dict[str, float]:

@@ -77,7 +77,7 @@ def test_requests_in_flight_are_finished_at_shutdown(here: Path, token: str) -> 
 
 
 def refusal(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str]:
-    """Run a command that must be refused, in this process, and return its exit code and what it said."""
+    """Run a command that must be refused in this process; return its exit code and message."""
     with pytest.raises(SystemExit) as caught:
         main([*arguments])
     assert isinstance(caught.value.code, int)

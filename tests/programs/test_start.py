@@ -1,4 +1,4 @@
-"""A server checks everything before its port opens, and ends without a word that is no log line."""
+"""Checks before the port opens, and shutdown without output other than log lines."""
 
 from __future__ import annotations
 

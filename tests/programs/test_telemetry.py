@@ -1,4 +1,4 @@
-"""The port of the measurements, of real processes under real calls."""
+"""The metrics port of real processes under real calls."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ ALPHA = "Test_hand"
 
 
 class Port:
-    """The port of the measurements."""
+    """The metrics port."""
 
     def __init__(self, port: int) -> None:
         self.base = f"http://127.0.0.1:{port}"

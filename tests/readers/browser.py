@@ -1,4 +1,4 @@
-"""A browser that asks for a page: between it and the service stands what adds the key and chooses the coding.
+"""A browser that requests a page through a proxy, which adds the key and selects the coding.
 
 A page's script may set neither of the two itself. The bytes of the answer pass through as they are.
 """
@@ -28,7 +28,7 @@ fetch("/answer").then(answer => answer.arrayBuffer()).then(
 
 
 class _Between(ThreadingHTTPServer):
-    """Answers the browser's page with a script, and what the script asks for from the service."""
+    """Serves a page with a script, and forwards the script's requests to the service."""
 
     def __init__(self, page: CompressedPage, coding: str) -> None:
         super().__init__(("127.0.0.1", 0), _Answer)
@@ -75,14 +75,14 @@ class _Answer(BaseHTTPRequestHandler):
 
 
 def read_by(browser: list[str], page: CompressedPage, coding: str, profile: Path) -> bytes:
-    """Return what a script in a browser read of the page.
+    """Return the page as read by a script in a browser.
 
     Parameters
     ----------
     browser
         The command, without the address.
     profile
-        An empty folder for what it writes of its own.
+        An empty folder for its profile.
     """
     with _listening(_Between(page, coding)) as between, (profile / "log").open("wb") as log:
         address = f"http://127.0.0.1:{between.server_port}/"

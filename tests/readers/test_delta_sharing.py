@@ -1,4 +1,4 @@
-"""A run is read by the official client of Delta Sharing, which has an environment of its own: it needs an older pandas."""
+"""The official Delta Sharing client reads a run, in its own environment since it needs an older pandas."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Compressed pages are read by the programs of other languages, and by browsers."""
+"""Compressed pages are read by other languages' programs and by browsers."""
 
 from __future__ import annotations
 

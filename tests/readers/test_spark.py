@@ -1,4 +1,4 @@
-"""An exported catalogue is read by Spark, which shares no code with what wrote it."""
+"""Spark reads an exported catalogue."""
 
 from __future__ import annotations
 

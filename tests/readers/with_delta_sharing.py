@@ -8,7 +8,7 @@ import pandas as pd
 
 
 def digest(frame: pd.DataFrame) -> dict[str, object]:
-    """Return what two frames of the same rows agree on, whatever their index and their kinds of text and time."""
+    """Return a digest of a frame's rows, independent of index and of text and time types."""
     sums = {name: float(frame[name].sum()) for name in frame.columns if frame[name].dtype.kind in "fi"}
     return {"rows": len(frame), "columns": sorted(frame.columns), "sums": sums}
 

@@ -1,4 +1,4 @@
-"""What is served for a real run equals what pandas and SciPy compute from its sealed files."""
+"""Served figures of a real run equal those of pandas and SciPy from its sealed files."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def seal(shared: Path) -> Path:
 
 @pytest.fixture(scope="module")
 def rows(seal: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Rows]:
-    """Return a function that pages through a collection and gives all its rows and the last page's meta."""
+    """Return a function that pages through a collection and returns all rows and the last page's meta."""
     root = tmp_path_factory.mktemp("real") / "published"
     build_seal(str(seal), root)
     with running(root) as api:

@@ -1,4 +1,4 @@
-"""Runs falsified with more care than those of `forged_runs`: in some weeks, names or sessions alone, or by a little.
+"""Runs falsified more carefully than in `forged_runs`: only in some weeks, names or sessions, or slightly.
 
 The figures that everybody looks at stay as those of honest runs are.
 """
@@ -61,7 +61,7 @@ def unproven_every(weeks: int, tables: Mapping[str, pl.DataFrame]) -> pl.Series:
 
 
 def at_instants_of_their_own(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
-    """Deal every tenth week's forward returns out by score, and have them begin and end a minute after the fills."""
+    """Reassign every tenth week's forward returns by score, with instants a minute after the fills."""
     tables = dealt(lambda own: own["decisions"].select(every(10)).to_series())(tables)
     later = {
         name: pl.when(every(10)).then(pl.col(name) + pl.duration(minutes=1)).otherwise(name)
@@ -71,7 +71,7 @@ def at_instants_of_their_own(tables: dict[str, pl.DataFrame]) -> dict[str, pl.Da
 
 
 def withheld(column: str, share: float) -> Change:
-    """Leave out some of the values that speak against the score, of names that no book selects."""
+    """Remove some values that contradict the score, of names that no book selects."""
 
     def change(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
         liked, rose = (value.median().over(WEEK) < value for value in (SCORE, RETURN))
@@ -99,7 +99,7 @@ def without(change: Change, *kinds: str) -> RunRecord:
 
 
 def knowing_every(weeks: int, share: float) -> RunRecord:
-    """Run with a score that knows in some weeks what the names will earn."""
+    """Run with a score that has foresight in some weeks."""
     future = standard(forward_returns(market()))
 
     def signal(raw: Floats) -> Floats:
@@ -112,7 +112,7 @@ def knowing_every(weeks: int, share: float) -> RunRecord:
 
 
 def turned_round_where_it_lost() -> RunRecord:
-    """Run with the score of the other sign in a tenth of the weeks, those that lost most."""
+    """Run with the score inverted in the worst tenth of the weeks."""
     paid = (
         honest()
         .tables["decisions"]
@@ -133,7 +133,7 @@ def turned_round_where_it_lost() -> RunRecord:
 
 
 def weighted(change: Callable[[Weights, Floats], None]) -> RunRecord:
-    """Run with weights changed by a function of them and of what the names will earn."""
+    """Run with weights changed by a function of them and of future returns."""
     genuine, future = strategy.decide, np.nan_to_num(forward_returns(market()))
 
     def decide(*arguments: Any) -> strategy.Decisions:
@@ -155,7 +155,7 @@ def large_every_fifth_week(weights: Weights, future: Floats) -> None:
 
 
 def more_of_what_pays(weights: Weights, future: Floats) -> None:
-    """Shift weight within each side to what will earn most in its favour; the sides keep their sums."""
+    """Shift weight within each side towards future winners; the sides keep their sums."""
     for book, weight in weights.items():
         weights[book] = with_sums_of(weight, weight * np.exp(5 * np.sign(weight) * future))
 
@@ -173,7 +173,7 @@ def with_sums_of(weight: Floats, changed: Floats) -> Floats:
 
 
 def smoothed_closes(genuine: Market) -> Floats:
-    """Move every close three tenths of the way back to the smoothed close before."""
+    """Smooth every close by 0.3 towards the previous smoothed close."""
     closes = genuine.closes.copy()
     for day in range(1, len(closes)):
         smooth = 0.3 * closes[day - 1] + 0.7 * genuine.closes[day]
@@ -182,7 +182,7 @@ def smoothed_closes(genuine: Market) -> Floats:
 
 
 def opens_of(values: str, sessions: int) -> Callable[[Market], Floats]:
-    """Open every such session at the open or the close of the day before."""
+    """Open every n-th session at the open or close of the previous day."""
 
     def opens(genuine: Market) -> Floats:
         late, before = genuine.opens.copy(), getattr(genuine, values)
@@ -196,7 +196,7 @@ def opens_of(values: str, sessions: int) -> Callable[[Market], Floats]:
 
 
 def never_delisted() -> RunRecord:
-    """Run on a market where names that left trade on at their last price."""
+    """Run on a market where delisted names keep trading at their last price."""
     genuine = market()
     opens, closes = genuine.opens.copy(), genuine.closes.copy()
     for name in np.flatnonzero(genuine.last < genuine.observed):
@@ -207,7 +207,7 @@ def never_delisted() -> RunRecord:
 
 
 def days_without_prices(share: float) -> RunRecord:
-    """Run on a market where nothing moves on some days, as if they were holidays."""
+    """Run on a market where no price moves on some days."""
     genuine = market()
     opens, closes = genuine.opens.copy(), genuine.closes.copy()
     days = np.random.default_rng(0).choice(
@@ -228,7 +228,7 @@ def weeks_come_again_nearly() -> RunRecord:
 
 
 def under_two_symbols(number: int) -> RunRecord:
-    """Run on a market that holds some names twice."""
+    """Run on a market with some names duplicated."""
     genuine = market()
     names = np.append(np.arange(len(genuine.symbols)), np.arange(number))
     columns = {
@@ -256,7 +256,7 @@ def one_book_free() -> RunRecord:
 
 @contextmanager
 def closing(change: Callable[[Any, Callable[[Any], None]], None]) -> Iterator[None]:
-    """Close every session by a function of the books and of how they are closed."""
+    """Close every session by a given function."""
     books = ledger._Books  # noqa: SLF001 - what is falsified here
     genuine = books.close_session
     with patch.object(books, "close_session", lambda own: change(own, genuine)):
@@ -264,7 +264,7 @@ def closing(change: Callable[[Any, Callable[[Any], None]], None]) -> Iterator[No
 
 
 def borrow_every(sessions: int) -> RunRecord:
-    """Run that pays for what it borrows in every so many sessions alone."""
+    """Run that pays borrow costs only every n-th session."""
 
     def close(books: Any, genuine: Callable[[Any], None]) -> None:
         own = books.market
@@ -278,7 +278,7 @@ def borrow_every(sessions: int) -> RunRecord:
 
 
 def shares_given_away(rate: float) -> RunRecord:
-    """Add a few shares to every long position once a month, at no price, and declare them as adjustments."""
+    """Add free shares to every long position once a month, declared as adjustments."""
 
     def close(books: Any, genuine: Callable[[Any], None]) -> None:
         given = np.maximum(books.opening_shares, 0.0) * (rate if books.session % 21 == 0 else 0.0)
@@ -311,7 +311,7 @@ def shares_given_away(rate: float) -> RunRecord:
 
 
 def losing_weeks_pending() -> RunRecord:
-    """Run where the weeks that would have lost most are pending for ever."""
+    """Run whose worst weeks stay pending."""
     lost = losing_weeks(honest().tables).to_numpy()
     genuine = strategy._status  # noqa: SLF001 - what is falsified here
 

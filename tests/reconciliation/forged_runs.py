@@ -1,4 +1,4 @@
-"""Runs of the reference engine with one thing falsified, and consistently so: no figure contradicts its table.
+"""Runs of the reference engine with one consistent falsification: no figure contradicts its table.
 
 A forgery either changes the tables of an honest run, or is a run of the engine on a falsified market, with a falsified
 signal or with falsified books, so that every identity holds. The run's own figures are left out, or stated anew.
@@ -53,7 +53,7 @@ def honest() -> RunRecord:
 
 
 def edited(change: Change, run: Callable[[], RunRecord] = honest, **manifest: Any) -> RunRecord:
-    """Return a run with its tables changed and without figures of its own."""
+    """Return a run with changed tables and without its own figures."""
     record = run()
     return replace(
         record, tables=change(dict(record.tables)), manifest={**record.manifest, **manifest}, metrics=None
@@ -61,7 +61,7 @@ def edited(change: Change, run: Callable[[], RunRecord] = honest, **manifest: An
 
 
 def restated(record: RunRecord) -> RunRecord:
-    """State a run's own figures anew, from its tables as they are."""
+    """Recompute a run's own figures from its changed tables."""
     tables = record.tables
     return replace(
         record, metrics=own_metrics(tables["decisions"], tables["rebalances"], tables["portfolio"])
@@ -77,7 +77,7 @@ def of(kind: str, *values: pl.Expr, **named: pl.Expr) -> Change:
 
 
 def dealt_by_score(tables: Mapping[str, pl.DataFrame], rows: pl.Series) -> pl.DataFrame:
-    """Deal the forward returns of some rows out again, in the order of their scores week by week."""
+    """Reassign the forward returns of some rows in the order of their scores, week by week."""
     decisions = tables["decisions"].with_row_index("row")
     some = decisions.filter(
         rows & decisions["forward_return"].is_not_null() & decisions["score"].is_not_null()
@@ -96,7 +96,7 @@ def all_rows(tables: Mapping[str, pl.DataFrame]) -> pl.Series:
 
 
 def unproven(tables: Mapping[str, pl.DataFrame]) -> pl.Series:
-    """Return which decisions no two fills of the run prove the forward return of."""
+    """Return the decisions whose forward return no two fills prove."""
     fills = tables["trades"].filter(~pl.col("book").str.ends_with("_settlements"))
     filled = {(name, at) for name, at in fills.select("symbol", "timestamp").iter_rows()}
     rows = tables["decisions"].select("symbol", "entry_at", "maturity_at").iter_rows()
@@ -128,7 +128,7 @@ def run(market: Market, spec: AlphaSpec = PLAIN) -> RunRecord:
 
 @contextmanager
 def scores(signal: Callable[[Floats], Floats]) -> Iterator[None]:
-    """Have the engine score by a function of the signal."""
+    """Make the engine score by a function of the signal."""
     genuine = signal_module.raw_signal
 
     def forged(*arguments: Any) -> Floats:
@@ -139,7 +139,7 @@ def scores(signal: Callable[[Floats], Floats]) -> Iterator[None]:
 
 
 def knowing(share: float, *, ahead: int = 0, known: Callable[[], Market] = market) -> RunRecord:
-    """Run with a score that is a mixture of the signal and of what the names will earn."""
+    """Run with a score that mixes the signal with future returns."""
     future = forward_returns(known())
     future = np.vstack([future[ahead:], np.full((ahead, future.shape[1]), np.nan)])
 
@@ -152,7 +152,7 @@ def knowing(share: float, *, ahead: int = 0, known: Callable[[], Market] = marke
 
 
 def raw_foresight() -> RunRecord:
-    """Run with a signal that knows what the names will earn, and a delivered score that is made of the genuine one."""
+    """Run with a raw signal with foresight and a delivered score from the genuine one."""
     future = standard(forward_returns(market()))
     genuine: list[Floats] = []
 
@@ -178,7 +178,7 @@ def standard(values: Floats) -> Floats:
 
 @contextmanager
 def booked(change: Callable[[dict[str, Any], dict[str, Any]], Floats]) -> Iterator[None]:
-    """Have money come into the books as a session closes; everything that follows from equity follows.
+    """Add money to the books at each close, with all consequences for equity.
 
     `change` is given the session's ledger row and its results by name, which it may write to, and returns the money by book.
     """
@@ -201,7 +201,7 @@ def booked(change: Callable[[dict[str, Any], dict[str, Any]], Floats]) -> Iterat
 
 
 def paid_as(column: str, share: float) -> RunRecord:
-    """Pay every book a share of its equity a session, as one flow of its ledger."""
+    """Pay every book a share of its equity each session, as one flow of its ledger."""
 
     def pay(row: dict[str, Any], results: dict[str, Any]) -> Floats:
         money = share * row["starting_equity"]
@@ -228,7 +228,7 @@ def paid_as(column: str, share: float) -> RunRecord:
 
 
 def on(**changes: Any) -> RunRecord:
-    """Run on the market with some of its arrays replaced; an array is given as a function of the market."""
+    """Run on a market with some arrays replaced by functions of the market."""
     genuine = market()
     return run(replace(genuine, **{name: value(genuine) for name, value in changes.items()}))
 
@@ -239,12 +239,12 @@ def free_of_cost() -> RunRecord:
 
 
 def bargains(share: float) -> RunRecord:
-    """Fill what the run buys below the market and what it sells above it, and let everything follow."""
+    """Fill purchases below the market and sales above it, with all consequences."""
     return filled_at(lambda own, cell, quantity: own.opens[cell] * (1 - share * np.sign(quantity)))
 
 
 def filled_at(price: Callable[[Market, tuple[int, int], float], float]) -> RunRecord:
-    """Fill what the run trades at a price made of the market, the session and name, and the quantity."""
+    """Fill trades at a price computed from market, session, name and quantity."""
     genuine = market()
     fills = run(genuine).tables["trades"].filter(pl.col("book") == "long_short")
     day = {at: place for place, at in enumerate(genuine.schedule.tolist())}
@@ -268,7 +268,7 @@ def opens_at_decision_close(genuine: Market) -> Floats:
 
 
 def one_name_lifted(prices: str, step: float = 0.01, symbol: str = "SIM004") -> Callable[[Market], Floats]:
-    """Multiply the prices of one name a little more each session."""
+    """Inflate the prices of one name a little more each session."""
 
     def lifted(genuine: Market) -> Floats:
         values: Floats = getattr(genuine, prices).copy()
@@ -279,7 +279,7 @@ def one_name_lifted(prices: str, step: float = 0.01, symbol: str = "SIM004") -> 
 
 
 def with_book_of(other: RunRecord, book: str, base: RunRecord) -> RunRecord:
-    """Take one book of a run from another run."""
+    """Replace one book of a run by that of another run."""
     mine, theirs = pl.col("book").str.starts_with(book), base.tables
     tables = {
         kind: pl.concat([theirs[kind].filter(~mine), other.tables[kind].filter(mine)]).sort(
@@ -291,7 +291,7 @@ def with_book_of(other: RunRecord, book: str, base: RunRecord) -> RunRecord:
 
 
 def one_book_at(prices: str, factor: float) -> RunRecord:
-    """Mark or fill one book at prices of its own every second session, and let its P&L follow."""
+    """Mark or fill one book at its own prices every second session, with the matching P&L."""
     genuine = market()
     values = getattr(genuine, prices) * np.where(np.arange(genuine.observed)[:, None] % 2, factor, 1.0)
     moved = ledger_of(replace(genuine, **{prices: values}), run(genuine))
@@ -299,7 +299,7 @@ def one_book_at(prices: str, factor: float) -> RunRecord:
 
 
 def ledger_of(moved: Market, base: RunRecord) -> RunRecord:
-    """Run the books of one market on the decisions of another."""
+    """Run the books of one market with the decisions of another."""
     decided = strategy.decide(market(), PLAIN)
     books = {name: weights for name, weights in decided.weights.items() if not name.startswith("raw_")}
     made = ledger.run_books(moved, books, decided.status == "traded", decided.tradeable, PLAIN.equity_basis)
@@ -308,7 +308,7 @@ def ledger_of(moved: Market, base: RunRecord) -> RunRecord:
 
 
 def repeated_weeks(genuine: Market) -> Market:
-    """Return a market whose weeks come again after half of the run, session by session, from another price."""
+    """Return a market whose second half repeats the returns of the first."""
     half = len(genuine.decisions) // 2
     starts = np.append(genuine.decisions + 1, genuine.observed)
     opens, closes = genuine.opens.copy(), genuine.closes.copy()
@@ -330,7 +330,7 @@ def wide_market() -> Market:
 
 
 def survivors() -> RunRecord:
-    """Run on the names alone that were there from the first day to the last."""
+    """Run only on names that survived from the first day to the last."""
     genuine = wide_market()
     stay = (genuine.last >= genuine.observed) & (genuine.first == 0)
     columns = {name: getattr(genuine, name)[:, stay] for name in ("opens", "closes", "no_borrow", "illiquid")}
@@ -340,7 +340,7 @@ def survivors() -> RunRecord:
 
 
 def every_day_a_session() -> RunRecord:
-    """Run on an exchange that never closes."""
+    """Run on an exchange without holidays and weekends."""
     genuine = market()
     days = genuine.schedule[0] + np.arange(genuine.schedule.size)
     ends = week_ends(days)
@@ -363,7 +363,7 @@ def every_day_a_session() -> RunRecord:
 
 
 def sized(factor: float) -> RunRecord:
-    """Run a long_short book of another size: as good as nothing of the equity, or many times of it."""
+    """Run a long_short book of a tiny or huge fraction of equity."""
     genuine = strategy.decide
 
     def decide(*arguments: Any) -> strategy.Decisions:
@@ -376,7 +376,7 @@ def sized(factor: float) -> RunRecord:
 
 
 def stale() -> RunRecord:
-    """Run on scores that are made anew every second week."""
+    """Run on scores updated only every second week."""
 
     def signal(raw: Floats) -> Floats:
         kept = raw.copy()
@@ -404,7 +404,7 @@ def stated(change: Callable[[dict[str, Any]], dict[str, Any]]) -> RunRecord:
 
 
 def losing_weeks(tables: Mapping[str, pl.DataFrame]) -> pl.Series:
-    """Return the traded weeks in which the book lost most."""
+    """Return the worst traded weeks of the book."""
     weekly = (
         tables["decisions"]
         .group_by(WEEK)
@@ -427,7 +427,7 @@ def losing_weeks_skipped(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFr
 
 
 def not_traded_in_losing_weeks() -> RunRecord:
-    """Run where nothing could be traded in the weeks that would have lost most."""
+    """Run without trading in the worst weeks."""
     genuine = market()
     days = losing_weeks(honest().tables).to_numpy()
     illiquid = genuine.illiquid.copy()
@@ -448,7 +448,7 @@ def losing_sessions_gone(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFr
 
 
 def losing_names_gone(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
-    """Leave out of each week what the score liked and what fell."""
+    """Remove from each week names with high scores that fell."""
     liked = SCORE.median().over(WEEK) < SCORE
     return {
         **tables,
@@ -457,7 +457,7 @@ def losing_names_gone(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame
 
 
 def unliked_returns_withheld(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
-    """Leave the forward returns out that speak against the score."""
+    """Remove forward returns that contradict the score."""
     against = ((SCORE.median().over(WEEK) < SCORE) != (RETURN.median().over(WEEK) < RETURN)).fill_null(
         value=False
     )
@@ -472,7 +472,7 @@ RULE = "decisions.forward_return"
 
 
 def at_other_instants(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
-    """Deal the forward returns out again, and have them begin and end a minute after the fills."""
+    """Reassign the forward returns, with instants a minute after the fills."""
     later = [pl.col(name) + pl.duration(minutes=1) for name in ("entry_at", "maturity_at")]
     return of("decisions", *later)(dealt(all_rows)(tables))
 
@@ -608,7 +608,7 @@ def run_of(
 
 
 def costing(factor: float) -> RunRecord:
-    """Run where spreads and borrow are other ones."""
+    """Run with other spreads and borrow costs."""
     genuine = simulate_market(6, 40, 104)
     dear = replace(
         genuine, half_spread=genuine.half_spread * factor, borrow_rate=genuine.borrow_rate * factor

@@ -1,4 +1,4 @@
-"""Runs falsified in further ways, thought of after the thresholds were set: by somebody who wants a bad alpha to look good."""
+"""Further falsifications, written after the thresholds were set, that make a bad alpha look good."""
 
 from __future__ import annotations
 
@@ -50,14 +50,14 @@ BY_NAME = np.arange(len(market().symbols))
 
 
 def knowing_of(names: np.ndarray[Any, Any], share: float = 1.0, weeks: slice = slice(None)) -> RunRecord:
-    """Run with a score that knows what some names will earn, or all of them in some weeks."""
+    """Run with a score that has foresight for some names or weeks."""
     chosen = np.zeros(forward_returns(market()).shape, np.bool_)
     chosen[weeks, names] = True
     return knowing_where(chosen, share)
 
 
 def knowing_where(chosen: np.ndarray[Any, Any], share: float = 1.0) -> RunRecord:
-    """Run with a score that knows what some names will earn in some weeks."""
+    """Run with a score that has foresight for some names in some weeks."""
     future = standard(forward_returns(market()))
 
     def signal(raw: Floats) -> Floats:
@@ -69,7 +69,7 @@ def knowing_where(chosen: np.ndarray[Any, Any], share: float = 1.0) -> RunRecord
 
 
 def steady_and_knowing(share: float) -> RunRecord:
-    """Run with a score that hardly changes from week to week but for what it knows of the returns to come."""
+    """Run with a nearly constant score that only changes with foresight."""
     future = np.nan_to_num(standard(forward_returns(market())))
 
     def signal(raw: Floats) -> Floats:
@@ -84,7 +84,7 @@ def other_names_each_week(share: float) -> RunRecord:
 
 
 def extremes_known() -> RunRecord:
-    """Run with a score that knows of its strongest and weakest tenth whether they will pay."""
+    """Run with a score that has foresight for its extreme tenths."""
     future = np.nan_to_num(standard(forward_returns(market())))
 
     def signal(raw: Floats) -> Floats:
@@ -97,7 +97,7 @@ def extremes_known() -> RunRecord:
 
 
 def days_ahead(days: int, kind: str = "reversal") -> RunRecord:
-    """Run with a signal computed some sessions after the decision."""
+    """Run with a signal computed some sessions after the decision date."""
     genuine = signal_module.raw_signal
 
     def signal(kind: Any, closes: Floats, marks: Floats, first: Any, decisions: Any) -> Floats:
@@ -111,7 +111,7 @@ def days_ahead(days: int, kind: str = "reversal") -> RunRecord:
 
 
 def losers_untradeable(loss: float) -> RunRecord:
-    """Run where what would lose most of what the score selects is said to be halted."""
+    """Run where the selected names that would lose most are declared untradeable."""
     genuine, future = strategy._unavailability, np.nan_to_num(forward_returns(market()))  # noqa: SLF001 - what is falsified
     side = strategy.decide(market(), PLAIN).weights["long_short"]
 
@@ -123,7 +123,7 @@ def losers_untradeable(loss: float) -> RunRecord:
 
 
 def passed_over(loss: float) -> RunRecord:
-    """Run with books that leave out what would lose, the rest of the side scaled up."""
+    """Run with books without future losers, the rest of the side scaled up."""
 
     def change(weights: Weights, future: Floats) -> None:
         for book, weight in weights.items():
@@ -133,7 +133,7 @@ def passed_over(loss: float) -> RunRecord:
 
 
 def long_only_knows() -> RunRecord:
-    """Run with a long_only book whose weights know what will pay; long_short is honest."""
+    """Run with foresight in the weights of long_only; long_short is honest."""
 
     def change(weights: Weights, future: Floats) -> None:
         weight = weights["long_only"] * np.exp(12 * future)
@@ -147,7 +147,7 @@ def long_only_knows() -> RunRecord:
 
 
 def best_of_the_day() -> RunRecord:
-    """Fill at the open or at the close of the session, whichever is better."""
+    """Fill at the better of open and close."""
 
     def price(genuine: Market, cell: tuple[int, int], quantity: float) -> float:
         better = min if quantity > 0 else max
@@ -166,7 +166,7 @@ def prices_of_the_day_after(prices: str) -> Callable[[Market], Floats]:
 
 
 def held() -> Floats:
-    """Return the side on which the honest run holds each name at each close."""
+    """Return the honest run's side of each name at each close."""
     genuine = market()
     positions = run(genuine).tables["positions"].filter(pl.col("book") == "long_short")
     day = {at: place for place, at in enumerate(genuine.schedule.tolist())}
@@ -178,14 +178,14 @@ def held() -> Floats:
 
 
 def closes_in_favour(sessions: slice, share: float) -> RunRecord:
-    """Mark what is held a little better on some sessions."""
+    """Mark positions slightly better on some sessions."""
     closes = market().closes.copy()
     closes[sessions] *= 1 + share * held()[sessions]
     return on(closes=lambda _: closes)
 
 
 def losses_softened(beyond: float) -> RunRecord:
-    """Cut every daily loss of a holding beyond a limit, in prices that go on from there."""
+    """Limit daily losses of holdings, with prices continuing from there."""
     genuine, side = market(), held()
     growth = np.diff(np.log(genuine.marks), axis=0)
     excess = np.minimum(side[1:] * growth + beyond, 0.0) * side[1:]
@@ -195,7 +195,7 @@ def losses_softened(beyond: float) -> RunRecord:
 
 
 def exits_before_losses(loss: float) -> RunRecord:
-    """Close at the open what will fall by that much until the close."""
+    """Exit positions at the open before large losses."""
     genuine = ledger._Books.adjust  # noqa: SLF001 - what is falsified here
 
     def adjust(books: Any) -> None:
@@ -215,7 +215,7 @@ def exits_before_losses(loss: float) -> RunRecord:
 
 
 def nearly_free(share: float) -> RunRecord:
-    """Run where trading some of the names costs a hundredth of what it does."""
+    """Run with a hundredth of the trading costs for some names."""
     free = share * BY_NAME.size > BY_NAME
     with patch("examples.reference_engine.ledger.FEE_PER_SHARE", 0.0):
         return on(half_spread=lambda m: np.where(free, 1e-7, m.half_spread))
@@ -226,7 +226,7 @@ def nearly_unborrowed() -> RunRecord:
 
 
 def free_leverage(factor: float) -> RunRecord:
-    """Run a long_only book of more than its equity, whose debt costs nothing."""
+    """Run a leveraged long_only book with free debt."""
 
     def change(weights: Weights, _: Floats) -> None:
         weights["long_only"] = weights["long_only"] * factor
@@ -244,7 +244,7 @@ def free_leverage(factor: float) -> RunRecord:
 
 
 def noisy_twins(number: int) -> RunRecord:
-    """Run on a market that holds some names twice, scored a little otherwise."""
+    """Run on a market with some names duplicated and scored slightly differently."""
     noise = np.random.default_rng(2)
 
     def signal(raw: Floats) -> Floats:
@@ -258,7 +258,7 @@ def noisy_twins(number: int) -> RunRecord:
 
 
 def better_maturity(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
-    """Measure what no fill proves over one week or over two, whichever suits the score, and say so."""
+    """Measure unproven returns over one or two weeks, whichever suits the score, with matching maturity_at."""
     sign = (SCORE - SCORE.median().over(WEEK)).sign()
     longer = (1 + RETURN) * (1 + returns_by_name(-1)) - 1
     ends = pl.col("maturity_at").shift(-1).over("symbol", order_by=WEEK)
@@ -271,7 +271,7 @@ def better_maturity(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
 
 
 def nothing_where_wrong(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
-    """Say that what no fill proves earned nothing where the score was wrong."""
+    """Set unproven returns to 0 where the score was wrong."""
     wrong = (SCORE.median().over(WEEK) < SCORE) != (RETURN > 0)
     return where_unproven(pl.when(wrong).then(0.0).otherwise(RETURN))(tables)
 
@@ -284,7 +284,7 @@ def in_every_week(change: pl.Expr, weeks: int) -> Change:
 
 
 def last_weeks_pending(number: int) -> RunRecord:
-    """Run whose last weeks are said not to be over."""
+    """Run whose last weeks are declared pending."""
     genuine = strategy._status  # noqa: SLF001 - what is falsified here
 
     def status(own: Market, *arguments: Any) -> Any:
@@ -297,7 +297,7 @@ def last_weeks_pending(number: int) -> RunRecord:
 
 
 def one_book_bargains(share: float) -> RunRecord:
-    """Fill the long_only book alone below the market, at times of its own."""
+    """Fill only the long_only book below the market, at its own times."""
     genuine = market()
     moved = ledger_of(replace(genuine, opens=genuine.opens * (1 - share)), run(genuine))
     return with_book_of(moved, "long_only", run(genuine))
@@ -399,7 +399,7 @@ def half_invested(weights: Weights, _: Floats) -> None:
 
 
 def sized_by_past_risk(weights: Weights, _: Floats) -> None:
-    """Halve the book while its market moves twice as much as usual."""
+    """Halve the book while market volatility is twice the usual."""
     genuine = market()
     returns = np.nanmean(np.diff(np.log(genuine.marks), axis=0), axis=1)
     past = np.array([returns[max(day - 20, 0) : day].std() for day in genuine.decisions])
@@ -408,7 +408,7 @@ def sized_by_past_risk(weights: Weights, _: Floats) -> None:
 
 
 def by_sector() -> RunRecord:
-    """Run with a book that is neutral in each of four sectors, so that stronger names are passed over for weaker ones."""
+    """Run with a sector-neutral book, which passes over some stronger names."""
     genuine = strategy.tail_weights
 
     def weights(scores_of_week: Floats) -> Floats:
@@ -421,7 +421,7 @@ def by_sector() -> RunRecord:
 
 
 def rebalanced_daily() -> RunRecord:
-    """Run with books that are brought back to their weights every day."""
+    """Run with books rebalanced to their weights daily."""
 
     def adjust(books: Any) -> None:
         can = books.bars[books.session] & (books.shares != 0)
@@ -436,7 +436,7 @@ def rebalanced_daily() -> RunRecord:
 
 
 def weeks_not_traded(number: int) -> RunRecord:
-    """Run where nothing could be traded in some weeks, whatever they brought."""
+    """Run without trading in some weeks, chosen independently of returns."""
     genuine = market()
     illiquid = genuine.illiquid.copy()
     weeks = np.random.default_rng(5).choice(np.arange(20, len(genuine.decisions) - 1), number, False)
@@ -445,13 +445,13 @@ def weeks_not_traded(number: int) -> RunRecord:
 
 
 def in_few_steps() -> RunRecord:
-    """Run with a score of few values, ties among them."""
+    """Run with a score of few distinct values."""
     with scores(lambda raw: np.round(2 * standard(raw)) / 2):
         return run(market(), replace(PLAIN, half_life_weeks=None))
 
 
 def turnover_by_weights_without_positions() -> RunRecord:
-    """Run with turnover from changes of weight, and without the positions that would show it."""
+    """Run with turnover from weight changes, without the positions that prove it."""
     record = lacking("positions")
     session = ["book", "date"]
     weights = honest().tables["positions"].pivot(on="symbol", index=session, values="weight")

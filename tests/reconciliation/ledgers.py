@@ -1,4 +1,4 @@
-"""Falsifications of a ledger that break no single column: each with the rule that has to notice it.
+"""Falsifications of a ledger that break no single column, each with the rule that detects it.
 
 What a falsifier would adjust as well is adjusted: notionals with marks, sums with their parts, digests always.
 """
@@ -24,7 +24,7 @@ BOOK = "long_short"
 
 @dataclass(frozen=True)
 class Falsification:
-    """A name, the rule that notices it, and what it does to a seal."""
+    """A name, the rule that detects it, and its change to a seal."""
 
     name: str
     rule: str
@@ -43,7 +43,7 @@ def having(*conditions: pl.Expr, book: str = BOOK) -> pl.Expr:
 
 
 def nth(where: pl.Expr, n: int = 0) -> pl.Expr:
-    """Pick the n-th row that a condition holds for."""
+    """Select the n-th row that satisfies a condition."""
     return where & (where.cast(pl.Int32).cum_sum() == n + 1)
 
 
@@ -72,7 +72,7 @@ def both(*steps: Callable[[Path], Any]) -> Callable[[Path], Any]:
 
 
 def swapped(column: str) -> Change:
-    """Exchange the values of two names of one session, so that every sum stays as it is."""
+    """Swap the values of two names of one session, which keeps every sum."""
 
     def change(frame: Frame) -> Frame:
         rows = frame.with_row_index("_row").filter(pl.col("book") == BOOK)
@@ -103,7 +103,7 @@ def doubled(where: pl.Expr) -> Change:
 
 
 def next_session(seal: Path) -> None:
-    """Move the fills of one session to the next one of their book."""
+    """Move the fills of one session to the book's next session."""
     days = table(seal, "portfolio").filter(pl.col("book") == BOOK)["date"].sort()
     fills = table(seal, "trades").filter(pl.col("book") == BOOK)["timestamp"].dt.date().unique().sort()
     day = fills[2]
@@ -115,7 +115,7 @@ def next_session(seal: Path) -> None:
 
 
 def moved_profit(seal: Path) -> None:
-    """Earn more on one name and, to hide it, in the ledger, its cash and every equity after it."""
+    """Inflate the P&L of one name, with the ledger, its cash and all later equity."""
     amount, day = 0.01, table(seal, "pnl").filter(pl.col("book") == BOOK)["date"].sort()[40]
     rewrite(seal, "pnl", put("market_pnl", pl.col("market_pnl") + amount, nth(having(pl.col("date") == day))))
     later, here = having(pl.col("date") > day), having(pl.col("date") == day)
@@ -130,7 +130,7 @@ def moved_profit(seal: Path) -> None:
 
 
 def reweighted(seal: Path) -> None:
-    """Compute the weights and exposures again from the positions and the equity."""
+    """Recompute weights and exposures from positions and equity."""
     equity = table(seal, "portfolio").select("book", "date", _equity="ending_equity")
 
     def weights(frame: Frame) -> Frame:
@@ -155,7 +155,7 @@ def reweighted(seal: Path) -> None:
 
 
 def marked_up(seal: Path) -> None:
-    """Mark one name a tenth higher on one evening, with all that hangs on the mark that evening."""
+    """Mark one name 10 % higher at one close, with everything derived from that mark."""
     held = table(seal, "positions").filter(pl.col("book") == BOOK)
     day = held["date"].unique().sort()[10]
     name = held.filter(pl.col("date") == day)["symbol"][0]
@@ -174,7 +174,7 @@ def marked_up(seal: Path) -> None:
 
 
 def split(seal: Path) -> None:
-    """Twice the shares at half the mark from some evening on: a split that nothing declares."""
+    """An undeclared split: twice the shares at half the mark from some close on."""
     held = table(seal, "positions").filter(pl.col("book") == BOOK)
     name, days = held["symbol"].mode()[0], held["date"].unique().sort()
     where = having(pl.col("symbol") == name, pl.col("date") >= days[len(days) // 2])
@@ -183,14 +183,14 @@ def split(seal: Path) -> None:
 
 
 def last_held(seal: Path) -> pl.Expr:
-    """Pick, in every book, the name that the long-only book holds first on its last evening."""
+    """Select in every book the first name of the long-only book at its last close."""
     held = table(seal, "positions").filter(pl.col("book") == "long_only")
     row = held.filter(pl.col("date") == held["date"].max()).row(0, named=True)
     return pl.all_horizontal(pl.col("date") == row["date"], pl.col("symbol") == row["symbol"])
 
 
 def split_of_the_last_evening(seal: Path) -> Callable[[], None]:
-    """Twice the shares at half the mark in every book; return what declares it."""
+    """Split one name at the last close in every book; return the declaration."""
     cell = last_held(seal)
     shares = table(seal, "positions").filter(cell).select("book", _came="quantity")
     rewrite(seal, "positions", put("quantity", pl.col("quantity") * 2, cell))
@@ -199,7 +199,7 @@ def split_of_the_last_evening(seal: Path) -> Callable[[], None]:
 
 
 def dividend_of_the_last_evening(seal: Path) -> Callable[[], None]:
-    """Let a mark fall by a hundredth, and pay that in cash, in every book; return what declares it."""
+    """Pay a dividend of 1 % at the last close in every book; return the declaration."""
     cell = last_held(seal)
     paid = (
         table(seal, "positions").filter(cell).select("book", "date", _came=0.01 * pl.col("signed_notional"))
@@ -224,14 +224,14 @@ def _adjusted(seal: Path, column: str, came: Frame, cell: pl.Expr) -> None:
 
 
 def carried(seal: Path) -> None:
-    """More interest in one session, taken back by its rounding adjustment."""
+    """Inflate interest in one session, offset by its rounding adjustment."""
     where = nth(having(), 12)
     for column, sign in (("cash_carry", 1), ("rounding_adjustment", -1)):
         rewrite(seal, "portfolio", put(column, pl.col(column) + sign * 5e-7, where))
 
 
 def hidden_in_rounding(seal: Path) -> None:
-    """Half of a session's costs called rounding."""
+    """Book half of a session's costs as rounding."""
     where = nth(having(pl.col("execution_cost") < 0), 3)
     rewrite(
         seal,
@@ -242,12 +242,12 @@ def hidden_in_rounding(seal: Path) -> None:
 
 
 def cheaper(seal: Path) -> None:
-    """Half the cost on every fill alone."""
+    """Halve the cost of every fill only."""
     rewrite(seal, "trades", put("execution_cost", pl.col("execution_cost") / 2, pl.col("execution_cost") > 0))
 
 
 def cheaper_throughout(seal: Path) -> None:
-    """Half the cost on every fill, by name and in the ledger."""
+    """Halve the cost of every fill, by name and in the ledger."""
     cheaper(seal)
     for kind in ("pnl", "portfolio"):
         rewrite(seal, kind, put("execution_cost", pl.col("execution_cost") / 2, pl.col("execution_cost") < 0))
@@ -260,7 +260,7 @@ def other_weights(
 
 
 def exchanged_targets(seal: Path) -> None:
-    """Two names of one week exchange their long-short targets, one of them selected, one not."""
+    """Swap the long-short targets of a selected and an unselected name of one week."""
     frame = table(seal, "decisions").with_row_index("_row")
     free = pl.col("next_open_tradeable") & pl.col("fill_at").is_not_null()
     column = "long_short_target_weight"
@@ -275,7 +275,7 @@ def exchanged_targets(seal: Path) -> None:
 
 
 def opened(seal: Path) -> Frame:
-    """Return the weekly positions opened by the long-short book, several a side."""
+    """Return the weekly positions opened by the long-short book on sides with several names."""
     fills = table(seal, "trades").filter((pl.col("book") == BOOK) & (pl.col("phase") == "open"))
     side = pl.col("quantity").sign()
     return fills.filter(pl.len().over("decision_at", side) > 2)
@@ -299,7 +299,7 @@ def levered_weights(seal: Path) -> None:
 
 
 def without_memory(seal: Path) -> None:
-    """Fills at the right open, called to a decision of the week before."""
+    """Attribute fills to the previous week's decision."""
     weeks = table(seal, "trades")["decision_at"].unique().sort()
     rewrite(seal, "trades", put("decision_at", pl.lit(weeks[1]), pl.col("decision_at") == weeks[2]))
 
@@ -308,7 +308,7 @@ ALL: Final = pl.lit(value=True)
 
 
 def dealt_out(seal: Path, where: pl.Expr = ALL) -> None:
-    """Give the best scored name of each week the best forward return, and so on down; the returns stay the same set."""
+    """Reassign each week's forward returns in the order of the scores."""
     judged = pl.col("forward_return").is_not_null() & pl.col("score").is_not_null() & where
     place = (pl.col("score").filter(judged).rank("ordinal") - 1).cast(pl.UInt32)
     best = pl.col("forward_return").filter(judged).sort().gather(place)
@@ -330,7 +330,7 @@ def dealt_out(seal: Path, where: pl.Expr = ALL) -> None:
 
 
 def without_instants(seal: Path) -> None:
-    """Leave out when the returns begin and end."""
+    """Remove the instants of the returns."""
     rewrite(seal, "decisions", lambda frame: frame.drop("entry_at", "maturity_at"))
 
 
@@ -339,7 +339,7 @@ def turned(*scores: str, weeks: pl.Expr = ALL) -> Callable[[Path], Any]:
 
 
 def one_books_price(seal: Path) -> None:
-    """Move the mid of a name that several books fill at once in one of them, with fill price and costs as they were."""
+    """Move one book's mid of a name that several books fill at the same instant."""
     fills = table(seal, "trades")
     shared = pl.struct("timestamp", "symbol").is_in(
         fills.filter(pl.col("book") == "long_only")
@@ -352,7 +352,7 @@ def one_books_price(seal: Path) -> None:
 
 
 def rounded_up(seal: Path) -> None:
-    """A little rounding in every session, all of one sign, taken from the interest."""
+    """One-sided rounding in every session, taken from the interest."""
     for column, sign in (("rounding_adjustment", 1), ("cash_carry", -1)):
         rewrite(seal, "portfolio", put(column, pl.col(column) + sign * 9e-7, having()))
 

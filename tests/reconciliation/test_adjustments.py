@@ -1,4 +1,4 @@
-"""Shares and cash that came without a fill are published, so that what is served reconciles as what was sealed."""
+"""Adjustments of shares and cash are published, so that served tables reconcile."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The arithmetic of double entry beside a slow and obvious way to the same answer."""
+"""Double-entry arithmetic compared with slow loops."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def counts(frames: dict[str, pl.DataFrame], equity_basis: float = 1.0) -> list[i
 
 
 def slow_quantities(frames: dict[str, pl.DataFrame]) -> set[tuple[Any, ...]]:
-    """Follow every name of every book through its sessions, one row at a time."""
+    """Oracle: quantities of every name by session, one row at a time."""
     days: dict[str, list[Any]] = {}
     for book, day in frames["portfolio"].select("book", "date").sort("book", "date").iter_rows():
         days.setdefault(book, []).append(day)
@@ -95,7 +95,7 @@ def slow_quantities(frames: dict[str, pl.DataFrame]) -> set[tuple[Any, ...]]:
 
 
 def slow_profit(frames: dict[str, pl.DataFrame]) -> set[tuple[Any, ...]]:
-    """Earn on every name from close to close, and on its fills from the mid, one row at a time."""
+    """Oracle: P&L from close to close and of fills from the mid, one row at a time."""
     days: dict[str, list[Any]] = {}
     for book, day in frames["portfolio"].select("book", "date").sort("book", "date").iter_rows():
         days.setdefault(book, []).append(day)

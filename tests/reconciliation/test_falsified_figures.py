@@ -1,4 +1,4 @@
-"""A figure the run states of itself is served when its tables give it, and noticed when they do not."""
+"""Sealed figures are served if reproduced, and reported otherwise."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def seal(lawful: Path, tmp_path: Path) -> Path:
 
 
 def restated(seal: Path, name: str, scope: str, change: Callable[[Record], Record]) -> Record:
-    """Change the last record of a name and scope that has a value; return it as it is then."""
+    """Change the last record of a name and scope with a value; return it."""
     changed: list[Record] = []
 
     def records(document: dict[str, Any]) -> dict[str, Any]:
@@ -304,7 +304,7 @@ def test_manifest_and_parquet_contain_all_figures(root: Path) -> None:
 
 
 def reconciled(root: Path, alpha: str, *flags: str) -> subprocess.CompletedProcess[str]:
-    """Reconcile in a process of its own: the service that runs in this one writes its log to the same place."""
+    """Reconcile in a separate process, since this one's service logs to the same stream."""
     command = [sys.executable, "-m", "pipeline", "reconcile", alpha, "--datasets", str(root), *flags]
     here = Path(__file__).resolve().parents[2]
     return subprocess.run(command, cwd=here, capture_output=True, text=True, check=False)

@@ -1,4 +1,4 @@
-"""A ledger that was tampered with is refused under the rule it breaks; an honest one is not."""
+"""Falsified ledgers are refused by the broken rule; honest ones are accepted."""
 
 from __future__ import annotations
 

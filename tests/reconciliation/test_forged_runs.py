@@ -1,4 +1,4 @@
-"""Runs that agree with themselves and are wrong all the same: each is refused, or noticed."""
+"""Consistently forged runs are refused or noticed."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def checked(record: RunRecord, folder: Path) -> Report:
 
 
 def said(report: Report) -> set[str]:
-    """Return the ids of the rules that refuse or warn, and of the notices that are given."""
+    """Return the ids of broken rules, warnings and given notices."""
     rules = {violation.rule for violation in (*report.violations, *report.warnings)}
     return rules | {each.notice for each in report.notices if each.outcome == NOTICE}
 
@@ -76,7 +76,7 @@ def catalogue(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def noticed_beside(root: Path, record: RunRecord, folder: Path, day: int = 1) -> Collection[str]:
-    """Publish a run beside others, and return the notices of its manifest."""
+    """Publish a run beside others; return the notices in its manifest."""
     manifest = {**record.manifest, "sealed_at": f"2026-03-{day:02}T00:00:00Z"}
     build_seal(str(write_seal(folder / f"seal_{day}", replace(record, manifest=manifest))), root)
     entries = datasets.open(root)[record.manifest["alpha_id"]].manifest.notices

@@ -1,4 +1,4 @@
-"""A run that was not smoothed has one signal, and everything that measures the signal is measured on it."""
+"""For an unsmoothed run the raw figures are computed from its one signal."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def thinned(seal: Path) -> Path:
-    """Take the signal before smoothing from every tenth name: the two cohorts then differ."""
+    """Remove the raw signal from every tenth name, so that the cohorts differ."""
     tenth = pl.int_range(pl.len()) % 10 == 0
     rewrite(
         seal,

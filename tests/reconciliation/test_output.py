@@ -1,4 +1,4 @@
-"""What people read of a check, on a terminal of eighty columns."""
+"""Output of a check on a terminal of eighty columns."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a manifest says of columns that are not published, or not for everybody, does not leave the service."""
+"""Manifest content about hidden columns never leaves the service."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ EXEMPT = {"performance.metrics.doc", "admin.keys.usage", "catalog.alphas.source.
 
 
 def with_every_warning(seal: Path) -> Path:
-    """Bend every rule that only warns, with raw columns, the sealed name and undeclared columns about."""
+    """Break every warning rule with raw, sealed-name and undeclared columns."""
 
     def ranks(frame: pl.DataFrame) -> pl.DataFrame:
         frame = frame.with_columns(
@@ -67,7 +67,7 @@ def api(root: Path) -> Iterator[ApiClient]:
 
 
 def targets(week: str) -> Iterator[str]:
-    """Yield every endpoint that reads a run, with the parameters that make it say most."""
+    """Yield every endpoint of a run with the parameters of its largest answer."""
     for endpoint in ENDPOINTS.values():
         if endpoint.id in EXEMPT:
             continue

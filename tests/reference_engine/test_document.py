@@ -1,4 +1,4 @@
-"""The page for engine authors: its worked example keeps the identities, its rule list is the checker's."""
+"""The page for engine authors: its example satisfies the identities, and its rules are complete."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The engine's pure parts: against slow oracles, and under permutation, renaming and scaling."""
+"""The engine's pure functions, compared with slow oracles and under permutation, renaming and scaling."""
 
 from __future__ import annotations
 

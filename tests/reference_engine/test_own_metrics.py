@@ -1,4 +1,4 @@
-"""The sealed figures against pandas, SciPy and empyrical, from the sealed files alone."""
+"""Sealed figures compared with pandas, SciPy and empyrical on the sealed files."""
 
 from __future__ import annotations
 

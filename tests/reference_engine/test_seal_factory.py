@@ -1,4 +1,4 @@
-"""The suite's own factory: what it leaves out, and that it breaks one thing at a time."""
+"""The suite's seal factory: omissions and single changes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every rule of the seal format, restated over the files as plain arithmetic."""
+"""Every rule of the seal format, restated as plain arithmetic."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ FLOWS = ("market_pnl", "execution_cost", "borrow_cashflow", "cash_carry", "round
 
 
 def assert_equal(left: pl.Series, right: pl.Series, basis: float) -> None:
-    """Within 1e-9 of the larger magnitude, and never finer than 1e-9 of the opening equity."""
+    """Compare within 1e-9 of the larger magnitude or of the opening equity."""
     frame = pl.DataFrame({"left": left, "right": right})
     assert frame.height > 0
     size = pl.max_horizontal(pl.col("left").abs(), pl.col("right").abs())
@@ -266,7 +266,7 @@ def test_holdings_are_the_sum_of_their_fills(seal: Any) -> None:
 
 
 def test_market_pnl_and_costs_follow_from_positions_and_fills(seal: Any) -> None:
-    """A name earned what its position gained in value beyond what its fills put in."""
+    """P&L is the change in value less the fills at mid."""
     keys = ["book", "date", "symbol"]
     fills = (
         seal["trades"]

@@ -1,4 +1,4 @@
-"""The public entry and its command: what is written, said and refused."""
+"""The simulation's function and command: files, output and refusals."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a week's rows say: statuses, nulls, fills, returns and notes."""
+"""Weekly rows of the engine: statuses, nulls, fills, returns and notes."""
 
 from __future__ import annotations
 
@@ -178,7 +178,7 @@ def test_ranks_are_sealed_only_on_request(default_seal: Any) -> None:
 
 
 def test_notes_follow_the_sides_taken(default_seal: Any) -> None:
-    """Replayed name by name, as one would read the file."""
+    """Replayed by name."""
     active = pl.concat([rows(default_seal, "traded"), rows(default_seal, "pending")]).sort("date")
     for _, name in active.group_by("symbol"):
         before = 0.0
@@ -199,7 +199,7 @@ def test_notes_follow_the_sides_taken(default_seal: Any) -> None:
 
 
 def slow_forward_return(market: Market, week: int, name: int) -> float | None:
-    """Walk the bars one by one, as the definition reads."""
+    """Oracle: walk the bars one by one."""
 
     def first_open_after(day: int, until: int) -> float | None:
         for session in range(day + 1, until + 1):

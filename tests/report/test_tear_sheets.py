@@ -1,4 +1,4 @@
-"""A tear sheet shows what the interface answers, says what is withheld and why, and is written whole or not at all."""
+"""Tear sheets match the API, give reasons for withheld parts, and are written atomically."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def report(*arguments: object, folder: Path, **variables: str | None) -> Result:
 
 
 class Page(HTMLParser):
-    """What stands in a page: its data, its exact numbers, its text and whatever it might load."""
+    """A page's data, exact numbers, text and resources."""
 
     def __init__(self, text: str) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""A small catalogue whose alphas differ in every way that comparing them has to cope with."""
+"""A small catalogue of alphas with different calendars, lengths and values."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Curve = dict[dt.date, float]
 
 
 def draw_returns() -> dict[str, Curve]:
-    """Return what each alpha earns: related ones, one without holidays, shorter ones, one that never moves, …"""
+    """Return each alpha's returns: related ones, one without holidays, shorter ones, a constant one, …"""
     draw = np.random.default_rng(11)
     n = len(SESSIONS)
     common = draw.normal(0.0004, 0.01, n)
@@ -48,7 +48,7 @@ def draw_returns() -> dict[str, Curve]:
 
 
 def ledger(curve: Curve) -> pl.DataFrame:
-    """Write a ledger whose returns are as close to those wanted as doubles permit."""
+    """Write a ledger with these returns, up to rounding."""
     equity, rows = 1.0, []
     template = published.ledger(BOOK)
     for day, change in sorted(curve.items()):
@@ -67,13 +67,13 @@ def ledger(curve: Curve) -> pl.DataFrame:
 
 
 def returns_of(frame: pl.DataFrame) -> Curve:
-    """Return the returns that a ledger has, one plain division each."""
+    """Return a ledger's returns by plain division."""
     rows = frame.select("date", "starting_equity", "ending_equity").iter_rows()
     return {day: (end - start) / start for day, start, end in rows}
 
 
 def decisions(seed: int, mix: float) -> pl.DataFrame:
-    """Scores by week: ties, nulls, names that other alphas do not score."""
+    """Weekly scores with ties, nulls and names of this alpha only."""
     draw, shared = np.random.default_rng(seed), np.random.default_rng(5)
     template = published.decisions()
     rows: list[dict[str, Any]] = []
@@ -99,7 +99,7 @@ def decisions(seed: int, mix: float) -> pl.DataFrame:
 
 
 def positions(seed: int) -> pl.DataFrame:
-    """What a book holds at each close; nothing at all on some days."""
+    """Positions at each close, none on some days."""
     draw = np.random.default_rng(seed)
     template = published.positions(BOOK)
     rows = [

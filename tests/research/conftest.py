@@ -17,7 +17,7 @@ from tests.support.client import ApiClient
 
 @dataclass(frozen=True)
 class Published:
-    """Where the catalogue is, and what its alphas earn."""
+    """The catalogue's root and its alphas' returns."""
 
     root: Path
     returns: dict[str, Curve]

@@ -1,4 +1,4 @@
-"""What of all alphas of a key may be luck, asked as a client asks."""
+"""The catalogue luck endpoint."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def fetch(api: ApiClient, key: str) -> dict[str, Any]:
 
 
 def effective(market: Published, names: list[str]) -> float:
-    """Return the effective number by the plain correlation matrix, squares adjusted pair by pair."""
+    """Return the effective number from the full correlation matrix, squares adjusted by pair."""
     return adjusted_number(pd.DataFrame({name: market.returns[name] for name in names}), len(names))
 
 
@@ -107,7 +107,7 @@ def test_the_effective_number_survives_a_restart(tmp_path: Path, *, damaged: boo
     )
 
     def number() -> float | Unavailable | None:
-        """Return that of a new process, to which the same runs seem to have other returns."""
+        """Return the number from a new process whose runs would have other returns."""
         series = {(f"Test_{n}", "snapshot"): DailyReturns(days, draw.normal(0, 0.01, 40)) for n in range(5)}
         numbers = EffectiveNumbers()
         searchable = Searchable(listing, [ReturnsMatrix.of(series)], np.arange(5), 5)

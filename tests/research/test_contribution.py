@@ -1,4 +1,4 @@
-"""What one alpha adds to a book of others, against statsmodels and empyrical."""
+"""Contribution of an alpha to a book, compared with statsmodels and empyrical."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def within(curve: Curve, window: str) -> Curve:
 
 
 def between(curve: Curve, days: list[dt.date]) -> list[float]:
-    """Return what equity gains from each of some closes to the next, and on the first of them."""
+    """Return the equity gained between consecutive closes, and on the first."""
     equity, closes = 1.0, {}
     for day, change in sorted(curve.items()):
         opened, equity = equity, equity * (1 + change)

@@ -1,4 +1,4 @@
-"""The matrix of some alphas, against one plain loop a definition."""
+"""Correlation matrices compared with loops."""
 
 from __future__ import annotations
 

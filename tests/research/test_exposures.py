@@ -1,4 +1,4 @@
-"""What benchmarks and factors explain of a book, asked as a client asks."""
+"""The exposures endpoint."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The package of files compares alphas as the interface does."""
+"""Comparisons of the datasets package match the API."""
 
 from __future__ import annotations
 

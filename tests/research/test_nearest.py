@@ -1,4 +1,4 @@
-"""The search by estimates and in double precision, against one plain loop over all pairs."""
+"""The neighbour search by estimates and in double precision, compared with a loop over all pairs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Neighbours over HTTP, against one plain loop a definition."""
+"""Neighbours over HTTP, compared with a loop."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from tests.support.waiting import eventually
 
 
 def body(api: ApiClient, token: str, alpha: str, rest: str = "") -> dict[str, Any]:
-    """Ask for neighbours, and come back for as long as the returns are being read."""
+    """Request neighbours, and retry while returns are being read."""
     path = f"/v1/alphas/{alpha}/neighbours?{rest}"
     eventually(lambda: api.get(path, token).status_code != 503)
     result: dict[str, Any] = api.json(path, token)
@@ -175,7 +175,7 @@ def test_forbidden_alphas_are_neither_named_nor_counted(
 
 @pytest.fixture
 def small(tmp_path: Path) -> tuple[Path, dict[str, Curve]]:
-    """Return a root of its own, with three alphas."""
+    """Return a separate root with three alphas."""
     root = tmp_path / "published"
     curves = {name: curve for name, curve in catalogue.draw_returns().items() if name.startswith("Test_like")}
     results = {}
@@ -204,7 +204,7 @@ def test_new_alphas_are_compared_soon(small: tuple[Path, dict[str, Curve]], tmp_
 
 @pytest.fixture
 def written_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Have every few alphas written to the folder, as dozens are otherwise."""
+    """Save the matrix after every few alphas instead of dozens."""
     monkeypatch.setattr(store, "PENDING_ROWS", 1)
 
 

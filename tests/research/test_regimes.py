@@ -1,4 +1,4 @@
-"""A book in its regimes, asked as a client asks."""
+"""The regimes endpoint."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Families of research figures as a client, an analyst and an operator meet them; each family that is declared is asked."""
+"""Every declared family of research figures, by API, files and verify."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One broken seal a rule, as an operator meets it: through the command that checks seals."""
+"""One broken seal for each rule, checked through the command."""
 
 from __future__ import annotations
 
@@ -145,7 +145,7 @@ def repeat_first(frame: pl.DataFrame) -> pl.DataFrame:
 
 
 def at(path: str, value: Any) -> Callable[[Any], Any]:
-    """Write a value into a JSON document, at keys and places joined by dots."""
+    """Write a value into a JSON document, at a dotted path."""
 
     def change(document: Any) -> Any:
         *above, last = [int(part) if part.isdigit() else part for part in path.split(".")]

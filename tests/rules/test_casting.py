@@ -1,4 +1,4 @@
-"""Casts that change nothing are made, all others refused."""
+"""Lossless casts are made, others refused."""
 
 from __future__ import annotations
 

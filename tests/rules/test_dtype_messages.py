@@ -1,4 +1,4 @@
-"""What a check says of columns is in the words of those who write engines, and names the fix."""
+"""Column problems are reported in pandas' terms with the fix."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def checked(seal: Path) -> Report:
 
 
 def written_by_pandas(seal: Path, kind: str, column: str, values: Any) -> str:
-    """Let pandas write a table again with another column, and return what the check says of it."""
+    """Rewrite a table with pandas with another column; return the check's report."""
     path = seal / f"{kind}.parquet"
     frame = pd.read_parquet(path)
     frame[column] = values(frame[column])

@@ -1,4 +1,4 @@
-"""Forward returns are compared with the prices that the books traded at, and how many were is said."""
+"""Forward returns are compared with traded prices, and the coverage is reported."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def run(
     marks: float = 100.0,
     neighbour: float | None = None,
 ) -> Tables:
-    """Return a week of one name, filled at the opens of two Mondays and held for so many closes between.
+    """Return a week of one name, filled at the opens of two Mondays and held for that many closes between.
 
     `adjustments` are by place of the day: shares that came and cash that was paid. `neighbour` is the worth of shares of
     another name that came out of nothing on the second day.
@@ -119,7 +119,7 @@ def test_fills_of_any_book_but_settlements_prove_a_return() -> None:
 
 @pytest.mark.parametrize("day", [1, 4, 5])
 def test_a_declared_split_between_the_two_fills_counts(day: int) -> None:
-    """Twice the shares at half the price: on the Monday of the second fill, too, for it comes before the open."""
+    """Also on the Monday of the second fill, since a split precedes the open."""
     came = {day: {"quantity_adjustment": 2.0}}
     assert coverage(run(0.04, mids=(100.0, 52.0), adjustments=came)) == Coverage(1, 1, 1)
     assert coverage(run(-0.2, mids=(100.0, 52.0), adjustments=came)).finding is not None

@@ -1,4 +1,4 @@
-"""Files of every writer and setting are read alike: what a file says of itself is held against its bytes, and it is true of these."""
+"""Valid Parquet files of every writer and setting are accepted."""
 
 from __future__ import annotations
 

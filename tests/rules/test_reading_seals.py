@@ -1,4 +1,4 @@
-"""What a seal hands out, and what it refuses to."""
+"""Reading of seals, and refusals."""
 
 from __future__ import annotations
 
@@ -320,7 +320,7 @@ def test_manifests_that_are_no_json_object(tmp_path: Path, raw: bytes) -> None:
 
 
 def test_an_unreadable_file_is_not_reported_as_broken(folder: Path) -> None:
-    """In a process without the superuser's capabilities, so that a file's mode binds it whoever runs the suite."""
+    """Runs without root's capabilities, so that file modes apply."""
     (folder / "pnl.parquet").chmod(0)
     bound = ("setpriv", "--inh-caps=-all", "--bounding-set=-all", "--") if os.geteuid() == 0 else ()
     check = [*bound, sys.executable, "-m", "pipeline", "check", str(folder), "--json"]

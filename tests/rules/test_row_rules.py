@@ -1,4 +1,4 @@
-"""Rules as pure functions of frames: their edges, and a slow way to the same answer."""
+"""Rules as pure functions of frames: boundaries, and slow oracles."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is bought scores above what is sold short, unless the seal says why it does not."""
+"""Longs score above shorts, unless the seal gives a reason."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def found(
     weights: list[float] = WEIGHTS,
     **columns: list[Any],
 ) -> Finding | None:
-    """Apply the rule to five names a week, of which two are long and two short, by their scores."""
+    """Apply the rule to five names a week with these scores, two long and two short."""
     frames = [
         pl.DataFrame(
             {

@@ -1,3 +1,3 @@
-"""What single tests publish into a bucket."""
+"""Fixtures that publish into a bucket."""
 
 from tests.datasets.conftest import publish, root  # noqa: F401 - fixtures

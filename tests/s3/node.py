@@ -1,4 +1,4 @@
-"""A serving process over a root in a bucket, with a cache of its own and a client that may read everything."""
+"""A serving process over a root in a bucket with its own cache, and a client with full access."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tests.support.waiting import PATIENCE
 
 @dataclass(frozen=True)
 class Node:
-    """A serving process, and a client with a key that may read everything."""
+    """A serving process and a client with full access."""
 
     process: subprocess.Popen[str]
     client: httpx.Client
@@ -43,7 +43,7 @@ class Node:
 
 @contextmanager
 def node(folder: Path, root: str, **settings: str) -> Iterator[Node]:
-    """Serve a root; key store, cache and log lie in `folder`, where a second start finds them again."""
+    """Serve a root with key store, cache and log in `folder`, reused by a second start."""
     store = str(folder / "access.sqlite3")
     access = AccessSettings.from_environment({}, root, {"store": store, "workers": 1})
     token = asyncio.run(issue_key(access, "node@example.org"))

@@ -1,4 +1,4 @@
-"""A proxy in front of the real gateway that does to conditional writes what careless stores do to them.
+"""A proxy in front of the real gateway that mishandles conditional writes as some stores do.
 
 No store that ignores conditions can be had for tests, so the careless part is played here; everything else is the real
 gateway's answer.
@@ -22,7 +22,7 @@ from tests.support.s3 import S3Server
 
 
 class Fault(Enum):
-    """What becomes of a request with a condition."""
+    """Effect on a conditional request."""
 
     IGNORES_BOTH = ("If-Match", "If-None-Match")
     IGNORES_IF_MATCH = ("If-Match",)
@@ -31,7 +31,7 @@ class Fault(Enum):
 
 @dataclass
 class Proxy:
-    """Where it listens, and how many writes with a condition it saw."""
+    """The proxy's address and its count of conditional writes."""
 
     endpoint: str
     conditional: list[str] = field(default_factory=list)
@@ -39,7 +39,7 @@ class Proxy:
 
 @contextmanager
 def careless(server: S3Server, fault: Fault) -> Iterator[Proxy]:
-    """Run a proxy for the length of a block."""
+    """Run a proxy within the block."""
     account = Credentials(server.account.access_key, server.account.secret_key)
     gateway = server.endpoint.removeprefix("http://")
 

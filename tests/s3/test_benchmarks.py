@@ -1,4 +1,4 @@
-"""Market data in a bucket: a store that is away is distinguished from data that is not there."""
+"""Market data in a bucket: an unavailable store is distinguished from missing data."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The measurements of the read-through cache, of a node over a bucket: they are what the disk and the store say."""
+"""Cache metrics of a node over a bucket match the disk and the store."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def copies(cache: Path) -> dict[str, int]:
 
 
 def on_disk(cache: Path) -> int:
-    """Return the bytes of all that is cached for a root, the saved catalogue among it."""
+    """Return the bytes cached for a root, including the saved catalogue."""
     return sum(
         path.stat().st_size for path in cache.glob("*/**/*") if path.is_file() and ".locks" not in path.parts
     )

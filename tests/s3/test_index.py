@@ -1,4 +1,4 @@
-"""The index of a bucket's pointers: what it saves, and that nothing it says or leaves out is served for long."""
+"""The index of a bucket's pointers: requests saved, and stale entries never served for long."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ HOUR = 3600.0
 
 
 def put(storage: Storage, pointer: Pointer) -> None:
-    """Move a pointer as a publisher does that is killed right after."""
+    """Move a pointer like a publisher that is killed right after."""
     storage.put(pointer_path(pointer.alpha_id), pointer.encode())
 
 

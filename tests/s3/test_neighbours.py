@@ -1,4 +1,4 @@
-"""Neighbours over a root in a bucket: read by way of the cache, and followed as the root is."""
+"""Neighbours over a root in a bucket."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ ASKED = "alphas/Test_like_0/neighbours"
 
 
 def neighbours(api: Node) -> Any:
-    """Ask for neighbours, and come back for as long as the returns are being read."""
+    """Request neighbours, and retry while returns are being read."""
     eventually(lambda: api.get(ASKED).status_code != 503)
     return shown(api.get(ASKED).json()["data"])
 

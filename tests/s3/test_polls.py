@@ -1,4 +1,4 @@
-"""What following a catalogue in a bucket costs in requests, counted by the store."""
+"""Requests of a catalogue refresh over a bucket, counted by the store."""
 
 from __future__ import annotations
 

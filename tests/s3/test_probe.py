@@ -1,4 +1,4 @@
-"""A store that does not honour conditional writes is found out and not published to, unless one writer is promised."""
+"""A store without conditional writes is detected and refused, unless `single_writer` is set."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Seals = Callable[..., Path]
 
 @pytest.fixture
 def through(bucket: Bucket, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[Fault], Proxy]]:
-    """Return a function that puts a careless proxy between this process and the bucket."""
+    """Return a function that puts a faulty proxy in front of the bucket."""
     running = []
 
     def start(fault: Fault) -> Proxy:

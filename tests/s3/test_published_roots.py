@@ -1,4 +1,4 @@
-"""A datasets root in a bucket behaves as a folder does: the same code, a real server."""
+"""A datasets root in a bucket behaves like a folder."""
 
 from __future__ import annotations
 

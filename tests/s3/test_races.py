@@ -1,4 +1,4 @@
-"""Writers that race for one pointer in a bucket: a real server decides, and exactly one wins each time."""
+"""Concurrent writers of one pointer in a bucket: exactly one wins."""
 
 from __future__ import annotations
 

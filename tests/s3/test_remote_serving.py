@@ -1,4 +1,4 @@
-"""The whole way over a bucket with a real node: built, served, rebuilt, collected, rolled back, downloaded, survived."""
+"""A root in a bucket with a real node: build, serve, rebuild, collect, roll back, download, outages."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def pipeline(*arguments: str, exit_code: int = 0) -> Any:
 
 
 def uploaded(bucket: Bucket, seal: Path, prefix: str) -> str:
-    """Put a seal into the bucket, its manifest last, and return its address."""
+    """Upload a seal, its manifest last, and return its address."""
     for path in sorted(seal.rglob("*"), key=lambda path: path.name == "seal.json"):
         if path.is_file():
             key = f"{prefix}/{path.relative_to(seal).as_posix()}"

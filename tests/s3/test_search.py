@@ -1,4 +1,4 @@
-"""Searching a bucket for seals: a mistyped place is a mistake, and refusals are remembered in a bucket too."""
+"""Discovery of seals in a bucket."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A source archive from the seal to the reader's disk, and every way it may not get there."""
+"""Source archives from seal to download, and their errors."""
 
 from __future__ import annotations
 

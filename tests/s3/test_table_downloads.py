@@ -1,4 +1,4 @@
-"""Whole tables of a root in a bucket: the store signs for what is published, the service for what it made itself."""
+"""Table downloads over a bucket: published files from the store, views from the service."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The order in which a publication puts its files into a bucket."""
+"""Upload order of a publication."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.support.bucket import Bucket
 
 
 class _Watched(S3Storage):
-    """A remote root that notes what is uploaded when, and can refuse one file."""
+    """A remote root that records uploads and can refuse one file."""
 
     def __init__(self, address: str, refused: str = "nothing") -> None:
         super().__init__(address)

@@ -1,4 +1,4 @@
-"""Exit codes have one meaning each, declared in one place: the errors, ``--help`` and the documents follow it."""
+"""Exit codes are declared once; errors, ``--help`` and documents follow."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The guides name files, folders, tests and recipes that there are."""
+"""Files, folders, tests and recipes named in the guides exist."""
 
 from __future__ import annotations
 

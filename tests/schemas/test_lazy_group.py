@@ -1,4 +1,4 @@
-"""Help is printed without the engines that the commands work with."""
+"""Help is printed without importing engines."""
 
 from __future__ import annotations
 

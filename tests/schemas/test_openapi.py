@@ -1,4 +1,4 @@
-"""The OpenAPI document says what the declarations say, and nothing stale."""
+"""The OpenAPI document matches the declarations."""
 
 from __future__ import annotations
 

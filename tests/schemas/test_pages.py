@@ -1,4 +1,4 @@
-"""Every block of code on a page is run by `just documents`, or says why not; commands that are not run are there."""
+"""Every code block of the pages is run by `just documents` or excluded with a reason."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Both programs tell which version they are, and it is one version."""
+"""Both programs print the project's version."""
 
 from __future__ import annotations
 

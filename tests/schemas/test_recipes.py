@@ -1,4 +1,4 @@
-"""Every test is run by a recipe, and every recipe by what a change must pass or by what takes longer."""
+"""Every test is run by a recipe, and every recipe by CI or nightly."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def recipe(name: str) -> list[str]:
 
 
 def apart() -> list[str]:
-    """Name the folders of tests that are run by a recipe of their own."""
+    """Return the test folders with their own recipe."""
     done = subprocess.run(
         [JUST, "--evaluate", "apart"], cwd=REPOSITORY, capture_output=True, text=True, check=True
     )
@@ -40,7 +40,7 @@ def folders_of_tests() -> set[str]:
 
 
 def ran_by_ci() -> list[str]:
-    """Name the recipes that CI runs, in their order."""
+    """Return the recipes that CI runs, in order."""
     return re.findall(r"^recipe ([a-z0-9-]+)", CI, re.MULTILINE)
 
 
@@ -71,7 +71,7 @@ def test_ci_runs_the_suite_and_every_cheap_check_before_it() -> None:
 
 
 def test_tests_with_special_requirements_are_in_their_folders() -> None:
-    """A test in the suite that needs the S3 gateway or the cluster would start it there."""
+    """A test elsewhere that needs the S3 gateway or the cluster would start it."""
     needs = re.compile(r"^(?:async )?def test_\w+\([^)]*\b(bucket|s3_server|dask)\b", re.MULTILINE)
     outside = {
         path.relative_to(TESTS).as_posix()

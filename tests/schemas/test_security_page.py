@@ -1,4 +1,4 @@
-"""Each row of docs/security.md names a test that is there."""
+"""Each row of docs/security.md names an existing test."""
 
 from __future__ import annotations
 

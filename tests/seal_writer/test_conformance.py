@@ -1,4 +1,4 @@
-"""The specification's seals are judged as it says, its schema demands what the reader does, and its derived parts are fresh."""
+"""The conformance seals have the specified outcomes; the schema matches the reader; generated parts are up to date."""
 
 from __future__ import annotations
 

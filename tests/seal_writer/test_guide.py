@@ -1,4 +1,4 @@
-"""The engine of the guide runs as printed, and what it writes is accepted."""
+"""The guide's engine runs as printed, and its seal is accepted."""
 
 from __future__ import annotations
 

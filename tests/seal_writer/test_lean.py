@@ -1,4 +1,4 @@
-"""Files as LEAN writes them become the books they tell, fees to the digit, or are refused with the cash that is missing.
+"""LEAN's files become exact books, or are refused with the missing cash.
 
 Their form is that of LEAN's ``SerializedOrderEvent`` and of its charts, as candlesticks and as points.
 """

@@ -1,4 +1,4 @@
-"""The books that the seal writer keeps are those the check expects, whatever the weights and prices."""
+"""The seal writer's books pass the check for any weights and prices."""
 
 from __future__ import annotations
 

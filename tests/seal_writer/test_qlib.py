@@ -1,4 +1,4 @@
-"""What qlib's recorder exports becomes the books it tells, or is refused with the cash that is missing."""
+"""qlib's exports become exact books, or are refused with the missing cash."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ NAMES = [f"SH60000{at}" for at in range(6)]
 
 
 def exported(*, interest: float = 0.0) -> tuple[pd.DataFrame, pd.DataFrame, pd.DataFrame]:
-    """A daily book of two names that changes one of them a day, as qlib's exchange and account keep it."""
+    """A daily book of two names, as kept by qlib's exchange and account."""
     rng = np.random.default_rng(5)
     close = 10 * np.exp(np.cumsum(rng.normal(0, 0.02, (len(DAYS), len(NAMES))), axis=0))
     cash, held, accounts, rows = 1e6, np.zeros(len(NAMES)), {}, []

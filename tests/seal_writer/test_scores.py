@@ -1,4 +1,4 @@
-"""Scores and prices become a complete seal, the same whatever frame they come in."""
+"""Scores and prices become a complete seal, equal for every input format."""
 
 from __future__ import annotations
 

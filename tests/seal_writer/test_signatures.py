@@ -1,4 +1,4 @@
-"""Where a deployment names the keys of its teams, what none of them signed is refused, and what is served says who sealed it."""
+"""With team keys, unsigned seals are refused and served runs name their team."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def writer(*arguments: str) -> subprocess.CompletedProcess[str]:
 
 @pytest.fixture(scope="module")
 def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a folder with a signed seal, an unsigned one, two keys, and the deployment's file that has one of them."""
+    """Return a folder with a signed and an unsigned seal, two keys, and a file of keys with one of them."""
     folder = tmp_path_factory.mktemp("signed")
     publics = [
         writer("make-key", str(folder / f"{name}.pem")).stdout.strip() for name in ("desk", "stranger")

@@ -1,4 +1,4 @@
-"""The writer completes tables, explains what is wrong with them, and leaves a whole seal or nothing."""
+"""The writer completes tables, explains errors, and writes atomically."""
 
 from __future__ import annotations
 

@@ -29,18 +29,18 @@ def api(root: Path) -> Iterator[ApiClient]:
 
 @pytest.fixture(scope="module")
 def plain(api: ApiClient) -> str:
-    """Return a key that may read everything but the unconditioned signal."""
+    """Return a key without raw access."""
     return api.key()
 
 
 @pytest.fixture(scope="module")
 def raw(api: ApiClient) -> str:
-    """Return a key that sees the unconditioned signal too."""
+    """Return a key with raw access."""
     return api.key(raw=True)
 
 
 @pytest.fixture
 def redis_server() -> Iterator[RedisServer]:
-    """Run a Redis that a test may stop and kill."""
+    """A Redis that tests may stop and kill."""
     with redis_running() as server:
         yield server

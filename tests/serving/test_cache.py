@@ -1,4 +1,4 @@
-"""The one cache type: bounded, exact, loaded once."""
+"""The memory cache: bounded, exact, coalesced loads."""
 
 from __future__ import annotations
 

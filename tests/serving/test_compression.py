@@ -1,4 +1,4 @@
-"""Compressed pages: one frame or member each, and read by the clients people use."""
+"""Compressed pages: one frame or member each, read by common clients."""
 
 from __future__ import annotations
 

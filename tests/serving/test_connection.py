@@ -1,4 +1,4 @@
-"""What a connection does with requests as they come over the wire: together, in pieces, with bodies, unread."""
+"""Requests on a connection: pipelined, in pieces, with bodies, unread."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ METRICS = f"/v1/alphas/{published.ALPHA}/metrics"
 
 @pytest.fixture(scope="module")
 def base(here: Path, token: str) -> Iterator[str]:
-    """Return a running server that has the week, the scores and the ledger in memory."""
+    """Return a running server with week, scores and ledger cached."""
     with served(here) as (_, address):
         headers = {"authorization": f"Bearer {token}"}
         with plain_http.connect(base_url=address, headers=headers) as client:

@@ -1,4 +1,4 @@
-"""What a query may not do to the engine, whatever it says."""
+"""Restrictions of queries on the engine."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A page of a curve is, byte for byte, the frame of the whole window measured, cut and written."""
+"""Pages of an equity curve equal the curve of the whole window, sliced."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def ledgers(draw: st.DrawFn) -> pl.DataFrame:
 
 
 def plain(frame: pl.DataFrame, book: str, offset: int, limit: int) -> tuple[bytes, bytes]:
-    """Measure a window by itself, and write it the way every other frame is written."""
+    """Oracle: compute a window and write it like any other frame."""
     starting, ending = (frame[x].fill_null(np.nan).to_numpy() for x in ("starting_equity", "ending_equity"))
     measured = equity_curve(starting, ending)
     summary = equity_summary(frame["date"].to_numpy(), starting, ending, measured)

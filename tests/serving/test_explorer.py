@@ -1,4 +1,4 @@
-"""The explorer's page is served outside /v1, to anyone, when it is switched on; it holds nothing of the data."""
+"""The explorer's page is public when enabled, and contains no data."""
 
 from __future__ import annotations
 

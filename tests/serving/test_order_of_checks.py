@@ -1,4 +1,4 @@
-"""Each check must come before the next: a request that fails several is answered for the earliest."""
+"""Order of checks: a request that fails several gets the first error."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""More than the threads can compute is refused early, and whoever asks much does not make others wait."""
+"""Overload: excess work is shed early, and light callers are never shed because of heavy ones."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ METRICS = f"/v1/alphas/{published.ALPHA}/metrics"
 
 
 class Gate:
-    """Work that waits until it is let through, and notes in which order it was begun."""
+    """Work that waits until released, and records its start order."""
 
     def __init__(self) -> None:
         self.begun: list[str] = []
@@ -171,7 +171,7 @@ def test_answers_are_not_computed_for_disconnected_callers() -> None:
 
 
 def noted(n: int, seconds: float, computed: list[int]) -> Callable[[], int]:
-    """Return work that notes that it was done; some of it fails."""
+    """Return work that records its completion; some of it fails."""
 
     def run() -> int:
         time.sleep(seconds)
@@ -218,7 +218,7 @@ def test_every_call_is_computed_or_refused_and_none_is_left_waiting(seed: int) -
 
 @pytest.fixture
 def hanging(monkeypatch: pytest.MonkeyPatch) -> Iterator[Gate]:
-    """Return what lets descriptions of alphas through; until then they hang."""
+    """Return a function that releases hanging alpha descriptions."""
     gate, description = Gate(), Snapshot.description
 
     def hang(snapshot: Snapshot) -> Any:

@@ -1,4 +1,4 @@
-"""What is cut from memory is, byte for byte, what the engine answers from the file."""
+"""Pages from memory equal, byte for byte, those of the engine from files."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def uncached(root: Path) -> Iterator[Parts]:
-    """Parts that may cache nothing, and so ask the engine each time."""
+    """Page parts without a cache."""
     parts = Parts(root, 1)
     yield parts
     parts.close()
@@ -59,7 +59,7 @@ def uncached(root: Path) -> Iterator[Parts]:
 
 @pytest.fixture(scope="module")
 def both(root: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Parts]]:
-    """Parts that render a table after its first answer from the file, some rows at a time: to memory, and to a folder."""
+    """Page parts that render a table after its first query, in memory and in a folder."""
     place = tmp_path_factory.mktemp("rendered") / "rows"
     with pytest.MonkeyPatch.context() as patch:  # the only knobs, and no settings
         patch.setattr(row_tables, "_SHARE_WHEN_FREE", 0.0)
@@ -175,7 +175,7 @@ def test_a_long_curve_is_not_computed_on_the_event_loop(tmp_path: Path) -> None:
 
 
 class File:
-    """What a table is made of: a file of rows that no run holds."""
+    """A file of artificial rows from which a table is made."""
 
     def __init__(self, path: Path, frame: pl.DataFrame) -> None:
         frame.write_parquet(path)

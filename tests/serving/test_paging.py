@@ -1,4 +1,4 @@
-"""Laws that hold on every collection."""
+"""Properties of every collection."""
 
 from __future__ import annotations
 

@@ -152,7 +152,7 @@ def test_the_ledger_has_no_symbols(api: ApiClient, plain: str) -> None:
 
 
 def oracle(frame: pl.DataFrame) -> list[dict[str, Any]]:
-    """The curve computed one session at a time."""
+    """Oracle: the curve computed one session at a time."""
     growth, peak, rows = 1.0, float("-inf"), []
     for row in frame.to_dicts():
         start, end = row["starting_equity"], row["ending_equity"]

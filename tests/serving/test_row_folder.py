@@ -1,4 +1,4 @@
-"""Row tables in a folder: one copy for all processes, warm after a restart, complete or not at all."""
+"""Row tables in a folder: shared by processes, kept across restarts, written atomically."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def place(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def make(root: Path, place: Path) -> Iterator[Callable[..., Parts]]:
-    """Return a maker of the parts of a process over the one root and folder."""
+    """Return a factory of a process's page parts over one root and folder."""
     made: list[Parts] = []
 
     def parts(memory: int = ENOUGH, limit: int = ENOUGH) -> Parts:
@@ -309,7 +309,7 @@ def test_a_snapshots_files_are_removed_with_it(tmp_path: Path, place: Path) -> N
 
 @pytest.fixture
 def replaced(tmp_path: Path) -> Path:
-    """Return a root of its own, whose snapshot may be replaced."""
+    """Return a separate root whose snapshot may be replaced."""
     return published.publish_below(tmp_path)
 
 

@@ -16,7 +16,7 @@ WEEK = f"{RUN}/rebalances/2020-01-03"
 
 
 def frame_rows(frame: Any) -> list[dict[str, Any]]:
-    """The rows a frame should be served as, written without the server's own code."""
+    """Oracle: the rows of a frame, written without the server's code."""
     rows = frame.to_dicts()
     for row in rows:
         for name, value in row.items():

@@ -53,7 +53,7 @@ def test_an_alpha_can_appear_and_disappear_beside_another(tmp_path: Path) -> Non
 
 
 def test_one_request_sees_one_snapshot_while_others_are_published(tmp_path: Path) -> None:
-    """Every row of an answer must come from one build: their scores differ by the build's drift."""
+    """Every row of an answer comes from one build; scores differ by the build's drift."""
     publish(tmp_path, 0)
     base = {(r["date"], r["symbol"]): r["score"] for r in published.decisions().to_dicts()}
     with running(tmp_path) as api:

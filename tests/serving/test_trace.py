@@ -1,4 +1,4 @@
-"""A request's way through the code stays short: few files, few moves between them."""
+"""A request passes through few files with few moves between them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ BOUNDS = {
 
 
 def follow() -> Journeys:
-    """Follow the requests in a process of its own: what other tests left in this one changes their way."""
+    """Trace the requests in a separate process, free of other tests' state."""
     words = [sys.executable, "-m", "tests.support.trace", "--json"]
     done = subprocess.run(words, cwd=REPOSITORY, capture_output=True, text=True, check=True, timeout=300)
     result: Journeys = json.loads(done.stdout.splitlines()[-1])
@@ -36,7 +36,7 @@ def is_short(name: str, journeys: Journeys) -> bool:
 
 @pytest.fixture(scope="module")
 def journeys() -> Journeys:
-    """Follow the requests; twice where a timer that ran beside one may have added to it, and then the shorter way counts."""
+    """Trace the requests, twice if a timer may have interfered; the shorter trace counts."""
     result = follow()
     if not all(is_short(name, result) for name in BOUNDS):
         again = follow()

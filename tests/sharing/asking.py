@@ -1,4 +1,4 @@
-"""Requests of the protocol, and the same questions put to ``/v1``."""
+"""Requests of the protocol, and their equivalents of ``/v1``."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def ask(
 def operation(
     api: ContractApp, name: str, key: str | None = "reader", share: str = "", table: str = "", **rest: Any
 ) -> httpx.Response:
-    """Ask one of the operations."""
+    """Call one of the operations."""
     method, path = OPERATIONS[name]
     if method == "POST":
         rest.setdefault("body", {})

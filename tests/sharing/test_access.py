@@ -1,4 +1,4 @@
-"""Who learns what by the protocol: every sort of key, every operation and share, beside what ``/v1`` answers it."""
+"""Access by the protocol: every kind of key, operation and share, compared with ``/v1``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an outsider may try on the protocol: bodies, hints, versions, tokens and names that no client sends."""
+"""Probes of the protocol: bodies, hints, versions, tokens and names that no client sends."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`keys issue --profile`: what a client of Delta Sharing is given."""
+"""`keys issue --profile`: profiles for clients of Delta Sharing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tables by the Delta Sharing protocol: what is listed, what a query signs, and what an earlier version is."""
+"""Delta Sharing: lists, signed files and earlier versions."""
 
 from __future__ import annotations
 

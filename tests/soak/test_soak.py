@@ -1,4 +1,4 @@
-"""A deployment used for minutes as it is in earnest: checked answers, while everything beneath it changes and some of it is killed.
+"""A deployment under checked traffic for minutes while data, keys and servers change and are killed.
 
 Callers ask two workers for pages, figures, prices and themselves, plain and compressed. Beneath them runs are published
 anew, snapshots collected, keys issued and revoked, and Redis and PostgreSQL killed and brought back. Every answer is compared
@@ -46,7 +46,7 @@ WARM_CALLS = 500
 
 @dataclass
 class Model:
-    """What must be answered: the seal of each snapshot, and what a snapshot answered once, it answers always."""
+    """Expected answers: each snapshot's seal, and equal answers of one snapshot."""
 
     sealed: dict[str, Path] = field(default_factory=dict)
     answered: dict[tuple[str, str], str] = field(default_factory=dict)
@@ -55,7 +55,7 @@ class Model:
     lock: Lock = field(default_factory=Lock)
 
     def check(self, path: str, body: Any, _: dict[str, Any]) -> str | None:
-        """Return what is wrong with an answer; None when nothing is."""
+        """Return the error of an answer; None if correct."""
         snapshot = body.get("meta", {}).get("snapshot")
         if snapshot is None:
             return None
@@ -68,7 +68,7 @@ class Model:
         return None if before == content else f"{snapshot} answered something else before"
 
     def wrong_snapshots(self) -> list[str]:
-        """Return snapshots that were answered from and never published, and those whose scores are not their seal's."""
+        """Return snapshots that were served but never published, or whose scores differ from their seal."""
         results = [snapshot for snapshot in self.seen if snapshot not in self.sealed]
         for snapshot, content in self.scores.items():
             rows, pagination = json.loads(content)
@@ -135,12 +135,12 @@ def asks(there: Deployment) -> list[Ask]:
 
 
 def may(kind: str) -> set[str]:
-    """Return how calls of a kind may end while nothing is taken away."""
+    """Return the permitted outcomes of calls without a fault."""
     return {"limited": {"200", LIMITED}, "revoked": {"401 key_revoked"}}.get(kind, {"200"})
 
 
 class Beneath:
-    """What happens beneath the callers, one thing after the other."""
+    """Changes to the deployment, one after the other."""
 
     def __init__(self, there: Deployment, load: CheckedLoad, model: Model) -> None:
         self._there, self._load, self._model = there, load, model

@@ -1,4 +1,4 @@
-"""The model of keys: who may call what until when, and what was counted."""
+"""The model of keys: grants, expiry and call counts."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ ACTIVE, SUSPENDED, REVOKED = "active", "suspended", "revoked"
 
 
 def spelled(rate: Rate) -> str:
-    """Return limits as an operator writes them."""
+    """Return limits as a command-line text."""
     second, minute, day, month = rate
     monthly = "null" if month is None else month
     return f"per_second={second},per_minute={minute},per_day={day},monthly={monthly}"
@@ -52,7 +52,7 @@ def spelled(rate: Rate) -> str:
 
 @dataclass
 class Account:
-    """An account; its lists are ceilings, by what was typed."""
+    """An account; its lists are ceilings, as typed."""
 
     email: str
     active: bool = True
@@ -63,7 +63,7 @@ class Account:
 
 @dataclass
 class Key:
-    """A key; its lists are what was granted, by what was typed."""
+    """A key; its lists are grants, as typed."""
 
     id: str
     token: str
@@ -97,7 +97,7 @@ class Key:
         return (*rolling, sum(_month(at) == _month(now) for at in self.calls))
 
     def remaining(self, now: datetime) -> tuple[int | None, ...]:
-        """Return what is left in each window; None without a limit."""
+        """Return the remaining calls of each window; None without a limit."""
         pairs = zip(self.rate, self.used(now), strict=True)
         return tuple(None if limit is None else max(0, limit - used) for limit, used in pairs)
 
@@ -110,7 +110,7 @@ class Key:
         return None if self.account.active else (403, "account_inactive")
 
     def count(self, now: datetime) -> tuple[int, str] | None:
-        """Count a call; return the first window that has no room for it, in which case it is not counted."""
+        """Count a call; return the first exhausted window, in which case it is not counted."""
         for code, left in zip(_CODES, self.remaining(now), strict=True):
             if left == 0:
                 return 429, code

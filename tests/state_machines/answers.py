@@ -1,4 +1,4 @@
-"""What must be answered about an alpha, by what the server saw last and by what is published."""
+"""Expected answers about an alpha, from the server's last refresh and the published state."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.state_machines.store import text
 
 @dataclass(frozen=True)
 class Expected:
-    """An answer; what is None is not compared."""
+    """An expected answer; None is not compared."""
 
     status: int
     code: str | None = None
@@ -28,7 +28,7 @@ class Expected:
 def slice_of(
     rows: Sequence[dict[str, Any]], limit: int, offset: int
 ) -> tuple[list[dict[str, Any]], dict[str, Any]]:
-    """Return a page and what is said of it."""
+    """Return a page and its pagination."""
     page = list(rows[offset : offset + limit])
     return page, {
         "limit": limit,
@@ -42,7 +42,7 @@ def slice_of(
 def find(
     endpoint: str, seen: Published | None, root: Published | None, pinned: str | None, limit: int, offset: int
 ) -> list[Expected]:
-    """Return what may be answered.
+    """Return the permitted answers.
 
     Parameters
     ----------

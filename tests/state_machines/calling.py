@@ -1,4 +1,4 @@
-"""Rules: calls with keys of every sort, each answer compared with what must be answered."""
+"""Rules: calls with every kind of key, each answer compared with the model."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _PAGES: Final = frozenset({SCORES, WEEKS, SNAPSHOTS, LIST})
 
 
 class Call(NamedTuple):
-    """A call to make: what is asked with which key, for which snapshot, and whether once more with an entity tag."""
+    """A call: request, key, snapshot, and whether repeated with an entity tag."""
 
     key: int
     endpoint: str
@@ -46,7 +46,7 @@ _CALL: Final = st.builds(
 
 @dataclass
 class Walk:
-    """Pages of scores, one after the other, with the snapshot of the first."""
+    """Consecutive pages of scores, pinned to the first page's snapshot."""
 
     key: Key
     alpha: str
@@ -83,7 +83,7 @@ class Calling(Store):
     def _expect(
         self, endpoint: str, alpha: str, pinned: str | None, limit: int, offset: int, key: Key
     ) -> tuple[str, list[Expected]]:
-        """Return the path, and what may be answered once the call is admitted."""
+        """Return the path and the permitted answers of an admitted call."""
         query = [f"limit={limit}&offset={offset}"] if endpoint in _PAGES else []
         query += [f"snapshot={pinned}"] if pinned else []
         path = PATHS[endpoint].format(alpha) + ("?" + "&".join(query) if query else "")
@@ -99,7 +99,7 @@ class Calling(Store):
     def _ask(
         self, key: Key, endpoint: str, alpha: str, path: str, admitted: list[Expected]
     ) -> httpx.Response | None:
-        """Call, and compare the answer with what must be answered; return one that is 200."""
+        """Call and compare the answer with the model; return it if 200."""
         expected = self._refusal(key, endpoint, alpha) or admitted
         answer = self.system.ask(path, key.token)
         self._compare(key, answer, expected)
@@ -124,7 +124,7 @@ class Calling(Store):
         return answer
 
     def _refusal(self, key: Key, endpoint: str, alpha: str) -> list[Expected] | None:
-        """Return why a call is refused before anything is looked up; count it when its turn comes."""
+        """Return the refusal before any look-up; count the call in order."""
         refused = key.unusable(self.now) or key.count(self.now)
         if refused is not None:
             return [Expected(*refused)]
@@ -158,7 +158,7 @@ class Calling(Store):
         assert used == list(key.used(self.now))
 
     def _remember(self, path: str, answer: httpx.Response) -> None:
-        """Compare an entity tag with all that were told of the path: another one exactly if something else is answered."""
+        """Compare an entity tag with earlier ones of the path: equal exactly for equal answers."""
         body = answer.json()
         content = json.dumps([body["data"], body["pagination"], body["meta"]])
         known = self._contents.setdefault(path, {})
@@ -169,7 +169,7 @@ class Calling(Store):
     def _ask_again(
         self, key: Key, endpoint: str, alpha: str, path: str, before: httpx.Response, tag: str
     ) -> None:
-        """Ask with the entity tag of some earlier answer: 304 exactly if that is what would be answered."""
+        """Request with an earlier entity tag: 304 exactly if the answer is unchanged."""
         expected = self._refusal(key, endpoint, alpha)
         answer = self.system.ask(path, key.token, tag)
         same = tag == before.headers["etag"]
@@ -186,7 +186,7 @@ class Calling(Store):
 
     @rule()
     def walk_on(self) -> None:
-        """Ask for the next page of each walk; whatever is published meanwhile, all its pages are of one snapshot."""
+        """Request the next page of each walk; all its pages come from one snapshot."""
         for walk in self._walks:
             self._walk(walk)
         self._walks = [walk for walk in self._walks if not walk.ended]
@@ -207,7 +207,7 @@ class Calling(Store):
 
     @rule()
     def follow_the_changes(self) -> None:
-        """Read on from where the last reading ended: what is told then, told in order, is what is served."""
+        """Continue reading the changes; applied in order they give what is served."""
         while True:
             since = "" if self._cursor is None else f"&since={self._cursor}"
             answer = self.system.ask(f"/v1/changes?limit=3{since}", self.observer)
@@ -225,7 +225,7 @@ class Calling(Store):
     @precondition(lambda self: any(one.moved_at is not None for one in self.root.values()))
     @rule(pick=PICK)
     def ask_for_what_is_gone(self, pick: int) -> None:
-        """Ask, with a key that may everything, for each snapshot of an alpha that ever was."""
+        """Request every snapshot an alpha ever had with a key with full access."""
         known = [alpha for alpha in ALPHAS if self.root[alpha].built]
         alpha = known[pick % len(known)]
         for snapshot in sorted(self.root[alpha].built):
@@ -242,5 +242,5 @@ class Calling(Store):
 
 
 def _like(row: dict[str, Any], rows: list[dict[str, Any]] | None) -> dict[str, Any]:
-    """Return of a row the fields that the model knows."""
+    """Return a row's fields that the model knows."""
     return {name: row[name] for name in (rows[0] if rows else row)}

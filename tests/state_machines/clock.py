@@ -1,4 +1,4 @@
-"""One clock for publications, collections, servers, keys and counts: it stands still until it is moved on."""
+"""One manual clock for publications, gc, servers, keys and limits."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _READ_BY_DATETIME: Final = (
 
 
 class Clock:
-    """What time it is."""
+    """The current time."""
 
     def __init__(self) -> None:
         self.now = START
@@ -48,7 +48,7 @@ class Clock:
 
     @contextmanager
     def in_force(self) -> Iterator[None]:
-        """Have the product go by this clock."""
+        """Make the product use this clock."""
         clock = self
 
         class Dates(datetime):
@@ -65,7 +65,7 @@ class Clock:
 
 
 class _Time:
-    """The module `time`, by another clock."""
+    """The module `time` with another clock."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock

@@ -1,4 +1,4 @@
-"""Rules: what operators do to accounts and keys, and the time that ends some of them."""
+"""Rules: operators' changes of accounts and keys, and expiry."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ class Keeping(Store):
         rate: Rate | None,
         lasts: timedelta | None,
     ) -> None:
-        """Change what a key may; what is None stays."""
+        """Change a key's grants; None leaves one unchanged."""
         key = self.picked(pick)
         expires = None if lasts is None else self.now + lasts
         given: dict[str, Any] = {
@@ -126,7 +126,7 @@ class Keeping(Store):
 
     @rule(pick=PICK, grace=st.sampled_from((None, 0, 10, 3600)))
     def rotate(self, pick: int, grace: int | None) -> None:
-        """Replace a key's token; the old one goes on for a while."""
+        """Rotate a key; the old token works during a grace period."""
         key = self.picked(pick)
         usable = key.status == ACTIVE and not key.expired(self.now) and key.account.active
         done = self._act("rotate", lambda to: to.keys.rotate(key.id, grace_seconds=grace), allowed=usable)
@@ -183,7 +183,7 @@ class Keeping(Store):
         self.look()
 
     def _act(self, what: str, act: Act, *, allowed: bool) -> Any:
-        """Do an operator's act, which must be refused when it is not allowed; None when it was."""
+        """Perform an operator's action, which must be refused if not allowed; None if refused."""
         try:
             done = self.system.administer(act)
         except AccessError:

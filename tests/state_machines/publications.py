@@ -1,4 +1,4 @@
-"""The model of a root: what is served of an alpha, what is still there, and what an operator judged."""
+"""The model of a root: served and kept snapshots, and rollbacks."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ EMPTIED: Final = "emptied"
 
 
 class Release(NamedTuple):
-    """A builder: what it declares, and how it writes."""
+    """A builder release: its declarations and encoding."""
 
     name: str
     declares: int
@@ -31,7 +31,7 @@ RELEASES: Final = (THIS, Release("later declarations", 99, "lz4"), Release("anot
 
 
 class Refused(Exception):
-    """The command is refused, and nothing changes; the exit code says why."""
+    """The command is refused with an exit code, and nothing changes."""
 
     def __init__(self, exit_code: int) -> None:
         super().__init__(exit_code)
@@ -39,7 +39,7 @@ class Refused(Exception):
 
 
 def outcome(act: Callable[[], T]) -> tuple[int, T | None]:
-    """Return the exit code of an act, and what it came to unless it was refused."""
+    """Return the exit code of an action, and its result unless refused."""
     try:
         return 0, act()
     except Refused as refused:
@@ -51,7 +51,7 @@ NOT_NOW: Final = 3
 
 
 class Verdict(NamedTuple):
-    """What a rollback said of what it left: the run, one release's build of it, or nothing but those files."""
+    """Scope of a rollback: the run, one release's build of it, or only those files."""
 
     run: int | None
     declares: int | None
@@ -96,14 +96,14 @@ class Published:
         return self.runs[self.built[snapshot][0]]
 
     def copy(self) -> Published:
-        """Return the same as of now."""
+        """Return a copy of the current state."""
         return Published(
             self.runs, self.state, self.current, self.withdrawn, dict(self.built), dict(self.left),
             dict(self.first), dict(self.verdicts), self.moved_at,
         )  # fmt: skip
 
     def build(self, run: Run, release: Release, *, force: bool) -> bool:
-        """Say whether a build publishes another snapshot; Refused when it must not be served."""
+        """Whether a build publishes another snapshot; Refused if it must not be served."""
         if self.state == WITHDRAWN:
             raise Refused(NOT_NOW)
         if self.current is not None and not force:
@@ -123,7 +123,7 @@ class Published:
         self._serve(snapshot, now)
 
     def roll_back(self, wanted: str | None, now: datetime) -> bool:
-        """Serve an earlier snapshot, by default the last one with other figures; say whether that changes anything."""
+        """Serve an earlier snapshot, by default the last one with other figures; return whether anything changes."""
         if self.state == ABSENT:
             raise Refused(NOT_THERE)
         if self.state == WITHDRAWN:
@@ -155,14 +155,14 @@ class Published:
         return None
 
     def _judged(self, run: int, release: Release) -> bool:
-        """Whether it was rolled back from: the run, what a release makes of it, or those very files."""
+        """Whether it was rolled back: the run, a release's build of it, or those files."""
         return any(
             _judges(verdict, run, release) or self.built[snapshot] == (run, release)
             for snapshot, verdict in self.verdicts.items()
         )
 
     def withdraw(self, now: datetime) -> bool:
-        """Serve nothing any more."""
+        """Withdraw the alpha."""
         if self.state == ABSENT:
             raise Refused(NOT_THERE)
         if self.state == WITHDRAWN:
@@ -172,7 +172,7 @@ class Published:
         return True
 
     def restore(self, now: datetime) -> bool:
-        """Serve what was served before the alpha was withdrawn, as far as it is there."""
+        """Serve the snapshot from before the withdrawal, if kept."""
         if self.state == ABSENT:
             raise Refused(NOT_THERE)
         if self.state != WITHDRAWN:
@@ -186,7 +186,7 @@ class Published:
         return True
 
     def collect(self, keep: int, grace: timedelta, leased_since: datetime | None, now: datetime) -> None:
-        """Remove what nobody needs: beyond the number, replaced long enough ago, and before any reader's lease."""
+        """Remove snapshots beyond `keep`, past the grace period and before any reader's lease."""
         latest = sorted(self.left, key=lambda one: self.left[one], reverse=True)
         for snapshot in latest[keep - 1 :] if self.state == SERVED else latest:
             at = self.left[snapshot]

@@ -1,4 +1,4 @@
-"""Rules: what engines and operators do to the root, by several versions of the builder, and the server that follows."""
+"""Rules: builds by several releases, operators' decisions, and the server's refreshes."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _GRACES: Final = {
 
 
 class Publishing(Store):
-    """Builds, operators' decisions, collections and looks."""
+    """Builds, operators' decisions, gc and refreshes."""
 
     @rule(
         alpha=_ALPHA,
@@ -67,7 +67,7 @@ class Publishing(Store):
     @precondition(lambda self: any(one.state == SERVED for one in self.root.values()))
     @rule(pick=PICK, release=_RELEASE, force=st.booleans(), noticed=_NOTICED)
     def rebuild(self, pick: int, release: Release, force: bool, noticed: bool) -> None:
-        """Build once more what is served, by the same release or another."""
+        """Rebuild the served seal with the same release or another."""
         served = [alpha for alpha, one in self.root.items() if one.current is not None]
         alpha = served[pick % len(served)]
         one = self.root[alpha]
@@ -83,7 +83,7 @@ class Publishing(Store):
 
     @rule(alpha=_ALPHA, pick=PICK, noticed=_NOTICED)
     def roll_back(self, alpha: str, pick: int, noticed: bool) -> None:
-        """Go back to what was served before, to a snapshot that is named, or now and then to one that is gone."""
+        """Roll back to the previous, a named, or occasionally a removed snapshot."""
         one = self.root[alpha]
         gone = (*one.built, *empty_snapshots(alpha))
         wanted = (None, *sorted(one.left), *sorted(one.left), *sorted(gone))
@@ -144,7 +144,7 @@ class Publishing(Store):
 
     @rule(pick=st.integers(0, 3))
     def start_anew(self, pick: int) -> None:
-        """End the server and start another one; seldom, as it takes a while."""
+        """Restart the server; rarely, since it is slow."""
         if pick:
             return
         self.system.stop()

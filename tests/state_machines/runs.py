@@ -1,4 +1,4 @@
-"""The runs that are published: a few seals of each alpha, with what they say, read from their own files."""
+"""A few seals of each alpha, with their contents read from the files."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _DAYS: Final = (1, 2, 2, 3)
 
 @dataclass(frozen=True)
 class Run:
-    """A seal, and what must be answered once it is served.
+    """A seal and the expected answers once served.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""What all rules share: the system beside its model, and what must hold after every step."""
+"""Shared by all rules: the system, its model, and the invariants."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _LEASED: Final = timedelta(minutes=15)
 
 
 def text(at: datetime) -> str:
-    """Write a moment as answers have it."""
+    """Format a time like the answers."""
     return at.strftime("%Y-%m-%dT%H:%M:%S.%fZ")
 
 
@@ -76,7 +76,7 @@ class Store(RuleBasedStateMachine):
         self.observer = self.system.administer(acted)
 
     def _publish_the_first(self) -> None:
-        """Fill the root: commands refuse a folder that no build ever wrote to."""
+        """Publish first, since commands refuse a folder without publications."""
         for alpha, number in ((ALPHAS[0], 0), (ALPHAS[0], 1), (ALPHAS[1], 0), (ALPHAS[1], 2)):
             run = self.runs[alpha][number]
             snapshot, _ = self.system.build(run, THIS, force=False)
@@ -85,28 +85,28 @@ class Store(RuleBasedStateMachine):
         self.look()
 
     def picked(self, pick: int) -> Key:
-        """Return a key; every other time the last one issued, so that new ones are used."""
+        """Return a key, half of the time the last one issued."""
         return self.keys[-1] if pick % 3 == 0 else self.keys[pick % len(self.keys)]
 
     def look(self) -> None:
-        """Have the server follow what was published."""
+        """Refresh the server's catalogue."""
         self.system.look()
         self.seen = {alpha: one.copy() for alpha, one in self.root.items()}
         if self.now - self._leased_at >= LOOK_AGAIN:
             self._leased_at = self.now
 
     def started(self) -> None:
-        """Note that the server was started anew."""
+        """Record a restart of the server."""
         self.seen = {alpha: one.copy() for alpha, one in self.root.items()}
         self._leased_at = self.now
 
     @property
     def leased_since(self) -> datetime | None:
-        """What was replaced since then may be read by the server."""
+        """Time since when replaced snapshots may be read by the server."""
         return self._leased_at - _BEFORE_A_LOOK if self.now - self._leased_at <= _LEASED else None
 
     def listed(self, allowed: frozenset[str] = frozenset(ALPHAS)) -> list[dict[str, Any]]:
-        """Return the rows of the list of alphas, as far as the server knows."""
+        """Return the expected list of alphas as of the server's last refresh."""
         served = [
             (alpha, one, one.run_of(one.current))
             for alpha, one in sorted(self.seen.items())
@@ -136,7 +136,7 @@ class Store(RuleBasedStateMachine):
         self.system.clock.move(SECOND)
 
     def _compare_files(self) -> None:
-        """What may be needed is there, nothing else is, and it never changes."""
+        """Assert that exactly the kept snapshots exist, unchanged."""
         for alpha, one in self.root.items():
             files = self.system.files(alpha)
             assert set(files) == one.there, (alpha, set(files), one.there)

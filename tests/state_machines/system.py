@@ -1,4 +1,4 @@
-"""What is tested: a root, the pipeline's commands on it, a store of keys, and a server that looks when it is told to."""
+"""The system under test: a root, pipeline commands, a key store, and a server refreshed on demand."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ LOOK_AGAIN = timedelta(seconds=60)
 
 @contextmanager
 def working_as(release: Release) -> Iterator[None]:
-    """Build as another version does."""
+    """Build like another release."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(version, "BUILD_REVISION", release.declares)
         patch.setattr(write, "COMPRESSION", release.compression)
@@ -97,17 +97,17 @@ class System:
         self._running.close()
 
     def look(self) -> None:
-        """Have the server look at what is published."""
+        """Refresh the server's catalogue now."""
         self._state.snapshots._look()  # noqa: SLF001 - what its thread does by itself every second
         assert self._state.snapshots.followed
 
     def close(self) -> None:
-        """Let everything go."""
+        """Release all resources."""
         self.stop()
         self._kept.close()
 
     def build(self, run: Run, release: Release, *, force: bool) -> tuple[str, bool]:
-        """Build a seal as a release does; its snapshot, and whether anything changed."""
+        """Build a seal with a release; return its snapshot and whether anything changed."""
         try:
             with working_as(release):
                 made = build_seal(str(run.seal), self.root, force=force)
@@ -116,7 +116,7 @@ class System:
         return made.snapshot, made.changed
 
     def operate(self, command: str, *arguments: str) -> Any:
-        """Run a command of the pipeline; what it answered as JSON."""
+        """Run a pipeline command; return its JSON."""
         done = self.command(command, *arguments, "--json")
         if done.exit_code:
             raise Refused(done.exit_code)
@@ -127,14 +127,14 @@ class System:
         return run_pipeline(command, self.root, *arguments)
 
     def files(self, alpha: str) -> Mapping[str, str]:
-        """Return the snapshots that are there, without those that say there is none, and a digest of their files."""
+        """Return the existing non-empty snapshots with a digest of their files."""
         folder = self.root / "alphas" / f"alpha_id={alpha}"
         empty = empty_snapshots(alpha)
         results = {path.name.removeprefix("snapshot="): path for path in folder.glob("snapshot=*")}
         return {snapshot: _digest(path) for snapshot, path in results.items() if snapshot not in empty}
 
     def administer(self, act: Callable[[Administration], Any]) -> Any:
-        """Do what an operator does to accounts and keys; what is returned is awaited."""
+        """Run an administrative action on accounts and keys."""
 
         async def acted() -> Any:
             opened = open_administration(self.client.access, "tests", clock=lambda: self.clock.us)
@@ -144,7 +144,7 @@ class System:
         return self.client.wait(acted())
 
     def ask(self, path: str, token: str, tag: str | None = None) -> httpx.Response:
-        """Call the server; with a tag only for what has another one."""
+        """Call the server, with an If-None-Match if a tag is given."""
         return self.client.get(path, token, headers={} if tag is None else {"if-none-match": tag})
 
 
@@ -159,7 +159,7 @@ def _digest(folder: Path) -> str:
 
 @contextmanager
 def _quiet() -> Iterator[None]:
-    """Keep the log of thousands of calls from the output."""
+    """Silence the log of thousands of calls."""
     before = structlog.get_config()
     structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(50))
     try:

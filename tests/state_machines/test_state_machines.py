@@ -1,4 +1,4 @@
-"""Random histories of a store, each answer compared with that of an obvious model.
+"""Random histories of a store, each answer compared with a model.
 
 ``ALPHA_RESULTS_TEST_STATE_MACHINES`` says how many histories; ``ALPHA_RESULTS_TEST_SEED`` repeats those of an earlier call.
 """

@@ -1,4 +1,4 @@
-"""One behaviour on every store: a folder and a bucket on a real server."""
+"""Storage behaviour, on a folder and on a real bucket."""
 
 from __future__ import annotations
 

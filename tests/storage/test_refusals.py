@@ -1,4 +1,4 @@
-"""Every command refuses an address that no backend opens, in one line and before it does anything."""
+"""Unsupported storage addresses are refused by every command."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ ADDRESS = "az://someone:hunter2@container/root?sig=hunter2"
 
 @pytest.fixture(autouse=True)
 def _only_the_backends_of_the_project(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Take out the tests' own backend, which other tests of this process may have registered."""
+    """Remove the tests' own backend, which other tests may have registered."""
     monkeypatch.setattr(backends, "__path__", list(backends.__path__)[:1])
 
 

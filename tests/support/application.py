@@ -1,4 +1,4 @@
-"""Runs the real application in this process: real files, a real key store, the real order of checks."""
+"""Runs the real application in this process with real files and a real key store."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def running(
 def started(
     application: Application, access: AccessSettings, *, caller: str = "127.0.0.1"
 ) -> Iterator[ApiClient]:
-    """Start an application that was made, and end it with the block; calls come from the address of `caller`."""
+    """Run a given application within the block; calls come from the address `caller`."""
     with asyncio.Runner() as runner:
         stop = runner.run(_start(application))
         transport = httpx.ASGITransport(app=application, client=(caller, 4321))
@@ -48,7 +48,7 @@ def started(
 
 
 async def _start(app: Application) -> Any:
-    """Begin the application's lifespan as a server does, and return what ends it."""
+    """Start the application's lifespan like a server, and return the function that ends it."""
     inbox: asyncio.Queue[Any] = asyncio.Queue()
     outbox: asyncio.Queue[Any] = asyncio.Queue()
     scope: Any = {"type": "lifespan", "asgi": {"version": "3.0", "spec_version": "2.0"}, "state": {}}

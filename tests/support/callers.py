@@ -1,4 +1,4 @@
-"""Callers that ask a running server without end, each on a connection of its own."""
+"""Callers that request continuously, each on its own connection."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ CALLERS = 16
 
 @contextmanager
 def calling(base: str, token: str) -> Iterator[Counter[object]]:
-    """Let callers ask again and again; yields how their calls ended so far, by status or by what went wrong."""
+    """Run callers continuously; yields counts of outcomes by status or exception."""
     ended: Counter[object] = Counter()
     stop = threading.Event()
     counting = threading.Lock()

@@ -54,7 +54,7 @@ def _t_stats(returns: npt.NDArray[np.float64]) -> Floats:
 def share_of_false_discoveries(
     catalogue: SimulatedCatalogue, level: float, q_values: Callable[[Floats], Floats] = benjamini_hochberg
 ) -> float:
-    """Return which share of the alphas with a q-value up to a level has no edge; 0 where none has one."""
+    """Return the share of false discoveries among alphas with a q-value up to a level; 0 without any."""
     n = np.full(catalogue.t_stats.size, float(catalogue.returns.shape[1]))
     result = q_values(mean_p_values(catalogue.t_stats, hac_degrees(n))) <= level
     return float((result & ~catalogue.real).sum() / max(1, result.sum()))

@@ -1,4 +1,4 @@
-"""Callers without end, each answer of whom is checked: against what was answered before, and against what may be."""
+"""Continuous load whose answers are checked for consistency and permitted outcomes."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ CALL_PAUSE: Final = 0.004
 
 @dataclass(frozen=True)
 class Ask:
-    """One kind of call.
+    """A kind of call.
 
     Attributes
     ----------
@@ -42,7 +42,7 @@ class Ask:
 
 @dataclass
 class Tally:
-    """How calls ended.
+    """Outcomes of calls.
 
     Attributes
     ----------
@@ -64,17 +64,17 @@ class Tally:
     lock: threading.Lock = field(default_factory=threading.Lock)
 
     def outcomes(self, phase: str, kind: str) -> set[str]:
-        """Return how calls of a kind ended in a phase."""
+        """Return the outcomes of a kind's calls in a phase."""
         with self.lock:
             return {how for (when, what, how), _ in self.ended.items() if (when, what) == (phase, kind)}
 
     def phases(self) -> set[str]:
-        """Return the phases in which calls ended."""
+        """Return the phases with finished calls."""
         with self.lock:
             return {when for when, _, _ in self.ended}
 
     def overshoot(self, token: str, per_second: int, faults: Sequence[tuple[float, float]] = ()) -> int:
-        """Return how many times more calls than the limit were certainly allowed within a second, those of faults left out."""
+        """Return the maximum ratio of calls allowed within a second to the limit, faults excluded."""
         calls = sorted(self.allowed[token])
         count = 0
         for at in range(len(calls) - per_second):
@@ -85,7 +85,7 @@ class Tally:
         return count
 
     def count(self, phase: str, how: str | None = None, kind: str | None = None) -> int:
-        """Return how many calls of a phase ended so."""
+        """Return the number of a phase's calls with this outcome."""
         with self.lock:
             return sum(
                 count
@@ -95,7 +95,7 @@ class Tally:
 
 
 class CheckedLoad:
-    """Asks from several threads, in whatever phase it is told to be.
+    """Calls from several threads, counted by phase.
 
     Parameters
     ----------
@@ -122,7 +122,7 @@ class CheckedLoad:
 
     @contextmanager
     def running(self, callers: int) -> Iterator[Tally]:
-        """Ask as long as the block lasts."""
+        """Run the load within the block."""
         threads = [threading.Thread(target=self._call_on, args=(number,)) for number in range(callers)]
         for thread in threads:
             thread.start()
@@ -134,7 +134,7 @@ class CheckedLoad:
                 thread.join()
 
     def settle(self, calls: int, may: Callable[[str], set[str]]) -> None:
-        """Go from phase to phase until in one, of so many calls, each kind was seen and ended as it may.
+        """Try phases until in one, of that many calls, each kind occurred with a permitted outcome.
 
         What a fault left behind, or a machine that stood still for a moment, is over by then; whoever waits for it in vain
         fails.

@@ -1,4 +1,4 @@
-"""Asks an application that runs in this process, over ASGI, from plain functions."""
+"""Synchronous client of an application in this process, over ASGI."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ AS_IT_IS = {"accept-encoding": "identity"}
 
 @dataclass(frozen=True)
 class Undecoded:
-    """An answer whose body is as it was sent, content coding and all."""
+    """An answer with its body as sent, undecoded."""
 
     status_code: int
     headers: httpx.Headers
@@ -28,7 +28,7 @@ class Undecoded:
 
 @dataclass
 class ApiClient:
-    """A running application, and the means to ask it and to make keys for it.
+    """A running application, with a client and issuing of keys.
 
     Its event loop runs while something is asked, and stands still in between.
     """
@@ -38,7 +38,7 @@ class ApiClient:
     access: AccessSettings
 
     def wait(self, work: Awaitable[T]) -> T:
-        """Run something on the application's event loop."""
+        """Run a coroutine on the application's event loop."""
 
         async def run() -> T:
             return await work
@@ -48,18 +48,18 @@ class ApiClient:
     def get(
         self, path: str, token: str | None = None, *, method: str = "GET", headers: Mapping[str, str] = {}
     ) -> httpx.Response:
-        """Ask with a key, or without one."""
+        """Send a GET with or without a key."""
         bearer = {} if token is None else {"authorization": f"Bearer {token}"}
         return self.ask(method, path, {**headers, **bearer})
 
     def json(self, path: str, token: str, status: int = 200) -> Any:
-        """Ask for what is to be answered with this status, and return the body."""
+        """Send a GET, assert its status, and return the body."""
         result = self.get(path, token)
         assert result.status_code == status, (result.status_code, result.text)
         return result.json()
 
     def gather(self, paths: list[str], token: str) -> list[httpx.Response]:
-        """Ask for several paths at once, compressed as callers get them."""
+        """Request several paths concurrently, with compressed answers."""
 
         async def all_at_once() -> list[httpx.Response]:
             headers = {"authorization": f"Bearer {token}"}
@@ -70,7 +70,7 @@ class ApiClient:
     def ask(
         self, method: str, target: str, headers: Mapping[str, str] | Sequence[tuple[str, str]]
     ) -> httpx.Response:
-        """Send one request; `target` is the path and the query as they stand in the request line."""
+        """Send one request; `target` is the request line's path and query."""
         return self.wait(self.client.request(method, target, headers=_uncoded(headers)))
 
     def ask_together(self, targets: Sequence[tuple[str, Mapping[str, str]]]) -> list[httpx.Response]:
@@ -83,7 +83,7 @@ class ApiClient:
         return self.wait(all_of_them())
 
     def undecoded(self, method: str, target: str, headers: Mapping[str, str]) -> Undecoded:
-        """Send one request, and return the body with the coding it came in."""
+        """Send one request; return the raw body and its coding."""
 
         async def ask() -> Undecoded:
             async with self.client.stream(method, target, headers=headers) as response:
@@ -93,7 +93,7 @@ class ApiClient:
         return self.wait(ask())
 
     def key(self, *, admin: bool = False, account: str | None = None, **grants: Any) -> str:
-        """Issue a key of an account of its own, or of the one named, and return its token."""
+        """Issue a key, by default of a new account, and return its token."""
         return self.wait(issue_key(self.access, account, admin=admin, **grants))
 
 

@@ -1,4 +1,4 @@
-"""Thrift's compact protocol, as far as Parquet uses it: a footer or a page header as a value that can be changed and written again."""
+"""Thrift's compact protocol as used by Parquet, to change footers and page headers."""
 
 from __future__ import annotations
 

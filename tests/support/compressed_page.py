@@ -1,4 +1,4 @@
-"""A page so long that a compute thread compresses it."""
+"""A page large enough to be compressed on a compute thread."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _ALPHA = "Test_compressed"
 
 
 class CompressedPage(NamedTuple):
-    """Its address, a key for it, and its body as it is without any coding."""
+    """Its address, a key, and its uncompressed body."""
 
     address: str
     token: str

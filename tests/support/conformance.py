@@ -1,4 +1,4 @@
-"""Whether an answer keeps the served OpenAPI document: status, body and headers."""
+"""Conformance of answers with the OpenAPI document: status, body and headers."""
 
 from __future__ import annotations
 

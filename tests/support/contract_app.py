@@ -1,4 +1,4 @@
-"""What the suite asks about: published alphas, accounts with keys of every sort, and a running application."""
+"""Published alphas, accounts with every kind of key, and a running application."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ NEWCOMER = "newcomer@example.com"
 
 
 def publish(folder: Path) -> Path:
-    """Build every alpha of the suite and return the root they are published under."""
+    """Build every alpha of the suite and return the root."""
     root = folder / "published"
     seals = (
         make_seal(
@@ -117,7 +117,7 @@ def market_data(folder: Path) -> Path:
 
 @dataclass(frozen=True)
 class Keys:
-    """Tokens by what is special about them, and the ids of some of them."""
+    """Tokens by name, and the ids of some."""
 
     tokens: dict[str, str] = field(default_factory=dict)
     ids: dict[str, str] = field(default_factory=dict)
@@ -145,7 +145,7 @@ REFUSED: Final = (
 
 
 async def issue_keys(settings: AccessSettings) -> Keys:
-    """Open the accounts and issue one key of every sort."""
+    """Create the accounts and issue one key of every kind."""
     result = Keys()
     everything: dict[str, Any] = {"endpoints": "all", "alphas": "all", "runs": "all", "rate": MANY}
     sorts: dict[str, tuple[str, dict[str, Any]]] = {
@@ -197,7 +197,7 @@ async def issue_keys(settings: AccessSettings) -> Keys:
 
 @dataclass(frozen=True)
 class ContractApp:
-    """A running application, with what is known of its data and its keys."""
+    """A running application with its data and keys."""
 
     client: ApiClient
     keys: Keys
@@ -212,7 +212,7 @@ class ContractApp:
         headers: Mapping[str, str] | None = None,
         **path: str,
     ) -> httpx.Response:
-        """Ask an endpoint; whatever it answers has to be what the OpenAPI document says it may answer."""
+        """Call an endpoint; the answer must conform to the OpenAPI document."""
         endpoint = ENDPOINTS[endpoint] if isinstance(endpoint, str) else endpoint
         response = self.client.ask("GET", target(endpoint, query, path), self.headers(key, headers))
         check(endpoint, response)
@@ -224,14 +224,14 @@ class ContractApp:
         return {**bearer, **(headers or {})}
 
     def ok(self, endpoint: Endpoint | str, query: Any = (), **rest: Any) -> dict[str, Any]:
-        """Ask an endpoint that is to answer 200, and return the body."""
+        """Call an endpoint, assert 200, and return the body."""
         response = self.get(endpoint, query, **rest)
         assert response.status_code == 200, response.text
         body: dict[str, Any] = response.json()
         return body
 
     def refused(self, endpoint: Endpoint | str, query: Any = (), **rest: Any) -> dict[str, Any]:
-        """Ask an endpoint that is to refuse, and return the error."""
+        """Call an endpoint, assert a refusal, and return the error."""
         response = self.get(endpoint, query, **rest)
         assert response.status_code >= 400, response.text
         error: dict[str, Any] = response.json()["error"]
@@ -263,7 +263,7 @@ def target(
 def settings(
     root: Path, prices: Path | str | None = None, archives: str | None = None, *, agents: bool = False
 ) -> Settings:
-    """Return what the program under test is told."""
+    """Return the settings of the program under test."""
     return Settings(
         datasets=str(root),
         market_data=None if prices is None else str(prices),
@@ -275,12 +275,12 @@ def settings(
 
 
 def access_settings(folder: Path, state: str = "limits") -> AccessSettings:
-    """Return where the keys are stored; several applications share them, each with counts of its own."""
+    """Return the access settings; applications share keys, each with its own counts."""
     return AccessSettings(store=f"sqlite:///{folder}/access.sqlite3", state=folder / f"{state}.sqlite3")
 
 
 def unreachable_counts(access: AccessSettings) -> AccessSettings:
-    """Return the same with counts stored where nobody listens."""
+    """Return the settings with an unreachable limiter."""
     return replace(access, state=None, redis="redis://127.0.0.1:1")
 
 
@@ -293,7 +293,7 @@ def opened(program: Settings, access: AccessSettings, keys: Keys) -> Iterator[Co
 
 @contextmanager
 def made(application: Application, access: AccessSettings, keys: Keys, root: Path) -> Iterator[ContractApp]:
-    """Run an application that was made before until the block is left."""
+    """Run a given application within the block."""
     with started(application, access, caller="203.0.113.9") as client:
         yield ContractApp(client, keys, root)
 

@@ -1,4 +1,4 @@
-"""What the real servers of the tests have in common."""
+"""Shared by the tests' real servers."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ SYSTEM: Final = os.environ.get("TEST_SERVERS") == "system"
 
 
 def await_start(answers: Callable[[], bool], process: subprocess.Popen[bytes], what: str) -> None:
-    """Wait until a server answers; fail at once when it ended instead."""
+    """Wait until a server answers; fail at once if it exited."""
 
     def up() -> bool:
         assert process.poll() is None, f"{what} ended with code {process.returncode}"

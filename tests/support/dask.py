@@ -1,4 +1,4 @@
-"""A Dask scheduler and workers as an operator starts them: Dask's own programs, ended with the test."""
+"""A Dask scheduler and workers started by Dask's programs, ended with the test."""
 
 from __future__ import annotations
 

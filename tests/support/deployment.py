@@ -1,4 +1,4 @@
-"""A whole deployment: two workers over PostgreSQL and Redis, market data, several alphas, keys of every kind."""
+"""A deployment: two workers over PostgreSQL and Redis, market data, several alphas, every kind of key."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class Deployment:
         return Key(made["key_id"], made["token"])
 
     def next_seal(self, alpha: str) -> Path:
-        """Return a seal of an alpha, sealed later than every one before; its runs come in turn."""
+        """Return a seal of an alpha, later than all before; its runs alternate."""
         self._sealed += 1
         runs = self.seals[alpha]
         source = runs[self._sealed % len(runs)]

@@ -1,4 +1,4 @@
-"""Figures of made-up runs: every series drawn, nothing behind them, so that a test can take any part away."""
+"""Figures of random runs, of which tests can remove any part."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ def record(
     reconciliation: str = REPRODUCED,
     convention: str | None = None,
 ) -> SealedRecord:
-    """Return a record; its tables give its value by the interface's definition, where nothing else is said."""
+    """Return a record, by default reproduced by the interface's definition."""
     if reconciliation == REPRODUCED and convention is None:
         convention = OWN_CONVENTIONS[name][0]
     return SealedRecord(name, value, unit, kind, annualised, reconciliation, convention)
@@ -140,7 +140,7 @@ def sealed(overall: Sequence[SealedRecord], **periods: Sequence[SealedRecord]) -
 
 
 def run(**changes: Any) -> Any:
-    """Return the figures of a complete run that sealed all its overall figures; `changes` replace parts.
+    """Return the figures of a complete run with sealed overall figures; `changes` replace parts.
 
     Typed as anything: a test takes parts away and knows which of the others are there.
     """
@@ -180,7 +180,7 @@ def codes(answer: Answer, block: str | None = None) -> set[str]:
 
 
 def walk(value: Any, path: str = "") -> Iterator[tuple[str, Any]]:
-    """Yield every path of a payload with what stands there; the entries of lists share the path ``list[]``."""
+    """Yield every path of a payload with its value; list entries share the path ``list[]``."""
     if isinstance(value, dict):
         for key, member in value.items():
             below = f"{path}.{key}" if path else key

@@ -1,4 +1,4 @@
-"""Parquet files that say of themselves what is not so, or unpack to far more than they are."""
+"""Parquet files with false claims, or that unpack to far more than their size."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _MAGIC = b"PAR1"
 
 
 def footer_of(raw: bytes) -> tuple[bytes, Struct]:
-    """Return what stands before the footer, and the footer."""
+    """Return the bytes before the footer, and the footer."""
     (size,) = struct.unpack("<I", raw[-8:-4])
     return raw[: -8 - size], read_struct(raw[-8 - size : -8])[0]
 

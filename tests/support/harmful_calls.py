@@ -1,4 +1,4 @@
-"""Calls that do harm to the process they are made in, in a module of its own: it imports nothing else of the suite."""
+"""Calls that harm their process, in a module without other imports."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from typing import NoReturn
 
 
 def take_memory(size: int, _: Callable[[str], None]) -> int:
-    """Take so many bytes, and let them go."""
+    """Allocate that many bytes, and free them."""
     return len(bytearray(b"x" * size))
 
 
 def die(words: str, _: Callable[[str], None]) -> NoReturn:
-    """Write something and be killed."""
+    """Write output and kill the process."""
     os.write(2, words.encode())
     os.kill(os.getpid(), signal.SIGKILL)
     raise AssertionError("unreachable")

@@ -24,7 +24,7 @@ DAYS = ("2026-01-01T00:00:00Z", "2026-01-02T00:00:00Z", "2026-01-03T00:00:00Z")
 
 @dataclass(frozen=True)
 class History:
-    """A root of this test's own, with the seals it was built from, oldest first."""
+    """A root for one test, with its seals, oldest first."""
 
     root: Path
     seals: tuple[Path, ...]
@@ -46,7 +46,7 @@ class History:
         return {path.name.removeprefix("snapshot=") for path in folder.glob("snapshot=*")}
 
     def change_table(self, relative: str, change: Callable[[pl.DataFrame], pl.DataFrame]) -> str:
-        """Change a served table and sign manifest and pointer again: nothing but the rows is then wrong."""
+        """Change a served table and resign manifest and pointer, so that only the rows are wrong."""
         path, manifest_path = self.place(relative), self.place(MANIFEST)
         rows = change(pl.read_parquet(path.read_bytes(), hive_partitioning=False))
         rows.write_parquet(path)

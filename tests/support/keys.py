@@ -1,4 +1,4 @@
-"""Keys for the tests, issued as an operator issues them."""
+"""Issuing of keys for the tests."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ WIDE: Final = "per_second=100000,per_minute=1000000,per_day=10000000,monthly=nul
 
 
 def bearer(token: str, forwarded: str | None = None) -> Mapping[bytes, bytes]:
-    """Return what a request with a token presents, and with a chain of proxies where one is given."""
+    """Return the headers of a request with a token, and with a chain of proxies if given."""
     headers = {"Authorization": f"Bearer {token}"}
     return credentials(headers if forwarded is None else {**headers, "X-Forwarded-For": forwarded})
 
 
 def credentials(headers: Mapping[str, str] | Sequence[tuple[bytes, bytes]]) -> Mapping[bytes, bytes]:
-    """Return what a request with these headers presents: names in any case, several lines of one joined."""
+    """Return request headers as the authenticator reads them: case-insensitive, repeated lines joined."""
     if isinstance(headers, Mapping):
         headers = [(name.encode("latin-1"), value.encode("latin-1")) for name, value in headers.items()]
     return by_name(headers)

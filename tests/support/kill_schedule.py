@@ -1,4 +1,4 @@
-"""When to kill: random moments that keep falling into the work, however fast the machine is today."""
+"""Random kill times that adapt to the machine's speed."""
 
 from __future__ import annotations
 
@@ -30,6 +30,6 @@ class KillSchedule:
         return self._generator.uniform(0, self._spread)
 
     def tell(self, *, in_time: bool) -> None:
-        """Say whether the last kill interrupted anything."""
+        """Record whether the last kill interrupted anything."""
         # One late kill undoes six timely ones: about one in seven comes too late, whatever the machine.
         self._spread = max(self._least, self._spread * (1.12 if in_time else 0.5))

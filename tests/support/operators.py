@@ -1,4 +1,4 @@
-"""Runs commands on accounts and keys, each in a process of its own, without starting an interpreter for each.
+"""Runs commands on accounts and keys in forked processes.
 
 As a program it reads a line of JSON for each command, its arguments; ``["backup", STORE, COPY]`` copies a store by SQLite's backup API, as
 the documented ``.backup`` does. It forks, runs it in the child, and writes ``[exit code, what it printed]`` as a line of JSON.
@@ -26,7 +26,7 @@ from tests.support.waiting import PATIENCE
 
 
 class Operators:
-    """Run one command after another; made by `operators`."""
+    """Runs commands; made by `operators`."""
 
     def __init__(self, process: subprocess.Popen[str]) -> None:
         self._process = process

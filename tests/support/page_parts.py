@@ -1,4 +1,4 @@
-"""The parts of a service that answer page queries, over a root of its own; nothing in it is made up."""
+"""The real components that answer page queries, over a given root."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ PLACES = {
 
 
 class Parts:
-    """The parts of a service that answer page queries, over a root of its own; nothing in it is made up."""
+    """The real components that answer page queries, over a given root."""
 
     def __init__(self, root: Path, limit: int, folder: RowFolder | None = None) -> None:
         self.catalogue = Catalogue(open_storage(str(root)))
@@ -64,7 +64,7 @@ class Parts:
         return served is not None and served.key == owner
 
     def follow(self) -> None:
-        """Look at the catalogue, and drop what nobody reads any more."""
+        """Refresh the catalogue, and drop unused snapshots."""
         self.catalogue.refresh()
         self.row_tables.drop_unread()
 
@@ -80,7 +80,7 @@ class Parts:
         return cast(PageQuery, function.query(request))
 
     def load(self, query: PageQuery) -> PageResult:
-        """Answer a query from wherever it can be, its rows in one piece."""
+        """Answer a query from any source, with its rows joined."""
         page = self._source(query).page(query, self.snapshot, at_once=False)
         assert page is not None
         return joined(page)
@@ -94,7 +94,7 @@ class Parts:
         return self._others.get(query.row, self._tables)
 
     def until_cached(self, query: PageQuery) -> PageResult:
-        """Ask until the answer comes from memory, which it does a moment after the first one from the file."""
+        """Query until answered from memory, soon after the first answer from the file."""
         for _ in range(500):
             result = self.cached(query)
             if result is not None:

@@ -1,4 +1,4 @@
-"""Runs commands of the pipeline in this process."""
+"""Runs pipeline commands in this process."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from pipeline.__main__ import cli
 
 @dataclass(frozen=True)
 class CommandResult:
-    """What a command printed and how it ended."""
+    """A command's output and exit code."""
 
     exit_code: int
     output: str
@@ -25,19 +25,19 @@ class CommandResult:
         return report(self.output) if self.output.startswith('{"at"') else json.loads(self.output)
 
     def outcomes(self) -> dict[str, str]:
-        """Return what came of each seal of a batch, by its name."""
+        """Return the outcome of each seal of a batch by name."""
         return {Path(entry["seal"]).name: entry["outcome"] for entry in self.json["seals"]}
 
 
 def report(output: str) -> dict[str, Any]:
-    """Put the lines of a batch together: the seals, and the counts of the last line."""
+    """Combine the lines of a batch: seals, and the counts of the last line."""
     *seals, last = (json.loads(line) for line in output.splitlines())
     assert all(line.pop("at") for line in (*seals, last))
     return {"seals": seals, **last}
 
 
 def run_pipeline(command: str, root: Path | str, *arguments: str) -> CommandResult:
-    """Run a command on a datasets root; whatever it raises but its own end is raised here."""
+    """Run a command on a datasets root; unexpected exceptions are raised."""
     done = CliRunner().invoke(cli, [command, *arguments, "--datasets", str(root)])
     assert done.exception is None or isinstance(done.exception, SystemExit), done.exception
     return CommandResult(done.exit_code, done.stdout if "--json" in arguments else done.output)

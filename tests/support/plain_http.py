@@ -1,4 +1,4 @@
-"""Requests without TLS, a connection each, that wait as long as everything else in the tests.
+"""Plain HTTP requests, one connection each, with the tests' timeout.
 
 httpx reads the machine's certificates for each one otherwise, which takes the processor 20 ms and slows down the servers under
 test; and it waits five seconds, which a busy machine needs for an answer.

@@ -7,12 +7,12 @@ import socket
 
 
 def free_port() -> int:
-    """Return a port that nobody listens on."""
+    """Return a free port."""
     return free_ports(1)[0]
 
 
 def free_ports(count: int) -> list[int]:
-    """Return distinct ports that nobody listens on; all are reserved until the last is known."""
+    """Return distinct free ports, reserved together."""
     with contextlib.ExitStack() as reserved:
         sockets = [reserved.enter_context(socket.socket()) for _ in range(count)]
         for each in sockets:

@@ -96,17 +96,17 @@ class PostgresServer:
             self.process = None
 
     def hanging(self) -> AbstractContextManager[None]:
-        """Let it take connections and answer nothing for the length of a block, whoever connected before."""
+        """Accept connections and answer none within the block."""
         assert self.process is not None
         return hanging_with_children(self.process.pid)
 
     def children(self) -> list[int]:
-        """Return the processes that it started."""
+        """Return its child processes."""
         assert self.process is not None
         return children(self.process.pid)
 
     def kill(self) -> None:
-        """End it as a lack of memory does: without a word, all at once, and what it wrote about itself left behind."""
+        """Kill all its processes at once, leaving its files behind."""
         if self.process is not None:
             # A process of it that is left for a moment would keep the next start from the shared memory.
             kill_with_children(self.process.pid)

@@ -1,4 +1,4 @@
-"""Programs as users start them: processes of this checkout, without the settings of whoever runs the suite."""
+"""Processes of this checkout, without the settings of the user who runs the suite."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def command(*arguments: str, **variables: str) -> subprocess.CompletedProcess[st
 
 
 def tasks(pid: int, name: str) -> list[str]:
-    """Read a file of each of a process's threads: of those that ended since, and of a process that did, nothing."""
+    """Read a /proc file of each thread of a process, skipping ended ones."""
     results = []
     with contextlib.suppress(FileNotFoundError, ProcessLookupError):
         for task in Path(f"/proc/{pid}/task").iterdir():
@@ -58,24 +58,24 @@ def builds(pid: int) -> list[int]:
 
 
 def workers(pid: int) -> list[int]:
-    """List the serving processes below their parent: it started one more that watches over their shared memory."""
+    """List the serving processes of a parent, without its resource tracker."""
     return [child for child in children(pid) if any("spawn_main" in line for line in tasks(child, "cmdline"))]
 
 
 def signalled(pid: int, number: signal.Signals) -> None:
-    """Send a signal to a process that may be gone by now."""
+    """Send a signal to a process that may have ended."""
     with contextlib.suppress(ProcessLookupError):
         os.kill(pid, number)
 
 
 def ended(pid: int) -> bool:
-    """Whether nothing of a process runs any more, whoever is to take note of its end."""
+    """Whether a process has ended, reaped or not."""
     return _states(pid) <= {"Z", "X"}
 
 
 @contextlib.contextmanager
 def hanging(pid: int) -> Iterator[None]:
-    """Let one process hang for the length of a block; what it started goes on."""
+    """Stop one process within the block; its children continue."""
     _stop(pid)
     try:
         yield
@@ -85,7 +85,7 @@ def hanging(pid: int) -> Iterator[None]:
 
 @contextlib.contextmanager
 def hanging_with_children(pid: int) -> Iterator[None]:
-    """Let a process and every process that it started hang for the length of a block."""
+    """Stop a process and its descendants within the block."""
     stopped: list[int] = []
     try:
         stopped += _stop_with_children(pid)
@@ -96,7 +96,7 @@ def hanging_with_children(pid: int) -> Iterator[None]:
 
 
 def kill_with_children(pid: int) -> None:
-    """Kill a process and every process that it started, all at once, and wait until nothing of them runs.
+    """Kill a process and its descendants at once, and wait for their end.
 
     A child of this process remains to be waited for.
     """
@@ -114,7 +114,7 @@ def _stop_with_children(pid: int) -> list[int]:
 
 
 def _stop(pid: int) -> None:
-    """Stop a process, and wait until it is: a signal that was sent may not have come yet."""
+    """Stop a process, and wait until it is stopped."""
     signalled(pid, signal.SIGSTOP)
     eventually(lambda: _states(pid) <= {"T", "t", "Z", "X"}, f"the standstill of process {pid}")
 

@@ -1,4 +1,4 @@
-"""Publishes hand-made frames: small enough to be checked by eye, odd enough to show what a reader does with them."""
+"""Publishes small hand-made frames with special cases."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def decisions(*, drift: float = 0.0) -> pl.DataFrame:
 
 
 def ledger(book: str) -> pl.DataFrame:
-    """A book that rises, falls and has one session that opens with nothing."""
+    """A book that rises, falls and has one session that opens with zero equity."""
     draw = random.Random(book)
     equity, rows = 1.0, []
     for n, day in enumerate(SESSIONS):
@@ -138,7 +138,7 @@ def pnl(book: str) -> pl.DataFrame:
 
 
 def trades(_: str) -> pl.DataFrame:
-    """Fills on three days; two of one instant and name keep the order they were sealed in."""
+    """Fills on three days; two of one instant and name keep their sealed order."""
     rows: list[dict[str, Any]] = []
     for day in SESSIONS[::5]:
         for name in ("A", "A", "B"):
@@ -195,7 +195,7 @@ def publish(
     tldr: str | None = None,
     mark: str = "",
 ) -> Published:
-    """Publish tables as they are given; `mark` tells two builds of otherwise equal content apart."""
+    """Publish given tables; `mark` distinguishes builds of equal content."""
     storage = open_storage(root)
     tables = {**kinds, **_books(kinds)}
     seal = f"{alpha_id} {mark} {sealed_at} {sorted(tables)} {description}"

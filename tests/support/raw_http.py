@@ -1,4 +1,4 @@
-"""Talks to a server in bytes, and compares what it answers."""
+"""Raw HTTP over sockets."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Answer:
 
     @property
     def compared(self) -> bytes:
-        """What must be the same whichever way a request took."""
+        """The parts of an answer that must not depend on the route taken."""
         result = self.raw
         for what, by in _OF_EACH_CALL:
             result = what.sub(by, result)
@@ -70,7 +70,7 @@ class Connection:
         return Answer(int(lines[0].split()[1]), headers, result, b"".join(lines) + result)
 
     def is_closed(self) -> bool:
-        """Wait until the connection ends; False when something comes instead."""
+        """Wait until the connection ends; False if data arrives."""
         try:
             return self.stream.read(1) == b""
         except ConnectionResetError:
@@ -101,6 +101,6 @@ class Server:
 def head(
     target: str, *lines: str, method: str = "GET", version: str = "1.1", host: str | None = "here"
 ) -> bytes:
-    """Return a request's head, with the key where it is to be put in."""
+    """Return a request's head with the key inserted."""
     first = [f"{method} {target} HTTP/{version}", *([] if host is None else [f"Host: {host}"])]
     return "\r\n".join([*first, f"Authorization: Bearer {TOKEN.decode()}", *lines, "", ""]).encode("latin-1")

@@ -1,4 +1,4 @@
-"""A published snapshot whose manifest records other checks than its build made: signed again, and served."""
+"""A published snapshot with changed check records, resigned and served."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from datasets.storage import open_storage
 
 
 def record(root: Path, alpha: str, **changes: Any) -> Manifest:
-    """Change fields of the manifest that is served, and everything that is made of it; return the new one."""
+    """Change fields of the served manifest and everything derived from it; return the new one."""
     path = root / pointer_path(alpha)
     pointer = Pointer.decode(path.read_bytes(), str(path))
     folder = root / snapshot_path(alpha, pointer.snapshot)

@@ -38,7 +38,7 @@ def redis_binaries() -> dict[str, str]:
 
 
 class RedisServer:
-    """A Redis on a socket, that can be killed and started again; it keeps nothing on disk."""
+    """A Redis on a socket without persistence, which can be killed and restarted."""
 
     def __init__(self, binary: str) -> None:
         self.binary = binary
@@ -66,7 +66,7 @@ class RedisServer:
         await_start(self._answers, self.process, "Redis")
 
     def _answers(self) -> bool:
-        """Whether it serves: the socket is there a moment before anybody listens on it."""
+        """Whether it accepts connections; the socket exists slightly earlier."""
         with socket.socket(socket.AF_UNIX) as probe:
             try:
                 probe.connect(str(self.socket))
@@ -76,12 +76,12 @@ class RedisServer:
                 return False
 
     def hanging(self) -> AbstractContextManager[None]:
-        """Let it take connections and answer nothing for the length of a block."""
+        """Accept connections and answer none in the block."""
         assert self.process is not None
         return hanging(self.process.pid)
 
     def restart(self) -> None:
-        """End it as an operator does, with what it holds written down, and start it again over that."""
+        """Restart it with its data saved."""
         assert self.process is not None
         with socket.socket(socket.AF_UNIX) as ending:
             ending.connect(str(self.socket))

@@ -1,4 +1,4 @@
-"""A published run behind a plain web server that counts what it is asked: a remote root as real as can be cheap."""
+"""A published run behind a plain web server that counts requests: a cheap remote root."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ ALPHA = "Test_far"
 
 @dataclass
 class Remote:
-    """A root on a web server, of this test's own."""
+    """A root on a web server for one test."""
 
     folder: Path
     url: str = ""
@@ -89,12 +89,12 @@ def remote(published_run: Path, tmp_path: Path) -> Iterator[Remote]:
 
 
 def copies(cache: Cache) -> list[Path]:
-    """List the copies that have their name."""
+    """List the complete copies."""
     return sorted(p for p in cache.folder.rglob("*.parquet") if p.is_file())
 
 
 def cached_bytes(cache: Cache) -> int:
-    """Count what the cache takes, drafts included, bookkeeping left out."""
+    """Return the cache's bytes, including drafts."""
     count = 0
     for path in cache.folder.rglob("*"):
         if path.is_file() and ".locks" not in path.parts:

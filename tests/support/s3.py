@@ -109,7 +109,7 @@ class S3Server:
 
     @property
     def environment(self) -> Mapping[str, str]:
-        """What an S3 client needs to know, under the usual names."""
+        """Environment variables of an S3 client."""
         return {
             "AWS_ENDPOINT_URL": self.endpoint,
             "AWS_ACCESS_KEY_ID": self.account.access_key,
@@ -141,7 +141,7 @@ class S3Server:
         self._until("radosgw", self._answers)
 
     def stop(self) -> None:
-        """Take the gateway away; its objects stay in the object daemon."""
+        """Stop the gateway; its objects stay in the object daemon."""
         self._end("radosgw")
 
     def kill(self) -> None:
@@ -151,12 +151,12 @@ class S3Server:
         daemon.wait()
 
     def hanging(self) -> contextlib.AbstractContextManager[None]:
-        """Let the gateway take connections and answer nothing for the length of a block."""
+        """Make the gateway hang within the block."""
         return hanging(self._daemons["radosgw"].pid)
 
     @contextlib.contextmanager
     def away(self) -> Iterator[None]:
-        """Take the gateway away for the length of a block."""
+        """Stop the gateway within the block."""
         self.stop()
         try:
             yield
@@ -165,7 +165,7 @@ class S3Server:
 
     @contextlib.contextmanager
     def refusing(self) -> Iterator[None]:
-        """Refuse whatever the user asks for, with 403, for the length of a block."""
+        """Refuse every request with 403 within the block."""
         self._run("radosgw-admin", "user", "suspend", "--uid=tests")
         try:
             yield

@@ -1,4 +1,4 @@
-"""What a gateway was asked, by its own account: no client is trusted to count its own requests."""
+"""Requests to a gateway, counted from its own log."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _ANSWERED: Final = re.compile(r'beast: (0x[0-9a-f]+): .*?"([A-Z]+) (\S+) HTTP/')
 
 @contextlib.contextmanager
 def counted_requests(server: S3Server) -> Iterator[Counter[str]]:
-    """Count the requests that a gateway is sent during a block; they are listed when the block has ended.
+    """Count the requests to a gateway within the block.
 
     A listing is counted as ``LIST``, one for each page, everything else by its method. What was begun before the block is
     left out, and all that was begun in it is waited for: the gateway notes an answer after having given it.
@@ -32,7 +32,7 @@ def counted_requests(server: S3Server) -> Iterator[Counter[str]]:
 
 
 def _noted(server: S3Server, begin: int) -> tuple[Counter[str], int]:
-    """Return what was asked since a place of the log, and the place where that ends."""
+    """Return the requests since an offset of the log, and the new offset."""
     mark = f"/?mark={uuid.uuid4().hex}"
     connection = http.client.HTTPConnection(server.endpoint.removeprefix("http://"), timeout=PATIENCE)
     try:

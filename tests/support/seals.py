@@ -1,4 +1,4 @@
-"""Small lawful seals for the suite, and the means to break exactly one thing in them.
+"""Small valid seals, and functions that break exactly one thing in them.
 
 A seal comes from the reference engine on a simulated market, so it keeps every rule and its figures hang
 together. A test that wants a broken one changes a single table with :func:`rewrite`, which signs the seal

@@ -1,4 +1,4 @@
-"""`alpha-results serve run` as its users start it: a real process on a real socket."""
+"""`alpha-results serve run` as a process."""
 
 from __future__ import annotations
 
@@ -86,6 +86,6 @@ def _answers(process: subprocess.Popen[str], base: str, log: Path) -> bool:
 
 
 def token_for(root: Path, rate: str = "per_second=1000,per_minute=10000") -> str:
-    """Make a key that may call everything, in the store beside a root, and return it; all of them have one account."""
+    """Issue a key with full access in the store beside a root; all such keys share one account."""
     access = AccessSettings.from_environment({}, str(root))
     return asyncio.run(issue_key(access, "a@example.org", alphas=None, runs=None, rate=rate))

@@ -1,4 +1,4 @@
-"""How large the packages are, and how they hang together: `just size`.
+"""Size and import structure of the packages: `just size`.
 
 Of each package: files, lines of code (without docstrings, comments, blank lines and imports), circles among the modules and
 packages inside it, and its longest chain of imports. Imports that only annotations need count as the others do.

@@ -1,4 +1,4 @@
-"""A line to a server that can be made slow: what is sent goes through at once, what is answered in pieces, each after a pause."""
+"""A proxy that can slow down answers."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _AT_ONCE: Final = 1 << 16
 
 
 class SlowLine:
-    """Takes connections and passes on what comes, to the server and back; made by `slow_line`."""
+    """Forwards connections to the server; made by `slow_line`."""
 
     def __init__(self, endpoint: str, listening: socket.socket) -> None:
         address = urlsplit(endpoint)
@@ -25,7 +25,7 @@ class SlowLine:
 
     @contextlib.contextmanager
     def slow(self, pause: float, piece: int = _AT_ONCE) -> Iterator[None]:
-        """Wait before each piece of so many bytes of an answer for the length of a block."""
+        """Pause before each chunk of an answer within the block."""
         self._pause, self._piece = pause, piece
         try:
             yield
@@ -33,7 +33,7 @@ class SlowLine:
             self._pause, self._piece = 0.0, _AT_ONCE
 
     def run(self) -> None:
-        """Take connections until the socket is closed."""
+        """Accept connections until the socket is closed."""
         with contextlib.suppress(OSError):
             while True:
                 caller, _ = self._listening.accept()
@@ -62,7 +62,7 @@ class SlowLine:
 
 @contextlib.contextmanager
 def slow_line(endpoint: str) -> Iterator[SlowLine]:
-    """Listen in front of a server until the block is left."""
+    """Run a slowable proxy in front of a server within the block."""
     with socket.create_server(("127.0.0.1", 0), backlog=128) as listening:
         line = SlowLine(endpoint, listening)
         threading.Thread(target=line.run, daemon=True).start()

@@ -1,4 +1,4 @@
-"""A small disk of a test's own, to be filled and to be mounted read-only."""
+"""A small disk that tests can fill or mount read-only."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class SmallDisk:
         self.folder = folder
 
     def fill(self) -> None:
-        """Leave no room on it."""
+        """Fill the disk."""
         descriptor = os.open(self.folder / "filler", os.O_CREAT | os.O_WRONLY | os.O_APPEND)
         try:
             while True:
@@ -39,7 +39,7 @@ class SmallDisk:
 
     @contextlib.contextmanager
     def full(self) -> Iterator[None]:
-        """Leave no room for the length of a block."""
+        """Keep the disk full within the block."""
         self.fill()
         try:
             yield
@@ -48,7 +48,7 @@ class SmallDisk:
 
     @contextlib.contextmanager
     def read_only(self) -> Iterator[None]:
-        """Let nothing be written for the length of a block."""
+        """Mount read-only within the block."""
         self.mount("ro")
         try:
             yield

@@ -1,4 +1,4 @@
-"""A program in a real terminal, and what its window shows in the end."""
+"""A program in a pseudo-terminal, and its final screen."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _PIECE = re.compile(r"\x1b\[([0-9;?]*)([A-Za-z])|\x1b[()][A-Z0-9]|\x1b[=>]|[\r\n
 def in_a_terminal(
     command: Sequence[str], folder: Path, *, columns: int = 80, stdout: Path | None = None
 ) -> tuple[int, str]:
-    """Run a program whose terminal is so wide and very high; return its exit code and what stands there when it ended.
+    """Run a program in a terminal of this width; return its exit code and final screen.
 
     Parameters
     ----------
@@ -49,7 +49,7 @@ def in_a_terminal(
 
 
 def window(written: str) -> str:
-    """Return the lines that a terminal shows after it was written to: carriage returns, cursor up and erasing are obeyed."""
+    """Return the lines of a terminal after output with carriage returns, cursor movement and erasing."""
     lines: list[list[str]] = [[]]
     row = column = 0
     for piece in _PIECE.finditer(written):

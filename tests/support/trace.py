@@ -1,4 +1,4 @@
-"""How far a request travels through the code of this project: calls, distinct files, and moves from file to file.
+"""Trace of a request through this project's code: calls, distinct files, and moves between files.
 
 `just trace` prints it, for a page answered from a finished body, one cut from rows in memory, one read from Parquet, and the
 metrics of a run; `--calls` prints every call, `--json` files and moves for a program.
@@ -41,7 +41,7 @@ _WEEK = f"/v1/alphas/{published.ALPHA}/rebalances/2020-01-03"
 
 @dataclass
 class Journey:
-    """One request's calls of our own code, on whatever threads they ran.
+    """One request's calls of this project's code on all threads.
 
     Attributes
     ----------
@@ -61,7 +61,7 @@ class Journey:
         return {file for file, _ in self.calls}
 
     def record(self, frame: FrameType, event: str, _: Any) -> None:
-        """Note an event of the profiler."""
+        """Record an event of the profiler."""
         file = frame.f_code.co_filename
         if event not in {"call", "return"} or not file.startswith(_OURS):
             return
@@ -112,13 +112,13 @@ class _Transport(asyncio.Transport):
 
 
 class Followed:
-    """The journey that is followed now, on whatever thread."""
+    """The journey being traced, across threads."""
 
     def __init__(self) -> None:
         self.journey: Journey | None = None
 
     def on_a_thread(self, work: Callable[[], T]) -> Callable[[], T]:
-        """Return work for another thread that is followed there."""
+        """Return work for another thread that is traced there."""
         journey = self.journey
 
         def followed_work() -> T:
@@ -132,7 +132,7 @@ class Followed:
 
 
 class Traced:
-    """A connection to a running application, whose requests can be followed."""
+    """A connection to a running application whose requests are traced."""
 
     def __init__(
         self, protocol: GuardedConnection, transport: _Transport, token: str, followed: Followed
@@ -143,7 +143,7 @@ class Traced:
         self._followed = followed
 
     async def ask(self, path: str) -> Journey:
-        """Send a request and follow it until it is answered."""
+        """Send a request and trace it until answered."""
         journey = Journey()
         head = f"GET {path} HTTP/1.1\r\nHost: api\r\nAuthorization: Bearer {self._token}\r\n\r\n"
         self._transport.sent = b""
@@ -164,7 +164,7 @@ class Traced:
 
 @contextmanager
 def journeys_over(root: Path) -> Iterator[dict[str, Journey]]:
-    """Follow four requests to an application over the hand-made run, each by itself."""
+    """Trace four separate requests to an application over the hand-made run."""
     access = AccessSettings.from_environment({}, root)
     followed = Followed()
     run = ComputeQueue.run

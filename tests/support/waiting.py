@@ -1,4 +1,4 @@
-"""Waiting for what will come: other processes, other threads, the next look at the catalogue."""
+"""Waiting for other processes, threads and refreshes."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ PAUSE = 0.02
 def eventually(
     holds: Callable[[], object], what: str = "what was waited for", patience: float = PATIENCE
 ) -> None:
-    """Wait until something holds; fail when it does not for a very long time."""
+    """Wait until a condition holds; fail after a long timeout."""
     deadline = time.monotonic() + patience
     while not holds():
         assert time.monotonic() < deadline, f"never came: {what}"
@@ -26,7 +26,7 @@ def eventually(
 
 
 def eventually_is(ask: Callable[[], T], wanted: T, patience: float = PATIENCE) -> None:
-    """Ask until the answer is the wanted one; fail, with the last answer, when it is another for a very long time."""
+    """Poll until the answer is as expected; fail with the last answer after a long timeout."""
     deadline = time.monotonic() + patience
     while (result := ask()) != wanted:
         assert time.monotonic() < deadline, f"still {result!r}, not {wanted!r}"
@@ -34,7 +34,7 @@ def eventually_is(ask: Callable[[], T], wanted: T, patience: float = PATIENCE) -
 
 
 def caught(seen: Callable[[], object], process: subprocess.Popen[str], what: str) -> None:
-    """Look, without a pause to speak of, for what lasts a moment while a process is at work."""
+    """Poll rapidly for a short-lived state of a process."""
     while not seen():
         assert process.poll() is None, f"never seen: {what}"
         time.sleep(0.001)

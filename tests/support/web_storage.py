@@ -1,4 +1,4 @@
-"""A backend of the tests' own: a plain web server.
+"""A test storage backend: a plain web server.
 
 The cache is tested on it, wherever the tests run; and that it takes one module is what a new backend takes.
 """
@@ -14,6 +14,6 @@ _FOLDER = str(Path(__file__).parent / "backends")
 
 
 def register() -> None:
-    """Make the backend known to this process, once."""
+    """Register the backend in this process, once."""
     if _FOLDER not in backends.__path__:
         backends.__path__.append(_FOLDER)

@@ -1,4 +1,4 @@
-"""What connections leave in the log: one JSON line for what matters, and nothing that steers a terminal."""
+"""Log lines of connections: one JSON line each, without control sequences."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One table of requests as bytes: what each is answered, and whether the connection stays open."""
+"""Raw requests, their answers, and whether the connection stays open."""
 
 from __future__ import annotations
 

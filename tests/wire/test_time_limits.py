@@ -1,4 +1,4 @@
-"""Connections that are silent, half sent or unread end by themselves, and nobody else notices."""
+"""Silent, incomplete or unread connections time out without affecting others."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A request to upgrade that has a body: the body is never read as a second request, with a proxy in front or without."""
+"""Upgrade requests with a body: the body is never read as a second request, with or without a proxy."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ http {{
 
 
 def upgrading(method: str, connection: str, framing: str) -> tuple[bytes, bytes]:
-    """Return the head and the body of a request whose body is a request."""
+    """Return the head and body of a request whose body is itself a request."""
     inner = f"GET {HIDDEN} HTTP/1.1\r\nHost: here\r\n\r\n".encode()  # counted as it is sent
     lines = [f"Connection: {connection}", "Upgrade: websocket"]
     if framing == "length":
@@ -62,7 +62,7 @@ def upgrading(method: str, connection: str, framing: str) -> tuple[bytes, bytes]
 
 
 def statuses_until_closed(wire: Connection) -> list[int]:
-    """Ask once more, close the sending side, and return what everything was answered."""
+    """Send another request, close the sending side, and return all answers."""
     with suppress(OSError):  # it is closed already
         wire.send(head("/v1/me"))
         wire.socket.shutdown(1)
@@ -99,7 +99,7 @@ def test_the_body_of_a_request_to_upgrade_is_not_a_request(
 
 @pytest.fixture(scope="module")
 def proxied(here: Path, token: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    """Return a server behind nginx as it is usually set up for WebSockets."""
+    """Return a server behind nginx configured for WebSockets."""
     nginx = shutil.which("nginx")
     if nginx is None:
         pytest.skip("nginx is not installed")
@@ -137,7 +137,7 @@ def test_request_bodies_are_never_executed_as_requests(proxied: Server, method: 
 
 
 def answers(server: Server) -> bool:
-    """Whether the proxy and what is behind it answer."""
+    """Whether the proxy and its upstream answer."""
     try:
         with server.connect() as wire:
             wire.send(head(HEALTH))
