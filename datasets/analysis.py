@@ -18,7 +18,7 @@ from datasets.snapshot import Snapshot
 from datasets.storage import open_storage
 from schemas.errors import KindNotPublished, SettingsError
 from schemas.market_data import USUAL_BENCHMARK
-from schemas.metrics.statistic import CROSS_SECTIONS, LEDGER, SOURCES
+from schemas.metrics.statistic import CROSS_SECTIONS, SOURCES
 from schemas.settings import SETTINGS
 from schemas.tables import PUBLISHED_TABLES
 from schemas.tables.sealed_metrics import SCOPES
@@ -275,7 +275,7 @@ class Alpha(Snapshot):
             market,
             book=book,
             window=window,
-            seed=make_seed(self.id, LuckQuery(book, frozenset(), window)),
+            seed=make_seed(self.manifest.seal_digest, LuckQuery(book, frozenset(), window)),
         )
 
     def luck(self, *, book: str = "long_short", window: Window = FULL_HISTORY) -> dict[str, Any]:
@@ -299,13 +299,12 @@ class Alpha(Snapshot):
         SnapshotCorrupt
             When a file is gone or damaged.
         """
-        from datasets.figure_data import frame_reader, read_evidence  # noqa: PLC0415 - slow to load beside the rest
-        from datasets.figures.luck import LuckQuery, measure  # noqa: PLC0415 - as above
+        from datasets.figure_data import frame_reader, luck_of  # noqa: PLC0415 - slow to load beside the rest
+        from datasets.figures.luck import EVERYTHING, LuckQuery  # noqa: PLC0415 - as above
         from datasets.figures.luck_trials import known_trials, with_deflated_sharpe  # noqa: PLC0415 - as above
         from datasets.figures.unavailable import MISSING_KIND, Unavailable  # noqa: PLC0415 - as above
 
-        query = LuckQuery(book, frozenset({LEDGER.endpoint, CROSS_SECTIONS.endpoint}), window)
-        figures = measure(read_evidence(frame_reader(self), self, book), query)
+        figures = luck_of(frame_reader(self), self, LuckQuery(book, EVERYTHING, window))
         uncounted = Unavailable(
             MISSING_KIND,
             "the run sealed neither trials nor values that show a search, and the other alphas of a catalogue, which the "

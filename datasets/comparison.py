@@ -357,7 +357,7 @@ def measure_contribution(
     runs = (run, *others)
     weighting = Weighting(weights) if isinstance(weights, str) else Weighting("given", tuple(weights))
     query = LuckQuery(question.book, frozenset(), question.window)
-    seed = make_seed(" ".join(each.id for each in runs), query)
+    seed = make_seed(" ".join(each.manifest.seal_digest for each in runs), query)
     missing = next((each.alpha_id for each in runs if not reader.has_rows(each, question)), None)
     if not others:
         answer = empty_contribution(

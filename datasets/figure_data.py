@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Final, Protocol, TypeVar
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final, Protocol, TypeVar
 
 import polars as pl
 
 from datasets.figures.checks import CheckSummary
-from datasets.figures.luck import Evidence, TrialReturns
+from datasets.figures.luck import EVERYTHING, LUCK, Evidence, Luck, LuckQuery, TrialReturns, measure
 from datasets.figures.luck_trials import searched_combinations
 from datasets.figures.panel import WeeklyDeciles
 from datasets.figures.run_figures import (
@@ -40,6 +40,14 @@ class Frames(Protocol):
 
     def __call__(self, dataset: str, columns: Sequence[str], book: str | None = None) -> pl.DataFrame:
         """Return the columns of a dataset, or of its part of one book; raises SnapshotCorrupt for an unreadable file."""
+        ...
+
+
+class Held(Protocol):
+    """Knows which datasets there are: a snapshot, or tables before they are published."""
+
+    def has(self, dataset: str, book: str | None = None) -> bool:
+        """Whether there is a dataset, or its part of one book."""
         ...
 
 
@@ -119,7 +127,7 @@ def read(
     else:
         index = part(_index, "rebalances", "rebalances")
     deciles = part(_deciles, "decisions", "weekly_deciles")
-    ledger = part(_ledger, "portfolio", "portfolio", BOOK)
+    ledger = part(lambda frames, _: _ledger(frames, BOOK), "portfolio", "portfolio", BOOK)
     if errors and all(
         x is None or isinstance(x, Unavailable) for x in (sections, sealed, index, deciles, ledger)
     ):
@@ -204,12 +212,12 @@ def _deciles(frames: Frames, manifest: Manifest) -> WeeklyDeciles:
     )
 
 
-def _ledger(frames: Frames, _: Manifest, book: str = BOOK) -> Ledger:
+def _ledger(frames: Frames, book: str) -> Ledger:
     rows = frames("portfolio", _LEDGER, book)
     return Ledger(_days(rows), *(_floats(rows, name) for name in _LEDGER[1:]))
 
 
-def read_ledger(frames: Frames, snapshot: Snapshot, book: str) -> Ledger | None:
+def read_ledger(frames: Frames, held: Held, book: str) -> Ledger | None:
     """Read the daily ledger of a book.
 
     Returns
@@ -222,10 +230,10 @@ def read_ledger(frames: Frames, snapshot: Snapshot, book: str) -> Ledger | None:
     SnapshotCorrupt
         When the file is gone or cannot be read.
     """
-    return _ledger(frames, snapshot.manifest, book) if snapshot.has("portfolio", book) else None
+    return _ledger(frames, book) if held.has("portfolio", book) else None
 
 
-def read_weekly_ic(frames: Frames, snapshot: Snapshot) -> tuple[Dates, Floats] | None:
+def read_weekly_ic(frames: Frames, held: Held) -> tuple[Dates, Floats] | None:
     """Read the rebalance dates and the weekly rank IC.
 
     Returns
@@ -238,7 +246,7 @@ def read_weekly_ic(frames: Frames, snapshot: Snapshot) -> tuple[Dates, Floats] |
     SnapshotCorrupt
         When the file is gone or cannot be read.
     """
-    if not snapshot.has("weekly_signal"):
+    if not held.has("weekly_signal"):
         return None
     weeks = frames("weekly_signal", ("date", "ic"))
     return _days(weeks), _floats(weeks, "ic")
@@ -252,7 +260,25 @@ def _floats(rows: pl.DataFrame, column: str) -> Floats:
     return rows[column].cast(pl.Float64).to_numpy()  # a null is NaN
 
 
-def read_evidence(frames: Frames, snapshot: Snapshot, book: str) -> Evidence:
+def luck_of(frames: Frames, snapshot: Snapshot, query: LuckQuery) -> Luck:
+    """Return the luck figures of a run: as made at publication, or computed for a window, a raw book, or a restricted key.
+
+    Raises
+    ------
+    SnapshotCorrupt
+        When a file is gone or cannot be read.
+    """
+    if query.window.full_history and query.may_call >= EVERYTHING:
+        stored = (snapshot.figures(LUCK) or {}).get(query.book)
+        if stored is not None:
+            return Luck.decode(stored)
+    digest, description = snapshot.manifest.seal_digest, snapshot.description()
+    return measure(read_evidence(frames, snapshot, query.book, digest, description), query)
+
+
+def read_evidence(
+    frames: Frames, held: Held, book: str, seal_digest: str, description: Mapping[str, Any] | None
+) -> Evidence:
     """Read the inputs of luck: the ledger of a book, weekly ICs and trials.
 
     Raises
@@ -260,35 +286,21 @@ def read_evidence(frames: Frames, snapshot: Snapshot, book: str) -> Evidence:
     SnapshotCorrupt
         When a file is gone or cannot be read.
     """
-    weekly = read_weekly_ic(frames, snapshot)
+    weekly = read_weekly_ic(frames, held)
     weeks, ic = (None, None) if weekly is None else weekly
-    described = snapshot.description() or {}
     return Evidence(
-        snapshot.id,
-        read_ledger(frames, snapshot, book),
+        seal_digest,
+        read_ledger(frames, held, book),
         weeks,
         ic,
-        searched_combinations(described.get("parameters")),
-        read_trials(frames, snapshot),
+        searched_combinations((description or {}).get("parameters")),
+        _trials(frames("trials", ("trial", "date", "period_return"))) if held.has("trials") else None,
     )
 
 
-def read_trials(frames: Frames, snapshot: Snapshot) -> TrialReturns | None:
-    """Read the returns of the trials.
-
-    Returns
-    -------
-    TrialReturns or None
-        None when the run sealed none.
-
-    Raises
-    ------
-    SnapshotCorrupt
-        When the file is gone or cannot be read.
-    """
-    if not snapshot.has_rows("trials"):
+def _trials(rows: pl.DataFrame) -> TrialReturns | None:
+    if rows.is_empty():
         return None
-    rows = frames("trials", ("trial", "date", "period_return"))
     trials = rows["trial"].n_unique()
     # Stored by trial and day, and every trial has the same days: `trials.days` refuses other seals.
     days = rows["date"][: rows.height // trials].to_numpy().astype("datetime64[D]")

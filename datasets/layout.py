@@ -6,6 +6,7 @@
     <root>/alphas/alpha_id=<id>/snapshot=<id>/manifest.json         what the snapshot holds
     <root>/alphas/alpha_id=<id>/snapshot=<id>/description.json      the written description, if sealed
     <root>/alphas/alpha_id=<id>/snapshot=<id>/figures/<family>.json research figures, by book where there is one object a book
+    <root>/alphas/alpha_id=<id>/snapshot=<id>/figures/luck.json     luck figures of the complete run, by book
     <root>/alphas/alpha_id=<id>/snapshot=<id>/probe.json            the sample by which runs are compared as they are published
     <root>/alphas/alpha_id=<id>/snapshot=<id>/<dataset>/[book=<book>/]part-0.parquet
     <root>/alphas/alpha_id=<id>/sealed_weeks.json                   what each seal said of every week; gc leaves it

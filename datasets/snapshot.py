@@ -269,6 +269,22 @@ class Snapshot:
         description: dict[str, Any] = orjson.loads(data)
         return description
 
+    def figures(self, name: str) -> dict[str, Any] | None:
+        """Return a document of figures made at publication, by book; None if the snapshot has none of this name.
+
+        Raises
+        ------
+        SnapshotCorrupt
+            When the document is gone or damaged.
+        """
+        path = figures_path(name)
+        if (path, None) not in self._entries:
+            return None
+        figures: dict[str, Any] = orjson.loads(
+            self._document(f"{self._folder}/{path}", self.entry(path).sha256)
+        )
+        return figures
+
     def research(self, family: str, book: str | None = None) -> dict[str, Any]:
         """Return a family of research figures, as computed at publication.
 
@@ -290,12 +306,11 @@ class Snapshot:
             When the document is gone or damaged.
         """
         payload = FAMILIES[family].payload
-        path = figures_path(family)
         labels = {} if book is None else {"book": book}
-        if (path, None) not in self._entries:
+        stored = self.figures(family)
+        if stored is None:
             reason = "the snapshot was built before this figure was; build its seal again"
             return withheld_payload(payload, Unavailable(MISSING_KIND, reason), **labels)
-        stored = orjson.loads(self._document(f"{self._folder}/{path}", self.entry(path).sha256))
         figures: dict[str, Any] | None = stored.get(book or WHOLE_RUN)
         if figures is not None:
             return figures

@@ -35,7 +35,6 @@ from serve.pages.row_folder import open_folder
 from serve.pages.row_tables import RowTables
 from serve.pages.source import TablePages
 from serve.pages.symbols import RunSymbols
-from serve.research.luck import LuckAnswers
 from serve.research.neighbours import ReturnsStores
 from serve.research.returns import Returns
 from serve.run_metrics import Metrics
@@ -88,7 +87,6 @@ class ServerState:
         returns = _folder(settings, settings.neighbours, "returns").expanduser()
         self.neighbours = ReturnsStores(self.snapshots, returns, storage.identity)
         self.metrics = Metrics(self.engine, caches["run_figures"], self.damage.note)
-        self.luck = LuckAnswers(self.engine, caches["luck"])
         self.market_data = MarketData(settings.market_data)
         self.factors = factor_files(settings.factors)
         self.source_downloads = SourceArchives(storage, settings.archives, settings.archives_public_endpoint)

@@ -24,8 +24,6 @@ LEVEL: Final = 0.95
 """Confidence level of the bands."""
 MIN_OBSERVATIONS: Final = 20
 """Minimum observations of a series."""
-DRAWN: Final = 2**18
-"""Observations drawn at a time; changing it changes the random numbers of a sample."""
 _NUMBERS: Final = 2**15
 """Maximum elements of an array of samples."""
 _VARIES: Final = 1e-12
@@ -76,21 +74,17 @@ def mean_block_length(series: Floats) -> float:
     return float(min(max((slope**2 / variance**2 * n) ** (1 / 3), 1.0), most))
 
 
-def resample(
-    draw: np.random.Generator, n: int, mean_block: float, together: int | None = None
-) -> Iterator[Places]:
+def resample(draw: np.random.Generator, n: int, mean_block: float) -> Iterator[Places]:
     """Draw :data:`SAMPLES` samples of blocks that start anywhere, wrap around, and end with probability 1 / `mean_block`.
 
     Parameters
     ----------
     draw : numpy.random.Generator
-        Source of random numbers.
+        Source of random numbers: one for each observation of each sample, in order.
     n : int
         Observations of the series, and of each sample; at least 1.
     mean_block : float
         Mean length of a block in observations, at least 1.
-    together : int, optional
-        Samples whose random numbers are drawn together; by default as many as :data:`DRAWN` observations fill.
 
     Yields
     ------
@@ -101,33 +95,20 @@ def resample(
     ----------
     Politis and Romano (1994), "The Stationary Bootstrap", Journal of the American Statistical Association 89.
     """
-    together = together or max(1, DRAWN // n)
-    for start in range(0, SAMPLES, together):
-        samples = min(together, SAMPLES - start)
-        begins = np.empty((samples, n), np.bool_)
-        parts = [begins[at : at + max(1, _NUMBERS // n)] for at in range(0, samples, max(1, _NUMBERS // n))]
-        for part in parts:
-            np.less(draw.random(part.shape), 1.0 / mean_block, out=part)
-        begins[:, 0] = True
-        for part in parts:
-            yield _places(draw, part)
-
-
-def _places(draw: np.random.Generator, begins: npt.NDArray[np.bool_]) -> Places:
-    """Draw where each block begins, and go on from there to the next."""
-    n = begins.shape[1]
-    flat = np.flatnonzero(begins)
-    first = (draw.random(flat.size) * n).astype(np.intp)
-    if flat.size == begins.size:
-        places: Places = first.reshape(begins.shape)
-        return places
-    # The step from one place to the next is 1 within a block.
-    steps = np.ones(begins.size, np.intp)
-    steps[flat] = np.diff(first - flat, prepend=1) + 1
-    places = np.cumsum(steps, out=steps)
-    # No block is longer than the series, so one subtraction suffices, at a fifth of the cost of a modulo.
-    np.subtract(places, n, out=places, where=places >= n)
-    return places.reshape(begins.shape)
+    rows = max(1, _NUMBERS // n)
+    for start in range(0, SAMPLES, rows):
+        chance = draw.random((min(rows, SAMPLES - start), n))
+        chance[:, 0] /= mean_block  # every sample begins with a block
+        flat = np.flatnonzero(chance < 1.0 / mean_block)
+        # Where a block begins, the same number times `mean_block` is uniform between 0 and 1.
+        first = (chance.ravel()[flat] * (mean_block * n)).astype(np.intp)
+        # The step from one place to the next is 1 within a block.
+        steps = np.ones(chance.size, np.intp)
+        steps[flat] = np.diff(first - flat, prepend=1) + 1
+        places = np.cumsum(steps, out=steps)
+        # No block is longer than the series, so one subtraction suffices, at a fifth of the cost of a modulo.
+        np.subtract(places, n, out=places, where=places >= n)
+        yield places.reshape(chance.shape)
 
 
 def count(places: Places) -> Matrix:

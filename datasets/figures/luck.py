@@ -6,7 +6,7 @@ import hashlib
 import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-from typing import Any, Final
+from typing import Any, Final, Self
 
 import numpy as np
 
@@ -41,6 +41,7 @@ from datasets.figures.sharpe import (
 from datasets.figures.unavailable import ACCESS_LIMITED, MISSING_KIND, Unavailable
 from datasets.figures.window import FULL_HISTORY, Window, sessions_per_year
 from schemas.metrics.statistic import CROSS_SECTIONS, LEDGER, Source
+from schemas.tables.books import CONDITIONED_BOOKS
 
 CONFIDENCE: Final = 0.95
 """Of the minimum track record."""
@@ -63,8 +64,8 @@ class Evidence:
 
     Attributes
     ----------
-    snapshot
-        Id of the snapshot.
+    seal_digest
+        Digest of the seal, from which the random numbers follow.
     ledger
         Of the book; None when the run sealed none.
     weeks, ic
@@ -75,7 +76,7 @@ class Evidence:
         The returns of the trials; None when the run sealed none.
     """
 
-    snapshot: str
+    seal_digest: str
     ledger: Ledger | None
     weeks: Dates | None
     ic: Floats | None
@@ -97,6 +98,14 @@ class TrialReturns:
 
     date: Dates
     returns: Matrix
+
+
+LUCK: Final = "luck"
+"""Name of the document of a snapshot with the figures of the complete run, by book."""
+SEALED_BOOKS: Final = CONDITIONED_BOOKS
+"""Books whose figures are in it; those of the unconditioned signal are computed for a request."""
+EVERYTHING: Final = frozenset({LEDGER.endpoint, CROSS_SECTIONS.endpoint})
+"""Endpoints that a key must be able to call to see all figures."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,6 +171,21 @@ class Luck:
     sealed: int = 0
     distinct: int | None = None
 
+    @classmethod
+    def decode(cls, stored: Mapping[str, Any]) -> Self:
+        """Read figures as they are stored with a snapshot: as :func:`dataclasses.asdict` has them, in JSON."""
+        plain, excess = (_stored_returns(stored[name]) for name in ("plain", "excess"))
+        return cls(**{**stored, "plain": plain, "excess": excess})
+
+
+def _stored_returns(stored: Mapping[str, Any]) -> Returns:
+    moments, trials = stored["moments"], stored["trials"]
+    return Returns(
+        stored["observations"],
+        Unavailable(**moments) if "code" in moments else SharpeMoments(**moments),
+        None if trials is None else EffectiveTrials(**trials),
+    )
+
 
 # Vanishing equity makes unbounded returns, whose figures are withheld without a log line.
 @np.errstate(all="ignore")
@@ -180,7 +204,7 @@ def measure(evidence: Evidence, query: LuckQuery) -> Luck:
     Luck
         Figures that the evidence does not determine are null, each with its reason in `withheld`.
     """
-    seed = make_seed(evidence.snapshot, query)
+    seed = make_seed(evidence.seal_digest, query)
     ledger = _ledger(evidence, query)
     ic = _ic(evidence, query)
     trials = _trials(evidence, query)
@@ -313,10 +337,10 @@ def _ratios(moments: SharpeMoments | Unavailable, path: str, withheld: dict[str,
     }
 
 
-def make_seed(snapshot: str, query: LuckQuery) -> int:
-    """Return the seed of a request, equal for every key, process and call."""
+def make_seed(seal_digest: str, query: LuckQuery) -> int:
+    """Return the seed of a request, equal for every key, process and call; the digest may be several, with spaces between them."""
     window = query.window
-    text = f"{snapshot} {query.book} {window.first or ''} {window.last or ''}"
+    text = f"{seal_digest} {query.book} {window.first or ''} {window.last or ''}"
     return int.from_bytes(hashlib.sha256(text.encode()).digest()[:_SEED_BYTES], "big")
 
 
@@ -372,7 +396,7 @@ def _data_snooping(
         return Unavailable("insufficient_data", "the ledger is too short to choose blocks of days")
     draw = np.random.Generator(np.random.PCG64([seed, 2]))
     returns = trials.returns[known] - rate[known, None]
-    return data_snooping(returns, resample(draw, len(returns), mean_block, SAMPLES), mean_block)
+    return data_snooping(returns, resample(draw, len(returns), mean_block), mean_block)
 
 
 def _closed(source: Source, query: LuckQuery) -> Unavailable | None:

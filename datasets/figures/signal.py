@@ -20,8 +20,6 @@ from schemas.tables.weekly_signal import BUCKETS
 Figure = float | Unavailable
 _TOLD_FROM_ZERO: Final = 2.0
 """Minimum t-statistic of a fresh score's IC for a half-life."""
-_TOGETHER: Final = 100
-"""Samples drawn together."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -241,6 +239,6 @@ def monotonicity(portfolios: Matrix) -> dict[str, Figure]:
     block = mean_block_length(spread)
     draw = np.random.Generator(np.random.PCG64(SEED))
     centred = steps - means
-    sampled = (count(places) @ centred / periods for places in resample(draw, periods, block, _TOGETHER))
+    sampled = (count(places) @ centred / periods for places in resample(draw, periods, block))
     above = sum(int(np.count_nonzero(part.min(axis=1) > smallest)) for part in sampled)
     return {"smallest_step": smallest, "p_value": above / SAMPLES, "mean_block": block}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Any, Final
 
 import orjson
 import polars as pl
@@ -123,6 +123,7 @@ class _Verification:
         self._folder = snapshot_path(pointer.alpha_id, pointer.snapshot)
         self._frames: dict[tuple[str, str | None], pl.DataFrame] = {}
         self._figures: dict[str, object] = {}
+        self._description: dict[str, Any] | None = None
 
     def run(self) -> None:
         """Read every file once, then check the tables together."""
@@ -158,7 +159,9 @@ class _Verification:
         """Compare the research figures with those recomputed from the published rows."""
         again = {
             figures_path(family): document
-            for family, document in research.figures_from_frames(self._frames, self._manifest.kinds).items()
+            for family, document in research.figures_from_frames(
+                self._frames, self._manifest.kinds, self._manifest.seal_digest, self._description
+            ).items()
         }
         for path in sorted(again.keys() | self._figures.keys()):
             if not same_figures(self._figures.get(path), again.get(path)):
@@ -227,7 +230,7 @@ class _Verification:
         if entry.path != DESCRIPTION:
             faults.append(Fault(path, "manifest", "is none of the files a snapshot holds"))
             return
-        description = orjson.loads(data)
+        self._description = description = orjson.loads(data)
         name, tldr = description.get("name") or self._pointer.alpha_id, description.get("tldr")
         if (name, tldr) != (self._pointer.name, self._pointer.tldr):
             faults.append(

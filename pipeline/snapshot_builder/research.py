@@ -1,15 +1,18 @@
-"""Research figures of a run, one document per family, from its published tables."""
+"""Research figures of a run, one document per family, and its luck figures, from its published tables."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import asdict, dataclass
 from typing import Any, Final
 
 import numpy as np
 import polars as pl
 
+from datasets.figure_data import read_evidence
 from datasets.figures.concentration import concentration
 from datasets.figures.costs import Flows, costs
+from datasets.figures.luck import EVERYTHING, LUCK, SEALED_BOOKS, LuckQuery, measure
 from datasets.figures.risk import risk
 from datasets.figures.series import Dates, Floats
 from datasets.figures.signal import DeliveredSignal, signal_quality
@@ -30,6 +33,21 @@ _FLOWS: Final = (
 _NO_RAW: Final = Unavailable(MISSING_KIND, "the run recorded no signal before smoothing", "decisions")
 Document = dict[str, dict[str, Any]]
 """Book, or :data:`schemas.metrics.families.WHOLE_RUN` -> the object served."""
+
+
+@dataclass(frozen=True, slots=True)
+class Tables:
+    """Published tables of a run in memory, by dataset and book."""
+
+    rows: Mapping[tuple[str, str | None], pl.DataFrame]
+
+    def has(self, dataset: str, book: str | None = None) -> bool:
+        """Whether there is a dataset, or its part of one book."""
+        return (dataset, book) in self.rows
+
+    def __call__(self, dataset: str, columns: Sequence[str], book: str | None = None) -> pl.DataFrame:
+        """Return columns of a table."""
+        return self.rows[dataset, book].select(columns)
 
 
 def book_figures(portfolio: Books, sides: BySide, kinds: Collection[str]) -> dict[str, Document]:
@@ -62,7 +80,10 @@ def empty_sides(portfolio: Books) -> BySide:
 
 
 def figures_from_frames(
-    frames: Mapping[tuple[str, str | None], pl.DataFrame], kinds: Collection[str]
+    frames: Mapping[tuple[str, str | None], pl.DataFrame],
+    kinds: Collection[str],
+    seal_digest: str,
+    description: Mapping[str, Any] | None,
 ) -> dict[str, Document]:
     """Compute the figures of a run from its published tables.
 
@@ -72,6 +93,8 @@ def figures_from_frames(
         Dataset and book -> rows.
     kinds
         As of :func:`book_figures`.
+    seal_digest, description
+        As of :func:`luck_figures`.
     """
 
     def books(kind: str) -> Books:
@@ -88,7 +111,30 @@ def figures_from_frames(
     return {
         **book_figures(portfolio, sides, kinds),
         **signal_figures(measure_signal(weekly, decisions, deciles)),
+        **luck_figures(Tables(frames), seal_digest, description),
     }
+
+
+def luck_figures(
+    tables: Tables, seal_digest: str, description: Mapping[str, Any] | None
+) -> dict[str, Document]:
+    """Compute the luck figures of the complete run, for the books of :data:`datasets.figures.luck.SEALED_BOOKS`.
+
+    Parameters
+    ----------
+    tables
+        ``portfolio`` by book, ``weekly_signal`` and ``trials``, as far as the run has them.
+    seal_digest
+        From which the random numbers follow.
+    description
+        As sealed; None if the run sealed none.
+    """
+    evidence = {
+        book: read_evidence(tables, tables, book, seal_digest, description)
+        for book in SEALED_BOOKS
+        if tables.has("portfolio", book)
+    }
+    return {LUCK: {book: asdict(measure(x, LuckQuery(book, EVERYTHING))) for book, x in evidence.items()}}
 
 
 def signal_figures(weeks: DeliveredSignal | Unavailable) -> dict[str, Document]:

@@ -235,7 +235,7 @@ def _write_datasets(seal: Seal, report: Report, publication: Publication, stages
             if seal.has(kind):
                 with stages(kind):
                     spans[kind] = _write_books(seal, writer, kind, on_rows)
-        _write_trials(seal, writer, stages)
+        trials = _write_trials(seal, writer, stages)
         if spans:
             writer.table("books", ledgers.published_books(spans))
         weeks = delayed = None
@@ -251,6 +251,7 @@ def _write_datasets(seal: Seal, report: Report, publication: Publication, stages
             figures_by_family = {
                 **research.book_figures(ledger, sides, seal.kinds),
                 **research.signal_figures(delivered),
+                **research.luck_figures(_evidence(ledger, weeks, trials), seal.digest, seal.description()),
             }
         _write_documents(seal, report, figures_by_family, writer)
         with stages("write"):
@@ -319,11 +320,24 @@ def _write_books(
     return ledgers.spans(rows, kind)
 
 
-def _write_trials(seal: Seal, writer: SnapshotWriter, stages: Stages) -> None:
-    if seal.has("trials"):
-        with stages("trials"):
-            writer.table("trials", ordered(seal.table("trials"), TABLES["trials"].sort))
-            seal.drop("trials")
+def _write_trials(seal: Seal, writer: SnapshotWriter, stages: Stages) -> pl.DataFrame | None:
+    """Write the returns of the trials and return them; None if the run sealed none."""
+    if not seal.has("trials"):
+        return None
+    with stages("trials"):
+        trials = ordered(seal.table("trials"), TABLES["trials"].sort)
+        writer.table("trials", trials)
+        seal.drop("trials")
+    return trials
+
+
+def _evidence(
+    ledger: ledgers.Books, weeks: pl.DataFrame | None, trials: pl.DataFrame | None
+) -> research.Tables:
+    """Return the tables that the luck figures need."""
+    tables = {"weekly_signal": weeks, "trials": trials}
+    rows: dict[tuple[str, str | None], pl.DataFrame] = {("portfolio", book): x for book, x in ledger.items()}
+    return research.Tables(rows | {(name, None): x for name, x in tables.items() if x is not None})
 
 
 def _write_metrics(seal: Seal, writer: SnapshotWriter, weeks: pl.DataFrame | None) -> tuple[Figure, ...]:

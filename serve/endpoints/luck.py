@@ -8,7 +8,7 @@ from typing import Final
 
 import numpy as np
 
-from datasets.figure_data import BOOK
+from datasets.figure_data import BOOK, luck_of
 from datasets.figures.false_discoveries import minimum_backtest_length
 from datasets.figures.luck import Luck, LuckQuery
 from datasets.figures.luck_trials import DESCRIPTION, ReadableRuns, known_trials, with_deflated_sharpe
@@ -25,6 +25,9 @@ from serve.http.responses import Answer, EndpointFunction, Single
 from serve.pages.books import holds_book
 from serve.state import ServerState
 
+_BYTES: Final = 12_000
+"""Approximate bytes of the cached figures of one query."""
+
 
 async def luck(service: ServerState, request: Request) -> Answer:
     """Return the luck figures of a book."""
@@ -37,7 +40,13 @@ async def luck(service: ServerState, request: Request) -> Answer:
 
     def load() -> Single:
         holds_book(snapshot, "portfolio", query.book, raw=request.raw)
-        return _answer(service, request, service.luck.load(snapshot, query))
+        figures = service.caches["luck"].get_or_load(
+            snapshot.key,
+            query,
+            lambda: luck_of(partial(service.engine.dataset, snapshot), snapshot, query),
+            lambda _: _BYTES,
+        )
+        return _answer(service, request, figures)
 
     return await service.compute(load)
 

@@ -45,7 +45,9 @@ def _regimes(service: ServerState, request: Request, available: Mapping[str, Ben
             benchmarks if isinstance(benchmarks, str) else benchmarks[0],
             book=question.book,
             window=question.window,
-            seed=make_seed(snapshot.id, LuckQuery(question.book, frozenset(), question.window)),
+            seed=make_seed(
+                snapshot.manifest.seal_digest, LuckQuery(question.book, frozenset(), question.window)
+            ),
         ),
     )
 

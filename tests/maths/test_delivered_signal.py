@@ -193,7 +193,7 @@ def test_the_monotonicity_test_matches_the_paper_sample_by_sample(seed: int) -> 
     steps = np.diff(portfolios, axis=1)
     block = mean_block_length(portfolios[:, -1] - portfolios[:, 0])
     draw = np.random.Generator(np.random.PCG64(SEED))
-    places = np.concatenate(list(resample(draw, len(steps), block, 100)))
+    places = np.concatenate(list(resample(draw, len(steps), block)))
     smallest = min(steps.mean(axis=0))
     above = sum(min(steps[sample].mean(axis=0) - steps.mean(axis=0)) > smallest for sample in places)
     assert result["smallest_step"] == pytest.approx(smallest, rel=1e-12)

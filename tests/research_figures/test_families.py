@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,8 @@ import orjson
 import pytest
 
 import datasets
+from datasets.figure_data import frame_reader, luck_of, read_evidence
+from datasets.figures.luck import EVERYTHING, LUCK, SEALED_BOOKS, Luck, LuckQuery, measure
 from datasets.figures.withheld import settle
 from datasets.layout import figures_path, snapshot_path
 from datasets.storage import open_storage
@@ -174,3 +177,28 @@ def test_documents_are_plain_json_of_the_books(root: Path) -> None:
         path = root / snapshot_path(ALPHA, run.id) / figures_path(family.name)
         document = orjson.loads(path.read_bytes())
         assert set(document) == (set(run.books("portfolio")) if family.by_book else {""})
+
+
+def test_luck_stored_at_publication_is_what_a_request_computes(root: Path) -> None:
+    run = datasets.open(root)[ALPHA]
+    stored = run.figures(LUCK)
+    assert stored is not None
+    assert set(stored) == set(SEALED_BOOKS) & set(run.books("portfolio"))
+    frames, digest = frame_reader(run), run.manifest.seal_digest
+    for book in stored:
+        query = LuckQuery(book, EVERYTHING)
+        computed = measure(read_evidence(frames, run, book, digest, run.description()), query)
+        assert Luck.decode(stored[book]) == computed == luck_of(frames, run, query)
+
+
+def test_stored_luck_that_the_run_does_not_give_is_a_fault(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seal = seals.make_seal(tmp_path / "seals", alpha_id=ALPHA, weeks=30)
+    with monkeypatch.context() as building:
+        building.setattr(
+            research, "measure", lambda evidence, query: measure(replace(evidence, seal_digest="1"), query)
+        )
+        build_seal(str(seal), tmp_path / "root")
+    (fault,) = verify(open_storage(tmp_path / "root"), ALPHA).faults
+    assert (Path(fault.file).name, fault.check) == ("luck.json", "derived")
