@@ -40,7 +40,7 @@ def require_folder(storage: Storage, flag: str, fix: str, *, made: bool = False)
     folder = storage.folder
     if folder is None:
         return storage
-    if (file := _file_on_the_way(folder)) is not None:
+    if (file := _blocking_file(folder)) is not None:
         what = "is" if file == folder else f"cannot be a folder: {str(file)!r} is"
         raise SettingsError(f"{flag}: {storage.address!r} {what} a file, not a folder; {fix}")
     with reading(folder):
@@ -50,7 +50,7 @@ def require_folder(storage: Storage, flag: str, fix: str, *, made: bool = False)
     return storage
 
 
-def _file_on_the_way(folder: Path) -> Path | None:
+def _blocking_file(folder: Path) -> Path | None:
     """Return the path or its parent that is a file; None if there is none."""
     for path in (folder, *folder.parents):
         try:

@@ -12,7 +12,7 @@ from typing import Final
 from schemas.errors import AlphaResultsError, InternalFailure
 
 _REPOSITORY: Final = Path(__file__).resolve().parents[1]
-_ENDING: Final = (KeyboardInterrupt, SystemExit, GeneratorExit)
+_EXITS: Final = (KeyboardInterrupt, SystemExit, GeneratorExit)
 """Exceptions that end the process and are not converted."""
 _SECRETS: Final = re.compile(r"(?<=://)[^/@\s]*@|\?\S*")
 
@@ -34,7 +34,7 @@ def contained(what: str) -> Iterator[None]:
     """
     try:
         yield
-    except (AlphaResultsError, *_ENDING):
+    except (AlphaResultsError, *_EXITS):
         raise
     except BaseException as error:
         raise InternalFailure(f"{what} failed by a fault of the program, {_described(error)}") from error

@@ -64,7 +64,7 @@ def reconcile(
 
 
 def _report(what: str, root: str | None) -> Report:
-    from pipeline.housekeeping.reconcile_published import report_of_snapshot
+    from pipeline.housekeeping.reconcile_published import check_snapshot
     from pipeline.rules import check
     from pipeline.seal import Seal
     from pipeline.seal.store import without_secrets
@@ -74,7 +74,7 @@ def _report(what: str, root: str | None) -> Report:
     except SealUnreadable as error:
         if root is None:
             raise
-        report = report_of_snapshot(root, what)
+        report = check_snapshot(root, what)
         if report is None:
             shown = without_secrets(what)
             raise SealUnreadable(f"{shown} is neither a seal nor an alpha that is served: {error}") from error

@@ -36,7 +36,7 @@ def archive(  # noqa: PLR0917 -- click passes every option by name
     from datasets.archives import FAILED
     from datasets.storage import open_storage, require_supported
     from pipeline.archive.exclusions import exclusions
-    from pipeline.archive.package import outcome_of, package
+    from pipeline.archive.package import describe_archive, package
     from pipeline.folder import require_folder
     from pipeline.seal import Seal
 
@@ -57,7 +57,7 @@ def archive(  # noqa: PLR0917 -- click passes every option by name
             exit_code = exit_code or error.exit_code
             outcomes.append({"seal": address, "outcome": "failed", "message": str(error)})
         else:
-            outcomes.append({"seal": address, **outcome_of(state)})
+            outcomes.append({"seal": address, **describe_archive(state)})
             if state is not None and state.status == FAILED:
                 exit_code = exit_code or ArchiveNotDelivered.exit_code
         if not as_json:

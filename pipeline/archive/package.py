@@ -98,7 +98,7 @@ def zip_files(files: Mapping[str, bytes]) -> bytes:
     return buffer.getvalue()
 
 
-def outcome_of(state: ArchiveState | None) -> dict[str, Any]:
+def describe_archive(state: ArchiveState | None) -> dict[str, Any]:
     """Describe the state of an archive for a report: ``outcome``, ``message`` and ``archive``."""
     if state is None:
         return {"outcome": "none", "message": "no source archive: the run sealed no source", "archive": None}

@@ -26,7 +26,7 @@ from rich.table import Column
 from rich.text import Text
 
 from datasets.archives import ArchiveState
-from pipeline.archive.package import outcome_of
+from pipeline.archive.package import describe_archive
 from pipeline.batch.result import NOT_STARTED, SUCCESSES, SealResult, stamp
 from pipeline.progress import set_aside
 from pipeline.rules.layout import Lines, notice_lines, violation_lines
@@ -185,7 +185,7 @@ def print_result(screen: Screen, result: SealResult) -> None:
         return
     if entry.get("archive"):
         state = ArchiveState(**{**entry["archive"], "exclude": tuple(entry["archive"]["exclude"])})
-        echo(f"{entry['alpha_id']}: {outcome_of(state)['message']}")
+        echo(f"{entry['alpha_id']}: {describe_archive(state)['message']}")
     if result.outcome == "built":
         echo(built_line(entry))
         for warning in entry["warnings"]:

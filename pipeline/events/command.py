@@ -73,8 +73,8 @@ def notify(
     secret, token = (given(SETTINGS[name], os.environ) for name in ("webhook_secret", "lineage_token"))
     sent = 0
     with Delivered(state) as delivered:
-        if not delivered.begun:
-            delivered.begin(() if from_start else (event.id for event in events))
+        if not delivered.started:
+            delivered.start(() if from_start else (event.id for event in events))
         missing = delivered.missing({event.id for event in events})
         for event in events:
             if event.id not in missing:

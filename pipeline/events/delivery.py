@@ -24,7 +24,7 @@ TRIES: Final = 4
 _TIMEOUT: Final = 10.0
 _PAUSE: Final = 1.0
 """Seconds before the second try; each later pause is twice as long."""
-_BEGUN: Final = ""
+_STARTED: Final = ""
 """Id that the first run adds after it has recorded the events that are not to be sent."""
 _PASSING: Final = frozenset({HTTPStatus.REQUEST_TIMEOUT, HTTPStatus.TOO_EARLY, HTTPStatus.TOO_MANY_REQUESTS})
 
@@ -66,20 +66,20 @@ class Delivered:
         self._file.close()
 
     @property
-    def begun(self) -> bool:
+    def started(self) -> bool:
         """Whether an earlier run has marked the events before it as delivered."""
-        return self._file.execute("SELECT 1 FROM delivered WHERE id = ?", (_BEGUN,)).fetchone() is not None
+        return self._file.execute("SELECT 1 FROM delivered WHERE id = ?", (_STARTED,)).fetchone() is not None
 
-    def begin(self, ids: Iterable[str]) -> None:
+    def start(self, ids: Iterable[str]) -> None:
         """Mark events as delivered before the first run, in one transaction."""
-        self.add((*ids, _BEGUN))
+        self.add((*ids, _STARTED))
 
     def missing(self, ids: Collection[str]) -> set[str]:
         """Return the undelivered ids, and forget those that the root no longer has."""
         known = {row[0] for row in self._file.execute("SELECT id FROM delivered")}
-        gone = known - {*ids, _BEGUN}
+        removed = known - {*ids, _STARTED}
         with self._file:
-            self._file.executemany("DELETE FROM delivered WHERE id = ?", ((one,) for one in gone))
+            self._file.executemany("DELETE FROM delivered WHERE id = ?", ((one,) for one in removed))
         return set(ids) - known
 
     def add(self, ids: Iterable[str]) -> None:

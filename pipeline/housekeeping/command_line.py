@@ -49,7 +49,7 @@ def opened(root: str, *, single_writer: bool = False) -> Storage:
     return storage
 
 
-def pointer_of(storage: Storage, alpha: str) -> Pointer:
+def read_pointer(storage: Storage, alpha: str) -> Pointer:
     """Return the pointer of an alpha, also of a withdrawn one.
 
     Raises

@@ -99,13 +99,13 @@ def gc(
             renew()
             rebuild(storage)
     rows = [(alpha, decision) for alpha, each in decisions.items() for decision in each]
-    gone = [row for row in rows if row[1].keep_reason is None]
-    freed = sum(decision.stored.bytes for _, decision in gone)
+    removed = [row for row in rows if row[1].keep_reason is None]
+    freed = sum(decision.stored.bytes for _, decision in removed)
     if as_json:
         print_json(
             {
                 "dry_run": dry_run,
-                "removed_snapshots": len(gone),
+                "removed_snapshots": len(removed),
                 "removed_bytes": freed,
                 "alphas": {alpha: [_row(decision) for decision in each] for alpha, each in decisions.items()},
                 "unreadable": broken,
@@ -113,10 +113,10 @@ def gc(
         )
     else:
         verb = "would go" if dry_run else "removed"
-        if shown := rows if alphas or dry_run else gone:
+        if shown := rows if alphas or dry_run else removed:
             _show(shown, verb)
         echo(
-            f"{counted(len(gone), 'snapshot')} {verb}, {size_text(freed)}; {counted(len(decisions), 'alpha')} checked"
+            f"{counted(len(removed), 'snapshot')} {verb}, {size_text(freed)}; {counted(len(decisions), 'alpha')} checked"
         )
         stays = Counter(decision.keep_reason for _, decision in rows if decision.keep_reason)
         for reason, count in sorted(stays.items()):
@@ -148,7 +148,7 @@ def _run(
     return decisions, broken
 
 
-def _show(decisions: Sequence[tuple[str, GcDecision]], gone: str) -> None:
+def _show(decisions: Sequence[tuple[str, GcDecision]], removed: str) -> None:
     table = make_table(
         "alpha", Column("snapshot", no_wrap=True), "written", "files", "size", "what becomes of it"
     )
@@ -159,7 +159,7 @@ def _show(decisions: Sequence[tuple[str, GcDecision]], gone: str) -> None:
             str(each.stored.written)[:19],
             str(each.stored.files),
             size_text(each.stored.bytes),
-            gone if each.keep_reason is None else f"stays: {each.keep_reason}",
+            removed if each.keep_reason is None else f"stays: {each.keep_reason}",
         )
     Screen().print(table)
 

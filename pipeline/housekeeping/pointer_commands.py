@@ -12,7 +12,7 @@ from datasets.integrity import check_files, read_manifests
 from datasets.layout import DESCRIPTION, MANIFEST, snapshot_path
 from datasets.manifest import Manifest, has_content_id
 from datasets.pointer import Pointer, make_pointer
-from pipeline.housekeeping.command_line import decision, opened, pointer_of, print_json
+from pipeline.housekeeping.command_line import decision, opened, print_json, read_pointer
 from schemas.errors import AlphaNotPublished, SnapshotCorrupt
 from schemas.terminal import echo
 
@@ -38,7 +38,7 @@ def rollback(
 
     storage = opened(root, single_writer=single_writer)
     by = author(reason)
-    current = pointer_of(storage, alpha)
+    current = read_pointer(storage, alpha)
     refuse_withdrawn(current)
     target = snapshot or _before(storage, current)
     try:
@@ -94,7 +94,7 @@ def restore_command(*, alpha: str, reason: str | None, root: str, single_writer:
 
     storage = opened(root, single_writer=single_writer)
     by = author(reason)
-    current = pointer_of(storage, alpha)
+    current = read_pointer(storage, alpha)
     if not current.withdrawn:
         if as_json:
             print_json({"alpha_id": alpha, "snapshot": current.snapshot, "changed": False, "served": True})

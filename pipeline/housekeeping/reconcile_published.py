@@ -26,7 +26,7 @@ from schemas.kinds import ALPHA_ID
 from schemas.tables import SEALED_TABLES
 
 
-def report_of_snapshot(root: str, alpha_id: str) -> Report | None:
+def check_snapshot(root: str, alpha_id: str) -> Report | None:
     """Apply the rules across tables to a served snapshot, and recompute its figures.
 
     Parameters

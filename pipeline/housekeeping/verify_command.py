@@ -71,13 +71,13 @@ def verify_command(
     if as_json:
         print_json({"alphas": [asdict(verdict) for verdict in verdicts]})
     else:
-        _tell(verdicts)
+        _print_verdicts(verdicts)
     click.get_current_context().exit(
         SnapshotCorrupt.exit_code if any(verdict.faults for verdict in verdicts) else 0
     )
 
 
-def _tell(verdicts: list[Verdict]) -> None:
+def _print_verdicts(verdicts: list[Verdict]) -> None:
     faults = [(verdict.alpha_id, fault) for verdict in verdicts for fault in verdict.faults]
     if faults:
         table = make_table("alpha", "file", "check", "what is wrong", show_lines=True)

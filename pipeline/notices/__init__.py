@@ -4,15 +4,15 @@ Each family is a module of pure functions of the samples that :mod:`pipeline.not
 """
 
 from pipeline.notices.outcome import NoticeOutcome, given, in_declared_order, judged, not_checked
-from pipeline.notices.run_notices import Run, aged_ic, find_notices
+from pipeline.notices.run_notices import Run, find_notices, previous_week_ic
 
 __all__ = [
     "NoticeOutcome",
     "Run",
-    "aged_ic",
     "find_notices",
     "given",
     "in_declared_order",
     "judged",
     "not_checked",
+    "previous_week_ic",
 ]

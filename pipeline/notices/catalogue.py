@@ -131,7 +131,7 @@ def compare(probe: Probe, others: Mapping[str, Probe]) -> Iterator[NoticeOutcome
             alphas=alphas,
         )
         if notice == _PRICES:
-            yield _of_one_name(
+            yield _judge_one_name(
                 cells, [name for name, shared in zip(names, cells.shares, strict=True) if shared]
             )
 
@@ -142,7 +142,7 @@ def _none(notice: str, reason: str) -> Iterator[NoticeOutcome]:
         yield not_checked(_ONE_NAME, reason)
 
 
-def _of_one_name(cells: _Cells, alphas: list[str]) -> NoticeOutcome:
+def _judge_one_name(cells: _Cells, alphas: list[str]) -> NoticeOutcome:
     """Judge the name that other runs contradict most."""
     shares = {
         name: wrong / known for name, (known, wrong) in cells.by_name.items() if known >= MIN_NAME_CELLS

@@ -16,7 +16,7 @@ from pipeline.notices.ledger import Flows
 from pipeline.notices.panel import NEVER, Panel
 from pipeline.notices.prices import PanelRows, sample_prices
 from pipeline.notices.probe import MAX_DAYS, NO_SAMPLE, Probe, Sample, days_by_digest, period
-from pipeline.notices.rows import ReadColumns, Symbols, days_of, expanded, place_in
+from pipeline.notices.rows import ReadColumns, Symbols, expanded, place_in, to_days
 from pipeline.reconciliation.grid import Codes
 from schemas.notices.universe import MIN_TWIN_WEEKS
 
@@ -127,7 +127,7 @@ def _cross_sections(
     seen_days, measured = np.empty(0, np.int64), []
     for part in read("decisions", ("date", "symbol", *values, *instants)):
         rows, runs = part["decisions"], part.runs("decisions", ("date",))
-        own, days_of_runs = symbols.codes(part.symbols("decisions")), days_of(runs.heads["date"])
+        own, days_of_runs = symbols.codes(part.symbols("decisions")), to_days(runs.heads["date"])
         seen = np.concatenate([seen, np.zeros(max(0, symbols.width - seen.size), np.bool_)])
         seen[own] = True
         sizes.append((days_of_runs, runs.lengths))

@@ -54,20 +54,20 @@ class Fills:
     after: Floats
     decided: Floats
 
-    def ending_in(self, suffix: str) -> Flags:
+    def has_suffix(self, suffix: str) -> Flags:
         """Whether a fill is of such a variant."""
         return np.array([name.endswith(suffix) for name in self.books], np.bool_)[self.book]
 
 
-def of_fills(fills: Fills) -> Iterator[NoticeOutcome]:
+def judge_fills(fills: Fills) -> Iterator[NoticeOutcome]:
     """Judge the fills of all books together."""
-    yield from _beside_marks(fills)
+    yield from _judge_against_marks(fills)
     yield _staleness(fills)
-    yield _without_cost(fills)
+    yield _judge_free_fills(fills)
     yield _at_the_decision(fills)
 
 
-def _beside_marks(fills: Fills) -> Iterator[NoticeOutcome]:
+def _judge_against_marks(fills: Fills) -> Iterator[NoticeOutcome]:
     """Judge how often, and by how much, fills are better than the closes around them."""
     known = ~np.isnan(fills.before) & ~np.isnan(fills.after)
     number = int(known.sum())
@@ -90,7 +90,7 @@ def _beside_marks(fills: Fills) -> Iterator[NoticeOutcome]:
         worse=worse,
     )
     of_all = _improvement(before, after, fills.mid, known, "fills")
-    adjusting = known & fills.ending_in(ADJUSTING)
+    adjusting = known & fills.has_suffix(ADJUSTING)
     if adjusting.sum() < MIN_ADJUSTING_FILLS:
         yield of_all
         return
@@ -119,7 +119,7 @@ def _improvement(before: Floats, after: Floats, mid: Floats, chosen: Flags, what
 
 def _staleness(fills: Fills) -> NoticeOutcome:
     notice = "fills.stale"
-    known = ~np.isnan(fills.before) & ~np.isnan(fills.earlier) & ~fills.ending_in(SETTLEMENTS)
+    known = ~np.isnan(fills.before) & ~np.isnan(fills.earlier) & ~fills.has_suffix(SETTLEMENTS)
     number = int(known.sum())
     if number < MIN_FILLS:
         return not_checked(
@@ -141,9 +141,9 @@ def _staleness(fills: Fills) -> NoticeOutcome:
     )
 
 
-def _without_cost(fills: Fills) -> NoticeOutcome:
+def _judge_free_fills(fills: Fills) -> NoticeOutcome:
     notice = "fills.without_cost"
-    traded = ~fills.ending_in(SETTLEMENTS)
+    traded = ~fills.has_suffix(SETTLEMENTS)
     names, base = np.unique([base_book(name) for name in fills.books], return_inverse=True)
     book = base[fills.book[traded]]
     number = np.bincount(book, minlength=names.size)

@@ -93,7 +93,7 @@ class Ledger:
         return float(self["ending_equity"][-1] - self["starting_equity"][0])
 
 
-def ledgers_of(portfolio: pl.DataFrame, flows: Mapping[str, Flows]) -> list[Ledger]:
+def split_ledgers(portfolio: pl.DataFrame, flows: Mapping[str, Flows]) -> list[Ledger]:
     """Split a portfolio into the ledgers that notices use: all but the raw books, long_short first.
 
     Parameters
@@ -114,13 +114,13 @@ def ledgers_of(portfolio: pl.DataFrame, flows: Mapping[str, Flows]) -> list[Ledg
     return sorted(ledgers, key=lambda ledger: book_order(ledger.book))
 
 
-def of_ledgers(ledgers: Sequence[Ledger]) -> Iterator[NoticeOutcome]:
+def judge_ledgers(ledgers: Sequence[Ledger]) -> Iterator[NoticeOutcome]:
     """Judge each figure for the book in which it is most unusual."""
     for notice, judge in _JUDGES.items():
-        yield _most(ledgers, notice, judge)
+        yield _worst(ledgers, notice, judge)
 
 
-def _most(
+def _worst(
     ledgers: Sequence[Ledger], notice: str, judge: Callable[[Ledger], NoticeOutcome | str]
 ) -> NoticeOutcome:
     """Judge every book and return the outcome that exceeds its threshold most."""
@@ -257,14 +257,14 @@ def _last_session(ledger: Ledger) -> NoticeOutcome | str:
 def _cash_adjustment(ledger: Ledger) -> NoticeOutcome | str:
     if ledger.flows.cash_adjustment is None:
         return "the run sealed no cash_adjustment"
-    return _of_profit(ledger, "book.cash_adjustment", ledger.flows.cash_adjustment, "Cash adjustments")
+    return _judge_profit(ledger, "book.cash_adjustment", ledger.flows.cash_adjustment, "Cash adjustments")
 
 
 def _share_adjustment(ledger: Ledger) -> NoticeOutcome | str:
     earned = ledger.flows.on_share_adjustments
     if earned is None:
         return "the run sealed no quantity_adjustment"
-    return _of_profit(
+    return _judge_profit(
         ledger,
         "book.share_adjustment",
         earned,
@@ -274,10 +274,10 @@ def _share_adjustment(ledger: Ledger) -> NoticeOutcome | str:
 
 
 def _rounding(ledger: Ledger) -> NoticeOutcome | str:
-    return _of_profit(ledger, "book.rounding", ledger.total("rounding_adjustment"), "Rounding adjustments")
+    return _judge_profit(ledger, "book.rounding", ledger.total("rounding_adjustment"), "Rounding adjustments")
 
 
-def _of_profit(
+def _judge_profit(
     ledger: Ledger, notice: str, amount: float, what: str, chance: float = 0.0
 ) -> NoticeOutcome | str:
     """Judge an amount relative to the absolute profit of a book; `chance` is the standard deviation of the amount by chance alone."""

@@ -91,37 +91,37 @@ class Panel:
     marks: Floats | None = None
 
 
-def of_panel(panel: Panel) -> Iterator[NoticeOutcome]:
+def judge_panel(panel: Panel) -> Iterator[NoticeOutcome]:
     """Judge a panel by every notice on its names."""
     scores = panel.scores[:_COMPARED_NAMES]
-    yield of_copies("signal.copied_scores", scores, panel.dates, "scores")
-    yield of_flipped_weeks(scores, panel.dates)
+    yield judge_copies("signal.copied_scores", scores, panel.dates, "scores")
+    yield judge_flipped_weeks(scores, panel.dates)
     if panel.forward_returns is None:
         for notice in _ON_RETURNS:
             yield not_checked(notice, "the run sealed no forward return")
         return
     returns = panel.forward_returns
     compared = returns[:_COMPARED_NAMES]
-    yield of_copies("signal.copied_forward_returns", compared, panel.dates, "forward returns", near=True)
-    yield of_gaps(panel.scores, returns)
-    yield of_innovation(panel.scores, returns)
+    yield judge_copies("signal.copied_forward_returns", compared, panel.dates, "forward returns", near=True)
+    yield judge_gaps(panel.scores, returns)
+    yield judge_innovation(panel.scores, returns)
     if panel.weights is None:
         yield not_checked("signal.weight_ic", "the run sealed no long_short_target_weight")
     else:
-        yield of_weights(panel.weights, panel.scores, returns)
+        yield judge_weights(panel.weights, panel.scores, returns)
     if panel.marks is None:
         yield not_checked("signal.returns_beyond_marks", "the run sealed no positions")
     else:
-        yield of_returns_beyond_marks(panel.scores, returns, panel.marks)
+        yield judge_returns_beyond_marks(panel.scores, returns, panel.marks)
     if panel.span is None:
         for notice in ("signal.chained_returns", "signal.unproven_weeks"):
             yield not_checked(notice, "the run sealed no fills")
     else:
-        yield of_chained_returns(returns, panel.span, panel.marks)
-        yield of_unproven_weeks(returns, panel.span)
+        yield judge_chained_returns(returns, panel.span, panel.marks)
+        yield judge_unproven_weeks(returns, panel.span)
 
 
-def of_chained_returns(returns: Floats, span: Span, marks: Floats | None = None) -> NoticeOutcome:
+def judge_chained_returns(returns: Floats, span: Span, marks: Floats | None = None) -> NoticeOutcome:
     """Judge forward returns compounded from one fill of a name to its next one, beside the mids of both.
 
     Spans of one week are left to the rule decisions.forward_return, which refuses. Where the run seals splits and dividends,
@@ -131,11 +131,11 @@ def of_chained_returns(returns: Floats, span: Span, marks: Floats | None = None)
     growth = np.log1p(returns)
     known = np.isfinite(growth) & (span.entry < span.maturity)
     # The chain continues if a week has a return and the next begins at the instant at which it ended.
-    goes_on = known[:, :-1] & (span.maturity[:, :-1] == span.entry[:, 1:])
+    continues = known[:, :-1] & (span.maturity[:, :-1] == span.entry[:, 1:])
     if span.adjusted:
-        goes_on &= np.zeros_like(goes_on) if marks is None else np.isfinite(marks[:, 1:])
+        continues &= np.zeros_like(continues) if marks is None else np.isfinite(marks[:, 1:])
     chain, level = np.zeros(growth.shape, np.int64), np.zeros(growth.shape)
-    chain[:, 1:] = np.cumsum(~goes_on, axis=1)
+    chain[:, 1:] = np.cumsum(~continues, axis=1)
     level[:, 1:] = np.cumsum(np.where(known, growth, 0.0)[:, :-1], axis=1)
     name, week = np.nonzero(np.isfinite(span.mid_at_entry))
     excess = np.log(span.mid_at_entry[name, week]) - level[name, week]
@@ -157,7 +157,7 @@ def of_chained_returns(returns: Floats, span: Span, marks: Floats | None = None)
     )
 
 
-def of_unproven_weeks(returns: Floats, span: Span) -> NoticeOutcome:
+def judge_unproven_weeks(returns: Floats, span: Span) -> NoticeOutcome:
     """Judge how many weeks have forward returns of which fills confirm none."""
     notice = "signal.unproven_weeks"
     known = np.isfinite(returns)
@@ -185,7 +185,7 @@ def of_unproven_weeks(returns: Floats, span: Span) -> NoticeOutcome:
     )
 
 
-def of_innovation(scores: Floats, returns: Floats) -> NoticeOutcome:
+def judge_innovation(scores: Floats, returns: Floats) -> NoticeOutcome:
     """Judge whether what is new in the score since the week before predicts better than forecasters do.
 
     Knowledge of the returns to come is new every week. In a score that is steady otherwise it is much of what is new, however
@@ -193,7 +193,7 @@ def of_innovation(scores: Floats, returns: Floats) -> NoticeOutcome:
     """
     change = np.full(scores.shape, np.nan)
     change[:, 1:] = np.diff(_centred_ranks(scores), axis=1)
-    return _of_mean(
+    return _judge_mean(
         "signal.innovation_ic",
         rank_correlations(change, returns),
         "Changes in the score's rank since the week before have a rank correlation of {mean:.3f} with forward returns over {weeks} weeks.",
@@ -202,12 +202,12 @@ def of_innovation(scores: Floats, returns: Floats) -> NoticeOutcome:
     )
 
 
-def of_returns_beyond_marks(scores: Floats, returns: Floats, marks: Floats) -> NoticeOutcome:
+def judge_returns_beyond_marks(scores: Floats, returns: Floats, marks: Floats) -> NoticeOutcome:
     """Judge whether the score predicts the difference between forward returns and those of the marks of held names."""
     beyond = np.full(returns.shape, np.nan)
     beyond[:, :-1] = returns[:, :-1] - (marks[:, 1:] / marks[:, :-1] - 1)
     weekly = rank_correlations(scores, beyond)
-    return _of_mean(
+    return _judge_mean(
         "signal.returns_beyond_marks",
         weekly,
         "What forward returns have beyond the run's own marks has a rank correlation of {mean:.3f} with the score over {weeks} weeks.",
@@ -215,7 +215,7 @@ def of_returns_beyond_marks(scores: Floats, returns: Floats, marks: Floats) -> N
     )
 
 
-def of_weights(weights: Floats, scores: Floats, returns: Floats) -> NoticeOutcome:
+def judge_weights(weights: Floats, scores: Floats, returns: Floats) -> NoticeOutcome:
     """Judge whether larger weights within a side have better returns than the score explains.
 
     A side has the names that are held and those passed over: with a stronger score than the weakest one held, and no weight.
@@ -233,7 +233,7 @@ def of_weights(weights: Floats, scores: Floats, returns: Floats) -> NoticeOutcom
         strength = np.where(np.isfinite(size), strength[:, differing], np.nan)
         by_score = rank_correlations(strength, earned)
         sides.append(rank_correlations(size, earned) - np.nan_to_num(by_score))
-    return _of_mean(
+    return _judge_mean(
         "signal.weight_ic",
         np.concatenate(sides),
         "Within the sides of long_short the rank correlation of weights with what the names earned exceeds that of the score by {mean:.3f}.",
@@ -241,7 +241,7 @@ def of_weights(weights: Floats, scores: Floats, returns: Floats) -> NoticeOutcom
     )
 
 
-def of_gaps(scores: Floats, returns: Floats) -> NoticeOutcome:
+def judge_gaps(scores: Floats, returns: Floats) -> NoticeOutcome:
     """Judge how often a name lacks its score or return in a week although it has both before and after."""
     notice = "universe.gaps"
     known = np.isfinite(scores) & np.isfinite(returns)
@@ -266,7 +266,7 @@ def of_gaps(scores: Floats, returns: Floats) -> NoticeOutcome:
     )
 
 
-def of_flipped_weeks(scores: Floats, dates: Dates) -> NoticeOutcome:
+def judge_flipped_weeks(scores: Floats, dates: Dates) -> NoticeOutcome:
     """Judge whether the score is negated in single weeks."""
     notice = "signal.flipped_weeks"
     weekly = rank_correlations(scores[:, :-1], scores[:, 1:], MIN_RANKED_NAMES)
@@ -293,7 +293,9 @@ def of_flipped_weeks(scores: Floats, dates: Dates) -> NoticeOutcome:
     )
 
 
-def of_copies(notice: str, values: Floats, dates: Dates, what: str, *, near: bool = False) -> NoticeOutcome:
+def judge_copies(
+    notice: str, values: Floats, dates: Dates, what: str, *, near: bool = False
+) -> NoticeOutcome:
     """Judge whether weeks have the values of an earlier one.
 
     Parameters
@@ -387,15 +389,15 @@ def copied_from(values: Floats) -> NDArray[np.int64]:
     pairs, count = np.unique(week * weeks + previous[name, week], return_counts=True)
     shared_enough = count >= COPIED_SHARE * MIN_COPIED_NAMES
     for pair, shared in zip(pairs[shared_enough].tolist(), count[shared_enough].tolist(), strict=True):
-        week_of, earlier = divmod(pair, weeks)
-        if size[week_of] >= MIN_COPIED_NAMES and shared >= COPIED_SHARE * size[week_of]:
-            column = kept[known[:, week_of], week_of]
+        copied_week, earlier = divmod(pair, weeks)
+        if size[copied_week] >= MIN_COPIED_NAMES and shared >= COPIED_SHARE * size[copied_week]:
+            column = kept[known[:, copied_week], copied_week]
             if column.min() < column.max():
-                source[week_of] = earlier
+                source[copied_week] = earlier
     return source
 
 
-def _of_mean(
+def _judge_mean(
     notice: str, weekly: Floats, message: str, needed: str, *, either_sign: bool = False
 ) -> NoticeOutcome:
     """Judge the mean of weekly correlations, or its absolute value, where it lies three standard errors from zero."""

@@ -16,7 +16,7 @@ from pipeline.notices.fills import Fills
 from pipeline.notices.ledger import Flows
 from pipeline.notices.panel import NEVER, Span
 from pipeline.notices.probe import MAX_DAYS, NO_SAMPLE, Sample, days_by_digest, period
-from pipeline.notices.rows import BOOK_BITS, ReadColumns, Symbols, days_of, expanded, place_in, rows_of
+from pipeline.notices.rows import BOOK_BITS, ReadColumns, Symbols, expanded, place_in, select_rows, to_days
 from pipeline.reconciliation.tables import FILLS, SESSION, Runs, fill_instants
 from schemas.notices import BASIS_POINTS
 from schemas.notices.books import NEARLY_UNBORROWED
@@ -100,7 +100,7 @@ def sample_prices(
     sessions, books = np.empty(0, np.int64), []
     if "portfolio" in tables:
         (part,) = read("portfolio", ("book", "date"))
-        sessions = np.unique(days_of(part["portfolio"]["date"]))
+        sessions = np.unique(to_days(part["portfolio"]["date"]))
         names = part["portfolio"]["book"].unique()
         books = sorted(book for book in names if not book.startswith(RAW_PREFIX))
     held = "portfolio" in tables and "positions" in tables
@@ -136,8 +136,8 @@ def sample_prices(
     if fills is None:
         return prices
     moments = ("earlier", "before", "day", "decided")
-    beside = {name: marks[np.searchsorted(days, fills[name]), fills["code"]] for name in moments}
-    return _with_fills(prices, fills, beside, variants, symbols)
+    with_marks = {name: marks[np.searchsorted(days, fills[name]), fills["code"]] for name in moments}
+    return _with_fills(prices, fills, with_marks, variants, symbols)
 
 
 def _with_fills(
@@ -150,7 +150,7 @@ def _with_fills(
     """Add the sampled fills with the marks of their names, and the probe's sample of some days."""
     day, before, code, mid = (fills[name] for name in ("day", "before", "code", "mid_price"))
     close_before = np.where(before < day, marks["before"], np.nan)
-    beside = Fills(
+    with_marks = Fills(
         variants,
         fills["book"],
         np.sign(fills["quantity"]),
@@ -170,7 +170,7 @@ def _with_fills(
     before_day = dict(zip(day.tolist(), before.tolist(), strict=True))
     chosen = symbols.first(np.asarray(np.isfinite(table).any(axis=1)))
     periods = [period(before_day[one], one) for one in sampled.tolist()]
-    return replace(prices, fills=beside, mids=Sample.of(symbols.names(chosen), periods, table[chosen]))
+    return replace(prices, fills=with_marks, mids=Sample.of(symbols.names(chosen), periods, table[chosen]))
 
 
 def _fills(
@@ -183,7 +183,7 @@ def _fills(
     parts = [part.runs("trades", FILLS) for part in read("trades", FILLS)]
     heads = pl.concat([runs.heads for runs in parts])
     own = heads["book"].is_in(books).to_numpy()
-    different, place = np.unique(days_of(heads["timestamp"])[own], return_inverse=True)
+    different, place = np.unique(to_days(heads["timestamp"])[own], return_inverse=True)
     number = np.bincount(
         place, weights=np.concatenate([runs.lengths for runs in parts])[own], minlength=different.size
     )
@@ -199,8 +199,8 @@ def _fills(
         codes = symbols.codes(part.symbols("trades"))
         mids.add(runs, codes, rows["mid_price"].to_numpy())
         if books:
-            some = rows_of(runs, books, "timestamp", chosen)
-            decided = days_of(runs.heads["decision_at"])[some.run]
+            some = select_rows(runs, books, "timestamp", chosen)
+            decided = to_days(runs.heads["decision_at"])[some.run]
             values = [rows[name].to_numpy()[some.rows] for name in _FILL]
             sampled.append([codes[some.rows].astype(np.int64), some.book, some.day, decided, *values])
     names = ("code", "book", "day", "decided", *_FILL)
@@ -211,7 +211,7 @@ def _fills(
 def _weekly_instants(heads: pl.DataFrame, sessions: Integers, panel: PanelRows) -> Integers:
     """Return the instant of the first session after each decision at which the books filled it; NEVER for none."""
     acted = fill_instants(heads, pl.Series(sessions, dtype=pl.Int32).cast(pl.Date))
-    week, known = place_in(days_of(acted["date"]), panel.days)
+    week, known = place_in(to_days(acted["date"]), panel.days)
     weekly = np.full(panel.days.size, NEVER)
     weekly[week[known]] = acted["at"].cast(pl.Int64).to_numpy()[known]
     return weekly
@@ -278,7 +278,7 @@ def _marks(
     parts, shorts, notional = [], [], []
     for part in read("positions", (*SESSION, "symbol", "quantity", "mark_price")):
         positions, codes = part["positions"], symbols.codes(part.symbols("positions"))
-        some = rows_of(part.runs("positions"), books, "date", days)
+        some = select_rows(part.runs("positions"), books, "date", days)
         quantity, price = (positions[name].to_numpy()[some.rows] for name in ("quantity", "mark_price"))
         parts.append((some.day, codes[some.rows], price))
         sold = (quantity < 0) & np.isin(some.day, sampled)
@@ -333,7 +333,7 @@ def _pnl(
     wanted = (*SESSION, "symbol", "market_pnl", "borrow_cashflow", *adjustments)
     for part in read("pnl", wanted) if columns and (books or adjustments) else ():
         pnl, codes = part["pnl"], symbols.codes(part.symbols("pnl"))
-        some = rows_of(part.runs("pnl"), books, "date", sampled)
+        some = select_rows(part.runs("pnl"), books, "date", sampled)
         cells.append(some.cells(codes))
         borrow.append(pnl["borrow_cashflow"].to_numpy()[some.rows])
         if adjustments:

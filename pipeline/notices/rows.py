@@ -22,7 +22,7 @@ BOOK_BITS: Final = 52
 """Bits of day and symbol below the number of the book."""
 
 
-def days_of(days: pl.Series) -> Integers:
+def to_days(days: pl.Series) -> Integers:
     """Return a column of dates, or of instants in UTC, as days since 1970."""
     return days.cast(pl.Date).cast(pl.Int32).to_numpy()
 
@@ -59,9 +59,9 @@ class BookRows:
         )
 
 
-def rows_of(runs: Runs, books: list[str], moment: str, days: Integers) -> BookRows:
+def select_rows(runs: Runs, books: list[str], moment: str, days: Integers) -> BookRows:
     """Find the rows of some books on some days, which ascend."""
-    day = days_of(runs.heads[moment])
+    day = to_days(runs.heads[moment])
     places = {book: place for place, book in enumerate(books)}
     book = runs.heads["book"].replace_strict(places, default=-1, return_dtype=pl.Int64).to_numpy()
     run, rows = expanded(runs, np.flatnonzero((book >= 0) & place_in(day, days)[1]))

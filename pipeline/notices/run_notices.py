@@ -41,7 +41,7 @@ class Run:
     portfolio
         The sealed ledger; None where there is none.
     delayed
-        As :func:`aged_ic` returns it.
+        As :func:`previous_week_ic` returns it.
     proven
         How many forward returns fills prove; None where the rule could not be applied.
     figures
@@ -56,7 +56,7 @@ class Run:
     figures: Sequence[Figure] = ()
 
 
-def aged_ic(weeks: pl.DataFrame, measure: Callable[[], Floats]) -> Floats | None:
+def previous_week_ic(weeks: pl.DataFrame, measure: Callable[[], Floats]) -> Floats | None:
     """Return the weekly IC of the previous week's score, if a notice needs it.
 
     Parameters
@@ -73,7 +73,7 @@ def aged_ic(weeks: pl.DataFrame, measure: Callable[[], Floats]) -> Floats | None
         week later.
     """
     ic = weeks["ic"].drop_nulls().to_numpy()
-    return measured(measure()) if signal.is_told_from_zero(ic) else None
+    return measured(measure()) if signal.is_significant(ic) else None
 
 
 def find_notices(run: Run) -> tuple[NoticeOutcome, ...]:
@@ -83,7 +83,7 @@ def find_notices(run: Run) -> tuple[NoticeOutcome, ...]:
 
 
 def _outcomes(run: Run) -> Iterator[NoticeOutcome]:
-    lacking = {
+    required = {
         "signal": "decisions and rebalances",
         "book": "portfolio",
         "fills": "trades, positions and portfolio",
@@ -95,41 +95,41 @@ def _outcomes(run: Run) -> Iterator[NoticeOutcome]:
         family = notice.partition(".")[0]
         yield not_checked(
             notice,
-            _AT_PUBLICATION.get(family) or f"it needs {lacking[family]}, which the run did not all seal",
+            _AT_PUBLICATION.get(family) or f"it needs {required[family]}, which the run did not all seal",
         )
-    ledgers = [] if run.portfolio is None else ledger.ledgers_of(run.portfolio, run.evidence.flows)
+    ledgers = [] if run.portfolio is None else ledger.split_ledgers(run.portfolio, run.evidence.flows)
     if run.proven is not None:
-        yield _of_proof(run.proven.checked_without_raw, run.proven.of)
+        yield _judge_proof(run.proven.checked_without_raw, run.proven.of)
     if run.figures:
-        yield _of_statements(run.figures)
+        yield _judge_statements(run.figures)
     if run.weeks is not None:
-        yield from _of_weeks(run, run.weeks, ledgers)
+        yield from _judge_weeks(run, run.weeks, ledgers)
     if ledgers:
-        yield from ledger.of_ledgers(ledgers)
+        yield from ledger.judge_ledgers(ledgers)
     if run.evidence.fills is not None:
-        yield from fills.of_fills(run.evidence.fills)
+        yield from fills.judge_fills(run.evidence.fills)
     if run.evidence.marks is not None:
-        yield universe.of_frozen_marks(*run.evidence.marks)
+        yield universe.judge_frozen_marks(*run.evidence.marks)
     if run.evidence.trials:
-        yield _of_trials(run.evidence.trials, ledgers)
+        yield _judge_trials(run.evidence.trials, ledgers)
     sections = run.evidence.cross_sections
     if sections is None:
         return
-    yield universe.of_exits(sections.names, sections.last, sections.mean, sections.years)
-    yield universe.of_twins(sections.twins, sections.compared)
-    yield from panel.of_panel(sections.panel)
+    yield universe.judge_exits(sections.names, sections.last, sections.mean, sections.years)
+    yield universe.judge_twins(sections.twins, sections.compared)
+    yield from panel.judge_panel(sections.panel)
 
 
-def _of_weeks(run: Run, weeks: pl.DataFrame, ledgers: Sequence[ledger.Ledger]) -> Iterator[NoticeOutcome]:
+def _judge_weeks(run: Run, weeks: pl.DataFrame, ledgers: Sequence[ledger.Ledger]) -> Iterator[NoticeOutcome]:
     weeks = weeks.sort("date")
     dates, ic = weeks["date"].to_numpy(), weeks["ic"].to_numpy()
-    yield signal.of_skipped_weeks(weeks["week_status"].to_list())
-    yield from signal.of_weekly_ic(ic[~np.isnan(ic)], run.delayed)
+    yield signal.judge_skipped_weeks(weeks["week_status"].to_list())
+    yield from signal.judge_weekly_ic(ic[~np.isnan(ic)], run.delayed)
     names = weeks["n_return_obs"].to_numpy()
-    yield signal.of_outlying_weeks(ic[~np.isnan(ic) & (names >= MIN_OUTLYING_NAMES)])
+    yield signal.judge_outlying_weeks(ic[~np.isnan(ic) & (names >= MIN_OUTLYING_NAMES)])
     if "raw_ic" in weeks.columns:
         raw = weeks["raw_ic"].to_numpy()
-        yield signal.of_raw_ic(raw[~np.isnan(raw)])
+        yield signal.judge_raw_ic(raw[~np.isnan(raw)])
     else:
         yield not_checked("signal.raw_mean_ic", "the run sealed no signal before smoothing")
     book = _long_short(ledgers)
@@ -138,16 +138,16 @@ def _of_weeks(run: Run, weeks: pl.DataFrame, ledgers: Sequence[ledger.Ledger]) -
             yield not_checked(notice, f"the run has no ledger of {CONDITIONED_BOOKS[0]}")
         return
     returns = period_returns(book["starting_equity"], book["ending_equity"])
-    yield signal.of_the_book(dates, ic, book.dates, returns)
+    yield signal.judge_book(dates, ic, book.dates, returns)
     exposure = book["gross_notional"] / book["ending_equity"]
-    yield signal.of_timing(dates, book.dates, exposure, returns)
+    yield signal.judge_timing(dates, book.dates, exposure, returns)
 
 
 def _long_short(ledgers: Sequence[ledger.Ledger]) -> ledger.Ledger | None:
     return next((own for own in ledgers if own.book == CONDITIONED_BOOKS[0]), None)
 
 
-def _of_trials(deviations: Mapping[str, float], ledgers: Sequence[ledger.Ledger]) -> NoticeOutcome:
+def _judge_trials(deviations: Mapping[str, float], ledgers: Sequence[ledger.Ledger]) -> NoticeOutcome:
     """Judge the trial with the smallest standard deviation of returns."""
     notice, book = "trials.volatility", _long_short(ledgers)
     own = (
@@ -168,7 +168,7 @@ def _of_trials(deviations: Mapping[str, float], ledgers: Sequence[ledger.Ledger]
     )
 
 
-def _of_proof(proven: int, stated: int) -> NoticeOutcome:
+def _judge_proof(proven: int, stated: int) -> NoticeOutcome:
     notice = "signal.forward_returns_proven"
     if stated < MIN_PROVABLE_RETURNS:
         return not_checked(
@@ -179,7 +179,7 @@ def _of_proof(proven: int, stated: int) -> NoticeOutcome:
     return judged(notice, proven / stated, message, proven=proven, forward_returns=stated)
 
 
-def _of_statements(figures: Sequence[Figure]) -> NoticeOutcome:
+def _judge_statements(figures: Sequence[Figure]) -> NoticeOutcome:
     stated = [figure for figure in figures if figure.sealed is not None and figure.status == NOT_CHECKED]
     names = list(dict.fromkeys(figure.name for figure in stated))
     return judged(

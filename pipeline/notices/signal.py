@@ -29,12 +29,12 @@ from schemas.tables.rebalances import PENDING, TRADED
 _ON_THE_MEAN: Final = ("signal.mean_ic", "signal.icir", "signal.newey_west_t", "signal.delayed_ic")
 
 
-def is_told_from_zero(ic: Floats) -> bool:
+def is_significant(ic: Floats) -> bool:
     """Whether the mean of the measured weeks lies three standard errors from zero."""
     return ic.size > 1 and abs(float(ic.mean())) > CHANCE * _standard_error(ic)
 
 
-def of_weekly_ic(ic: Floats, delayed: Floats | None) -> Iterator[NoticeOutcome]:
+def judge_weekly_ic(ic: Floats, delayed: Floats | None) -> Iterator[NoticeOutcome]:
     """Judge the mean, the steadiness and the delay of the weekly IC.
 
     Parameters
@@ -69,7 +69,7 @@ def of_weekly_ic(ic: Floats, delayed: Floats | None) -> Iterator[NoticeOutcome]:
     else:
         yield not_checked("signal.icir", "the weekly IC does not vary")
     yield _newey_west(ic)
-    if not is_told_from_zero(ic):
+    if not is_significant(ic):
         yield not_checked(
             "signal.delayed_ic", f"the mean IC lies less than {CHANCE:g} standard errors from zero"
         )
@@ -85,7 +85,7 @@ def of_weekly_ic(ic: Floats, delayed: Floats | None) -> Iterator[NoticeOutcome]:
     )
 
 
-def of_outlying_weeks(ic: Floats) -> NoticeOutcome:
+def judge_outlying_weeks(ic: Floats) -> NoticeOutcome:
     """Judge how many weeks have an IC far from all others; of weeks with enough names, without NaN."""
     notice = "signal.outlying_weeks"
     if ic.size < MIN_OUTLYING_WEEKS:
@@ -109,7 +109,7 @@ def of_outlying_weeks(ic: Floats) -> NoticeOutcome:
     )
 
 
-def of_timing(dates: Dates, sessions: Dates, exposure: Floats, returns: Floats) -> NoticeOutcome:
+def judge_timing(dates: Dates, sessions: Dates, exposure: Floats, returns: Floats) -> NoticeOutcome:
     """Judge whether the book was large in the profitable weeks.
 
     Parameters
@@ -149,7 +149,7 @@ def of_timing(dates: Dates, sessions: Dates, exposure: Floats, returns: Floats) 
     )
 
 
-def of_raw_ic(ic: Floats) -> NoticeOutcome:
+def judge_raw_ic(ic: Floats) -> NoticeOutcome:
     """Judge the mean weekly IC of the signal before smoothing; measured weeks in order, without NaN."""
     notice = "signal.raw_mean_ic"
     if ic.size < 2:
@@ -164,7 +164,7 @@ def of_raw_ic(ic: Floats) -> NoticeOutcome:
     )
 
 
-def of_skipped_weeks(statuses: Sequence[str]) -> NoticeOutcome:
+def judge_skipped_weeks(statuses: Sequence[str]) -> NoticeOutcome:
     """Judge how many weeks were skipped, by the status of each week in order; those before the first traded one are warm-up."""
     notice = "signal.skipped_weeks"
     began = statuses.index(TRADED) if TRADED in statuses else len(statuses)
@@ -207,7 +207,7 @@ def _newey_west(ic: Floats) -> NoticeOutcome:
     )
 
 
-def of_the_book(dates: Dates, ic: Floats, sessions: Dates, returns: Floats) -> NoticeOutcome:
+def judge_book(dates: Dates, ic: Floats, sessions: Dates, returns: Floats) -> NoticeOutcome:
     """Judge whether the weekly IC correlates with the book's returns.
 
     Parameters

@@ -11,7 +11,7 @@ from pipeline.notices.outcome import NoticeOutcome, judged, not_checked
 from schemas.notices.universe import FROZEN_SESSIONS, MIN_EXIT_RATE, MIN_EXIT_YEARS
 
 
-def of_exits(names: int, last: int, mean: float, years: float) -> NoticeOutcome:
+def judge_exits(names: int, last: int, mean: float, years: float) -> NoticeOutcome:
     """Judge whether as many names left as in a real universe.
 
     Parameters
@@ -29,7 +29,7 @@ def of_exits(names: int, last: int, mean: float, years: float) -> NoticeOutcome:
     if years < MIN_EXIT_YEARS:
         return not_checked(notice, f"the run spans {years:.1f} years; {MIN_EXIT_YEARS:g} are needed")
     exits = names - last
-    probability = probability_of_so_few(exits, MIN_EXIT_RATE * mean * years)
+    probability = poisson_lower_tail(exits, MIN_EXIT_RATE * mean * years)
     return judged(
         notice,
         probability,
@@ -41,7 +41,7 @@ def of_exits(names: int, last: int, mean: float, years: float) -> NoticeOutcome:
     )
 
 
-def of_twins(twins: int, compared: int) -> NoticeOutcome:
+def judge_twins(twins: int, compared: int) -> NoticeOutcome:
     """Judge how many names of some weeks have the forward return of another one."""
     notice = "universe.twins"
     if not compared:
@@ -50,7 +50,7 @@ def of_twins(twins: int, compared: int) -> NoticeOutcome:
     return judged(notice, twins / compared, message, twins=twins, names=compared)
 
 
-def of_frozen_marks(marks: Floats, before: Floats) -> NoticeOutcome:
+def judge_frozen_marks(marks: Floats, before: Floats) -> NoticeOutcome:
     """Judge how many names are held at a frozen price.
 
     Parameters
@@ -76,7 +76,7 @@ def of_frozen_marks(marks: Floats, before: Floats) -> NoticeOutcome:
     )
 
 
-def probability_of_so_few(events: int, expected: float) -> float:
+def poisson_lower_tail(events: int, expected: float) -> float:
     """Probability of at most so many events of a Poisson distribution.
 
     Parameters

@@ -15,7 +15,7 @@ import polars as pl
 from datasets.figures.series import Floats
 from pipeline.internal import contained
 from pipeline.maths.delivered_signal import delayed_ic
-from pipeline.notices import NoticeOutcome, Run, aged_ic, find_notices
+from pipeline.notices import NoticeOutcome, Run, find_notices, previous_week_ic
 from pipeline.notices.evidence import Evidence, gather
 from pipeline.reconciliation.figures import Figure
 from pipeline.reconciliation.seal_figures import measure_weeks, metrics_reproduced, recompute_figures
@@ -221,7 +221,9 @@ def _report(state: _Check, tables: Tables, *, figures: bool) -> Report:
         state.record(metrics_reproduced(recomputed))
         delayed = None
         if weeks is not None:
-            delayed = aged_ic(weeks, lambda: delayed_ic(seal.table("rebalances"), seal.table("decisions")))
+            delayed = previous_week_ic(
+                weeks, lambda: delayed_ic(seal.table("rebalances"), seal.table("decisions"))
+            )
         notices = judge(seal, evidence, state.coverage, weeks=weeks, delayed=delayed, figures=recomputed)
     elif figures and "metrics" in seal.kinds:
         state.skip(metrics_reproduced, "the seal is refused")

@@ -28,7 +28,7 @@ from pipeline.archive.package import package
 from pipeline.maths.ordering import ordered
 from pipeline.maths.week_clock import WeeklyPanel
 from pipeline.maths.weekly_digests import FillDigests, digest_decisions, seal_weeks
-from pipeline.notices import NoticeOutcome, aged_ic, in_declared_order, not_checked
+from pipeline.notices import NoticeOutcome, in_declared_order, not_checked, previous_week_ic
 from pipeline.notices.catalogue import catalogue_notices
 from pipeline.notices.history import history_notices
 from pipeline.reconciliation.figures import Figure, declared_and_figures
@@ -286,7 +286,7 @@ def _submit_weekly(seal: Seal, decisions: pl.DataFrame, pool: ThreadPoolExecutor
         delivered = research.measure_signal(weeks, decisions, tables.get("weekly_deciles"), panel)
         if isinstance(delivered, Unavailable):
             return tables, None, delivered
-        return tables, aged_ic(weeks, lambda: delivered.ic_by_delay[1]), delivered
+        return tables, previous_week_ic(weeks, lambda: delivered.ic_by_delay[1]), delivered
 
     weekly = pool.submit(measure)
     if seal.in_parts:

@@ -18,11 +18,11 @@ from statsmodels.regression.linear_model import OLS
 from pipeline.maths.delivered_signal import delayed_ic
 from pipeline.notices import NoticeOutcome, in_declared_order, judged, not_checked
 from pipeline.notices.catalogue import contradictions
-from pipeline.notices.fills import Fills, of_fills
-from pipeline.notices.ledger import Flows, Ledger, of_ledgers
-from pipeline.notices.panel import Span, copied_from, of_chained_returns, rank_correlations
-from pipeline.notices.signal import of_the_book, of_weekly_ic, weekly_returns
-from pipeline.notices.universe import of_exits, of_frozen_marks, probability_of_so_few
+from pipeline.notices.fills import Fills, judge_fills
+from pipeline.notices.ledger import Flows, Ledger, judge_ledgers
+from pipeline.notices.panel import Span, copied_from, judge_chained_returns, rank_correlations
+from pipeline.notices.signal import judge_book, judge_weekly_ic, weekly_returns
+from pipeline.notices.universe import judge_exits, judge_frozen_marks, poisson_lower_tail
 from schemas.notices import NOTICES
 
 RNG = np.random.default_rng(5)
@@ -59,7 +59,7 @@ HONEST = RNG.normal(0.0003, 0.01, 700)
 
 
 def test_an_honest_ledger_gives_no_notice() -> None:
-    outcomes = by_id(of_ledgers([ledger(HONEST)]))
+    outcomes = by_id(judge_ledgers([ledger(HONEST)]))
     assert {x.outcome for x in outcomes.values()} == {"pass", "not_checked"}
     assert [id_ for id_, x in outcomes.items() if x.outcome == "not_checked"] == [
         "book.unborrowed",
@@ -78,7 +78,7 @@ def test_an_honest_ledger_gives_no_notice() -> None:
     ],
 )
 def test_an_implausible_cost_is_noticed(notice: str, change: dict[str, float], value: float) -> None:
-    outcome = by_id(of_ledgers([ledger(HONEST, **change)]))[notice]
+    outcome = by_id(judge_ledgers([ledger(HONEST, **change)]))[notice]
     assert outcome.outcome == "notice"
     assert outcome.value == pytest.approx(value)
     assert outcome.details["book"] == "long_short"
@@ -89,7 +89,7 @@ def test_an_implausible_cost_is_noticed(notice: str, change: dict[str, float], v
 )
 def test_profit_without_price_moves_is_noticed(notice: str, column: str) -> None:
     run = ledger(HONEST, **{column: 0.001})
-    outcome = by_id(of_ledgers([run]))[notice]
+    outcome = by_id(judge_ledgers([run]))[notice]
     profit = (
         abs(run["ending_equity"][-1] - 1)
         if column == "rounding_adjustment"
@@ -104,14 +104,14 @@ def test_cash_that_no_fill_explains_is_noticed_once_it_matters() -> None:
     profit = run.profit
     for share, expected in ((0.04, "pass"), (0.06, "notice")):
         paid = Ledger(run.book, run.dates, run.columns, Flows(cash_adjustment=share * profit))
-        outcome = by_id(of_ledgers([paid]))["book.cash_adjustment"]
+        outcome = by_id(judge_ledgers([paid]))["book.cash_adjustment"]
         assert outcome.outcome == expected
         assert outcome.value == pytest.approx(share)
 
 
 def test_the_most_unusual_book_is_judged() -> None:
     other = ledger(HONEST, execution_cost=0.0)
-    outcome = by_id(of_ledgers([ledger(HONEST), Ledger("long_only", other.dates, other.columns)]))[
+    outcome = by_id(judge_ledgers([ledger(HONEST), Ledger("long_only", other.dates, other.columns)]))[
         "book.execution_cost"
     ]
     assert (outcome.outcome, outcome.details["book"]) == ("notice", "long_only")
@@ -120,7 +120,7 @@ def test_the_most_unusual_book_is_judged() -> None:
 def test_a_sharpe_ratio_is_noticed_beyond_chance_alone() -> None:
     calm = RNG.normal(0.003, 0.005, 700)
     calm += 0.003 - calm.mean()
-    outcomes = {n: by_id(of_ledgers([ledger(calm[:n])]))["book.sharpe"] for n in (20, 700)}
+    outcomes = {n: by_id(judge_ledgers([ledger(calm[:n])]))["book.sharpe"] for n in (20, 700)}
     assert outcomes[700].outcome == "notice"
     assert outcomes[700].value == pytest.approx(calm.mean() / calm.std(ddof=1) * math.sqrt(252))
     assert outcomes[700].threshold == 4
@@ -128,9 +128,9 @@ def test_a_sharpe_ratio_is_noticed_beyond_chance_alone() -> None:
 
 
 def test_a_book_that_hardly_ever_loses_is_noticed() -> None:
-    outcome = by_id(of_ledgers([ledger(np.abs(HONEST))]))["book.drawdown"]
+    outcome = by_id(judge_ledgers([ledger(np.abs(HONEST))]))["book.drawdown"]
     assert (outcome.outcome, outcome.value) == ("notice", 0.0)
-    idle = by_id(of_ledgers([ledger(np.abs(HONEST), gross_notional=0.0)]))["book.drawdown"]
+    idle = by_id(judge_ledgers([ledger(np.abs(HONEST), gross_notional=0.0)]))["book.drawdown"]
     assert idle.outcome == "not_checked"
 
 
@@ -140,7 +140,7 @@ def test_a_ledger_of_weeks_or_of_seven_days_is_noticed(step: str, expected: str,
     plain = ledger(HONEST[:sessions])
     number = np.arange(sessions)
     days = {"weekday": plain.dates, "day": MONDAY + number, "week": MONDAY + 7 * number}[step]
-    outcome = by_id(of_ledgers([Ledger("long_short", days, plain.columns)]))["book.sessions"]
+    outcome = by_id(judge_ledgers([Ledger("long_short", days, plain.columns)]))["book.sessions"]
     assert outcome.outcome == expected
     assert outcome.value == pytest.approx({"weekday": 261, "day": 365.25, "week": 52.18}[step], rel=0.03)
     assert outcome.threshold == pytest.approx(240 if step == "week" else 262, abs=60)
@@ -151,13 +151,13 @@ def test_an_implausible_gap_between_sessions_is_noticed(days: int, expected: str
     plain = ledger(HONEST[:40])
     later = np.where(np.arange(40) < 20, 0, days - 1)
     dates = MONDAY + np.arange(40) + later
-    outcome = by_id(of_ledgers([Ledger("long_short", dates, plain.columns)]))["book.gap"]
+    outcome = by_id(judge_ledgers([Ledger("long_short", dates, plain.columns)]))["book.gap"]
     assert (outcome.outcome, outcome.value) == (expected, days)
 
 
 def test_the_newey_west_t_matches_statsmodels() -> None:
     ic = RNG.normal(0.2, 0.1, 120)
-    outcome = by_id(of_weekly_ic(ic, None))["signal.newey_west_t"]
+    outcome = by_id(judge_weekly_ic(ic, None))["signal.newey_west_t"]
     fitted = OLS(ic, np.ones(120)).fit(cov_type="HAC", cov_kwds={"maxlags": 4})
     assert outcome.value == pytest.approx(float(fitted.tvalues[0]))
     assert outcome.outcome == "notice"
@@ -166,25 +166,25 @@ def test_the_newey_west_t_matches_statsmodels() -> None:
 def test_a_plausible_ic_is_not_noticed_and_an_implausible_one_is() -> None:
     noise = RNG.normal(0, 0.12, 150)
     noise -= noise.mean()
-    honest, forged = by_id(of_weekly_ic(0.03 + noise, None)), by_id(of_weekly_ic(0.4 + noise, noise))
+    honest, forged = by_id(judge_weekly_ic(0.03 + noise, None)), by_id(judge_weekly_ic(0.4 + noise, noise))
     assert {x.outcome for x in honest.values()} == {"pass", "not_checked"}
     assert [x.notice for x in forged.values() if x.outcome == "notice"] == [
         "signal.mean_ic", "signal.icir", "signal.newey_west_t", "signal.delayed_ic",
     ]  # fmt: skip
     assert forged["signal.icir"].value == pytest.approx(0.4 / noise.std(ddof=1) * math.sqrt(52))
-    inverted = by_id(of_weekly_ic(-0.4 + noise, -0.3 + noise))
+    inverted = by_id(judge_weekly_ic(-0.4 + noise, -0.3 + noise))
     assert inverted["signal.mean_ic"].outcome == "notice"
     assert inverted["signal.delayed_ic"].value == pytest.approx(0.75)
 
 
 def test_what_a_few_weeks_show_by_chance_is_not_noticed() -> None:
-    outcomes = by_id(of_weekly_ic(np.array([0.5, 0.1, -0.05]), None))
+    outcomes = by_id(judge_weekly_ic(np.array([0.5, 0.1, -0.05]), None))
     assert outcomes["signal.mean_ic"].outcome == outcomes["signal.icir"].outcome == "pass"
-    assert {x.outcome for x in by_id(of_weekly_ic(np.empty(0), None)).values()} == {"not_checked"}
+    assert {x.outcome for x in by_id(judge_weekly_ic(np.empty(0), None)).values()} == {"not_checked"}
 
 
 def test_a_constant_ic_is_noticed() -> None:
-    outcomes = by_id(of_weekly_ic(np.ones(60), np.ones(59)))
+    outcomes = by_id(judge_weekly_ic(np.ones(60), np.ones(59)))
     assert outcomes["signal.mean_ic"].outcome == "notice"
     assert outcomes["signal.icir"].outcome == "not_checked"
 
@@ -210,11 +210,11 @@ def test_an_ic_that_is_unrelated_to_the_book_is_noticed(weeks: int) -> None:
     noise = np.random.default_rng(3).normal(0, earned.std(), weeks)
     noise -= noise.mean() + np.polyfit(earned, noise, 1)[0] * (earned - earned.mean())
     honest, forged = earned + 0.6 * noise, noise
-    outcome = of_the_book(dates, honest, sessions, returns)
+    outcome = judge_book(dates, honest, sessions, returns)
     assert outcome.outcome == "pass"
     assert outcome.value == pytest.approx(stats.pearsonr(honest, earned).statistic)
-    assert of_the_book(dates, forged, sessions, returns).outcome == "notice"
-    assert of_the_book(dates[:19], forged[:19], sessions, returns).outcome == "not_checked"
+    assert judge_book(dates, forged, sessions, returns).outcome == "notice"
+    assert judge_book(dates[:19], forged[:19], sessions, returns).outcome == "not_checked"
 
 
 def test_the_delayed_ic_uses_the_previous_weeks_score() -> None:
@@ -279,10 +279,10 @@ def test_implausible_fill_prices_are_noticed() -> None:
         after,
         earlier,
     )
-    assert {x.outcome for x in by_id(of_fills(honest)).values()} == {"pass"}
+    assert {x.outcome for x in by_id(judge_fills(honest)).values()} == {"pass"}
 
     better = mid * (1 - 0.005 * side)
-    forged = by_id(of_fills(replace(honest, mid=better)))
+    forged = by_id(judge_fills(replace(honest, mid=better)))
     marks = list(zip(side, better, before, after, strict=True))
     inside = [s * (b - m) > 0 and s * (a - m) > 0 for s, m, b, a in marks]
     outside = [s * (b - m) < 0 and s * (a - m) < 0 for s, m, b, a in marks]
@@ -296,15 +296,15 @@ def test_implausible_fill_prices_are_noticed() -> None:
     assert forged["fills.price_improvement"].value == pytest.approx(1e4 * min(means))
 
     decided = np.where(np.arange(800) % 2 == 0, mid, np.nan)
-    assert by_id(of_fills(replace(honest, decided=decided)))["fills.decision_close"].value == 1.0
-    stale = by_id(of_fills(replace(honest, mid=earlier * 1.0001)))["fills.stale"]
+    assert by_id(judge_fills(replace(honest, decided=decided)))["fills.decision_close"].value == 1.0
+    stale = by_id(judge_fills(replace(honest, mid=earlier * 1.0001)))["fills.stale"]
     assert stale.outcome == "notice"
-    free = by_id(of_fills(replace(honest, cost=np.where(np.arange(800) % 4, honest.cost, 0.0))))[
+    free = by_id(judge_fills(replace(honest, cost=np.where(np.arange(800) % 4, honest.cost, 0.0))))[
         "fills.without_cost"
     ]
     assert (free.outcome, free.value) == ("notice", 0.25)
     few = {name: getattr(honest, name)[:40] for name in Fills.__slots__ if name != "books"}
-    assert {x.outcome for x in of_fills(replace(honest, **few))} == {"not_checked"}
+    assert {x.outcome for x in judge_fills(replace(honest, **few))} == {"not_checked"}
 
 
 def test_rank_correlations_match_scipy() -> None:
@@ -329,7 +329,7 @@ def test_forward_returns_that_do_not_compound_to_fills_match_a_slow_search() -> 
     returns = prices[:, 1:] / prices[:, :-1] - 1
     returns[RNG.random(returns.shape) < 0.05] = np.nan
     span = span_of(prices, 0.3)
-    honest = of_chained_returns(returns, span)
+    honest = judge_chained_returns(returns, span)
     assert (honest.outcome, honest.value) == ("pass", 0.0)
     assert honest.details["spans"] > 100
 
@@ -343,7 +343,7 @@ def test_forward_returns_that_do_not_compound_to_fills_match_a_slow_search() -> 
                 spans += 1
                 ratio = span.mid_at_entry[name, last] / span.mid_at_entry[name, first]
                 wrong += not math.isclose(np.prod(1 + part), ratio, rel_tol=1e-5)
-    forged = of_chained_returns(returns, span)
+    forged = judge_chained_returns(returns, span)
     assert (forged.details["spans"], forged.details["contradicted"]) == (spans, wrong)
     assert forged.outcome == "notice"
 
@@ -351,25 +351,25 @@ def test_forward_returns_that_do_not_compound_to_fills_match_a_slow_search() -> 
 def test_a_position_at_a_frozen_mark_is_noticed() -> None:
     marks = RNG.random((10, 5))
     before = marks * 1.01
-    assert of_frozen_marks(marks, before).outcome == "pass"
+    assert judge_frozen_marks(marks, before).outcome == "pass"
     before[6:, 0] = marks[6:, 0]  # to the end
     before[2:6, 1] = marks[2:6, 1]  # for a while
     before[7:, 2] = marks[7:, 2]  # too short
     marks[8:, 3] = np.nan  # as long as it was held
     before[4:8, 3] = marks[4:8, 3]
-    assert of_frozen_marks(marks, before).value == 2
+    assert judge_frozen_marks(marks, before).value == 2
 
 
 @given(st.integers(0, 60), st.floats(0.01, 80))
 def test_the_probability_of_few_exits_matches_scipy(exits: int, expected: float) -> None:
-    assert probability_of_so_few(exits, expected) == pytest.approx(float(stats.poisson.cdf(exits, expected)))
+    assert poisson_lower_tail(exits, expected) == pytest.approx(float(stats.poisson.cdf(exits, expected)))
 
 
 def test_a_universe_of_survivors_is_noticed() -> None:
-    assert of_exits(500, 500, 500, 3.0).outcome == "notice"
-    assert of_exits(560, 500, 500, 3.0).outcome == "pass"
-    assert of_exits(24, 24, 24, 3.0).outcome == "pass"  # of 24 names none may leave by chance
-    assert of_exits(500, 500, 500, 1.5).outcome == "not_checked"
+    assert judge_exits(500, 500, 500, 3.0).outcome == "notice"
+    assert judge_exits(560, 500, 500, 3.0).outcome == "pass"
+    assert judge_exits(24, 24, 24, 3.0).outcome == "pass"  # of 24 names none may leave by chance
+    assert judge_exits(500, 500, 500, 1.5).outcome == "not_checked"
 
 
 def test_a_value_is_contradicted_by_a_majority_that_agrees() -> None:

@@ -21,8 +21,8 @@ def main(arguments: list[str] | None = None) -> None:
         sys.exit(ExitCode.INTERRUPTED)
 
 
-def _run(given: list[str]) -> None:
-    word, rest = (given[0], given[1:]) if given else ("", [])
+def _run(arguments: list[str]) -> None:
+    word, rest = (arguments[0], arguments[1:]) if arguments else ("", [])
     if word == "serve":
         from serve.cli.group import main as serve  # noqa: PLC0415 - no other command needs it
 
@@ -34,11 +34,11 @@ def _run(given: list[str]) -> None:
     elif word == "import":
         from alpha_results_seal.__main__ import main as seal  # noqa: PLC0415 - as above
 
-        seal(given, program=_COMMAND)
+        seal(arguments, program=_COMMAND)
     else:
         from alpha_results.group import cli  # noqa: PLC0415 - as above
 
-        cli(given, prog_name=_COMMAND)
+        cli(arguments, prog_name=_COMMAND)
 
 
 if __name__ == "__main__":

@@ -11,7 +11,7 @@ from schemas.allocator import prepare_building
 from schemas.lazy_group import CommandGroup
 from schemas.project import version_option
 
-OTHERS: Final = {
+FURTHER_COMMANDS: Final = {
     "serve": "Serve what is published; its accounts, keys and access store.",
     "import": "Make a seal of a file of scores and a file of prices.",
     "datasets": "Look into a root of published files.",
@@ -19,17 +19,17 @@ OTHERS: Final = {
 """Program -> its line in ``--help``."""
 
 
-class _WithOthers(CommandGroup):
+class _Group(CommandGroup):
     def list_commands(self, ctx: click.Context) -> list[str]:
-        return [*super().list_commands(ctx), *OTHERS]
+        return [*super().list_commands(ctx), *FURTHER_COMMANDS]
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         super().format_commands(ctx, formatter)
         with formatter.section("Commands of their own, each with --help"):
-            formatter.write_dl(list(OTHERS.items()))
+            formatter.write_dl(list(FURTHER_COMMANDS.items()))
 
 
-@click.command(cls=_WithOthers, lazy=COMMANDS)
+@click.command(cls=_Group, lazy=COMMANDS)
 @version_option()
 def cli() -> None:
     """Turn the seals of alpha runs into immutable snapshots, and serve them."""

@@ -84,21 +84,21 @@ def _pages(settings: Settings, request: CollectionRequest) -> Plan[Table[Any]]:
         )
         try:
             data, pagination, meta = body["data"], body["pagination"], body["meta"]
-            total, more = int(pagination["total"]), bool(pagination["has_more"])
+            total, has_more = int(pagination["total"]), bool(pagination["has_more"])
         except (KeyError, TypeError) as error:
             raise UnexpectedAnswer(f"{endpoint} answered something that is not a page") from error
         rows += data
-        began = first is None
+        is_first = first is None
         if first is None:
-            first, of_all = meta, total
+            first, expected_total = meta, total
             if "snapshot" in ENDPOINTS[endpoint].query and meta.get("snapshot"):
                 pinned["snapshot"] = meta["snapshot"]
-        if total != of_all or (more and not data) or (not more and len(rows) != total):
+        if total != expected_total or (has_more and not data) or (not has_more and len(rows) != total):
             raise _Changed
-        if not more:
+        if not has_more:
             frame = yield Work(partial(make_frame, rows, request.model, settings.frames))
             return Table(frame, with_moments(first, f"meta {endpoint}"))
-        if began and worth_a_link(total, PAGE) and may_link(settings, request):
+        if is_first and worth_a_link(total, PAGE) and may_link(settings, request):
             frame = yield from fetch_by_link(settings, request._replace(query=pinned), total)
             if frame is not None:
                 return Table(frame, with_moments(first, f"meta {endpoint}"), "link")

@@ -131,7 +131,7 @@ def request(settings: Settings, send: Send) -> Plan[Reply]:
     attempt, has_body = 0, False
     while True:
         failure: ApiError | NoAnswer
-        reply: Reply | Broken = yield send if partial is None else _rest_of(send, partial)
+        reply: Reply | Broken = yield send if partial is None else _resume(send, partial)
         if isinstance(reply, Broken):
             failure, wait = NoAnswer(f"{settings.base_url} gave no answer: {reply.reason}"), None
             part = None if reply.partial is None else _joined(partial, reply.partial)
@@ -169,7 +169,7 @@ def _is_resumable(part: Reply) -> bool:
     return part.status == httpx.codes.OK and is_plain and part.headers.get("etag", "").startswith('"')
 
 
-def _rest_of(send: Send, partial: Reply) -> Send:
+def _resume(send: Send, partial: Reply) -> Send:
     """Return the request of the rest of a partial answer, if it is unchanged."""
     span = {"Range": f"bytes={len(partial.body)}-", "If-Range": partial.headers["etag"]}
     return send._replace(headers={**send.headers, **span})

@@ -36,12 +36,12 @@ def make_method(name: str, endpoint: Endpoint) -> Callable[..., Any]:
         return_annotation="F" if endpoint.collection else "dict[str, Any]",
     )
 
-    def method(*given: Any, **named: Any) -> Any:
-        unknown = [key for key in named if key not in signature.parameters]
+    def method(*args: Any, **kwargs: Any) -> Any:
+        unknown = [key for key in kwargs if key not in signature.parameters]
         if unknown:
             hint = did_you_mean(unknown[0], signature.parameters)
             raise TypeError(f"{endpoint.method}() has no argument {unknown[0]!r}{hint}")
-        bound = signature.bind(*given, **named)
+        bound = signature.bind(*args, **kwargs)
         bound.apply_defaults()
         client = bound.arguments["self"]
         values = {x.parameter: bound.arguments[x.name] for x in endpoint.arguments}

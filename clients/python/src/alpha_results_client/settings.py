@@ -19,7 +19,7 @@ from alpha_results_client.parquet import READERS
 VERSION = version("alpha-results-client")
 _DISABLED_SECONDS = 600.0
 """Seconds without links after one failed."""
-_WORTH_SAYING = 1.0
+_ANNOUNCED_SECONDS = 1.0
 FRAMES = ("polars", "pandas", "rows")
 URL = "ALPHA_RESULTS_URL"
 """Variable with the address of the service."""
@@ -64,8 +64,8 @@ class Settings:
         cache: DiskCache | None,
         links: bool = True,
     ) -> None:
-        base_url = _given("base_url", base_url, URL)
-        key = _given("key", key, KEY)
+        base_url = _required("base_url", base_url, URL)
+        key = _required("key", key, KEY)
         parts = urlsplit(base_url)
         if parts.scheme not in {"http", "https"} or not parts.hostname:
             raise AlphaResultsClientError("base_url must be such as https://results.example")
@@ -103,17 +103,17 @@ class Settings:
         """Try no links for a while."""
         self._links_disabled = reason, time.monotonic() + _DISABLED_SECONDS
 
-    def announce_wait(self, why: str, seconds: float) -> None:
+    def announce_wait(self, reason: str, seconds: float) -> None:
         """Log the first long wait for each reason."""
-        if seconds >= _WORTH_SAYING and why not in self._announced:
-            self._announced.add(why)
-            LOG.warning("%s: waiting %.0f s, and from now on without saying so", why, seconds)
+        if seconds >= _ANNOUNCED_SECONDS and reason not in self._announced:
+            self._announced.add(reason)
+            LOG.warning("%s: waiting %.0f s, and from now on without saying so", reason, seconds)
 
     def __repr__(self) -> str:
         return f"{self.base_url!r}, frames={self.frames!r}"
 
 
-def _given(name: str, value: str | None, variable: str) -> str:
+def _required(name: str, value: str | None, variable: str) -> str:
     """Return an argument, or the value of its variable at the time of the call."""
     text = os.environ.get(variable) if value is None else value
     if text is None:

@@ -16,15 +16,15 @@ T = TypeVar("T")
 _NO_SUCH_ALPHA = {"alpha_not_found", "run_not_found"}
 
 
-def near(given: str, known: Iterable[str]) -> tuple[str, ...]:
+def near(name: str, known: Iterable[str]) -> tuple[str, ...]:
     """Return up to three similar names, ignoring case."""
     by_form = {name.lower(): name for name in known}
-    return tuple(by_form[form] for form in difflib.get_close_matches(given.lower(), by_form, 3))
+    return tuple(by_form[form] for form in difflib.get_close_matches(name.lower(), by_form, 3))
 
 
-def did_you_mean(given: str, known: Iterable[str]) -> str:
+def did_you_mean(name: str, known: Iterable[str]) -> str:
     """Return a suffix for a message that suggests similar names; empty if there are none."""
-    names = near(given, known)
+    names = near(name, known)
     return f"; did you mean {' or '.join(map(repr, names))}?" if names else ""
 
 

@@ -60,18 +60,18 @@ def worth_a_link(total: int, page: int) -> bool:
     return total > _PAGES * page
 
 
-def may_link(settings: Settings, wanted: CollectionRequest) -> bool:
+def may_link(settings: Settings, request: CollectionRequest) -> bool:
     """Return whether a link may be requested; otherwise the log has the reason, if the rows belong to a file."""
-    given = {name for name, value in wanted.query.items() if value is not None}
-    if not ENDPOINTS[wanted.endpoint].table or not given <= {*_FILTERS, "book", "fields", "snapshot"}:
+    parameters = {name for name, value in request.query.items() if value is not None}
+    if not ENDPOINTS[request.endpoint].table or not parameters <= {*_FILTERS, "book", "fields", "snapshot"}:
         return False
     reason = settings.links_disabled_reason()
     if reason is not None:
-        _log_paging(wanted, reason)
+        _log_paging(request, reason)
     return reason is None
 
 
-def fetch_by_link(settings: Settings, wanted: CollectionRequest, total: int | None) -> Plan[Any]:
+def fetch_by_link(settings: Settings, request: CollectionRequest, total: int | None) -> Plan[Any]:
     """Fetch rows from the file of their table.
 
     Parameters
@@ -90,25 +90,25 @@ def fetch_by_link(settings: Settings, wanted: CollectionRequest, total: int | No
         As pages would; the last one only for a snapshot that the query names.
     """
     try:
-        frame = yield from _fetch_by_link(settings, wanted, total)
+        frame = yield from _fetch_by_link(settings, request, total)
     except (NoAnswer, NotAuthenticated, RateLimited):
         raise
     except AlphaResultsClientError as error:
-        if isinstance(error, SnapshotNotFound) and wanted.query.get("snapshot") is not None:
+        if isinstance(error, SnapshotNotFound) and request.query.get("snapshot") is not None:
             raise
         settings.disable_links(str(error))
-        _log_paging(wanted, str(error))
+        _log_paging(request, str(error))
         return None
     return frame
 
 
-def _fetch_by_link(settings: Settings, wanted: CollectionRequest, total: int | None) -> Plan[Any]:
-    query = wanted.query
+def _fetch_by_link(settings: Settings, request: CollectionRequest, total: int | None) -> Plan[Any]:
+    query = request.query
     try:
         first, last = _day(query.get("from")), _day(query.get("to"))
     except ValueError:
         return None  # the service reports the invalid window
-    path = {"alpha": wanted.path["alpha"], "table": ENDPOINTS[wanted.endpoint].table}
+    path = {"alpha": request.path["alpha"], "table": ENDPOINTS[request.endpoint].table}
     options = {name: query.get(name) for name in ("book", "snapshot")}
     answer = yield from exchange(settings, make_target(DOWNLOAD, path, options))
     try:
@@ -123,7 +123,7 @@ def _fetch_by_link(settings: Settings, wanted: CollectionRequest, total: int | N
         return None  # a page gives the reason why the table is empty
     data = yield from _fetch_file(settings, url, sha256)
     selection = Selection(
-        path["table"], wanted.model, book, first, last, _symbols(query.get("symbol")), total or rows
+        path["table"], request.model, book, first, last, _symbols(query.get("symbol")), total or rows
     )
     frame = yield Work(partial(read_frame, data, selection, settings.frames))
     if isinstance(frame, Unreadable):
@@ -156,5 +156,5 @@ def _symbols(value: Value) -> Sequence[str] | None:
     return None if value is None else [name.strip() for name in format_value(value).split(",")]
 
 
-def _log_paging(wanted: CollectionRequest, reason: str) -> None:
-    LOG.info("%s of %s by pages: %s", wanted.endpoint, wanted.path.get("alpha"), reason)
+def _log_paging(request: CollectionRequest, reason: str) -> None:
+    LOG.info("%s of %s by pages: %s", request.endpoint, request.path.get("alpha"), reason)

@@ -33,7 +33,7 @@ def wide_returns(
         try:
             table = yield from suggesting(settings, path, query, plan)
         except (InvalidRequest, NotAllowed) as error:
-            if alphas is not None or not _is_of_this_alpha(error):
+            if alphas is not None or not _concerns_one_alpha(error):
                 raise
             warnings.warn(
                 f"{name} is left out: {error.message}", ResultsWarning, stacklevel=levels_to_caller()
@@ -43,7 +43,7 @@ def wide_returns(
     return make_wide_frame(returns, settings.frames)
 
 
-def _is_of_this_alpha(error: ApiError) -> bool:
+def _concerns_one_alpha(error: ApiError) -> bool:
     """Whether a failure concerns only this alpha: it has no such book, or the key no grant."""
     return error.code != "endpoint_not_allowed" and not (
         isinstance(error, InvalidRequest) and "book" not in str(error.details)

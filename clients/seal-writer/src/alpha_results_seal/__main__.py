@@ -29,14 +29,14 @@ def main(arguments: Sequence[str] | None = None, *, program: str = "alpha-result
     except SealError as error:
         problems = error.problems if isinstance(error, SealRefused) else (str(error),)
         if options.as_json:
-            _say(json.dumps({"error": type(error).__name__, "problems": problems}))
+            _print(json.dumps({"error": type(error).__name__, "problems": problems}))
         else:
             sys.stderr.write(f"error: {error}\n")
         sys.exit(REFUSED if isinstance(error, SealRefused) else UNUSABLE)
     except KeyboardInterrupt:
         sys.exit(INTERRUPTED)
     lines, exit_code = answer.pop("lines"), answer.pop("exit_code", 0)
-    _say(json.dumps(answer, indent=2) if options.as_json else "\n".join(lines))
+    _print(json.dumps(answer, indent=2) if options.as_json else "\n".join(lines))
     sys.exit(exit_code)
 
 
@@ -189,7 +189,7 @@ def verify_receipt(options: argparse.Namespace) -> dict[str, Any]:
     }
 
 
-def _say(text: str) -> None:
+def _print(text: str) -> None:
     sys.stdout.write(f"{text}\n")
 
 

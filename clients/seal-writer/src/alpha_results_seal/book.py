@@ -41,7 +41,7 @@ class Book:
         self._fills: list[tuple[Any, ...]] = []
         self._filled_on: dict[dt.date, dict[str, dt.datetime]] = {}
         self._sessions: list[dict[str, Any]] = []
-        self._held: list[pl.DataFrame] = []
+        self._positions: list[pl.DataFrame] = []
         self._earned: list[pl.DataFrame] = []
 
     def fill(
@@ -161,7 +161,7 @@ class Book:
         )  # fmt: skip
         names = np.array(self.symbols, dtype=object)
         place = np.flatnonzero(held)
-        self._held.append(
+        self._positions.append(
             self._rows(day, names[place]).with_columns(
                 quantity=pl.Series(self.shares[place]),
                 mark_price=pl.Series(marks[place]),
@@ -196,7 +196,7 @@ class Book:
             "portfolio": pl.DataFrame(self._sessions, infer_schema_length=None).with_columns(
                 pl.col("timestamp").cast(moment), pl.col("risk_free_return").cast(number)
             ),
-            "positions": pl.concat(self._held),
+            "positions": pl.concat(self._positions),
             "pnl": pl.concat(self._earned),
             "trades": trades.sort("timestamp", "symbol", maintain_order=True),
         }

@@ -10,7 +10,7 @@ import polars as pl
 from alpha_results_seal.calendar import Calendar
 from alpha_results_seal.fills import ASSUMED
 from alpha_results_seal.ledger import Ledger
-from alpha_results_seal.reproduced import ledger_of_fills
+from alpha_results_seal.reproduced import ledger_from_fills
 
 
 def ledger_from_bt(backtest: Any, calendar: Calendar) -> Ledger:
@@ -50,7 +50,7 @@ def ledger_from_bt(backtest: Any, calendar: Calendar) -> Ledger:
         }
     )
     closes = strategy.universe.iloc[1:]
-    return ledger_of_fills(
+    return ledger_from_fills(
         fills,
         closes,
         calendar,

@@ -93,16 +93,16 @@ def _portfolio(tables: Mapping[str, pl.DataFrame], equity_basis: float) -> pl.Da
 
 def _summed(ledger: pl.DataFrame, rows: pl.DataFrame, sums: Mapping[str, pl.Expr]) -> pl.DataFrame:
     """Add sums by session that the ledger lacks; 0 for sessions without rows."""
-    wanted = {
+    aggregates = {
         name: value
         for name, value in sums.items()
         if name not in ledger.columns and set(value.meta.root_names()) <= set(rows.columns)
     }
-    if not wanted or not set(_SESSION) <= set(rows.columns):
+    if not aggregates or not set(_SESSION) <= set(rows.columns):
         return ledger
-    totals = rows.group_by(_SESSION).agg(**wanted)
+    totals = rows.group_by(_SESSION).agg(**aggregates)
     return ledger.join(totals, on=_SESSION, how="left", maintain_order="left").with_columns(
-        pl.col(list(wanted)).fill_null(0.0)
+        pl.col(list(aggregates)).fill_null(0.0)
     )
 
 

@@ -40,8 +40,8 @@ def read_fills(rows: pl.DataFrame, market: Market) -> pl.DataFrame:
         market.sessions[: market.observed], rows["date"].to_numpy().astype("datetime64[D]")
     )
     rows = rows.with_columns(session=pl.Series(session, dtype=pl.Int64)).sort("session", maintain_order=True)
-    seen = pl.Series(market.sessions[: market.observed].astype("datetime64[D]"), dtype=pl.Date)
-    for row in rows.filter(~pl.col("date").is_in(seen.implode())).head(1).iter_rows(named=True):
+    observed_days = pl.Series(market.sessions[: market.observed].astype("datetime64[D]"), dtype=pl.Date)
+    for row in rows.filter(~pl.col("date").is_in(observed_days.implode())).head(1).iter_rows(named=True):
         raise SealError(f"a fill of {row['symbol']} is on {row['date']}, which has no prices.")
     if "decision_at" not in rows.columns:
         if rows.height and rows["session"][0] == 0:
@@ -49,7 +49,7 @@ def read_fills(rows: pl.DataFrame, market: Market) -> pl.DataFrame:
                 f"{rows['symbol'][0]} is filled on the first session, {rows['date'][0]}, but a decision is on a day "
                 "before its fill: add prices of an earlier session, or give decision_at."
             )
-        rows = rows.with_columns(decision_at=seen.gather(rows["session"] - 1))
+        rows = rows.with_columns(decision_at=observed_days.gather(rows["session"] - 1))
     for row in rows.iter_rows(named=True):
         _keepable(row, market)
     return rows.filter(pl.col("quantity") != 0)

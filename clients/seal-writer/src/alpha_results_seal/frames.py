@@ -52,7 +52,7 @@ class Matrix:
         return values
 
 
-def table(frame: Any, what: str) -> pl.DataFrame:
+def table(frame: Any, label: str) -> pl.DataFrame:
     """Return a frame of Polars, pandas or Arrow, or a CSV or Parquet file, as a Polars frame.
 
     A named pandas index becomes columns.
@@ -60,22 +60,22 @@ def table(frame: Any, what: str) -> pl.DataFrame:
     if isinstance(frame, pl.DataFrame):
         return frame
     if isinstance(frame, (str, os.PathLike)):
-        return _file(Path(frame), what)
+        return _file(Path(frame), label)
     if _is_pandas(frame):
         flat = frame.reset_index() if any(name is not None for name in frame.index.names) else frame
-        taken: pl.DataFrame = pl.from_pandas(flat)
-        return taken
+        copy: pl.DataFrame = pl.from_pandas(flat)
+        return copy
     try:
         converted = pl.from_arrow(frame) if hasattr(frame, "schema") else pl.DataFrame(frame)
     except (TypeError, ValueError, pl.exceptions.PolarsError) as error:
         raise SealError(
-            f"{what} is not a table but {type(frame).__name__}: give a frame of Polars or pandas."
+            f"{label} is not a table but {type(frame).__name__}: give a frame of Polars or pandas."
         ) from error
     assert isinstance(converted, pl.DataFrame)
     return converted
 
 
-def matrix(frame: Any, value: str, what: str) -> Matrix:
+def matrix(frame: Any, value: str, label: str) -> Matrix:
     """Read a frame with one value per day and name.
 
     Parameters
@@ -85,7 +85,7 @@ def matrix(frame: Any, value: str, what: str) -> Matrix:
         pandas index of days, and a column a name); or the path of a CSV or Parquet file with one.
     value
         The column of a long frame.
-    what
+    label
         What messages call the frame.
 
     Raises
@@ -94,18 +94,20 @@ def matrix(frame: Any, value: str, what: str) -> Matrix:
         When days or names are missing or twice, or a value is infinite.
     """
     if _is_pandas(frame):
-        frame = _from_pandas(frame, what)
-    frame = _named(table(frame, what), value)
+        frame = _from_pandas(frame, label)
+    frame = _rename_aliases(table(frame, label), value)
     if "date" not in frame.columns:
-        raise SealError(f"{what} has no days: give a column 'date', or a pandas frame with an index of days.")
-    frame = frame.with_columns(date=to_days(frame["date"], what))
+        raise SealError(
+            f"{label} has no days: give a column 'date', or a pandas frame with an index of days."
+        )
+    frame = frame.with_columns(date=to_days(frame["date"], label))
     if "symbol" in frame.columns:
-        return _long(frame, value, what)
+        return _long(frame, value, label)
     frame = frame.sort("date")
     names = sorted(name for name in frame.columns if name != "date")
     if frame["date"].is_duplicated().any():
-        raise SealError(f"{what} has a day twice: {frame['date'].filter(frame['date'].is_duplicated())[0]}.")
-    columns = [to_doubles(frame[name], what) for name in names]
+        raise SealError(f"{label} has a day twice: {frame['date'].filter(frame['date'].is_duplicated())[0]}.")
+    columns = [to_doubles(frame[name], label) for name in names]
     values = np.column_stack(columns) if columns else np.empty((frame.height, 0))
     return Matrix(frame["date"].to_numpy().astype("datetime64[D]"), tuple(names), values)
 
@@ -121,7 +123,7 @@ def prices(given: Any) -> tuple[Matrix, Matrix | None]:
     if isinstance(given, Mapping):
         frames = {name: (given[name], name) for name in ("close", "open") if name in given}
     elif isinstance(given, (str, os.PathLike, pl.DataFrame)) or _is_pandas(given):
-        given = _named(
+        given = _rename_aliases(
             table(_from_pandas(given, "prices") if _is_pandas(given) else given, "prices"), "close", "open"
         )
         frames = {
@@ -150,9 +152,9 @@ def prices(given: Any) -> tuple[Matrix, Matrix | None]:
     return close, opened
 
 
-def _file(path: Path, what: str) -> pl.DataFrame:
+def _file(path: Path, label: str) -> pl.DataFrame:
     if path.suffix.lower() not in {".csv", ".parquet"}:
-        raise SealError(f"{what}: {path} is neither a .csv nor a .parquet file.")
+        raise SealError(f"{label}: {path} is neither a .csv nor a .parquet file.")
     try:
         if path.suffix.lower() == ".parquet":
             return pl.read_parquet(path)
@@ -164,10 +166,10 @@ def _file(path: Path, what: str) -> pl.DataFrame:
         texts = dict.fromkeys(names, pl.String)  # a code such as 000001 keeps its zeros
         return pl.read_csv(path, try_parse_dates=True, schema_overrides=texts)
     except (OSError, pl.exceptions.PolarsError) as error:
-        raise SealError(f"{what}: {path} cannot be read: {error}") from error
+        raise SealError(f"{label}: {path} cannot be read: {error}") from error
 
 
-def _named(frame: pl.DataFrame, *values: str) -> pl.DataFrame:
+def _rename_aliases(frame: pl.DataFrame, *values: str) -> pl.DataFrame:
     """Rename the columns of a long frame, which a column of texts distinguishes from a wide one."""
     lower = {name.lower(): name for name in reversed(frame.columns)}
     present = {
@@ -176,54 +178,54 @@ def _named(frame: pl.DataFrame, *values: str) -> pl.DataFrame:
     }
     texts = (pl.String, pl.Categorical, pl.Enum)
     long = "symbol" in frame.columns or isinstance(frame.schema.get(present["symbol"]), texts)
-    wanted = present if long else {"date": present["date"]}
+    renamed = present if long else {"date": present["date"]}
     return frame.rename(
-        {old: new for new, old in wanted.items() if old in frame.columns and new not in frame.columns}
+        {old: new for new, old in renamed.items() if old in frame.columns and new not in frame.columns}
     )
 
 
-def _long(frame: pl.DataFrame, value: str, what: str) -> Matrix:
+def _long(frame: pl.DataFrame, value: str, label: str) -> Matrix:
     others = [name for name in frame.columns if name not in ("date", "symbol")]
     if value not in frame.columns and len(others) == 1:
         frame = frame.rename({others[0]: value})
     if value not in frame.columns:
-        raise SealError(f"{what} has no column {value!r}: a long frame has date, symbol and {value}.")
+        raise SealError(f"{label} has no column {value!r}: a long frame has date, symbol and {value}.")
     doubled = frame.select("date", "symbol").is_duplicated()
     if doubled.any():
         first = frame.filter(doubled).row(0, named=True)
-        raise SealError(f"{what} has {first['symbol']} twice on {first['date']}.")
+        raise SealError(f"{label} has {first['symbol']} twice on {first['date']}.")
     days = frame["date"].unique().sort()
     names = frame["symbol"].cast(pl.String).unique().sort()
     values = np.full((days.len(), names.len()), np.nan)
     rows = days.search_sorted(frame["date"]).to_numpy()
     columns = names.search_sorted(frame["symbol"].cast(pl.String)).to_numpy()
-    values[rows, columns] = to_doubles(frame[value], what)
+    values[rows, columns] = to_doubles(frame[value], label)
     return Matrix(days.to_numpy().astype("datetime64[D]"), tuple(names.to_list()), values)
 
 
-def to_doubles(series: pl.Series, what: str) -> Floats:
+def to_doubles(series: pl.Series, label: str) -> Floats:
     """Return a column as doubles, NaN for null; raises SealError for non-numbers and infinity."""
     try:
         values = series.cast(pl.Float64).fill_null(float("nan")).to_numpy().astype(np.float64)
     except pl.exceptions.PolarsError as error:
-        raise SealError(f"{what}: {series.name} is not a number but {series.dtype}.") from error
+        raise SealError(f"{label}: {series.name} is not a number but {series.dtype}.") from error
     if np.isinf(values).any():
-        raise SealError(f"{what}: {series.name} is infinite somewhere.")
+        raise SealError(f"{label}: {series.name} is infinite somewhere.")
     return values
 
 
-def to_days(series: pl.Series, what: str) -> pl.Series:
+def to_days(series: pl.Series, label: str) -> pl.Series:
     """Return a column as days: text is parsed, instants are reduced to their local day; raises SealError."""
     if series.dtype == pl.String:
         series = series.str.to_date(strict=False)
     elif isinstance(series.dtype, pl.Datetime):
         series = series.dt.replace_time_zone(None).cast(pl.Date)
     if series.dtype != pl.Date or series.null_count():
-        raise SealError(f"{what}: the column date is not of days throughout (it is {series.dtype}).")
+        raise SealError(f"{label}: the column date is not of days throughout (it is {series.dtype}).")
     return series
 
 
-def _from_pandas(frame: Any, what: str) -> Any:
+def _from_pandas(frame: Any, label: str) -> Any:
     """Return a pandas index as columns, days first."""
     frame = frame.to_frame() if frame.ndim == 1 else frame
     if "date" in frame.columns:
@@ -232,14 +234,16 @@ def _from_pandas(frame: Any, what: str) -> Any:
         unnamed = frame.index.nlevels == 2 and not any(frame.index.names)
         return frame.reset_index(names=["date", "symbol"] if unnamed else None)
     if getattr(frame.index, "dtype", None) is None or frame.index.dtype.kind not in "MO":
-        raise SealError(f"{what} has no days: give a column 'date', or a pandas frame with an index of days.")
+        raise SealError(
+            f"{label} has no days: give a column 'date', or a pandas frame with an index of days."
+        )
     index = frame.index
     if getattr(index, "tz", None) is not None:
         index = index.tz_localize(None)  # the local day is the session
     days = np.asarray(index.to_numpy(), dtype="datetime64[D]")
     columns = {str(name): frame[name].to_numpy() for name in frame.columns}
     if len(columns) < frame.shape[1]:
-        raise SealError(f"{what} has two columns of one name.")
+        raise SealError(f"{label} has two columns of one name.")
     return pl.DataFrame({"date": days, **columns})
 
 

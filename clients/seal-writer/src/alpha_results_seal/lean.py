@@ -16,7 +16,7 @@ from alpha_results_seal.calendar import Calendar
 from alpha_results_seal.errors import SealError
 from alpha_results_seal.ledger import Ledger
 from alpha_results_seal.market import Market
-from alpha_results_seal.reproduced import ledger_of_fills
+from alpha_results_seal.reproduced import ledger_from_fills
 
 FILLED = ("filled", "partiallyFilled")
 
@@ -82,7 +82,7 @@ def ledger_from_lean(
         }
     )
     own = _equity(_read(result), result, Market.of(closes, calendar))
-    return ledger_of_fills(fills, closes, calendar, own, "LEAN", equity_basis=equity_basis)
+    return ledger_from_fills(fills, closes, calendar, own, "LEAN", equity_basis=equity_basis)
 
 
 def _read(path: str | os.PathLike[str]) -> Any:
@@ -101,8 +101,8 @@ def _local(moment: float, calendar: Calendar) -> dt.date:
 
 def _equity(result: Mapping[str, Any], path: Any, market: Market) -> dict[dt.date, float]:
     """Return the chart's last value of each session, between its close and the next open."""
-    charts = _named(result, "charts")
-    values = _named(_named(_named(_named(charts, "Strategy Equity"), "series"), "Equity"), "values")
+    charts = _member(result, "charts")
+    values = _member(_member(_member(_member(charts, "Strategy Equity"), "series"), "Equity"), "values")
     if not values:
         raise SealError(f"{os.fspath(path)} has no chart 'Strategy Equity' with a series 'Equity'.")
     points = [(x["x"], x["y"]) if isinstance(x, Mapping) else (x[0], x[-1]) for x in values]
@@ -118,7 +118,7 @@ def _equity(result: Mapping[str, Any], path: Any, market: Market) -> dict[dt.dat
     return equity
 
 
-def _named(mapping: Any, name: str) -> Any:
+def _member(mapping: Any, name: str) -> Any:
     """Return a value by name, ignoring case, which differs between versions of LEAN."""
     if not isinstance(mapping, Mapping):
         return None

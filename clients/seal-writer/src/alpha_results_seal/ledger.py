@@ -16,8 +16,8 @@ from alpha_results_seal.errors import SealError
 from alpha_results_seal.fills import ASSUMED, read_fills
 from alpha_results_seal.frames import Floats, Matrix, matrix, table
 from alpha_results_seal.market import Market
-from alpha_results_seal.scores import tails_of
-from alpha_results_seal.weeks import Week, decisions_table, moved_note, read_weeks, rebalances_table
+from alpha_results_seal.scores import select_tails
+from alpha_results_seal.weeks import Week, decisions_table, note_moved_decisions, read_weeks, rebalances_table
 
 
 @dataclass(frozen=True)
@@ -96,7 +96,7 @@ class Ledger:
         targets = {str(name): matrix(frame, "weight", f"weights of {name}") for name, frame in books.items()}
         scored = None if scores is None else matrix(scores, "score", "scores")
         market = Market.of(prices, calendar, _names(targets, scored))
-        return cls._of_targets(targets, scored, market, costs, equity_basis)
+        return cls._from_targets(targets, scored, market, costs, equity_basis)
 
     @classmethod
     def from_scores(
@@ -144,8 +144,8 @@ class Ledger:
         """
         given = matrix(scores, "score", "scores")
         market = Market.of(prices, calendar or NEW_YORK, given.symbols)
-        decided = tails_of(given, market, tails)
-        ledger = cls._of_targets(decided.weights, decided.scores, market, costs or Costs(), equity_basis)
+        decided = select_tails(given, market, tails)
+        ledger = cls._from_targets(decided.weights, decided.scores, market, costs or Costs(), equity_basis)
         steps = [
             "the last day with scores in each week is the decision day",
             f"of the names with a score and a close, the best {tails:.6g} are bought and the worst sold short, equally weighted",
@@ -164,7 +164,7 @@ class Ledger:
         )
 
     @classmethod
-    def _of_targets(
+    def _from_targets(
         cls,
         targets: Mapping[str, Matrix],
         scored: Matrix | None,
@@ -190,7 +190,9 @@ class Ledger:
             np.array([getattr(week, name) for week in weeks], "datetime64[D]")
             for name in ("given_on", "date")
         )
-        notes = market.notes(state, scored=scored is not None, decided=True) + moved_note(days, dates)
+        notes = market.notes(state, scored=scored is not None, decided=True) + note_moved_decisions(
+            days, dates
+        )
         notes += costs.notes(traded=True)
         return cls(tables, equity_basis, tuple(notes))
 
@@ -253,12 +255,16 @@ class Ledger:
             _require_decided(rows, weeks)
         state = Book(book, market.symbols, _basis(equity_basis))
         place = {name: at for at, name in enumerate(market.symbols)}
-        of_session = {int(key[0]): part for key, part in rows.group_by(["session"], maintain_order=True)}
+        fills_by_session = {
+            int(key[0]): part for key, part in rows.group_by(["session"], maintain_order=True)
+        }
         by_session = {week.fill: week for week in weeks if not week.pending}
-        for session in range(min([*of_session, *by_session]), market.observed):
+        for session in range(min([*fills_by_session, *by_session]), market.observed):
             if session in by_session:
                 by_session[session].settle(market.tradeable(session), {book: state})
-            for fill in of_session[session].iter_rows(named=True) if session in of_session else ():
+            for fill in (
+                fills_by_session[session].iter_rows(named=True) if session in fills_by_session else ()
+            ):
                 at = place[fill["symbol"]]
                 after = float(state.shares[at]) + fill["quantity"]
                 size = max(abs(float(state.shares[at])), abs(fill["quantity"]))

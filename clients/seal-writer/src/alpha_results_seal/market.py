@@ -60,10 +60,10 @@ class Market:
         if len(strange):
             raise SealError(f"there are prices on {strange[0]}, which is not a session of the calendar.")
         observed = int(np.searchsorted(sessions, days[-1])) + 1
-        seen = sessions[:observed]
+        observed_days = sessions[:observed]
         symbols = tuple(sorted({*closes.symbols, *named}))
         return cls(
-            sessions, observed, symbols, closes.on(seen, symbols), None if opens is None else opens.on(seen, symbols),
+            sessions, observed, symbols, closes.on(observed_days, symbols), None if opens is None else opens.on(observed_days, symbols),
             calendar.opens(sessions).to_list(), calendar.closes(sessions).to_list(),
         )  # fmt: skip
 

@@ -11,7 +11,7 @@ from alpha_results_seal.calendar import Calendar
 from alpha_results_seal.errors import SealError
 from alpha_results_seal.fills import ASSUMED
 from alpha_results_seal.ledger import Ledger
-from alpha_results_seal.reproduced import days_of, ledger_of_fills
+from alpha_results_seal.reproduced import ledger_from_fills, to_local_days
 
 
 def ledger_from_pyfolio(
@@ -47,7 +47,7 @@ def ledger_from_pyfolio(
     rows = transactions[transactions["amount"] != 0]
     fills = pl.DataFrame(
         {
-            "date": days_of(rows.index),
+            "date": to_local_days(rows.index),
             "symbol": [str(name) for name in rows["symbol"]],
             "quantity": rows["amount"].to_numpy(dtype=np.float64),
             "fill_price": rows["price"].to_numpy(dtype=np.float64),
@@ -56,7 +56,7 @@ def ledger_from_pyfolio(
             else np.zeros(len(rows)),
         }
     )
-    return ledger_of_fills(fills, closes, calendar, equity, "the triple", equity_basis=basis)
+    return ledger_from_fills(fills, closes, calendar, equity, "the triple", equity_basis=basis)
 
 
 def ledger_from_zipline(performance: Any, calendar: Calendar) -> Ledger:
@@ -78,7 +78,7 @@ def ledger_from_zipline(performance: Any, calendar: Calendar) -> Ledger:
     SealError
         When the equity does not come out, as where dividends were paid; the message names the day and the missing cash.
     """
-    days = days_of(performance.index)
+    days = to_local_days(performance.index)
     closes: dict[tuple[Any, str], float] = {}
     fills: list[tuple[Any, ...]] = []
     charged: dict[str, float] = {}
@@ -105,7 +105,7 @@ def ledger_from_zipline(performance: Any, calendar: Calendar) -> Ledger:
         [(*key, price) for key, price in closes.items()], ["date", "symbol", "close"], orient="row"
     )
     first = performance.iloc[0]
-    return ledger_of_fills(
+    return ledger_from_fills(
         pl.DataFrame(fills, columns, orient="row"),
         marks,
         Calendar(calendar.zone, calendar.open, calendar.close, days.tolist()),

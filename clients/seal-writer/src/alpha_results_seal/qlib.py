@@ -11,7 +11,7 @@ from alpha_results_seal.calendar import Calendar
 from alpha_results_seal.errors import SealError
 from alpha_results_seal.frames import matrix, table, to_days
 from alpha_results_seal.ledger import Ledger
-from alpha_results_seal.reproduced import ledger_of_fills
+from alpha_results_seal.reproduced import ledger_from_fills
 
 
 def ledger_from_qlib(
@@ -78,4 +78,4 @@ def ledger_from_qlib(
         raise SealError("qlib dealt nothing: there are no books to keep.")
     columns = ["date", "symbol", "quantity", "fill_price", "fee"]
     frame = pl.DataFrame(fills, columns, orient="row").with_columns(mid_price="fill_price")
-    return ledger_of_fills(frame, closes, calendar, account, "qlib", equity_basis=equity_basis)
+    return ledger_from_fills(frame, closes, calendar, account, "qlib", equity_basis=equity_basis)

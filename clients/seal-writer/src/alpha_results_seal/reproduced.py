@@ -16,7 +16,7 @@ from alpha_results_seal.ledger import Ledger
 _TOLERANCE = 1e-8
 
 
-def ledger_of_fills(
+def ledger_from_fills(
     fills: pl.DataFrame,
     closes: Any,
     calendar: Calendar,
@@ -53,7 +53,7 @@ def ledger_of_fills(
     return replace(ledger, notes=(*ledger.notes, *notes))
 
 
-def days_of(index: Any) -> Any:
+def to_local_days(index: Any) -> Any:
     """Return the days of a pandas index of instants, local ones if it has a zone."""
     index = index if getattr(index, "tz", None) is None else index.tz_localize(None)
     return index.to_numpy().astype("datetime64[D]")
@@ -79,7 +79,7 @@ def require_reproduced(ledger: Ledger, equity: Any, engine: str) -> None:
     if isinstance(equity, Mapping):
         own = dict(equity)
     else:
-        own = dict(zip(days_of(equity.index).tolist(), equity.to_numpy(dtype=np.float64).tolist()))
+        own = dict(zip(to_local_days(equity.index).tolist(), equity.to_numpy(dtype=np.float64).tolist()))
     traded = set(ledger.tables["trades"]["timestamp"].dt.date())
     for day, ours in ledger.tables["portfolio"].select("date", "ending_equity").iter_rows():
         if day not in own:

@@ -31,7 +31,7 @@ class Tails:
     notes: tuple[str, ...]
 
 
-def tails_of(scores: Matrix, market: Market, tails: float) -> Tails:
+def select_tails(scores: Matrix, market: Market, tails: float) -> Tails:
     """Decide once per week, on the week's last scores, among the names with a close on that day.
 
     Parameters
@@ -60,18 +60,18 @@ def tails_of(scores: Matrix, market: Market, tails: float) -> Tails:
     if unpriced:
         notes.append(f"{len(unpriced)} names with scores have no prices, the first: {unpriced[0]}")
     selectable = np.where(priced, weekly.values, np.nan)
-    enough = np.isfinite(selectable).sum(axis=1) >= 2
-    if not enough.any():
+    has_tails = np.isfinite(selectable).sum(axis=1) >= 2
+    if not has_tails.any():
         raise SealError(
             "no week has two names with a score and a close on its day: compare the names and days of both frames."
         )
-    if not enough.all():
-        first = weekly.days[~enough][0]
+    if not has_tails.all():
+        first = weekly.days[~has_tails][0]
         notes.append(
-            f"{int((~enough).sum())} weeks with fewer than two names that have a score and a close are left out, the first: {first}"
+            f"{int((~has_tails).sum())} weeks with fewer than two names that have a score and a close are left out, the first: {first}"
         )
-    weekly = Matrix(weekly.days[enough], weekly.symbols, weekly.values[enough])
-    book = np.array([tail_weights(row, tails) for row in selectable[enough]])
+    weekly = Matrix(weekly.days[has_tails], weekly.symbols, weekly.values[has_tails])
+    book = np.array([tail_weights(row, tails) for row in selectable[has_tails]])
     weights = {
         name: Matrix(weekly.days, weekly.symbols, values)
         for name, values in (("long_short", book), ("long_only", _fully_invested(book)))
@@ -113,12 +113,15 @@ def _weekly(scores: Matrix, market: Market) -> tuple[Matrix, list[str]]:
     notes = []
     some = np.isfinite(scores.values).any(axis=1)
     sessions = market.sessions[: market.observed]
-    early = scores.days < sessions[0]
-    late = week_numbers(scores.days) > week_numbers(sessions[-1:])
-    for where, left_out in (("before the first", some & early), ("after the week of the last", some & late)):
-        if left_out.any():
-            notes.append(f"{int(left_out.sum())} days of scores are {where} price and are left out")
-    days = np.flatnonzero(some & ~early & ~late)
+    before_first = scores.days < sessions[0]
+    after_last = week_numbers(scores.days) > week_numbers(sessions[-1:])
+    for where, omitted in (
+        ("before the first", some & before_first),
+        ("after the week of the last", some & after_last),
+    ):
+        if omitted.any():
+            notes.append(f"{int(omitted.sum())} days of scores are {where} price and are left out")
+    days = np.flatnonzero(some & ~before_first & ~after_last)
     if not days.size:
         raise SealError("scores and prices have no day in common.")
     dated = last_sessions(scores.days[days], market.sessions)

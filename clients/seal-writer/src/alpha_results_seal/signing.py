@@ -32,7 +32,7 @@ def make_key(path: Path) -> str:
     return base64.b64encode(key.public_key().public_bytes_raw()).decode()
 
 
-def envelope_of(manifest: bytes, key_file: Any) -> bytes:
+def sign_manifest(manifest: bytes, key_file: Any) -> bytes:
     """Return the signature over a ``seal.json``, by the private key in a PEM file."""
     signature = _envelopes()
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey  # noqa: PLC0415 -- an extra
@@ -57,7 +57,7 @@ def sign(folder: Path, key_file: Path) -> Path:
     manifest = _manifest(folder)
     place: Path = folder / _envelopes().SIGNATURE_FILE
     unfinished = place.with_name(f"{place.name}.unfinished")
-    unfinished.write_bytes(envelope_of(manifest, key_file))
+    unfinished.write_bytes(sign_manifest(manifest, key_file))
     unfinished.replace(place)
     return place
 

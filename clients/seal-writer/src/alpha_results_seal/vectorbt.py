@@ -10,7 +10,7 @@ import polars as pl
 from alpha_results_seal.calendar import Calendar
 from alpha_results_seal.errors import SealError
 from alpha_results_seal.ledger import Ledger
-from alpha_results_seal.reproduced import ledger_of_fills
+from alpha_results_seal.reproduced import ledger_from_fills
 
 
 def ledger_from_vectorbt(
@@ -76,6 +76,6 @@ def ledger_from_vectorbt(
         None if frame is None else frame.reindex(closes.index).shift(-1).dropna(how="all")
         for frame in (weights, scores)
     )
-    return ledger_of_fills(
+    return ledger_from_fills(
         fills, closes, calendar, own, "vectorbt", equity_basis=basis, weights=weights, scores=scores
     )

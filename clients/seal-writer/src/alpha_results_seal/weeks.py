@@ -111,7 +111,7 @@ def last_sessions(days: Days, sessions: Days) -> Days:
     return last
 
 
-def moved_note(days: Days, dates: Days) -> list[str]:
+def note_moved_decisions(days: Days, dates: Days) -> list[str]:
     """Return a note on decision days that were moved to the session before, if any."""
     moved = np.flatnonzero(days != dates)
     if not len(moved):

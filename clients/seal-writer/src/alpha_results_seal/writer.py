@@ -20,7 +20,7 @@ from alpha_results_seal.derive import completed
 from alpha_results_seal.errors import SealError, SealRefused
 from alpha_results_seal.frames import table
 from alpha_results_seal.ledger import Ledger
-from alpha_results_seal.signing import envelope_of
+from alpha_results_seal.signing import sign_manifest
 from alpha_results_seal.version import NAME, version
 
 _ALPHA_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,127}")
@@ -187,7 +187,7 @@ class SealWriter:
         try:
             manifest = self._write_files(unfinished, tables)
             if self._key is not None:
-                _put(unfinished / "seal.dsse.json", envelope_of(manifest, self._key))
+                _put(unfinished / "seal.dsse.json", sign_manifest(manifest, self._key))
             refused = pipeline_problems(unfinished, manifest, strict=strict)
             if refused:
                 raise SealRefused(refused)
@@ -235,11 +235,11 @@ def _entry(path: Path) -> dict[str, Any]:
     return {"path": path.name, "sha256": hashlib.sha256(content).hexdigest(), "bytes": len(content)}
 
 
-def _json(document: Any, what: str) -> bytes:
+def _json(document: Any, label: str) -> bytes:
     try:
         return (json.dumps(document, indent=1, ensure_ascii=False, allow_nan=False) + "\n").encode()
     except (TypeError, ValueError) as error:
-        raise SealError(f"{what} is not what JSON can hold: {error}") from error
+        raise SealError(f"{label} is not what JSON can hold: {error}") from error
 
 
 def _put(path: Path, content: bytes) -> None:
