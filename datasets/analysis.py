@@ -148,7 +148,7 @@ class Alpha(Snapshot):
         self,
         market_data: str | os.PathLike[str] | None = None,
         *,
-        symbol: str = "SPY",
+        symbol: str | None = None,
         book: str = "long_short",
     ) -> pl.DataFrame:
         """Return a benchmark over the sessions of a book: close, return, compounded return and drawdown.
@@ -161,7 +161,7 @@ class Alpha(Snapshot):
         market_data
             A Parquet file or a folder of them; None for what the setting of that name says.
         symbol
-            Which of its series.
+            In any case; None for SPY, or for the only symbol there is.
         book
             Whose sessions.
 

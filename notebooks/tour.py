@@ -125,10 +125,8 @@ def _(mo):
 
 @app.cell
 def _(market, plt, run):
-    from alpha_results_datasets.analysis import default_symbol
-
     equity = run.scan("equity_curve", "long_short").collect()
-    benchmark = run.benchmark(market, symbol=default_symbol(market)) if market else None
+    benchmark = run.benchmark(market) if market else None
 
     _figure, (_curve, _fall) = plt.subplots(
         2, sharex=True, figsize=(9, 5), height_ratios=[2, 1], layout="constrained"
@@ -136,7 +134,7 @@ def _(market, plt, run):
     _curve.plot(equity["date"], 100 * equity["cumulative_return"], label="long_short")
     _fall.fill_between(equity["date"], -equity["drawdown_pct"], 0, alpha=0.4)
     if benchmark is not None:
-        _curve.plot(benchmark["date"], 100 * benchmark["cumulative_return"], label=default_symbol(market))
+        _curve.plot(benchmark["date"], 100 * benchmark["cumulative_return"], label="benchmark")
         _fall.plot(benchmark["date"], -benchmark["drawdown_pct"], color="C1", linewidth=0.8)
     _curve.axhline(0, color="grey", linewidth=0.6)
     _curve.set_ylabel("return, %")
