@@ -13,6 +13,7 @@ import numpy as np
 
 from datasets.figures.series import Dates, Floats, null_if_nan
 from datasets.figures.unavailable import Unavailable, nonpositive_equity
+from datasets.figures.window import day
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,25 +188,6 @@ def equity_summary(dates: Dates, starting: Floats, ending: Floats, curve: Equity
         max_drawdown_pct=highest(curve.drawdown_pct),
         max_drawdown_date=day_of_highest(dates, curve.drawdown_pct),
     )
-
-
-def day(dates: Dates, position: int) -> dt.date:
-    """Return one entry of an array of days as a calendar date.
-
-    Parameters
-    ----------
-    dates : Dates, shape (n_days,)
-        Days in any unit of `datetime64`, at least one.
-    position : int
-        Index, negative from the end.
-
-    Returns
-    -------
-    datetime.date
-        The day, without a time.
-    """
-    calendar_day: dt.date = dates[position].astype("datetime64[D]").item()
-    return calendar_day
 
 
 def highest(series: Floats) -> float | None:

@@ -8,14 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from datasets.figures.equity import day
 from datasets.figures.exposures import Attribution, Exposures, Rolling, exposures, returns_between
 from datasets.figures.newey_west import Coefficient
 from datasets.figures.price import Benchmark
 from datasets.figures.run_figures import Ledger
 from datasets.figures.series import SESSIONS_PER_YEAR, Dates, Matrix, null_if_nan
 from datasets.figures.unavailable import Unavailable
-from datasets.figures.window import Window, observed
+from datasets.figures.window import Window, day, observed
 from datasets.figures.withheld import settle
 from schemas.objects.exposures import BENCHMARK, FACTORS
 from schemas.objects.summaries import RETURN_BASES

@@ -10,7 +10,6 @@ import numpy as np
 
 from datasets.figures.equity import (
     EquityCurve,
-    day,
     day_of_highest,
     equity_curve,
     highest,
@@ -18,6 +17,7 @@ from datasets.figures.equity import (
     period_returns,
 )
 from datasets.figures.series import Dates, Floats, null_if_nan
+from datasets.figures.window import day
 
 
 @dataclass(frozen=True, slots=True)

@@ -386,7 +386,7 @@ class Sources:
         Sources
             The same object when both ends of `window` are open.
         """
-        if window.full_history:
+        if window == FULL_HISTORY:
             return self
         return Sources(self._run, self._may_call, self._window.within(window))
 

@@ -8,7 +8,6 @@ from typing import Any, Final
 
 import numpy as np
 
-from datasets.figures.equity import day
 from datasets.figures.series import DAYS_PER_YEAR, Dates
 from datasets.figures.unavailable import Unavailable
 
@@ -107,6 +106,25 @@ class Window:
 
 
 FULL_HISTORY: Final = Window()
+
+
+def day(dates: Dates, position: int) -> dt.date:
+    """Return one entry of an array of days as a calendar date.
+
+    Parameters
+    ----------
+    dates : Dates, shape (n_days,)
+        Days in any unit of `datetime64`, at least one.
+    position : int
+        Index, negative from the end.
+
+    Returns
+    -------
+    datetime.date
+        The day, without a time.
+    """
+    calendar_day: dt.date = dates[position].astype("datetime64[D]").item()
+    return calendar_day
 
 
 MIN_CALENDAR_DAYS: Final = 90
