@@ -41,12 +41,12 @@ from serve.endpoints import (
     snapshots,
 )
 from serve.endpoints.files import Files
-from serve.http import api_docs, responses
+from serve.http import api_docs
 from serve.http import request as requests
 from serve.http.access_log import AccessLog, recorder
 from serve.http.connections import Connections, fitted
 from serve.http.errors import failure_response
-from serve.http.handler import EndpointHandler
+from serve.http.handler import EndpointFunction, EndpointHandler
 from serve.http.request import Application
 from serve.observability import logging, make_instruments
 from serve.server import closing, end_with_parent, freeze_heap
@@ -59,7 +59,7 @@ if TYPE_CHECKING:
     from serve.agents.server import Agents
     from serve.observability.metrics import Instruments
 
-ROUTES: Final[dict[str, responses.EndpointFunction]] = {
+ROUTES: Final[dict[str, EndpointFunction]] = {
     **account.ROUTES,
     **catalog.ROUTES,
     **changes.ROUTES,

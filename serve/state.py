@@ -25,16 +25,14 @@ from serve.market_data import MarketData
 from serve.market_data.operator_files import factor_files
 from serve.observability.damage import Damage
 from serve.observability.health import Components
-from serve.pages.bodies import Bodies
 from serve.pages.books import BookPages
 from serve.pages.changes import ChangeLogs
 from serve.pages.duckdb import Engine
 from serve.pages.equity import CurvePages
 from serve.pages.listing import AlphaPages
 from serve.pages.row_folder import open_folder
-from serve.pages.row_tables import RowTables
-from serve.pages.source import TablePages
 from serve.pages.symbols import RunSymbols
+from serve.pages.tables import RowTables, TablePages
 from serve.research.neighbours import ReturnsStores
 from serve.research.returns import Returns
 from serve.run_metrics import Metrics
@@ -73,7 +71,8 @@ class ServerState:
         self.damage = Damage(storage, self.snapshots)
         self.engine = Engine()
         self.caches = caches = CacheRegistry(cache_bytes(settings.memory_bytes, settings.workers))
-        self.bodies = Bodies(caches["bodies"])
+        self.bodies = caches["bodies"]
+        """Finished bodies, the least used of which make room for others."""
         rows = _folder(settings, settings.rows, "rows")
         folder = open_folder(rows, settings.rows_bytes, storage.identity) if settings.rows_bytes else None
         self.row_tables = RowTables(self.engine, caches[ROWS], self._is_read, folder)

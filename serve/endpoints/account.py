@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from datetime import UTC, datetime
 from typing import Any, Final
 
 from schemas.endpoints import registry_version
@@ -10,9 +11,9 @@ from schemas.project import NAME
 from serve.auth.caller import KeyUse
 from serve.auth.store.tables import Role
 from serve.auth.store.tables import instant as stored_instant
+from serve.http.handler import EndpointFunction
 from serve.http.request import Request
-from serve.http.responses import Bare, EndpointFunction, Page, Single
-from serve.pages.json import instant, instant_or_null, now
+from serve.http.responses import Bare, Page, Single, instant
 from serve.state import ServerState
 
 ACCESS: Final = "access store"
@@ -27,7 +28,7 @@ async def health(service: ServerState, _: Request) -> Bare:
         "environment": service.access_settings.environment,
         "version": service.build,
         "registry_version": registry_version(),
-        "time": now(),
+        "time": instant(datetime.now(UTC)),
     }
     affected = service.components.affected_alphas
     return Bare({**body, "affected_alphas": affected} if affected else body)
@@ -82,7 +83,7 @@ def key_terms(key: KeyUse) -> dict[str, Any]:
         "field_policy": {"expose_raw_book": rights.expose_raw},
         "rate_limit": rights.rate_limit.to_json(),
         "usage": key.usage.to_json(),
-        "expires_at": instant_or_null(expires_at),
+        "expires_at": None if expires_at is None else instant(expires_at),
         "created_at": instant(stored_instant(record.created_at)),
     }
 

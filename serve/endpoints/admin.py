@@ -11,8 +11,9 @@ from datasets.snapshot import Snapshot
 from schemas.errors import ApiError
 from schemas.kinds import KINDS, REQUIRED_KINDS, TABLE_KINDS
 from serve.endpoints.account import ACCESS, key_terms
+from serve.http.handler import Computed, EndpointFunction
 from serve.http.request import Request
-from serve.http.responses import EndpointFunction, Page, Single, computed
+from serve.http.responses import Page, Single
 from serve.state import ServerState
 
 
@@ -89,7 +90,7 @@ async def usage(service: ServerState, request: Request) -> Single:
 
 
 ROUTES: Final[Mapping[str, EndpointFunction]] = {
-    "admin.alphas.list": computed(alphas),
-    "admin.alphas.readiness": computed(readiness),
+    "admin.alphas.list": Computed(alphas),
+    "admin.alphas.readiness": Computed(readiness),
     "admin.keys.usage": usage,
 }

@@ -7,10 +7,11 @@ from functools import partial
 from typing import Any, Final
 
 from datasets.figures.price import Benchmark
+from serve.http.handler import EndpointFunction
 from serve.http.request import Request
-from serve.http.responses import EndpointFunction, Page
+from serve.http.responses import Page
 from serve.market_data import measure
-from serve.pages.json import Rows
+from serve.pages.duckdb import frame_rows
 from serve.state import ServerState
 
 
@@ -21,7 +22,7 @@ async def daily(service: ServerState, request: Request) -> Page:
     window = await service.compute(partial(measure, benchmark, values["from"], values["to"]))
     page = window.rows.slice(values["offset"], values["limit"])
     meta = {"symbol": values["symbol"], "source": benchmark.source, "summary": window.summary}
-    return Page(Rows.of_frame(page, window.rows.height), meta)
+    return Page(frame_rows(page, window.rows.height), meta)
 
 
 async def listed(service: ServerState, request: Request) -> Page:

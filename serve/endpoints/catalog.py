@@ -11,9 +11,10 @@ from schemas.metrics.headline import HEADLINE
 from schemas.objects.description import DESCRIPTION
 from serve.auth.caller import Caller
 from serve.cache import LISTING
+from serve.http.handler import Computed, EndpointFunction, PageEndpoint
 from serve.http.params import Values
 from serve.http.request import Request
-from serve.http.responses import EndpointFunction, PageEndpoint, Single, computed, run_meta
+from serve.http.responses import Single, run_meta
 from serve.pages.listing import AlphasQuery, Days, FiguresQuery, closed_kinds
 from serve.state import ServerState
 
@@ -136,5 +137,5 @@ ROUTES: Final[Mapping[str, EndpointFunction]] = {
     # The edition of the list also changes with alphas that the key may not see, so it must not enter a tag.
     "catalog.alphas.list": PageEndpoint(alphas, source="alphas", tag_by_body=True),
     "research.screen": PageEndpoint(screen, source="alphas", tag_by_body=True),
-    "catalog.alphas.get": computed(description),
+    "catalog.alphas.get": Computed(description),
 }

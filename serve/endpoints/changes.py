@@ -9,10 +9,11 @@ from typing import Any, Final
 from datasets.history import Change
 from schemas.errors import ApiError
 from serve.auth.caller import Caller
+from serve.http.handler import Computed, EndpointFunction
 from serve.http.request import Request
-from serve.http.responses import EndpointFunction, Page, computed
+from serve.http.responses import Page
 from serve.pages.changes import Cursor
-from serve.pages.json import Rows
+from serve.pages.query import Rows
 from serve.state import ServerState
 
 
@@ -59,4 +60,4 @@ def _row(change: Change, cursor: Cursor) -> dict[str, Any]:
     }
 
 
-ROUTES: Final[Mapping[str, EndpointFunction]] = {"research.changes": computed(changes)}
+ROUTES: Final[Mapping[str, EndpointFunction]] = {"research.changes": Computed(changes)}

@@ -28,9 +28,10 @@ from serve.downloads.links import (
     base_url,
     signed_text,
 )
+from serve.http.handler import Computed, EndpointFunction
 from serve.http.params import refusal
 from serve.http.request import Request
-from serve.http.responses import EndpointFunction, Page, Single, computed, run_meta
+from serve.http.responses import Page, Single, run_meta
 from serve.state import ServerState
 
 _log = structlog.get_logger("serve.downloads")
@@ -135,6 +136,6 @@ async def stored_url(service: ServerState, file: TableFile) -> str | None:
 
 ROUTES: Final[Mapping[str, EndpointFunction]] = {
     "catalog.alphas.source.download": source,
-    "catalog.alphas.tables.list": computed(tables),
+    "catalog.alphas.tables.list": Computed(tables),
     "catalog.alphas.tables.download": download,
 }

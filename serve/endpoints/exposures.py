@@ -13,8 +13,9 @@ from schemas.errors import ApiError, StorageUnavailable
 from schemas.market_data import USUAL_BENCHMARK
 from schemas.parameters import BENCHMARKS, MAX_BENCHMARKS, Parameter
 from serve.endpoints.research import question_of, reader_of
+from serve.http.handler import EndpointFunction
 from serve.http.request import Request
-from serve.http.responses import Answer, EndpointFunction, Single
+from serve.http.responses import Answer, Single
 from serve.pages.books import holds_book
 from serve.state import ServerState
 

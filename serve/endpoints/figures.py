@@ -8,8 +8,9 @@ from typing import Any, Final
 
 from schemas.metrics.families import FAMILIES
 from schemas.metrics.families.family import Family
+from serve.http.handler import ComputedOnce, EndpointFunction
 from serve.http.request import Request
-from serve.http.responses import EndpointFunction, Single, computed
+from serve.http.responses import Single
 from serve.pages.books import holds_book
 from serve.state import ServerState
 
@@ -37,5 +38,5 @@ def _without_raw(family: Family, figures: dict[str, Any]) -> dict[str, Any]:
 
 
 ROUTES: Final[Mapping[str, EndpointFunction]] = {
-    family.endpoint: computed(partial(research, family)) for family in FAMILIES.values()
+    family.endpoint: ComputedOnce(partial(research, family)) for family in FAMILIES.values()
 }

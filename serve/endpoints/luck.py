@@ -20,8 +20,9 @@ from schemas.metrics.statistic import CROSS_SECTIONS, LEDGER
 from schemas.objects.luck import LEVELS
 from serve.auth.caller import Caller
 from serve.endpoints.research import Waiting, once_ready
+from serve.http.handler import EndpointFunction
 from serve.http.request import Request
-from serve.http.responses import Answer, EndpointFunction, Single
+from serve.http.responses import Answer, Single
 from serve.pages.books import holds_book
 from serve.state import ServerState
 

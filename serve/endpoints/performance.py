@@ -11,8 +11,9 @@ from datasets.figures.run_metrics import MetricsQuery
 from datasets.figures.window import Window
 from schemas.metrics.statistic import SOURCES
 from schemas.metrics_documentation import documentation
+from serve.http.handler import ComputedOnce, EndpointFunction
 from serve.http.request import Request
-from serve.http.responses import EndpointFunction, Single, computed
+from serve.http.responses import Single
 from serve.state import ServerState
 
 _MEASURED: Final = frozenset(source.endpoint for source in SOURCES)
@@ -60,7 +61,7 @@ async def described(_: ServerState, __: Request) -> Single:
 
 
 ROUTES: Final[Mapping[str, EndpointFunction]] = {
-    "performance.metrics": computed(metrics),
+    "performance.metrics": ComputedOnce(metrics),
     "performance.metrics.doc": described,
-    "performance.audit": computed(audited),
+    "performance.audit": ComputedOnce(audited),
 }

@@ -7,8 +7,8 @@ from typing import Any, Final
 
 from schemas.endpoints import ENDPOINTS
 from serve.endpoints.signals import window_query
+from serve.http.handler import EndpointFunction, PageEndpoint
 from serve.http.request import Request
-from serve.http.responses import EndpointFunction, PageEndpoint
 from serve.pages.query import PageQuery, PageResult
 
 

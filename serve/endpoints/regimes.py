@@ -17,8 +17,9 @@ from schemas.metrics.statistic import CROSS_SECTIONS
 from schemas.parameters import BENCHMARK
 from serve.endpoints.exposures import benchmarks_of
 from serve.endpoints.research import question_of, reader_of
+from serve.http.handler import EndpointFunction
 from serve.http.request import Request
-from serve.http.responses import Answer, EndpointFunction, Single
+from serve.http.responses import Answer, Single
 from serve.pages.books import holds_book
 from serve.state import ServerState
 

@@ -19,11 +19,12 @@ from schemas.endpoints import SERVED_BY
 from schemas.errors import ApiError
 from schemas.parameters import AMONG, MAX_COMPARED, WEIGHTS
 from schemas.warning_codes import by_member
+from serve.http.handler import EndpointFunction
 from serve.http.params import refusal
 from serve.http.request import Request
-from serve.http.responses import Answer, EndpointFunction, Page, Single, kind_missing, run_meta
+from serve.http.responses import Answer, Page, Single, kind_missing, run_meta
 from serve.pages.books import holds_book
-from serve.pages.json import Rows
+from serve.pages.query import Rows
 from serve.research.chosen import chosen_runs, require_book
 from serve.research.neighbours import Neighbours, Order, among_all, among_few
 from serve.research.reader import ServedReader

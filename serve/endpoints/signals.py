@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from schemas.parameters import SYMBOL
+from serve.http.handler import EndpointFunction, PageEndpoint
 from serve.http.request import Request
-from serve.http.responses import EndpointFunction, PageEndpoint
 from serve.pages.query import DECISION, PageQuery, PageResult, weight_column
 
 _SORT_COLUMNS: Final = {"score": "score", "rank": "average_rank", "symbol": "symbol"}

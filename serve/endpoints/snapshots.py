@@ -14,8 +14,9 @@ from datasets.snapshot import Snapshot
 from schemas.endpoints import readable_tables
 from schemas.errors import AlphaNotPublished, SnapshotCorrupt, SnapshotNotKept
 from serve.downloads.files import compare_tables
+from serve.http.handler import Computed, EndpointFunction
 from serve.http.request import Request
-from serve.http.responses import EndpointFunction, Page, Single, computed
+from serve.http.responses import Page, Single
 from serve.pages.compare import compare
 from serve.state import ServerState
 
@@ -106,6 +107,6 @@ def _before(pointer: Pointer, snapshot: str) -> str:
 
 
 ROUTES: Final[Mapping[str, EndpointFunction]] = {
-    "research.snapshots.list": computed(snapshots),
-    "research.snapshots.compare": computed(comparison),
+    "research.snapshots.list": Computed(snapshots),
+    "research.snapshots.compare": Computed(comparison),
 }

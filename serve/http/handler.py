@@ -1,11 +1,14 @@
-"""The checks of every request, in their one order, and the answer."""
+"""Endpoints as functions, the checks of every request in their one order, and the answer."""
 
 from __future__ import annotations
 
 import hashlib
 import re
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import replace
+from datetime import UTC, datetime
 from functools import lru_cache, partial
-from typing import Any, Final, cast
+from typing import Any, Final, NamedTuple, TypeAlias, cast
 
 import orjson
 from litestar import HttpMethod, route
@@ -13,28 +16,40 @@ from litestar.exceptions import MethodNotAllowedException
 from litestar.handlers import HTTPRouteHandler
 from polars.exceptions import PanicException
 
+from datasets.figures.unavailable import BLOCK_ERROR
 from schemas.endpoint import AllowListScope, Endpoint
 from schemas.endpoints import ENDPOINTS
 from schemas.errors import ApiError, SnapshotCorrupt
 from schemas.parameters import SNAPSHOT, SYMBOL_PATH, ParameterKind
+from schemas.warning_codes import by_member
 from serve.auth.allow_list import Mode
 from serve.compute import ANSWERED
 from serve.http.errors import failure_response
 from serve.http.params import parse, refusal
 from serve.http.request import ParsedQuery, Request
 from serve.http.responses import (
-    EndpointFunction,
-    PageEndpoint,
+    IDENTITY,
+    IMMEDIATE_BYTES,
+    OVERHEAD,
+    Answer,
+    Bare,
+    Page,
     Response,
-    answer_body,
+    Single,
+    coded,
+    collection,
+    entity_tag,
+    finish,
+    instant,
     matches,
+    negotiate,
     not_modified,
-    object_response,
     page_body,
     page_response,
+    tag_of_body,
 )
-from serve.pages.bodies import IDENTITY, IMMEDIATE_BYTES, entity_tag, negotiate
 from serve.pages.books import visible_books
+from serve.pages.query import PageResult
 from serve.state import ServerState
 
 _LISTS: Final = frozenset({"catalog.alphas.list", "research.screen"})
@@ -45,6 +60,45 @@ _MAX_REQUEST_BYTES: Final = 512
 """Longest path values and query string that are remembered, in bytes, which bounds the memory of that."""
 _MAX_QUERIES: Final = 8
 """Queries remembered of one request, by snapshot and view of the key."""
+
+
+class PageEndpoint(NamedTuple):
+    """An endpoint whose pages are determined by a query alone.
+
+    Attributes
+    ----------
+    query
+        A pure function from a checked request to the hashable query.
+    meta
+        Members of the page's meta besides those of every page of a run; it may replace some of those.
+    source
+        The part of the service that answers the query.
+    tag_by_body
+        Whether the page is tagged by its bytes, because its query tells of more than the caller sees.
+    """
+
+    query: Callable[[Request], Any]
+    meta: Callable[[Request, Any, PageResult], Mapping[str, Any]] | None = None
+    source: str = "tables"
+    tag_by_body: bool = False
+
+
+class Computed(NamedTuple):
+    """An endpoint whose answer is made by a function on a compute thread."""
+
+    answer: Callable[[ServerState, Request], Answer]
+
+
+class ComputedOnce(NamedTuple):
+    """As :class:`Computed`, of an object that follows from a snapshot, the parameters and the key's rights: it is cached as JSON."""
+
+    answer: Callable[[ServerState, Request], Single]
+
+
+EndpointFunction: TypeAlias = (
+    PageEndpoint | Computed | ComputedOnce | Callable[[ServerState, Request], Awaitable[Answer]]
+)
+"""What an endpoint is; a function answers on the event loop."""
 
 
 class EndpointHandler:
@@ -178,10 +232,15 @@ class EndpointHandler:
     async def _answer(self, request: Request) -> Response:
         if isinstance(self._function, PageEndpoint):
             return await self._page(request, self._function)
-        answer = await self._function(self._service, request)
+        if isinstance(self._function, ComputedOnce):
+            answer: Answer = await self._computed_once(request, self._function)
+        elif isinstance(self._function, Computed):
+            answer = await self._service.compute(partial(self._function.answer, self._service, request))
+        else:
+            answer = await self._function(self._service, request)
+        content = self._content(request, answer)
         coding = negotiate(request.headers.get(b"accept-encoding"))
-        content = answer_body(answer, request.values, None if self.endpoint.shared else request.id)
-        respond = partial(object_response, request, self.endpoint, answer, content, coding)
+        respond = partial(self._respond, request, answer, content, coding)
         if (
             coding == IDENTITY
             or len(content) <= IMMEDIATE_BYTES
@@ -189,6 +248,47 @@ class EndpointHandler:
         ):
             return respond()
         return await self._service.compute(respond)
+
+    async def _computed_once(self, request: Request, function: ComputedOnce) -> Single:
+        """Return an object from the cache, or make it on a thread."""
+        service, snapshot, caller = self._service, request.snapshot, request.caller
+        rights = (caller.callable_ids, caller.alphas, caller.runs, request.raw)
+        name = (self.endpoint.id, snapshot.published_at, *request.values.items(), *rights)
+
+        def make() -> Single:
+            made = function.answer(service, request)
+            content = orjson.dumps(made.data)
+            made = replace(made, data=orjson.Fragment(content))
+            if all(x["code"] != BLOCK_ERROR for x in made.warnings):  # which may pass
+                service.bodies.put(snapshot.key, name, made, len(content) + OVERHEAD)
+            return made
+
+        known: Single | None = service.bodies.get(snapshot.key, name)
+        return await service.compute(make) if known is None else known
+
+    def _content(self, request: Request, answer: Answer) -> bytes:
+        """Assemble the body of an answer that is no cached page."""
+        if isinstance(answer, Page):
+            return collection(answer.rows, request.values["limit"], request.values["offset"], answer.meta)
+        if isinstance(answer, Bare):
+            return orjson.dumps(answer.body)
+        meta = {**answer.meta, **(by_member(answer.warnings) if answer.warnings else {})}
+        if not self.endpoint.shared:  # what a shared cache may keep does not name the call that fetched it
+            meta |= {"request_id": request.id, "generated_at": instant(datetime.now(UTC))}
+        return orjson.dumps({"data": answer.data, "meta": {**meta, "source": answer.source}})
+
+    def _respond(self, request: Request, answer: Answer, content: bytes, coding: str) -> Response:
+        """Encode the body of an answer that is no cached page; a page is tagged by its bytes."""
+        headers = request.limit_headers
+        if isinstance(answer, Page):
+            body = coded(content, coding, entity_tag(tag_of_body(content), coding))
+            return page_response(body, headers, request.headers.get(b"if-none-match"))
+        body = coded(content, coding)
+        sent = {**({} if self.endpoint.shared else headers), "vary": "Accept-Encoding"}
+        sent["cache-control"] = "no-store" if isinstance(answer, Bare) else answer.cache_control
+        if body.coding != IDENTITY:
+            sent["content-encoding"] = body.coding
+        return Response(200, body.content, sent, shared=self.endpoint.shared)
 
     async def _page(self, request: Request, function: PageEndpoint) -> Response:
         """Answer with a finished body, else with one made of rows in memory, else of what a thread reads."""
@@ -213,15 +313,10 @@ class EndpointHandler:
         meta = {} if function.meta is None else function.meta(request, query, page)
         content = page_body(query, page, snapshot, meta)
         large = coding != IDENTITY and len(content) > IMMEDIATE_BYTES
-        finish = partial(
-            service.bodies.finish,
-            query.snapshot,
-            tag,
-            coding,
-            content,
-            tag_by_body=function.tag_by_body,
+        kept = partial(
+            finish, service.bodies, query.snapshot, tag, coding, content, by_body=function.tag_by_body
         )
-        body = await service.compute(finish) if large else finish()
+        body = await service.compute(kept) if large else kept()
         return page_response(body, headers, if_none_match)
 
     def _query(self, request: Request, function: PageEndpoint) -> tuple[Any, str]:

@@ -12,8 +12,7 @@ from litestar.exceptions import MethodNotAllowedException
 from litestar.handlers import BaseRouteHandler, HTTPRouteHandler
 
 from serve.http import request as requests
-from serve.http.responses import matches, matches_any
-from serve.pages.bodies import IDENTITY, coded, entity_tag, negotiate, tag_of_body
+from serve.http.responses import IDENTITY, coded, entity_tag, matches, matches_any, negotiate, tag_of_body
 
 _EVERY: Final = {
     "vary": "Accept-Encoding",

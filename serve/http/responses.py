@@ -1,28 +1,55 @@
-"""What an endpoint returns, the JSON body it becomes, and the HTTP response: status, headers, entity tag, coding."""
+"""What an endpoint returns, the JSON body it becomes, its entity tag and content coding, and the HTTP response."""
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+import hashlib
+import re
+import sys
+import threading
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache, partial
-from typing import Any, Final, NamedTuple, Self, TypeAlias, TypeVar
+from datetime import UTC, datetime
+from functools import cache, lru_cache
+from typing import Any, Final, Self, TypeAlias, TypeVar
 
 import orjson
+from isal import isal_zlib
 
 from datasets.snapshot import Snapshot
-from schemas.endpoint import Endpoint
 from schemas.warning_codes import by_member, warning
-from serve.http.request import SCOPE, Receive, Request, Scope, Send
-from serve.pages.bodies import IDENTITY, Body, coded, entity_tag, tag_of_body
-from serve.pages.json import Rows, now
-from serve.pages.query import PageResult, UnknownSymbol
-from serve.state import ServerState
+from serve.cache import SizedLRUCache, SnapshotKey
+from serve.http.request import SCOPE, Receive, Scope, Send
+from serve.pages.query import PageResult, Rows, UnknownSymbol
+
+if sys.version_info >= (3, 14):
+    from compression import zstd
+else:
+    from backports import zstd
 
 T = TypeVar("T")
 PRIVATE: Final = "private, no-cache"
 """Answers depend on the key, and must be revalidated each time, which the entity tag makes cheap."""
 _MAX_SYMBOLS: Final = 10
 """Unknown symbols named one by one."""
+IDENTITY: Final = "identity"
+CODINGS: Final = ("zstd", "gzip")
+"""The cheapest first: the order that decides between equally welcome ones."""
+MIN_ENCODED_BYTES: Final = 1024
+"""Bodies below this many bytes travel as they are: the saving would be less than a packet."""
+IMMEDIATE_BYTES: Final = 1 << 18
+"""Bodies up to this many bytes are compressed where they are made: a turn of a compute thread and back costs about as much."""
+OVERHEAD: Final = 400
+"""What an entry takes besides its body."""
+_LEVEL: Final = 1
+"""Of both codings."""
+_GZIP: Final = 31
+"""Deflate with the header of gzip, by the numbers of zlib."""
+_QVALUE: Final = re.compile(r"(?:0(?:\.[0-9]{0,3})?|1(?:\.0{0,3})?)\Z")
+_compressors: Final = threading.local()
+"""One of zstd for each thread: making one takes longer than compressing a few rows."""
+
+
+# Answers of endpoints
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,13 +86,15 @@ class Single:
 
     Attributes
     ----------
+    data
+        The object, or its JSON.
     source
         Where its content was read.
     cache_control
         The header; by default the answer is private to the key.
     """
 
-    data: Mapping[str, Any]
+    data: Mapping[str, Any] | orjson.Fragment
     source: str
     meta: Mapping[str, Any] = field(default_factory=dict)
     warnings: tuple[Mapping[str, str], ...] = ()
@@ -90,39 +119,7 @@ class Bare:
 Answer: TypeAlias = Page | Single | Bare
 
 
-class PageEndpoint(NamedTuple):
-    """An endpoint whose pages are determined by a query alone.
-
-    Attributes
-    ----------
-    query
-        A pure function from a checked request to the hashable query.
-    meta
-        Members of the page's meta besides those of every page of a run; it may replace some of those.
-    source
-        The part of the service that answers the query.
-    tag_by_body
-        Whether the page is tagged by its bytes, because its query tells of more than the caller sees.
-    """
-
-    query: Callable[[Request], Any]
-    meta: Callable[[Request, Any, PageResult], Mapping[str, Any]] | None = None
-    source: str = "tables"
-    tag_by_body: bool = False
-
-
-ObjectEndpoint: TypeAlias = Callable[[ServerState, Request], Awaitable[Answer]]
-"""Any other endpoint."""
-EndpointFunction: TypeAlias = PageEndpoint | ObjectEndpoint
-
-
-def computed(answer: Callable[[ServerState, Request], Answer]) -> ObjectEndpoint:
-    """Return the endpoint whose answer is made by a function on a compute thread."""
-
-    async def endpoint(service: ServerState, request: Request) -> Answer:
-        return await service.compute(partial(answer, service, request))
-
-    return endpoint
+# Bodies
 
 
 def collection(rows: Rows, limit: int, offset: int, meta: Mapping[str, Any]) -> bytes:
@@ -185,25 +182,6 @@ def run_meta(snapshot: Snapshot, alpha_id: str | None = None) -> dict[str, Any]:
     }
 
 
-def answer_body(answer: Answer, values: Mapping[str, Any], request_id: str | None) -> bytes:
-    """Assemble the body of an answer of an endpoint that is not of cached pages, as it is before it is encoded.
-
-    Parameters
-    ----------
-    values
-        Parameters of the request; of them the limit and the offset of a page.
-    request_id
-        None leaves out of an object what differs between two calls: the request's name and the time.
-    """
-    if isinstance(answer, Page):
-        return collection(answer.rows, values["limit"], values["offset"], answer.meta)
-    if isinstance(answer, Bare):
-        return orjson.dumps(answer.body)
-    meta = {**answer.meta, **(by_member(answer.warnings) if answer.warnings else {})}
-    of_the_call = {} if request_id is None else {"request_id": request_id, "generated_at": now()}
-    return orjson.dumps({"data": answer.data, "meta": {**meta, **of_the_call, "source": answer.source}})
-
-
 def kind_missing(kind: str) -> dict[str, str]:
     """Return the warning of a page that is empty because the run holds no such data."""
     return warning("kind_missing", f"The run holds no {kind} data for this request.", kind=kind)
@@ -218,6 +196,117 @@ def unknown_symbols(unknown: Sequence[UnknownSymbol]) -> dict[str, str]:
     if len(unknown) > _MAX_SYMBOLS:
         named.append(f"{len(unknown) - _MAX_SYMBOLS} more")
     return warning("unknown_symbol", f"The run never scored or traded {', '.join(named)}.")
+
+
+def instant(moment: datetime) -> str:
+    """Write a moment with a time zone as ``2020-01-03T14:30:00Z``, with microseconds only where they are not zero."""
+    return f"{moment.astimezone(UTC).replace(tzinfo=None).isoformat()}Z"
+
+
+# Codings
+
+
+@dataclass(frozen=True, slots=True)
+class Body:
+    """The body of an answer in one content coding.
+
+    Attributes
+    ----------
+    content
+        As it is sent.
+    coding
+        The content coding it has in the end; a small body stays as it is, whatever was negotiated.
+    etag
+        Its entity tag as it is sent; empty for what has none.
+    """
+
+    content: bytes
+    coding: str
+    etag: str = ""
+
+    @property
+    def bytes(self) -> int:
+        """Memory taken."""
+        return len(self.content) + OVERHEAD
+
+
+def finish(
+    bodies: SizedLRUCache[Body], owner: SnapshotKey, tag: str, coding: str, content: bytes, *, by_body: bool
+) -> Body:
+    """Encode the body of a page and cache it; `tag`, of its query, is its entity tag unless it is tagged `by_body`."""
+    opaque = tag_of_body(content) if by_body else tag
+    body = coded(content, coding, entity_tag(opaque, coding))
+    bodies.put(owner, (tag, coding), body, body.bytes)
+    return body
+
+
+def tag_of_body(body: bytes) -> str:
+    """Return the opaque part of an entity tag made from the bytes of a body."""
+    return hashlib.sha256(body).hexdigest()[:32]
+
+
+def entity_tag(tag: str, coding: str) -> str:
+    """Return the ``ETag`` header: each content coding is a representation of its own, with a tag of its own.
+
+    Only that of the plain body is strong: another release of a compressor makes other bytes of it.
+    """
+    return f'"{tag}-{coding}"' if coding == IDENTITY else f'W/"{tag}-{coding}"'
+
+
+def coded(content: bytes, coding: str, etag: str = "") -> Body:
+    """Apply a negotiated coding to a body."""
+    if coding == IDENTITY or len(content) < MIN_ENCODED_BYTES:
+        return Body(content, IDENTITY, etag)
+    # A copy: what an encoder returns keeps all the memory that it reserved.
+    return Body(bytes(memoryview(encode(content, coding))), coding, etag)
+
+
+def encode(body: bytes, coding: str) -> bytes:
+    """Apply a coding other than identity: of gzip the outcome is one member, of zstd one frame."""
+    if coding == "gzip":
+        return isal_zlib.compress(body, _LEVEL, _GZIP)
+    if not hasattr(_compressors, "zstd"):
+        _compressors.zstd = zstd.ZstdCompressor(level=_LEVEL)
+    compressed: bytes = _compressors.zstd.compress(body, zstd.ZstdCompressor.FLUSH_FRAME)
+    return compressed
+
+
+@lru_cache(maxsize=256)
+def negotiate(accept_encoding: bytes | None) -> str:
+    """Choose the coding of an answer.
+
+    Parameters
+    ----------
+    accept_encoding
+        The request's header as received; None when there is none.
+
+    Returns
+    -------
+    str
+        A coding of the caller's highest weight, or ``identity``. Items that break the header's grammar are
+        omitted, and a caller who accepts none of our codings gets the body uncompressed, not an error.
+    """
+    weights = _weights((accept_encoding or b"").decode("latin-1"))
+    rest = weights.get("*", 0.0)
+    offers = [(weights.get(coding, rest), coding) for coding in CODINGS]
+    best = max(weight for weight, _ in offers)
+    if best <= 0 or best < weights.get(IDENTITY, 0.0):
+        return IDENTITY
+    return next(coding for weight, coding in offers if weight == best)
+
+
+def _weights(header: str) -> dict[str, float]:
+    weights: dict[str, float] = {}
+    for item in header.split(","):
+        coding, *attributes = (part.strip() for part in item.split(";"))
+        weight = 1.0
+        for attribute in attributes:
+            name, _, value = attribute.partition("=")
+            if name.strip().lower() == "q":
+                weight = float(value) if _QVALUE.match(value.strip()) else 0.0
+        if coding:
+            weights[coding.lower()] = weight
+    return weights
 
 
 # Responses
@@ -276,27 +365,6 @@ def page_response(body: Body, headers: Mapping[str, str], if_none_match: bytes |
     if body.coding != IDENTITY:
         sent["content-encoding"] = body.coding
     return Response(200, body.content, sent)
-
-
-def object_response(
-    request: Request, endpoint: Endpoint, answer: Answer, content: bytes, coding: str
-) -> Response:
-    """Return the response that carries the body of an answer, encoded here; a page is tagged by its bytes.
-
-    Parameters
-    ----------
-    content
-        The body, as :func:`answer_body` assembled it.
-    """
-    if isinstance(answer, Page):
-        body = coded(content, coding, entity_tag(tag_of_body(content), coding))
-        return page_response(body, request.limit_headers, request.headers.get(b"if-none-match"))
-    body = coded(content, coding)
-    sent = {**({} if endpoint.shared else request.limit_headers), "vary": "Accept-Encoding"}
-    sent["cache-control"] = "no-store" if isinstance(answer, Bare) else answer.cache_control
-    if body.coding != IDENTITY:
-        sent["content-encoding"] = body.coding
-    return Response(200, body.content, sent, shared=endpoint.shared)
 
 
 def matches(if_none_match: bytes | None, etag: str) -> bool:

@@ -14,7 +14,6 @@ from datasets.figures.price import Benchmark, price_curve, price_summary
 from datasets.figures.series import Floats, null_if_nan
 from schemas.objects.summaries import RETURN_BASES
 from schemas.rows import ROWS
-from serve.pages.json import day_or_null
 
 _ADJUSTED, _CLOSE = RETURN_BASES
 
@@ -79,12 +78,9 @@ def measure(benchmark: Benchmark, first: dt.date | None, last: dt.date | None) -
             "name": benchmark.name,
             "return_basis": basis,
             **asdict(summary),
-            "first_date": day_or_null(summary.first_date),
-            "last_date": day_or_null(summary.last_date),
             # Closes as stored, whatever basis the returns use.
             "first_close": float(close[0]) if close.size else None,
             "last_close": float(close[-1]) if close.size else None,
-            "max_drawdown_date": day_or_null(summary.max_drawdown_date),
             **_from_previous_close(benchmark, start, price, adjusted=basis == _ADJUSTED),
         },
     )

@@ -8,8 +8,7 @@ from datasets.snapshot import Snapshot
 from schemas.errors import ApiError
 from schemas.tables.books import BOOK_KINDS, RAW_PREFIX, book_order
 from serve.pages.duckdb import Engine
-from serve.pages.json import NO_ROWS
-from serve.pages.query import PageQuery, PageResult
+from serve.pages.query import NO_ROWS, PageQuery, PageResult
 from serve.pages.sql import compile_books
 
 

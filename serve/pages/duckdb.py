@@ -1,8 +1,9 @@
-"""Runs queries over published files: the only module here that knows DuckDB."""
+"""Runs queries over published files, and writes their rows as JSON: the only module here that knows DuckDB."""
 
 from __future__ import annotations
 
 import contextlib
+import io
 import threading
 from collections.abc import Sequence
 from typing import Final
@@ -14,9 +15,11 @@ from polars.exceptions import PanicException
 from datasets.snapshot import Snapshot
 from schemas.errors import SnapshotUnreadable, StorageUnavailable
 from schemas.tables import PUBLISHED_TABLES
-from serve.pages.json import Rows
+from serve.pages.query import Rows
 from serve.pages.sql import PageStatements, Statement, select_all
 
+_WHOLE: Final = "%Y-%m-%dT%H:%M:%SZ"
+_SPLIT: Final = "%Y-%m-%dT%H:%M:%S%.6fZ"
 _CONFIG: Final[dict[str, str | bool | int | float | list[str]]] = {
     # Requests run side by side on a thread each; a query spread over all cores would only wait for the others.
     "threads": 1,
@@ -101,7 +104,7 @@ class Engine:
             total = query.offset + returned  # the page is the last one, so it tells the total itself
         else:
             total = int(self.frame(query.total).item())
-        return Rows.of_frame(frame, total)
+        return frame_rows(frame, total)
 
     def _cursor(self) -> duckdb.DuckDBPyConnection:
         database, cursor = getattr(self._mine, "cursor", (None, None))
@@ -152,3 +155,51 @@ def _translated(error: BaseException) -> BaseException:
 
 def _unreadable(error: BaseException) -> SnapshotUnreadable:
     return SnapshotUnreadable(f"a published file cannot be read: {error}")
+
+
+# Rows as JSON
+
+
+def frame_rows(frame: pl.DataFrame, total: int) -> Rows:
+    """Return the rows of a frame, written as by :func:`to_json`."""
+    return Rows(memoryview(to_json(frame))[1:-1], frame.height, total)
+
+
+def row_objects(frame: pl.DataFrame) -> list[bytes]:
+    """Return each row of a frame as a JSON object."""
+    buffer = io.BytesIO()
+    writable(frame).write_ndjson(buffer)
+    return buffer.getvalue().split(b"\n")[:-1]  # line feeds inside an object are escaped
+
+
+def to_json(frame: pl.DataFrame) -> bytes:
+    """Write a frame as a JSON array of objects.
+
+    Numbers stand in the shortest form that reads back to the same double, days as ``2020-01-03``, instants as
+    ``2020-01-03T14:30:00Z`` with microseconds only where they are not zero.
+    """
+    buffer = io.BytesIO()
+    writable(frame).write_json(buffer)
+    return buffer.getvalue()
+
+
+def writable(frame: pl.DataFrame) -> pl.DataFrame:
+    """Return a frame with its instants as the texts they are served as."""
+    instants = [_instants(frame[name]) for name, type_ in frame.schema.items() if type_ == pl.Datetime]
+    return frame.with_columns(instants) if instants else frame
+
+
+def _instants(moments: pl.Series) -> pl.Series:
+    # A week's names share their instants: each is written once.
+    distinct = moments.drop_nulls().unique()
+    if distinct.is_empty():
+        return pl.repeat(None, len(moments), dtype=pl.String, eager=True).alias(moments.name)
+    return moments.replace_strict(distinct, _written(distinct), default=None, return_dtype=pl.String)
+
+
+def _written(moments: pl.Series) -> pl.Series:
+    # The zone is that of the engine's session, which follows the machine's.
+    utc = moments.dt.convert_time_zone("UTC")
+    whole = utc.dt.strftime(_WHOLE)
+    split = (utc.dt.microsecond() != 0).fill_null(value=False)
+    return whole.zip_with(~split, utc.dt.strftime(_SPLIT)) if split.any() else whole

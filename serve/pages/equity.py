@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import datetime as dt
-from dataclasses import asdict, dataclass
+import sys
+from dataclasses import dataclass, fields
+from itertools import chain
 from typing import Any, Final
 
 import numpy as np
@@ -16,15 +18,16 @@ from schemas.rows import ROWS
 from schemas.tables import TABLES
 from serve.cache import SizedLRUCache
 from serve.pages.books import holds_book
-from serve.pages.duckdb import Engine
-from serve.pages.json import NO_ROWS, Rows, day_or_null, writable
-from serve.pages.query import PageQuery, PageResult
+from serve.pages.duckdb import Engine, row_objects, to_json
+from serve.pages.query import NO_ROWS, PageQuery, PageResult, Rows
 
 _ROW: Final = tuple(column.name for column in ROWS["equity"].columns)
 LEDGER_COLUMNS: Final = tuple(name for name in _ROW if name in TABLES["portfolio"])
 """What of the ledger a curve is made of."""
 _MEASURED: Final = tuple(name for name in _ROW if name not in LEDGER_COLUMNS)
-_DAYS: Final = ("first_date", "last_date", "max_drawdown_date")
+_BEFORE: Final = _ROW[: _ROW.index(_MEASURED[0])]
+_AFTER: Final = tuple(name for name in LEDGER_COLUMNS if name not in _BEFORE)
+_SUMMARY: Final = tuple(figure.name for figure in fields(EquitySummary))
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,15 +36,17 @@ class Ledger:
 
     Attributes
     ----------
-    frame
-        All rows, ascending by day, with :data:`LEDGER_COLUMNS`; instants as the texts they are served as.
+    before, after
+        JSON of each row up to the columns that are measured, and from there on with a comma behind it: the same in every
+        window.
     dates
         Day of each session.
     starting, ending
         Opening and closing equity; NaN stands for null.
     """
 
-    frame: pl.DataFrame
+    before: list[bytes]
+    after: list[bytes]
     dates: Dates
     starting: Floats
     ending: Floats
@@ -56,13 +61,21 @@ class Ledger:
     @property
     def bytes(self) -> int:
         """Memory taken."""
-        return int(self.frame.estimated_size()) + 3 * self.dates.nbytes
+        texts = sum(map(sys.getsizeof, (*self.before, *self.after)))
+        return texts + 5 * self.dates.nbytes  # three arrays, and two lists of pointers
 
 
 def make_ledger(frame: pl.DataFrame) -> Ledger:
     """Prepare a ledger of all rows of one book, ascending, with :data:`LEDGER_COLUMNS`."""
     starting, ending = (_floats(frame, name) for name in ("starting_equity", "ending_equity"))
-    return Ledger(writable(frame), frame["date"].to_numpy(), starting, ending)
+    before, after = (row_objects(frame.select(names)) for names in (_BEFORE, _AFTER))
+    return Ledger(
+        [text[:-1] + b"," for text in before],
+        [b"," + text[1:] + b"," for text in after],
+        frame["date"].to_numpy(),
+        starting,
+        ending,
+    )
 
 
 def curve(ledger: Ledger, book: str, window: tuple[int, int], *, offset: int, limit: int) -> PageResult:
@@ -82,25 +95,25 @@ def curve(ledger: Ledger, book: str, window: tuple[int, int], *, offset: int, li
     measured = equity_curve(starting, ending)
     summary = equity_summary(ledger.dates[start:end], starting, ending, measured)
     page = slice(min(offset, end - start), min(offset + limit, end - start))
-    # One query of Polars for all columns: each takes longer than the work it does on a page.
-    rows = ledger.frame[start + page.start : start + page.stop].hstack(
-        [pl.Series(name, getattr(measured, name)[page]) for name in _MEASURED]
-    )
-    rows = rows.select(pl.col(name).fill_nan(None) if name in _MEASURED else pl.col(name) for name in _ROW)
-    page_rows = Rows.of_frame(rows, end - start)
-    return PageResult(page_rows, summary=_json_ready(summary, book))
+    # Without a query of Polars, which waits for its threads longer than the work on a page takes.
+    columns = [pl.Series(name, getattr(measured, name)[page], nan_to_null=True) for name in _MEASURED]
+    # Objects of numbers alone, so that what stands between two of them stands nowhere else.
+    texts = to_json(pl.DataFrame(columns))[2:-2].split(b"},{")
+    shown = slice(start + page.start, start + page.stop)
+    parts = zip(ledger.before[shown], texts, ledger.after[shown], strict=False)  # no row has one empty text
+    objects = memoryview(b"".join(chain.from_iterable(parts)))[:-1]
+    return PageResult(Rows(objects, page.stop - page.start, end - start), summary=_labelled(book, summary))
 
 
 def empty_summary(book: str) -> dict[str, Any]:
     """Return the summary of a book that has no ledger."""
     none = np.empty(0)
     measured = equity_curve(none, none)
-    return _json_ready(equity_summary(none.astype("datetime64[D]"), none, none, measured), book)
+    return _labelled(book, equity_summary(none.astype("datetime64[D]"), none, none, measured))
 
 
-def _json_ready(summary: EquitySummary, book: str) -> dict[str, Any]:
-    figures = asdict(summary)
-    return {"book": book, **figures, **{name: day_or_null(figures[name]) for name in _DAYS}}
+def _labelled(book: str, summary: EquitySummary) -> dict[str, Any]:
+    return {"book": book, **{name: getattr(summary, name) for name in _SUMMARY}}
 
 
 def _floats(frame: pl.DataFrame, column: str) -> Floats:

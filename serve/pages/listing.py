@@ -19,8 +19,7 @@ from schemas.listing_parameters import LISTED_ORDERS
 from schemas.metrics.headline import HEADLINE, JUDGED_NAMES
 from schemas.metrics.statistic import SOURCES
 from serve.cache import SnapshotKey
-from serve.pages.json import Rows
-from serve.pages.query import PageResult
+from serve.pages.query import PageResult, Rows
 
 _ENDPOINT_OF: Final = {source.kind: source.endpoint for source in SOURCES}
 RUN_CLOSED: Final = "the key may not read this run"

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Self
 
-from serve.pages.json import Rows
+import orjson
 
 if TYPE_CHECKING:
     from serve.cache import SnapshotKey
@@ -102,6 +102,30 @@ class Week(NamedTuple):
 
     status: str
     symbols: int | None
+
+
+class Rows(NamedTuple):
+    """A page's rows as they are sent.
+
+    Attributes
+    ----------
+    objects
+        JSON objects with commas between them; part of a table in memory, which is copied when the body is assembled.
+    returned, total
+        How many they are, and the rows of all pages.
+    """
+
+    objects: bytes | memoryview
+    returned: int
+    total: int
+
+    @classmethod
+    def of(cls, rows: Sequence[Mapping[str, Any]], total: int) -> Self:
+        """Return rows that are written here, one object each."""
+        return cls(memoryview(orjson.dumps(rows))[1:-1], len(rows), total)
+
+
+NO_ROWS: Final = Rows(b"", 0, 0)
 
 
 class PageResult(NamedTuple):

@@ -32,9 +32,8 @@ import pyarrow as pa
 from datasets.snapshot import Snapshot
 from schemas.rows import ROWS
 from schemas.tables import TABLES
-from serve.pages.duckdb import Engine, engine_version
-from serve.pages.json import Rows, writable
-from serve.pages.query import DECISION, PageQuery, TableView
+from serve.pages.duckdb import Engine, engine_version, writable
+from serve.pages.query import DECISION, PageQuery, Rows, TableView
 from serve.pages.sql import DAY_COLUMNS, Statement, projection, quoted, select_symbols, source
 
 Numbers = npt.NDArray[np.integer[Any]]
@@ -192,8 +191,7 @@ class RowTable:
         if query.sort is None:
             return np.arange(start, end) if isinstance(rows, slice) else rows
         values = self._columns[query.sort][rows]
-        # NaN goes last either way, and tied names ascend, as they do in the week.
-        order = np.argsort(-values if query.descending else values, kind="stable")
+        order = _order(-values if query.descending else values)
         return order + start if isinstance(rows, slice) else rows[order]
 
 
@@ -205,6 +203,13 @@ def _is_range(query: PageQuery) -> bool:
 def _day(day: dt.date) -> np.int32:
     """Return a day as one of the column: of any other type, the column would be converted to it."""
     return np.int32((day - _EPOCH).days)
+
+
+def _order(values: npt.NDArray[np.float64]) -> Numbers:
+    """Return the order of ascending values: NaN last, and ties in the order they stand in, by ascending name."""
+    order = np.argsort(values)  # a fifth of the time of the stable sort, and without ties or NaN the same
+    ordered = values[order]
+    return order if np.all(ordered[1:] > ordered[:-1]) else np.argsort(values, kind="stable")
 
 
 def _narrowed(rows: slice | Numbers, kept: npt.NDArray[np.bool_]) -> Numbers:

@@ -378,7 +378,7 @@ def failing_with(error: BaseException, monkeypatch: pytest.MonkeyPatch) -> Itera
         raise error
 
     with monkeypatch.context() as patched:
-        patched.setattr("serve.pages.json.to_json", fail)
+        patched.setattr("serve.pages.duckdb.to_json", fail)
         yield
 
 

@@ -8,8 +8,11 @@ from pathlib import Path
 
 import pytest
 
+from datasets.figures.run_figures import RunFigures
+from datasets.figures.run_metrics import Answer, MetricsQuery, assemble
 from pipeline.snapshot_builder import build_seal
 from schemas.endpoints import ENDPOINTS
+from serve import run_metrics
 from tests.support import conformance, factories, seals
 from tests.support.application import running
 from tests.support.client import ApiClient
@@ -236,3 +239,38 @@ def test_a_new_snapshot_is_answered_from_its_own_files(tmp_path: Path) -> None:
         eventually(lambda: api.json(PATH, key)["meta"]["source"] != before["meta"]["source"])
         after = api.json(PATH, key)
     assert after["data"]["core"]["pnl"]["value"] != before["data"]["core"]["pnl"]["value"]
+
+
+def test_an_answer_is_computed_once_for_all_keys_of_the_same_rights(
+    api: ApiClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    computed = []
+
+    def counted(run: RunFigures, query: MetricsQuery) -> Answer:
+        computed.append(query)
+        return assemble(run, query)
+
+    monkeypatch.setattr(run_metrics, "assemble", counted)
+    path = f"{PATH}?from=2020-01-06"
+    first, second = (api.json(path, api.key()) for _ in range(2))
+    assert len(computed) == 1
+    assert first["data"] == second["data"]
+    assert first["meta"]["request_id"] != second["meta"]["request_id"]
+    fewer = api.json(path, api.key(endpoints="performance.metrics"))
+    assert len(computed) == 2
+    assert first["data"]["ic_deciles"] is not None
+    assert fewer["data"]["ic_deciles"] is None
+    api.json(f"{path}&granularity=yearly", api.key())
+    assert len(computed) == 3
+
+
+def test_a_block_that_failed_is_computed_again(api: ApiClient, monkeypatch: pytest.MonkeyPatch) -> None:
+    path, key = f"{PATH}?from=2020-01-07", api.key()
+
+    def fail(*_: object) -> None:
+        raise ZeroDivisionError
+
+    with monkeypatch.context() as patched:
+        patched.setattr("datasets.figures.run_metrics.tenure", fail)
+        assert api.json(path, key)["data"]["core"]["tenure"] is None
+    assert api.json(path, key)["data"]["core"]["tenure"] is not None

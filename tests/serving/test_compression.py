@@ -18,7 +18,7 @@ import zstandard
 from hypothesis import given
 from hypothesis import strategies as st
 
-from serve.pages.bodies import Body, coded, encode
+from serve.http.responses import Body, coded, encode
 from tests.support import plain_http
 from tests.support.compressed_page import CompressedPage, compressed_page
 

@@ -11,11 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from schemas.errors import ApiError, SnapshotCorrupt
-from serve.pages import json
-from serve.pages.duckdb import Engine
-from serve.pages.json import to_json
-from serve.pages.source import RebalanceIndex
+from serve.pages.duckdb import Engine, to_json, writable
 from serve.pages.sql import PageStatements, Statement, source
+from serve.pages.tables import RebalanceIndex
 
 
 @pytest.fixture
@@ -149,6 +147,6 @@ def test_one_timestamp_is_written_like_many(
     moments: list[dt.datetime | None], unit: Literal["ms", "us", "ns"]
 ) -> None:
     column = pl.Series("at", moments, dtype=pl.Datetime(unit)).dt.replace_time_zone("UTC")
-    few = json.writable(pl.DataFrame(column))
-    many = json.writable(pl.DataFrame(pl.concat([column] + [column] * 1_000)))
+    few = writable(pl.DataFrame(column))
+    many = writable(pl.DataFrame(pl.concat([column] + [column] * 1_000)))
     assert few["at"].to_list() == many["at"].to_list()[: len(moments)]

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from datasets.figures.equity import equity_curve, equity_summary
 from schemas.rows import ROWS
+from serve.pages.duckdb import to_json
 from serve.pages.equity import LEDGER_COLUMNS, curve, empty_summary, make_ledger
-from serve.pages.json import to_json
 
 # No ratio of two of them is so large that twenty of it overflow.
 NUMBERS = (

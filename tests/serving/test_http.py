@@ -7,7 +7,7 @@ import pytest
 import zstandard
 
 from schemas.endpoints import ENDPOINTS
-from serve.pages.bodies import negotiate
+from serve.http.responses import negotiate
 from tests.support.client import ApiClient
 
 SCORES = "/v1/alphas/Test_hand/scores"

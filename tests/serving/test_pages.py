@@ -16,10 +16,9 @@ from hypothesis import strategies as st
 from schemas.endpoints import ENDPOINTS
 from schemas.errors import ApiError
 from serve.cache import SizedLRUCache
-from serve.pages import row_table, row_tables
-from serve.pages.duckdb import Engine
-from serve.pages.json import Rows, to_json
-from serve.pages.query import PageQuery
+from serve.pages import row_table, tables
+from serve.pages.duckdb import Engine, to_json
+from serve.pages.query import PageQuery, Rows
 from serve.pages.row_folder import RowFolder
 from serve.pages.row_table import RowTable, make_batch
 from serve.pages.sql import Statement, source
@@ -62,7 +61,7 @@ def both(root: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[
     """Page parts that render a table after its first query, in memory and in a folder."""
     place = tmp_path_factory.mktemp("rendered") / "rows"
     with pytest.MonkeyPatch.context() as patch:  # the only knobs, and no settings
-        patch.setattr(row_tables, "_SHARE_WHEN_FREE", 0.0)
+        patch.setattr(tables, "_SHARE_WHEN_FREE", 0.0)
         patch.setattr(row_table, "_PART_ROWS", 7)
         parts = {
             "memory": Parts(root, 2**30),

@@ -18,7 +18,7 @@ import orjson
 import pyarrow as pa
 import pytest
 
-from serve.pages import row_folder, row_table, row_tables
+from serve.pages import row_folder, row_table, tables
 from serve.pages.query import PageQuery, PageResult
 from serve.pages.row_folder import RowFolder, open_folder
 from tests.support import published
@@ -35,7 +35,7 @@ ENOUGH = 2**30
 @pytest.fixture(autouse=True)
 def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """Make a table after its first answer from Parquet."""
-    monkeypatch.setattr(row_tables, "_SHARE_WHEN_FREE", 0.0)
+    monkeypatch.setattr(tables, "_SHARE_WHEN_FREE", 0.0)
 
 
 @pytest.fixture
@@ -91,9 +91,7 @@ def test_a_restart_reuses_existing_files(make: Callable[..., Parts], monkeypatch
     before = make()
     query = ledger(before)
     answer = before.until_cached(query)
-    monkeypatch.setattr(
-        row_tables, "_SHARE_WHEN_FREE", 1e9
-    )  # nothing would be made for as little as this costs
+    monkeypatch.setattr(tables, "_SHARE_WHEN_FREE", 1e9)  # nothing would be made for as little as this costs
     after = make()
     assert after.load(query) == answer
     assert after.until_cached(query) == answer
@@ -333,7 +331,7 @@ def test_a_table_whose_snapshot_is_replaced_while_it_is_rendered_is_not_kept(
         assert go_on.wait(PATIENCE)
         return result
 
-    monkeypatch.setattr(row_tables, "make_batch", waits)
+    monkeypatch.setattr(tables, "make_batch", waits)
     try:
         parts.follow()  # the folder was swept lately
         parts.load(ledger(parts))

@@ -13,9 +13,9 @@ from tests.support.processes import REPOSITORY
 Journeys = dict[str, tuple[list[str], int]]
 BOUNDS = {
     "finished body": (10, 24),
-    "cut from rows": (15, 36),
-    "from Parquet": (23, 70),
-    "metrics, cold": (34, 166),
+    "cut from rows": (14, 36),
+    "from Parquet": (20, 64),
+    "metrics, cold": (32, 161),
 }
 """Request -> files it may touch, and moves between them: as many files as were measured, and a few moves more."""
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from pipeline.snapshot_builder import build_seal
-from serve.pages.bodies import IMMEDIATE_BYTES
+from serve.http.responses import IMMEDIATE_BYTES
 from tests.support import plain_http
 from tests.support.seals import make_seal
 from tests.support.server import served, token_for

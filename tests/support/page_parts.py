@@ -12,18 +12,16 @@ from datasets.storage import open_storage
 from schemas.endpoints import ENDPOINTS
 from serve.app import ROUTES
 from serve.cache import CacheRegistry, SnapshotKey
+from serve.http.handler import PageEndpoint
 from serve.http.params import parse
 from serve.http.request import Request
-from serve.http.responses import PageEndpoint
 from serve.pages.books import BookPages
 from serve.pages.duckdb import Engine
 from serve.pages.equity import CurvePages
-from serve.pages.json import Rows
-from serve.pages.query import PageQuery, PageResult
+from serve.pages.query import PageQuery, PageResult, Rows
 from serve.pages.row_folder import RowFolder
-from serve.pages.row_tables import RowTables
-from serve.pages.source import TablePages
 from serve.pages.symbols import RunSymbols
+from serve.pages.tables import RowTables, TablePages
 from tests.support import published
 
 PLACES = {

@@ -1,29 +1,51 @@
-"""Which tables are worth their room, and making them beside the requests."""
+"""Pages of stored rows: cut from a table in memory, else read from the files; and which tables are worth their room."""
 
 from __future__ import annotations
 
+import datetime as dt
 import io
 import math
 import threading
 import time
+from bisect import bisect_left
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import Final, TypeAlias
+from typing import Final, NamedTuple, TypeAlias
 
 import pyarrow as pa
 import structlog
 from polars.exceptions import PanicException
 
 from datasets.snapshot import Snapshot
-from schemas.errors import DiskUnavailable
+from schemas.errors import ApiError, DiskUnavailable
 from schemas.rows import ROWS
+from schemas.tables import TABLES
 from serve.cache import SizedLRUCache, SnapshotKey
+from serve.pages.books import holds_book
 from serve.pages.duckdb import Engine
-from serve.pages.query import TableView
+from serve.pages.query import (
+    DECISION,
+    NO_ROWS,
+    PageQuery,
+    PageResult,
+    Rows,
+    TableView,
+    UnknownSymbol,
+    Week,
+)
 from serve.pages.row_folder import MAX_SHARE, RowFolder
 from serve.pages.row_table import NotTabled, RowsDamaged, RowTable, make_batch, table_source
+from serve.pages.sql import PublishedFile, compile_page, select_all
+from serve.pages.symbols import RunSymbols
 
+_log = structlog.get_logger("serve.cache")
+
+_MAX_SCANNED: Final = 500_000
+"""Most rows scanned on the event loop; more would keep other requests waiting."""
+_WEEK: Final = ("date", "week_status", "n_symbols")
+_WEEK_BYTES: Final = 170
+"""Memory of a week, about."""
 _BYTES_A_VALUE: Final = 28
 """What a value takes as JSON with its name, by which a table's size is estimated before it is made."""
 _MADE_BYTES_A_SECOND: Final = 150e6
@@ -36,7 +58,157 @@ _REFUSED_SECONDS: Final = 30.0
 """How long a table is not tried again that could not be made."""
 _Key: TypeAlias = tuple[SnapshotKey, TableView]
 
-_log = structlog.get_logger("serve.cache")
+
+class RebalanceIndex(NamedTuple):
+    """One run's rebalance weeks, ascending.
+
+    Attributes
+    ----------
+    dates, statuses
+        Day and status of each week.
+    symbols
+        Rows of each week's cross-section; None when the run sealed no decisions.
+    """
+
+    dates: Sequence[dt.date]
+    statuses: Sequence[str]
+    symbols: Sequence[int] | None
+
+    def week(self, day: dt.date | None) -> Week:
+        """Return the week of a rebalance day, which every query of a cross-section has.
+
+        Raises
+        ------
+        ApiError
+            ``rebalance_not_found`` with the rebalance days around a day that is none.
+        """
+        assert day is not None, "a cross-section is of one day"
+        place = bisect_left(self.dates, day)
+        if place < len(self.dates) and self.dates[place] == day:
+            return Week(self.statuses[place], None if self.symbols is None else self.symbols[place])
+        ends, before, after = (
+            self.dates[:1],
+            self.dates[max(0, place - 1) : place],
+            self.dates[place : place + 1],
+        )
+        around = {"first": ends, "last": self.dates[-1:], "previous": before, "next": after}
+        raise ApiError(
+            "rebalance_not_found",
+            f"{day.isoformat()} is not a rebalance date of this run.",
+            {name: days[0].isoformat() if days else None for name, days in around.items()},
+        )
+
+
+class TablePages:
+    """Pages of stored rows: cut from a table of JSON rows, else read by the engine.
+
+    Parameters
+    ----------
+    engine
+        Reads the files.
+    tables, symbols
+        Caches of them.
+    weeks
+        Keeps rebalance indexes.
+    """
+
+    def __init__(
+        self, engine: Engine, tables: RowTables, weeks: SizedLRUCache[RebalanceIndex], symbols: RunSymbols
+    ) -> None:
+        self._engine = engine
+        self._tables = tables
+        self._weeks = weeks
+        self._symbols = symbols
+
+    def page(self, query: PageQuery, snapshot: Snapshot, *, at_once: bool) -> PageResult | None:
+        """Cut a page from a table, or run its SQL.
+
+        Parameters
+        ----------
+        at_once
+            Whether to answer from memory alone; None where that is not possible or takes long.
+
+        Raises
+        ------
+        ApiError
+            ``rebalance_not_found`` or ``unknown_book``.
+        SnapshotCorrupt, StorageUnavailable
+            When a file is gone or cannot be read.
+        """
+        view = TableView(
+            query.table, query.book if TABLES[query.table].partition else None, query.row, query.raw
+        )
+        table = self._tables.get(query.snapshot, view)
+        if at_once and table is None:
+            return None
+        week = None
+        if query.row == DECISION:
+            index = self._weeks.get(query.snapshot, None) if at_once else self._index(snapshot)
+            if index is None:
+                return None
+            if not index.dates:
+                return PageResult(NO_ROWS, missing=("rebalances",))
+            week = index.week(query.first)
+            if week.symbols is None:
+                return PageResult(NO_ROWS, missing=("decisions",), week=week)
+        file = None if table is not None else _published(view, snapshot)
+        if table is None and file is None:
+            return PageResult(NO_ROWS, missing=(query.table,), week=week)
+        unknown: tuple[UnknownSymbol, ...] | None = ()
+        if query.symbols is not None:
+            unknown = self._symbols.unknown(snapshot, query.symbols, raw=query.raw, at_once=at_once)
+        rows = None
+        if unknown is not None:
+            rows = self._cut(query, snapshot, table, _MAX_SCANNED if at_once else None)
+        if rows is None and not at_once:
+            rows = self._read(query, snapshot, view, file)
+        return None if rows is None or unknown is None else PageResult(rows, unknown=unknown, week=week)
+
+    def _cut(
+        self, query: PageQuery, snapshot: Snapshot, table: RowTable | None, most: int | None
+    ) -> Rows | None:
+        """Cut a page from a table; None without one, or where more rows than `most` would be gone through."""
+        if table is None:
+            return None
+        try:
+            return table.cut(query, most)
+        except RowsDamaged as error:
+            self._tables.discard(snapshot, table, error)
+            return None
+
+    def _read(
+        self, query: PageQuery, snapshot: Snapshot, view: TableView, file: PublishedFile | None
+    ) -> Rows:
+        """Read a page from its file, and count that towards the making of the table."""
+        file = file or _published(view, snapshot)
+        if file is None:
+            return NO_ROWS
+        started = time.perf_counter()
+        rows = self._engine.page(compile_page(query, file))
+        self._tables.record_miss(snapshot, view, file.rows, time.perf_counter() - started)
+        return rows
+
+    def _index(self, snapshot: Snapshot) -> RebalanceIndex:
+        def read() -> RebalanceIndex:
+            held = snapshot.manifest.columns.get("rebalances", ())
+            if not held:
+                return RebalanceIndex((), (), None)
+            columns = [name for name in _WEEK if name in held]
+            weeks = self._engine.frame(select_all(TABLES["rebalances"], snapshot.file("rebalances"), columns))
+            symbols = weeks["n_symbols"].to_list() if "n_symbols" in columns else None
+            return RebalanceIndex(weeks["date"].to_list(), weeks["week_status"].to_list(), symbols)
+
+        return self._weeks.get_or_load(snapshot.key, None, read, lambda x: _WEEK_BYTES * len(x.dates))
+
+
+def _published(view: TableView, snapshot: Snapshot) -> PublishedFile | None:
+    """Return the file of a table; None when the run has no rows of it. ApiError ``unknown_book``."""
+    if view.book is not None and not holds_book(snapshot, view.table, view.book, raw=view.raw):
+        return None
+    n_rows = snapshot.n_rows(view.table, view.book)
+    if view.book is None and not n_rows:
+        return None
+    return PublishedFile(snapshot.file(view.table, view.book), snapshot.columns(view.table), n_rows)
 
 
 class RowTables:
