@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Hashable
 from concurrent.futures import Future
 from pathlib import Path
-from typing import Any, Final, Generic, NamedTuple, TypeVar
+from typing import Any, Final, Generic, TypeVar
 
 V = TypeVar("V")
 
@@ -16,16 +16,6 @@ SnapshotKey = tuple[str, str]
 """Address and snapshot id of an alpha; entries made from a snapshot are dropped with it."""
 LISTING: Final = ""
 """Stands for the alpha in the key of a list of alphas, with the edition of the list; no alpha has this address."""
-
-
-class CacheCounts(NamedTuple):
-    """Hits and misses of a cache, and its size."""
-
-    hits: int
-    misses: int
-    entries: int
-    bytes: int
-    limit: int
 
 
 class SizedLRUCache(Generic[V]):
@@ -43,13 +33,13 @@ class SizedLRUCache(Generic[V]):
         """Bytes in use."""
         self._values: OrderedDict[tuple[SnapshotKey, Hashable], tuple[V, int]] = OrderedDict()
         self._loading: dict[tuple[SnapshotKey, Hashable], Future[V]] = {}
-        self._hits = self._misses = 0
+        self.hits = self.misses = 0
+        """Of :meth:`get` and :meth:`get_or_load`."""
         self._lock = threading.Lock()
 
-    @property
-    def counts(self) -> CacheCounts:
-        """Hits and misses of :meth:`get` and :meth:`get_or_load`, and the size."""
-        return CacheCounts(self._hits, self._misses, len(self._values), self.bytes, self.limit)
+    def __len__(self) -> int:
+        """Return the number of entries."""
+        return len(self._values)
 
     @property
     def owners(self) -> set[SnapshotKey]:
@@ -63,9 +53,9 @@ class SizedLRUCache(Generic[V]):
         with self._lock:
             entry = self._values.get(key)
             if entry is None:
-                self._misses += 1
+                self.misses += 1
                 return None
-            self._hits += 1
+            self.hits += 1
             self._values.move_to_end(key)
             return entry[0]
 
@@ -160,35 +150,11 @@ _SHARES: Final = {
 ROWS: Final = "rows"
 
 
-class CacheRegistry:
-    """The caches of a process, within one budget.
-
-    Parameters
-    ----------
-    memory
-        Bytes of all of them together.
-    """
-
-    def __init__(self, memory: int) -> None:
-        limits = {name: min(memory // part, most or memory) for name, (part, most) in _SHARES.items()}
-        limits[ROWS] = memory - sum(limits.values())
-        self._caches: dict[str, SizedLRUCache[Any]] = {
-            name: SizedLRUCache(limit) for name, limit in limits.items()
-        }
-
-    def __getitem__(self, name: str) -> SizedLRUCache[Any]:
-        """Return a cache; KeyError if there is none of this name."""
-        return self._caches[name]
-
-    @property
-    def counts(self) -> Mapping[str, CacheCounts]:
-        """Cache -> hits, misses, entries and bytes."""
-        return {name: cache.counts for name, cache in self._caches.items()}
-
-    def drop_unread(self, is_read: Callable[[SnapshotKey], bool]) -> None:
-        """Drop the entries of snapshots that are no longer read."""
-        for cache in self._caches.values():
-            cache.remove_if(lambda owner, _: not is_read(owner))
+def make_caches(memory: int) -> dict[str, SizedLRUCache[Any]]:
+    """Return the caches of a process by name, which together take so many bytes at most."""
+    limits = {name: min(memory // part, most or memory) for name, (part, most) in _SHARES.items()}
+    limits[ROWS] = memory - sum(limits.values())
+    return {name: SizedLRUCache(limit) for name, limit in limits.items()}
 
 
 def cache_bytes(setting: int, workers: int) -> int:

@@ -15,7 +15,7 @@ from schemas.errors import SettingsError
 from schemas.project import project_version
 from serve.auth.authenticator import Authenticator
 from serve.auth.settings import AccessSettings
-from serve.cache import LISTING, ROWS, CacheRegistry, SnapshotKey, cache_bytes
+from serve.cache import LISTING, ROWS, SnapshotKey, cache_bytes, make_caches
 from serve.catalog import Catalog
 from serve.compute import REASONS, ComputeQueue
 from serve.downloads.archives import SourceArchives
@@ -70,7 +70,7 @@ class ServerState:
         )
         self.damage = Damage(storage, self.snapshots)
         self.engine = Engine()
-        self.caches = caches = CacheRegistry(cache_bytes(settings.memory_bytes, settings.workers))
+        self.caches = caches = make_caches(cache_bytes(settings.memory_bytes, settings.workers))
         self.bodies = caches["bodies"]
         """Finished bodies, the least used of which make room for others."""
         rows = _folder(settings, settings.rows, "rows")
@@ -132,7 +132,8 @@ class ServerState:
     def _catalogue_changed(self) -> None:
         """Drop cached entries of snapshots that are no longer read."""
         self.row_tables.drop_unread()
-        self.caches.drop_unread(self._is_read)
+        for cache in self.caches.values():
+            cache.remove_if(lambda owner, _: not self._is_read(owner))
         self.damage.drop_unserved()
         self.neighbours.catalogue_changed()
 
@@ -155,11 +156,11 @@ def values(service: ServerState, in_flight: int) -> Iterator[tuple[str, tuple[st
     yield "catalogue_unreadable", (), len(snapshots.broken)
     yield "snapshots_damaged", (), len(service.damage.alphas)
     yield from (("component_state", (name,), state) for name, state in service.components.states.items())
-    for name, counts in service.caches.counts.items():
-        yield "memory_cache_reads", (name, "hit"), counts.hits
-        yield "memory_cache_reads", (name, "miss"), counts.misses
-        yield "memory_cache_bytes", (name,), counts.bytes
-        yield "memory_cache_limit_bytes", (name,), counts.limit
+    for name, cache in service.caches.items():
+        yield "memory_cache_reads", (name, "hit"), cache.hits
+        yield "memory_cache_reads", (name, "miss"), cache.misses
+        yield "memory_cache_bytes", (name,), cache.bytes
+        yield "memory_cache_limit_bytes", (name,), cache.limit
     rows = service.row_tables.folder
     if rows is not None:
         yield "rendered_rows_reads", ("hit",), rows.hits

@@ -77,7 +77,7 @@ class RowFolder:
         """Tables this process opened, and tables it had to make."""
         self.evictions = 0
         """Files this process removed to make room."""
-        self.entries = self.bytes = 0
+        self.bytes = 0
         """Of all processes, as of the last look."""
         self._make_room(0)
 
@@ -149,7 +149,6 @@ class RowFolder:
             finally:
                 part.unlink(missing_ok=True)
             self.misses += 1
-            self.entries += 1
             self.bytes += written
         return True
 
@@ -193,13 +192,11 @@ class RowFolder:
         """
         files = sorted(self._files())
         self.bytes = sum(size for _, size, _ in files)
-        self.entries = len(files)
         for _, freed, path in files:
             if self.bytes + size <= self.limit:
                 break
             path.unlink(missing_ok=True)
             self.bytes -= freed
-            self.entries -= 1
             self.evictions += 1
         disk = shutil.disk_usage(self._folder)
         if size and disk.free - size < disk.total * _MIN_FREE_SHARE:

@@ -184,7 +184,7 @@ def test_an_old_snapshot_stays_cached_while_it_is_requested(
 
         def cached() -> set[str]:
             caches = open_service.caches
-            return {snapshot for name in caches.counts for _, snapshot in caches[name].owners}
+            return {snapshot for cache in caches.values() for _, snapshot in cache.owners}
 
         def ask_until_cached() -> None:
             eventually(lambda: api.get(pinned, token).status_code == 200 and first in cached())

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from serve.cache import CacheRegistry, SizedLRUCache
+from serve.cache import SizedLRUCache, make_caches
 
 OWNER = ("alpha", "snapshot")
 
@@ -22,7 +22,7 @@ def test_an_entry_is_loaded_once_and_hits_and_misses_are_counted() -> None:
     cache: SizedLRUCache[bytes] = SizedLRUCache(100)
     first = loaded(cache, "a", b"x" * 10)
     assert loaded(cache, "a", b"y") is first
-    assert cache.counts == (1, 1, 1, 10, 100)
+    assert (cache.hits, cache.misses, len(cache), cache.bytes, cache.limit) == (1, 1, 1, 10, 100)
 
 
 @given(asked=st.lists(st.tuples(st.integers(0, 8), st.integers(0, 60)), max_size=60))
@@ -108,17 +108,15 @@ def test_concurrent_loads_of_a_key_are_coalesced(*, fails: bool) -> None:
         assert len(loads) == 1
 
 
-def test_entries_of_a_snapshot_are_dropped_from_every_cache() -> None:
-    caches = CacheRegistry(2**20)
-    for name in caches.counts:
-        caches[name].put(("a", "old"), "x", b"", 1)
-        caches[name].put(("a", "new"), "x", b"", 1)
-    caches.drop_unread(lambda owner: owner == ("a", "new"))
-    for name, counts in caches.counts.items():
-        assert caches[name].get(("a", "new"), "x") == b"", name
-        assert counts.entries == 1
+def test_entries_of_a_snapshot_are_dropped() -> None:
+    for name, cache in make_caches(2**20).items():
+        cache.put(("a", "old"), "x", b"", 1)
+        cache.put(("a", "new"), "x", b"", 1)
+        cache.remove_if(lambda owner, _: owner == ("a", "old"))
+        assert cache.get(("a", "new"), "x") == b"", name
+        assert len(cache) == 1
 
 
 def test_the_caches_share_one_budget() -> None:
     for memory in (1, 1000, 2**30):
-        assert sum(x.limit for x in CacheRegistry(memory).counts.values()) == memory
+        assert sum(x.limit for x in make_caches(memory).values()) == memory

@@ -239,7 +239,7 @@ def test_the_bound_holds_with_least_recently_used_eviction(acts: list[tuple[str,
         while sum(sizes.values()) > 100:
             del sizes[order.pop(0)]
         assert cache.bytes == sum(sizes.values()) <= 100
-        assert cache.counts.entries == len(sizes)
+        assert len(cache) == len(sizes)
     assert not cache.put(("a", "s"), 1, 1, 101), "larger than everything together"
     cache.remove_if(lambda owner, _: owner == ("a", "s"))
     assert cache.bytes == sum(size for (owner, _), size in sizes.items() if owner != "a")

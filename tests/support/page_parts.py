@@ -11,7 +11,7 @@ from datasets.catalogue import Catalogue
 from datasets.storage import open_storage
 from schemas.endpoints import ENDPOINTS
 from serve.app import ROUTES
-from serve.cache import CacheRegistry, SnapshotKey
+from serve.cache import SnapshotKey, make_caches
 from serve.http.handler import PageEndpoint
 from serve.http.params import parse
 from serve.http.request import Request
@@ -47,7 +47,7 @@ class Parts:
         assert snapshot is not None
         self.snapshot = snapshot
         self.engine = Engine()
-        self.caches = caches = CacheRegistry(limit)
+        self.caches = caches = make_caches(limit)
         self.row_tables = RowTables(self.engine, caches["rows"], self.is_read, folder)
         symbols = RunSymbols(self.engine, caches["symbols"])
         self._tables = TablePages(self.engine, self.row_tables, caches["rebalances"], symbols)
