@@ -12,6 +12,7 @@ import errno
 import gc
 import multiprocessing
 import os
+import pickle
 import signal
 import socket
 import sys
@@ -20,10 +21,12 @@ import time
 from collections.abc import Callable, Iterator
 from multiprocessing import connection
 from typing import TYPE_CHECKING, Any, Final
+from weakref import WeakKeyDictionary
 
 import structlog
 import uvicorn
-from uvicorn.supervisors import Multiprocess
+from uvicorn.config import STARTUP_FAILURE
+from uvicorn.supervisors.multiprocess import Multiprocess, Process
 
 from schemas.errors import SettingsError
 from schemas.exit_codes import ExitCode
@@ -102,7 +105,7 @@ class Server(uvicorn.Server):
         """Start the shutdown at the first signal; exit at the second."""
         del frame
         if self._ending.is_second():
-            _end_immediately(sig)
+            end_immediately(sig)
         elif self._ending.begin(sig):
             self._draining()
 
@@ -137,14 +140,21 @@ class Supervisor(Multiprocess):
     ) -> None:
         super().__init__(config, sockets)
         self._draining, self._ending = draining, _Ending(delay_seconds)
+        self._heard: WeakKeyDictionary[Process, float] = WeakKeyDictionary()
+        """Worker -> monotonic time of its last answer."""
         for number in _SIGNALS:
             signal.signal(number, self._asked)
+
+    @property
+    def ended_by(self) -> int | None:
+        """The signal that asked it to end; None if there was none."""
+        return self._ending.signal
 
     def _asked(self, number: int, _: FrameType | None) -> None:
         if self._ending.is_second():
             for process in self.processes:
                 process.process.kill()
-            _end_immediately(number)
+            end_immediately(number)
         elif self._ending.begin(number):
             self._draining()
             self.signal_queue.append(number)
@@ -155,22 +165,46 @@ class Supervisor(Multiprocess):
             super().handle_signals()
 
     def keep_subprocess_alive(self) -> None:
-        """Replace ended processes, and log how each ended."""
-        before = [(worker, worker.process.is_alive()) for worker in self.processes]
-        super().keep_subprocess_alive()
-        for (worker, was_alive), now in zip(before, self.processes, strict=False):
-            code = worker.exitcode
-            if code is None or (worker is now and not self.should_exit.is_set()):
+        """Replace workers that ended or are silent for too long, and log how each ended.
+
+        uvicorn's own method waits for the answer of one worker after the other. A worker that dies before it answered, or
+        is slow to start, would hold up signals and the replacement of the others for as long as a worker may be silent.
+        """
+        for place, worker in enumerate(self.processes):
+            if self.should_exit.is_set():
+                return
+            silent = worker.exitcode is None
+            if silent and self._is_heard(worker):
                 continue
+            worker.kill()
+            worker.join()
+            code = worker.exitcode or 0
+            replacement = None
+            if code == STARTUP_FAILURE:  # it would fail again
+                self.should_exit.set()
+            else:
+                replacement = Process(self.config, self.sockets)
+                replacement.start()
+                self.processes[place] = replacement
             _log.error(
                 "worker_ended",
                 pid=worker.pid,
                 exit_code=code if code >= 0 else None,
                 signal=_signal_name(-code) if code < 0 else None,
-                # A process that was alive at the check but did not respond was killed by this process.
-                silent=was_alive,
-                restarted_as=None if worker is now else now.pid,
+                silent=silent,
+                restarted_as=None if replacement is None else replacement.pid,
             )
+
+    def _is_heard(self, worker: Process) -> bool:
+        """Ping a worker, without waiting; return whether it answered a ping of late."""
+        now = time.monotonic()
+        heard = self._heard.setdefault(worker, now)
+        with contextlib.suppress(OSError, EOFError, pickle.UnpicklingError):
+            while worker.parent_conn.poll():
+                worker.parent_conn.recv()
+                heard = self._heard[worker] = now
+            worker.parent_conn.send(b"ping")
+        return now - heard < self.config.timeout_worker_healthcheck
 
     def init_processes(self) -> None:
         """Start the workers; they ignore Ctrl-C, because this process ends them, also while they load."""
@@ -240,11 +274,16 @@ def serve_with_workers(
     sockets: list[socket.socket],
     draining: Notify,
     delay_seconds: float,
-) -> None:
-    """Serve from several processes, each of which creates its application by the function that `factory` names."""
+) -> int | None:
+    """Serve from several processes, each of which creates its application by the function that `factory` names.
+
+    Return the signal that ended them; None if they could not start.
+    """
     _log.info("starting_workers", workers=options["workers"], addresses=_addresses(sockets))
     config = uvicorn.Config(factory, factory=True, **options)
-    Supervisor(config, sockets, draining, delay_seconds).run()
+    supervisor = Supervisor(config, sockets, draining, delay_seconds)
+    supervisor.run()
+    return supervisor.ended_by
 
 
 def end_with_parent() -> None:
@@ -299,10 +338,10 @@ def _signal_name(number: int) -> str:
 
 def _give_up() -> None:
     _log.error("closing_took_too_long", seconds=CLOSING_SECONDS)
-    _end_immediately(signal.SIGKILL)
+    end_immediately(signal.SIGKILL)
 
 
-def _end_immediately(number: int) -> None:
+def end_immediately(number: int) -> None:
     """End this process by a signal, as its sender expects, without closing stores."""
     with contextlib.suppress(
         ValueError, OSError

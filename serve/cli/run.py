@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import os
+import signal
+import sys
 from collections.abc import Callable
 from typing import Any, Final
 
@@ -11,13 +13,21 @@ import click
 
 from datasets.storage import open_storage
 from schemas.errors import SettingsError
+from schemas.exit_codes import ExitCode
 from schemas.settings import SETTINGS
 from schemas.settings.options import flag
 from serve import settings
 from serve.auth.settings import AccessSettings
 from serve.http.connections import allow_descriptors
 from serve.observability import exported, logging
-from serve.server import bind, closing, freeze_heap, serve_alone, serve_with_workers
+from serve.server import (
+    bind,
+    closing,
+    end_immediately,
+    freeze_heap,
+    serve_alone,
+    serve_with_workers,
+)
 from serve.settings import Settings
 
 _APP: Final = "serve.app:from_environment"
@@ -68,7 +78,13 @@ def run(**flags: Any) -> None:
         variables[SETTINGS["access"].variable] = access.store
         os.environ.update(settings.variables(program) | variables)
         with exported(program, workers=True) as (_, draining):
-            serve_with_workers(_APP, _server(program), sockets, draining, program.drain_delay_seconds)
+            ended_by = serve_with_workers(
+                _APP, _server(program), sockets, draining, program.drain_delay_seconds
+            )
+        if ended_by is None:
+            sys.exit(ExitCode.PROGRAM_FAILED)
+        if ended_by == signal.SIGTERM:
+            end_immediately(ended_by)  # everything is closed: the exit says why
     else:
         # Not loaded by a parent of workers, which does not need it.
         from serve.app import create  # noqa: PLC0415

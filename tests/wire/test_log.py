@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import signal
+import time
 from pathlib import Path
 from typing import Any
 
@@ -12,11 +13,17 @@ from tests.support import plain_http
 from tests.support.raw_http import Server, head
 from tests.support.redis import redis_running
 from tests.support.server import served
-from tests.support.waiting import eventually
+from tests.support.waiting import PATIENCE, eventually
 
 
 def lines(log: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in log.read_text().splitlines()]
+
+
+def _workers(log: Path) -> list[int]:
+    """Return the pids of the workers that started, first one first."""
+    started = [line for line in log.read_text().splitlines() if "Started server process" in line]
+    return [int(json.loads(line)["event"].partition("[")[2].rstrip("]")) for line in started]
 
 
 def test_a_killed_worker_is_named_with_its_signal_and_replaced(
@@ -31,12 +38,7 @@ def test_a_killed_worker_is_named_with_its_signal_and_replaced(
         ),
     ):
         eventually(lambda: log.read_text().count("Application startup complete") == 2)
-        started = [
-            json.loads(line)["event"]
-            for line in log.read_text().splitlines()
-            if "Started server process" in line
-        ]
-        victim = int(started[0].partition("[")[2].rstrip("]"))
+        (victim, *_) = _workers(log)
         os.kill(victim, signal.SIGSEGV)
         eventually(lambda: '"worker_ended"' in log.read_text())
         eventually(lambda: log.read_text().count("Application startup complete") == 3)
@@ -52,6 +54,26 @@ def test_a_killed_worker_is_named_with_its_signal_and_replaced(
         "error",
     )
     assert ended["restarted_as"] not in {None, victim}
+
+
+def test_a_dead_worker_delays_neither_its_replacement_nor_a_signal(here: Path, tmp_path: Path) -> None:
+    log = tmp_path / "server.log"
+    with (
+        redis_running() as redis,
+        served(here, "--workers", "2", log=log, variables={"ALPHA_RESULTS_REDIS": redis.url}) as (process, _),
+    ):
+        eventually(lambda: log.read_text().count("Application startup complete") == 2)
+        (victim, *_) = _workers(log)
+        os.kill(victim, signal.SIGSTOP)  # it is pinged and cannot answer
+        time.sleep(2)
+        os.kill(victim, signal.SIGKILL)
+        started = time.monotonic()
+        eventually(lambda: '"worker_ended"' in log.read_text())
+        assert time.monotonic() - started < 30, "a worker may be silent for 60 seconds"
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(PATIENCE) == -signal.SIGTERM
+    (ended,) = [line for line in lines(log) if line["event"] == "worker_ended"]
+    assert (ended["pid"], ended["signal"], ended["silent"]) == (victim, "SIGKILL", False)
 
 
 def test_control_sequences_in_paths_are_escaped_in_the_log(here: Path, token: str) -> None:
