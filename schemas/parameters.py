@@ -126,7 +126,7 @@ _RULES: Final = {
     ParameterKind.BOOLEAN: "one of 1, true, 0, false",
     ParameterKind.SYMBOLS: "one or more tickers, separated by commas, each of 1 to 64 characters without white space or invisible characters",
     ParameterKind.BOOK: "the name of a book this key can read",
-    ParameterKind.WEIGHTS: "`equal`, `volatility`, or plain decimal numbers separated by commas",
+    ParameterKind.WEIGHTS: "`equal`, `volatility`, or plain decimal numbers of at least 0, separated by commas",
     ParameterKind.CURSOR: "a cursor from an earlier answer",
     ParameterKind.FORBIDDEN: "not accepted here; leave it out, or use /positions or /pnl",
 }

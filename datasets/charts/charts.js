@@ -50,6 +50,9 @@ export function shown(value, digits = 3) {
   return value.toLocaleString("en-GB", { minimumFractionDigits: Math.min(places, 6), maximumFractionDigits: Math.min(places, 6) });
 }
 
+/** A number of rows, sessions or the like, as text. */
+const counted = (value) => value.toLocaleString("en-GB");
+
 /** A value of an axis, with as many decimals as its ticks need to differ. */
 export function tick(value, at, ticks) {
   const step = ticks.length > 1 ? Math.min(...ticks.slice(1).map((one, i) => Math.abs(one.value - ticks[i].value))) : Math.abs(value) || 1;
@@ -212,7 +215,7 @@ export function equity({ book, rows, benchmark = null, log = false }, theme) {
   const worst = Math.min(0, ...drawdown.filter((value) => value !== null));
   return {
     title: "Equity and drawdown",
-    about: `Growth of 1 in the book ${book}${benchmark ? ` beside ${benchmark.symbol}` : ""}, ${rows.length} sessions from ${dayText(rows[0].date)} to ${dayText(rows.at(-1).date)}: ${times(last)} at the end, deepest drawdown ${percent(-worst)}.`,
+    about: `Growth of 1 in the book ${book}${benchmark ? ` beside ${benchmark.symbol}` : ""}, ${counted(rows.length)} sessions from ${dayText(rows[0].date)} to ${dayText(rows.at(-1).date)}: ${times(last)} at the end, deepest drawdown ${percent(-worst)}.`,
     config,
     table: {
       columns: ["date", "growth of 1 (ratio)", "drawdown_pct (percentage points)", ...(benchmark ? [`${benchmark.symbol} growth of 1 (ratio)`] : [])],
@@ -472,7 +475,7 @@ export function exposures({ rows }, theme) {
   withTips(config, (item) => times(item.parsed.y));
   return {
     title: "Gross and net exposure",
-    about: `Gross and net exposure over ${rows.length} sessions, in multiples of equity.`,
+    about: `Gross and net exposure over ${counted(rows.length)} sessions, in multiples of equity.`,
     config,
     table: {
       columns: ["date", "gross_exposure (ratio)", "net_exposure (ratio)"],

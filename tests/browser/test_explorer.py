@@ -782,6 +782,23 @@ def test_betas_and_attribution_match_the_api(visit: Visit, tmp_path: Path) -> No
     )
 
 
+def test_the_joint_alpha_of_several_factors_has_its_own_row(visit: Visit, tmp_path: Path) -> None:
+    answer = visit.site.ask(f"alphas/{FULL}/exposures?book=long_short")
+    (model,) = answer["data"]["models"]
+    beta = {"beta": 0.25, "standard_error": 0.1, "t_stat": 2.5, "p_value": 0.01}
+    regression = {
+        "alpha_daily": 0.0001, "alpha_annualised": 0.0252, "standard_error": 0.0001, "t_stat": 1.0, "p_value": 0.3,
+        "betas": {"SMB": beta, "HML": beta}, "r_squared": 0.2, "residual_sharpe": 0.5, "lags": 3,
+    }  # fmt: skip
+    model.update(name="factors", kind="factors", regression=regression)
+    visit.page.route("**/exposures?*", lambda route: route.fulfill(json=answer))
+    page = visit.open(f"/alphas/{FULL}")
+    rows = table_of(page, "market", tmp_path)
+    assert [(row["factor"], row["beta"], row["alpha_t_stat"]) for row in rows] == [
+        ("2 factors together", "", "1"), ("SMB", "0.25", ""), ("HML", "0.25", ""),
+    ]  # fmt: skip
+
+
 def test_the_number_of_discoveries_matches_the_api(visit: Visit) -> None:
     data = visit.site.ask("luck")["data"]
     (counts,) = [row for row in data["discoveries"] if row["level"] == 0.05]

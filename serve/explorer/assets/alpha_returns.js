@@ -211,7 +211,10 @@ export function exposures({ caller, path, id, state, window, curve }) {
       const data = await load();
       const equity = (await curve()).meta.summary.starting_equity;
       const measured = data.models.filter((model) => model.regression);
-      const rows = measured.flatMap(({ name: model, regression }) => Object.entries(regression.betas).map(([factor, beta], i) => ({ model, factor, ...beta, whole: i === 0 ? regression : null })));
+      const rows = measured.flatMap(({ name: model, regression }) => {
+        const betas = Object.entries(regression.betas).map(([factor, beta]) => ({ model, factor, ...beta }));
+        return betas.length === 1 ? [{ ...betas[0], whole: regression }] : [{ model, factor: `${betas.length} factors together`, whole: regression }, ...betas];
+      });
       const columns = [
         { title: "Benchmark or factor", make: (row) => row.factor },
         numbers("Beta", null, rows, (row) => row.beta),
@@ -281,10 +284,10 @@ const FIGURES = [
   ["lo_sharpe", "Sharpe ratio by Lo (2002)", two, "annualised, allowing for autocorrelation"],
   ["sortino", "Sortino ratio", two, "annualised"],
   ["calmar", "Calmar ratio", two, "CAGR over max drawdown"],
-  ["var_95", "Value at risk, 95 %", asPercent, "daily return"],
-  ["cvar_95", "Expected shortfall, 95 %", asPercent, "daily return"],
-  ["var_99", "Value at risk, 99 %", asPercent, "daily return"],
-  ["cvar_99", "Expected shortfall, 99 %", asPercent, "daily return"],
+  ["var_95", "Value at risk, 95 %", asPercent, "daily return"],
+  ["cvar_95", "Expected shortfall, 95 %", asPercent, "daily return"],
+  ["var_99", "Value at risk, 99 %", asPercent, "daily return"],
+  ["cvar_99", "Expected shortfall, 99 %", asPercent, "daily return"],
   ["tail_ratio", "Tail ratio", two, "95 % over 5 % quantile"],
   ["skewness", "Skewness", two, "of daily returns"],
   ["kurtosis", "Kurtosis", two, "of daily returns; normal: 3"],

@@ -110,7 +110,7 @@ export function luck({ caller, path, id, state, window, metrics }) {
       return {
         content: el("div", {},
           el("div", { class: "tiles" },
-            fact("Sharpe ratio", data.sharpe, `annualised, ${data.observations} sessions`, "sharpe", ""),
+            fact("Sharpe ratio", data.sharpe, `annualised, ${fixed(data.observations, 0)} sessions`, "sharpe", ""),
             fact("Probabilistic Sharpe ratio", probable.probability, "probability that Sharpe > 0", "probabilistic_sharpe", "probability"),
             fact("Deflated Sharpe ratio", deflated.probability, `probability that Sharpe > 0, given ${TRIALS[deflated.counted_by]?.(deflated)} (${deflated.trials_from})`, "deflated_sharpe", "probability"),
             fact("Minimum track record", least.years, `years, at ${Math.round(least.confidence * 100)} % confidence`, "minimum_track_record", "years"),
@@ -125,7 +125,7 @@ export function luck({ caller, path, id, state, window, metrics }) {
             ...(bands.some((row) => row.reason) ? [{ title: "Note", make: (row) => row.reason ?? "" }] : []),
           ], bands),
           ...Object.values(deflated.passed_over).map((reason) => el("p", { class: "fine" }, `Not counted as trials: ${reason}.`)),
-          el("p", { class: "fine" }, `${data.bootstrap.samples} samples.`)),
+          el("p", { class: "fine" }, `${fixed(data.bootstrap.samples, 0)} samples.`)),
         data: { columns: ["figure", "estimate", "lower", "upper", "level"], rows: bands.map((row) => [row.figure, row.estimate, row.lower, row.upper, row.level]) },
       };
     },

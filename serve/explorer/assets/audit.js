@@ -3,6 +3,7 @@
 import { get, remarks } from "./api.js";
 import { shown } from "./charts.js";
 import { el, table } from "./dom.js";
+import { fixed } from "./figures.js";
 import { failed, panel } from "./panel.js";
 
 const WEIGHTY = ["withheld", "notice"];
@@ -10,7 +11,7 @@ const OPEN = 3;
 const CLOSED = "This key may not read the audit (performance.audit).";
 const words = (name) => name.replaceAll("_", " ");
 const may = (caller) => caller.callable_endpoints.includes("performance.audit");
-const measured = (value, unit) => (value === null ? "–" : `${shown(value)}${unit === null || unit === "ratio" ? "" : ` ${words(unit)}`}`);
+const measured = (value, unit) => (value === null ? "–" : `${Number.isInteger(value) ? fixed(value, 0) : shown(value)}${unit === null || unit === "ratio" ? "" : ` ${words(unit)}`}`);
 
 function noticed(entry) {
   return el("li", { "data-id": entry.id, "data-status": entry.status },

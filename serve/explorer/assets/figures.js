@@ -128,6 +128,6 @@ export const percentages = (title, unit, rows, of) => numbers(title, unit, rows,
 export const days = (title, of, missing = "–") => ({ title, kind: "day", make: (row) => (of(row) ? dayText(of(row)) : missing), by: of });
 
 /** Sessions of an answer, and from which day to which. */
-export const range = ({ observations, first_date: first, last_date: last }) => `${observations} sessions${first ? `, ${dayText(first)} to ${dayText(last)}` : ""}`;
+export const range = ({ observations, first_date: first, last_date: last }) => `${fixed(observations, 0)} sessions${first ? `, ${dayText(first)} to ${dayText(last)}` : ""}`;
 
 export const asPercent = (value) => (value === null || value === undefined ? "–" : `${shown(value * 100)} %`);
