@@ -12,6 +12,7 @@ import polars as pl
 from datasets.figures.rank_correlation import Integers
 from datasets.figures.series import DAYS_PER_YEAR, Floats
 from pipeline.notices.fills import Fills
+from pipeline.notices.held_names import Holdings
 from pipeline.notices.ledger import Flows
 from pipeline.notices.panel import NEVER, Panel
 from pipeline.notices.prices import PanelRows, sample_prices
@@ -68,6 +69,8 @@ class Evidence:
     marks
         At the close of some sessions, ascending, and at the close before each, shape (sessions, symbols), NaN where not held;
         None where the run sealed no positions.
+    holdings
+        Names of long_short, or of the book that stands in for it, by session; None where the run sealed no positions.
     flows
         Book -> what its pnl comes to.
     trials
@@ -79,6 +82,7 @@ class Evidence:
     cross_sections: CrossSections | None = None
     fills: Fills | None = None
     marks: tuple[Floats, Floats] | None = None
+    holdings: Holdings | None = None
     flows: Mapping[str, Flows] = field(default_factory=dict)
     trials: Mapping[str, float] = field(default_factory=dict)
     probe: Probe = field(default_factory=lambda: Probe(NO_SAMPLE, NO_SAMPLE, NO_SAMPLE))
@@ -114,7 +118,7 @@ def _gathered(tables: Mapping[str, Collection[str]], read: ReadColumns) -> Evide
             rows["trials"].group_by("trial").agg(pl.col("period_return").std()).drop_nulls().iter_rows()
         )
     probe = Probe(prices.marks, prices.mids, forward_returns)
-    return Evidence(sections, prices.fills, prices.closes, prices.flows, trials, probe)
+    return Evidence(sections, prices.fills, prices.closes, prices.holdings, prices.flows, trials, probe)
 
 
 def _cross_sections(

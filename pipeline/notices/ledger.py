@@ -14,8 +14,8 @@ from datasets.figures import ratios
 from datasets.figures.equity import period_returns
 from datasets.figures.series import DAYS_PER_YEAR, SESSIONS_PER_YEAR, Dates, Floats, is_constant, measured
 from datasets.figures.unavailable import Unavailable
+from pipeline.notices.correlations import rank_correlations
 from pipeline.notices.outcome import NoticeOutcome, judged, not_checked
-from pipeline.notices.panel import rank_correlations
 from schemas.notices import BASIS_POINTS, CHANCE, NOTICES
 from schemas.notices.books import LAST_DEVIATIONS, SESSIONS_ALLOWED
 from schemas.plurals import counted

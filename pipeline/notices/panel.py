@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
@@ -10,11 +9,11 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from datasets.figures.rank_correlation import centred_ranks_in_order
 from datasets.figures.series import Dates, Flags, Floats
 from pipeline.maths.weekly_digests import rounded
+from pipeline.notices.correlations import centred_ranks, judge_mean, rank_correlations
 from pipeline.notices.outcome import NoticeOutcome, judged, not_checked
-from schemas.notices import CHANCE, MIN_CORRELATED_WEEKS, NOTICES
+from schemas.notices import MIN_CORRELATED_WEEKS
 from schemas.notices.signal import (
     COPIED_SHARE,
     FLIPPED_CORRELATION,
@@ -42,8 +41,6 @@ _ON_RETURNS: Final = (
 )
 _COMPARED_NAMES: Final = 32
 """Minimum names for the comparison of two weeks."""
-_FEWEST: Final = 4
-"""Minimum names of a side, or of a cross-section of holdings, that are ranked."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,12 +189,12 @@ def judge_innovation(scores: Floats, returns: Floats) -> NoticeOutcome:
     little of the score it is.
     """
     change = np.full(scores.shape, np.nan)
-    change[:, 1:] = np.diff(_centred_ranks(scores), axis=1)
-    return _judge_mean(
+    change[:, 1:] = np.diff(centred_ranks(scores), axis=1)
+    return judge_mean(
         "signal.innovation_ic",
         rank_correlations(change, returns),
-        "Changes in the score's rank since the week before have a rank correlation of {mean:.3f} with forward returns over {weeks} weeks.",
-        f"names scored twice; {MIN_CORRELATED_WEEKS} are needed",
+        "Changes in the score's rank since the week before have a rank correlation of {mean:.3f} with forward returns over {number} weeks.",
+        "names scored twice",
         either_sign=True,
     )
 
@@ -207,11 +204,11 @@ def judge_returns_beyond_marks(scores: Floats, returns: Floats, marks: Floats) -
     beyond = np.full(returns.shape, np.nan)
     beyond[:, :-1] = returns[:, :-1] - (marks[:, 1:] / marks[:, :-1] - 1)
     weekly = rank_correlations(scores, beyond)
-    return _judge_mean(
+    return judge_mean(
         "signal.returns_beyond_marks",
         weekly,
-        "What forward returns have beyond the run's own marks has a rank correlation of {mean:.3f} with the score over {weeks} weeks.",
-        f"names with two marks; {MIN_CORRELATED_WEEKS} are needed",
+        "What forward returns have beyond the run's own marks has a rank correlation of {mean:.3f} with the score over {number} weeks.",
+        "names with two marks",
     )
 
 
@@ -233,11 +230,11 @@ def judge_weights(weights: Floats, scores: Floats, returns: Floats) -> NoticeOut
         strength = np.where(np.isfinite(size), strength[:, differing], np.nan)
         by_score = rank_correlations(strength, earned)
         sides.append(rank_correlations(size, earned) - np.nan_to_num(by_score))
-    return _judge_mean(
+    return judge_mean(
         "signal.weight_ic",
         np.concatenate(sides),
         "Within the sides of long_short the rank correlation of weights with what the names earned exceeds that of the score by {mean:.3f}.",
-        f"sides of different weights; {MIN_CORRELATED_WEEKS} are needed",
+        "sides of different weights",
     )
 
 
@@ -350,7 +347,7 @@ def nearly_copied_from(values: Floats) -> NDArray[np.int64]:
         and for a week with fewer than :data:`schemas.notices.signal.MIN_RANKED_NAMES` names.
     """
     # A missing value at the mean of its week does not contribute to the correlation.
-    ranks = np.nan_to_num(_centred_ranks(values))
+    ranks = np.nan_to_num(centred_ranks(values))
     size = np.sqrt((ranks**2).sum(axis=0))
     ranks = np.divide(ranks, size, out=np.zeros_like(ranks), where=size > 0)
     ranks[:, np.isfinite(values).sum(axis=0) < MIN_RANKED_NAMES] = 0.0
@@ -375,73 +372,35 @@ def copied_from(values: Floats) -> NDArray[np.int64]:
         The earlier week of which at least 90 % of a week's names last had the same value; -1 for none, and for a week with
         fewer than five names or one value alone.
     """
+    weeks, known = values.shape[1], _nonzero(values)
+    source, size = np.full(weeks, -1, np.int64), known.sum(axis=0)
+    for week, earlier, shared in zip(*(part.tolist() for part in repeated_values(values)), strict=True):
+        if size[week] >= MIN_COPIED_NAMES and shared >= COPIED_SHARE * size[week]:
+            column = values[known[:, week], week]
+            if column.min() < column.max():
+                source[week] = earlier
+    return source
+
+
+def repeated_values(values: Floats) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+    """Count the names of a week that last had the same value in one earlier week; zeros are left out.
+
+    Returns
+    -------
+    weeks, earlier, count : numpy.ndarray of int64
+        Ascending, for each pair of weeks that shares nearly five values or more.
+    """
     names, weeks = values.shape
-    known = _nonzero(values)
-    kept = np.where(known, values, np.nan)
+    kept = np.where(_nonzero(values), values, np.nan)
     order = np.argsort(kept, axis=1, kind="stable")  # equal values of a name keep the order of the weeks
     ranked = np.take_along_axis(kept, order, axis=1)
     previous = np.full((names, weeks), -1, np.int64)
     row, place = np.nonzero(ranked[:, 1:] == ranked[:, :-1])
     previous[row, order[row, place + 1]] = order[row, place]
-    source = np.full(weeks, -1, np.int64)
-    size = known.sum(axis=0)
     name, week = np.nonzero(previous >= 0)
     pairs, count = np.unique(week * weeks + previous[name, week], return_counts=True)
-    shared_enough = count >= COPIED_SHARE * MIN_COPIED_NAMES
-    for pair, shared in zip(pairs[shared_enough].tolist(), count[shared_enough].tolist(), strict=True):
-        copied_week, earlier = divmod(pair, weeks)
-        if size[copied_week] >= MIN_COPIED_NAMES and shared >= COPIED_SHARE * size[copied_week]:
-            column = kept[known[:, copied_week], copied_week]
-            if column.min() < column.max():
-                source[copied_week] = earlier
-    return source
-
-
-def _judge_mean(
-    notice: str, weekly: Floats, message: str, needed: str, *, either_sign: bool = False
-) -> NoticeOutcome:
-    """Judge the mean of weekly correlations, or its absolute value, where it lies three standard errors from zero."""
-    weekly = weekly[np.isfinite(weekly)]
-    if weekly.size < MIN_CORRELATED_WEEKS:
-        return not_checked(notice, f"{counted(weekly.size, 'week has', 'weeks have')} {needed}")
-    mean, error = float(weekly.mean()), float(weekly.std(ddof=1)) / math.sqrt(weekly.size)
-    return judged(
-        notice,
-        abs(mean) if either_sign else mean,
-        message.format(mean=mean, weeks=weekly.size),
-        threshold=max(NOTICES[notice].threshold, CHANCE * error),
-        weeks=weekly.size,
-    )
-
-
-def rank_correlations(one: Floats, other: Floats, fewest: int = _FEWEST) -> Floats:
-    """Return the rank correlation of each column over the rows that have both; NaN where they are few or constant."""
-    both = np.isfinite(one) & np.isfinite(other)
-    x, y = (_centred_ranks(np.where(both, values, np.nan)) for values in (one, other))
-    product, sizes = np.nansum(x * y, axis=0), np.sqrt(np.nansum(x**2, axis=0) * np.nansum(y**2, axis=0))
-    usable = (both.sum(axis=0) >= fewest) & (sizes > 0)
-    correlations: Floats = np.divide(product, sizes, out=np.full(product.shape, np.nan), where=usable)
-    return correlations
-
-
-def _centred_ranks(values: Floats) -> Floats:
-    """Return twice the rank in each column minus the number of its values and 1, ties averaged; NaN stays NaN."""
-    columns = np.ascontiguousarray(values.T)
-    order = np.argsort(columns, axis=1)  # NaN sorts last
-    row = np.arange(columns.shape[0])[:, None]
-    ascending = columns[row, order]
-    size = np.isfinite(columns).sum(axis=1)
-    known = np.arange(columns.shape[1]) < size[:, None]
-    if (ascending[:, 1:] == ascending[:, :-1]).any():
-        ranked = centred_ranks_in_order(ascending[known], size)
-    else:
-        ranked = (2.0 * np.arange(columns.shape[1]) - (size[:, None] - 1))[known]
-    placed = np.full(columns.shape, np.nan)
-    placed[known] = ranked
-    ranks = np.empty(columns.shape)
-    ranks[row, order] = placed
-    by_name: Floats = ranks.T
-    return by_name
+    enough = count >= COPIED_SHARE * MIN_COPIED_NAMES
+    return *np.divmod(pairs[enough], weeks), count[enough]
 
 
 def _nonzero(values: Floats) -> Flags:

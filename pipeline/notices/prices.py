@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from datasets.figures.rank_correlation import Integers
 from datasets.figures.series import SESSIONS_PER_YEAR, Flags, Floats
 from pipeline.notices.fills import Fills
+from pipeline.notices.held_names import HeldNames, Holdings
 from pipeline.notices.ledger import Flows
 from pipeline.notices.panel import NEVER, Span
 from pipeline.notices.probe import MAX_DAYS, NO_SAMPLE, Sample, days_by_digest, period
@@ -20,7 +21,7 @@ from pipeline.notices.rows import BOOK_BITS, ReadColumns, Symbols, expanded, pla
 from pipeline.reconciliation.tables import FILLS, SESSION, Runs, fill_instants
 from schemas.notices import BASIS_POINTS
 from schemas.notices.books import NEARLY_UNBORROWED
-from schemas.tables.books import RAW_PREFIX, SETTLEMENTS, TRADE_ONLY_SUFFIXES
+from schemas.tables.books import RAW_PREFIX, SETTLEMENTS, TRADE_ONLY_SUFFIXES, book_order
 from schemas.tables.pnl import ADJUSTMENTS
 
 _FILL: Final = ("quantity", "mid_price", "execution_cost")
@@ -68,7 +69,7 @@ class Prices:
     ----------
     marks, mids
         For the probe.
-    fills, closes, flows
+    fills, closes, holdings, flows
         As :class:`pipeline.notices.evidence.Evidence` has them.
     span, at_weeks
         Mids and marks of the panel of the cross-sections; None where the run sealed no fills, or no positions.
@@ -78,6 +79,7 @@ class Prices:
     mids: Sample = NO_SAMPLE
     fills: Fills | None = None
     closes: tuple[Floats, Floats] | None = None
+    holdings: Holdings | None = None
     flows: Mapping[str, Flows] = field(default_factory=dict)
     span: Span | None = None
     at_weeks: Floats | None = None
@@ -121,7 +123,8 @@ def sample_prices(
         fills["before"], fills["earlier"] = (sessions[np.maximum(place - back, 0)] for back in (1, 2))
         wanted += [fills[name] for name in ("day", "before", "earlier", "decided")]
     days = np.unique(np.concatenate(wanted))
-    marks, shorts = _marks(read, symbols, books, days, np.sort(sessions[later]))
+    held_names = HeldNames(min(books, key=book_order, default=""), sessions, symbols)
+    marks, shorts = _marks(read, books, days, np.sort(sessions[later]), held_names)
     now, then = (marks[np.searchsorted(days, sessions[places])] for places in (later, later - 1))
     chosen = symbols.first(np.asarray(np.isfinite(marks).any(axis=0)))
     periods = [period(sessions[place - 1], sessions[place]) for place in later]
@@ -129,6 +132,7 @@ def sample_prices(
     prices = Prices(
         marks=Sample.of(symbols.names(chosen), periods, (now[:, chosen] / then[:, chosen] - 1).T),
         closes=(now[by_day], then[by_day]),
+        holdings=held_names.holdings(),
         flows=pnl.flows(books, *shorts) if "pnl" in tables else {},
         span=span,
         at_weeks=marks[np.searchsorted(days, panel.days)][:, panel.codes].T,
@@ -265,9 +269,9 @@ class _Mids:
 
 
 def _marks(
-    read: ReadColumns, symbols: Symbols, books: list[str], days: Integers, sampled: Integers
+    read: ReadColumns, books: list[str], days: Integers, sampled: Integers, held_names: HeldNames
 ) -> tuple[Floats, tuple[Integers, Floats]]:
-    """Return the marks of some days by day and symbol; NaN if no book held the name.
+    """Return the marks of some days by day and symbol, NaN if no book held the name, and add all positions to some held names.
 
     Returns
     -------
@@ -275,10 +279,12 @@ def _marks(
     shorts : tuple of Integers and Floats
         The short positions on the sampled days, as :meth:`BookRows.cells` numbers them, and the notional of each.
     """
-    parts, shorts, notional = [], [], []
+    parts, shorts, notional, symbols = [], [], [], held_names.symbols
     for part in read("positions", (*SESSION, "symbol", "quantity", "mark_price")):
         positions, codes = part["positions"], symbols.codes(part.symbols("positions"))
-        some = select_rows(part.runs("positions"), books, "date", days)
+        runs = part.runs("positions")
+        held_names.add(runs, codes, positions)
+        some = select_rows(runs, books, "date", days)
         quantity, price = (positions[name].to_numpy()[some.rows] for name in ("quantity", "mark_price"))
         parts.append((some.day, codes[some.rows], price))
         sold = (quantity < 0) & np.isin(some.day, sampled)

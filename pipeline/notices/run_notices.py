@@ -11,12 +11,14 @@ import polars as pl
 
 from datasets.figures.equity import period_returns
 from datasets.figures.series import Floats, measured
-from pipeline.notices import fills, ledger, panel, signal, universe
+from pipeline.notices import fills, ledger, moves, panel, signal, universe
 from pipeline.notices.evidence import Evidence
+from pipeline.notices.held_names import Holdings
 from pipeline.notices.outcome import NoticeOutcome, in_declared_order, judged, not_checked
 from pipeline.reconciliation.figures import Figure
 from pipeline.rule import Coverage
 from schemas.notices import NOTICES
+from schemas.notices.moves import MOVE_NOTICES
 from schemas.notices.signal import MIN_OUTLYING_NAMES, MIN_PROVABLE_RETURNS
 from schemas.plurals import counted
 from schemas.tables.books import CONDITIONED_BOOKS
@@ -26,6 +28,9 @@ _AT_PUBLICATION: Final = {
     "catalogue": "it is compared with the other runs of a catalogue as it is published",
     "history": "it is compared with earlier seals of the alpha as it is published",
 }
+
+
+_ON_MOVES: Final = frozenset(notice.id for notice in MOVE_NOTICES)
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,9 +98,9 @@ def _outcomes(run: Run) -> Iterator[NoticeOutcome]:
     }
     for notice in NOTICES:
         family = notice.partition(".")[0]
+        needed = "portfolio and positions" if notice in _ON_MOVES else required.get(family)
         yield not_checked(
-            notice,
-            _AT_PUBLICATION.get(family) or f"it needs {required[family]}, which the run did not all seal",
+            notice, _AT_PUBLICATION.get(family) or f"it needs {needed}, which the run did not all seal"
         )
     ledgers = [] if run.portfolio is None else ledger.split_ledgers(run.portfolio, run.evidence.flows)
     if run.proven is not None:
@@ -106,10 +111,7 @@ def _outcomes(run: Run) -> Iterator[NoticeOutcome]:
         yield from _judge_weeks(run, run.weeks, ledgers)
     if ledgers:
         yield from ledger.judge_ledgers(ledgers)
-    if run.evidence.fills is not None:
-        yield from fills.judge_fills(run.evidence.fills)
-    if run.evidence.marks is not None:
-        yield universe.judge_frozen_marks(*run.evidence.marks)
+    yield from _judge_prices(run.evidence, ledgers)
     if run.evidence.trials:
         yield _judge_trials(run.evidence.trials, ledgers)
     sections = run.evidence.cross_sections
@@ -118,6 +120,15 @@ def _outcomes(run: Run) -> Iterator[NoticeOutcome]:
     yield universe.judge_exits(sections.names, sections.last, sections.mean, sections.years)
     yield universe.judge_twins(sections.twins, sections.compared)
     yield from panel.judge_panel(sections.panel)
+
+
+def _judge_prices(evidence: Evidence, ledgers: Sequence[ledger.Ledger]) -> Iterator[NoticeOutcome]:
+    if evidence.fills is not None:
+        yield from fills.judge_fills(evidence.fills)
+    if evidence.marks is not None:
+        yield universe.judge_frozen_marks(*evidence.marks)
+    if evidence.holdings is not None:
+        yield from _judge_moves(evidence.holdings, ledgers)
 
 
 def _judge_weeks(run: Run, weeks: pl.DataFrame, ledgers: Sequence[ledger.Ledger]) -> Iterator[NoticeOutcome]:
@@ -141,6 +152,15 @@ def _judge_weeks(run: Run, weeks: pl.DataFrame, ledgers: Sequence[ledger.Ledger]
     yield signal.judge_book(dates, ic, book.dates, returns)
     exposure = book["gross_notional"] / book["ending_equity"]
     yield signal.judge_timing(dates, book.dates, exposure, returns)
+
+
+def _judge_moves(holdings: Holdings, ledgers: Sequence[ledger.Ledger]) -> Iterator[NoticeOutcome]:
+    book = next(own for own in ledgers if own.book == holdings.book)
+    returns = np.full(holdings.days.size, np.nan)
+    returns[np.searchsorted(holdings.days, book.dates.astype("datetime64[D]").astype(np.int64))] = (
+        period_returns(book["starting_equity"], book["ending_equity"])
+    )
+    return moves.judge_moves(holdings, returns)
 
 
 def _long_short(ledgers: Sequence[ledger.Ledger]) -> ledger.Ledger | None:

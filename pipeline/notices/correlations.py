@@ -1,0 +1,90 @@
+"""Rank correlations of names, period by period, and what their mean says."""
+
+from __future__ import annotations
+
+import math
+from typing import Final
+
+import numpy as np
+
+from datasets.figures.rank_correlation import centred_ranks_in_order
+from datasets.figures.series import Floats
+from pipeline.notices.outcome import NoticeOutcome, judged, not_checked
+from schemas.notices import CHANCE, MIN_CORRELATED_WEEKS, NOTICES
+from schemas.plurals import counted
+
+_FEWEST: Final = 4
+"""Minimum names of a side, or of a cross-section of holdings, that are ranked."""
+
+
+def judge_mean(
+    notice: str,
+    values: Floats,
+    message: str,
+    needed: str,
+    *,
+    period: str = "week",
+    fewest: int = MIN_CORRELATED_WEEKS,
+    either_sign: bool = False,
+) -> NoticeOutcome:
+    """Judge the mean of correlations, or its absolute value, where it lies three standard errors from zero.
+
+    Parameters
+    ----------
+    notice
+        Id of the declaration.
+    values
+        Correlation of each period; NaN where there is none.
+    message
+        What is said when the notice is given, with places for the ``mean`` and the ``number`` of periods.
+    needed
+        What a period must have for a correlation.
+    period, fewest
+        What a period is, and how many are needed.
+    either_sign
+        Whether the absolute value is judged.
+    """
+    values = values[np.isfinite(values)]
+    if values.size < fewest:
+        return not_checked(
+            notice,
+            f"{counted(values.size, f'{period} has', f'{period}s have')} {needed}; {fewest} are needed",
+        )
+    mean, error = float(values.mean()), float(values.std(ddof=1)) / math.sqrt(values.size)
+    return judged(
+        notice,
+        abs(mean) if either_sign else mean,
+        message.format(mean=mean, number=values.size),
+        threshold=max(NOTICES[notice].threshold, CHANCE * error),
+        **{f"{period}s": values.size},
+    )
+
+
+def rank_correlations(one: Floats, other: Floats, fewest: int = _FEWEST) -> Floats:
+    """Return the rank correlation of each column over the rows that have both; NaN where they are few or constant."""
+    both = np.isfinite(one) & np.isfinite(other)
+    x, y = (centred_ranks(np.where(both, values, np.nan)) for values in (one, other))
+    product, sizes = np.nansum(x * y, axis=0), np.sqrt(np.nansum(x**2, axis=0) * np.nansum(y**2, axis=0))
+    usable = (both.sum(axis=0) >= fewest) & (sizes > 0)
+    correlations: Floats = np.divide(product, sizes, out=np.full(product.shape, np.nan), where=usable)
+    return correlations
+
+
+def centred_ranks(values: Floats) -> Floats:
+    """Return twice the rank in each column minus the number of its values and 1, ties averaged; NaN stays NaN."""
+    columns = np.ascontiguousarray(values.T)
+    order = np.argsort(columns, axis=1)  # NaN sorts last
+    row = np.arange(columns.shape[0])[:, None]
+    ascending = columns[row, order]
+    size = np.isfinite(columns).sum(axis=1)
+    known = np.arange(columns.shape[1]) < size[:, None]
+    if (ascending[:, 1:] == ascending[:, :-1]).any():
+        ranked = centred_ranks_in_order(ascending[known], size)
+    else:
+        ranked = (2.0 * np.arange(columns.shape[1]) - (size[:, None] - 1))[known]
+    placed = np.full(columns.shape, np.nan)
+    placed[known] = ranked
+    ranks = np.empty(columns.shape)
+    ranks[row, order] = placed
+    by_name: Floats = ranks.T
+    return by_name

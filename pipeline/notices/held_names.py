@@ -1,0 +1,83 @@
+"""Up to 64 names that a book held, session by session."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from datasets.figures.rank_correlation import Integers
+from datasets.figures.series import Floats
+from pipeline.notices.rows import Symbols, expanded, place_in, to_days
+from pipeline.reconciliation.tables import Runs
+
+
+@dataclass(frozen=True, slots=True)
+class Holdings:
+    """Some names of a book by session; every array has shape (names, sessions), NaN where the name is not held at the close.
+
+    Attributes
+    ----------
+    book
+        Its name.
+    days
+        Sessions as days since 1970, ascending, shape (sessions,).
+    marks
+        Price at the close.
+    sides
+        1 where the position is long, -1 where it is short.
+    """
+
+    book: str
+    days: Integers
+    marks: Floats
+    sides: Floats
+
+
+class HeldNames:
+    """Collects the holdings of a book from the parts of its positions.
+
+    Parameters
+    ----------
+    book
+        Its name.
+    sessions
+        Days since 1970, ascending.
+    symbols
+        Those numbered so far.
+    """
+
+    def __init__(self, book: str, sessions: Integers, symbols: Symbols) -> None:
+        self._book, self._sessions, self.symbols = book, sessions, symbols
+        self._held = np.zeros(0, np.bool_)
+        self._parts: list[tuple[Integers, Integers, Floats, Floats]] = []
+
+    def add(self, runs: Runs, codes: NDArray[np.uint32], positions: pl.DataFrame) -> None:
+        """Add the rows of a part."""
+        run, rows = expanded(runs, np.flatnonzero((runs.heads["book"] == self._book).to_numpy()))
+        own = codes[rows]
+        unseen = max(0, self.symbols.width - self._held.size)
+        self._held = np.concatenate([self._held, np.zeros(unseen, np.bool_)])
+        self._held[own] = True
+        # A name that is first among all was first among those seen so far.
+        first = np.zeros(self._held.size, np.bool_)
+        first[self.symbols.first(self._held)] = True
+        chosen = np.flatnonzero(first[own])
+        rows, day = rows[chosen], to_days(runs.heads["date"])[run[chosen]]
+        quantity, marks = (positions[name].to_numpy()[rows] for name in ("quantity", "mark_price"))
+        self._parts.append((day, own[chosen].astype(np.int64), marks, np.sign(quantity)))
+
+    def holdings(self) -> Holdings | None:
+        """Return what was added; None where the book held nothing."""
+        codes = np.sort(self.symbols.first(self._held))
+        if not codes.size:
+            return None
+        day, code, *columns = (np.concatenate(column) for column in zip(*self._parts, strict=True))
+        (row, known), (column, within) = place_in(code, codes), place_in(day, self._sessions)
+        among = known & within
+        at = row[among], column[among]
+        marks, sides = (np.full((codes.size, self._sessions.size), np.nan) for _ in columns)
+        marks[at], sides[at] = (values[among] for values in columns)
+        return Holdings(self._book, self._sessions, marks, sides)

@@ -1,0 +1,184 @@
+"""Notices on the moves of the marks of held names, session by session: late, copied, cut off or missing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+import numpy as np
+
+from datasets.figures.series import Floats
+from pipeline.maths.weekly_digests import rounded
+from pipeline.notices.correlations import judge_mean
+from pipeline.notices.held_names import Holdings
+from pipeline.notices.outcome import NoticeOutcome, judged, not_checked
+from pipeline.notices.panel import repeated_values
+from schemas.notices import NOTICE
+from schemas.notices.moves import (
+    CLIPPED_FROM,
+    LOSING_SHARE,
+    MAX_DELAY,
+    MAX_DEVIATIONS,
+    MIN_CLIPPED,
+    MIN_LOSING_PAIRS,
+    MIN_MOVED_NAMES,
+    MIN_MOVES,
+    MIN_NAME_MOVES,
+    MIN_STALE_NAMES,
+    STALE_SHARE,
+)
+from schemas.notices.signal import COPIED_SHARE, MIN_COPIED_NAMES
+from schemas.plurals import counted
+
+_DECIMALS: Final = 7
+"""Digits by which moves of one size agree."""
+_BOTH_MOVED: Final = f"{MIN_MOVED_NAMES} names with a move in both sessions"
+
+
+def judge_moves(holdings: Holdings, returns: Floats) -> Iterator[NoticeOutcome]:
+    """Judge the moves from close to close of names that are held at both.
+
+    Parameters
+    ----------
+    holdings
+        Some names of a book.
+    returns
+        Return of the book in each session of the holdings, NaN where it has none, shape (sessions,).
+    """
+    moves = holdings.marks[:, 1:] / holdings.marks[:, :-1] - 1
+    sides = holdings.sides[:, :-1]
+    own = _beside_their_side(moves, sides)
+    yield judge_mean(
+        "book.lagged_marks",
+        _correlations(own[:, 1:], own[:, :-1]),
+        "Moves of marks have a correlation of {mean:.3f} with those of the session before over {number} sessions.",
+        _BOTH_MOVED,
+        period="session",
+    )
+    yield _judge_deferred_losses(own, returns[1:])
+    yield _judge_copied_sessions(moves)
+    yield _judge_clipped_losses(moves, sides)
+    yield _judge_stale_marks(moves)
+
+
+def _beside_their_side(moves: Floats, sides: Floats) -> Floats:
+    """Subtract the mean of the long names from their moves and that of the short names from theirs, and limit the largest.
+
+    What the names of a side have in common repeats wherever the book loses twice.
+    """
+    own = np.full(moves.shape, np.nan)
+    for side in (1, -1):
+        members = np.where(sides == side, moves, np.nan)
+        number = np.isfinite(members).sum(axis=0)
+        mean = np.nansum(members, axis=0) / np.maximum(number, 1)
+        own = np.where((sides == side) & (number > 1), moves - mean, own)
+    deviation = np.sqrt(np.nansum(own**2, axis=0) / np.maximum(np.isfinite(own).sum(axis=0), 1))
+    limited: Floats = np.clip(own, -MAX_DEVIATIONS * deviation, MAX_DEVIATIONS * deviation)
+    return limited
+
+
+def _correlations(later: Floats, earlier: Floats) -> Floats:
+    """Return the correlation of each column over the names that have both; NaN where they are few."""
+    product = later * earlier
+    both = np.isfinite(product)
+    squares = [np.where(both, moves, 0.0) ** 2 for moves in (later, earlier)]
+    size = np.sqrt(squares[0].sum(axis=0) * squares[1].sum(axis=0))
+    usable = (both.sum(axis=0) >= MIN_MOVED_NAMES) & (size > 0)
+    correlations: Floats = np.divide(
+        np.nansum(product, axis=0), size, out=np.full(size.shape, np.nan), where=usable
+    )
+    return correlations
+
+
+def _judge_deferred_losses(own: Floats, returns: Floats) -> NoticeOutcome:
+    """Judge the delay at which the moves of losing sessions are repeated most."""
+    outcomes = []
+    for delay in range(1, MAX_DELAY + 1):
+        together = returns[:-delay] + returns[delay:]
+        known = np.flatnonzero(np.isfinite(together))
+        # A loss in two parts makes the sum of both sessions low, but not always one of them.
+        order = known[np.argsort(together[known], kind="stable")]
+        first = order[: int(np.ceil(LOSING_SHARE * known.size))]
+        after = "the session after" if delay == 1 else f"{delay} sessions later"
+        outcomes.append(
+            judge_mean(
+                "book.deferred_losses",
+                _correlations(own[:, first + delay], own[:, first]),
+                "In {number} pairs of sessions in which the book lost most, moves of marks have a correlation of {mean:.3f} with "
+                f"those {after}.",
+                _BOTH_MOVED,
+                period="pair",
+                fewest=MIN_LOSING_PAIRS,
+            )
+        )
+    return max(outcomes, key=lambda x: (x.outcome == NOTICE, -1.0 if x.value is None else x.value))
+
+
+def _judge_copied_sessions(moves: Floats) -> NoticeOutcome:
+    notice, known = "book.copied_sessions", np.isfinite(moves) & (moves != 0)
+    number = int((known.sum(axis=0) >= MIN_COPIED_NAMES).sum())
+    if number < 2:
+        return not_checked(
+            notice,
+            f"{counted(number, 'session has', 'sessions have')} {MIN_COPIED_NAMES} names that move; 2 are needed",
+        )
+    session, earlier, shared = repeated_values(rounded(moves))
+    common = (known[:, session] & known[:, earlier]).sum(axis=0)
+    copied = (common >= MIN_COPIED_NAMES) & (shared >= COPIED_SHARE * common)
+    copies = int(np.unique(session[copied]).size)
+    return judged(
+        notice,
+        float(copies),
+        f"In {copies} of {counted(number, 'session')} the names move as in an earlier session.",
+        sessions=number,
+    )
+
+
+def _judge_clipped_losses(moves: Floats, sides: Floats) -> NoticeOutcome:
+    notice, known = "book.clipped_losses", np.isfinite(moves)
+    number = int(known.sum())
+    if number < MIN_MOVES:
+        return not_checked(
+            notice,
+            f"{counted(number, 'move of a name is', 'moves of names are')} known; {MIN_MOVES} are needed",
+        )
+    price = moves[known]
+    # Prices may have been cut off for all names, or what a book earned on those that it held.
+    counts = [(*_most_common(-values), _most_common(values)[0]) for values in (price, sides[known] * price)]
+    losses, size, gains = max(counts, key=lambda count: count[0] / max(count[2], MIN_CLIPPED))
+    return judged(
+        notice,
+        losses / max(gains, MIN_CLIPPED),
+        f"{losses} losses on single names in a session are of {size:.4%} each; at most {gains} gains are of one size.",
+        losses=losses,
+        gains=gains,
+    )
+
+
+def _most_common(values: Floats) -> tuple[int, float]:
+    """Return how often the most common value above a bound occurs, and the value."""
+    large = values[values > CLIPPED_FROM]
+    if not large.size:
+        return 0, 0.0
+    different, counts = np.unique(np.round(large, _DECIMALS), return_counts=True)
+    place = int(counts.argmax())
+    return int(counts[place]), float(different[place])
+
+
+def _judge_stale_marks(moves: Floats) -> NoticeOutcome:
+    notice, number = "book.stale_marks", np.isfinite(moves).sum(axis=1)
+    long = number >= MIN_NAME_MOVES
+    names = int(long.sum())
+    if names < MIN_STALE_NAMES:
+        return not_checked(
+            notice,
+            f"{counted(names, 'name has', 'names have')} {MIN_NAME_MOVES} moves; {MIN_STALE_NAMES} are needed",
+        )
+    stale = int(((moves == 0).sum(axis=1)[long] > STALE_SHARE * number[long]).sum())
+    return judged(
+        notice,
+        stale / names if stale >= MIN_STALE_NAMES else 0.0,
+        f"Marks of {stale} of {names} names are unchanged in more than {STALE_SHARE:.0%} of the sessions.",
+        names=names,
+        stale=stale,
+    )

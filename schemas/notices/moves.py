@@ -1,0 +1,85 @@
+"""Notices on the moves of the marks of held names, from session to session."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from schemas.notices.notice import SIGNIFICANT, Notice
+
+MIN_MOVED_NAMES: Final = 8
+"""Fewest names with a move in both of two sessions by which these are compared."""
+MIN_MOVES: Final = 1_000
+"""Fewest moves among which the most common loss is judged."""
+MAX_DEVIATIONS: Final = 3.0
+"""Standard deviations of a session's moves to which larger moves are limited, so that no single name decides."""
+LOSING_SHARE: Final = 0.1
+"""Share of the pairs of sessions, those in which the book lost most, in which losses may have been deferred."""
+MIN_LOSING_PAIRS: Final = 40
+"""Fewest of these pairs that are judged: some 400 sessions."""
+MAX_DELAY: Final = 3
+"""Most sessions by which a deferred loss is looked for."""
+CLIPPED_FROM: Final = 0.02
+"""Size from which moves are counted: smaller ones repeat by chance, since prices are multiples of a tick."""
+MIN_CLIPPED: Final = 4
+"""Gains of one size that chance explains."""
+STALE_SHARE: Final = 0.2
+"""Share of unchanged marks from which those of a name are stale."""
+MIN_NAME_MOVES: Final = 40
+"""Fewest moves of a name by which its marks are judged."""
+MIN_STALE_NAMES: Final = 2
+"""Names with stale marks that long halts do not explain."""
+
+_SOME_NAMES: Final = "of up to 64 names of long_short"
+
+MOVE_NOTICES: Final = (
+    Notice(
+        "book.lagged_marks",
+        "Names continue the move of the session before: a part of each move is booked late, so risk is understated.",
+        "lagged_marks",
+        0.1,
+        f"mean over sessions of the correlation of the moves of the marks, less the mean of their side and limited to {MAX_DEVIATIONS:g} "
+        f"standard deviations of the session, with those of the session before; {_SOME_NAMES}, {SIGNIFICANT}",
+        "Lo and MacKinlay (1990), When Are Contrarian Profits Due to Stock Market Overreaction?, Review of Financial Studies 3: single "
+        "stocks have slightly negative autocorrelations; measured: -0.07 to 0.03 in honest runs of a year or more, 0.2 to 0.26 if a fifth or a quarter of each move is late",
+        "correlation",
+    ),
+    Notice(
+        "book.deferred_losses",
+        "Where the book lost most, names repeat the move of the session before: a part of the losses is booked later.",
+        "deferred_losses",
+        0.25,
+        f"highest mean correlation, as in book.lagged_marks, with the moves 1 to {MAX_DELAY} sessions before, over the "
+        f"{LOSING_SHARE:.0%} of the pairs of sessions in which the book lost most, {MIN_LOSING_PAIRS} pairs or more, {SIGNIFICANT}",
+        "measured: -0.07 to 0.14 in honest runs, simulated and on the S&P 500, where it is 0.27 to 0.41 if a third or half of the moves "
+        "of the worst tenth of the sessions are booked a session or two later",
+        "correlation",
+    ),
+    Notice(
+        "book.copied_sessions",
+        "Names repeat the moves of an earlier session: a session counts twice.",
+        "copied_sessions",
+        0.0,
+        f"sessions in which at least 90% {_SOME_NAMES} that have a move in both, 5 or more, move as in one earlier session, to a millionth; "
+        "without moves of 0",
+        "names never repeat the moves of a session; measured: 0",
+        "sessions",
+    ),
+    Notice(
+        "book.clipped_losses",
+        "Many losses on single names are equal and no gains are: losses were cut off at a bound.",
+        "clipped_losses",
+        5.0,
+        f"number of occurrences of the most common loss of a name in a session beyond {CLIPPED_FROM:.0%} / that of the most common gain, or "
+        f"/ {MIN_CLIPPED} if that is more; also of falls and rises of marks; {_SOME_NAMES}",
+        "measured: 0.2 to 1.8 in honest runs, 11 to 190 with losses cut off at 3 to 6 %; the price limits of an exchange cut off both",
+    ),
+    Notice(
+        "book.stale_marks",
+        "Marks of some names often do not change: positions are valued at old prices.",
+        "stale_names",
+        0.03,
+        f"share of the names whose mark equals that of the session before in more than {STALE_SHARE:.0%} of {MIN_NAME_MOVES} moves or more; "
+        f"{_SOME_NAMES}, and at least {MIN_STALE_NAMES} names",
+        "measured: 0; the most in a name are 0.01 to 0.1 in honest runs",
+    ),
+)

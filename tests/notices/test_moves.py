@@ -1,0 +1,204 @@
+"""Runs of the reference engine whose marks are falsified in every table alike, and unusual honest ones."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+
+from examples.reference_engine import AlphaSpec, Market, RunRecord, run_alpha, simulate_market, write_seal
+from pipeline.notices import NoticeOutcome
+from pipeline.notices.held_names import Holdings
+from pipeline.notices.moves import judge_moves
+from pipeline.rules import check
+from pipeline.seal import Seal
+from schemas.notices.moves import MOVE_NOTICES
+
+SPEC = AlphaSpec("Test_moved", "reversal", raw=False)
+
+
+@pytest.fixture(scope="module")
+def market() -> Market:
+    return simulate_market(11, 60, 110)
+
+
+def outcomes_of(run: RunRecord, folder: Path) -> dict[str, NoticeOutcome]:
+    seal = write_seal(folder / "seal", RunRecord(run.manifest, run.tables, None, None, None))
+    report = check(Seal.open(str(seal)))
+    assert not report.violations, [violation.message for violation in report.violations]
+    return {outcome.notice: outcome for outcome in report.notices}
+
+
+def given(run: RunRecord, folder: Path) -> set[str]:
+    return {id_ for id_, outcome in outcomes_of(run, folder).items() if outcome.outcome == "notice"}
+
+
+def with_moves(market: Market, change: Callable[[np.ndarray], np.ndarray]) -> Market:
+    """Let the closes move by changed log returns, and the opens between them accordingly."""
+    moves = np.diff(np.log(market.marks), axis=0)
+    lifted = np.cumsum(np.nan_to_num(change(moves) - moves), axis=0)
+    start = np.zeros((1, moves.shape[1]))
+    at_close = np.vstack([start, lifted])
+    at_open = np.vstack([start, at_close[:-1]])
+    return replace(market, closes=market.closes * np.exp(at_close), opens=market.opens * np.exp(at_open))
+
+
+def earned(market: Market) -> np.ndarray:
+    """Return of long_short in each session of the market."""
+    ledger = run_alpha(market, SPEC).tables["portfolio"].filter(pl.col("book") == "long_short").sort("date")
+    returns = np.zeros(market.observed)
+    place = np.searchsorted(market.schedule, ledger["date"].to_numpy())
+    returns[place] = (ledger["ending_equity"] / ledger["starting_equity"] - 1).to_numpy()
+    return returns
+
+
+def with_late_losses(market: Market, later: int) -> Market:
+    """Book half of every move of the worst tenth of the sessions some sessions later."""
+    returns = earned(market)
+    worst = np.flatnonzero(returns <= np.quantile(returns[returns != 0], 0.1))
+    worst = worst[worst + later < market.observed] - 1
+
+    def change(moves: np.ndarray) -> np.ndarray:
+        late = moves.copy()
+        late[worst] -= moves[worst] / 2
+        late[worst + later] += moves[worst] / 2
+        return late
+
+    return with_moves(market, change)
+
+
+def with_smooth_marks(market: Market) -> Market:
+    """Book a quarter of every move a session later."""
+
+    def change(moves: np.ndarray) -> np.ndarray:
+        late = 0.75 * moves
+        late[1:] += 0.25 * moves[:-1]
+        return late
+
+    return with_moves(market, change)
+
+
+def with_the_best_session_twice(market: Market) -> Market:
+    best = int(earned(market)[:-1].argmax()) - 1
+
+    def change(moves: np.ndarray) -> np.ndarray:
+        moves = moves.copy()
+        moves[best + 1] = moves[best]
+        return moves
+
+    return with_moves(market, change)
+
+
+def with_falls_cut_off(market: Market) -> Market:
+    return with_moves(market, lambda moves: np.maximum(moves, -0.03))
+
+
+def with_stale_marks(market: Market) -> Market:
+    """Renew the marks of a tenth of the names every third session alone."""
+    source = np.arange(market.observed) // 3 * 3
+    known = np.isfinite(market.closes) & np.isfinite(market.closes[source])
+    known[:, np.arange(known.shape[1]) % 10 != 0] = False
+    return replace(market, closes=np.where(known, market.closes[source], market.closes))
+
+
+@pytest.mark.parametrize(
+    ("falsify", "expected"),
+    [
+        (lambda market: with_late_losses(market, 1), "book.deferred_losses"),
+        (lambda market: with_late_losses(market, 2), "book.deferred_losses"),
+        (with_smooth_marks, "book.lagged_marks"),
+        (with_the_best_session_twice, "book.copied_sessions"),
+        (with_falls_cut_off, "book.clipped_losses"),
+        (with_stale_marks, "book.stale_marks"),
+    ],
+    ids=["a session late", "two sessions late", "smooth", "twice", "cut off", "stale"],
+)
+def test_marks_that_cannot_be_prices_are_noticed(
+    market: Market, tmp_path: Path, falsify: Callable[[Market], Market], expected: str
+) -> None:
+    outcome = outcomes_of(run_alpha(falsify(market), SPEC), tmp_path)[expected]
+    assert outcome.outcome == "notice", outcome
+    assert outcome.message is not None
+
+
+def only(run: RunRecord, *books: str) -> RunRecord:
+    tables = {
+        kind: table.filter(
+            pl.col("book").is_in(
+                [book + suffix for book in books for suffix in ("", "_adjustments", "_settlements")]
+            )
+        )
+        if "book" in table.columns
+        else table
+        for kind, table in run.tables.items()
+    }
+    return RunRecord(run.manifest, tables, None, None, None)
+
+
+def without(run: RunRecord, *kinds: str) -> RunRecord:
+    tables = {kind: table for kind, table in run.tables.items() if kind not in kinds}
+    return RunRecord(run.manifest, tables, None, None, None)
+
+
+def dear(market: Market) -> Market:
+    return replace(market, half_spread=market.half_spread * 20)
+
+
+@pytest.mark.parametrize("signal", ["momentum", "reversal", "low_volatility"])
+@pytest.mark.parametrize(
+    "unusual",
+    [
+        run_alpha,
+        lambda market, spec: run_alpha(market, replace(spec, half_life_weeks=None, raw=True)),
+        lambda market, spec: without(only(run_alpha(market, spec), "long_only"), "trades"),
+        lambda market, spec: without(run_alpha(market, spec), "positions", "pnl", "trades"),
+        lambda market, spec: run_alpha(dear(market), spec),
+        lambda _, spec: run_alpha(simulate_market(12, 24, 14), spec),
+    ],
+    ids=["plain", "unsmoothed", "one book", "no positions", "high costs", "short"],
+)
+def test_unusual_honest_marks_are_not_noticed(
+    market: Market, tmp_path: Path, signal: str, unusual: Callable[[Market, AlphaSpec], RunRecord]
+) -> None:
+    run = unusual(market, replace(SPEC, signal=signal))  # type: ignore[arg-type]
+    assert not given(run, tmp_path) & {notice.id for notice in MOVE_NOTICES}
+
+
+def test_marks_of_few_names_are_not_judged() -> None:
+    marks = 50 * np.exp(np.cumsum(np.random.default_rng(3).normal(0, 0.02, (3, 30)), axis=1))
+    holdings = Holdings("long_short", np.arange(30), marks, np.ones(marks.shape))
+    outcomes = {outcome.notice: outcome for outcome in judge_moves(holdings, np.zeros(30))}
+    assert list(outcomes) == [notice.id for notice in MOVE_NOTICES]
+    assert {outcome.outcome for outcome in outcomes.values()} == {"not_checked"}
+    assert outcomes["book.lagged_marks"].reason == (
+        "0 sessions have 8 names with a move in both sessions; 20 are needed"
+    )
+
+
+def test_a_delay_is_measured_as_a_slow_look_does() -> None:
+    rng = np.random.default_rng(4)
+    moves, sides = rng.normal(0, 0.01, (20, 60)), np.sign(rng.normal(size=(20, 61)))
+    marks = 50 * np.cumprod(np.hstack([np.ones((20, 1)), 1 + moves]), axis=1)
+    held = rng.random((20, 61)) < 0.9
+    holdings = Holdings(
+        "long_short", np.arange(61), np.where(held, marks, np.nan), np.where(held, sides, np.nan)
+    )
+    own = np.full(moves.shape, np.nan)
+    for session in range(60):
+        known = held[:, session] & held[:, session + 1]
+        for side in (1, -1):
+            members = np.flatnonzero(known & (sides[:, session] == side))
+            own[members, session] = moves[members, session] - moves[members, session].mean()
+        limit = 3 * np.sqrt(np.nanmean(own[:, session] ** 2))
+        own[:, session] = np.clip(own[:, session], -limit, limit)
+    correlations = []
+    for session in range(1, 60):
+        both = np.isfinite(own[:, session]) & np.isfinite(own[:, session - 1])
+        one, other = own[both, session], own[both, session - 1]
+        correlations.append((one @ other) / np.sqrt((one @ one) * (other @ other)))
+    (outcome, *_) = judge_moves(holdings, np.zeros(61))
+    assert outcome.value == pytest.approx(np.mean(correlations))
