@@ -15,6 +15,7 @@ from datasets.figures.series import Dates, Floats, Matrix, is_constant, mean_or_
 from datasets.figures.unavailable import Unavailable, no_variation, too_few
 from schemas.metrics.deciles import bucket_name
 from schemas.metrics.families.signal import DELAYS, SAMPLES, SEED
+from schemas.plurals import counted
 from schemas.tables.weekly_signal import BUCKETS
 
 Figure = float | Unavailable
@@ -137,13 +138,14 @@ def half_life(ic_by_delay: Mapping[int, Floats]) -> Figure:
     for delay in range(1, len(ic_by_delay)):
         mean = mean_or_null(ic_by_delay[delay])
         if mean is None:
-            return too_few(0, 1, f"weekly ICs of a delay of {delay} weeks")
+            return too_few(0, 1, f"weekly ICs of a delay of {counted(delay, 'week')}")
         share_left = mean / test.mean
         if share_left <= 0.5:
             return delay - 1 + (before - 0.5) / (before - share_left)
         before = share_left
     return Unavailable(
-        "insufficient_data", f"more than half of the IC is left after {len(ic_by_delay) - 1} weeks"
+        "insufficient_data",
+        f"more than half of the IC is left after {counted(len(ic_by_delay) - 1, 'week')}",
     )
 
 

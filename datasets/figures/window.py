@@ -10,6 +10,7 @@ import numpy as np
 
 from datasets.figures.series import DAYS_PER_YEAR, Dates
 from datasets.figures.unavailable import Unavailable
+from schemas.plurals import counted
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,7 +159,7 @@ def sessions_per_year(dates: Dates) -> float | Unavailable:
     if days < MIN_CALENDAR_DAYS:
         return Unavailable(
             "insufficient_data",
-            f"the sessions span {days} days; how many a year has takes at least {MIN_CALENDAR_DAYS}",
+            f"the sessions span {counted(days, 'day')}; how many a year has takes at least {MIN_CALENDAR_DAYS}",
         )
     return float((dates.size - 1) / days * DAYS_PER_YEAR)
 

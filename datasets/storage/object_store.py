@@ -34,6 +34,7 @@ from datasets.storage.protocol import (
     without_secrets,
 )
 from schemas.errors import SettingsError, SnapshotCorrupt, StorageUnavailable
+from schemas.plurals import counted
 from schemas.settings import SETTINGS
 
 CONNECT_SECONDS: Final = 3.0
@@ -313,7 +314,7 @@ class ObjectStorage(Storage):
         remaining = self.files_below(relative)
         if remaining:
             raise StorageUnavailable(
-                f"the store of {self.address} kept {len(remaining)} files of {relative}: check that removing is permitted"
+                f"the store of {self.address} kept {counted(len(remaining), 'file')} of {relative}: check that removing is permitted"
             )
 
     def lock(self, name: str, holder: str) -> AbstractContextManager[Renew]:

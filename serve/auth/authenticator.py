@@ -180,7 +180,7 @@ class Authenticator:
             limit = rate.by_option()[refused.option]
             raise ApiError(
                 refused.code,
-                f"The key's limit of {limit} calls in {refused.span} is used up.",
+                f"The key's limit of {limit} {'call' if limit == 1 else 'calls'} in {refused.span} is used up.",
                 {"window": refused.name, "limit": limit},
                 answered,
             )

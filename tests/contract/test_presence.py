@@ -89,6 +89,8 @@ def test_unrecorded_columns_are_omitted_from_a_cross_section(api: ContractApp) -
     week = next(row["date"] for row in rows if row["week_status"] == "traded")
     plain = api.rows("signals.rebalances.get", alpha=PLAIN, date=week)
     full = api.rows("signals.rebalances.get", alpha=FULL, date=traded_week(api))
+    assert plain
+    assert full
     for row in plain:
         assert not set(LEFT_OUT) & set(row)
         assert not [name for name in row if name.startswith("raw_")]

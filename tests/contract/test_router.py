@@ -22,6 +22,7 @@ UNKNOWN = (
     "//v1/health",
     "/v1//health",
     "/v1/health/more",
+    "/v1/health%2f",
     "/v1/me/keys/0123456789abcdef",
     "/v1/alphas/",
     f"/v1/alphas/{FULL}/",
@@ -48,7 +49,7 @@ UNKNOWN = (
     "/v1/alphas/%2e%2e/%2e%2e/health",
 )
 BEARERS = (None, "raw", "revoked", "malformed", "day")
-"""With whatever key: none of them is looked at."""
+"""The key is not read, whether missing, valid, revoked, malformed or over its limit."""
 
 
 def calls_made(api: ContractApp, key: str) -> int:

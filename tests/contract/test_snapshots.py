@@ -96,7 +96,9 @@ def test_an_answer_about_a_run_names_its_snapshot(api: ContractApp, endpoint: En
 
 
 def test_the_screen_of_alphas_names_the_snapshot_of_each(api: ContractApp) -> None:
-    for row in api.rows("research.screen"):
+    rows = api.rows("research.screen")
+    assert rows
+    for row in rows:
         pointer = json.loads((api.root / "catalog" / f"{row['alpha_id']}.json").read_text())
         assert (row["snapshot"], row["published_at"]) == (pointer["snapshot"], pointer["published_at"])
 

@@ -123,9 +123,11 @@ def test_pnl_by_name_sums_to_the_ledger(api: ContractApp) -> None:
         for column in session:
             session[column] += row[column]
         assert close(row["net_pnl"], row["market_pnl"] + row["execution_cost"] + row["borrow_cashflow"])
-    for session in api.rows("portfolio.ledger", alpha=FULL):
-        for column, value in sums.get(str(session["date"]), {}).items():
-            assert math.isclose(value, session[column], rel_tol=1e-9, abs_tol=1e-9)
+    ledger = {str(session["date"]): session for session in api.rows("portfolio.ledger", alpha=FULL)}
+    assert sums
+    for date, columns in sums.items():
+        for column, value in columns.items():
+            assert math.isclose(value, ledger[date][column], rel_tol=1e-9, abs_tol=1e-9)
 
 
 def test_a_benchmark_has_one_price_basis_over_a_window(api: ContractApp) -> None:

@@ -165,8 +165,9 @@ def test_an_unknown_cursor_is_refused_with_the_advice_to_restart(api: ApiClient)
 
 def test_the_time_of_a_change_is_that_of_its_publication(api: ApiClient) -> None:
     listed = {row["alpha_id"]: row["published_at"] for row in api.json("/v1/screen", api.key())["data"]}
-    for row in api.json("/v1/changes", api.key())["data"]:
-        assert row["at"] == listed[row["alpha_id"]]
+    changes = api.json("/v1/changes", api.key())["data"]
+    assert {row["alpha_id"] for row in changes} == set(listed)
+    assert {row["alpha_id"]: row["at"] for row in changes} == listed
 
 
 def test_a_node_without_a_catalogue_lists_no_changes(tmp_path: Path) -> None:

@@ -113,7 +113,9 @@ def test_the_unsmoothed_ic_is_only_in_the_metrics(api: ApiClient, query: str) ->
 
 def test_lists_and_metrics_agree_on_the_evidence_of_figures(api: ApiClient) -> None:
     of_metrics = ",".join(name for name, figure in HEADLINE.items() if figure.path)
-    for alpha, row in listed(api, f"fields={of_metrics}").items():
+    rows = listed(api, f"fields={of_metrics}")
+    assert rows
+    for alpha, row in rows.items():
         data = api.json(f"/v1/alphas/{alpha}/metrics", api.key())["data"]
         for name, checked in row["figures_checked"].items():
             entry: Any = data

@@ -101,7 +101,7 @@ def test_a_complete_run_has_its_figures(api: ApiClient, family: Family) -> None:
 def test_figures_a_run_does_not_determine_are_null_with_a_reason(
     api: ApiClient, family: Family, alpha: str
 ) -> None:
-    fetch(api, family, alpha, api.key(raw=True))
+    assert fetch(api, family, alpha, api.key(raw=True))["withheld"]
 
 
 @every_family

@@ -168,9 +168,9 @@ def test_omitted_input_is_noted() -> None:
     )
     frame = pl.concat([early, SCORES, late]).with_columns(ZZZ=pl.lit(9.0))
     notes = Ledger.from_scores(frame, market(5)).notes
-    assert "1 days of scores are before the first price and are left out" in notes
-    assert "1 days of scores are after the week of the last price and are left out" in notes
-    assert "1 names with scores have no prices, the first: ZZZ" in notes
+    assert "1 day of scores left out, before the first price" in notes
+    assert "1 day of scores left out, after the week of the last price" in notes
+    assert "1 name with scores has no prices, the first: ZZZ" in notes
 
 
 @pytest.mark.parametrize(

@@ -181,6 +181,9 @@ def test_unbounded_requests_are_disconnected(server: Server, sent: bytes) -> Non
         wire.send(sent)
         while wire.stream.read(1 << 16):
             pass
+    with server.connect() as wire:
+        wire.send(head(HEALTH))
+        assert wire.answer().status == 200
 
 
 def test_trailers_are_not_headers(server: Server) -> None:

@@ -16,6 +16,7 @@ from typing import Any
 from alpha_results_seal import Calendar, Costs, Ledger, SealError, SealRefused, SealWriter
 from alpha_results_seal.checks import check_folder
 from alpha_results_seal.conformance import write_conformance
+from alpha_results_seal.plurals import counted
 from alpha_results_seal.signing import make_key, sign, verify
 
 REFUSED, UNUSABLE, INTERRUPTED = 1, 2, 130
@@ -130,7 +131,7 @@ def import_scores(options: argparse.Namespace) -> dict[str, Any]:
         "rows": rows,
         "notes": ledger.notes,
         "lines": [
-            f"{folder}: {rows['rebalances']} weeks, {rows['decisions']} decisions, {rows['trades']} fills",
+            f"{folder}: {counted(rows['rebalances'], 'week')}, {counted(rows['decisions'], 'decision')}, {counted(rows['trades'], 'fill')}",
             *(f"assumed: {note}" for note in ledger.notes),
         ],
     }

@@ -9,6 +9,7 @@ import numpy as np
 from alpha_results_seal.errors import SealError
 from alpha_results_seal.frames import Floats, Matrix
 from alpha_results_seal.market import Market
+from alpha_results_seal.plurals import counted
 from alpha_results_seal.weeks import last_sessions, week_numbers
 
 
@@ -58,7 +59,8 @@ def select_tails(scores: Matrix, market: Market, tails: float) -> Tails:
     priced = closes[place]
     unpriced = [weekly.symbols[at] for at in np.flatnonzero(~closes.any(axis=0))]
     if unpriced:
-        notes.append(f"{len(unpriced)} names with scores have no prices, the first: {unpriced[0]}")
+        names = counted(len(unpriced), "name with scores has", "names with scores have")
+        notes.append(f"{names} no prices, the first: {unpriced[0]}")
     selectable = np.where(priced, weekly.values, np.nan)
     has_tails = np.isfinite(selectable).sum(axis=1) >= 2
     if not has_tails.any():
@@ -67,8 +69,9 @@ def select_tails(scores: Matrix, market: Market, tails: float) -> Tails:
         )
     if not has_tails.all():
         first = weekly.days[~has_tails][0]
+        omitted = counted(int((~has_tails).sum()), "week")
         notes.append(
-            f"{int((~has_tails).sum())} weeks with fewer than two names that have a score and a close are left out, the first: {first}"
+            f"{omitted} left out, as fewer than two names have a score and a close, the first: {first}"
         )
     weekly = Matrix(weekly.days[has_tails], weekly.symbols, weekly.values[has_tails])
     book = np.array([tail_weights(row, tails) for row in selectable[has_tails]])
@@ -120,16 +123,16 @@ def _weekly(scores: Matrix, market: Market) -> tuple[Matrix, list[str]]:
         ("after the week of the last", some & after_last),
     ):
         if omitted.any():
-            notes.append(f"{int(omitted.sum())} days of scores are {where} price and are left out")
+            notes.append(f"{counted(int(omitted.sum()), 'day')} of scores left out, {where} price")
     days = np.flatnonzero(some & ~before_first & ~after_last)
     if not days.size:
         raise SealError("scores and prices have no day in common.")
     dated = last_sessions(scores.days[days], market.sessions)
     last = np.append(np.diff(week_numbers(dated)) != 0, [True])
     if not last.all():
+        weeks = counted(int(last.sum()), "week")
         notes.append(
-            f"{days.size} days have scores, but decisions are weekly: only the last day of each of {int(last.sum())} weeks "
-            "is used"
+            f"{days.size} days have scores, but decisions are weekly: only the last day of each of {weeks} is used"
         )
     kept = days[last]
     return Matrix(scores.days[kept], scores.symbols, scores.values[kept]), notes
