@@ -68,8 +68,11 @@ def fit(parts: Mapping[str, Mapping[str, Any]], limit: int = MAX_BYTES) -> str:
 
 
 def _members(value: Any, path: str = "") -> Iterator[tuple[int, str, Any, str]]:
-    """Yield the lists, long texts and members that can be cut, each with its size, path and owner."""
+    """Yield the lists, long texts and members that can be cut, also within lists, each with its size, path and owner."""
     depth = path.count(".")
+    if isinstance(value, list):
+        for place, entry in enumerate(value):
+            yield from _members(entry, f"{path}.{place}")
     for name, entry in value.items() if isinstance(value, dict) else ():
         here = f"{path}.{name}" if path else name
         if (isinstance(entry, list) and len(entry) > _MIN_ENTRIES) or (

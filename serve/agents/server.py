@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from contextvars import ContextVar
 from typing import Any, Final
 
 from mcp.server import MCPServer
+from mcp.server.mcpserver.tools import Tool
 from mcp.server.transport_security import TransportSecuritySettings
 from mcp_types import ToolAnnotations
 
@@ -45,10 +46,12 @@ class Agents:
         self._service = service
         self._application: Application | None = None
         server = MCPServer(
-            "alpha-results", version=project_version(), instructions=_INSTRUCTIONS, subscriptions=False
+            "alpha-results",
+            version=project_version(),
+            instructions=_INSTRUCTIONS,
+            subscriptions=False,
+            tools=[_strict_tool(answer) for answer in Tools(self._call).all],
         )
-        for tool in Tools(self._call).all:
-            server.add_tool(tool, annotations=ToolAnnotations(read_only_hint=True), structured_output=False)
         server.prompt("first_look", description="Look at what is there.")(_first_look)
         server.prompt("due_diligence", description="Examine one alpha before money is put on it.")(
             _due_diligence
@@ -85,6 +88,18 @@ class Agents:
         assert self._application is not None, "messages are answered while the application runs"
         scope, request_id = _CURRENT_REQUEST.get()
         return await call_endpoint(self._application, scope, request_id, call)
+
+
+def _strict_tool(answer: Callable[..., Awaitable[str]]) -> Tool:
+    """Return a tool that refuses arguments it does not have: a misspelt window or filter would be ignored otherwise."""
+    tool = Tool.from_function(
+        answer, annotations=ToolAnnotations(read_only_hint=True), structured_output=False
+    )
+    arguments = tool.fn_metadata.arg_model
+    arguments.model_config["extra"] = "forbid"
+    arguments.model_rebuild(force=True)
+    tool.parameters["additionalProperties"] = False
+    return tool
 
 
 async def _refuse_method(send: Send) -> None:

@@ -66,6 +66,8 @@ def test_a_malformed_message_is_a_protocol_error(api: ContractApp, content: byte
         ("__init__", {}),
         ("find", {"limit": 10**30}),
         ("find", {"limit": -1}),
+        ("find", {"min_icir": 1.0}),
+        ("performance", {"alpha": FULL, "from": "2022-01-01"}),
         ("find", {"sort": "raw_score"}),
         ("find", {"sort": "-" * 1000}),
         ("find", {"minimum": {"icir": "x"}}),

@@ -1,0 +1,20 @@
+"""Answers of tools, cut to their limit of bytes."""
+
+from __future__ import annotations
+
+import json
+
+from serve.agents.answer import MAX_BYTES, fit
+
+
+def test_lists_within_the_entries_of_a_list_are_cut() -> None:
+    rolling = [{"date": "2022-01-03", "alpha_annualised": 0.01 * n, "r_squared": 0.5} for n in range(500)]
+    models = [{"name": name, "r_squared": 0.5, "rolling": rolling} for name in ("SPY", "factors")]
+    text = fit({"exposures": {"data": {"book": "long_short", "models": models}, "call": "GET /v1/…"}})
+    assert len(text.encode()) <= MAX_BYTES
+    answer = json.loads(text)
+    shown = answer["exposures"]["data"]["models"]
+    assert [model["name"] for model in shown] == ["SPY", "factors"]
+    for place, model in enumerate(shown):
+        cut = answer["cut"][f"exposures.data.models.{place}.rolling"]
+        assert cut == {"of": 500, "shown": len(model["rolling"])}
