@@ -208,13 +208,13 @@ class Alpha(Snapshot):
         """
         from datasets.factors import read_factors  # noqa: PLC0415 - slow to load beside the rest
         from datasets.figure_data import frame_reader, read_ledger  # noqa: PLC0415 - as above
-        from datasets.figures.exposure_models import Model, explain, of_factors, span  # noqa: PLC0415 - as above
+        from datasets.figures.exposure_models import Model, explain, session_window  # noqa: PLC0415 - as above
 
         ledger = read_ledger(frame_reader(self), self, book)
         if ledger is None:
             raise KindNotPublished(f"{self.alpha_id} has no ledger of the book {book}")
         models, withheld = [], {}
-        days = span(ledger, window)
+        days = session_window(ledger, window)
         if is_configured(market_data):
             models += [Model.of_benchmark(x, days) for x in read_symbols(market_data, benchmarks)]
         else:
@@ -224,7 +224,7 @@ class Alpha(Snapshot):
             withheld["factors"] = "no file of factors was named"
         else:
             factors_read = read_factors(place, open_storage(place).read(""))
-            models.append(of_factors(factors_read.names, factors_read.days, factors_read.returns))
+            models.append(Model.of_factors(factors_read.names, factors_read.days, factors_read.returns))
         return {"book": book, **explain(ledger, window, models, rolling, withheld)}
 
     def regimes(

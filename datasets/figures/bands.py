@@ -35,10 +35,10 @@ class Band:
 
     Attributes
     ----------
-    estimate
-        Of the window itself; not necessarily inside.
-    lower, upper
-        Quantiles of the samples, interpolated linearly.
+    estimate : float
+        Figure of the window, in its own unit; not necessarily inside the interval.
+    lower, upper : float
+        Quantiles of the samples, interpolated linearly, in the same unit.
     """
 
     estimate: float
@@ -52,10 +52,10 @@ class Bands:
 
     Attributes
     ----------
-    figures
+    figures : Mapping[str, Band | Unavailable]
         Figure -> its band, or why it has none.
-    mean_block
-        Mean length of the blocks in observations; None when no sample was drawn.
+    mean_block : float or None
+        Mean block length in observations; None when no sample was drawn.
     """
 
     figures: Mapping[str, Band | Unavailable]
@@ -96,22 +96,30 @@ def ledger_bands(
 ) -> Bands:
     """Return the bands of the figures of a daily ledger.
 
-    Return, risk-free return and turnover of a session are drawn together.
+    Return, risk-free return and turnover of a session are resampled together.
 
     Parameters
     ----------
-    starting, ending, risk_free, turnover : Floats, shape (n_sessions,)
-        Columns of the ledger over the window, in order of date. Sessions that lack one of them are not drawn; where
-        none has a rate, its figure is withheld.
+    starting, ending : Floats, shape (n_sessions,)
+        Opening and closing equity in order of date, in equity units; NaN stands for null.
+    risk_free : Floats, shape (n_sessions,)
+        Risk-free return of each session, a fraction; NaN stands for null. Where no session has one, ``excess_sharpe`` is
+        withheld.
+    turnover : Floats, shape (n_sessions,)
+        One-sided turnover, a fraction of equity; NaN stands for null. Sessions with a NaN in any column are not resampled.
     draw : numpy.random.Generator
-        Where randomness comes from.
+        Source of random numbers.
 
     Returns
     -------
     Bands
         Of every figure of :data:`LEDGER_FIGURES`. All are ``insufficient_data`` with fewer than 20 sessions,
-        ``nonpositive_variance`` when the returns do not vary, and ``nonpositive_equity`` when a session opens with
-        equity not above 0.
+        ``nonpositive_variance`` when the returns are constant, and ``nonpositive_equity`` when a session opens with equity
+        not above 0.
+
+    References
+    ----------
+    Politis and Romano (1994), "The Stationary Bootstrap", Journal of the American Statistical Association 89.
     """
     returns = solvent_returns(starting, ending)
     if isinstance(returns, Unavailable):
@@ -135,9 +143,9 @@ def weekly_bands(ic: Floats, draw: np.random.Generator) -> Bands:
     Parameters
     ----------
     ic : Floats, shape (n_weeks,)
-        One coefficient a week in order of date; nulls are dropped.
+        One IC per week in order of date; NaN is dropped.
     draw : numpy.random.Generator
-        Where randomness comes from.
+        Source of random numbers.
 
     Returns
     -------
@@ -157,14 +165,15 @@ def sharpe_difference(with_it: Floats, without: Floats, draw: np.random.Generato
     Parameters
     ----------
     with_it, without : Floats, shape (n_sessions,)
-        Daily returns of both, in order of date, without NaN; sessions are drawn with both returns.
+        Daily returns of the two books, fractions in order of date, without NaN; both returns of a session are resampled
+        together.
     draw : numpy.random.Generator
-        Where randomness comes from.
+        Source of random numbers.
 
     Returns
     -------
     Bands
-        Of the figure ``sharpe``, withheld as those of :func:`ledger_bands`.
+        Of the figure ``sharpe``, annualised; withheld as those of :func:`ledger_bands`, and when either book is constant.
     """
     books = np.stack([with_it, without])
 
@@ -187,17 +196,7 @@ def _bands(
     sampled: Callable[[Places], Sampled],
     draw: np.random.Generator,
 ) -> Bands:
-    """Draw samples and take the quantiles of every figure.
-
-    Parameters
-    ----------
-    series
-        By which the length of the blocks is chosen.
-    what
-        Its observations, in the plural.
-    sampled
-        Measures every figure in some samples.
-    """
+    """Resample `series`, whose autocorrelation sets the block length, and take the quantiles of every figure."""
     n = int(series.size)
     reason = too_few(n, MIN_OBSERVATIONS, what) if n < MIN_OBSERVATIONS else None
     if reason is None and is_constant(series):

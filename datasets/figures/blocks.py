@@ -28,13 +28,14 @@ def tenure(sources: Sources) -> Block | Unavailable:
     Parameters
     ----------
     sources : Sources
-        Cut to the window.
+        Data of the window.
 
     Returns
     -------
     dict or Unavailable
-        Unavailable when the window holds no date. A run whose index is only closed to the key is not measured by its
-        ledger instead: the two answers would pass for the same figure.
+        ``weeks``, ``traded_weeks``, ``first_rebalance``, ``last_rebalance``, ``calendar_days``, ``years`` (of 365.25 days)
+        and ``source``. Unavailable when the window has no date, and when the key may not read the index: the ledger does
+        not replace it then, because the two would pass for the same figure.
     """
     index, ledger = sources.index, sources.ledger
     if not isinstance(index, Unavailable):
@@ -62,11 +63,20 @@ def tenure(sources: Sources) -> Block | Unavailable:
 def rank_ic(span: Span, warnings: Warnings, block: str = "rank_ic") -> Block | Unavailable:
     """Return the statistics of the weekly rank IC of both signals.
 
+    Parameters
+    ----------
+    span : Span
+        Sealed records and data.
+    warnings : Warnings
+        Receives the warnings about the statistics.
+    block : str
+        Dotted path of the block, for warnings.
+
     Returns
     -------
     dict or Unavailable
-        Unavailable when the sealed records cannot be read, or none was sealed and the cross-sections cannot be read; a
-        statistic that only the data of the window do not determine is withheld in its place.
+        Signal -> statistic -> entry. Unavailable when the sealed records cannot be read, or none was sealed and the
+        cross-sections cannot be read; a statistic that the data do not determine is withheld in its own entry.
     """
     if span.unreadable is not None:
         return span.unreadable
@@ -84,10 +94,20 @@ def rank_ic(span: Span, warnings: Warnings, block: str = "rank_ic") -> Block | U
 
 
 def signal_processing(run: RunFigures, *, raw: bool) -> Block | None:
-    """Return the smoothing of the delivered score; None if the run did not record it.
+    """Return the smoothing of the delivered score.
 
-    Without raw-book access neither the half-life nor its wording is given: with it the signal before smoothing can be
-    solved for, score by score.
+    Parameters
+    ----------
+    run : RunFigures
+        Provides the record of the smoothing.
+    raw : bool
+        Whether the key has raw-book access. Without it the half-life and its wording are withheld, because they allow the
+        signal before smoothing to be reconstructed from the scores.
+
+    Returns
+    -------
+    dict or None
+        ``signal``, ``smoothing_applied``, ``smoothing_half_life_weeks`` and ``detail``; None if the run did not record it.
     """
     if run.smoothing is None:
         return None
@@ -105,9 +125,14 @@ def ic_deciles(sources: Sources, score_field: str | None = SCORE_FIELD) -> Block
     Parameters
     ----------
     sources : Sources
-        Cut to the window.
+        Data of the window.
     score_field : str or None
-        The column the names are ranked by, None when the key may not see it.
+        Column by which the names are ranked; None when the key may not see it.
+
+    Returns
+    -------
+    dict or Unavailable
+        The members of :data:`schemas.metrics.deciles.DECILES`, as :func:`datasets.figures.panel.decile_block` averages them.
     """
     rows, sections = sources.deciles, sources.cross_sections
     if isinstance(rows, Unavailable):
@@ -131,9 +156,15 @@ def panel(sources: Sources, deciles: Block | Unavailable) -> Block | Unavailable
     Parameters
     ----------
     sources : Sources
-        Cut to the window.
-    deciles : Block or Unavailable
-        The result of :func:`ic_deciles`: without it there is no panel, for the same reason.
+        Data of the window.
+    deciles : dict or Unavailable
+        Result of :func:`ic_deciles`; the panel is withheld for the same reason.
+
+    Returns
+    -------
+    dict or Unavailable
+        Weekly IC and decile spread, means by horizon and lag, and coverage, all of the signal before smoothing except the
+        weekly IC, which is that of the delivered score.
     """
     sections, raw = sources.cross_sections, sources.raw
     for part in (deciles, sections, raw):
@@ -162,7 +193,13 @@ def nwt_ic(span: Span) -> Block | Unavailable:
     Parameters
     ----------
     span : Span
-        The whole run, whatever the window.
+        Sealed records and data of the complete run, whatever the window.
+
+    Returns
+    -------
+    dict or Unavailable
+        As :func:`nwt_ic_computed`; ``ic_reproduction_mismatch`` when the recomputed mean IC differs from the sealed one by
+        more than :data:`schemas.metrics.core.REPRODUCTION_TOLERANCE`, or either is missing.
     """
     if span.unreadable is not None:
         return span.unreadable
@@ -185,7 +222,18 @@ def nwt_ic(span: Span) -> Block | Unavailable:
 
 
 def nwt_ic_computed(rows: Sources) -> Block | Unavailable:
-    """Test the weekly conditioned IC of the window."""
+    """Test the weekly IC of the delivered score against zero.
+
+    Parameters
+    ----------
+    rows : Sources
+        Data of the window.
+
+    Returns
+    -------
+    dict or Unavailable
+        As :func:`datasets.figures.newey_west.newey_west`, with the source of the series.
+    """
     if isinstance(rows.cross_sections, Unavailable):
         return rows.cross_sections
     return _test(
@@ -194,7 +242,18 @@ def nwt_ic_computed(rows: Sources) -> Block | Unavailable:
 
 
 def nwt_ic_score_panel(rows: Sources) -> Block | Unavailable:
-    """Test the weekly IC of the signal before smoothing over the window."""
+    """Test the weekly IC of the signal before smoothing against zero.
+
+    Parameters
+    ----------
+    rows : Sources
+        Data of the window.
+
+    Returns
+    -------
+    dict or Unavailable
+        As :func:`nwt_ic_computed`.
+    """
     if isinstance(rows.raw, Unavailable):
         return rows.raw
     reason = without_returns(rows.raw.n_return_obs)
@@ -204,7 +263,18 @@ def nwt_ic_score_panel(rows: Sources) -> Block | Unavailable:
 
 
 def nwt_ir(rows: Sources) -> Block | Unavailable:
-    """Test the daily return of the long_short book over the window."""
+    """Test the daily returns of the long_short book against zero.
+
+    Parameters
+    ----------
+    rows : Sources
+        Data of the window.
+
+    Returns
+    -------
+    dict or Unavailable
+        As :func:`nwt_ic_computed`; withheld also when a session opens with equity not above 0.
+    """
     if isinstance(rows.ledger, Unavailable):
         return rows.ledger
     returns = solvent_returns(rows.ledger.starting, rows.ledger.ending)

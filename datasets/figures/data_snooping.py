@@ -18,12 +18,12 @@ class DataSnooping:
 
     Attributes
     ----------
-    reality_check
-        White's: every trial counts as if its mean were 0.
-    spa
-        Hansen's consistent one: of studentised means, without trials that are clearly worse than 0.
-    spa_lower, spa_upper
-        Bounds of it: without all trials below 0, and with every trial.
+    reality_check : float
+        White's Reality Check: plain means, every trial recentred at 0.
+    spa : float
+        Hansen's consistent SPA test: studentised means; trials clearly worse than 0 are not recentred.
+    spa_lower, spa_upper : float
+        Its liberal and conservative bounds: only trials above 0 recentred, and all trials recentred.
     """
 
     reality_check: float
@@ -35,21 +35,22 @@ class DataSnooping:
 def data_snooping(
     returns: Matrix, samples: Iterable[Places], mean_block: float
 ) -> DataSnooping | Unavailable:
-    """Test the best of some trials by the stationary bootstrap.
+    """Test the best of several trials by the stationary bootstrap.
 
     Parameters
     ----------
     returns : Matrix, shape (n_days, n_trials)
-        Return of each trial less that of the benchmark, a row a day in order of date; no NaN.
+        Daily return of each trial less that of the benchmark, fractions in order of date, without NaN.
     samples : iterable of Places, shape (n_samples, n_days)
-        Samples of the days, as :func:`datasets.figures.bootstrap.resample` draws them.
+        Resampled days, as :func:`datasets.figures.bootstrap.resample` draws them.
     mean_block : float
         Mean length of their blocks in days, at least 1.
 
     Returns
     -------
     DataSnooping or Unavailable
-        ``insufficient_data`` with fewer than two trials or 20 days; ``nonpositive_variance`` when a trial does not vary.
+        p-values between 0 and 1. ``insufficient_data`` with fewer than two trials or 20 days; ``nonpositive_variance`` when
+        a trial is constant.
 
     References
     ----------

@@ -26,18 +26,18 @@ class Model:
 
     Attributes
     ----------
-    name
-        Symbol of the benchmark, or `factors`.
-    kind
+    name : str
+        Symbol of the benchmark, or ``factors``.
+    kind : str
         ``benchmark`` or ``factors``.
-    factors
+    factors : tuple of str, length n_factors
         Names of the regressors.
     days : Dates, shape (n_days,)
         Ascending.
     returns : Matrix, shape (n_days, n_factors)
-        Ratios; NaN where there is none.
-    basis
-        What the returns of a benchmark are computed from; None of factors.
+        Daily returns, fractions; NaN stands for null.
+    basis : str or None
+        Prices behind the returns of a benchmark, one of :data:`schemas.objects.summaries.RETURN_BASES`; None for factors.
     """
 
     name: str
@@ -49,18 +49,43 @@ class Model:
 
     @classmethod
     def of_benchmark(cls, benchmark: Benchmark, window: Window) -> Model:
-        """Return the model of an index, by adjusted closes if the window has all of them, else by closes.
+        """Return the model of a benchmark, by adjusted closes if the window has all of them, else by closes.
 
         Parameters
         ----------
         benchmark : Benchmark
-            The first return of the window is from the close before it.
+            Prices of an index; the first return of the window is from the close before it.
         window : Window
-            From the first session to be explained to the last.
+            From the first to the last session to explain.
+
+        Returns
+        -------
+        Model
+            With one regressor.
         """
         days, returns, adjusted = benchmark.returns(window.rows(benchmark.dates), before=1)
         basis = RETURN_BASES[0 if adjusted else 1]
         return cls(benchmark.symbol, BENCHMARK, (benchmark.symbol,), days, returns[:, None], basis)
+
+    @classmethod
+    def of_factors(cls, names: tuple[str, ...], days: Dates, returns: Matrix) -> Model:
+        """Return the model of all factors of a file together.
+
+        Parameters
+        ----------
+        names : tuple of str, length n_factors
+            Names of the factors.
+        days : Dates, shape (n_days,)
+            Ascending.
+        returns : Matrix, shape (n_days, n_factors)
+            Daily returns, fractions; NaN stands for null.
+
+        Returns
+        -------
+        Model
+            With one regressor per factor.
+        """
+        return cls(FACTORS, FACTORS, names, days, returns)
 
 
 def explain(
@@ -71,49 +96,57 @@ def explain(
     Parameters
     ----------
     ledger : Ledger
-        Of the complete run; sessions without a return are excluded.
+        Sessions of the complete run.
     window : Window
         Days to explain.
     models : sequence of Model
         In the order of the answer.
     rolling : int
         Measured sessions of a rolling regression.
-    withheld : mapping of str to str
+    withheld : Mapping[str, str]
         ``benchmarks`` or ``factors`` -> why none of them is among the models.
 
     Returns
     -------
     dict
-        The members of the interface from `observations` on; JSON-ready.
+        The members of the interface from ``observations`` on; JSON-ready.
     """
     rows = window.rows(ledger.date)
     sessions = ledger.within(window)
     # A compounded return starts at the session before the window, if there is one.
     begin = max(0, rows.start - 1)
-    shown = []
+    payloads = []
     for model in models:
         factors = returns_between(model.days, model.returns, ledger.date[begin : rows.stop])
         fitted = exposures(
             sessions, factors[rows.start - begin :], rolling, less_risk_free=model.kind == BENCHMARK
         )
-        shown.append(_model(model, fitted))
+        payloads.append(_model(model, fitted))
     return {
         **observed(sessions.date),
         "rolling_sessions": rolling,
-        "models": shown,
+        "models": payloads,
         "withheld": dict(withheld),
     }
 
 
-def span(ledger: Ledger, window: Window) -> Window:
-    """Return the days from the first to the last session of a window; the window itself if it has none."""
+def session_window(ledger: Ledger, window: Window) -> Window:
+    """Narrow a window to its sessions.
+
+    Parameters
+    ----------
+    ledger : Ledger
+        Sessions of the complete run.
+    window : Window
+        Any window.
+
+    Returns
+    -------
+    Window
+        From the first to the last session inside; `window` itself if there is none.
+    """
     dates = ledger.within(window).date
     return Window(day(dates, 0), day(dates, -1)) if dates.size else window
-
-
-def of_factors(names: tuple[str, ...], days: Dates, returns: Matrix) -> Model:
-    """Return the model of all factors of a file: names, days ascending, returns of shape (n_days, n_factors)."""
-    return Model(FACTORS, FACTORS, names, days, returns)
 
 
 def _model(model: Model, fitted: Exposures) -> dict[str, Any]:

@@ -20,22 +20,24 @@ ROLLING_STEP: Final = 5
 
 @dataclass(frozen=True, slots=True)
 class Attribution:
-    """Attribution of a window's P&L in equity units; the parts sum to `pnl`.
+    """Attribution of a window's P&L, in equity units; the parts sum to `pnl`.
+
+    Each part is a return per session times the opening equity of the session, summed over the measured sessions.
 
     Attributes
     ----------
-    pnl
+    pnl : float
         Last closing less first opening equity.
-    risk_free
-        Risk-free return times the equity that the session opened with, summed.
-    factors
-        Of each factor the same of its return times its coefficient.
-    alpha
-        The same of the intercept.
-    residual
-        The same of the residual.
-    unmeasured
-        Profit of the sessions on which a factor has no return.
+    risk_free : float
+        From the risk-free return.
+    factors : tuple of float, length n_factors
+        From each factor: its return times its coefficient.
+    alpha : float
+        From the intercept.
+    residual : float
+        From the residuals.
+    unmeasured : float
+        P&L of the sessions without a return of the book, a risk-free return or a factor return.
     """
 
     pnl: float
@@ -48,19 +50,20 @@ class Attribution:
 
 @dataclass(frozen=True, slots=True)
 class Rolling:
-    """Regressions over rolling windows of equally many measured sessions.
+    """Regressions over rolling windows of a fixed number of measured sessions.
+
+    Coefficients and R² are NaN where the returns or a factor are constant within the window or the factors are collinear.
 
     Attributes
     ----------
     days : Dates, shape (n_windows,)
-        Last session of each window.
+        Last session of each window, ascending.
     intercept : Floats, shape (n_windows,)
-        Per session.
+        Excess return per session, a fraction.
     slopes : Matrix, shape (n_windows, n_factors)
-        A coefficient a factor.
+        Coefficient of each factor.
     r_squared : Floats, shape (n_windows,)
-        Share of the variance that is explained. NaN, as the coefficients, where the factors of a window do not vary or
-        determine one another.
+        Share of the variance that is explained, between 0 and 1.
     """
 
     days: Dates
@@ -71,20 +74,20 @@ class Rolling:
 
 @dataclass(frozen=True, slots=True)
 class Exposures:
-    """Regression of a book on some factors.
+    """Regression of a book's excess return on factors.
 
     Attributes
     ----------
-    fit
-        Of the excess return on the factors.
-    residual_sharpe
-        Intercept over the deviation of the residuals, annualised.
-    attribution
-        Of the profit of the window.
-    rolling
-        The same regression over shorter windows.
-    measured
-        Which sessions have the return of every factor.
+    fit : Regression or Unavailable
+        Over all measured sessions of the window.
+    residual_sharpe : float or Unavailable
+        Intercept over the deviation of the residuals, annualised with the square root of 252.
+    attribution : Attribution or Unavailable
+        Attribution of the P&L of the window.
+    rolling : Rolling or Unavailable
+        The same regression over rolling windows.
+    measured : Flags, shape (n_sessions,)
+        Sessions with a return of the book, a risk-free return and a return of every factor.
     """
 
     fit: Regression | Unavailable
@@ -100,26 +103,26 @@ def returns_between(days: Dates, returns: Matrix, sessions: Dates) -> Matrix:
     Parameters
     ----------
     days : Dates, shape (n_days,)
-        Ascending.
+        Ascending, unique.
     returns : Matrix, shape (n_days, n_factors)
-        Return of each factor on each day; NaN where there is none.
+        Daily returns, fractions; NaN stands for null.
     sessions : Dates, shape (n_sessions,)
         Sessions of the book, ascending.
 
     Returns
     -------
     Matrix, shape (n_sessions, n_factors)
-        On the first session the return of that day, on others that of all days since the session before; NaN where the
-        factor has none on the session itself, or on one of those days.
+        Fractions: on the first session the return of that day, on later ones the return compounded over the days since the
+        session before. NaN where a session is not among `days`, or a return of the span is NaN.
     """
     aligned = np.full((sessions.size, returns.shape[1]), np.nan)
     if not days.size or not sessions.size:
         return aligned
     end = np.searchsorted(days, sessions, side="right")
-    there = (end > 0) & (days[end - 1] == sessions)
-    aligned[there] = returns[end[there] - 1]
+    has_return = (end > 0) & (days[end - 1] == sessions)
+    aligned[has_return] = returns[end[has_return] - 1]
     begin = np.concatenate([end[:1] - 1, end[:-1]])
-    for session in np.flatnonzero(there & (end - begin > 1)):
+    for session in np.flatnonzero(has_return & (end - begin > 1)):
         aligned[session] = np.prod(1.0 + returns[begin[session] : end[session]], axis=0) - 1.0
     return aligned
 
@@ -132,19 +135,19 @@ def exposures(ledger: Ledger, factors: Matrix, window: int, *, less_risk_free: b
     ledger : Ledger
         Sessions of the window.
     factors : Matrix, shape (n_sessions, n_factors)
-        Return of each factor on each session, as :func:`returns_between` gives them; NaN where there is none.
+        Return of each factor on each session, a fraction, as :func:`returns_between` gives them; NaN stands for null.
     window : int
         Measured sessions of a rolling regression.
     less_risk_free : bool
-        Whether the risk-free return of the session is subtracted from the factors, as from the return of an index;
-        factors that need no capital are used as they are.
+        Whether to subtract the risk-free return from the factors, as from the return of an index. Factors that are returns
+        of long-short portfolios are used as they are.
 
     Returns
     -------
     Exposures
-        Parts are withheld with too few measured sessions, where the returns or a factor do not vary or the factors determine
-        one another (:func:`datasets.figures.newey_west.regress`), when a session opens with equity not above 0, and
-        when the ledger states no risk-free return.
+        Parts are withheld with too few measured sessions, when the returns or a factor are constant or the factors are
+        collinear (:func:`datasets.figures.newey_west.regress`), when a session opens with equity not above 0, and when the
+        ledger states no risk-free return.
 
     References
     ----------

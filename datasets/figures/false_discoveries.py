@@ -23,18 +23,19 @@ _LEAST_VARIANCE: Final = np.float32(1e-5)
 def hac_degrees(observations: Floats) -> Floats:
     """Return the degrees of freedom of Newey-West errors.
 
-    Such an error is less precise than a sample deviation: in the far tails, as for one of ten thousand tests, Student's t with
-    ``n - 1`` degrees has too few of them.
+    Such an error is less precise than a sample deviation, so Student's t with ``n - 1`` degrees of freedom understates the
+    p-values far in the tails, which matter with thousands of tests.
 
     Parameters
     ----------
     observations : Floats, shape (n_tests,)
-        At least 1; NaN where they are not known.
+        Number of observations of each test, at least 1; NaN stands for null.
 
     Returns
     -------
     Floats, shape (n_tests,)
-        3 n / (2 (lag + 1)), the lag being that of :func:`datasets.figures.newey_west.bandwidth`, and at most n - 1.
+        ``3 n / (2 (lag + 1))`` with the lag of :func:`datasets.figures.newey_west.bandwidth`, at most n - 1; NaN where
+        `observations` is.
 
     References
     ----------
@@ -53,9 +54,9 @@ def mean_p_values(t_stats: Floats, degrees: Floats) -> Floats:
     Parameters
     ----------
     t_stats : Floats, shape (n_tests,)
-        Mean over its standard error; NaN where there is none.
+        Mean over standard error; NaN stands for null.
     degrees : Floats, shape (n_tests,)
-        Degrees of freedom of each error, above 0; NaN where they are not known.
+        Degrees of freedom, above 0; NaN stands for null.
 
     Returns
     -------
@@ -69,15 +70,15 @@ def mean_p_values(t_stats: Floats, degrees: Floats) -> Floats:
 
 
 def benjamini_hochberg(p_values: Floats) -> Floats:
-    """Return the smallest false discovery rate at which each test is a discovery.
+    """Return q-values: the smallest false discovery rate at which each test is a discovery.
 
-    Of the tests with a q-value up to *a*, no more than the share *a* is expected to be false, when tests are independent or
-    positively dependent.
+    Among the tests with a q-value of at most *a*, the expected share of false discoveries is at most *a*, when the tests are
+    independent or positively dependent.
 
     Parameters
     ----------
     p_values : Floats, shape (n_tests,)
-        Between 0 and 1; NaN for untested alphas, which are not part of the family.
+        Between 0 and 1; NaN for tests that are not part of the family.
 
     Returns
     -------
@@ -87,6 +88,11 @@ def benjamini_hochberg(p_values: Floats) -> Floats:
     References
     ----------
     Benjamini and Hochberg (1995), "Controlling the False Discovery Rate", Journal of the Royal Statistical Society B 57.
+
+    Examples
+    --------
+    >>> benjamini_hochberg(np.array([0.01, 0.02, np.nan, 0.5]))
+    array([0.03, 0.03,  nan, 0.5 ])
     """
     return _step_up(p_values, 1.0)
 
@@ -97,12 +103,12 @@ def benjamini_yekutieli(p_values: Floats) -> Floats:
     Parameters
     ----------
     p_values : Floats, shape (n_tests,)
-        As of :func:`benjamini_hochberg`.
+        Between 0 and 1; NaN for tests that are not part of the family.
 
     Returns
     -------
     Floats, shape (n_tests,)
-        At least those of :func:`benjamini_hochberg`, at most 1.
+        At least those of :func:`benjamini_hochberg`, at most 1; NaN where the p-value is.
 
     References
     ----------
@@ -123,26 +129,26 @@ def _step_up(p_values: Floats, factor: float) -> Floats:
 
 
 def haircut_sharpe(sharpe: Floats, t_stats: Floats, degrees: Floats, adjusted: Floats) -> Floats:
-    """Return the Sharpe ratio that a single test would need for the adjusted p-value.
+    """Return the Sharpe ratio whose p-value as a single test equals the adjusted p-value.
 
     Parameters
     ----------
     sharpe : Floats, shape (n_tests,)
-        Sharpe ratios in any scale; the result is in the same.
+        Sharpe ratios, per observation or annualised.
     t_stats, degrees : Floats, shape (n_tests,)
-        As of :func:`mean_p_values`.
+        t-statistics and degrees of freedom, as of :func:`mean_p_values`.
     adjusted : Floats, shape (n_tests,)
-        p-values adjusted for the other tests, between 0 and 1.
+        p-values adjusted for multiple testing, between 0 and 1.
 
     Returns
     -------
     Floats, shape (n_tests,)
-        With the sign of `sharpe`, at most as large; 0 if the adjusted p-value is 1, NaN if any input is NaN.
+        In the scale of `sharpe` and with its sign, at most as large; 0 if the adjusted p-value is 1, NaN if any input is.
 
     References
     ----------
-    Harvey and Liu (2015), "Backtesting", Journal of Portfolio Management 42(1). Their t is Sharpe ratio x sqrt(observations);
-    with an error that allows for autocorrelation the two stand in another proportion, which the haircut leaves as it is.
+    Harvey and Liu (2015), "Backtesting", Journal of Portfolio Management 42(1). Their t-statistic is Sharpe ratio x
+    sqrt(observations); here it may allow for autocorrelation, and the ratio is scaled in proportion to it.
     """
     from scipy.special import stdtrit  # noqa: PLC0415 - as above
 
@@ -156,12 +162,12 @@ def haircut_sharpe(sharpe: Floats, t_stats: Floats, degrees: Floats, adjusted: F
 
 
 def minimum_backtest_length(trials: int, sharpe: float) -> float:
-    """Sessions at which the best of some trials without skill is expected to reach a Sharpe ratio.
+    """Record length below which the best of several trials without skill is expected to exceed a Sharpe ratio.
 
     Parameters
     ----------
     trials : int
-        Independent trials, at least 1.
+        Number of independent trials, at least 1.
     sharpe : float
         Annualised, above 0.
 
@@ -173,7 +179,12 @@ def minimum_backtest_length(trials: int, sharpe: float) -> float:
     References
     ----------
     Bailey, Borwein, López de Prado and Zhu (2014), "Pseudo-Mathematics and Financial Charlatanism", Notices of the American
-    Mathematical Society 61(5), theorem 1 and equation 7: 45 trials need five years for a ratio of 1.
+    Mathematical Society 61(5), theorem 1 and equation 7.
+
+    Examples
+    --------
+    >>> round(minimum_backtest_length(45, 1.0) / SESSIONS_PER_YEAR, 1)
+    5.0
     """
     return SESSIONS_PER_YEAR * (expected_maximum_sharpe(trials, 1.0) / sharpe) ** 2
 
@@ -184,9 +195,10 @@ def effective_number(alphas: int, squared_correlations: float) -> float:
     Parameters
     ----------
     alphas : int
-        Series, at least 1.
+        Number of series, at least 1.
     squared_correlations : float
-        Sum over all ordered pairs of different series of the squared correlation, free of the error of estimation; at least 0.
+        Squared correlations summed over all ordered pairs of different series, adjusted for estimation error; a negative
+        sum counts as 0.
 
     Returns
     -------
@@ -202,16 +214,16 @@ def effective_number(alphas: int, squared_correlations: float) -> float:
 
 
 class Block(NamedTuple):
-    """Returns of some alphas.
+    """Daily returns of several alphas, in single precision.
 
     Attributes
     ----------
-    series : float32, shape (n_series, n_days)
-        Centred and scaled to about 1; 0 where a series has no session.
-    calendars : float32, shape (n_calendars, n_days)
+    series : Singles, shape (n_series, n_days)
+        Centred, and scaled to a deviation of about 1; 0 where a series has no session.
+    calendars : Singles, shape (n_calendars, n_days)
         1 on the sessions of a calendar, else 0.
-    calendar : int64, shape (n_series,) or (1,)
-        Calendar of each series, or the one of all.
+    calendar : Integers, shape (n_series,) or (1,)
+        Row of `calendars` of each series, or of all.
     """
 
     series: Singles
@@ -220,10 +232,10 @@ class Block(NamedTuple):
 
 
 def squared_correlations(rows: Block, columns: Block) -> Singles:
-    """Return the squared correlation of each of some series with each of others, over the sessions that both have.
+    """Return the adjusted squared correlations of two sets of series, pairwise over common sessions.
 
-    The square of an estimated correlation is 1 / (n - 1) on average where there is none, which over many pairs looks like a
-    common factor. Each square is therefore adjusted as the R² of a regression with one regressor.
+    The square of an estimated correlation of independent series is 1 / (n - 1) on average, which over many pairs looks like
+    a common factor. Each square is therefore adjusted as the R² of a regression with one regressor.
 
     Parameters
     ----------
@@ -233,8 +245,8 @@ def squared_correlations(rows: Block, columns: Block) -> Singles:
     Returns
     -------
     Singles, shape (n_rows, n_columns)
-        ``1 - (1 - r²) (n - 1) / (n - 2)`` over n common sessions; NaN with fewer than ten, or where one of the two does not
-        vary on them.
+        ``1 - (1 - r²) (n - 1) / (n - 2)`` over n common sessions, which may be negative; NaN with fewer than ten, or where
+        either series is constant on them.
 
     References
     ----------

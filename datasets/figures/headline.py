@@ -49,14 +49,15 @@ class Headline:
 
     Attributes
     ----------
-    values
-        Figure -> its value, the kind of data it was computed from (:data:`SEALED` for a sealed one), and its evidence.
-    withheld
+    values : Mapping[str, tuple[float, str, Checked]]
+        Figure -> value in the unit of :data:`schemas.metrics.headline.RECORDED`, kind of data it was computed from
+        (:data:`SEALED` for a sealed one), and evidence.
+    withheld : Mapping[str, str]
         Figure -> why it has no value.
-    tags
-        Labels of the written description; None where there is none.
-    checked
-        What was checked of the run; None where its snapshot records no checks.
+    tags : tuple of str or None
+        Tags of the written description; None without a description.
+    checked : CheckSummary or None
+        Summary of the checks; None when the snapshot records none.
     """
 
     values: Mapping[str, tuple[float, str, Checked]]
@@ -65,7 +66,13 @@ class Headline:
     checked: CheckSummary | None = None
 
     def document(self) -> dict[str, Any]:
-        """Return the record for the pointer, for JSON: short, because every node has those of all alphas in memory."""
+        """Return the record for the pointer; short, because every node holds those of all alphas in memory.
+
+        Returns
+        -------
+        dict
+            JSON-ready; :func:`row_of` and its neighbours read it.
+        """
         entries = [self.values.get(figure.name) for figure in RECORDED]
         return {
             "version": HEADLINE_VERSION,
@@ -85,11 +92,11 @@ def headline_of(run: RunFigures, description: Any, cost_bp: Figure) -> Headline:
     Parameters
     ----------
     run : RunFigures
-        Its figures, every part readable.
+        Inputs of the run, every part readable.
     description : Any
-        The written description as sealed; None where there is none.
+        The written description as sealed; None without one.
     cost_bp : float or Unavailable
-        Execution cost of the long_short book in basis points of what it traded.
+        Execution cost of the long_short book, in basis points of traded notional.
 
     Returns
     -------
@@ -192,7 +199,13 @@ def _tags(description: Any) -> tuple[str, ...] | None:
 
 
 def without_figures() -> Headline:
-    """Return the record of a run with unreadable files: all figures withheld."""
+    """Return the headline of a run with unreadable files.
+
+    Returns
+    -------
+    Headline
+        With every figure withheld.
+    """
     return Headline({}, dict.fromkeys((figure.name for figure in RECORDED), _FAILED))
 
 
@@ -207,12 +220,39 @@ _CHECKED_OF: Final = {ord(code): checked for checked, code in _CHECKED.items()}
 
 
 def code_of(kind: str) -> int:
-    """Return the code of a kind of data, or of :data:`SEALED`."""
+    """Return the code of a kind of data.
+
+    Parameters
+    ----------
+    kind : str
+        Kind of data, or :data:`SEALED`.
+
+    Returns
+    -------
+    int
+        ASCII code in a :data:`Row`.
+
+    Raises
+    ------
+    KeyError
+        When no headline figure is computed from the kind.
+    """
     return ord(_CODES[kind])
 
 
 def checked_of(code: int) -> Checked | None:
-    """Return the evidence of a figure; None for one without a value."""
+    """Decode the evidence of a figure.
+
+    Parameters
+    ----------
+    code : int
+        ASCII code in a :data:`Row`.
+
+    Returns
+    -------
+    Checked or None
+        None for a figure without a value.
+    """
     return _CHECKED_OF.get(code)
 
 
@@ -221,12 +261,34 @@ Recorded = Mapping[str, Any]
 
 
 def has_headline(recorded: Recorded) -> bool:
-    """Whether this version of the pipeline computed the figures."""
+    """Whether this version of the pipeline computed the figures.
+
+    Parameters
+    ----------
+    recorded : Recorded
+        Record in the pointer.
+
+    Returns
+    -------
+    bool
+        False for a record of another version.
+    """
     return recorded.get("version") == HEADLINE_VERSION
 
 
 def row_of(recorded: Recorded) -> Row:
-    """Return the recorded figures as a row of numbers; all without value if they cannot be read."""
+    """Return the recorded figures as a row of numbers.
+
+    Parameters
+    ----------
+    recorded : Recorded
+        Record in the pointer.
+
+    Returns
+    -------
+    Row
+        :data:`NO_ROW` when the record is of another version or cannot be read.
+    """
     if not has_headline(recorded):
         return NO_ROW
     try:
@@ -239,20 +301,55 @@ def row_of(recorded: Recorded) -> Row:
 
 
 def reason_of(recorded: Recorded, name: str) -> str:
-    """Return why a figure has no value."""
+    """Return why a figure has no value.
+
+    Parameters
+    ----------
+    recorded : Recorded
+        Record in the pointer.
+    name : str
+        Name of the figure.
+
+    Returns
+    -------
+    str
+        One clause; :data:`OTHER_VERSION` when the record does not say.
+    """
     withheld = recorded.get("withheld") if has_headline(recorded) else None
     reason = withheld.get(name) if isinstance(withheld, Mapping) else None
     return reason if isinstance(reason, str) else OTHER_VERSION
 
 
 def tags_of(recorded: Recorded) -> tuple[str, ...]:
-    """Return the recorded tags."""
+    """Return the recorded tags.
+
+    Parameters
+    ----------
+    recorded : Recorded
+        Record in the pointer.
+
+    Returns
+    -------
+    tuple of str
+        Empty when none are recorded.
+    """
     tags = recorded.get("tags") if has_headline(recorded) else None
     return tuple(tag for tag in tags if isinstance(tag, str)) if isinstance(tags, list | tuple) else ()
 
 
 def checked_in(recorded: Recorded) -> CheckSummary | None:
-    """Return the recorded check summary; None if there is none."""
+    """Return the recorded check summary.
+
+    Parameters
+    ----------
+    recorded : Recorded
+        Record in the pointer.
+
+    Returns
+    -------
+    CheckSummary or None
+        None when none is recorded or it cannot be read.
+    """
     checked = recorded.get("checked") if has_headline(recorded) else None
     try:
         return None if checked is None else CheckSummary.from_document(checked)

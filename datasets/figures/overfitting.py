@@ -30,10 +30,10 @@ class Overfitting:
 
     Attributes
     ----------
-    probability
-        Share of the splits in which the trial that was best in sample was at most the median out of sample.
-    trials, blocks, splits
-        Columns compared; blocks of days; ways to choose one half of the blocks.
+    probability : float
+        Share of the splits in which the trial that was best in sample was at most the median out of sample, 0 to 1.
+    trials, blocks, splits : int
+        Trials compared; blocks of days; ways to choose half of the blocks.
     """
 
     probability: float
@@ -43,24 +43,24 @@ class Overfitting:
 
 
 def overfitting(returns: Matrix, blocks: int = BLOCKS) -> Overfitting | Unavailable:
-    """Estimate the probability of overfitting from the returns of every trial.
+    """Estimate the probability of backtest overfitting from the returns of every trial.
 
-    The days are cut into blocks. For every choice of half of them, the trial with the highest Sharpe ratio inside (the
-    first of equal ones) is looked up among the ratios of all trials in the other half: its rank, ties averaged, over
-    one more than the trials. The probability is the share of choices where that is at most one half.
+    The days are cut into blocks. For every choice of half of the blocks, the trial with the highest Sharpe ratio in them (the
+    first of equal ones) is ranked, ties averaged, among all trials in the other half. The probability is the share of choices
+    where this rank over the number of trials plus one is at most one half.
 
     Parameters
     ----------
     returns : Matrix, shape (n_days, n_trials)
-        A row a day in order of date, a column a trial; no NaN.
+        Daily returns, fractions in order of date, without NaN.
     blocks : int
-        Even, at least 2. Days beyond a multiple of it are left out at the end.
+        Number of blocks, even, at least 2. Days beyond a multiple of it are dropped at the end.
 
     Returns
     -------
     Overfitting or Unavailable
-        ``insufficient_data`` with fewer than two trials or five days a block; ``nonpositive_variance`` when a trial
-        does not vary over one half, so that it has no ratio there.
+        ``insufficient_data`` with fewer than two trials or five days per block; ``nonpositive_variance`` when a trial is
+        constant over one half.
 
     References
     ----------
@@ -120,22 +120,21 @@ def _ratios(half: Matrix, sums: Matrix, squares: Matrix, centre: Floats, length:
 
 
 COPY: Final = 0.95
-"""Correlation at which trials are copies: nine tenths of their variance is common."""
+"""Correlation at which trials count as copies: nine tenths of their variance is common."""
 ALIKE: Final = 0.5
 """Minimum mean correlation of a cluster."""
 
 
 @dataclass(frozen=True, slots=True)
 class Cuts:
-    """Distinct trials and clusters of a search.
+    """Portfolios of trials that count as one: copies of a trial, and clusters of similar ones.
 
     Attributes
     ----------
-    distinct
-        A row a trial, a column a distinct trial: the weights by which copies are combined to one series. Each column
-        adds up to 1, and is 1 at a trial that has no copy.
-    clusters
-        The same for clusters of distinct trials.
+    distinct : Matrix, shape (n_trials, n_distinct)
+        Weight of each trial in the series of each distinct trial; columns sum to 1.
+    clusters : Matrix, shape (n_trials, n_clusters)
+        Weight of each trial in the series of each cluster of distinct trials; columns sum to 1.
     """
 
     distinct: Matrix
@@ -144,15 +143,15 @@ class Cuts:
 
 @dataclass(frozen=True, slots=True)
 class EffectiveTrials:
-    """The effective number of trials, and their dispersion.
+    """The effective number of trials, and the dispersion of their Sharpe ratios.
 
     Attributes
     ----------
-    count
+    count : int
         At least 2.
-    deviation
+    deviation : float
         Sample deviation (ddof 1) of their Sharpe ratios, per observation.
-    counted_by
+    counted_by : str
         ``distinct`` or ``clusters``.
     """
 
@@ -162,26 +161,24 @@ class EffectiveTrials:
 
 
 def cluster_trials(returns: Matrix) -> Cuts | None:
-    """Cluster trials by the correlation of their returns.
+    """Group trials by the correlation of their returns.
 
-    Copies are put together first: groups of which every two trials correlate at :data:`COPY` or more, by complete
-    linkage, so that a further copy of a trial moves no other group. Their series is the mean along the tree, half of
-    each branch: copies add no weight to what they copy. The groups are then clustered as López de Prado and Lewis
-    (2019) cluster trials: by the distance ``sqrt((1 - correlation) / 2)``, into the number of clusters whose
-    silhouettes have the highest mean over deviation. Their k-means starts at random places; here the clusters are those
-    of a tree by average linkage, the same for any order of the trials, and its branches are joined while their mean
-    correlation is at least :data:`ALIKE`: silhouettes alone find clusters in pure noise.
+    Copies are combined first, by complete linkage at a correlation of :data:`COPY`; a group's series halves the weight at
+    every branch of the tree, so that further copies add no weight. The groups are then clustered as López de Prado and Lewis
+    (2019) cluster trials: by the distance ``sqrt((1 - correlation) / 2)``, into the number of clusters whose silhouettes
+    have the highest mean over deviation. In place of their randomly started k-means, the clusters come from average linkage,
+    which does not depend on the order of the trials, and merge only down to the mean correlation :data:`ALIKE`, because
+    silhouettes alone find clusters in pure noise. Every series is standardised before it is combined with others.
 
     Parameters
     ----------
-    returns : Matrix, shape (days, trials)
-        Ratios, no NaN.
+    returns : Matrix, shape (n_days, n_trials)
+        Daily returns, fractions, without NaN.
 
     Returns
     -------
     Cuts or None
-        None with fewer than ten days or if a trial is constant, so that its correlations are undefined. Trials of other
-        scale count alike: every series is divided by its deviation before it is combined with others.
+        None without trials, with fewer than ten days, or if a trial is constant.
 
     References
     ----------
@@ -204,24 +201,23 @@ def cluster_trials(returns: Matrix) -> Cuts | None:
 
 
 def effective_trials(returns: Matrix, cuts: Cuts) -> EffectiveTrials | None:
-    """Count trials by the method with the higher expected maximum.
+    """Count trials as distinct ones or as clusters, whichever expects the higher maximum Sharpe ratio.
 
-    Neither count is right for every search. Distinct trials that are mostly alike lie close together, so that few of
-    another kind are drowned among them. Clusters leave out that the best inside each was picked as well: of sixty
-    trials in six equal clusters the best is expected at two thirds more than the best of six. Each of the two expects
-    too little of the best where it is not made for the search, so the one that expects more is taken.
+    Each count underestimates the expected maximum for some searches. When most distinct trials are similar, the dispersion of
+    their ratios is small and hides the few that differ. Clusters ignore that the best trial inside each was selected, too:
+    the best of sixty trials in six equal clusters is expected at two thirds more than the best of six.
 
     Parameters
     ----------
-    returns : Matrix, shape (days, trials)
-        Of the trials that were clustered, or the same less a rate that all of them share; no NaN.
+    returns : Matrix, shape (n_days, n_trials)
+        Daily returns of the grouped trials, or those returns less a common rate; fractions, without NaN.
     cuts : Cuts
-        Of these trials.
+        Result of :func:`cluster_trials` for these trials.
 
     Returns
     -------
     EffectiveTrials or None
-        None when fewer than two trials are distinct, or one of the series does not vary.
+        None with fewer than two groups or ten days, or when a series is constant.
     """
     candidates = []
     for name, weights in ((DISTINCT, cuts.distinct), (CLUSTERS, cuts.clusters)):
@@ -254,10 +250,10 @@ def _best_clusters(distances: Matrix) -> npt.NDArray[np.intp]:
     labels = np.arange(items)
     best, highest = labels.copy(), 0.0
     size, column = np.ones(items), dict(enumerate(range(items)))
+    # Mean distance of each item to the others of its cluster.
     inside = np.zeros(items)
-    """Mean distance of each item to the others of its cluster."""
+    # Mean distance of each item to each other cluster; infinite to its own, and in columns of merged clusters.
     outside = distances.copy()
-    """Mean distance of each item to each other cluster; infinite to its own, and where a cluster was joined to another."""
     np.fill_diagonal(outside, np.inf)
     nearest = outside.argmin(axis=1)
     limit = math.sqrt((1 - ALIKE) / 2)
@@ -276,8 +272,8 @@ def _best_clusters(distances: Matrix) -> npt.NDArray[np.intp]:
         outside[:, gone] = np.inf
         labels[joined], size[kept] = kept, merged_size
         # The mean of two distances is at least the smaller one: only items whose nearest was one of the two are updated.
-        again = joined | (nearest == kept) | (nearest == gone)
-        nearest[again] = outside[again].argmin(axis=1)
+        stale = joined | (nearest == kept) | (nearest == gone)
+        nearest[stale] = outside[stale].argmin(axis=1)
         silhouettes = _silhouettes(inside, outside[np.arange(items), nearest], size[labels] > 1)
         spread = float(silhouettes.std())
         quality = float(silhouettes.mean()) / max(spread, ROUNDING)

@@ -42,13 +42,13 @@ class Break:
 
     Attributes
     ----------
-    statistic
-        Largest absolute sum of deviations from the mean so far, over deviation x sqrt(observations).
-    p_value
-        Of a Brownian bridge.
-    date
-        Last day before the mean changed, if it did: where the sum is largest.
-    observations
+    statistic : float
+        Largest absolute cumulative sum of deviations from the mean, over deviation x sqrt(observations).
+    p_value : float
+        Probability that the supremum of a Brownian bridge exceeds it.
+    date : str
+        Day of the largest sum, ISO 8601: the estimated last day before the break.
+    observations : int
         Days or weeks measured.
     """
 
@@ -60,14 +60,14 @@ class Break:
 
 @dataclass(frozen=True, slots=True)
 class Market:
-    """A benchmark at the sessions of a book, NaN if unknown; each of shape (n_sessions,).
+    """A benchmark at the sessions of a book; NaN stands for null.
 
     Attributes
     ----------
-    returns
-        From the session before.
-    volatility
-        Deviation of the 63 returns before the session, so that it was known when the session began.
+    returns : Floats, shape (n_sessions,)
+        Return since the day before of the benchmark's own calendar, a fraction.
+    volatility : Floats, shape (n_sessions,)
+        Sample deviation of the 63 daily returns before the session, not annualised: known when the session begins.
     """
 
     returns: Floats
@@ -82,19 +82,18 @@ def find_break(days: Dates, series: Floats, what: str) -> Break | Unavailable:
     days : Dates, shape (n_observations,)
         Ascending.
     series : Floats, shape (n_observations,)
-        NaN stands for null, and is left out.
+        Daily returns or weekly ICs, assumed uncorrelated; NaN is ignored.
     what : str
-        Its observations in the plural.
+        Name of the observations in the plural, for the reason.
 
     Returns
     -------
     Break or Unavailable
-        ``insufficient_data`` with fewer than 20 observations; ``nonpositive_variance`` when they do not vary.
+        ``insufficient_data`` with fewer than 20 observations; ``nonpositive_variance`` when they are constant.
 
     References
     ----------
-    Ploberger and Krämer (1992), "The CUSUM Test with OLS Residuals", Econometrica 60. Observations are taken to be
-    uncorrelated.
+    Ploberger and Krämer (1992), "The CUSUM Test with OLS Residuals", Econometrica 60.
     """
     from scipy.special import kolmogorov  # noqa: PLC0415 - slow to load: programs start without it
 
@@ -117,29 +116,29 @@ def market_at(benchmark: Benchmark, sessions: Dates) -> Market:
     Parameters
     ----------
     benchmark : Benchmark
-        Prices above 0.
+        Daily prices.
     sessions : Dates, shape (n_sessions,)
         Ascending.
 
     Returns
     -------
     Market
-        By adjusted closes where all that are used are known, else by closes. NaN on sessions that the benchmark does not
-        have, or before which it has too few.
+        By adjusted closes when all that are used are known, else by closes. NaN on sessions that the benchmark does not
+        have, and on those with too few returns before them.
     """
     ends = sessions[[_FIRST, _LAST]] if sessions.size else sessions
     first, last = np.searchsorted(benchmark.dates, ends).tolist() or (0, 0)
     days, returns, _ = benchmark.returns(slice(max(0, first - VOLATILITY_SESSIONS - 1), last + 1))
-    before = np.full(returns.size, np.nan)
+    volatility = np.full(returns.size, np.nan)
     if returns.size > VOLATILITY_SESSIONS + 1:
         windows = np.lib.stride_tricks.sliding_window_view(returns[1:-1], VOLATILITY_SESSIONS)
-        before[VOLATILITY_SESSIONS + 1 :] = windows.std(axis=1, ddof=1)
+        volatility[VOLATILITY_SESSIONS + 1 :] = windows.std(axis=1, ddof=1)
     aligned = [np.full(sessions.size, np.nan) for _ in range(2)]
     if returns.size:
         place = np.minimum(np.searchsorted(days, sessions), days.size - 1)
-        there = days[place] == sessions
-        for values, own in zip(aligned, (returns, before), strict=True):
-            values[there] = own[place[there]]
+        quoted = days[place] == sessions
+        for values, series in zip(aligned, (returns, volatility), strict=True):
+            values[quoted] = series[place[quoted]]
     return Market(*aligned)
 
 
@@ -149,24 +148,25 @@ def groups(returns: Floats, market: Market | None) -> dict[str, dict[str, Flags]
     Parameters
     ----------
     returns : Floats, shape (n_sessions,)
-        Of the book; the length alone counts.
+        Returns of the book; only their number is used.
     market : Market or None
-        At the same sessions; None where there is no benchmark.
+        The benchmark at the same sessions; None without one.
 
     Returns
     -------
-    dict of str to dict of str to Flags
-        Group -> regime -> which sessions; a session may be in none. Without a benchmark there are halves alone.
+    dict of str to dict of str to Flags, shape (n_sessions,)
+        Group -> regime -> its sessions: ``halves``, and with a benchmark ``market`` (down, up) and ``volatility``
+        (terciles). A session may be in no regime of a group.
     """
     first = np.arange(returns.size) < returns.size // 2
-    groups_of_sessions = {"halves": {"first": first, "second": ~first}}
+    halves = {"halves": {"first": first, "second": ~first}}
     if market is None:
-        return groups_of_sessions
+        return halves
     volatility = market.volatility
     known = measured(volatility)
     low, high = np.quantile(known, [1 / 3, 2 / 3]) if known.size else (math.nan, math.nan)
     return {
-        **groups_of_sessions,
+        **halves,
         "market": {"down": market.returns < 0, "up": market.returns > 0},
         "volatility": {
             "low": volatility <= low,
@@ -179,22 +179,22 @@ def groups(returns: Floats, market: Market | None) -> dict[str, dict[str, Flags]
 def regimes(ledger: Ledger | Unavailable, market: Market | None, seed: int) -> dict[str, Any]:
     """Compute the figures of a book in each regime, with bands of its Sharpe ratios.
 
-    Samples are drawn of all sessions in blocks, each with the regime it is in, so that a band allows for autocorrelation and
-    for how many sessions of a regime there happened to be.
+    Blocks of all sessions are resampled together with the regime of each, so that a band allows for autocorrelation and for
+    the random number of sessions in a regime.
 
     Parameters
     ----------
     ledger : Ledger or Unavailable
-        Sessions of the window, or why there is none.
+        Sessions of the window, or why there are none.
     market : Market or None
-        At the same sessions.
+        The benchmark at the same sessions; None without one.
     seed : int
-        Of the random numbers.
+        Seed of the bootstrap.
 
     Returns
     -------
     dict
-        ``groups``, ``mean_block`` and ``withheld`` of the interface; JSON-ready.
+        ``groups``, ``mean_block`` (sessions) and ``withheld`` of the interface; JSON-ready.
 
     References
     ----------
@@ -275,15 +275,16 @@ def _sampled_sharpes(returns: Floats, regimes: Sequence[Flags], samples: Iterabl
     Parameters
     ----------
     returns : Floats, shape (n_sessions,)
-        Of the book.
+        Returns of the book, fractions, without NaN.
     regimes : sequence of Flags, shape (n_sessions,)
-        Sessions of each regime, at least one.
+        Sessions of each regime, at least one session each.
     samples : iterable of Places, shape (n, n_sessions)
-        Samples of the sessions.
+        Resampled sessions.
 
     Returns
     -------
     Matrix, shape (n_regimes, n_samples)
+        Annualised with the square root of 252.
     """
     if not regimes:
         return np.empty((0, 0))
@@ -320,22 +321,22 @@ def measure(
     Parameters
     ----------
     ledger : Ledger or Unavailable
-        Of the complete run, or why there is none.
-    weekly : tuple of Dates and Floats, or Unavailable
-        Rebalance dates and the IC of each, or why there is none.
+        Sessions of the complete run, or why there are none.
+    weekly : tuple of (Dates, Floats), each of shape (n_weeks,), or Unavailable
+        Rebalance dates and their ICs, or why there are none.
     benchmark : Benchmark or str
-        What makes the market, or why there is none.
+        The benchmark whose returns define the market regimes, or why there is none.
     book : str
-        Whose ledger it is.
+        Name of the book.
     window : Window
         Days to measure.
     seed : int
-        Of the bands.
+        Seed of the bootstrap.
 
     Returns
     -------
     dict
-        The ``data`` of `/v1/alphas/{alpha}/regimes`.
+        The ``data`` of `/v1/alphas/{alpha}/regimes`; JSON-ready.
     """
     withheld = {} if isinstance(benchmark, Benchmark) else dict.fromkeys(("market", "volatility"), benchmark)
     sessions = ledger if isinstance(ledger, Unavailable) else ledger.within(window)
@@ -343,7 +344,7 @@ def measure(
     market = market_at(benchmark, days) if isinstance(benchmark, Benchmark) else None
     parts = regimes(sessions, market, seed)
     tested = settle(
-        {"breaks": {"returns": _broken(days, _returns(sessions)), "ic": _broken_ic(weekly, window)}}
+        {"breaks": {"returns": _return_break(days, _returns(sessions)), "ic": _ic_break(weekly, window)}}
     )
     return {
         "book": book,
@@ -356,11 +357,11 @@ def measure(
     }
 
 
-def _broken(days: Dates, returns: Floats | Unavailable) -> Break | Unavailable:
+def _return_break(days: Dates, returns: Floats | Unavailable) -> Break | Unavailable:
     return returns if isinstance(returns, Unavailable) else find_break(days, returns, "daily returns")
 
 
-def _broken_ic(weekly: tuple[Dates, Floats] | Unavailable, window: Window) -> Break | Unavailable:
+def _ic_break(weekly: tuple[Dates, Floats] | Unavailable, window: Window) -> Break | Unavailable:
     if isinstance(weekly, Unavailable):
         return weekly
     weeks, ic = weekly

@@ -38,17 +38,17 @@ class MetricsQuery:
 
     Attributes
     ----------
-    may_call
+    may_call : frozenset of str
         Registry ids of the endpoints the key may call.
-    window
-        Days to narrow to, whatever can be.
-    granularity
+    window : Window
+        Days to narrow the figures to, as far as they can be.
+    granularity : str
         ``overall``, ``yearly`` or ``monthly``.
-    panel
-        Whether the weekly panel is wanted.
-    raw
-        Whether the key has raw-book access: without it no column or record is named that only such a key may see.
-    alphas
+    panel : bool
+        Whether to include the weekly panel.
+    raw : bool
+        Whether the key has raw-book access; without it columns and records that require it are not named.
+    alphas : frozenset of str
         Other alphas that the key may see, among those that notices about the run name.
     """
 
@@ -62,7 +62,15 @@ class MetricsQuery:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """The `data` object for JSON, and the entries of `meta.warnings`."""
+    """The answer to a metrics request.
+
+    Attributes
+    ----------
+    data : dict
+        The `data` object, JSON-ready.
+    warnings : tuple of dict
+        The entries of `meta.warnings`.
+    """
 
     data: dict[str, Any]
     warnings: tuple[dict[str, str], ...]
@@ -76,34 +84,35 @@ def assemble(run: RunFigures, query: MetricsQuery) -> Answer:
     Parameters
     ----------
     run : RunFigures
-        What the run holds.
+        Inputs of the run.
     query : MetricsQuery
-        Parameters of the request, and what the key may see.
+        Parameters of the request, and permissions of the key.
 
     Returns
     -------
     Answer
-        Every key of the declared payload but `doc`, which is the same for all. A block that cannot be given is null, with a warning; a block that fails
-        is null, with a warning, and leaves the others as they are.
+        Every key of the declared payload except `doc`, which is the same for all runs. A block that is withheld or fails is
+        null, with a warning, and does not affect the others.
     """
     warnings = Warnings()
     sources = Sources(run, query.may_call)
     rows = sources.within(query.window)
-    lost = run.sealed if isinstance(run.sealed, Unavailable) else None
+    unreadable = run.sealed if isinstance(run.sealed, Unavailable) else None
     records = run.sealed.of("overall") if isinstance(run.sealed, SealedMetrics) else {}
-    span = Span(records, sources, sources, run.equity_basis, lost, raw=query.raw)
-    named = run.score_field if query.raw or not run.score_field.startswith(RAW_PREFIX) else None
+    span = Span(records, sources, sources, run.equity_basis, unreadable, raw=query.raw)
+    score_field = run.score_field if query.raw or not run.score_field.startswith(RAW_PREFIX) else None
     if run.sealed is None:
         warnings.add(
             "core", MISSING_KIND, "The run holds no metrics of its own; what can be computed is.", "metrics"
         )
 
     core = core_statistics(span, warnings, "core")
-    if lost is None:
+    if unreadable is None:
         warn_of_unsealed(span, core, warnings)
     else:
-        warnings.add("core", lost.code, f"The statistics of core are withheld: {lost.text}.", lost.kind)
-    deciles = guarded("ic_deciles", ic_deciles, rows, named)
+        text = f"The statistics of core are withheld: {unreadable.text}."
+        warnings.add("core", unreadable.code, text, unreadable.kind)
+    deciles = guarded("ic_deciles", ic_deciles, rows, score_field)
     data: dict[str, Any] = {
         "granularity": query.granularity,
         "checked": None
@@ -183,12 +192,12 @@ def _warn_of_checks(data: Mapping[str, Any], warnings: Warnings) -> None:
                 "comparisons.",
                 "metrics",
             )
-        otherwise = [name for name, entry in entries if entry.get("sealed_convention") is not None]
-        if otherwise:
+        by_other_convention = [name for name, entry in entries if entry.get("sealed_convention") is not None]
+        if by_other_convention:
             warnings.add(
                 block,
                 "figure_by_other_convention",
-                f"Sealed by another convention than the definition served: {_listed(otherwise)}.",
+                f"Sealed by another convention than the definition served: {_listed(by_other_convention)}.",
                 "metrics",
             )
 

@@ -19,8 +19,8 @@ from schemas.plurals import counted
 from schemas.tables.weekly_signal import BUCKETS
 
 Figure = float | Unavailable
-_TOLD_FROM_ZERO: Final = 2.0
-"""Minimum t-statistic of a fresh score's IC for a half-life."""
+_MIN_T_STAT: Final = 2.0
+"""Minimum absolute t-statistic of the IC without delay for a half-life."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,17 +30,17 @@ class DeliveredSignal:
     Attributes
     ----------
     date : Dates, shape (n_weeks,)
-        Rebalance days, ascending.
+        Rebalance dates, ascending.
     ic_by_delay : Mapping[int, Floats]
-        Delay in weeks -> rank correlation of the forward return with the score that old, shape (n_weeks,).
+        Delay in weeks -> rank correlation of the forward return with the score of that many weeks before, shape (n_weeks,).
     autocorrelation : Floats, shape (n_weeks,)
-        Of the score with that of the week before.
+        Rank correlation of the score with that of the week before.
     upper, lower : Floats, shape (n_weeks,)
         Rank correlation of score and forward return within the half of the names with the higher and the lower scores.
-    deciles : Matrix, shape (n_cut_weeks, 10)
-        Mean forward return by tenth of the score, in the weeks with enough names.
-    raw_deciles : Matrix, shape (n_cut_raw_weeks, 10), or None
-        The same by the score before smoothing; None where that is not known.
+    deciles : Matrix, shape (n_decile_weeks, 10)
+        Mean forward return by decile of the score, a fraction, in the weeks with enough names.
+    raw_deciles : Matrix, shape (n_raw_decile_weeks, 10), or None
+        The same by the score before smoothing; None when the run did not record it.
     """
 
     date: Dates
@@ -58,15 +58,15 @@ def signal_quality(weeks: DeliveredSignal, without_raw: Unavailable) -> dict[str
     Parameters
     ----------
     weeks : DeliveredSignal
-        Of the complete run.
+        Weeks of the complete run.
     without_raw : Unavailable
-        Why there are no deciles of the score before smoothing, where there are none.
+        Reason to give when there are no deciles of the score before smoothing.
 
     Returns
     -------
     dict
-        The members of :data:`schemas.metrics.families.signal.SIGNAL` but for the span: a figure is a number or
-        :class:`Unavailable`.
+        The members of :data:`schemas.metrics.families.signal.SIGNAL` except the span; each figure is a number or
+        :class:`~datasets.figures.unavailable.Unavailable`.
     """
     autocorrelation = _mean(weeks.autocorrelation, "weeks with the names of the week before")
     fresh = _mean(weeks.ic_by_delay[0], "weekly ICs")
@@ -109,18 +109,18 @@ def _side(ic: Floats) -> dict[str, Any]:
 
 
 def half_life(ic_by_delay: Mapping[int, Floats]) -> Figure:
-    """Delay at which the IC is half of that of a fresh score.
+    """Delay at which the mean IC is half of that without delay.
 
     Parameters
     ----------
     ic_by_delay : Mapping[int, Floats]
-        Delay in weeks, 0 and its successors, to the weekly ICs; NaN stands for null.
+        Delay in weeks (0, 1, 2, …) -> weekly ICs, shape (n_weeks,); NaN is ignored.
 
     Returns
     -------
     float or Unavailable
-        Weeks, interpolated linearly between the delays on either side. Withheld when the mean of delay 0 lies less than two
-        HAC standard errors from 0, and when more than half is left at every delay.
+        Weeks, interpolated linearly between the delays on either side. Withheld when the mean IC without delay lies less
+        than two HAC standard errors from 0, and when more than half of it remains at every delay.
 
     References
     ----------
@@ -130,9 +130,9 @@ def half_life(ic_by_delay: Mapping[int, Floats]) -> Figure:
     test = newey_west(ic_by_delay[0])
     if isinstance(test, Unavailable):
         return test
-    if abs(test.t_stat) < _TOLD_FROM_ZERO:
+    if abs(test.t_stat) < _MIN_T_STAT:
         return Unavailable(
-            "insufficient_data", f"the mean IC lies less than {_TOLD_FROM_ZERO:g} HAC standard errors from 0"
+            "insufficient_data", f"the mean IC lies less than {_MIN_T_STAT:g} HAC standard errors from 0"
         )
     before = 1.0
     for delay in range(1, len(ic_by_delay)):
@@ -154,18 +154,25 @@ def turnover_adjusted(ic: Figure, autocorrelation: Figure) -> Figure:
 
     Parameters
     ----------
-    ic, autocorrelation : float or Unavailable
-        Means over weeks, the second of the score with that of the week before.
+    ic : float or Unavailable
+        Mean weekly IC.
+    autocorrelation : float or Unavailable
+        Mean rank correlation of the score with that of the week before.
 
     Returns
     -------
     float or Unavailable
-        ``ic / sqrt(1 - autocorrelation)``: turnover goes with that root, 1 of a score drawn anew each week. Withheld
-        when either is, or for a score that never changes.
+        ``ic / sqrt(1 - autocorrelation)``: turnover is proportional to that root, which is 1 for a score independent from
+        week to week. Withheld when either is, or when the autocorrelation is 1.
 
     References
     ----------
     Qian, Sorensen and Hua (2007), as :func:`half_life`.
+
+    Examples
+    --------
+    >>> round(turnover_adjusted(0.03, 0.75), 3)
+    0.06
     """
     if isinstance(ic, Unavailable):
         return ic
@@ -182,7 +189,7 @@ def decile_figures(deciles: Matrix) -> dict[str, Any]:
     Parameters
     ----------
     deciles : Matrix, shape (n_weeks, 10)
-        Returns by week, the lowest tenth first; weeks in which one is NaN are left out.
+        Mean forward returns, fractions, the decile of the lowest scores first; weeks with a NaN are ignored.
 
     Returns
     -------
@@ -214,14 +221,14 @@ def monotonicity(portfolios: Matrix) -> dict[str, Figure]:
     Parameters
     ----------
     portfolios : Matrix, shape (n_periods, n_portfolios)
-        Returns in order of date, without NaN, the portfolio that should earn least first.
+        Returns, fractions in order of date, without NaN; the portfolio with the lowest expected return first.
 
     Returns
     -------
     dict
-        ``smallest_step``, J, the smallest difference of the means of neighbours; ``p_value`` under the hypothesis that they
-        do not rise, by the stationary bootstrap of the differences about their means; ``mean_block`` of it. Withheld with
-        fewer than 20 periods, or when the outermost difference does not vary.
+        ``smallest_step``, the smallest difference J between the means of neighbours; ``p_value`` of the hypothesis that they
+        do not increase, by the stationary bootstrap; ``mean_block``, its mean block length in periods. Withheld with fewer
+        than 20 periods, or when the difference between the last and the first portfolio is constant.
 
     References
     ----------

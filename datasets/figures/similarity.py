@@ -8,31 +8,35 @@ from typing import Any, Final
 import numpy as np
 
 from datasets.figures.rank_correlation import Integers, centred_ranks, spearman_by_group
-from datasets.figures.series import Floats
+from datasets.figures.series import Matrix
 
 ORDERS: Final[Mapping[str, Callable[[Any], Any]]] = {
     "nearest": np.positive,
     "farthest": np.negative,
     "strongest": np.abs,
 }
-"""Order -> sort key, descending. `strongest` ranks an inverse like a copy."""
+"""Order -> sort key, descending; `strongest` sorts by absolute correlation."""
 
 
-def rank_correlations(scores: Floats, *, first_only: bool = False) -> Floats:
+def rank_correlations(scores: Matrix, *, first_only: bool = False) -> Matrix:
     """Rank-correlate the scores of all pairs of alphas over the names that both score.
 
     Parameters
     ----------
-    scores : Floats, shape (n_alphas, n_symbols)
-        NaN where an alpha does not score a name.
+    scores : Matrix, shape (n_alphas, n_symbols)
+        NaN where an alpha does not score a name; at least one alpha.
     first_only : bool
-        Compare the first alpha alone with each.
+        Whether to compare only the first alpha with each.
 
     Returns
     -------
-    Floats, shape (n_alphas, n_alphas) or (1, n_alphas)
-        Of shape (alphas, alphas), symmetric, of shape (1, alphas) with `first_only`: Spearman's correlation with ties
-        averaged; NaN with fewer than two common names or when either side is constant over them.
+    Matrix, shape (n_alphas, n_alphas) or (1, n_alphas)
+        Spearman's correlation with ties averaged, between -1 and 1; one row with `first_only`, else symmetric. NaN with
+        fewer than two common names or when either side is constant over them.
+
+    References
+    ----------
+    Spearman (1904), "The Proof and Measurement of Association between Two Things", American Journal of Psychology 15.
     """
     count = scores.shape[0]
     known = ~np.isnan(scores)
@@ -43,7 +47,7 @@ def rank_correlations(scores: Floats, *, first_only: bool = False) -> Floats:
         rows = ranks[: correlations.shape[0]]
         scale = norms[: correlations.shape[0], np.newaxis] * norms
         np.divide(rows @ ranks.T, scale, out=correlations, where=scale > 0)
-        clipped: Floats = np.clip(correlations, -1.0, 1.0)
+        clipped: Matrix = np.clip(correlations, -1.0, 1.0)
         return clipped
     codes = _codes(scores)
     for row in range(correlations.shape[0]):
@@ -59,7 +63,7 @@ def rank_correlations(scores: Floats, *, first_only: bool = False) -> Floats:
     return correlations
 
 
-def _ranks(scores: Floats) -> Floats:
+def _ranks(scores: Matrix) -> Matrix:
     """Twice the average rank minus the mean, by row."""
     count, names = scores.shape
     group = np.repeat(np.arange(count), names)
@@ -67,7 +71,7 @@ def _ranks(scores: Floats) -> Floats:
     return centred_ranks(codes, group, count).reshape(scores.shape).astype(np.float64)
 
 
-def _codes(scores: Floats) -> Integers:
+def _codes(scores: Matrix) -> Integers:
     """Ordinal codes of the values of each row, below the number of names."""
     order = np.argsort(scores, axis=1)
     ascending = np.take_along_axis(scores, order, axis=1)
@@ -78,28 +82,33 @@ def _codes(scores: Floats) -> Integers:
     return codes
 
 
-def overlaps(weights: Floats, *, first_only: bool = False) -> Floats:
-    """Overlap of the holdings of all pairs of books: one minus their active share, each over its gross.
+def overlaps(weights: Matrix, *, first_only: bool = False) -> Matrix:
+    """Overlap of the holdings of all pairs of books: one minus their active share.
 
-    Where ``a`` and ``b`` are the weights of two books over their gross, the overlap is the sum over the names held on the same
-    side of ``min(|a|, |b|)``, which is ``1 - sum |a - b| / 2``.
+    With ``a`` and ``b`` the weights of two books, each divided by its gross exposure, the overlap is the sum of
+    ``min(|a|, |b|)`` over the names held on the same side, which is ``1 - sum |a - b| / 2``.
 
     Parameters
     ----------
-    weights : Floats, shape (n_books, n_symbols)
-        Signed; 0 where a book does not hold a name.
+    weights : Matrix, shape (n_books, n_symbols)
+        Signed, fractions of equity; 0 where a book does not hold a name.
     first_only : bool
-        Compare the first book alone with each.
+        Whether to compare only the first book with each.
 
     Returns
     -------
-    Floats, shape (n_books, n_books) or (1, n_books)
-        Of shape (books, books), symmetric, of shape (1, books) with `first_only`: between 0 and 1, 1 for equal proportions;
-        NaN if either book has no positions.
+    Matrix, shape (n_books, n_books) or (1, n_books)
+        Between 0 and 1, 1 for equal proportions; one row with `first_only`, else symmetric. NaN if either book has no
+        positions.
 
     References
     ----------
     Cremers and Petajisto (2009), "How Active Is Your Fund Manager?", Review of Financial Studies 22, for the active share.
+
+    Examples
+    --------
+    >>> overlaps(np.array([[0.5, -0.5, 0.0], [0.5, 0.0, -0.5]]), first_only=True)
+    array([[1. , 0.5]])
     """
     gross = np.abs(weights).sum(axis=1)
     holds = (gross > 0) & np.isfinite(gross)
@@ -112,5 +121,5 @@ def overlaps(weights: Floats, *, first_only: bool = False) -> Floats:
         overlap[row, row:] = np.where(holds[row:] & holds[row], 1.0 - distance / 2.0, np.nan)
         if not first_only:
             overlap[row:, row] = overlap[row, row:]
-    clipped: Floats = np.clip(overlap, 0.0, 1.0)
+    clipped: Matrix = np.clip(overlap, 0.0, 1.0)
     return clipped

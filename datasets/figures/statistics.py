@@ -69,14 +69,19 @@ def derive(statistic: Statistic, sources: Sources) -> float | Unavailable:
     Parameters
     ----------
     statistic : Statistic
-        A declared one.
+        Declaration of the statistic.
     sources : Sources
-        Cut to the span it is to describe.
+        Data of the span to describe.
 
     Returns
     -------
     float or Unavailable
-        The reason when its data cannot be read or do not determine it.
+        In the unit of :meth:`Span.unit_of`; withheld when its data cannot be read or do not determine it.
+
+    Raises
+    ------
+    KeyError
+        When no function computes the statistic.
     """
     measures: Mapping[str, Callable[[Any], Figure]]
     part: Ledger | CrossSections | RawSignal | Unavailable
@@ -93,12 +98,17 @@ def derive(statistic: Statistic, sources: Sources) -> float | Unavailable:
 
 
 def without_returns(n_return_obs: Floats) -> Unavailable | None:
-    """Return the reason if all weeks lack forward returns, so that no figure is measurable.
+    """Return the reason to withhold every figure when no week has a forward return.
 
     Parameters
     ----------
     n_return_obs : Floats, shape (n_weeks,)
-        Names with a signal and a forward return, by week; an empty series is not such a case.
+        Names with a signal and a forward return, by week.
+
+    Returns
+    -------
+    Unavailable or None
+        ``forward_returns_absent``; None when a week has one, and for an empty series.
     """
     if n_return_obs.size and not n_return_obs.any():
         return Unavailable("forward_returns_absent", "no forward return is known in the window")
@@ -106,7 +116,18 @@ def without_returns(n_return_obs: Floats) -> Unavailable | None:
 
 
 def annual_risk_free_rate(ledger: Ledger) -> float | None:
-    """Return the mean risk-free return of a session x 252, a ratio per year, ignoring NaN; None without any."""
+    """Annualise the mean risk-free return of a session.
+
+    Parameters
+    ----------
+    ledger : Ledger
+        Its ``risk_free`` is averaged; NaN is ignored.
+
+    Returns
+    -------
+    float or None
+        Mean x 252, a fraction per year; None when no session has a rate.
+    """
     mean = mean_or_null(ledger.risk_free)
     return None if mean is None else mean * SESSIONS_PER_YEAR
 
@@ -125,23 +146,23 @@ class Span:
 
     Attributes
     ----------
-    records
+    records : Records
         Sealed records of the complete span.
-    complete
+    complete : Sources
         Data of the complete span, to which the records belong.
-    rows
+    rows : Sources
         Data inside the window; the same object if the window contains the span.
-    equity_basis
-        Opening equity of the run.
-    unreadable
-        Why it is not known what was sealed; None when it is. A computed figure in place of a sealed one would be taken
-        for what the run said.
-    period
-        The year or month that the span is; None for the whole run.
-    raw
+    equity_basis : float
+        Opening equity of the run, in equity units.
+    unreadable : Unavailable or None
+        Why the sealed records cannot be read; every statistic is then withheld, because a computed figure would be taken for
+        a sealed one.
+    period : str or None
+        Year or month of the span; None for the complete run.
+    raw : bool
         Whether the names of raw records may be shown.
-    computed
-        Whether what was sealed is left aside.
+    computed : bool
+        Whether the statistics are computed regardless of sealed records.
     """
 
     records: Records
@@ -159,25 +180,75 @@ class Span:
         return self.rows is not self.complete
 
     def unit_of(self, statistic: Statistic) -> str:
-        """Return the unit of the computed value of a statistic."""
+        """Return the unit of the computed value of a statistic.
+
+        Parameters
+        ----------
+        statistic : Statistic
+            Declaration of the statistic.
+
+        Returns
+        -------
+        str
+            The declared unit; money is a ratio when the run opens with equity of 1.
+        """
         if statistic.unit != MONEY_UNIT:
             return statistic.unit
         return "ratio" if self.equity_basis == 1.0 else "base_currency_units"
 
 
 def sealed_value(statistic: Statistic, records: Records) -> tuple[SealedName, SealedRecord] | None:
-    """Find the record of a statistic's served value: the one that states it, unless the tables contradict it."""
+    """Find the record from which a statistic is served.
+
+    Parameters
+    ----------
+    statistic : Statistic
+        Declaration of the statistic.
+    records : Records
+        Sealed records of the span.
+
+    Returns
+    -------
+    tuple of (SealedName, SealedRecord) or None
+        As :func:`stated_value`; None also when the sealed tables contradict the value or give it by another convention.
+    """
     stated = stated_value(statistic, records)
     return stated if stated is not None and checked(*stated) in _SERVED_AS_SEALED else None
 
 
 def any_sealed(statistics: Iterable[Statistic], records: Records) -> bool:
-    """Whether any of these statistics is served from a record."""
+    """Whether any of several statistics is served from a record.
+
+    Parameters
+    ----------
+    statistics : iterable of Statistic
+        Declarations of the statistics.
+    records : Records
+        Sealed records of the span.
+
+    Returns
+    -------
+    bool
+        True when :func:`sealed_value` finds a record of at least one.
+    """
     return any(sealed_value(statistic, records) is not None for statistic in statistics)
 
 
 def checked(name: SealedName, record: SealedRecord) -> Checked:
-    """Return the reconciliation of a statistic stated by a record."""
+    """Return the evidence for a statistic that a record states.
+
+    Parameters
+    ----------
+    name : SealedName
+        Declared name under which the statistic was sealed.
+    record : SealedRecord
+        The record of that name.
+
+    Returns
+    -------
+    Checked
+        Reproduced by the definition of the interface, computed by another convention, contradicted, or merely stated.
+    """
     if record.reconciliation == NOT_CHECKED:
         return Checked.STATED
     if record.reconciliation == NOT_REPRODUCED:
@@ -186,7 +257,20 @@ def checked(name: SealedName, record: SealedRecord) -> Checked:
 
 
 def stated_value(statistic: Statistic, records: Records) -> tuple[SealedName, SealedRecord] | None:
-    """Find the record that states a statistic: the first of its declared names with a value."""
+    """Find the record that states a statistic: the first of its declared names with a value.
+
+    Parameters
+    ----------
+    statistic : Statistic
+        Declaration of the statistic.
+    records : Records
+        Sealed records of the span.
+
+    Returns
+    -------
+    tuple of (SealedName, SealedRecord) or None
+        None when none states it.
+    """
     for name in statistic.sealed:
         record = records.get(name.name)
         if (
@@ -204,14 +288,19 @@ def entry(statistic: Statistic, span: Span, warnings: Warnings, block: str) -> E
     Parameters
     ----------
     statistic : Statistic
-        A declared one.
+        Declaration of the statistic.
     span : Span
-        What was sealed and what can be read.
+        Sealed records and data.
     warnings : Warnings
-        Given when data are closed or missing, or the computation failed; not when the data do not determine
-        the figure, which the entry itself says.
+        Receives a warning when data are closed, missing or unreadable, the computation fails, or the tables contradict the
+        sealed value; not when the data do not determine the figure, which the entry itself says.
     block : str
-        Named in a warning.
+        Dotted path of the block, for warnings.
+
+    Returns
+    -------
+    dict
+        The entry as served; ``value`` is None when withheld, with ``withheld_reason``.
     """
     stated = stated_value(statistic, span.records)
     rests_on = Checked.COMPUTED if stated is None else checked(*stated)
@@ -259,7 +348,22 @@ def entry(statistic: Statistic, span: Span, warnings: Warnings, block: str) -> E
 
 
 def core_statistics(span: Span, warnings: Warnings, block: str) -> dict[str, Entry]:
-    """Return the entries of all core statistics of a span, including deprecated names."""
+    """Return the entries of all core statistics of a span, including deprecated names.
+
+    Parameters
+    ----------
+    span : Span
+        Sealed records and data.
+    warnings : Warnings
+        Receives the warnings of :func:`entry`.
+    block : str
+        Dotted path of the block, for warnings.
+
+    Returns
+    -------
+    dict of str to dict
+        Name of the statistic -> its entry.
+    """
     entries: dict[str, Entry] = {}
     for statistic in CORE:
         computed = entries[statistic.name] = entry(statistic, span, warnings, block)
@@ -270,7 +374,17 @@ def core_statistics(span: Span, warnings: Warnings, block: str) -> dict[str, Ent
 
 
 def warn_of_unsealed(span: Span, entries: dict[str, Entry], warnings: Warnings) -> None:
-    """Add a warning that lists the core statistics without a sealed value."""
+    """Add a warning that lists the core statistics without a sealed value.
+
+    Parameters
+    ----------
+    span : Span
+        Sealed records.
+    entries : dict of str to dict
+        As :func:`core_statistics` returns them.
+    warnings : Warnings
+        Receives the warning; none is added when every statistic was sealed.
+    """
     unsealed = [statistic.name for statistic in CORE if stated_value(statistic, span.records) is None]
     if not unsealed:
         return
@@ -368,15 +482,17 @@ def check_summary(
 
     Parameters
     ----------
-    checks, notices
-        As the manifest records them.
+    checks : sequence of Mapping[str, Any]
+        Records of the rules in the manifest.
+    notices : iterable of Mapping[str, Any]
+        Records of the notices in the manifest.
     records : Records
-        What was sealed of the run.
+        Sealed records of the run.
 
     Returns
     -------
     CheckSummary or None
-        None where the build recorded no checks.
+        None when the build recorded no checks.
     """
     if not checks:
         return None

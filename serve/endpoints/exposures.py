@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any, Final
 
 from datasets.figure_data import read_ledger
-from datasets.figures.exposure_models import Model, explain, of_factors, span
+from datasets.figures.exposure_models import Model, explain, session_window
 from datasets.figures.price import Benchmark
 from schemas.errors import ApiError, StorageUnavailable
 from schemas.market_data import USUAL_BENCHMARK
@@ -48,7 +48,7 @@ def _exposures(service: ServerState, request: Request, available: Mapping[str, B
             "withheld": {"models": reader.no_data(question).text},
         }
     else:
-        days = span(ledger, question.window)
+        days = session_window(ledger, question.window)
         benchmarks = benchmarks_of(request, available, BENCHMARKS, values["benchmarks"])
         if isinstance(benchmarks, str):
             withheld["benchmarks"], benchmarks = benchmarks, []
@@ -96,7 +96,7 @@ def _factors(service: ServerState, withheld: dict[str, str]) -> tuple[Model, ...
         broken = "the file of factors breaks a rule, which was logged"
         withheld["factors"] = broken if files.configured else "this deployment has no file of factors"
         return ()
-    return (of_factors(factors.names, factors.days, factors.returns),)
+    return (Model.of_factors(factors.names, factors.days, factors.returns),)
 
 
 ROUTES: Final[Mapping[str, EndpointFunction]] = {"research.exposures": exposures}
