@@ -1,6 +1,6 @@
 """Weekly cross-sectional figures: frames of a whole run in, frames out.
 
-Every function processes all weeks of a run together. The order of the input rows never
-matters, not even in the last bit, because a seal must always give the same snapshot. Nulls stand for unknown
-not known; NaN and infinity are refused before anything gets here.
+Every function processes all weeks of a run together. The result does not depend on the order of the input rows, not even
+in the last bit, because a seal must always give the same snapshot. Nulls in frames stand for unknown values, NaN in arrays for
+nulls; seals with NaN or infinity are refused before they get here.
 """

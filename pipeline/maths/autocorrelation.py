@@ -19,14 +19,14 @@ def rank_autocorrelations(panel: WeeklyPanel) -> pl.DataFrame:
     Parameters
     ----------
     panel : WeeklyPanel
-        With ``raw_score``.
+        With the column ``raw_score``.
 
     Returns
     -------
     polars.DataFrame
-        ``date`` and ``rho_lag1`` to ``rho_lag8``; one row per week on the clock of :mod:`pipeline.maths.week_clock`,
-        ascending, and lags counted on that clock. Null where fewer than two names were scored in both weeks, a side
-        is constant, or the run began later.
+        ``date`` and ``rho_lag1`` to ``rho_lag8``, between -1 and 1; one row per week of the clock
+        (:mod:`pipeline.maths.week_clock`), ascending, and lags counted in weeks of the clock. Null where fewer than two names
+        were scored in both weeks, either side is constant, or the run began later.
     """
     rho = correlate_with_earlier(panel, "raw_score", "raw_score", LAGS)
     return panel.weekly({f"rho_lag{lag}": values for lag, values in rho.items()})
@@ -35,33 +35,34 @@ def rank_autocorrelations(panel: WeeklyPanel) -> pl.DataFrame:
 def correlate_with_earlier(
     panel: WeeklyPanel, outcome: str, signal: str, delays: Sequence[int]
 ) -> dict[int, Floats]:
-    """Rank correlation of a column with the signal that the same name had some weeks before.
+    """Rank correlation of a column with an earlier signal of the same names.
 
     Parameters
     ----------
     panel : WeeklyPanel
         With both columns.
     outcome, signal : str
-        Columns, such as ``forward_return`` and ``score``; they may be the same.
+        Names of the columns, such as ``forward_return`` and ``score``; they may be the same.
     delays : sequence of int
-        Weeks on the clock, at least 1.
+        Weeks of the clock between signal and outcome, at least 1.
 
     Returns
     -------
     dict of int to Floats, shape (n_weeks,)
-        By delay, over the names that have both; NaN with fewer than two or when a side is constant.
+        Delay -> Spearman's correlation by week of the outcome, over the names that have both; NaN with fewer than two names
+        or when either side is constant.
     """
-    code, earlier = panel.codes(outcome), panel.codes(signal)
+    outcome_code, signal_code = panel.codes(outcome), panel.codes(signal)
     known, scored = ~np.isnan(panel.columns[outcome]), ~np.isnan(panel.columns[signal])
     correlations = {delay: np.full(panel.clock.height, np.nan) for delay in delays}
     for weeks, rows in panel.blocks():
-        every = rows.start + np.flatnonzero(known[rows])
+        with_outcome = rows.start + np.flatnonzero(known[rows])
         for delay in delays:
-            place, before = panel.same_name(every, -delay)
-            both = scored[before]
-            now, before = every[place[both]], before[both]
-            week = panel.week_index[now] - weeks.start
+            position, partner = panel.same_name(with_outcome, -delay)
+            both = scored[partner]
+            current, before = with_outcome[position[both]], partner[both]
+            week = panel.week_index[current] - weeks.start
             correlations[delay][weeks], _ = spearman_by_group(
-                code[now], earlier[before], week, weeks.stop - weeks.start
+                outcome_code[current], signal_code[before], week, weeks.stop - weeks.start
             )
     return correlations

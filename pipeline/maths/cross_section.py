@@ -11,22 +11,22 @@ def cross_section(decisions: pl.DataFrame, score: str = "score", prefix: str = "
     Parameters
     ----------
     decisions : polars.DataFrame
-        One row per name and week, in any order, with ``date`` and the score column. A null score is not a valid score:
-        the name has no place in the cohort.
+        One row per name and week, in any order, with ``date`` and the score column. A name with a null score is not in the
+        cohort of the week.
     score : str
-        Column to stand on.
+        Name of the score column.
     prefix : str
-        Put before the name of each column that comes out, such as ``raw_``.
+        Prefix of the names of the resulting columns, such as ``raw_``.
 
     Returns
     -------
     polars.DataFrame
-        As long as the input and in its order, with these columns:
+        One row per row of the input, in its order:
 
         - ``direction``: sign of the score, Int64; 0 only for exactly 0.
         - ``confidence``: absolute score.
-        - ``score_z``: score less the week's mean, in population standard deviations (ddof 0) of the week; null where
-          all scores of the week are equal, and where a double cannot hold their deviation.
+        - ``score_z``: score less the mean of the week, in population standard deviations (ddof 0) of the week; null where
+          all scores of the week are equal, and where their deviation overflows.
         - ``average_rank``: 1 for the highest score of the week, ties averaged.
         - ``cohort_size``: names with a valid score that week, Int64, on every row of the week.
 

@@ -9,7 +9,7 @@ import numpy.typing as npt
 import polars as pl
 
 from datasets.figures.rank_correlation import Integers
-from datasets.figures.series import Floats
+from datasets.figures.series import Floats, Matrix
 from pipeline.maths.cross_section import cross_section
 from pipeline.maths.information_coefficient import ic_in_order
 from pipeline.maths.ordering import ascending_within, ordered
@@ -36,17 +36,16 @@ def weekly_deciles(decisions: pl.DataFrame) -> pl.DataFrame:
     ----------
     decisions : polars.DataFrame
         One row per name and week, in any order: ``date``, ``symbol``, ``raw_score``, ``long_short_target_weight``,
-        ``long_only_target_weight``, ``forward_return``; ``raw_score_z`` as published, where it is already computed,
-        computed when absent.
+        ``long_only_target_weight``, ``forward_return``, and optionally ``raw_score_z``, which is computed when absent.
 
     Returns
     -------
     polars.DataFrame
         Ten rows for each week with at least 20 scored names, by ``date`` and ``bucket`` (1 for the lowest scores):
-        ``n_symbols``, ``mean_score``, ``mean_score_z``, ``mean_long_short_weight``, ``mean_long_only_weight``,
-        ``mean_forward_return`` over the names that have one, ``ic`` (rank correlation of signal and forward return
-        inside the bucket) and ``n_return_obs``. A week without forward returns has its rows, with null figures of
-        return. No week with enough names gives no rows.
+        ``n_symbols``, ``mean_score``, ``mean_score_z``, ``mean_long_short_weight`` and ``mean_long_only_weight`` (fractions of
+        equity), ``mean_forward_return`` (fraction, over the names that have one), ``ic`` (rank correlation of signal and
+        forward return inside the bucket) and ``n_return_obs``. In a week without forward returns the figures of returns are
+        null. Empty when no week has enough names.
     """
     if "raw_score_z" not in decisions.columns:
         decisions = decisions.hstack(cross_section(decisions, "raw_score", "raw_").select("raw_score_z"))
@@ -72,20 +71,7 @@ def weekly_deciles(decisions: pl.DataFrame) -> pl.DataFrame:
 
 
 def _buckets(columns: dict[str, Floats], size: Integers) -> dict[str, npt.NDArray[Any]]:
-    """Summarise the buckets of some weeks.
-
-    Parameters
-    ----------
-    columns
-        Values by the name of their mean, by week and symbol.
-    size
-        Rows by week.
-
-    Returns
-    -------
-    dict
-        ``cut``, whether a week has names enough; and the figures by bucket of the weeks that have.
-    """
+    """Return whether each week is ``cut``, having enough names, and the figures of each bucket of those weeks."""
     cut, names, n_symbols = _cut(columns["mean_score"], size)
     group = np.repeat(np.arange(n_symbols.size), n_symbols)
     columns = {name: values[names] for name, values in columns.items()}
@@ -109,20 +95,21 @@ def _cut(score: Floats, size: Integers) -> tuple[npt.NDArray[np.bool_], Integers
     return cut, names, n_symbols
 
 
-def decile_returns(decisions: pl.DataFrame, signal: str) -> npt.NDArray[np.float64]:
+def decile_returns(decisions: pl.DataFrame, signal: str) -> Matrix:
     """Mean forward return of each bucket of a signal, cut as :func:`weekly_deciles` cuts.
 
     Parameters
     ----------
     decisions : polars.DataFrame
-        One row per name and week, by date and symbol, with ``forward_return``.
+        One row per name and week, by date and symbol, with ``date``, ``forward_return`` and the signal.
     signal : str
-        Column that the names are ranked by.
+        Name of the column by which the names are ranked.
 
     Returns
     -------
-    numpy.ndarray of float64, shape (n_weeks, 10)
-        A row for each week with at least 20 scored names, in order; NaN for a bucket without forward returns.
+    Matrix, shape (n_decile_weeks, 10)
+        Fractions, one row for each week with at least 20 scored names, ascending, the bucket of the lowest scores first; NaN
+        for a bucket without forward returns.
     """
     weeks = Weeks.of(decisions["date"])
     score, returns = weeks.rows(decisions[signal]), weeks.rows(decisions["forward_return"])
@@ -131,7 +118,7 @@ def decile_returns(decisions: pl.DataFrame, signal: str) -> npt.NDArray[np.float
         _, names, n_symbols = _cut(score[rows], weeks.size[some])
         group = np.repeat(np.arange(n_symbols.size), n_symbols)
         parts.append(_mean_by_group(returns[rows][names], group, n_symbols))
-    means: npt.NDArray[np.float64] = np.concatenate(parts).reshape(-1, BUCKETS)
+    means: Matrix = np.concatenate(parts).reshape(-1, BUCKETS)
     return means
 
 
@@ -141,13 +128,13 @@ def decile_spread(deciles: pl.DataFrame) -> pl.DataFrame:
     Parameters
     ----------
     deciles : polars.DataFrame
-        As :func:`weekly_deciles` gives them.
+        As :func:`weekly_deciles` returns them.
 
     Returns
     -------
     polars.DataFrame
-        ``date``, ascending, and ``decile_spread`` (a ratio); one row per week of the input, null where either bucket
-        has no forward return.
+        ``date``, ascending, and ``decile_spread`` (fraction); one row per week of the input, null where either bucket has no
+        forward return.
     """
     mean = pl.col("mean_forward_return")
     return (
@@ -161,10 +148,9 @@ def decile_spread(deciles: pl.DataFrame) -> pl.DataFrame:
 
 
 def _mean_by_group(values: Floats, group: Integers, size: Integers) -> Floats:
-    """Mean of the known values of each group, summed row by row; NaN for a group without any.
+    """Mean of the known values of each group, NaN for a group without any.
 
-    Not a grouped mean of Polars, whose partial sums may depend on the number of threads. Values whose sum a double cannot hold
-    are divided first.
+    Polars would sum in parts that depend on the number of threads. Where a sum overflows, values are divided first.
     """
     known = ~np.isnan(values)
     count = size

@@ -21,44 +21,45 @@ def delivered_signal(
     raw_deciles: pl.DataFrame | None = None,
     panel: WeeklyPanel | None = None,
 ) -> DeliveredSignal:
-    """Measure every week in which a signal was in force.
+    """Measure the delivered score in every week in which a signal was in force.
 
     Parameters
     ----------
     weeks : polars.DataFrame
-        As :func:`pipeline.maths.weekly_signal.weekly_signal` gives them.
+        As :func:`pipeline.maths.weekly_signal.weekly_signal` returns them.
     decisions : polars.DataFrame
         One row per name and week, by date and symbol: ``date``, ``symbol``, ``score``, ``forward_return``.
     raw_deciles : polars.DataFrame or None
-        Result of :func:`pipeline.maths.deciles.weekly_deciles`; None where the signal before smoothing is not known.
+        Result of :func:`pipeline.maths.deciles.weekly_deciles`; None when the run did not record the signal before smoothing.
     panel : WeeklyPanel or None
-        The two columns on the clock, where they are already computed.
+        ``score`` and ``forward_return`` on the clock; computed when None.
 
     Returns
     -------
     DeliveredSignal
-        Weeks on the clock of :mod:`pipeline.maths.week_clock`, ascending; NaN where fewer than two names qualify or a side is
-        constant. A delay of d weeks pairs the forward return of a week with the score that the same name had d weeks
-        before; the sides are the names above and below the middle rank of the score among those with a return.
+        One value per week of the clock (:mod:`pipeline.maths.week_clock`), ascending; NaN where fewer than two names qualify
+        or either side is constant. A delay of d weeks pairs the forward return of a week with the score of the same name
+        d weeks before; the upper and lower sides are the names above and below the middle rank of the score among those with
+        a return.
     """
     if panel is None:
         panel = WeeklyPanel.of(weeks, decisions, "score", "forward_return")
-    fresh = panel.clock.join(weeks.select("date", "ic"), on="date", how="left", maintain_order="left")["ic"]
+    ic = panel.clock.join(weeks.select("date", "ic"), on="date", how="left", maintain_order="left")["ic"]
     score, outcome = panel.codes("score"), panel.codes("forward_return")
     scored = ~np.isnan(panel.columns["score"])
     paired = scored & ~np.isnan(panel.columns["forward_return"])
     upper, lower = (np.full(panel.clock.height, np.nan) for _ in range(2))
-    for some, rows in panel.blocks():
-        n_weeks = some.stop - some.start
-        now = rows.start + np.flatnonzero(paired[rows])
-        week = panel.week_index[now] - some.start
-        side = centred_ranks(score[now], week, n_weeks)
-        for series, chosen in ((upper, side > 0), (lower, side < 0)):
-            own = now[chosen]
-            series[some], _ = spearman_by_group(score[own], outcome[own], week[chosen], n_weeks)
+    for block, rows in panel.blocks():
+        n_weeks = block.stop - block.start
+        pairs = rows.start + np.flatnonzero(paired[rows])
+        week = panel.week_index[pairs] - block.start
+        rank = centred_ranks(score[pairs], week, n_weeks)
+        for series, side in ((upper, rank > 0), (lower, rank < 0)):
+            names = pairs[side]
+            series[block], _ = spearman_by_group(score[names], outcome[names], week[side], n_weeks)
     return DeliveredSignal(
         panel.clock["date"].to_numpy().astype("datetime64[D]"),
-        {0: fresh.to_numpy(), **correlate_with_earlier(panel, "forward_return", "score", DELAYS[1:])},
+        {0: ic.to_numpy(), **correlate_with_earlier(panel, "forward_return", "score", DELAYS[1:])},
         correlate_with_earlier(panel, "score", "score", (1,))[1],
         upper,
         lower,
@@ -68,7 +69,21 @@ def delivered_signal(
 
 
 def delayed_ic(rebalances: pl.DataFrame, decisions: pl.DataFrame) -> Floats:
-    """Return the rank correlation of each week's forward returns with the scores of the week before, NaN where there is none."""
+    """Rank correlation of each week's forward returns with the scores of the week before.
+
+    Parameters
+    ----------
+    rebalances : polars.DataFrame
+        One row per rebalance date: ``date``, ``week_status``.
+    decisions : polars.DataFrame
+        One row per name and week: ``date``, ``symbol``, ``score``, ``forward_return``.
+
+    Returns
+    -------
+    Floats, shape (n_weeks,)
+        By week of the clock (:mod:`pipeline.maths.week_clock`), ascending; NaN with fewer than two common names or when either
+        side is constant.
+    """
     panel = WeeklyPanel.of(rebalances, decisions, "score", "forward_return")
     return correlate_with_earlier(panel, "forward_return", "score", (1,))[1]
 

@@ -17,21 +17,21 @@ from schemas.tables.weekly_signal import HORIZONS
 def horizon_ics(panel: WeeklyPanel) -> pl.DataFrame:
     """IC of ``raw_score`` by holding period.
 
-    For a horizon of K, the signal of a week is correlated with the product of one plus the forward returns of that
-    week and of the K - 1 traded weeks after it, less one, over the names for which the signal and every one of the
-    K returns are known. The product is that of doubles in the order of the weeks, so that whoever computes it from
-    the served returns finds the same ties; over one week it is the forward return as it stands.
+    For a horizon of K weeks, the signal is rank-correlated with the return compounded over the forward returns of the week
+    and of the K - 1 weeks of the clock after it, over the names for which the signal and all K returns are known. Returns are
+    multiplied as doubles in the order of the weeks, so that the same ties follow from the served returns; over one week the
+    forward return is used as it is.
 
     Parameters
     ----------
     panel : WeeklyPanel
-        With ``raw_score`` and ``forward_return``.
+        With the columns ``raw_score`` and ``forward_return``.
 
     Returns
     -------
     polars.DataFrame
-        ``date`` and ``ic_h1``, ``ic_h2``, ``ic_h4``, ``ic_h8``; one row per week on the clock of
-        :mod:`pipeline.maths.week_clock`, ascending. Null where fewer than two names qualify, a side is constant, or
+        ``date`` and ``ic_h1``, ``ic_h2``, ``ic_h4``, ``ic_h8``, between -1 and 1; one row per week of the clock
+        (:mod:`pipeline.maths.week_clock`), ascending. Null where fewer than two names qualify, either side is constant, or
         the run ends first.
     """
     ic = {horizon: np.full(panel.clock.height, np.nan) for horizon in HORIZONS}
@@ -44,11 +44,11 @@ def horizon_ics(panel: WeeklyPanel) -> pl.DataFrame:
     return panel.weekly({f"ic_h{horizon}": values for horizon, values in ic.items()})
 
 
-def _compounded(panel: WeeklyPanel, some: slice) -> Iterator[tuple[int, Integers, Floats]]:
-    """Yield each horizon with those of some rows that have their signal and all their returns, and what these make."""
+def _compounded(panel: WeeklyPanel, block: slice) -> Iterator[tuple[int, Integers, Floats]]:
+    """Yield each horizon, the rows of the block with a signal and all returns of the horizon, and their compounded returns."""
     forward = panel.columns["forward_return"]
-    rows = some.start + np.flatnonzero(
-        ~(np.isnan(panel.columns["raw_score"][some]) | np.isnan(forward[some]))
+    rows = block.start + np.flatnonzero(
+        ~(np.isnan(panel.columns["raw_score"][block]) | np.isnan(forward[block]))
     )
     growth = 1 + forward[rows]
     for horizon in range(1, max(HORIZONS) + 1):

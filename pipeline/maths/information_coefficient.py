@@ -19,13 +19,13 @@ def weekly_ic(decisions: pl.DataFrame, signal: str, outcome: str = "forward_retu
     decisions : polars.DataFrame
         One row per name and week, in any order, with ``date`` and the two columns.
     signal, outcome : str
-        Columns to correlate, over the names where both are known.
+        Names of the columns to correlate, over the names where both are known.
 
     Returns
     -------
     polars.DataFrame
-        One row per date of the input, ascending: ``date``, ``ic`` (null with fewer than two pairs or when either
-        side is constant) and ``n_pairs`` (Int64).
+        One row per date of the input, ascending: ``date``, ``ic`` (between -1 and 1; null with fewer than two pairs or when
+        either side is constant) and ``n_pairs`` (Int64).
 
     References
     ----------
@@ -49,21 +49,26 @@ def _week_ics(x: Floats, y: Floats, size: Integers) -> tuple[Floats, Integers]:
 
 
 def ic_in_order(signal: Floats, outcome: Floats, size: Integers) -> Floats:
-    """Spearman's rank correlation within each group, of rows sorted by one of the two columns.
+    """Spearman's rank correlation within each group, of rows sorted by the signal.
 
     Parameters
     ----------
     signal : Floats, shape (n_rows,)
-        One value a row, group by group and ascending in each; no NaN.
+        Values sorted within each group, groups in order; without NaN.
     outcome : Floats, shape (n_rows,)
-        The other side of each pair; no NaN.
+        The other side of each pair; without NaN.
     size : Integers, shape (n_groups,)
-        Rows by group; a group may have none.
+        Rows of each group; may be 0.
 
     Returns
     -------
     Floats, shape (n_groups,)
-        By group; NaN with fewer than two rows or when either side is constant.
+        Between -1 and 1; NaN with fewer than two rows or when either side is constant.
+
+    Examples
+    --------
+    >>> ic_in_order(np.array([1.0, 2.0, 3.0]), np.array([0.1, 0.3, 0.2]), np.array([3]))
+    array([0.5])
     """
     order = ascending_within(outcome, size)
     return correlate_ranks(

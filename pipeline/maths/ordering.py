@@ -13,7 +13,7 @@ from datasets.figures.rank_correlation import Integers, in_ties, tie_starts
 from datasets.figures.series import Floats
 
 _PADDING: Final = 4
-"""How many times larger than its values a rectangle of all groups may be."""
+"""Maximum size of the rectangle of all groups, as a multiple of the number of values."""
 
 
 def ascending_within(values: Floats, size: Integers, *, stable: bool = False) -> Integers:
@@ -22,16 +22,21 @@ def ascending_within(values: Floats, size: Integers, *, stable: bool = False) ->
     Parameters
     ----------
     values : Floats, shape (n_rows,)
-        One value a row, no NaN; the rows of a group stand together, groups in order.
+        Values of adjacent rows for each group, groups in order; without NaN.
     size : Integers, shape (n_groups,)
-        Rows by group; a group may have none.
+        Rows of each group; may be 0.
     stable : bool
-        Leave equal values of a group in the order of their rows.
+        Whether to keep equal values of a group in the order of their rows.
 
     Returns
     -------
     Integers, shape (n_rows,)
-        Positions of the rows, group by group and ascending in each; equal values in any order unless `stable`.
+        Row positions, groups in order and values ascending within each.
+
+    Examples
+    --------
+    >>> ascending_within(np.array([2.0, 1.0, 0.0, 5.0, 4.0]), np.array([2, 3]))
+    array([1, 0, 2, 4, 3])
     """
     if stable:
         order = ascending_within(values, size)
@@ -63,15 +68,15 @@ def order_codes(values: Floats, group: Integers) -> Integers:
     Parameters
     ----------
     values : Floats, shape (n_rows,)
-        One value a row, in any order; no NaN.
+        Values in any order; without NaN.
     group : Integers, shape (n_rows,)
-        Group of each row, a whole number of at least 0.
+        Group of each row, at least 0.
 
     Returns
     -------
     Integers, shape (n_rows,)
-        Equal exactly for equal values of one group, in the order of the values inside a group, and in the order of
-        the groups between them.
+        Codes from 0 on: equal for equal values of a group, ascending in the value within a group, and above every code of
+        earlier groups.
     """
     size = np.bincount(group)
     if np.all(group[1:] >= group[:-1]):
@@ -85,28 +90,28 @@ def order_codes(values: Floats, group: Integers) -> Integers:
 
 
 def in_order(rows: pl.DataFrame, order: Sequence[str]) -> bool:
-    """Return whether rows ascend.
+    """Return whether rows ascend in some columns.
 
     Parameters
     ----------
     rows : polars.DataFrame
-        Any rows; a null stands in order with everything.
-    order : Sequence[str]
-        The columns rows are ordered by, at least one, the most significant first.
+        With the columns of `order`; a null is in order with every value.
+    order : sequence of str
+        Columns, at least one, the most significant first.
 
     Returns
     -------
     bool
-        True also for rows that agree in all the columns, and for fewer than two rows.
+        True also for equal rows, and for fewer than two rows.
     """
     if rows.height < 2:
         return True
-    # Series by series: an expression would wait for its turn in the engine, behind the files being written.
+    # Series by series: an expression would wait in the engine's thread pool behind the files being written.
     ascends, tied = _steps(rows[order[0]])
     for name in order[1:]:
         above, same = _steps(rows[name])
         ascends, tied = ascends | (tied & above), tied & same
-    # Nulls are passed over by `all`.
+    # `all` ignores nulls.
     return bool((ascends | tied).all())
 
 
@@ -117,5 +122,18 @@ def _steps(values: pl.Series) -> tuple[pl.Series, pl.Series]:
 
 
 def ordered(rows: pl.DataFrame, order: Sequence[str]) -> pl.DataFrame:
-    """Return the rows sorted; themselves, without a copy, where they stand in order."""
+    """Sort rows, without a copy when they are already in order.
+
+    Parameters
+    ----------
+    rows : polars.DataFrame
+        With the columns of `order`.
+    order : sequence of str
+        Columns, at least one, the most significant first.
+
+    Returns
+    -------
+    polars.DataFrame
+        `rows` itself when it is in order.
+    """
     return rows if in_order(rows, order) else rows.sort(order)

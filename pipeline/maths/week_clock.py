@@ -24,7 +24,7 @@ from pipeline.maths.weeks import iter_blocks
 from schemas.tables.rebalances import PENDING, TRADED
 
 _SPARSE: Final = 8
-"""How many times longer than the panel a table of all keys may be."""
+"""Maximum size of the table of all keys, as a multiple of the rows of the panel."""
 
 
 def week_clock(rebalances: pl.DataFrame) -> pl.DataFrame:
@@ -38,7 +38,12 @@ def week_clock(rebalances: pl.DataFrame) -> pl.DataFrame:
     Returns
     -------
     polars.DataFrame
-        ``date``, ascending, and ``week_index`` (Int64), 0 for the first; skipped weeks have no row.
+        ``date``, ascending, and ``week_index`` (Int64) from 0 on; skipped weeks have no row.
+
+    Examples
+    --------
+    >>> week_clock(pl.DataFrame({"date": [1, 2, 3], "week_status": ["traded", "skipped", "pending"]})).rows()
+    [(1, 0), (3, 1)]
     """
     counted = rebalances.filter(pl.col("week_status").is_in([TRADED, PENDING]))
     return counted.select("date").sort("date").with_columns(week_index=pl.int_range(pl.len(), dtype=pl.Int64))
@@ -50,16 +55,16 @@ class WeeklyPanel:
 
     Attributes
     ----------
-    clock
-        Dates by week, as :func:`week_clock` gives them.
-    week_index
-        Tick of each row.
-    key
-        Strictly ascending: ``week_index * width`` plus a number for the name.
-    width
+    clock : polars.DataFrame
+        Dates by week, as :func:`week_clock` returns them.
+    week_index : Integers, shape (n_rows,)
+        Week of each row.
+    key : Integers, shape (n_rows,)
+        ``week_index * width`` plus a number for the name, strictly ascending.
+    width : int
         Distance in ``key`` from a name to the same name one week later.
-    columns
-        Values by column name; NaN stands for null.
+    columns : dict of str to Floats, shape (n_rows,)
+        Column name -> values; NaN stands for null.
     """
 
     clock: pl.DataFrame
@@ -70,7 +75,18 @@ class WeeklyPanel:
     _codes: dict[str, Integers] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def codes(self, column: str) -> Integers:
-        """Return :func:`pipeline.maths.ordering.order_codes` of a column by week, computed once; 0 where it is null."""
+        """Return the ordinal codes of a column by week, computed once.
+
+        Parameters
+        ----------
+        column : str
+            Name of a column.
+
+        Returns
+        -------
+        Integers, shape (n_rows,)
+            As :func:`pipeline.maths.ordering.order_codes` with weeks as groups; 0 where the column is null.
+        """
         if column not in self._codes:
             values = self.columns[column]
             codes = np.zeros(values.size, np.int64)
@@ -82,12 +98,18 @@ class WeeklyPanel:
         return self._codes[column]
 
     def blocks(self) -> Iterator[tuple[slice, slice]]:
-        """Yield some weeks at a time, and their rows."""
+        """Split the panel into blocks of weeks that fit a core's cache.
+
+        Yields
+        ------
+        weeks, rows : slice
+            Weeks of the clock, and their rows.
+        """
         return iter_blocks(np.bincount(self.week_index, minlength=self.clock.height))
 
     @classmethod
     def of(cls, rebalances: pl.DataFrame, decisions: pl.DataFrame, *columns: str) -> WeeklyPanel:
-        """Lay the decisions of a run out on the clock.
+        """Arrange the decisions of a run on the clock.
 
         Parameters
         ----------
@@ -96,12 +118,12 @@ class WeeklyPanel:
         decisions : polars.DataFrame
             One row per name and week, unique in ``date`` and ``symbol``.
         *columns : str
-            Numeric columns to carry.
+            Names of numeric columns to include.
 
         Returns
         -------
         WeeklyPanel
-            Rows of skipped weeks left out.
+            Without the rows of skipped weeks.
         """
         clock = week_clock(rebalances)
         # Numbers of names only have to differ, so the cheapest numbering is used.
@@ -120,36 +142,47 @@ class WeeklyPanel:
         )
 
     def same_name(self, rows: Integers, weeks: int) -> tuple[Integers, Integers]:
-        """Find the rows of the same names some weeks away.
+        """Find the rows of the same names some weeks later or earlier.
 
         Parameters
         ----------
-        rows : Integers, shape (n_rows,)
-            Positions of the rows to start from.
+        rows : Integers, shape (n_given,)
+            Rows of the panel.
         weeks : int
-            Weeks on the clock: later when positive, earlier when negative.
+            Weeks of the clock: later when positive, earlier when negative.
 
         Returns
         -------
-        position : Integers
-            Positions *within* ``rows`` of those that have such a row.
-        partner : Integers
-            The row each of them has.
+        position : Integers, shape (n_matches,)
+            Positions within `rows` of those with a row of the same name in that week.
+        partner : Integers, shape (n_matches,)
+            The row of the panel that each of them is matched with.
         """
-        wanted = self.key[rows] + weeks * self.width
+        keys = self.key[rows] + weeks * self.width
         table = self._row_of_key
         if table is not None:
-            position = np.flatnonzero((wanted >= 0) & (wanted < table.size))
-            partner = table[wanted[position]]
-            there = partner >= 0
-            return position[there], partner[there]
-        candidate = np.searchsorted(self.key, wanted)
+            position = np.flatnonzero((keys >= 0) & (keys < table.size))
+            partner = table[keys[position]]
+            matched = partner >= 0
+            return position[matched], partner[matched]
+        candidate = np.searchsorted(self.key, keys)
         candidate[candidate == self.key.size] = 0
-        position = np.flatnonzero(self.key[candidate] == wanted)
+        position = np.flatnonzero(self.key[candidate] == keys)
         return position, candidate[position]
 
     def weekly(self, figures: Mapping[str, Floats]) -> pl.DataFrame:
-        """Return figures by week with their ``date``; NaN becomes null."""
+        """Return figures by week as a frame.
+
+        Parameters
+        ----------
+        figures : Mapping[str, Floats]
+            Name -> values by week of the clock, shape (n_weeks,).
+
+        Returns
+        -------
+        polars.DataFrame
+            ``date``, ascending, and a column per figure; NaN becomes null.
+        """
         return self.clock.select("date").with_columns(
             pl.Series(name, values, nan_to_null=True) for name, values in figures.items()
         )

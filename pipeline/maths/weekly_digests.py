@@ -44,13 +44,18 @@ def rounded(values: Floats) -> Floats:
 
     Parameters
     ----------
-    values : float64, shape (n,)
-        Any values; NaN and infinities stay what they are. Subnormal numbers keep fewer digits.
+    values : Floats, shape (n_values,)
+        May contain NaN and infinities, which are kept. Subnormal numbers keep fewer digits.
 
     Returns
     -------
-    float64, shape (n,)
-        One zero and one NaN, whatever their sign and payload were.
+    Floats, shape (n_values,)
+        Zeros have no sign, and all NaN have the same bits.
+
+    Examples
+    --------
+    >>> rounded(np.array([0.1, 3.0, -0.0]))
+    array([0.10000002, 3.        , 0.        ])
     """
     words = (values + 0.0).view(np.uint64)  # -0.0 + 0.0 is 0.0
     words += _HALF
@@ -67,12 +72,12 @@ def digest_decisions(decisions: pl.DataFrame | None) -> dict[date, WeekDigests]:
     Parameters
     ----------
     decisions : polars.DataFrame or None
-        The published cross-sections by date and symbol; None where the run sealed none.
+        Published cross-sections by date and symbol; None when the run sealed none.
 
     Returns
     -------
-    dict
-        Week -> its digests, those of its fills None.
+    dict of datetime.date to WeekDigests
+        Week -> its digests; that of the fills is None.
     """
     if decisions is None or decisions.is_empty():
         return {}
@@ -101,39 +106,48 @@ def seal_weeks(
     Parameters
     ----------
     rebalances : polars.DataFrame
-        The index: ``date``, ``week_status``; what became of a week is digested with its targets.
-    decisions : Mapping[date, WeekDigests]
+        The index: ``date``, ``week_status``. The status is digested with the targets of the week.
+    decisions : Mapping[datetime.date, WeekDigests]
         Result of :func:`digest_decisions`.
     fills : FillDigests or None
-        What was gathered of the fills; None where the run sealed none.
+        Digests of the fills; None when the run sealed none.
     weekly_signal : polars.DataFrame or None
-        ``date`` and ``ic``; None where the run sealed no cross-sections.
+        ``date`` and ``ic``; None when the run sealed no cross-sections.
 
     Returns
     -------
-    dict
+    dict of str to SealedWeek
         Week (YYYY-MM-DD), ascending -> its digests and IC.
     """
     ics = {} if weekly_signal is None else dict(weekly_signal.select("date", "ic").iter_rows())
-    bought = {} if fills is None else fills.by_week()
+    filled_weeks = {} if fills is None else fills.by_week()
     weeks = {}
     for week, status in rebalances.select("date", "week_status").sort("date").iter_rows():
         own = decisions.get(week, WeekDigests(None, None, None, None))
         targets = _hasher(f"{status} {own.targets}").hexdigest()[:_DIGITS]
-        filled = None if fills is None else bought.get(week, "")
+        filled = None if fills is None else filled_weeks.get(week, "")
         weeks[week.isoformat()] = SealedWeek(own._replace(targets=targets, fills=filled), ics.get(week))
     return weeks
 
 
 class FillDigests:
-    """Collects the fills of the published books, in the order of books and of time within each."""
+    """Digests the fills of the published books, added in the order of books and of time within each."""
 
     def __init__(self) -> None:
         self._fills: dict[tuple[date, str], tuple[_Hash, _Hash]] = {}
         """Week and book -> hashes of the names and of the other columns."""
 
     def add(self, book: str, fills: pl.DataFrame) -> None:
-        """Add the next fills of a book, in the order of the published table; raw books are ignored."""
+        """Add fills of a book.
+
+        Parameters
+        ----------
+        book : str
+            Name of the book; raw books are ignored.
+        fills : polars.DataFrame
+            The next rows of the published table: ``decision_at``, ``timestamp``, ``symbol``, ``quantity``, ``mid_price``,
+            ``fill_price`` and ``fee``.
+        """
         if book.startswith(RAW_PREFIX) or fills.is_empty():
             return
         names = _names(fills, "decision_at")
@@ -148,7 +162,13 @@ class FillDigests:
             of_rows.update(rows[start:stop].data)
 
     def by_week(self) -> dict[date, str]:
-        """Return the digest of each week's fills, by the decision that caused them."""
+        """Return the digest of each week's fills.
+
+        Returns
+        -------
+        dict of datetime.date to str
+            Date of the decision that caused the fills -> digest.
+        """
         weeks: dict[date, _Hash] = {}
         for (week, book), (of_names, of_rows) in self._fills.items():
             digests = f"{book} {of_names.hexdigest()} {of_rows.hexdigest()}\n"

@@ -28,18 +28,16 @@ def weekly_signal(
         One row per name and week: ``date``, ``symbol``, ``score``; ``forward_return`` and ``raw_score`` where the run
         recorded them. With ``raw_score``, also the two target weights.
     deciles : polars.DataFrame or None
-        Result of :func:`pipeline.maths.deciles.weekly_deciles` on the same decisions, where it is already computed;
-        computed when absent.
+        Result of :func:`pipeline.maths.deciles.weekly_deciles` on the same decisions; computed when None.
     panel : WeeklyPanel or None
-        ``raw_score`` and ``forward_return`` on the clock, where they are already computed.
+        ``raw_score`` and ``forward_return`` on the clock; computed when None.
 
     Returns
     -------
     polars.DataFrame
-        The columns of :data:`schemas.tables.weekly_signal.WEEKLY_SIGNAL`, one row for every rebalance date,
-        ascending: pending and skipped weeks too, with counts of 0 and null figures where nothing is measurable.
-        Without ``raw_score`` the columns that need it are absent; without ``forward_return`` the figures that need
-        it are null.
+        The columns of :data:`schemas.tables.weekly_signal.WEEKLY_SIGNAL`, one row per rebalance date, ascending, including
+        pending and skipped weeks: a count without names is 0, a figure that is not determined null. Without ``raw_score``
+        the columns that need it are absent; without ``forward_return`` the figures that need it are null.
     """
     if "forward_return" not in decisions.columns:
         decisions = decisions.with_columns(forward_return=pl.lit(None, pl.Float64))
@@ -66,7 +64,8 @@ def weekly_ics(rebalances: pl.DataFrame, decisions: pl.DataFrame) -> pl.DataFram
     Returns
     -------
     polars.DataFrame
-        ``date``, ``week_status``, counts and ``ic``; those of ``raw_score`` too where it is known.
+        One row per rebalance date: ``date``, ``week_status``, ``n_symbols``, ``cohort_size``, ``n_return_obs`` and ``ic``;
+        the last three of ``raw_score``, too, where it is given.
     """
     if "forward_return" not in decisions.columns:
         decisions = decisions.with_columns(forward_return=pl.lit(None, pl.Float64))

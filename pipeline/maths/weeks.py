@@ -13,20 +13,20 @@ from datasets.figures.rank_correlation import Integers
 from datasets.figures.series import Flags, Floats
 
 _BLOCK_ROWS: Final = 16_000
-"""Rows whose arrays fit a core's cache and whose memory the allocator keeps: allocating that of a run costs as much as the
-arithmetic."""
+"""Rows of a block: its arrays fit a core's cache, and their memory is reused; allocating arrays of a complete run costs as much
+as the arithmetic."""
 
 
 @dataclass(frozen=True, slots=True)
 class Weeks:
-    """Row ranges of the weeks.
+    """The weeks of a table and the order that sorts its rows by week.
 
     Attributes
     ----------
-    dates
-        The dates there are, ascending.
-    size
-        Rows by date, at least 1.
+    dates : polars.Series, length n_weeks
+        Distinct dates, ascending.
+    size : Integers, shape (n_weeks,)
+        Rows of each date, at least 1.
     """
 
     dates: pl.Series
@@ -35,7 +35,18 @@ class Weeks:
 
     @classmethod
     def of(cls, dates: pl.Series) -> Weeks:
-        """Find the weeks of a column of dates, in any order, without nulls."""
+        """Find the weeks of a column.
+
+        Parameters
+        ----------
+        dates : polars.Series, length n_rows
+            Dates in any order, without nulls.
+
+        Returns
+        -------
+        Weeks
+            The weeks that occur.
+        """
         day = dates.cast(pl.Int32).to_numpy()
         order = None
         if np.any(day[1:] < day[:-1]):
@@ -46,22 +57,44 @@ class Weeks:
         return cls(dates.gather(starts if order is None else order[starts]), size, order)
 
     def rows(self, column: pl.Series) -> Floats:
-        """Return a numeric column sorted by week, keeping the order within a week; NaN stands for null."""
+        """Return a numeric column sorted by week, in the order of the table within a week.
+
+        Parameters
+        ----------
+        column : polars.Series, length n_rows
+            A column of the same table.
+
+        Returns
+        -------
+        Floats, shape (n_rows,)
+            NaN stands for null.
+        """
         values = column.cast(pl.Float64).to_numpy()
         return values if self._order is None else values[self._order]
 
     def blocks(self) -> Iterator[tuple[slice, slice]]:
-        """Yield some weeks at a time, and their rows; one block without a week for a run without rows."""
+        """Split the table into blocks of weeks, as :func:`iter_blocks`.
+
+        Yields
+        ------
+        weeks, rows : slice
+            Consecutive weeks, and their rows sorted by week.
+        """
         return iter_blocks(self.size)
 
 
 def iter_blocks(size: Integers) -> Iterator[tuple[slice, slice]]:
-    """Yield some weeks at a time, and their rows; one block without a week for no weeks.
+    """Split weeks into blocks whose rows fit a core's cache.
 
     Parameters
     ----------
     size : Integers, shape (n_weeks,)
-        Rows by week; a week may have none.
+        Rows of each week; may be 0.
+
+    Yields
+    ------
+    weeks, rows : slice
+        Consecutive weeks, and their rows sorted by week; a single empty block when there are no weeks.
     """
     closed = np.cumsum(size)
     cuts = np.flatnonzero(np.diff(closed // _BLOCK_ROWS)) + 1
@@ -78,14 +111,14 @@ def count_flags(flags: Flags, size: Integers) -> Integers:
     Parameters
     ----------
     flags : Flags, shape (n_rows,)
-        By row, week by week.
+        Rows sorted by week.
     size : Integers, shape (n_weeks,)
-        Rows by week, at least 1.
+        Rows of each week, at least 1.
 
     Returns
     -------
     Integers, shape (n_weeks,)
-        Flagged rows by week.
+        Number of flagged rows.
     """
     counts: Integers = np.add.reduceat(flags, np.cumsum(size) - size, dtype=np.int64)
     return counts
