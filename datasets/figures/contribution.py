@@ -29,10 +29,10 @@ class Weighting:
 
     Attributes
     ----------
-    name
-        ``equal``, ``volatility`` or ``given``.
-    given
-        Of the alpha first, then of the others in their order; only with ``given``.
+    name : str
+        ``equal``, ``volatility`` (inverse to volatility) or ``given``.
+    given : tuple of float
+        Weight of the alpha, then those of the others in their order; used with ``given`` only.
     """
 
     name: str = "equal"
@@ -46,25 +46,28 @@ def contribution(
     weighting: Weighting = Weighting(),
     seed: int = 0,
 ) -> dict[str, Any]:
-    """Compute the contribution of an alpha over the common sessions of all alphas.
+    """Compare a book of alphas with and without one of them, over their common sessions.
 
     Returns between two common sessions are compounded into the later one.
 
     Parameters
     ----------
-    alpha, own
-        Address of the alpha, and its returns in the window.
-    others
-        Address to the returns of the alphas of the book; at least one.
-    weighting
+    alpha : str
+        Id of the alpha.
+    own : DailyReturns
+        Its returns in the window.
+    others : Mapping[str, DailyReturns]
+        Id -> returns in the window of the other alphas of the book; at least one.
+    weighting : Weighting
         Weights of the alphas; without the alpha the others keep their proportions.
-    seed
-        Of the band.
+    seed : int
+        Seed of the bootstrap of the marginal Sharpe ratio.
 
     Returns
     -------
     dict
-        The members of the interface from `observations` on.
+        The members of the interface from ``observations`` on, JSON-ready. Figures are withheld with their reasons, all of
+        them when an alpha has sessions without a return.
     """
     series = {alpha: own, **others}
     indebted = next((name for name, x in series.items() if x.missing.size), None)
@@ -91,10 +94,10 @@ def contribution(
             series, common.sessions, common.merged, common.dropped, strict=True
         )
     }
-    in_a_year = sessions_per_year(days.astype("datetime64[D]"))
+    frequency = sessions_per_year(days.astype("datetime64[D]"))
     calendar = {
         "sessions": sessions_of,
-        "sessions_per_year": None if isinstance(in_a_year, Unavailable) else in_a_year,
+        "sessions_per_year": None if isinstance(frequency, Unavailable) else frequency,
     }
     shares = dict(zip(series, weights.tolist(), strict=True))
     return _payload(
@@ -112,8 +115,13 @@ def shortened(answer: Mapping[str, Any]) -> tuple[dict[str, str], ...]:
 
     Parameters
     ----------
-    answer
+    answer : Mapping[str, Any]
         Result of :func:`contribution`.
+
+    Returns
+    -------
+    tuple of dict
+        One warning, or none.
     """
     cut = {name: x["dropped"] for name, x in answer["sessions"].items() if x["dropped"]}
     if not cut:
@@ -130,11 +138,27 @@ def shortened(answer: Mapping[str, Any]) -> tuple[dict[str, str], ...]:
 
 
 def empty_contribution(reason: Unavailable) -> dict[str, Any]:
-    """Return the answer if a run has no returns to combine."""
-    shown = {name: dict.fromkeys(FIGURES, reason) for name in _BLOCKS}
+    """Return the answer when no book can be formed.
+
+    Parameters
+    ----------
+    reason : Unavailable
+        Why every figure is withheld.
+
+    Returns
+    -------
+    dict
+        As :func:`contribution` returns it.
+    """
+    blocks = {name: dict.fromkeys(FIGURES, reason) for name in _BLOCKS}
     calendar: dict[str, Any] = {"sessions": {}, "sessions_per_year": None}
     return _payload(
-        np.empty(0, np.int32), shown, regression=reason, calendar=calendar, weights={}, marginal_sharpe=reason
+        np.empty(0, np.int32),
+        blocks,
+        regression=reason,
+        calendar=calendar,
+        weights={},
+        marginal_sharpe=reason,
     )
 
 

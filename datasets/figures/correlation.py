@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from datasets.figures.rank_correlation import Integers
-from datasets.figures.series import ROUNDING, Dates, Flags, Floats, is_constant
+from datasets.figures.series import ROUNDING, Dates, Flags, Floats, Matrix, is_constant
 from datasets.figures.unavailable import Unavailable, no_variation, too_few
 
 MIN_SESSIONS: Final = 10
@@ -30,42 +30,45 @@ def common_days(
 
     Parameters
     ----------
-    days, other_days : DayNumbers, shapes (n_days,) and (n_other_days,)
-        Ascending, none twice; both of one kind.
-    values, others : Floats, shapes (n_days,) and (n_other_days,)
-        As long as their days; NaN stands for null.
+    days : DayNumbers, shape (n_days,)
+        Days of the first series, ascending and unique.
+    values : Floats, shape (n_days,)
+        The first series; NaN stands for null.
+    other_days : DayNumbers, shape (n_other_days,)
+        Days of the second series in the same type, ascending and unique.
+    others : Floats, shape (n_other_days,)
+        The second series; NaN stands for null.
 
     Returns
     -------
-    tuple of Floats
-        Equally long and without NaN; empty when no day is common.
+    left, right : Floats, shape (n_common,)
+        Both series on the days on which neither is null, ascending; may be empty.
     """
     if days.size == other_days.size and np.array_equal(days, other_days):
         left, right = values, others
     else:
         place = np.searchsorted(other_days, days)
-        there = place < other_days.size
-        there[there] = other_days[place[there]] == days[there]
-        left, right = values[there], others[place[there]]
+        common = place < other_days.size
+        common[common] = other_days[place[common]] == days[common]
+        left, right = values[common], others[place[common]]
     both = ~(np.isnan(left) | np.isnan(right))
     return (left, right) if both.all() else (left[both], right[both])
 
 
-def correlate_rows(series: Floats, rows: Floats) -> Floats:
-    """Correlate one series with many.
+def correlate_rows(series: Floats, rows: Matrix) -> Floats:
+    """Correlate one series with many (Pearson).
 
     Parameters
     ----------
     series : Floats, shape (n_observations,)
         Without NaN.
-    rows : Floats, shape (n_series, n_observations)
+    rows : Matrix, shape (n_series, n_observations)
         Without NaN.
 
     Returns
     -------
     Floats, shape (n_series,)
-        Correlations between -1 and 1, the sample covariance over the product of the sample deviations; NaN where either
-        side varies by no more than rounding, and with fewer than two observations.
+        Between -1 and 1; NaN where either side is constant within rounding, and with fewer than two observations.
     """
     count = series.size
     if count < 2:
@@ -92,18 +95,18 @@ def _doubtful(count: int, mean: _Number, norm: _Number) -> _Number:
     return bound
 
 
-def constant_rows(rows: Floats) -> Flags:
+def constant_rows(rows: Matrix) -> Flags:
     """Whether each row is constant within rounding, by :func:`datasets.figures.series.is_constant`.
 
     Parameters
     ----------
-    rows : Floats, shape (n_series, n_observations)
-        At least one observation, without NaN.
+    rows : Matrix, shape (n_series, n_observations)
+        Observations near 1 in scale, at least one per series, without NaN.
 
     Returns
     -------
     Flags, shape (n_series,)
-        One a row.
+        True for constant rows.
     """
     low, high = np.minimum.reduce(rows, axis=1), np.maximum.reduce(rows, axis=1)
     constant: Flags = high - low <= ROUNDING * np.maximum(1.0, np.maximum(np.abs(low), np.abs(high)))
@@ -118,21 +121,26 @@ def correlation(
     Parameters
     ----------
     series, others : Floats, shape (n_observations,)
-        Equally long, without NaN, as :func:`common_days` returns them.
+        Without NaN, as :func:`common_days` returns them.
     least : int
-        Observations below which the correlation is withheld.
+        Minimum observations; never fewer than two.
     what : str
-        The observations in the plural.
+        Name of the observations in the plural, for the reason.
 
     Returns
     -------
     float or Unavailable
-        Between -1 and 1. ``insufficient_data`` with too few observations; ``nonpositive_variance`` when either side does
-        not vary.
+        Between -1 and 1. ``insufficient_data`` with too few observations; ``nonpositive_variance`` when either side is
+        constant.
 
     References
     ----------
-    Pearson (1895), "Notes on Regression and Inheritance in the Case of Two Parents".
+    Pearson (1895), "Notes on Regression and Inheritance in the Case of Two Parents", Proceedings of the Royal Society 58.
+
+    Examples
+    --------
+    >>> round(correlation(np.array([0.01, 0.02, 0.03]), np.array([0.01, 0.03, 0.02]), least=3), 2)
+    0.5
     """
     if series.size < max(least, 2):
         return too_few(int(series.size), max(least, 2), what)
@@ -142,25 +150,25 @@ def correlation(
 
 @dataclass(frozen=True, slots=True)
 class CommonReturns:
-    """Returns of several books on common sessions, without losing P&L between the first and the last.
+    """Returns of several books between their common closes.
 
     Attributes
     ----------
     days : DayNumbers, shape (n_closes,)
         Sessions that all books have, ascending.
-    returns : Floats, shape (n_books, n_closes)
-        Return of each book from the common close before to this one; on the first, of that session.
+    returns : Matrix, shape (n_books, n_closes)
+        Return of each book since the common close before, a fraction; on the first day the return of that session.
     sessions : Integers, shape (n_books,)
         Sessions of each book.
     merged : Integers, shape (n_books,)
-        Those between the first common session and the last that another book lacks: their returns are compounded into
-        the next common close.
+        Sessions between the first and the last common one that another book lacks; their returns are compounded into the next
+        common close.
     dropped : Integers, shape (n_books,)
-        Those before the first common session or after the last: their returns are in no figure.
+        Sessions before the first common one or after the last; their returns are in no figure.
     """
 
     days: DayNumbers
-    returns: Floats
+    returns: Matrix
     sessions: Integers
     merged: Integers
     dropped: Integers
@@ -171,13 +179,13 @@ def between_common_closes(series: Sequence[tuple[DayNumbers, Floats]]) -> Common
 
     Parameters
     ----------
-    series : Sequence[tuple[DayNumbers, Floats]]
-        Days, ascending and none twice, and the return on each, without NaN; one pair a book, at least one.
+    series : sequence of (DayNumbers, Floats), each of shape (n_sessions,)
+        Days, ascending and unique, and returns, fractions without NaN; one pair per book, at least one.
 
     Returns
     -------
     CommonReturns
-        Where no session stands between two common closes a return is the book's own to the last digit.
+        A return without other sessions since the common close before is exactly the book's own.
     """
     days = reduce(lambda one, other: np.intersect1d(one, other, assume_unique=True), (x for x, _ in series))
     places = [np.searchsorted(own, days) for own, _ in series]

@@ -24,15 +24,14 @@ SEARCH_VALUES: Final = "search_values"
 
 @dataclass(frozen=True, slots=True)
 class ReadableRuns:
-    """The runs of the catalogue that a key may read, including the measured one; one entry per run.
+    """The runs of the catalogue that a key may read, including the measured one.
 
     Attributes
     ----------
-    sharpe, excess_sharpe
-        Annualised, of the returns and of the returns less the risk-free rate; NaN where there is none, and where the
-        key may not see.
-    sessions
-        Over how many sessions they were measured; NaN where that is not known.
+    sharpe, excess_sharpe : Floats, shape (n_runs,)
+        Annualised Sharpe ratios of the returns and of the excess returns; NaN where a run has none or the key may not see it.
+    sessions : Floats, shape (n_runs,)
+        Number of sessions behind the ratios; NaN stands for null.
     """
 
     sharpe: Floats
@@ -42,15 +41,15 @@ class ReadableRuns:
 
 @dataclass(frozen=True, slots=True)
 class Counted:
-    """The trials that enter the deflated ratio.
+    """The trials that enter the deflated Sharpe ratio.
 
     Attributes
     ----------
-    count
-        How many, or why their number is not known.
-    counted_by
+    count : int or Unavailable
+        Number of trials, or why it is not known.
+    counted_by : str or None
         ``clusters``, ``distinct`` or ``nominal``; None when the number is not known.
-    deviation
+    deviation : float or None
         Standard deviation of their annualised Sharpe ratios; None when it is not known.
     """
 
@@ -65,14 +64,14 @@ class Trials:
 
     Attributes
     ----------
-    nominal
-        Trials as their source has them, the run itself counted; None when no source has their number.
-    source
-        ``request``, ``seal`` or ``catalogue``; None as above.
-    plain, excess
-        Those that count, for the returns as they are and less the risk-free rate.
-    passed_over
-        What the run sealed that shows no search -> why it does not.
+    nominal : int or None
+        Number of trials according to the source, including the run itself; None when no source has it.
+    source : str or None
+        ``request``, ``seal`` or ``catalogue``; None when no source has the number.
+    plain, excess : Counted
+        The trials that count, for the Sharpe ratio of returns and of excess returns.
+    passed_over : Mapping[str, str]
+        Sealed evidence that was not used -> why it shows no search.
     """
 
     nominal: int | None
@@ -90,27 +89,31 @@ def known_trials(
     described: bool,
     readable: ReadableRuns | Unavailable,
 ) -> Trials:
-    """Choose the number of trials: as the request states it, else as sealed, else as the catalogue has it.
+    """Choose the number of trials: from the request, else from the seal, else from the catalogue.
 
-    What was sealed counts where it shows a search: trials of which two at least are no copies of one another, else
-    search values of more than one combination. How far the trials lie apart is what the request states; else what the
-    returns of the sealed trials say, or the ratios of the catalogue.
+    Sealed evidence counts when it shows a search: at least two distinct trials, else more than one combination of search
+    values. The dispersion is that of the request, else that of the sealed trials or of the runs of the catalogue.
 
     Parameters
     ----------
     luck : Luck
-        The figures of the run before they are deflated.
+        Figures of the run before they are deflated.
     stated : int or None
-        Number of trials as the request states it.
+        Number of trials according to the request.
     deviation : float or None
-        Deviation of their Sharpe ratios, per session, as the request states it.
+        Standard deviation of their annualised Sharpe ratios according to the request.
     described : bool
         Whether the key may read the description, and so its search values.
     readable : ReadableRuns or Unavailable
         Runs of the catalogue, or why they are not counted.
+
+    Returns
+    -------
+    Trials
+        With a count that is Unavailable when no source gives one.
     """
     if stated is not None:
-        return _alike(stated, "request", deviation)
+        return _nominal(stated, "request", deviation)
     passed_over: dict[str, str] = {}
     if luck.sealed > 1 and luck.distinct != 1:
         return _sealed(luck, deviation)
@@ -129,7 +132,7 @@ def known_trials(
         )
         return _unknown(Unavailable("insufficient_data", reason), deviation, passed_over)
     if luck.searched is not None and luck.searched > 1:
-        return _alike(luck.searched, "seal", deviation, passed_over)
+        return _nominal(luck.searched, "seal", deviation, passed_over)
     if luck.searched is not None:
         passed_over[SEARCH_VALUES] = (
             "the description names a single combination of search values, which is no search"
@@ -145,14 +148,18 @@ def with_deflated_sharpe(luck: Luck, trials: Trials) -> dict[str, Any]:
     Parameters
     ----------
     luck : Luck
-        The figures of the run before they are deflated.
+        Figures of the run before they are deflated.
     trials : Trials
-        Their number and the spread of their ratios.
+        Number and dispersion of the trials.
 
     Returns
     -------
     dict
-        JSON-ready, members in declared order.
+        The payload, JSON-ready, members in declared order.
+
+    References
+    ----------
+    Bailey and López de Prado (2014), as :func:`datasets.figures.sharpe.deflated_sharpe`.
     """
     withheld: dict[str, str] = dict(luck.data["withheld"])
     data = _with_block(luck.data, _block(luck.plain, trials, trials.plain, "", withheld))
@@ -160,10 +167,10 @@ def with_deflated_sharpe(luck: Luck, trials: Trials) -> dict[str, Any]:
     return {**data, "excess": _with_block(luck.data["excess"], excess), "withheld": withheld}
 
 
-def _alike(
+def _nominal(
     count: int, source: str, deviation: float | None, passed_over: Mapping[str, str] | None = None
 ) -> Trials:
-    """Count trials of which only the number is known."""
+    """Return trials of which only the number is known, the same for returns and excess returns."""
     counted = Counted(count, NOMINAL, deviation)
     return Trials(count, source, counted, counted, passed_over or {})
 
@@ -258,13 +265,18 @@ def searched_combinations(parameters: Iterable[Mapping[str, Any]] | None) -> int
 
     Parameters
     ----------
-    parameters : Iterable[Mapping[str, Any]] or None
-        As the description was sealed; None when it names none.
+    parameters : iterable of Mapping[str, Any] or None
+        Parameters of the sealed description, of which ``search_values`` is read; None when it names none.
 
     Returns
     -------
     int or None
-        The product of the numbers of different values, of the parameters that name any; None when none does.
+        Product of the numbers of distinct values; None when no parameter has search values.
+
+    Examples
+    --------
+    >>> searched_combinations([{"search_values": [1, 2, 2]}, {"search_values": ["a", "b", "c"]}, {}])
+    6
     """
     counts = [
         len({orjson.dumps(value, option=orjson.OPT_SORT_KEYS) for value in values})
