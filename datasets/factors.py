@@ -44,10 +44,15 @@ def read_factors(file: str, data: bytes) -> Factors:
 
     Parameters
     ----------
-    file
-        Its name, for messages.
-    data
-        Bytes of a Parquet file with the columns of :data:`schemas.market_data.FACTORS`.
+    file : str
+        Name of the file, for messages.
+    data : bytes
+        A Parquet file with the columns of :data:`schemas.market_data.FACTORS`.
+
+    Returns
+    -------
+    Factors
+        Names in alphabetical order, days ascending.
 
     Raises
     ------

@@ -27,7 +27,7 @@ def read_benchmarks(files: Mapping[str, bytes]) -> dict[str, Benchmark]:
 
     Parameters
     ----------
-    files
+    files : Mapping[str, bytes]
         Name -> bytes of each Parquet file; a symbol may be spread over several.
 
     Returns
@@ -59,7 +59,18 @@ def read_benchmarks(files: Mapping[str, bytes]) -> dict[str, Benchmark]:
 
 
 def is_configured(market_data: str | os.PathLike[str] | None) -> bool:
-    """Whether there are market data to read: those given, or those of the setting."""
+    """Whether there are market data to read.
+
+    Parameters
+    ----------
+    market_data : str, os.PathLike or None
+        As of :func:`read_symbols`.
+
+    Returns
+    -------
+    bool
+        True when they are given or the setting is made.
+    """
     return market_data is not None or _SETTING in os.environ
 
 
@@ -70,10 +81,15 @@ def read_symbols(
 
     Parameters
     ----------
-    market_data
+    market_data : str, os.PathLike or None
         A Parquet file or a folder of them, on this machine or a supported store; None for what the setting of that name says.
-    symbols
+    symbols : iterable of str or None
         In any case; None stands for the only symbol there is, or SPY.
+
+    Returns
+    -------
+    list of Benchmark
+        In the order of `symbols`.
 
     Raises
     ------

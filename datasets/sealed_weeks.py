@@ -29,7 +29,13 @@ _Digest = Annotated[str, msgspec.Meta(pattern="^[0-9a-f]*$")] | None
 
 
 class WeekDigests(NamedTuple):
-    """Digests of one week; None if the run did not seal the kind, empty if the week has none of it."""
+    """Digests of one week.
+
+    Attributes
+    ----------
+    scores, targets, forward_returns, fills : str or None
+        Hexadecimal; None if the run did not seal the kind, empty if the week has no rows of it.
+    """
 
     scores: str | None
     targets: str | None
@@ -38,7 +44,15 @@ class WeekDigests(NamedTuple):
 
 
 class SealedWeek(NamedTuple):
-    """One week of one seal: its digests, and the IC of its scores, None if undefined."""
+    """One week of one seal.
+
+    Attributes
+    ----------
+    digests : WeekDigests
+        Digests of its rows.
+    ic : float or None
+        Rank IC of its scores; None if undefined.
+    """
 
     digests: WeekDigests
     ic: float | None
@@ -50,12 +64,14 @@ class SealEntry:
 
     Attributes
     ----------
-    seal_digest, sealed_at
-        Which seal; ISO-8601 UTC.
-    snapshot
-        The first snapshot that was built from it.
-    weeks
-        Week (YYYY-MM-DD) -> what the seal said of it.
+    seal_digest : str
+        Digest of the seal.
+    sealed_at : str
+        ISO 8601, UTC.
+    snapshot : str
+        Id of the first snapshot built from it.
+    weeks : Mapping[str, SealedWeek]
+        Week (YYYY-MM-DD) -> digests and IC in the seal.
     """
 
     seal_digest: str
@@ -87,18 +103,23 @@ class _Stored:
 
 
 def compare(earlier: Mapping[str, SealedWeek], later: Mapping[str, SealedWeek]) -> dict[str, Any]:
-    """Compare the common weeks of two seals. Pure.
+    """Compare the common weeks of two seals.
 
     A week of the earlier seal that the later one lacks is restated, and so is one that the later seal puts between
     weeks of the earlier one. Weeks after the earlier seal's last, or before its first, extend it. What may still change
     at the end of either seal (:data:`UNSETTLED_WEEKS`) is not compared.
 
+    Parameters
+    ----------
+    earlier, later : Mapping[str, SealedWeek]
+        Week (YYYY-MM-DD) -> digests and IC in each seal.
+
     Returns
     -------
     dict
-        ``outcome``, ``common_weeks``, ``restated_weeks`` by what was restated, ``restated_since`` (None when no week
-        was), ``mean_ic_before`` and ``mean_ic_after``: the mean IC of the compared weeks in each of the two, None
-        where no week has one.
+        ``outcome``, ``common_weeks``, ``restated_weeks`` (kind -> number), ``restated_since`` (None when no week was
+        restated), ``mean_ic_before`` and ``mean_ic_after``: the mean IC of the compared weeks in each of the two seals,
+        None when no week has one.
     """
     compared = {part: _compared(earlier, later, end) for part, end in UNSETTLED_WEEKS.items()}
     restated = {
@@ -119,7 +140,20 @@ def compare(earlier: Mapping[str, SealedWeek], later: Mapping[str, SealedWeek]) 
 def compare_with_earlier(
     before: Sequence[SealEntry], weeks: Mapping[str, SealedWeek]
 ) -> tuple[dict[str, Any], ...]:
-    """Return the entries of a manifest's ``history``: the comparison with each earlier seal, oldest first. Pure."""
+    """Return the entries of a manifest's ``history``.
+
+    Parameters
+    ----------
+    before : sequence of SealEntry
+        Earlier seals, oldest first.
+    weeks : Mapping[str, SealedWeek]
+        Week (YYYY-MM-DD) -> digests and IC in the seal being built.
+
+    Returns
+    -------
+    tuple of dict
+        Comparison with each earlier seal, as of :func:`compare`, in their order.
+    """
     return tuple(
         {
             "seal_digest": entry.seal_digest,
@@ -132,7 +166,18 @@ def compare_with_earlier(
 
 
 def describe(entry: Mapping[str, Any]) -> str:
-    """Describe an entry of a manifest's ``history`` in words. Pure."""
+    """Describe an entry of a manifest's ``history`` in words.
+
+    Parameters
+    ----------
+    entry : Mapping[str, Any]
+        As of :func:`compare_with_earlier`.
+
+    Returns
+    -------
+    str
+        One line.
+    """
     of = f"the seal of {entry['sealed_at']} ({entry['seal_digest'][:12]}), {counted(entry['common_weeks'], 'week')} in common"
     if entry["outcome"] == EXTENDED:
         return of
@@ -143,7 +188,18 @@ def describe(entry: Mapping[str, Any]) -> str:
 
 
 def encode_seals(entries: Sequence[SealEntry]) -> bytes:
-    """Write the entries of an alpha, in the order in which the seals were built."""
+    """Encode the entries of an alpha.
+
+    Parameters
+    ----------
+    entries : sequence of SealEntry
+        In the order in which the seals were built.
+
+    Returns
+    -------
+    bytes
+        JSON; :func:`decode_seals` reads it.
+    """
     stored, previous = list[_StoredSeal](), dict[str, SealedWeek]()
     for entry in entries:
         weeks = {
@@ -158,12 +214,24 @@ def encode_seals(entries: Sequence[SealEntry]) -> bytes:
 
 
 def decode_seals(data: bytes, origin: str) -> list[SealEntry]:
-    """Read the entries of an alpha back.
+    """Decode the entries of an alpha.
+
+    Parameters
+    ----------
+    data : bytes
+        As of :func:`encode_seals`.
+    origin : str
+        Name of the file, for the message.
+
+    Returns
+    -------
+    list of SealEntry
+        In the order in which the seals were built.
 
     Raises
     ------
     SnapshotCorrupt
-        When the bytes are not such a file; `origin` names it in the message.
+        When the bytes have another form.
     """
     entries, weeks = list[SealEntry](), dict[str, SealedWeek]()
     try:

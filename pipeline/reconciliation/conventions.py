@@ -29,15 +29,22 @@ _DDOF: Final = (1, 0)
 
 @dataclass(frozen=True)
 class Daily(Ledger):
-    """Sessions of the long_short book in a span, ascending; no null."""
+    """Sessions of the long_short book in a span.
+
+    Attributes
+    ----------
+    equity_basis : float
+        Opening equity of the run, in equity units.
+    peak : float
+        Peak equity of the run before the span, in equity units.
+    """
 
     equity_basis: float
     peak: float = -math.inf
-    """Peak equity of the run before the span."""
 
     @cached_property
     def returns(self) -> Floats:
-        """Return of each session; all null if one opens with equity at or below 0, so that no ratio is computed."""
+        """Return of each session, a fraction; all NaN if one opens with equity not above 0, so that no ratio is computed."""
         returns = solvent_returns(self.starting, self.ending)
         return np.full(self.starting.shape, np.nan) if isinstance(returns, Unavailable) else returns
 
@@ -67,7 +74,21 @@ class Daily(Ledger):
 
 @dataclass(frozen=True)
 class Weekly:
-    """Rebalance weeks of a span, ascending; NaN stands for null."""
+    """Rebalance weeks of a span; NaN stands for null.
+
+    Attributes
+    ----------
+    date : Dates, shape (n_weeks,)
+        Rebalance dates, ascending.
+    traded : Flags, shape (n_weeks,)
+        Whether the status of the week is ``traded``.
+    n_symbols, n_return_obs : Floats, shape (n_weeks,)
+        Names in the cross-section, and those with a score and a forward return.
+    ic : Floats, shape (n_weeks,)
+        Rank correlation of score and forward return.
+    raw_ic : Floats, shape (n_weeks,), or None
+        The same of the signal before smoothing; None when the run did not record it.
+    """
 
     date: Dates
     traded: Flags
@@ -89,14 +110,14 @@ class Convention:
 
     Attributes
     ----------
-    name
-        What a report calls it.
-    compute
-        From a :class:`Daily` or a :class:`Weekly`; None where the span determines nothing.
-    annualised
-        Whether the figure is scaled to a year; a record that says otherwise of itself is not compared with it.
-    units
-        Units of a record that it is for; empty for any.
+    name : str
+        Name in reports.
+    compute : Callable[[Daily | Weekly], float | None]
+        Computes the figure of a span; None when the span does not determine it.
+    annualised : bool
+        Whether the figure is scaled to a year; only records that say the same are compared with it.
+    units : tuple of str
+        Units of the records to compare with it; empty for any.
     """
 
     name: str

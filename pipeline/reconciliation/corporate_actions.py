@@ -16,7 +16,7 @@ from pipeline.reconciliation.grid import Codes, Flags, Floats
 _DAYS = np.int64(1) << 32
 """Larger than any day of a table, so that symbol and day form one key."""
 Holding = tuple[Codes, Codes, Codes]
-"""Symbol, and the days on which it is bought and sold at the open; each of shape (holdings,)."""
+"""Symbol, and the days on which it is bought and sold at the open; each of shape (n_holdings,)."""
 _CELL = ("book", "date", "symbol")
 
 
@@ -26,20 +26,20 @@ class CorporateActions:
 
     Attributes
     ----------
-    key
+    key : Codes, shape (n_events,)
         Symbol and day of each event, ascending.
-    shares
-        Running sum of the logarithm of the shares that each share became; one longer than `key`.
-    cash
-        Running sum of what each share paid, in shares as before the first event; likewise.
-    reinvested
-        Running sum of the logarithm of what each share became with its cash put into more of them; likewise.
-    unknown
-        Running count of events of which the holding does not say what each share became; likewise.
-    held
-        Symbol and day of each close at which a book holds the name, ascending: only then would an event be declared.
-    sessions
-        The days of the ledger, ascending.
+    shares : Floats, shape (n_events + 1,)
+        Cumulative sum of the log ratio of shares after an event to shares before it.
+    cash : Floats, shape (n_events + 1,)
+        Cumulative sum of cash per share as before the first event, in the currency of the price.
+    reinvested : Floats, shape (n_events + 1,)
+        Cumulative sum of the log ratio of shares with the cash reinvested at the last close.
+    unknown : Codes, shape (n_events + 1,)
+        Cumulative count of events whose effect per share the positions do not determine.
+    held : Codes, shape (n_closes,)
+        Symbol and day of each close at which a book holds the name, ascending; events are declared only for held names.
+    sessions : Codes, shape (n_sessions,)
+        Days of the ledger, ascending.
     """
 
     key: Codes
@@ -58,14 +58,19 @@ class CorporateActions:
 
         Parameters
         ----------
-        pnl
-            ``book``, ``date``, ``symbol`` and the adjustments of quantity and cash that are sealed.
-        positions
+        pnl : polars.DataFrame
+            ``book``, ``date``, ``symbol`` and at least one of ``quantity_adjustment`` and ``cash_adjustment``.
+        positions : polars.DataFrame
             The same key with ``quantity`` and ``mark_price``.
-        sessions
+        sessions : polars.DataFrame
             ``book`` and ``date`` of the ledger.
-        codes
+        codes : polars.DataFrame
             ``symbol`` and its ``code``.
+
+        Returns
+        -------
+        CorporateActions
+            With the events of all books together.
         """
         before = (
             sessions.unique().sort("book", "date").with_columns(before=pl.col("date").shift(1).over("book"))
@@ -127,7 +132,18 @@ class CorporateActions:
         )
 
     def declared(self, holding: Holding) -> Flags:
-        """Return where all events after the first day are declared, because a book of the run held the name at each close."""
+        """Find the holdings whose events are all declared, because a book of the run held the name at every close.
+
+        Parameters
+        ----------
+        holding : Holding
+            Symbols, first and last days.
+
+        Returns
+        -------
+        Flags, shape (n_holdings,)
+            False also when the effect of an event per share is unknown, or no session lies between the days.
+        """
         symbol, first, last = holding
         start, stop = _key(symbol, first), _key(symbol, last)
         closes = np.searchsorted(self.held, stop) - np.searchsorted(self.held, start)
@@ -136,22 +152,22 @@ class CorporateActions:
         return np.asarray((closes == sessions) & (sessions > 0) & (self.unknown[high] == self.unknown[low]))
 
     def nearest(self, entry: Floats, maturity: Floats, actual: Floats, holding: Holding) -> Floats:
-        """Return the return nearest to the sealed one among those that the events allow.
+        """Find the return nearest to the sealed one among those that the events allow.
 
         Parameters
         ----------
-        entry, maturity
-            Prices of one share at the opens of the first day and of the last.
-        actual
-            The sealed return.
-        holding
-            What is held, and from when to when.
+        entry, maturity : Floats, shape (n_holdings,)
+            Prices of one share at the opens of the first and the last day.
+        actual : Floats, shape (n_holdings,)
+            Sealed returns, fractions.
+        holding : Holding
+            Symbols, first and last days.
 
         Returns
         -------
-        Floats
-            Of price alone, or with the cash, kept or reinvested; with the shares that came, or without them where
-            they came from another name.
+        Floats, shape (n_holdings,)
+            Fractions: the price return, or with cash kept or reinvested, or between these; with the additional shares, or
+            without them, as for a spin-off.
         """
         low, high = self._events(holding)
         price = maturity / entry

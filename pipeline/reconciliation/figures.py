@@ -28,15 +28,19 @@ class Figure:
 
     Attributes
     ----------
-    name, scope, period, sealed
+    name, scope : str
         As in its record.
-    status
+    period : str or None
+        As in its record; None for the complete run.
+    sealed : float or None
+        Sealed value, in the unit of the record.
+    status : str
         ``reproduced``, ``not_reproduced`` or ``not_checked``.
-    recomputed
-        Under `convention`, else as the interface defines the figure; None where the tables do not determine it.
-    convention
-        The convention that reproduces it; None when none does.
-    reason
+    recomputed : float or None
+        Value by `convention`, else by the definition of the interface; None when the tables do not determine it.
+    convention : str or None
+        Convention that reproduces the sealed value; None when none does.
+    reason : str or None
         Why it was not checked.
     """
 
@@ -50,7 +54,13 @@ class Figure:
     reason: str | None = None
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the figure for JSON, without nulls other than the period and both values."""
+        """Return the figure for reports.
+
+        Returns
+        -------
+        dict
+            JSON-ready; ``convention`` and ``reason`` only when they are not None.
+        """
         shown: dict[str, Any] = {
             "name": self.name,
             "scope": self.scope,
@@ -64,7 +74,20 @@ class Figure:
 
 
 def daily_series(portfolio: pl.DataFrame, equity_basis: float) -> Daily | None:
-    """Return the sessions of the long_short book from the ledger of all; None when the run has none."""
+    """Select the sessions of the long_short book.
+
+    Parameters
+    ----------
+    portfolio : polars.DataFrame
+        Sealed ledger of all books.
+    equity_basis : float
+        Opening equity of the run, in equity units.
+
+    Returns
+    -------
+    Daily or None
+        Ascending by date; None when the book has no session.
+    """
     rows = portfolio.filter(pl.col("book") == CONDITIONED_BOOKS[0]).sort("date")
     if not rows.height:
         return None
@@ -74,7 +97,18 @@ def daily_series(portfolio: pl.DataFrame, equity_basis: float) -> Daily | None:
 
 
 def weekly_series(weeks: pl.DataFrame) -> Weekly:
-    """Return the weeks of ``weekly_signal``, or of a frame with those of its columns that are needed."""
+    """Convert the weeks of a run to arrays.
+
+    Parameters
+    ----------
+    weeks : polars.DataFrame
+        ``date``, ``week_status``, ``n_symbols``, ``n_return_obs``, ``ic`` and optionally ``raw_ic`` of ``weekly_signal``.
+
+    Returns
+    -------
+    Weekly
+        Ascending by date; NaN stands for null.
+    """
     rows = weeks.sort("date")
     floats = {
         name: rows[name].cast(pl.Float64).to_numpy()
@@ -92,15 +126,17 @@ def reconcile(records: pl.DataFrame, weekly: Weekly | None, daily: Daily | None)
 
     Parameters
     ----------
-    records
-        The sealed figures, as :meth:`pipeline.seal.Seal.metrics` returns them.
-    weekly, daily
-        Series of the whole run; None where the run sealed nothing they could be made from.
+    records : polars.DataFrame
+        Sealed figures, as :meth:`pipeline.seal.Seal.metrics` returns them.
+    weekly : Weekly or None
+        Weeks of the complete run; None without cross-sections.
+    daily : Daily or None
+        Sessions of the complete run; None without a ledger.
 
     Returns
     -------
     tuple of Figure
-        One a record with a name that is served, in the order of the records.
+        One for each record with a name that is served, in the order of the records.
     """
     spans = _Spans(weekly, daily)
     basis = 1.0 if daily is None else daily.equity_basis
@@ -115,7 +151,18 @@ def reconcile(records: pl.DataFrame, weekly: Weekly | None, daily: Daily | None)
 
 
 def not_reproduced(figures: Iterable[Figure]) -> list[Figure]:
-    """Return the figures that no convention reproduces."""
+    """Select the figures that no convention reproduces.
+
+    Parameters
+    ----------
+    figures : iterable of Figure
+        As :func:`reconcile` returns them.
+
+    Returns
+    -------
+    list of Figure
+        In their order.
+    """
     return [figure for figure in figures if figure.status == NOT_REPRODUCED]
 
 
@@ -218,12 +265,17 @@ def declared_and_figures(
 
     Parameters
     ----------
-    declared
-        What the seal declares of its engine's ways.
-    figures
-        The run's own figures.
-    adjusted
+    declared : Mapping[str, Any]
+        Differences of the engine that the seal declares.
+    figures : iterable of Figure
+        As :func:`reconcile` returns them.
+    adjusted : bool
         Whether the seal has adjustments of quantity or cash.
+
+    Returns
+    -------
+    dict
+        ``declared``, ``adjusted`` and ``figures``; JSON-ready.
     """
     return {
         "declared": dict(declared),

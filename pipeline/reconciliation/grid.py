@@ -25,14 +25,14 @@ class Cells:
 
     Attributes
     ----------
-    session
+    session : Codes, shape (n_runs,)
         Session of each run, in the order of the table; negative where the grid has no such session.
-    starts
-        First row of each run, and behind the last one the number of rows; shape (runs + 1,).
-    symbol
+    starts : Codes, shape (n_runs + 1,)
+        First row of each run, then the number of rows.
+    symbol : Symbols, shape (n_rows,)
         Column of the grid of each row.
-    ascending
-        The runs by session, those of a session in the order of the table.
+    ascending : Codes, shape (n_runs,)
+        Runs by session, in the order of the table within a session.
     """
 
     session: Codes
@@ -46,22 +46,53 @@ class Cells:
 
         Parameters
         ----------
-        session, lengths
+        session, lengths : Codes, shape (n_runs,)
             Session and number of rows of each run.
-        symbol
+        symbol : Symbols, shape (n_rows,)
             Column of the grid of each row.
+
+        Returns
+        -------
+        Cells
+            Of all rows of the table.
         """
         starts = np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths, dtype=np.int64)])
         return cls(session, starts, symbol, np.argsort(session, kind="stable"))
 
     def within(self, start: int, stop: int) -> tuple[Rows, Codes]:
-        """Return the rows of the sessions from `start` to before `stop`, and the session of each of them."""
+        """Select the rows of consecutive sessions.
+
+        Parameters
+        ----------
+        start, stop : int
+            First session, and the one after the last.
+
+        Returns
+        -------
+        rows : Rows, shape (n_selected,)
+            Rows of the table.
+        session : Codes, shape (n_selected,)
+            Session of each row.
+        """
         low, high = np.searchsorted(self.session, (start, stop), sorter=self.ascending)
         runs = self.ascending[low:high]
         return self._rows(runs), np.repeat(self.session[runs], self._lengths(runs))
 
     def of_sessions(self, sessions: Codes) -> tuple[Rows, Codes]:
-        """Return the rows of some sessions, and for each row the index of its session among them."""
+        """Select the rows of given sessions.
+
+        Parameters
+        ----------
+        sessions : Codes, shape (n_given,)
+            Sessions in any order.
+
+        Returns
+        -------
+        rows : Rows, shape (n_selected,)
+            Rows of the table.
+        place : Codes, shape (n_selected,)
+            Index of the session of each row in `sessions`.
+        """
         low, high = (
             np.searchsorted(self.session, sessions, side, sorter=self.ascending) for side in ("left", "right")
         )
@@ -87,7 +118,15 @@ def _ranges(first: Codes, size: Codes) -> Codes:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Rows of one table in a block, and the cell number of each."""
+    """Rows of one table in a block.
+
+    Attributes
+    ----------
+    rows : Rows, shape (n_rows,)
+        Rows of the table.
+    cell : int32, shape (n_rows,)
+        Occupied cell of each row.
+    """
 
     rows: Rows
     cell: npt.NDArray[np.int32]
@@ -99,17 +138,17 @@ class Block:
 
     Attributes
     ----------
-    start
+    start : int
         First session.
-    symbols
+    symbols : int
         Width of the grid.
-    keys
+    keys : Codes, shape (n_cells,)
         ``(session - start) * symbols + symbol`` of each occupied cell, ascending: a cell is occupied when any of the
         tables has a row in it, or in the cell of the same symbol in the session before.
-    places, before
+    places, before : Mapping[Hashable, Place]
         Table -> where its rows lie, and where they lie one session later. Nothing is carried into the first session
         of a book.
-    compared
+    compared : Flags, shape (n_sessions,)
         Whether each session is compared.
     """
 
@@ -125,15 +164,17 @@ class Block:
 
         Parameters
         ----------
-        table, column
-            What :func:`blocks` was given the table under, and one of its columns.
-        before
-            Whether each cell shall hold the figure of the session before, 0 in the first session of a book.
+        table : Hashable
+            Name of the table in :func:`blocks`.
+        column : Floats, shape (n_rows,)
+            A column of the table.
+        before : bool
+            Whether to return the value of the session before, which is 0 in the first session of a book.
 
         Returns
         -------
-        Floats
-            Shape (occupied cells,); 0 where the table has no row.
+        Floats, shape (n_cells,)
+            0 where the table has no row.
         """
         place = (self.before if before else self.places)[table]
         return totals(place.cell, column[place.rows], self.keys.size)
@@ -147,12 +188,23 @@ class Block:
 def reduced_by_session(
     ufunc: np.ufunc, values: Floats, session: Codes, lengths: Codes, sessions: int
 ) -> Floats:
-    """Reduce values of adjacent rows by session, starting from 0, shape (sessions,).
+    """Reduce values of adjacent rows by session, starting from 0.
 
     Parameters
     ----------
-    session, lengths
-        Session, negative for none, and number of rows of each run of rows.
+    ufunc : numpy.ufunc
+        Binary, such as :data:`numpy.add`.
+    values : Floats, shape (n_rows,)
+        One value per row.
+    session, lengths : Codes, shape (n_runs,)
+        Session, negative for none, and number of rows of each run.
+    sessions : int
+        Number of sessions.
+
+    Returns
+    -------
+    Floats, shape (n_sessions,)
+        0 for a session without rows.
     """
     reduced = np.zeros(sessions)
     if session.size:
@@ -164,7 +216,22 @@ def reduced_by_session(
 
 
 def totals(code: npt.NDArray[np.integer], values: Floats, size: int) -> Floats:
-    """Sum values by code, shape (size,), float64 also for no values."""
+    """Sum values by code.
+
+    Parameters
+    ----------
+    code : integer array, shape (n_rows,)
+        From 0 to ``size - 1``.
+    values : Floats, shape (n_rows,)
+        One value per row.
+    size : int
+        Number of codes.
+
+    Returns
+    -------
+    Floats, shape (size,)
+        0 for a code without rows.
+    """
     return np.bincount(code, weights=values, minlength=size).astype(np.float64, copy=False)
 
 
@@ -175,16 +242,21 @@ def blocks(
 
     Parameters
     ----------
-    tables
-        Where the rows of each table lie.
-    opens
-        Whether a session is the first of its book, shape (sessions,).
-    symbols
+    tables : Mapping[Hashable, Cells]
+        Name -> positions of the rows of a table.
+    opens : Flags, shape (n_sessions,)
+        Whether a session is the first of its book.
+    symbols : int
         Width of the grid.
-    carried
-        The table whose rows are wanted one session later as well.
-    compared
-        Whether a session is compared, shape (sessions,); blocks without any are left out.
+    carried : Hashable
+        Name of the table whose rows are also needed one session later.
+    compared : Flags, shape (n_sessions,)
+        Whether a session is compared; blocks without such a session are skipped.
+
+    Yields
+    ------
+    Block
+        In the order of the sessions.
     """
     height = max(1, BLOCK_CELLS // max(1, symbols))
     for start in range(0, opens.size, height):
@@ -240,12 +312,12 @@ class Gaps:
 
     Attributes
     ----------
-    session, symbol
-        Codes.
-    expected, actual
-        What the other tables come to, and what is sealed.
-    parts
-        What the expected figure is made of, by name.
+    session, symbol : Codes, shape (n_gaps,)
+        Row and column of the grid.
+    expected, actual : Floats, shape (n_gaps,)
+        Value that follows from the other tables, and sealed value.
+    parts : Mapping[str, Floats]
+        Name -> terms of the expected value, shape (n_gaps,).
     """
 
     session: Codes
@@ -261,7 +333,24 @@ class Gaps:
 
 
 def gaps_in(block: Block, wrong: Flags, expected: Floats, actual: Floats, **parts: Floats) -> Gaps | None:
-    """Select the differing cells of a block in compared sessions; None if there are none."""
+    """Select the differing cells of a block in compared sessions.
+
+    Parameters
+    ----------
+    block : Block
+        The block.
+    wrong : Flags, shape (n_cells,)
+        Whether the two values differ.
+    expected, actual : Floats, shape (n_cells,)
+        Value that follows from the other tables, and sealed value.
+    **parts : Floats, shape (n_cells,)
+        Terms of the expected value.
+
+    Returns
+    -------
+    Gaps or None
+        None if no compared cell differs.
+    """
     if not wrong.any():
         return None
     at = np.flatnonzero(wrong & block.compared[block.session])
@@ -280,7 +369,24 @@ def gaps_in(block: Block, wrong: Flags, expected: Floats, actual: Floats, **part
 
 
 def gaps_on(sessions: Codes, wrong: Flags, expected: Floats, actual: Floats, **parts: Floats) -> Gaps | None:
-    """Select the differing cells of matrices with one row per session; None if there are none."""
+    """Select the differing cells of matrices with one row per session.
+
+    Parameters
+    ----------
+    sessions : Codes, shape (n_sessions,)
+        Session of each row.
+    wrong : Flags, shape (n_sessions, n_symbols)
+        Whether the two values differ.
+    expected, actual : Floats, shape (n_sessions, n_symbols)
+        Value that follows from the other tables, and sealed value.
+    **parts : Floats, shape (n_sessions, n_symbols)
+        Terms of the expected value.
+
+    Returns
+    -------
+    Gaps or None
+        None if no cell differs.
+    """
     if not wrong.any():
         return None
     row, symbol = np.nonzero(wrong)
@@ -289,7 +395,18 @@ def gaps_on(sessions: Codes, wrong: Flags, expected: Floats, actual: Floats, **p
 
 
 def joined(blocks: list[Gaps]) -> Gaps | None:
-    """Concatenate the gaps of several blocks; None if there are none."""
+    """Concatenate the gaps of several blocks.
+
+    Parameters
+    ----------
+    blocks : list of Gaps
+        With equal names of parts.
+
+    Returns
+    -------
+    Gaps or None
+        None for an empty list.
+    """
     if not blocks:
         return None
     return Gaps(

@@ -25,7 +25,18 @@ from pipeline.seal import Seal
     warns=True,
 )
 def metrics_reproduced(figures: Sequence[Figure]) -> Finding | None:
-    """Report figures that no convention reproduces."""
+    """Report figures that no convention reproduces.
+
+    Parameters
+    ----------
+    figures : sequence of Figure
+        As :func:`recompute_figures` returns them.
+
+    Returns
+    -------
+    Finding or None
+        None when every figure is reproduced or cannot be checked.
+    """
     broken = not_reproduced(figures)
     if not broken:
         return None
@@ -44,7 +55,18 @@ def _example(figure: Figure) -> Mapping[str, Any]:
 
 
 def measure_weeks(seal: Seal) -> pl.DataFrame | None:
-    """Measure the weeks of a sound seal; None without cross-sections or rebalance index."""
+    """Compute the weekly figures that the reconciliation of a seal needs.
+
+    Parameters
+    ----------
+    seal : Seal
+        A seal that passes the rules.
+
+    Returns
+    -------
+    polars.DataFrame or None
+        As :func:`measured_weeks`; None without cross-sections or rebalance index.
+    """
     if not (seal.has("rebalances") and seal.has("decisions")):
         return None
     return measured_weeks(seal.table("rebalances"), with_raw_signal(seal.table("decisions"), seal.smoothing))
@@ -55,10 +77,10 @@ def recompute_figures(seal: Seal, weeks: pl.DataFrame | None = None) -> tuple[Fi
 
     Parameters
     ----------
-    seal
-        Its tables are read, of which it remembers those read before.
-    weeks
-        As :func:`measure_weeks` returns them, where they are known; else they are measured here.
+    seal : Seal
+        A seal that passes the rules.
+    weeks : polars.DataFrame or None
+        As :func:`measure_weeks` returns them; computed when None.
 
     Returns
     -------
@@ -80,31 +102,76 @@ def figures_from(
 
     Parameters
     ----------
-    records
-        The sealed ones.
-    weeks
-        ``weekly_signal`` of the run, or those of its columns that are needed.
-    portfolio
-        The sealed ledger of all books.
+    records : polars.DataFrame
+        Sealed figures.
+    weeks : polars.DataFrame or None
+        As :func:`pipeline.reconciliation.figures.weekly_series` takes them; None without cross-sections.
+    portfolio : polars.DataFrame or None
+        Sealed ledger of all books; None without one.
+    equity_basis : float
+        Opening equity of the run, in equity units.
+
+    Returns
+    -------
+    tuple of Figure
+        As :func:`pipeline.reconciliation.figures.reconcile`.
     """
     daily = None if portfolio is None else daily_series(portfolio, equity_basis)
     return reconcile(records, None if weeks is None else weekly_series(weeks), daily)
 
 
 def is_unsmoothed(smoothing: Mapping[str, Any] | None) -> bool:
-    """Return whether a run states that it was not smoothed, so that its score is also the signal before smoothing."""
+    """Return whether a run states that it was not smoothed, so that its score is also the signal before smoothing.
+
+    Parameters
+    ----------
+    smoothing : Mapping[str, Any] or None
+        As sealed; None when the run does not say.
+
+    Returns
+    -------
+    bool
+        False when the run does not say.
+    """
     return smoothing is not None and smoothing.get("applied") is False
 
 
 def with_raw_signal(decisions: pl.DataFrame, smoothing: Mapping[str, Any] | None) -> pl.DataFrame:
-    """Add the signal before smoothing to the decisions of a run that was not smoothed."""
+    """Add the signal before smoothing to the decisions of a run that was not smoothed.
+
+    Parameters
+    ----------
+    decisions : polars.DataFrame
+        Sealed cross-sections.
+    smoothing : Mapping[str, Any] or None
+        As sealed; None when the run does not say.
+
+    Returns
+    -------
+    polars.DataFrame
+        With ``unsmoothed_score`` equal to ``score`` for an unsmoothed run that did not seal it; else `decisions`.
+    """
     if is_unsmoothed(smoothing) and "unsmoothed_score" not in decisions.columns:
         return decisions.with_columns(unsmoothed_score="score")
     return decisions
 
 
 def with_reconciliation(records: pl.DataFrame, figures: Iterable[Figure]) -> pl.DataFrame:
-    """Add the reconciliation of each record, ``not_checked`` for names that are not served."""
+    """Add the reconciliation of each record.
+
+    Parameters
+    ----------
+    records : polars.DataFrame
+        Sealed figures by ``name``, ``scope`` and ``period``.
+    figures : iterable of Figure
+        As :func:`recompute_figures` returns them.
+
+    Returns
+    -------
+    polars.DataFrame
+        `records` with ``reconciliation`` (``not_checked`` for names that are not served), ``recomputed_value`` and
+        ``convention``.
+    """
     key = ("name", "scope", "period")
     texts = (*key, "reconciliation", "convention")
     schema: dict[str, Any] = {**dict.fromkeys(texts, pl.String), "recomputed_value": pl.Float64}
@@ -117,5 +184,18 @@ def with_reconciliation(records: pl.DataFrame, figures: Iterable[Figure]) -> pl.
 
 
 def measured_weeks(rebalances: pl.DataFrame, decisions: pl.DataFrame) -> pl.DataFrame:
-    """Compute the columns of ``weekly_signal`` that the figures need, from sealed tables."""
+    """Compute the columns of ``weekly_signal`` that the figures need, from sealed tables.
+
+    Parameters
+    ----------
+    rebalances : polars.DataFrame
+        Sealed rebalance index.
+    decisions : polars.DataFrame
+        Sealed cross-sections, with ``unsmoothed_score`` where it is known.
+
+    Returns
+    -------
+    polars.DataFrame
+        As :func:`pipeline.maths.weekly_signal.weekly_ics`.
+    """
     return weekly_ics(rebalances, decisions.rename({"unsmoothed_score": "raw_score"}, strict=False))

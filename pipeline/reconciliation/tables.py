@@ -43,10 +43,10 @@ class Runs:
 
     Attributes
     ----------
-    heads
+    heads : polars.DataFrame
         The columns at the first row of each row range.
-    starts, lengths
-        int64, shape (row ranges,): first row and number of rows.
+    starts, lengths : int64, shape (n_runs,)
+        First row, and number of rows.
     """
 
     heads: pl.DataFrame
@@ -54,7 +54,18 @@ class Runs:
     lengths: NDArray[np.int64]
 
     def repeat(self, values: pl.Series) -> pl.Series:
-        """Spread one value a row range over its rows; nulls become NaN."""
+        """Repeat one value per row range over its rows.
+
+        Parameters
+        ----------
+        values : polars.Series, length n_runs
+            One value per row range.
+
+        Returns
+        -------
+        polars.Series, length n_rows
+            Nulls of numeric columns become NaN.
+        """
         return pl.Series(values.name, np.repeat(values.to_numpy(), self.lengths))
 
 
@@ -64,10 +75,10 @@ class CodedSymbols:
 
     Attributes
     ----------
-    column
-        Number of the symbol of each row, UInt32; the same in all tables of the run.
-    different
-        Each symbol that occurs, null aside, by number. While one such column lives, so does the numbering.
+    column : polars.Series of UInt32, length n_rows
+        Number of the symbol of each row; the same in all tables of the run.
+    different : polars.Series of Categorical
+        Each symbol that occurs, without null. It keeps the numbering alive.
     """
 
     column: pl.Series
@@ -96,12 +107,12 @@ class Part:
 
     Attributes
     ----------
-    days
-        First and last day, as days since 1970, of the sessions that are compared: the rows of others are incomplete, and there
+    days : tuple of (int, int) or None
+        First and last day, as days since 1970-01-01, of the sessions that are compared: the rows of others are incomplete, and there
         for what is carried over from them. None where the tables are complete.
-    moments
+    moments : polars.DataFrame or None
         ``book``, ``timestamp`` and ``decision_at`` of the fills of the run; None where the tables have all of them.
-    whole_shares
+    whole_shares : bool or None
         Whether all quantities of the run are whole numbers; None where the tables have all of them.
     """
 
@@ -115,15 +126,15 @@ class Tables:
 
     Parameters
     ----------
-    frames
+    frames : Mapping[str, polars.DataFrame]
         Kind -> frame. A rule looks at the columns that are there: one that failed a rule before is not.
-    equity_basis
-        Opening equity, the scale of every absolute tolerance on money.
-    declared
+    equity_basis : float
+        Opening equity in equity units, the scale of every absolute tolerance on money.
+    declared : DeclaredDifferences or None
         Where the seal says that its engine differs; by default nowhere.
-    part
+    part : Part or None
         What is known of the run beside these tables, where they are a part of it.
-    category
+    category : polars.Categorical or None
         Whose numbers the symbols have, so that tables of several parts share them; a new one by default.
     """
 
@@ -212,12 +223,12 @@ class Alignment:
 
     Parameters
     ----------
-    tables
+    tables : Tables
         With ``portfolio.book`` and ``portfolio.date``, unique together, where the sessions are read.
 
     Attributes
     ----------
-    width
+    width : int
         Columns of the grid: symbols of all tables together.
     """
 
@@ -277,10 +288,15 @@ class Alignment:
 
         Parameters
         ----------
-        kind
+        kind : str
             A kind with ``symbol``. Rows of sessions that the ledger has not are left out: other rules report those.
-        leaving_out
-            Suffixes of trade-only variants whose fills are not wanted.
+        leaving_out : collection of str
+            Suffixes of trade-only variants whose fills do not count.
+
+        Returns
+        -------
+        Cells
+            Computed once.
         """
         key = (kind, tuple(sorted(leaving_out)))
         if key not in self._cells:
@@ -311,7 +327,24 @@ class Alignment:
     def by_session(
         self, kind: str, values: Floats, leaving_out: Collection[str] = (), ufunc: np.ufunc = np.add
     ) -> Floats:
-        """Sum values of the rows of a table by session, or reduce them otherwise; shape (sessions,)."""
+        """Reduce values of the rows of a table by session.
+
+        Parameters
+        ----------
+        kind : str
+            Kind of the table.
+        values : Floats, shape (n_rows,)
+            One value per row.
+        leaving_out : collection of str
+            Suffixes of trade-only variants whose fills do not count.
+        ufunc : numpy.ufunc
+            Binary; the sum by default.
+
+        Returns
+        -------
+        Floats, shape (n_sessions,)
+            0 for a session without rows.
+        """
         session, lengths = self._run_sessions_for(kind, leaving_out)
         return reduced_by_session(ufunc, values, session, lengths, self.sessions.height)
 
@@ -343,10 +376,15 @@ def fill_sessions(moments: pl.DataFrame, leaving_out: Collection[str] = ()) -> p
 
     Parameters
     ----------
-    moments
+    moments : polars.DataFrame
         ``book`` and ``timestamp`` of fills.
-    leaving_out
+    leaving_out : collection of str
         Suffixes of trade-only variants.
+
+    Returns
+    -------
+    polars.DataFrame
+        One row per row of `moments`, in its order.
     """
     session_book = {
         name: None if name != base_book(name) and name.endswith(tuple(leaving_out)) else base_book(name)
@@ -363,9 +401,9 @@ def fill_instants(moments: pl.DataFrame, sessions: pl.Series) -> pl.DataFrame:
 
     Parameters
     ----------
-    moments
+    moments : polars.DataFrame
         ``book``, ``timestamp`` and ``decision_at`` of fills; those of trade-only variants do not count.
-    sessions
+    sessions : polars.Series
         Days of the ledger.
 
     Returns
