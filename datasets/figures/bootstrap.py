@@ -16,7 +16,7 @@ import numpy.typing as npt
 from datasets.figures.series import Floats, Matrix
 
 Places: TypeAlias = npt.NDArray[np.intp]
-"""One row per sample, as long as the series: indices of observations."""
+"""Indices of observations, shape (n_samples, n_observations)."""
 
 SAMPLES: Final = 1000
 """Number of samples."""
@@ -38,12 +38,12 @@ def mean_block_length(series: Floats) -> float:
     Parameters
     ----------
     series : Floats, shape (n_observations,)
-        Observations in order, without nulls; at least 20, which vary.
+        In order of date, without NaN; at least 20 observations that are not constant.
 
     Returns
     -------
     float
-        In observations: at least 1, at most the smaller of three roots and a third of their number, rounded up.
+        Observations; between 1 and ``min(3 sqrt(n), n / 3)``, rounded up.
 
     References
     ----------
@@ -117,12 +117,17 @@ def count(places: Places) -> Matrix:
     Parameters
     ----------
     places : Places, shape (n_samples, n)
-        From 0 to ``n - 1``.
+        Indices from 0 to ``n - 1``.
 
     Returns
     -------
     Matrix, shape (n_samples, n)
-        Each row adds up to n.
+        Whole numbers; each row sums to n.
+
+    Examples
+    --------
+    >>> count(np.array([[0, 0, 2]]))
+    array([[2., 0., 1.]])
     """
     return np.stack([np.bincount(sample, minlength=sample.size) for sample in places]).astype(np.float64)
 
@@ -139,8 +144,10 @@ def sample_moments(times: Matrix, series: Matrix) -> tuple[Matrix, Matrix]:
 
     Returns
     -------
-    tuple of Matrix, shape (n_series, n_samples)
-        Means, and sample deviations (ddof 1), which are 0 where rounding alone makes one.
+    mean : Matrix, shape (n_series, n_samples)
+        In the unit of the series.
+    deviation : Matrix, shape (n_series, n_samples)
+        Sample deviations (ddof 1) in the unit of the series; exactly 0 when they are within rounding.
     """
     n, centre = series.shape[1], series.mean(axis=1, keepdims=True)
     deviations = series - centre
@@ -151,7 +158,18 @@ def sample_moments(times: Matrix, series: Matrix) -> tuple[Matrix, Matrix]:
 
 
 def ratio(mean: Matrix, deviation: Matrix) -> Matrix:
-    """Divide means by deviations; NaN where a deviation is 0."""
+    """Divide means by deviations.
+
+    Parameters
+    ----------
+    mean, deviation : Matrix, shape (n_series, n_samples)
+        As :func:`sample_moments` returns them.
+
+    Returns
+    -------
+    Matrix, shape (n_series, n_samples)
+        NaN where the deviation is 0.
+    """
     quotient = np.full(mean.shape, np.nan)
     np.divide(mean, deviation, out=quotient, where=deviation > 0)
     return quotient
@@ -163,12 +181,12 @@ def interval(values: Floats) -> dict[str, float] | None:
     Parameters
     ----------
     values : Floats, shape (n_samples,)
-        In the unit of the figure.
+        Figure of each sample, in its own unit; NaN where the sample does not determine it.
 
     Returns
     -------
     dict or None
-        ``lower`` and ``upper``, interpolated linearly; None where some samples do not determine the figure.
+        ``lower`` and ``upper`` at the level :data:`LEVEL`, interpolated linearly; None when a value is not finite.
     """
     if not np.isfinite(values).all():
         return None

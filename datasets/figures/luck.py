@@ -23,9 +23,9 @@ from datasets.figures.bootstrap import LEVEL, SAMPLES, resample
 from datasets.figures.data_snooping import DataSnooping, data_snooping
 from datasets.figures.equity import period_returns, solvent_returns
 from datasets.figures.overfitting import (
-    Cuts,
     EffectiveTrials,
     Overfitting,
+    TrialGroups,
     cluster_trials,
     effective_trials,
     overfitting,
@@ -64,16 +64,18 @@ class Evidence:
 
     Attributes
     ----------
-    seal_digest
-        Digest of the seal, from which the random numbers follow.
-    ledger
-        Of the book; None when the run sealed none.
-    weeks, ic
-        Rebalance dates and the coefficient of each; None when the run sealed no cross-sections.
-    searched
-        Combinations of the values that the description says were tried; None when it names none.
-    trials
-        The returns of the trials; None when the run sealed none.
+    seal_digest : str
+        Digest of the seal, which determines the random numbers.
+    ledger : Ledger or None
+        Sessions of the book; None when the run sealed none.
+    weeks : Dates, shape (n_weeks,), or None
+        Rebalance dates, ascending; None when the run sealed no cross-sections.
+    ic : Floats, shape (n_weeks,), or None
+        IC of each week; NaN stands for null.
+    searched : int or None
+        Number of combinations of search values in the description; None when it names none.
+    trials : TrialReturns or None
+        Returns of the trials; None when the run sealed none.
     """
 
     seal_digest: str
@@ -90,10 +92,10 @@ class TrialReturns:
 
     Attributes
     ----------
-    date
-        Days, ascending.
-    returns
-        A row a day, a column a trial in the order of their names.
+    date : Dates, shape (n_days,)
+        Ascending.
+    returns : Matrix, shape (n_days, n_trials)
+        Fractions, without NaN; trials in the order of their names.
     """
 
     date: Dates
@@ -114,12 +116,12 @@ class LuckQuery:
 
     Attributes
     ----------
-    book
-        Whose ledger.
-    may_call
-        Registry ids of the endpoints the key may call, of those that serve the evidence.
-    window
-        Days to narrow it to.
+    book : str
+        Name of the book.
+    may_call : frozenset of str
+        Registry ids of the endpoints the key may call, among those that serve the evidence.
+    window : Window
+        Days to measure.
     """
 
     book: str
@@ -133,12 +135,12 @@ class Returns:
 
     Attributes
     ----------
-    observations
-        Returns measured.
-    moments
-        Of the returns, or why there are none.
-    trials
-        The sealed trials over the window, counted by the same returns; None where they cannot be.
+    observations : int
+        Number of returns.
+    moments : SharpeMoments or Unavailable
+        Moments of the returns, or why they are withheld.
+    trials : EffectiveTrials or None
+        Effective number of the sealed trials, by the same kind of returns over the window; None when it is not determined.
     """
 
     observations: int
@@ -152,16 +154,16 @@ class Luck:
 
     Attributes
     ----------
-    data
-        JSON-ready; all of the payload but the two `deflated_sharpe`.
-    plain, excess
-        Returns as they are, and less the risk-free rate.
-    searched
-        As of the evidence.
-    sealed
-        Trials whose returns were sealed; 0 when there are none.
-    distinct
-        Those that are left when copies are put together; None when the window does not tell.
+    data : Mapping[str, Any]
+        The payload without the two blocks ``deflated_sharpe``; JSON-ready.
+    plain, excess : Returns
+        Figures of returns and of excess returns.
+    searched : int or None
+        As in :class:`Evidence`.
+    sealed : int
+        Number of trials whose returns were sealed.
+    distinct : int or None
+        Number of distinct trials; None when the window does not determine it.
     """
 
     data: Mapping[str, Any]
@@ -173,7 +175,18 @@ class Luck:
 
     @classmethod
     def decode(cls, stored: Mapping[str, Any]) -> Self:
-        """Read figures as they are stored with a snapshot: as :func:`dataclasses.asdict` has them, in JSON."""
+        """Read figures as they are stored with a snapshot.
+
+        Parameters
+        ----------
+        stored : Mapping[str, Any]
+            Result of :func:`dataclasses.asdict`, read back from JSON.
+
+        Returns
+        -------
+        Self
+            The figures.
+        """
         plain, excess = (_stored_returns(stored[name]) for name in ("plain", "excess"))
         return cls(**{**stored, "plain": plain, "excess": excess})
 
@@ -195,14 +208,14 @@ def measure(evidence: Evidence, query: LuckQuery) -> Luck:
     Parameters
     ----------
     evidence : Evidence
-        Of the complete run.
+        Inputs of the complete run.
     query : LuckQuery
-        Parameters of the request, and what the key may see.
+        Parameters of the request, and permissions of the key.
 
     Returns
     -------
     Luck
-        Figures that the evidence does not determine are null, each with its reason in `withheld`.
+        Figures that the evidence does not determine are null, each with its reason in ``withheld``.
     """
     seed = make_seed(evidence.seal_digest, query)
     ledger = _ledger(evidence, query)
@@ -212,28 +225,28 @@ def measure(evidence: Evidence, query: LuckQuery) -> Luck:
     tested = trials if isinstance(trials, Unavailable) else _overfitting(trials.returns)
     if isinstance(tested, Unavailable):
         withheld["overfitting"] = tested.text
-    in_a_year = ledger if isinstance(ledger, Unavailable) else sessions_per_year(ledger.date)
-    if isinstance(in_a_year, Unavailable):
-        withheld["sessions_per_year"] = in_a_year.text
-    cuts = None if isinstance(trials, Unavailable) else _cuts(trials.returns)
-    plain, excess = _returns_measured(ledger, trials, cuts)
+    frequency = ledger if isinstance(ledger, Unavailable) else sessions_per_year(ledger.date)
+    if isinstance(frequency, Unavailable):
+        withheld["sessions_per_year"] = frequency.text
+    groups = None if isinstance(trials, Unavailable) else _trial_groups(trials.returns)
+    plain, excess = _returns_measured(ledger, trials, groups)
     daily, weekly = _daily_bands(ledger, seed), _weekly_bands(ic, seed)
-    snooped = _data_snooping(ledger, trials, daily.mean_block, seed)
-    if isinstance(snooped, Unavailable):
-        withheld["data_snooping"] = snooped.text
+    snooping = _data_snooping(ledger, trials, daily.mean_block, seed)
+    if isinstance(snooping, Unavailable):
+        withheld["data_snooping"] = snooping.text
     data = {
         "book": query.book,
         "observations": plain.observations,
         "first_date": _end(ledger, 0),
         "last_date": _end(ledger, -1),
-        "sessions_per_year": None if isinstance(in_a_year, Unavailable) else in_a_year,
+        "sessions_per_year": None if isinstance(frequency, Unavailable) else frequency,
         **_ratios(plain.moments, "", withheld),
         "excess": {
             "observations": excess.observations,
             **_ratios(excess.moments, "excess.", withheld),
         },
         "overfitting": None if isinstance(tested, Unavailable) else asdict(tested),
-        "data_snooping": None if isinstance(snooped, Unavailable) else asdict(snooped),
+        "data_snooping": None if isinstance(snooping, Unavailable) else asdict(snooping),
         "bands": {
             name: _band(name, band, withheld) for name, band in {**daily.figures, **weekly.figures}.items()
         },
@@ -251,36 +264,38 @@ def measure(evidence: Evidence, query: LuckQuery) -> Luck:
         excess,
         evidence.searched,
         0 if evidence.trials is None else evidence.trials.returns.shape[1],
-        None if cuts is None else cuts.distinct.shape[1],
+        None if groups is None else groups.distinct.shape[1],
     )
 
 
 def _returns_measured(
-    ledger: Ledger | Unavailable, trials: TrialReturns | Unavailable, cuts: Cuts | None
+    ledger: Ledger | Unavailable, trials: TrialReturns | Unavailable, groups: TrialGroups | None
 ) -> tuple[Returns, Returns]:
     """Compute the figures of returns and of excess returns."""
     counted = (
-        None if cuts is None or isinstance(trials, Unavailable) else effective_trials(trials.returns, cuts)
+        None
+        if groups is None or isinstance(trials, Unavailable)
+        else effective_trials(trials.returns, groups)
     )
     if isinstance(ledger, Unavailable):
         return Returns(0, ledger, counted), Returns(0, ledger)
     returns = _returns(ledger)
     above = returns - ledger.risk_free
     solvent = solvent_returns(ledger.starting, ledger.ending)
-    counted_above = None
-    if cuts is not None and not isinstance(trials, Unavailable):
+    excess_trials = None
+    if groups is not None and not isinstance(trials, Unavailable):
         rate = _on(trials.date, ledger)
         known = ~np.isnan(rate)
-        counted_above = effective_trials(trials.returns[known] - rate[known, None], cuts)
+        excess_trials = effective_trials(trials.returns[known] - rate[known, None], groups)
     moments: SharpeMoments | Unavailable
-    moments_above: SharpeMoments | Unavailable
+    excess_moments: SharpeMoments | Unavailable
     if isinstance(solvent, Unavailable):
-        moments = moments_above = solvent
+        moments = excess_moments = solvent
     else:
-        moments, moments_above = sharpe_moments(returns), sharpe_moments(above, "daily excess returns")
+        moments, excess_moments = sharpe_moments(returns), sharpe_moments(above, "daily excess returns")
     return (
         Returns(int(measured(returns).size), moments, counted),
-        Returns(int(measured(above).size), moments_above, counted_above),
+        Returns(int(measured(above).size), excess_moments, excess_trials),
     )
 
 
@@ -338,7 +353,20 @@ def _ratios(moments: SharpeMoments | Unavailable, path: str, withheld: dict[str,
 
 
 def make_seed(seal_digest: str, query: LuckQuery) -> int:
-    """Return the seed of a request, equal for every key, process and call; the digest may be several, with spaces between them."""
+    """Return the seed of a request, equal for every key, process and call.
+
+    Parameters
+    ----------
+    seal_digest : str
+        Digest of the seal, or several separated by spaces.
+    query : LuckQuery
+        Its book and window enter the seed.
+
+    Returns
+    -------
+    int
+        At most 48 bits, which every JSON reader reads exactly.
+    """
     window = query.window
     text = f"{seal_digest} {query.book} {window.first or ''} {window.last or ''}"
     return int.from_bytes(hashlib.sha256(text.encode()).digest()[:_SEED_BYTES], "big")
@@ -370,7 +398,7 @@ def _trials(evidence: Evidence, query: LuckQuery) -> TrialReturns | Unavailable:
     return TrialReturns(evidence.trials.date[rows], evidence.trials.returns[rows])
 
 
-def _cuts(trials: Matrix) -> Cuts | None:
+def _trial_groups(trials: Matrix) -> TrialGroups | None:
     return None if trials.shape[1] > MAX_TESTED else cluster_trials(trials)
 
 

@@ -126,7 +126,7 @@ ALIKE: Final = 0.5
 
 
 @dataclass(frozen=True, slots=True)
-class Cuts:
+class TrialGroups:
     """Portfolios of trials that count as one: copies of a trial, and clusters of similar ones.
 
     Attributes
@@ -160,7 +160,7 @@ class EffectiveTrials:
     counted_by: str
 
 
-def cluster_trials(returns: Matrix) -> Cuts | None:
+def cluster_trials(returns: Matrix) -> TrialGroups | None:
     """Group trials by the correlation of their returns.
 
     Copies are combined first, by complete linkage at a correlation of :data:`COPY`; a group's series halves the weight at
@@ -177,7 +177,7 @@ def cluster_trials(returns: Matrix) -> Cuts | None:
 
     Returns
     -------
-    Cuts or None
+    TrialGroups or None
         None without trials, with fewer than ten days, or if a trial is constant.
 
     References
@@ -197,10 +197,10 @@ def cluster_trials(returns: Matrix) -> Cuts | None:
     between = groups.T @ correlations @ groups / np.outer(spread, spread)
     labels = _best_clusters(_distances(between))
     chosen = np.eye(int(labels.max()) + 1)[labels] / spread[:, None]
-    return Cuts(_weights(groups, deviations), _weights(groups @ chosen, deviations))
+    return TrialGroups(_weights(groups, deviations), _weights(groups @ chosen, deviations))
 
 
-def effective_trials(returns: Matrix, cuts: Cuts) -> EffectiveTrials | None:
+def effective_trials(returns: Matrix, groups: TrialGroups) -> EffectiveTrials | None:
     """Count trials as distinct ones or as clusters, whichever expects the higher maximum Sharpe ratio.
 
     Each count underestimates the expected maximum for some searches. When most distinct trials are similar, the dispersion of
@@ -211,7 +211,7 @@ def effective_trials(returns: Matrix, cuts: Cuts) -> EffectiveTrials | None:
     ----------
     returns : Matrix, shape (n_days, n_trials)
         Daily returns of the grouped trials, or those returns less a common rate; fractions, without NaN.
-    cuts : Cuts
+    groups : TrialGroups
         Result of :func:`cluster_trials` for these trials.
 
     Returns
@@ -220,7 +220,7 @@ def effective_trials(returns: Matrix, cuts: Cuts) -> EffectiveTrials | None:
         None with fewer than two groups or ten days, or when a series is constant.
     """
     candidates = []
-    for name, weights in ((DISTINCT, cuts.distinct), (CLUSTERS, cuts.clusters)):
+    for name, weights in ((DISTINCT, groups.distinct), (CLUSTERS, groups.clusters)):
         deviation = sharpe_deviation(returns @ weights)
         if deviation is not None:
             candidates.append(EffectiveTrials(weights.shape[1], deviation, name))

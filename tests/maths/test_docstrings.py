@@ -19,7 +19,7 @@ MODULES = [
     for package in (datasets.figures, pipeline.maths)
     for module in pkgutil.iter_modules(package.__path__, f"{package.__name__}.")
 ]
-STARS = {inspect.Parameter.VAR_POSITIONAL: "*", inspect.Parameter.VAR_KEYWORD: "**"}
+STARS: dict[Any, str] = {inspect.Parameter.VAR_POSITIONAL: "*", inspect.Parameter.VAR_KEYWORD: "**"}
 
 
 def public_functions(module: ModuleType) -> Iterator[Callable[..., Any]]:

@@ -15,8 +15,8 @@ from sklearn.metrics import silhouette_samples
 from datasets.figures.overfitting import (
     ALIKE,
     COPY,
-    Cuts,
     EffectiveTrials,
+    TrialGroups,
     cluster_trials,
     effective_trials,
 )
@@ -39,21 +39,21 @@ def blocks(seed: int, sizes: list[int], correlation: float, days: int = DAYS) ->
     return 0.01 * np.concatenate(parts, axis=1)
 
 
-def cuts_of(returns: Matrix) -> Cuts:
-    cuts = cluster_trials(returns)
-    assert cuts is not None
-    return cuts
+def group_trials(returns: Matrix) -> TrialGroups:
+    groups = cluster_trials(returns)
+    assert groups is not None
+    return groups
 
 
 def counted(returns: Matrix) -> EffectiveTrials:
-    effective = effective_trials(returns, cuts_of(returns))
+    effective = effective_trials(returns, group_trials(returns))
     assert effective is not None
     return effective
 
 
 def expected(returns: Matrix) -> float:
     """Return the expected maximum of the trials; 0 if only one counts."""
-    effective = effective_trials(returns, cuts_of(returns))
+    effective = effective_trials(returns, group_trials(returns))
     return 0.0 if effective is None else expected_maximum_sharpe(effective.count, effective.deviation)
 
 
@@ -67,7 +67,7 @@ def test_the_blocks_of_a_correlation_are_its_clusters(sizes: list[int], correlat
     """As in López de Prado and Lewis (2019), the algorithm finds random correlation blocks."""
     ends = np.cumsum(sizes).tolist()
     expected_groups = [list(range(start, end)) for start, end in zip([0, *ends[:-1]], ends, strict=True)]
-    assert groups(cuts_of(blocks(3, sizes, correlation)).clusters) == expected_groups
+    assert groups(group_trials(blocks(3, sizes, correlation)).clusters) == expected_groups
 
 
 @check
@@ -130,8 +130,8 @@ def test_clusters_match_scikit_learns_best_silhouettes(seed: int) -> None:
     draw = np.random.default_rng(seed)
     walk = np.cumsum(0.4 * draw.normal(size=(300, 14)), axis=1) + draw.normal(size=(300, 1))
     returns = np.concatenate([walk, draw.normal(size=(300, 5))], axis=1)
-    cuts = cuts_of(returns)
-    series = returns @ cuts.distinct
+    trial_groups = group_trials(returns)
+    series = returns @ trial_groups.distinct
     distances = np.sqrt(np.clip((1 - np.corrcoef(series.T)) / 2, 0, 1))
     np.fill_diagonal(distances, 0)
     tree = linkage(squareform(distances, checks=False), "average")
@@ -144,9 +144,10 @@ def test_clusters_match_scikit_learns_best_silhouettes(seed: int) -> None:
         if silhouettes.mean() / silhouettes.std() > highest:
             best, highest = labels.tolist(), silhouettes.mean() / silhouettes.std()
     members = [
-        np.flatnonzero(cuts.distinct[:, np.array(best) == label].any(axis=1)).tolist() for label in set(best)
+        np.flatnonzero(trial_groups.distinct[:, np.array(best) == label].any(axis=1)).tolist()
+        for label in set(best)
     ]
-    assert groups(cuts.clusters) == sorted(members)
+    assert groups(trial_groups.clusters) == sorted(members)
 
 
 @pytest.mark.parametrize("seed", range(6))
@@ -154,7 +155,7 @@ def test_copies_correlate_as_copies(seed: int) -> None:
     draw = np.random.default_rng(seed)
     returns = np.cumsum(0.15 * draw.normal(size=(300, 20)), axis=1) + draw.normal(size=(300, 1))
     correlations: Matrix = np.atleast_2d(np.corrcoef(returns.T))
-    for group in groups(cuts_of(returns).distinct):
+    for group in groups(group_trials(returns).distinct):
         assert correlations[np.ix_(group, group)].min() >= COPY - 1e-12
 
 
@@ -179,10 +180,10 @@ def test_the_expected_best_of_skill_less_trials_matches_simulation(
 
 def test_a_common_rate_does_not_change_the_number_of_trials() -> None:
     returns = blocks(5, [4, 4, 1], 0.8)
-    cuts = cuts_of(returns)
-    above = effective_trials(returns - 0.0001, cuts)
+    groups = group_trials(returns)
+    above = effective_trials(returns - 0.0001, groups)
     assert above is not None
-    weights = cuts.distinct if above.counted_by == "distinct" else cuts.clusters
+    weights = groups.distinct if above.counted_by == "distinct" else groups.clusters
     assert weights.sum(axis=0) == pytest.approx(np.ones(above.count))
     assert above.deviation == pytest.approx(sharpe_deviation(returns @ weights - 0.0001), rel=1e-12)
 
@@ -193,5 +194,5 @@ def test_indistinguishable_trials_are_not_counted() -> None:
     assert cluster_trials(returns[:, :0]) is None
     assert cluster_trials(np.concatenate([returns, np.full((DAYS, 1), 0.001)], axis=1)) is None
     for few in (returns[:, :1], returns[:, [0] * 60]):
-        assert cuts_of(few).distinct.shape[1] == 1
-        assert effective_trials(few, cuts_of(few)) is None
+        assert group_trials(few).distinct.shape[1] == 1
+        assert effective_trials(few, group_trials(few)) is None
