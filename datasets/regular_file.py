@@ -5,7 +5,7 @@ from __future__ import annotations
 import errno
 import os
 from collections.abc import Iterator
-from stat import S_ISLNK, S_ISREG
+from stat import S_ISDIR, S_ISLNK, S_ISREG
 from typing import Final
 
 from datasets.disk import reading
@@ -14,7 +14,7 @@ _PART_BYTES: Final = 1 << 24
 
 
 class NotRegular(Exception):
-    """The path is a link, a pipe or a device, which the message names."""
+    """The path is a folder, a link, a pipe or a device, which the message names."""
 
 
 class TooLarge(Exception):
@@ -54,10 +54,10 @@ def read_parts(path: str, limit: int, *, follow: bool = False) -> Iterator[bytes
 
     Raises
     ------
-    FileNotFoundError, NotADirectoryError, IsADirectoryError
+    FileNotFoundError, NotADirectoryError
         When no file is there.
     NotRegular
-        When it is a link, a pipe, a socket or a device.
+        When it is a folder, a link, a pipe, a socket or a device.
     TooLarge
         When it holds more.
     StorageUnavailable
@@ -90,7 +90,7 @@ def read_parts(path: str, limit: int, *, follow: bool = False) -> Iterator[bytes
 def _require_regular(status: os.stat_result) -> None:
     if S_ISLNK(status.st_mode):
         raise NotRegular("it is a link")
+    if S_ISDIR(status.st_mode):
+        raise NotRegular("it is a folder")
     if not S_ISREG(status.st_mode):
-        if status.st_mode & 0o170000 == 0o040000:
-            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
         raise NotRegular("it is not a regular file")

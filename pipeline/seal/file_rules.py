@@ -152,8 +152,8 @@ def seal_clock(times: Mapping[str, datetime], now: datetime) -> Finding | None:
 
 @rule(
     "seal.path",
-    "Every declared path stays inside the seal: relative, without '..', and no link.",
-    "Write the files into the seal itself and declare them by plain relative paths.",
+    "Every declared path stays inside the seal (relative, without '..', and no link) and leads to a file, if to anything.",
+    "Write the files into the seal itself and declare each by a plain relative path.",
     level=Level.FILE,
 )
 def seal_path(kind: str, faults: Sequence[PathFault]) -> Finding | None:
@@ -211,6 +211,24 @@ def seal_digest(kind: str, facts: Sequence[FileFact]) -> Finding | None:
     fact, differences = broken[0]
     what = "does not exist" if "missing" in differences else f"differs in {' and '.join(differences)}"
     return Finding(kind, len(broken), examples, f"{fact.path} {what}")
+
+
+@rule(
+    "seal.rows",
+    "At least one table of the seal has a row; without any, it would take the place of what is served and have no data.",
+    "Let the engine write its tables before seal.json. To take an alpha out of the service, use "
+    "`alpha-results withdraw ALPHA`.",
+    level=Level.FILE,
+)
+def seal_rows(rows: Mapping[str, int]) -> Finding | None:
+    """Report a seal without a row in any table; one row is one table, or the seal that has none."""
+    if any(rows.values()):
+        return None
+    examples = tuple({"kind": kind, "rows": 0} for kind in limited(tuple(rows))) or ({"found": "no table"},)
+    what = (
+        f"{', '.join(rows)} {'has' if len(rows) == 1 else 'have'} no row" if rows else "kinds names no table"
+    )
+    return Finding("seal", len(rows) or 1, examples, what)
 
 
 @rule(

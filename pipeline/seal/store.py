@@ -35,7 +35,7 @@ def without_secrets(address: str) -> str:
     return printable(_without_secrets(address)).replace("\n", "\\n")
 
 
-_NOT_FOUND = (FileNotFoundError, NotADirectoryError, IsADirectoryError)
+_NOT_FOUND = (FileNotFoundError, NotADirectoryError)
 
 
 class SealStore:
@@ -93,7 +93,7 @@ class SealStore:
         Raises
         ------
         NotRegular
-            When it is a link, a pipe, a socket or a device.
+            When it is a folder, a link, a pipe, a socket or a device.
         TooLarge
             When it holds more than the limit.
         SealUnreadable
@@ -188,7 +188,7 @@ def lexical_fault(path: str, *, folder: bool = False) -> str | None:
 
 
 def link_fault(root: str, path: str) -> str | None:
-    """Return the fault of a local path that goes through a link; None if it does not.
+    """Return the fault of the path of a local file that goes through a link, or leads to anything but a file.
 
     Parameters
     ----------
@@ -200,7 +200,7 @@ def link_fault(root: str, path: str) -> str | None:
     Returns
     -------
     str or None
-        The fault. A path that does not exist has none: that the file is missing is another rule.
+        The fault; None if there is none. A path that does not exist has none: that the file is missing is another rule.
     """
     base = os.path.realpath(root)
     expected = os.path.normpath(os.path.join(base, path))  # noqa: PTH118 -- compared as text with realpath
@@ -209,7 +209,9 @@ def link_fault(root: str, path: str) -> str | None:
         step /= segment
         if step.is_symlink():
             return f"{step.relative_to(base)} is a link"
-    if step.exists() and not (step.is_file() or step.is_dir()):
+    if step.is_dir():
+        return "it is a folder"
+    if step.exists() and not step.is_file():
         return "it is not a regular file"
     if os.path.realpath(expected) != expected:
         return "it resolves to another place"
