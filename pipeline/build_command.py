@@ -63,7 +63,8 @@ def build(
     refused already.
     """
     from pipeline.batch.batch import make_batch
-    from pipeline.batch.command_line import Output, build_once, follow
+    from pipeline.batch.command_line import build_once, follow
+    from pipeline.batch.output import Output
     from schemas.errors import AlphaResultsError, StorageUnavailable
 
     context = click.get_current_context()

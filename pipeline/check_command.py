@@ -46,29 +46,25 @@ def check(
     highest of several.
     """
     from pipeline.batch.process import LocalExecutor, ProcessDied
-    from pipeline.progress import seal_progress, set_aside
+    from pipeline.progress import Display
     from pipeline.rules.layout import report_layout
     from pipeline.seal.store import without_secrets
     from schemas.screen import Screen
 
-    screen, console = Screen(stderr=True), Screen()
+    console = Screen()
     outcomes: list[dict[str, Any]] = []
     exit_code = 0
-    with (
-        seal_progress(screen, as_json=as_json) as progress,
-        closing(LocalExecutor(1)) as executor,
-    ):
+    with Display(Screen(stderr=True), hidden=as_json) as display, closing(LocalExecutor(1)) as executor:
         for address in seals:
             shown = without_secrets(address)
-            task = progress.add_task(shown)
-            show = partial(_show, progress, task, shown)
+            show = partial(display.stage, shown, total=len(seals))
             try:
                 checked: Report | AlphaResultsError = executor.call(
                     check_seal, address, verbose, seal_keys, on_step=show
                 )
             except ProcessDied as death:
                 checked = BuildCrashed(f"the check's process {death}; nothing is known of this seal")
-            with set_aside(progress):
+            with display.set_aside():
                 if isinstance(checked, AlphaResultsError):
                     exit_code = max(exit_code, checked.exit_code)
                     internal = {"failure": "internal"} if isinstance(checked, InternalFailure) else {}
@@ -83,7 +79,7 @@ def check(
                     outcomes.append(checked.to_dict() | ({"refused": True} if warned else {}))
                     if not as_json:
                         console.print(report_layout(checked, verbose=verbose), soft_wrap=True)
-            progress.remove_task(task)
+            show(None)
     if as_json:
         echo(json.dumps({"seals": outcomes}, indent=2))
     context.exit(exit_code)
@@ -124,7 +120,3 @@ def check_seal(
         return Report(without_secrets(address), None, violations=violations)
     except AlphaResultsError as error:
         return type(error)(printable(str(error)))
-
-
-def _show(progress: Any, task: Any, shown: str, step: str) -> None:
-    progress.update(task, description=f"{shown}: {step}")

@@ -1,48 +1,82 @@
-"""Progress line of commands that process seals one by one."""
+"""Progress of commands that process seals."""
 
 from __future__ import annotations
 
 import contextlib
 import sys
 from collections.abc import Iterator
+from typing import Self
 
-from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    SpinnerColumn,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
 
 from schemas.screen import Screen
 
 
-def seal_progress(screen: Screen, *, as_json: bool) -> Progress:
-    """Return a progress line with the elapsed time; hidden without a terminal and with JSON output.
+class Display:
+    """Progress on a terminal while seals are checked or built, silent elsewhere; use as a context manager.
 
     Parameters
     ----------
     screen
         Standard error: what is printed for programs stays clean of it.
-    as_json
-        Whether the command prints for a program.
+    hidden
+        Do not show it, as when a program reads the output.
     """
-    return Progress(
-        SpinnerColumn(),
-        TextColumn("{task.description}", markup=False),
-        TimeElapsedColumn(),
-        console=screen,
-        transient=True,
-        disable=as_json or not screen.is_terminal,
-        # Results are printed on standard output with `set_aside`, which these options would only partly catch.
-        redirect_stdout=False,
-        redirect_stderr=False,
-    )
 
+    def __init__(self, screen: Screen, *, hidden: bool) -> None:
+        self._progress = Progress(
+            SpinnerColumn(),
+            TextColumn("{task.description}", markup=False),
+            BarColumn(),
+            MofNCompleteColumn(),
+            TimeElapsedColumn(),
+            TextColumn("left"),
+            TimeRemainingColumn(),
+            console=screen,
+            transient=True,
+            disable=hidden or not screen.is_terminal,
+            # Results go to standard output within `set_aside`, which these options would only partly catch.
+            redirect_stdout=False,
+            redirect_stderr=False,
+        )
+        self._task = self._progress.add_task("", total=None, visible=False)
+        self._at_work: dict[str, str] = {}
 
-@contextlib.contextmanager
-def set_aside(progress: Progress) -> Iterator[None]:
-    """Hide the progress while a result is printed, so that they do not overwrite each other."""
-    if progress.disable or not progress.live.is_started:
-        yield
-        return
-    progress.live.stop()
-    try:
-        yield
-    finally:
-        sys.stdout.flush()
-        progress.live.start()
+    def __enter__(self) -> Self:
+        self._progress.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._progress.stop()
+
+    def stage(self, name: str, stage: str | None, total: int) -> None:
+        """Show the stage of a seal, or its end, and the number of seals."""
+        if stage is None:
+            self._at_work.pop(name, None)
+            self._progress.advance(self._task)
+        else:
+            self._at_work[name] = stage
+        at_work = list(self._at_work.items())
+        description = "; ".join(f"{each.rstrip('/').rsplit('/', 1)[-1]}: {at}" for each, at in at_work)
+        self._progress.update(self._task, description=description, total=total, visible=bool(at_work))
+
+    @contextlib.contextmanager
+    def set_aside(self) -> Iterator[None]:
+        """Hide the progress while a result is printed, so that they do not overwrite each other."""
+        if self._progress.disable:
+            yield
+            return
+        self._progress.live.stop()
+        try:
+            yield
+        finally:
+            sys.stdout.flush()
+            self._progress.live.start()

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from datasets.storage import open_storage, require_supported
 from pipeline.archive.exclusions import exclusions
@@ -26,18 +27,13 @@ class Request:
     ----------
     seal, root
         Where it is and where it goes. They may hold secrets, so they are never shown, nor on a command line.
-    force, archives, exclude, single_writer, strict, seal_keys
-        As :func:`pipeline.snapshot_builder.build_seal` takes them.
+    options
+        Keyword arguments of :func:`pipeline.snapshot_builder.build_seal`.
     """
 
     seal: str
     root: str
-    force: bool = False
-    archives: str | None = None
-    exclude: tuple[str, ...] = ()
-    single_writer: bool = False
-    strict: bool = False
-    seal_keys: str | None = None
+    options: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def shown(self) -> str:
@@ -51,8 +47,10 @@ class Batch:
 
     Attributes
     ----------
-    common
-        A request without a seal: what the requests of all seals share.
+    root
+        Of the datasets.
+    options
+        Of each build, as :attr:`Request.options`.
     seals
         Addresses that were named.
     searched
@@ -67,7 +65,8 @@ class Batch:
         Whether seals that are remembered as refused are checked again.
     """
 
-    common: Request
+    root: str
+    options: Mapping[str, Any] = field(default_factory=dict)
     seals: tuple[str, ...] = ()
     searched: str | None = None
     jobs: int | None = None
@@ -86,12 +85,11 @@ def make_batch(
     cluster: str | None = None,
     cluster_seconds: float = 60.0,
     recheck: bool = False,
-    force: bool = False,
-    strict: bool = False,
     seal_keys: Address | None = None,
     archives: Address | None = None,
     exclude: str | None = None,
     single_writer: bool = False,
+    **switches: bool,
 ) -> Batch:
     """Check the options of a batch before any seal is read.
 
@@ -103,6 +101,8 @@ def make_batch(
         Where the root came from, which messages begin with.
     exclude
         Patterns of source files, separated by commas.
+    **switches
+        `force` and `strict`, as :func:`pipeline.snapshot_builder.build_seal` takes them.
 
     Raises
     ------
@@ -121,5 +121,11 @@ def make_batch(
     archives = None if archives is None else os.fspath(archives)
     if archives is not None:
         require_supported(archives)
-    common = Request("", os.fspath(root), force, archives, exclusions(exclude), single_writer, strict, keys)
-    return Batch(common, seals, searched, jobs, cluster, cluster_seconds, recheck)
+    options = {
+        "seal_keys": keys,
+        "archives": archives,
+        "exclude": exclusions(exclude),
+        "single_writer": single_writer,
+        **switches,
+    }
+    return Batch(os.fspath(root), options, seals, searched, jobs, cluster, cluster_seconds, recheck)

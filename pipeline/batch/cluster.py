@@ -20,7 +20,7 @@ from typing import Any, Final
 from pipeline.batch.batch import Request
 from pipeline.batch.cancellation import POLL_SECONDS, Cancellation
 from pipeline.batch.process import LocalExecutor
-from pipeline.batch.result import SealResult, crashed, failed, interrupted
+from pipeline.batch.result import SealResult, crashed, failed, not_started
 from pipeline.release import current, release, shown
 from schemas.errors import AlphaResultsError, SettingsError, StorageUnavailable
 from schemas.extras import extra
@@ -102,7 +102,7 @@ class ClusterExecutor:
                     return SealResult(answer["entry"], answer["exit_code"])
                 self._lose(_another_release(answer["worker"], answer["release"]))
         if self.lost is None:
-            return interrupted(request.shown)
+            return not_started(request.shown, begun=True)
         return failed(request.shown, type(self.lost)(f"{self.lost}; nothing is known of this build"))
 
     def poll(self) -> None:

@@ -1,79 +1,18 @@
-"""Output of a batch command: each seal's result as soon as it is known, once or while watching a folder."""
+"""Runs of a batch command: once, or while watching a folder."""
 
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
 
 from pipeline.batch.batch import Batch
 from pipeline.batch.cancellation import Cancellation, stoppable
-from pipeline.batch.report import Display, Tally, print_line, print_result, print_summary
+from pipeline.batch.output import Output
 from pipeline.batch.result import NOT_STARTED, SUCCESSES
 from pipeline.batch.run import Run, Step
 from pipeline.seal.store import without_secrets
 from schemas.errors import StorageUnavailable
 from schemas.exit_codes import ExitCode
-from schemas.screen import Screen
 from schemas.terminal import echo
-
-if TYPE_CHECKING:
-    from pipeline.batch.metrics_file import MetricsFile
-
-
-class Output:
-    """Prints and counts results, as text or JSON.
-
-    Parameters
-    ----------
-    batch
-        Whose results.
-    as_json
-        Whether a program reads the output.
-    metrics
-        Where results are counted for the monitoring; None for nowhere.
-    endless
-        Whether the batch has no end, so that no list is made of its failures.
-    """
-
-    def __init__(
-        self, batch: Batch, *, as_json: bool, metrics: MetricsFile | None, endless: bool = False
-    ) -> None:
-        self.tally = Tally(endless=endless)
-        self._batch = batch
-        self._as_json = as_json
-        self._metrics = metrics
-        self._endless = endless
-        self._screen = Screen(stderr=True)
-        self.display = Display(self._screen, hidden=as_json)
-
-    def scanned(self, *, worked: bool = True) -> None:
-        """Record a search for seals, and whether the stores answered."""
-        if self._metrics is not None:
-            self._metrics.scanned(worked=worked)
-
-    def add(self, step: Step) -> None:
-        """Count and print one result; text output omits seals that need no build."""
-        result = step.result
-        self.tally.add(step.place, result)
-        if self._metrics is not None:
-            self._metrics.add(result)
-        if self._as_json:
-            print_line(result)
-        elif result.outcome != NOT_STARTED and (
-            step.attempted or self._batch.searched is None or result.outcome not in SUCCESSES
-        ):
-            with self.display.set_aside():
-                print_result(self._screen, result)
-
-    def end(self, exit_code: int) -> int:
-        """Print the counts, and return the exit code."""
-        if self._as_json:
-            print_summary(self.tally, exit_code)
-        elif not self._endless and len(self._batch.seals) != 1:
-            self.tally.print_table()
-        if self._metrics is not None:
-            self._metrics.ended(exit_code)
-        return exit_code
 
 
 def build_once(batch: Batch, output: Output) -> int:
@@ -93,7 +32,7 @@ def build_once(batch: Batch, output: Output) -> int:
         output.scanned()
         for step in run.steps():
             output.add(step)
-    return output.end(run.lost.exit_code if run.lost else output.tally.exit_code)
+    return output.end(run.lost.exit_code if run.lost else None)
 
 
 def follow(batch: Batch, output: Output, interval: float) -> int:

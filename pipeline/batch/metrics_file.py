@@ -14,22 +14,11 @@ from prometheus_client import (
     write_to_textfile,
 )
 
-from pipeline.batch.result import NOT_STARTED, SealResult
+from pipeline.batch.result import NOT_STARTED, SUCCESSES, SealResult
 from schemas.errors import ArchiveNotDelivered, SettingsError
 from schemas.terminal import echo
 
-OUTCOMES: Final = (
-    "built",
-    "unchanged",
-    "superseded",
-    "rolled back",
-    "withdrawn",
-    "refused",
-    "still refused",
-    "failed",
-    "crashed",
-    NOT_STARTED,
-)
+OUTCOMES: Final = (*SUCCESSES, "refused", "still refused", "failed", "crashed", NOT_STARTED)
 """All outcomes; each has a series from the start, as alerts on increases need."""
 _SECONDS: Final = (1, 2.5, 5, 10, 30, 60, 120, 300, 600, 1800)
 

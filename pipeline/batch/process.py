@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from pipeline.batch import worker
 from pipeline.batch.batch import Request
-from pipeline.batch.result import SealResult, crashed, interrupted
+from pipeline.batch.result import SealResult, crashed, not_started
 from schemas.errors import AlphaResultsError
 from schemas.project import LOCATION
 
@@ -138,7 +138,9 @@ class LocalExecutor:
                 how = str(death)
             else:
                 return result
-        return interrupted(request.shown) if self._ending else crashed(request.shown, how, ATTEMPTS)
+        if self._ending:
+            return not_started(request.shown, begun=True)
+        return crashed(request.shown, how, ATTEMPTS)
 
     def call(
         self, function: Callable[..., Any], *arguments: Any, on_step: Callable[[str], None] | None = None

@@ -145,17 +145,12 @@ def crashed(shown: str, how: str, attempts: int) -> SealResult:
     return failed(shown, error, outcome="crashed", attempts=attempts)
 
 
-def not_started(shown: str) -> SealResult:
-    """Report a seal that was not started before the batch ended."""
-    error = BuildNotStarted("the batch was ended before this seal had its turn; run it again")
-    return failed(shown, error, outcome=NOT_STARTED)
-
-
-def interrupted(shown: str) -> SealResult:
-    """Report a seal whose build was killed with its batch."""
-    error = BuildNotStarted(
-        "its build was ended with the batch; what is served is complete, and running it again builds the rest"
+def not_started(shown: str, *, begun: bool = False) -> SealResult:
+    """Report a seal whose batch was ended before its turn, or, if it had `begun`, during its build."""
+    how = (
+        "its build was ended with the batch" if begun else "the batch was ended before this seal had its turn"
     )
+    error = BuildNotStarted(f"{how}; what is served is complete, and running it again builds the rest")
     return failed(shown, error, outcome=NOT_STARTED)
 
 

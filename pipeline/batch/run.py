@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple, Self
 from datasets.layout import CATALOG
 from datasets.pointer_index import rebuild
 from datasets.storage import open_storage
-from pipeline.batch.batch import Batch
+from pipeline.batch.batch import Batch, Request
 from pipeline.batch.cancellation import POLL_SECONDS, Cancellation
 from pipeline.batch.discover import DiscoveredSeal
 from pipeline.batch.process import LocalExecutor
@@ -79,10 +79,10 @@ class Run:
     """
 
     def __init__(self, batch: Batch, cancellation: Cancellation, on_stage: OnStage | None = None) -> None:
-        self._common = batch.common
+        self._request = Request("", batch.root, batch.options)
         self._cancellation = cancellation
         self._on_stage = on_stage
-        self._storage = open_storage(batch.common.root, single_writer=batch.common.single_writer)
+        self._storage = open_storage(batch.root, single_writer=batch.options.get("single_writer", False))
         self._named = [DiscoveredSeal(address, "") for address in batch.seals]
         self._search = None if batch.searched is None else Search(batch, batch.searched, self._storage)
         self._executor = _executor(batch, cancellation)
@@ -167,7 +167,7 @@ class Run:
 
     def _result(self, one: DiscoveredSeal) -> tuple[SealResult, str]:
         """Build a seal unless the batch is cancelled; return its result, and its listing if refusals are stored."""
-        request, files = replace(self._common, seal=one.address), ""
+        request, files = replace(self._request, seal=one.address), ""
         if self._cancellation.stopping:
             return not_started(request.shown), files
         stage = None if self._on_stage is None else partial(self._on_stage, request.shown)

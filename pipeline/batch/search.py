@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Collection, Iterable
-from dataclasses import dataclass, field
 from datetime import datetime
+from typing import NamedTuple
 
 from datasets.archives import DELIVERED, ArchiveState, archive_state_path
 from datasets.catalogue import Catalogue
@@ -20,20 +21,11 @@ from schemas.errors import SnapshotCorrupt
 from schemas.version import schema_version
 
 
-@dataclass(slots=True)
-class WorkPlan:
-    """Seals that are due, and the results of those that need no build.
+class WorkPlan(NamedTuple):
+    """The due seals in the order seen, and every other one with its result."""
 
-    Attributes
-    ----------
-    due
-        In the order seen.
-    skipped
-        Every other seal with its result.
-    """
-
-    due: list[DiscoveredSeal] = field(default_factory=list)
-    skipped: list[tuple[DiscoveredSeal, SealResult]] = field(default_factory=list)
+    due: list[DiscoveredSeal]
+    skipped: list[tuple[DiscoveredSeal, SealResult]]
 
 
 class Search:
@@ -56,11 +48,12 @@ class Search:
 
     def __init__(self, batch: Batch, searched: str, storage: Storage) -> None:
         self._storage = storage
-        self._force = batch.common.force
+        self._force = batch.options.get("force", False)
+        self._archives = batch.options.get("archives")
         self._catalogue = Catalogue(storage)
-        self._delivered = _Delivered(storage) if batch.common.archives is not None else None
+        self._delivered: set[str] = set()  # digests of seals whose source archive is delivered
         self._seals = Seals(searched)
-        self._refusals = Refusals(storage, searched, recheck=batch.recheck or batch.common.force)
+        self._refusals = Refusals(storage, searched, recheck=batch.recheck or self._force)
         self.record = self._refusals.record
         self._seen: list[DiscoveredSeal] = []
 
@@ -76,8 +69,8 @@ class Search:
         """
         self._seen = self._seals.scan()
         self._catalogue.refresh()
-        if self._delivered is not None:
-            self._delivered.refresh(self._seen)
+        if self._archives is not None:
+            self._read_archive_states()
         self._refusals.refresh(self._seen)
         return self._seen
 
@@ -93,7 +86,7 @@ class Search:
             Addresses of seals that were tried and cannot be published: they are left out, and the latest of the others is
             built in their place.
         """
-        plan = WorkPlan()
+        plan = WorkPlan([], [])
         candidates: list[tuple[DiscoveredSeal, str | None, str]] = []
         for one in self._seen:
             if one.address in failed:
@@ -114,8 +107,7 @@ class Search:
             reason = state
             if reason is None and one.alpha_id is not None and latest[one.alpha_id] is not one:
                 reason = "superseded"
-            undelivered = self._delivered is not None and not self._delivered(one)
-            if reason is None or (reason == "unchanged" and undelivered):
+            if reason is None or (reason == "unchanged" and self._is_undelivered(one)):
                 plan.due.append(one)
             else:
                 shown = without_secrets(one.address)
@@ -123,6 +115,22 @@ class Search:
         if plan.due:
             self._storage.require_safe_writers()  # before a process is started for a seal
         return plan
+
+    def _is_undelivered(self, one: DiscoveredSeal) -> bool:
+        return self._archives is not None and one.has_source and one.digest not in self._delivered
+
+    def _read_archive_states(self) -> None:
+        """Read the states of the archives that are not known to be delivered, of many seals together."""
+        paths = {
+            archive_state_path(one.alpha_id, one.digest): one.digest
+            for one in self._seen
+            if one.alpha_id is not None and self._is_undelivered(one)
+        }
+        for path, raw in self._storage.read_many(list(paths)).items():
+            # A damaged one makes its seal due: the build writes it again.
+            with contextlib.suppress(SnapshotCorrupt):
+                if raw is not None and ArchiveState.decode(raw, path).status == DELIVERED:
+                    self._delivered.add(paths[path])
 
     def _pointer(self, one: DiscoveredSeal) -> Pointer | None:
         if one.alpha_id is None or one.alpha_id in self._catalogue.broken:
@@ -149,35 +157,3 @@ def _skip_reason(one: DiscoveredSeal, pointer: Pointer) -> str | None:
         return "rolled back"
     later = one.sealed_at is not None and datetime.fromisoformat(pointer.sealed_at) > one.sealed_at
     return "superseded" if later else None
-
-
-class _Delivered:
-    """Seals whose source archive is delivered, read from the root for many seals together.
-
-    Parameters
-    ----------
-    storage
-        The datasets root, which holds the states.
-    """
-
-    def __init__(self, storage: Storage) -> None:
-        self._storage = storage
-        self._known: set[str] = set()
-
-    def refresh(self, seen: Iterable[DiscoveredSeal]) -> None:
-        """Read the archive states of seals that are not known to be delivered."""
-        paths = {
-            archive_state_path(one.alpha_id, one.digest): one.digest
-            for one in seen
-            if one.alpha_id is not None and one.has_source and one.digest not in self._known
-        }
-        for path, raw in self._storage.read_many(list(paths)).items():
-            try:
-                if raw is not None and ArchiveState.decode(raw, path).status == DELIVERED:
-                    self._known.add(paths[path])
-            except SnapshotCorrupt:
-                continue  # due: the build writes it again
-
-    def __call__(self, one: DiscoveredSeal) -> bool:
-        """Return whether a seal's archive is delivered, or it has no source to deliver."""
-        return not one.has_source or one.digest in self._known

@@ -73,17 +73,7 @@ def build(request: Request, on_stage: Callable[[str], None]) -> SealResult:
 
     try:
         with contained("the build"):
-            result = build_seal(
-                request.seal,
-                request.root,
-                force=request.force,
-                archives=request.archives,
-                exclude=request.exclude,
-                single_writer=request.single_writer,
-                strict=request.strict,
-                seal_keys=request.seal_keys,
-                on_stage=on_stage,
-            )
+            result = build_seal(request.seal, request.root, **request.options, on_stage=on_stage)
     except AlphaResultsError as error:
         return failed(request.shown, error)
     return built(request.shown, result)

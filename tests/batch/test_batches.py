@@ -232,7 +232,7 @@ def _run(
     monkeypatch: pytest.MonkeyPatch, folder: Path, executor: _Counting, seals: int, cancellation: Cancellation
 ) -> Run:
     monkeypatch.setattr("pipeline.batch.run._executor", lambda *_: executor)
-    return Run(Batch(Request("", str(folder)), tuple(map(str, range(seals)))), cancellation)
+    return Run(Batch(str(folder), seals=tuple(map(str, range(seals)))), cancellation)
 
 
 def test_the_requested_number_of_builds_run_at_once_and_each_is_reported_once(
