@@ -18,9 +18,6 @@ COMMANDS: Final[dict[str, LazyCommand]] = {
     "reconcile": LazyCommand(
         "pipeline.reconcile_command", "reconcile", "Compare figures with the tables they come from."
     ),
-    "archive": LazyCommand(
-        "pipeline.archive.command", "archive", "Deliver source archives, those that failed before above all."
-    ),
     "list": LazyCommand(
         "pipeline.housekeeping.list_command", "list_alphas", "List the alphas that are served."
     ),

@@ -7,7 +7,7 @@ import zipfile
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
-from typing import Any, Final
+from typing import Final
 
 from datasets.archives import (
     DELIVERED,
@@ -22,7 +22,6 @@ from datasets.storage import Storage, open_storage
 from pipeline.archive.exclusions import DEFAULT_EXCLUDE, is_excluded
 from pipeline.seal import Seal
 from schemas.errors import AlphaResultsError, SettingsError
-from schemas.plurals import counted
 
 _ZIP_EPOCH: Final = (1980, 1, 1, 0, 0, 0)
 """The earliest time of the ZIP format."""
@@ -96,17 +95,6 @@ def zip_files(files: Mapping[str, bytes]) -> bytes:
             entry.external_attr = _REGULAR_FILE
             archive.writestr(entry, files[name])
     return buffer.getvalue()
-
-
-def describe_archive(state: ArchiveState | None) -> dict[str, Any]:
-    """Describe the state of an archive for a report: ``outcome``, ``message`` and ``archive``."""
-    if state is None:
-        return {"outcome": "none", "message": "no source archive: the run sealed no source", "archive": None}
-    if state.status == FAILED:
-        message = f"the source archive was not delivered: {state.reason}"
-    else:
-        message = f"source archive {state.status}: {counted(state.files, 'file')}, {state.size_bytes} bytes, {state.key}"
-    return {"outcome": state.status, "message": message, "archive": state.to_dict()}
 
 
 def _deliver(seal: Seal, archives: Storage, exclude: Sequence[str]) -> ArchiveState:

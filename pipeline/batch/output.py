@@ -20,6 +20,7 @@ from pipeline.batch.run import Step
 from pipeline.progress import Display
 from pipeline.rules.layout import Lines, notice_lines, violation_lines
 from schemas.exit_codes import ExitCode
+from schemas.plurals import counted
 from schemas.screen import Screen, make_table
 from schemas.terminal import echo
 
@@ -165,14 +166,15 @@ def print_result(screen: Screen, result: SealResult) -> None:
 def _archive_line(state: Mapping[str, Any]) -> str:
     if state["status"] == FAILED:
         return f"the source archive was not delivered: {state['reason']}"
-    return f"source archive {state['status']}: {state['files']} files, {state['size_bytes']} bytes, {state['key']}"
+    files = counted(state["files"], "file")
+    return f"source archive {state['status']}: {files}, {state['size_bytes']} bytes, {state['key']}"
 
 
 def built_line(entry: Mapping[str, Any]) -> str:
     """Return one line with the built snapshot and the seconds of each stage."""
     seconds = ", ".join(f"{stage} {spent:.2f} s" for stage, spent in entry["seconds"].items())
     return (
-        f"{entry['alpha_id']}: published snapshot {entry['snapshot']}, {entry['files']} files, "
+        f"{entry['alpha_id']}: published snapshot {entry['snapshot']}, {counted(entry['files'], 'file')}, "
         f"{entry['bytes'] / 1e6:.1f} MB in {sum(entry['seconds'].values()):.2f} s ({seconds})"
     )
 

@@ -4,20 +4,18 @@ from __future__ import annotations
 
 import hashlib
 import io
-import json
 import zipfile
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner
 
 from datasets.archives import ArchiveState, archive_state_path, read_archive_state, write_archive_state
 from datasets.storage import Storage, open_storage
-from pipeline.archive.command import archive
 from pipeline.archive.exclusions import DEFAULT_EXCLUDE
 from pipeline.archive.package import package
 from pipeline.seal import Seal
 from schemas.errors import AlphaNotPublished, SnapshotCorrupt
+from tests.support.pipeline_command import build
 from tests.support.seals import make_seal, resign
 
 LITTER = {
@@ -185,17 +183,21 @@ def test_no_record_is_stored_outside_its_folder(storage: Storage) -> None:
         write_archive_state(storage, ArchiveState("Test_a", "../../x", "failed", "", "Test_a.zip"))
 
 
-def test_the_command_reports_each_archive_and_its_exit_code(seal_folder: Path, tmp_path: Path) -> None:
-    places = ["--datasets", str(tmp_path / "published"), "--archives"]
-    run = CliRunner().invoke
-    good = run(archive, [str(seal_folder), *places, str(tmp_path / "archives"), "--json"])
-    assert good.exit_code == 0
-    (result,) = json.loads(good.output)["seals"]
-    assert (result["outcome"], result["archive"]["left_out"]) == ("delivered", len(LITTER))
-    (tmp_path / "blocked").write_text("")
-    bad = run(archive, [str(seal_folder), *places, str(tmp_path / "blocked")])
+def test_a_build_reports_the_archive_and_delivers_a_lost_one_again(seal_folder: Path, tmp_path: Path) -> None:
+    archives = tmp_path / "archives"
+    options = (str(seal_folder), "--archives", str(archives), "--json")
+    archives.write_text("a file where the folder should be")
+    bad = build(tmp_path / "published", *options)
     assert bad.exit_code == 6
-    assert "was not delivered" in bad.output
-    absent = run(archive, [str(tmp_path / "nowhere"), *places, str(tmp_path / "archives")])
-    assert absent.exit_code == 2
-    assert "seal.json" in absent.output
+    assert bad.json["seals"][0]["archive"]["status"] == "failed"
+    archives.unlink()
+    good = build(tmp_path / "published", *options)
+    assert good.exit_code == 0
+    (result,) = good.json["seals"]
+    archive = result["archive"]
+    assert (result["outcome"], archive["status"], archive["left_out"]) == (
+        "unchanged", "delivered", len(LITTER),
+    )  # fmt: skip
+    (archives / archive["key"]).unlink()
+    build(tmp_path / "published", *options)
+    assert (archives / archive["key"]).is_file()

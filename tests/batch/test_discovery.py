@@ -15,7 +15,7 @@ from datasets.publication.pointers import served
 from datasets.storage import open_storage
 from pipeline.__main__ import cli
 from pipeline.batch import process
-from pipeline.batch.batch import Batch, Request
+from pipeline.batch.batch import Batch
 from pipeline.batch.discover import Seals
 from pipeline.batch.search import Search
 from pipeline.snapshot_builder import build_seal
@@ -83,9 +83,9 @@ def test_a_served_seal_starts_no_process(tmp_path: Path, seal: Seal, monkeypatch
     assert set(result.outcomes().values()) == {"unchanged"}
 
 
-def _chosen(tmp_path: Path, **common: Any) -> dict[str, str]:
+def _chosen(tmp_path: Path, **options: Any) -> dict[str, str]:
     searched = str(tmp_path / "seals")
-    batch = Batch(Request("", str(tmp_path / "root"), **common), searched=searched)
+    batch = Batch(str(tmp_path / "root"), options, searched=searched)
     search = Search(batch, searched, open_storage(tmp_path / "root"))
     search.scan()
     plan = search.choose()
@@ -141,7 +141,6 @@ COMMANDS = {
     "build, named": ("build", "{seal}"),
     "build, several": ("build", "--jobs", "2", "{seal}"),
     "build, found": ("build", "--from", "{seals}"),
-    "archive": ("archive", "{seal}", "--archives", "{seals}/archives"),
     "list": ("list",),
     "show": ("show", "Test_a"),
     "verify": ("verify",),

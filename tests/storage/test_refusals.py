@@ -31,7 +31,6 @@ def _only_the_backends_of_the_project(monkeypatch: pytest.MonkeyPatch) -> None:
         ("build", "seal", "--datasets", ADDRESS),
         ("build", "--from", ADDRESS, "--datasets", "root"),
         ("build", "seal", "--datasets", "root", "--archives", ADDRESS),
-        ("archive", "seal", "--datasets", "root", "--archives", ADDRESS),
         ("list", "--datasets", ADDRESS),
         ("gc", "--datasets", ADDRESS),
     ],
