@@ -8,13 +8,12 @@ from typing import TYPE_CHECKING, Any, cast
 import click
 import orjson
 
-from schemas.errors import AlphaNotPublished, SettingsError
+from schemas.errors import SettingsError
 from schemas.settings.options import option, switch_option
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from datasets.pointer import Pointer
     from datasets.storage import Storage
 
 
@@ -47,24 +46,6 @@ def opened(root: str, *, single_writer: bool = False) -> Storage:
     if not is_root(storage):
         raise SettingsError(f"--datasets: {storage.address!r} is not a root of published alphas; {fix}")
     return storage
-
-
-def read_pointer(storage: Storage, alpha: str) -> Pointer:
-    """Return the pointer of an alpha, also of a withdrawn one.
-
-    Raises
-    ------
-    AlphaNotPublished
-        When it has none.
-    SnapshotCorrupt
-        When it cannot be read.
-    """
-    from datasets.publication.pointers import served
-
-    pointer = served(storage, alpha)
-    if pointer is None:
-        raise AlphaNotPublished(f"{storage.address} publishes no alpha {alpha!r}")
-    return pointer
 
 
 def published_alphas(storage: Storage) -> list[str]:

@@ -12,7 +12,7 @@ from datasets.integrity import check_files, read_manifests
 from datasets.layout import DESCRIPTION, MANIFEST, snapshot_path
 from datasets.manifest import Manifest, has_content_id
 from datasets.pointer import Pointer, make_pointer
-from pipeline.housekeeping.command_line import decision, opened, print_json, read_pointer
+from pipeline.housekeeping.command_line import decision, opened, print_json
 from schemas.errors import AlphaNotPublished, SnapshotCorrupt
 from schemas.terminal import echo
 
@@ -34,11 +34,11 @@ def rollback(
     4 when it is not intact, 5 when the store is away.
     """
     from datasets.publication.decisions import author, roll_back
-    from datasets.publication.pointers import refuse_withdrawn
+    from datasets.publication.pointers import refuse_withdrawn, require_served
 
     storage = opened(root, single_writer=single_writer)
     by = author(reason)
-    current = read_pointer(storage, alpha)
+    current = require_served(storage, alpha)
     refuse_withdrawn(current)
     target = snapshot or _before(storage, current)
     try:
@@ -91,10 +91,11 @@ def restore_command(*, alpha: str, reason: str | None, root: str, single_writer:
     the store is away.
     """
     from datasets.publication.decisions import author, restore
+    from datasets.publication.pointers import require_served
 
     storage = opened(root, single_writer=single_writer)
     by = author(reason)
-    current = read_pointer(storage, alpha)
+    current = require_served(storage, alpha)
     if not current.withdrawn:
         if as_json:
             print_json({"alpha_id": alpha, "snapshot": current.snapshot, "changed": False, "served": True})
