@@ -51,18 +51,18 @@ class Alpha(Snapshot):
 
         Parameters
         ----------
-        first, last
-            Days of the block ``within_window`` and of what else narrows; None leaves that end open.
-        granularity
+        first, last : datetime.date or None
+            Window of the block ``within_window`` and of the other blocks that a window narrows; None for an open end.
+        granularity : str
             ``overall``, ``yearly`` or ``monthly``.
-        panel
-            Whether the weekly panel is wanted.
+        panel : bool
+            Whether to include the weekly panel.
 
         Returns
         -------
         dict
-            The ``data`` of the answer, and ``warnings`` and ``notices`` of its ``meta``. A figure that cannot be given
-            is null, with its reason.
+            The ``data`` of the answer, and ``warnings`` and ``notices`` of its ``meta``. A withheld figure is null, with its
+            reason.
 
         Raises
         ------
@@ -112,15 +112,57 @@ class Alpha(Snapshot):
         return pl.DataFrame(rows, schema=_AUDIT)
 
     def concentration(self, book: str = "long_short") -> dict[str, Any]:
-        """Return the legs of a book and the concentration of its P&L, as `/v1/alphas/{alpha}/concentration` answers; errors as :meth:`risk`."""
+        """Return the legs of a book and the concentration of its P&L, as `/v1/alphas/{alpha}/concentration` answers.
+
+        Parameters
+        ----------
+        book : str
+            Name of the book.
+
+        Returns
+        -------
+        dict
+            The ``data`` of the answer; a withheld figure is null, with its reason in ``withheld``.
+
+        Raises
+        ------
+        SnapshotCorrupt
+            When the published figures are gone or damaged.
+        """
         return self.research("concentration", book)
 
     def costs(self, book: str = "long_short") -> dict[str, Any]:
-        """Return the costs of trading and borrowing of a book, as `/v1/alphas/{alpha}/costs` answers; errors as :meth:`risk`."""
+        """Return the costs of trading and borrowing of a book, as `/v1/alphas/{alpha}/costs` answers.
+
+        Parameters
+        ----------
+        book : str
+            Name of the book.
+
+        Returns
+        -------
+        dict
+            The ``data`` of the answer; a withheld figure is null, with its reason in ``withheld``.
+
+        Raises
+        ------
+        SnapshotCorrupt
+            When the published figures are gone or damaged.
+        """
         return self.research("costs", book)
 
     def risk(self, book: str = "long_short") -> dict[str, Any]:
         """Return drawdowns, tails and rolling figures of a book, as `/v1/alphas/{alpha}/risk` answers.
+
+        Parameters
+        ----------
+        book : str
+            Name of the book.
+
+        Returns
+        -------
+        dict
+            The ``data`` of the answer; a withheld figure is null, with its reason in ``withheld``.
 
         Raises
         ------
@@ -130,11 +172,32 @@ class Alpha(Snapshot):
         return self.research("risk", book)
 
     def signal(self) -> dict[str, Any]:
-        """Return the signal quality of the delivered score, as `/v1/alphas/{alpha}/signal` answers; errors as :meth:`risk`."""
+        """Return the signal quality of the delivered score, as `/v1/alphas/{alpha}/signal` answers.
+
+        Returns
+        -------
+        dict
+            The ``data`` of the answer; a withheld figure is null, with its reason in ``withheld``.
+
+        Raises
+        ------
+        SnapshotCorrupt
+            When the published figures are gone or damaged.
+        """
         return self.research("signal")
 
     def returns(self, book: str = "long_short") -> pl.DataFrame:
-        """Return `date` and `period_return` of a book, one row per session.
+        """Return the daily returns of a book.
+
+        Parameters
+        ----------
+        book : str
+            Name of the book.
+
+        Returns
+        -------
+        polars.DataFrame
+            ``date`` and ``period_return``, a fraction; one row per session, ascending.
 
         Raises
         ------
@@ -150,24 +213,30 @@ class Alpha(Snapshot):
         symbol: str | None = None,
         book: str = "long_short",
     ) -> pl.DataFrame:
-        """Return a benchmark over the sessions of a book: close, return, compounded return and drawdown.
+        """Return a benchmark over the sessions of a book.
 
-        It starts from its close before the book's first session, as the book starts from its opening equity. If the
-        market data hold no close before it, the first return is null and the benchmark counts from that session's close.
+        It starts from the close before the first session of the book, as the book starts from its opening equity. If the
+        market data have no earlier close, the first return is null and the benchmark counts from the close of that session.
 
         Parameters
         ----------
-        market_data
-            A Parquet file or a folder of them; None for what the setting of that name says.
-        symbol
-            In any case; None for SPY, or for the only symbol there is.
-        book
-            Whose sessions.
+        market_data : str, os.PathLike or None
+            A Parquet file or a folder of them; None for the setting of that name.
+        symbol : str or None
+            In any case; None for SPY, or for the only symbol.
+        book : str
+            Name of the book.
+
+        Returns
+        -------
+        polars.DataFrame
+            One row per session: ``date``, ``close``, ``period_return`` and ``cumulative_return`` (fractions), and
+            ``drawdown_pct`` (percentage points of the peak).
 
         Raises
         ------
         SettingsError
-            When there is no such series.
+            When there are no market data or no such symbol, or a file breaks a rule.
         KindNotPublished
             When the snapshot has no such book.
         """
@@ -187,17 +256,22 @@ class Alpha(Snapshot):
 
         Parameters
         ----------
-        market_data, factors
-            Parquet files as docs/market-data.md describes them; None for what the settings of these names say, and without that
-            no such model.
-        benchmarks
-            Symbols, each regressed on by itself; None stands for the only one there is, or SPY.
-        book
-            Whose returns.
-        window
+        market_data, factors : str, os.PathLike or None
+            Parquet files as docs/market-data.md describes them; None for the settings of these names, and without a setting
+            such models are withheld.
+        benchmarks : sequence of str or None
+            Symbols, one regression each; None stands for the only symbol, or SPY.
+        book : str
+            Name of the book.
+        window : Window
             Days to explain.
-        rolling
+        rolling : int
             Sessions of each rolling regression.
+
+        Returns
+        -------
+        dict
+            The ``data`` of the answer; a withheld figure is null, with its reason in ``withheld``.
 
         Raises
         ------
@@ -239,14 +313,20 @@ class Alpha(Snapshot):
 
         Parameters
         ----------
-        market_data
-            A Parquet file or a folder of them; None for what the setting of that name says, and without that no market.
-        benchmark
-            Which of its series makes the market; None for the only one there is, or SPY.
-        book
-            Whose record.
-        window
+        market_data : str, os.PathLike or None
+            A Parquet file or a folder of them; None for the setting of that name, and without a setting the market regimes are
+            withheld.
+        benchmark : str or None
+            Symbol whose returns define the market regimes; None for the only symbol, or SPY.
+        book : str
+            Name of the book.
+        window : Window
             Days to measure.
+
+        Returns
+        -------
+        dict
+            The ``data`` of the answer; a withheld figure is null, with its reason in ``withheld``.
 
         Raises
         ------
@@ -282,16 +362,16 @@ class Alpha(Snapshot):
 
         Parameters
         ----------
-        book
-            Whose record.
-        window
+        book : str
+            Name of the book.
+        window : Window
             Days to measure.
 
         Returns
         -------
         dict
-            A figure that cannot be given is null, with its reason in `withheld`; so is the deflated Sharpe ratio of a run that
-            sealed no search, since the other alphas of a catalogue are not counted.
+            The ``data`` of the answer; a withheld figure is null, with its reason in ``withheld``. The deflated Sharpe ratio is
+            withheld for a run that sealed no search, because the other alphas of a catalogue are not counted.
 
         Raises
         ------
@@ -314,7 +394,17 @@ class Alpha(Snapshot):
         )
 
     def factor(self, column: str = "score") -> pd.Series:
-        """Return a column of the cross-sections as an alphalens factor: by `date` and `asset`, without nulls.
+        """Return a column of the cross-sections as a factor for alphalens.
+
+        Parameters
+        ----------
+        column : str
+            Column of the decisions.
+
+        Returns
+        -------
+        pandas.Series
+            Indexed by ``date`` and ``asset``, ascending, without nulls.
 
         Raises
         ------
@@ -341,7 +431,13 @@ class Alpha(Snapshot):
         return pd.Series(rows[column].to_numpy(), index=index, name=column)
 
     def units(self) -> pl.DataFrame:
-        """Return table, column, type, unit and meaning of every column of the snapshot."""
+        """Return type, unit and meaning of every column of the snapshot.
+
+        Returns
+        -------
+        polars.DataFrame
+            As :func:`units`.
+        """
         return units(self)
 
 
@@ -351,12 +447,15 @@ class Prices:
 
     Attributes
     ----------
-    symbol
+    symbol : str
         In upper case.
-    rows
-        `date`, `close` and `price` by session: the price is the adjusted close where every session has one, else the close.
-    previous_date, previous
-        The session before the book's first, and its price of the same kind; None and NaN where the market data hold none.
+    rows : polars.DataFrame
+        ``date``, ``close`` and ``price`` by session: the price is the adjusted close when every session has one, else the
+        close.
+    previous_date : datetime.date or None
+        Day of the benchmark before the first session of the book; None when the market data have none.
+    previous : float
+        Price of that day, of the same kind; NaN when the market data have none.
     """
 
     symbol: str
@@ -384,10 +483,21 @@ def prices(
 
     Parameters
     ----------
-    symbol
-        As :func:`datasets.market_data.read_symbols` takes it.
-    window
-        Of those sessions.
+    run : Snapshot
+        The run of the book.
+    market_data : str, os.PathLike or None
+        As of :func:`datasets.market_data.read_symbols`.
+    symbol : str or None
+        As of :func:`datasets.market_data.read_symbols`.
+    book : str
+        Name of the book.
+    window : Window
+        Days to which the sessions are narrowed.
+
+    Returns
+    -------
+    Prices
+        On the days of the benchmark from the first to the last session.
 
     Raises
     ------
@@ -405,7 +515,18 @@ def prices(
 
 
 def within(window: Window) -> pl.Expr:
-    """Return the condition that `date` is within a window."""
+    """Return the condition that ``date`` is within a window.
+
+    Parameters
+    ----------
+    window : Window
+        Days, both ends included.
+
+    Returns
+    -------
+    polars.Expr
+        A boolean expression.
+    """
     condition = pl.lit(True)
     if window.first is not None:
         condition &= pl.col("date") >= window.first
@@ -413,12 +534,18 @@ def within(window: Window) -> pl.Expr:
 
 
 def units(run: Snapshot | None = None) -> pl.DataFrame:
-    """Return one row per column: table, column, type, unit, nullability, raw access, meaning.
+    """Return type, unit and meaning of every column.
 
     Parameters
     ----------
-    run
-        Only the columns that it has; None for every column that is declared.
+    run : Snapshot or None
+        Narrows to the columns that it has; None for every declared column.
+
+    Returns
+    -------
+    polars.DataFrame
+        One row per column: ``table``, ``column``, ``type``, ``unit``, ``nullable``, ``raw`` (whether it requires raw-book
+        access) and ``meaning``.
     """
     rows = [
         (

@@ -61,7 +61,17 @@ _LEDGER: Final = ("date", "starting_equity", "ending_equity", "risk_free_return"
 
 
 def figures_of(snapshot: Snapshot) -> RunFigures:
-    """Read the figures of a snapshot with Polars, without a server.
+    """Read the inputs of a snapshot's figures with Polars, without a server.
+
+    Parameters
+    ----------
+    snapshot : Snapshot
+        A published snapshot.
+
+    Returns
+    -------
+    RunFigures
+        As :func:`read`.
 
     Raises
     ------
@@ -72,7 +82,18 @@ def figures_of(snapshot: Snapshot) -> RunFigures:
 
 
 def frame_reader(snapshot: Snapshot) -> Frames:
-    """Return a reader of a snapshot's files with Polars."""
+    """Return a reader of a snapshot's files with Polars.
+
+    Parameters
+    ----------
+    snapshot : Snapshot
+        A published snapshot.
+
+    Returns
+    -------
+    Frames
+        Reads from the storage of the snapshot.
+    """
 
     def frames(dataset: str, columns: Sequence[str], book: str | None = None) -> pl.DataFrame:
         return snapshot.scan(dataset, book).select(columns).collect()
@@ -87,16 +108,22 @@ def _raise(error: SnapshotCorrupt) -> None:
 def read(
     frames: Frames, manifest: Manifest, on_unreadable: Callable[[SnapshotCorrupt], None] = _raise
 ) -> RunFigures:
-    """Read the figures of a published or new snapshot, a few thousand small rows.
+    """Read the inputs of the figures of a published or new snapshot: a few thousand small rows.
 
     Parameters
     ----------
-    frames
+    frames : Frames
         Reads the files.
-    manifest
-        Of the snapshot.
-    on_unreadable
-        Called when the file of a part is gone or cannot be read: the part is Unavailable unless this raises, as by default.
+    manifest : Manifest
+        Manifest of the snapshot.
+    on_unreadable : Callable[[SnapshotCorrupt], None]
+        Called when the file of a part is gone or cannot be read. The part is Unavailable unless this raises, as it does by
+        default.
+
+    Returns
+    -------
+    RunFigures
+        Inputs of the complete run.
 
     Raises
     ------
@@ -149,7 +176,19 @@ def read(
 
 
 def read_check_summary(frames: Frames, manifest: Manifest) -> CheckSummary | None:
-    """Read the check summary of a run, with only its sealed figures.
+    """Read the check summary of a run, from its manifest and its sealed figures.
+
+    Parameters
+    ----------
+    frames : Frames
+        Reads the files.
+    manifest : Manifest
+        Manifest of the snapshot.
+
+    Returns
+    -------
+    CheckSummary or None
+        None when the build recorded no checks.
 
     Raises
     ------
@@ -220,10 +259,19 @@ def _ledger(frames: Frames, book: str) -> Ledger:
 def read_ledger(frames: Frames, held: Held, book: str) -> Ledger | None:
     """Read the daily ledger of a book.
 
+    Parameters
+    ----------
+    frames : Frames
+        Reads the files.
+    held : Held
+        Says which datasets there are.
+    book : str
+        Name of the book.
+
     Returns
     -------
     Ledger or None
-        None when the run sealed none.
+        Ascending by date, NaN for null; None when the run sealed none.
 
     Raises
     ------
@@ -236,10 +284,17 @@ def read_ledger(frames: Frames, held: Held, book: str) -> Ledger | None:
 def read_weekly_ic(frames: Frames, held: Held) -> tuple[Dates, Floats] | None:
     """Read the rebalance dates and the weekly rank IC.
 
+    Parameters
+    ----------
+    frames : Frames
+        Reads the files.
+    held : Held
+        Says which datasets there are.
+
     Returns
     -------
-    tuple or None
-        Ascending by date, NaN where there is no correlation; None when the run sealed no cross-sections.
+    tuple of (Dates, Floats), each of shape (n_weeks,), or None
+        Ascending by date, NaN for null; None when the run sealed no cross-sections.
 
     Raises
     ------
@@ -263,6 +318,20 @@ def _floats(rows: pl.DataFrame, column: str) -> Floats:
 def luck_of(frames: Frames, snapshot: Snapshot, query: LuckQuery) -> Luck:
     """Return the luck figures of a run: as made at publication, or computed for a window, a raw book, or a restricted key.
 
+    Parameters
+    ----------
+    frames : Frames
+        Reads the files.
+    snapshot : Snapshot
+        A published snapshot.
+    query : LuckQuery
+        Parameters of the request, and permissions of the key.
+
+    Returns
+    -------
+    Luck
+        As :func:`datasets.figures.luck.measure`.
+
     Raises
     ------
     SnapshotCorrupt
@@ -280,6 +349,24 @@ def read_evidence(
     frames: Frames, held: Held, book: str, seal_digest: str, description: Mapping[str, Any] | None
 ) -> Evidence:
     """Read the inputs of luck: the ledger of a book, weekly ICs and trials.
+
+    Parameters
+    ----------
+    frames : Frames
+        Reads the files.
+    held : Held
+        Says which datasets there are.
+    book : str
+        Name of the book.
+    seal_digest : str
+        Digest of the seal, which determines the random numbers.
+    description : Mapping[str, Any] or None
+        The written description, whose ``parameters`` name the search values; None without one.
+
+    Returns
+    -------
+    Evidence
+        Inputs of the complete run.
 
     Raises
     ------

@@ -31,15 +31,16 @@ def make_headline(manifest: Manifest, read_file: Read) -> dict[str, Any]:
 
     Parameters
     ----------
-    manifest
-        Of the snapshot.
-    read_file
-        Reads its files; only small ones are read.
+    manifest : Manifest
+        Manifest of the snapshot.
+    read_file : Callable[[str], bytes]
+        Reads a file by its path below the snapshot's folder; only small files are read.
 
     Returns
     -------
     dict
-        Every figure withheld where the files cannot be read: a publication is not refused for want of them.
+        As :meth:`datasets.figures.headline.Headline.document`; every figure is withheld when the files cannot be read, so
+        that the snapshot can be published all the same.
     """
     paths = {(entry.dataset, entry.book): entry.path for entry in manifest.files}
 
@@ -57,7 +58,20 @@ def make_headline(manifest: Manifest, read_file: Read) -> dict[str, Any]:
 
 
 def stored_headline(storage: Storage, manifest: Manifest) -> dict[str, Any]:
-    """Return the pointer's record of a stored snapshot, as :func:`make_headline` does."""
+    """Return the pointer's record of a stored snapshot's figures.
+
+    Parameters
+    ----------
+    storage : Storage
+        Storage of the datasets root.
+    manifest : Manifest
+        Manifest of the snapshot.
+
+    Returns
+    -------
+    dict
+        As :func:`make_headline`.
+    """
     folder = snapshot_path(manifest.alpha_id, manifest.snapshot)
     sizes = {entry.path: entry.bytes for entry in manifest.files}
     return make_headline(manifest, lambda path: storage.read(f"{folder}/{path}", sizes[path]))

@@ -12,6 +12,7 @@ import numpy as np
 from datasets.figures.bootstrap import LEVEL, SAMPLES, Places, count, interval, mean_block_length, resample
 from datasets.figures.equity import solvent_returns
 from datasets.figures.price import Benchmark
+from datasets.figures.ratios import annualised_sharpe, annualised_volatility
 from datasets.figures.run_figures import Ledger
 from datasets.figures.series import (
     ROUNDING,
@@ -251,11 +252,10 @@ def _group(
             withheld[f"{name}.{regime}"] = reason.text
             shown.append(entry | dict.fromkeys(("mean_return", "volatility", "sharpe", "band")))
             continue
-        mean, deviation = float(own.mean()), float(own.std(ddof=1))
         entry |= {
-            "mean_return": mean * SESSIONS_PER_YEAR,
-            "volatility": deviation * math.sqrt(SESSIONS_PER_YEAR),
-            "sharpe": mean / deviation * math.sqrt(SESSIONS_PER_YEAR),
+            "mean_return": float(own.mean()) * SESSIONS_PER_YEAR,
+            "volatility": annualised_volatility(own),
+            "sharpe": annualised_sharpe(own, "daily returns"),
             "band": _band(sampled[name, regime]),
         }
         shown.append(entry)
