@@ -185,6 +185,7 @@ def _kind(parameter: Parameter) -> str:
         ParameterKind.SYMBOLS: "str | Sequence[str]",
         ParameterKind.ALPHAS: "str | Sequence[str]",
         ParameterKind.NAMES: "str | Sequence[str]",
+        ParameterKind.WEIGHTS: "str | Sequence[float]",
     }.get(parameter.kind, "str")
     if parameter.kind is ParameterKind.CHOICE:
         kind = f"Literal[{', '.join(map(repr, parameter.choices))}]"

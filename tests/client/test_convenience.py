@@ -85,6 +85,21 @@ def test_an_unknown_name_is_reported_with_similar_ones(service: Service) -> None
         assert wrong.value.suggestions == ()
 
 
+def test_weights_may_be_numbers(service: Service) -> None:
+    with Client(service.address, service.keys["reader"]) as client:
+        run = client[FULL]
+        numbers = run.contribution(alphas=[PLAIN], weights=[0.00001, 1])
+        assert numbers["weights"] == run.contribution(alphas=[PLAIN], weights="0.00001,1")["weights"]
+
+
+def test_a_missing_argument_is_reported_with_its_method(service: Service) -> None:
+    with (
+        Client(service.address, service.keys["reader"]) as client,
+        pytest.raises(TypeError, match=r"correlations\(\): missing a required argument: 'alphas'"),
+    ):
+        client.correlations([FULL, PLAIN])  # type: ignore[call-arg, arg-type]
+
+
 def test_returns_of_several_alphas_are_joined_by_date(service: Service) -> None:
     with Client(service.address, service.keys["reader"]) as client:
         with pytest.warns(ResultsWarning):

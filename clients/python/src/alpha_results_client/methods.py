@@ -41,7 +41,10 @@ def make_method(name: str, endpoint: Endpoint) -> Callable[..., Any]:
         if unknown:
             hint = did_you_mean(unknown[0], signature.parameters)
             raise TypeError(f"{endpoint.method}() has no argument {unknown[0]!r}{hint}")
-        bound = signature.bind(*args, **kwargs)
+        try:
+            bound = signature.bind(*args, **kwargs)
+        except TypeError as error:
+            raise TypeError(f"{endpoint.method}(): {error}") from None
         bound.apply_defaults()
         client = bound.arguments["self"]
         values = {x.parameter: bound.arguments[x.name] for x in endpoint.arguments}

@@ -107,7 +107,7 @@ class RunMethods(Generic[F]):
         """Changes between two snapshots of an alpha: figures, weeks, names and tables."""
     def neighbours(self, book: str = 'long_short', *, by: Literal['returns', 'scores', 'holdings'] = 'returns', start: Day | None = None, end: Day | None = None, order: Literal['nearest', 'farthest', 'strongest'] = 'nearest', among: str | Sequence[str] | None = None, snapshot: str | None = None) -> F:
         """Other alphas, most similar first or least similar first."""
-    def contribution(self, book: str = 'long_short', *, alphas: str | Sequence[str], weights: str = 'equal', start: Day | None = None, end: Day | None = None, snapshot: str | None = None) -> dict[str, Any]:
+    def contribution(self, book: str = 'long_short', *, alphas: str | Sequence[str], weights: str | Sequence[float] = 'equal', start: Day | None = None, end: Day | None = None, snapshot: str | None = None) -> dict[str, Any]:
         """Contribution of the alpha to a book of others."""
     def luck(self, book: str = 'long_short', *, start: Day | None = None, end: Day | None = None, trials: int | None = None, trial_deviation: float | None = None, snapshot: str | None = None) -> dict[str, Any]:
         """How much of a book's record may be luck: deflated Sharpe ratio, minimum track record, bands of every figure."""
@@ -204,7 +204,7 @@ class AsyncRunMethods(Generic[F]):
         """Changes between two snapshots of an alpha: figures, weeks, names and tables."""
     async def neighbours(self, book: str = 'long_short', *, by: Literal['returns', 'scores', 'holdings'] = 'returns', start: Day | None = None, end: Day | None = None, order: Literal['nearest', 'farthest', 'strongest'] = 'nearest', among: str | Sequence[str] | None = None, snapshot: str | None = None) -> F:
         """Other alphas, most similar first or least similar first."""
-    async def contribution(self, book: str = 'long_short', *, alphas: str | Sequence[str], weights: str = 'equal', start: Day | None = None, end: Day | None = None, snapshot: str | None = None) -> dict[str, Any]:
+    async def contribution(self, book: str = 'long_short', *, alphas: str | Sequence[str], weights: str | Sequence[float] = 'equal', start: Day | None = None, end: Day | None = None, snapshot: str | None = None) -> dict[str, Any]:
         """Contribution of the alpha to a book of others."""
     async def luck(self, book: str = 'long_short', *, start: Day | None = None, end: Day | None = None, trials: int | None = None, trial_deviation: float | None = None, snapshot: str | None = None) -> dict[str, Any]:
         """How much of a book's record may be luck: deflated Sharpe ratio, minimum track record, bands of every figure."""

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Sequence
+from decimal import Decimal
 from typing import Union
 
-Value = Union[str, float, bool, dt.date, Sequence[str], None]
+Value = Union[str, float, bool, dt.date, Sequence[str], Sequence[float], None]
 
 
 def format_value(value: Value) -> str:
@@ -17,6 +18,8 @@ def format_value(value: Value) -> str:
         return value.date().isoformat()
     if isinstance(value, dt.date):
         return value.isoformat()
-    if isinstance(value, (str, int, float)):
+    if isinstance(value, float):
+        return format(Decimal(str(value)), "f")  # the service reads weights without an exponent
+    if isinstance(value, (str, int)):
         return str(value)
-    return ",".join(value or ())
+    return ",".join(format_value(entry) for entry in value or ())
