@@ -23,6 +23,7 @@
     ├── StorageUnavailable           the store did not answer; a retry may succeed
     │   └── DiskUnavailable          a disk of this machine is full or failing
     ├── SettingsError                a flag or environment variable is invalid
+    │   └── StoreRefused             a server was reached and refuses what the setting says; StorageUnavailable as well
     ├── AccessError                  an administrative operation on accounts or keys was refused
     ├── DemoFailed                   a step of the demo failed
     ├── PrintingFailed               the browser did not print a tear sheet
@@ -195,6 +196,12 @@ class SettingsError(AlphaResultsError):
     """A flag or environment variable is invalid."""
 
     exit_code = ExitCode.UNUSABLE
+
+
+class StoreRefused(SettingsError, StorageUnavailable):
+    """A server was reached and refuses the user, database or options that its setting names; a retry is pointless."""
+
+    retryable = False
 
 
 class AccessError(AlphaResultsError):

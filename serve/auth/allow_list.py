@@ -19,6 +19,8 @@ class Mode(StrEnum):
     PREFIX = "prefix"
 
 
+LISTS: Final = ("endpoints", "alphas", "runs")
+"""The lists of a key, and of its account as ceilings."""
 _FIELD: Final = {Mode.LIST: "ids", Mode.PREFIX: "prefixes"}
 
 
@@ -53,13 +55,10 @@ class AllowList:
             return True
         if self.mode is Mode.LIST:
             return name in self._members
-        return name.startswith(self.values) if self.values else False
+        return name.startswith(self.values)
 
     def intersection(self, other: AllowList) -> AllowList:
-        """Return the names that both allow; of two lists in the order of this one.
-
-        The result allows a name exactly if both do.
-        """
+        """Return the list that allows a name exactly if both do; of two lists of ids in the order of this one."""
         if other.mode is Mode.ALL:
             return self
         if self.mode is Mode.ALL:

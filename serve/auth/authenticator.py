@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hmac
-import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Concatenate, Final, ParamSpec, Protocol, TypeVar
 
@@ -11,31 +10,25 @@ import structlog
 
 from schemas.endpoint import Endpoint
 from schemas.errors import ApiError, StorageUnavailable
-from schemas.extras import extra
 from schemas.limits import LIMIT_WINDOWS
-from serve.auth.caller import Caller, KeyUse, Rights, caller_of, endpoint_not_allowed, rights_of
+from serve.auth.caller import Caller, KeyUse, Rights, endpoint_not_allowed, rights_of
 from serve.auth.client_address import UNKNOWN, IPAddress, address_allowed, client_address
-from serve.auth.limits import Limiter
-from serve.auth.limits.clocks import wall_us
-from serve.auth.limits.in_memory import InMemoryLimiter
-from serve.auth.limits.policy import SECOND_US, RateLimit, rate_limit
-from serve.auth.limits.sliding_window import LimitStatus
+from serve.auth.clocks import SECOND_US, wall_us
+from serve.auth.limits import Limiter, open_limiter
+from serve.auth.limits.rules import LimitStatus, RateLimit, Usage
 from serve.auth.settings import AccessSettings
-from serve.auth.store.opening import open_store
-from serve.auth.store.peppers import load_digests, require_peppers
+from serve.auth.store.opening import load_digests, open_store
 from serve.auth.store.repository import KeyRecord, KeyStore, Repository
 from serve.auth.store.tables import KeyStatus
-from serve.auth.tokens import NO_PEPPER, NOT_A_KEY, Digests, Token, TokenShape, could_be_id
+from serve.auth.tokens import NO_PEPPER, NOT_A_KEY, Digests, Token, TokenShape
 
 P = ParamSpec("P")
 T = TypeVar("T")
 
 UNAVAILABLE_RETRY_SECONDS: Final = 1
 """``Retry-After`` while the store or the counts cannot be reached."""
-STORE: Final = "access_store"
-LIMITER: Final = "limiter"
-_UNKNOWN_KEY_ID: Final = "-" * 16
-"""A key id that no key has."""
+_NO_KEY_ID: Final = "0" * 16
+"""The id of no key, to ask whether the store and the limiter answer."""
 _REFUSED_STATUS: Final = {
     KeyStatus.REVOKED: ("key_revoked", "This key was revoked; issue another."),
     KeyStatus.SUSPENDED: ("key_suspended", "This key is suspended; ask the operator."),
@@ -54,16 +47,8 @@ class Seen(Protocol):
 class Authenticator:
     """Keys, accounts and limits of one serving process.
 
-    Parameters
-    ----------
-    settings
-        Of the deployment.
-    store
-        Read at every call, so that a change of a key or an account holds from the next call on.
-    limiter
-        Charged once for every call of a recognised key.
-    digests
-        What secrets are verified with.
+    The store is read at every call, so that a change of a key or an account holds from the next call on. The limiter is
+    charged once for every call of a recognised key.
     """
 
     def __init__(self, settings: AccessSettings, store: KeyStore, limiter: Limiter, digests: Digests) -> None:
@@ -73,53 +58,27 @@ class Authenticator:
         self._limiter = limiter
         self._digests = digests
 
-    def _unavailable(self, part: str, error: StorageUnavailable) -> ApiError:
-        """Fail closed: refuse the call, because the store or the limiter cannot be reached."""
-        _log.warning("access_unavailable", part=part, reason=str(error), cause=type(error.__cause__).__name__)
-        return ApiError(
-            "upstream_unavailable",
-            "Keys cannot be checked for the moment; try again.",
-            headers={"Retry-After": str(UNAVAILABLE_RETRY_SECONDS)},
-        )
-
     @classmethod
     async def open(cls, settings: AccessSettings) -> Authenticator:
         """Open the store and the limiter.
 
-        Redis may be unavailable; calls then get 503 until it is back.
-
         Raises
         ------
-        SettingsError
-            When the settings cannot count calls exactly, the store has another schema, or keys in use have a pepper that is
-            not here.
-        StorageUnavailable
-            When the store does not answer.
+        SettingsError, StorageUnavailable
+            As `require_serving`, `open_store`, `load_digests` and `open_limiter`.
         """
         settings.require_serving()
         store = await open_store(settings, writable=False)
         try:
-            await require_peppers(settings, store, wall_us())
-            digests = load_digests(settings)
+            digests = await store.run(load_digests, settings, wall_us())
             if digests.newest == NO_PEPPER:
                 _log.warning(
                     "digests_without_pepper", fix="set ALPHA_RESULTS_PEPPER to 32 random bytes in hex"
                 )
-            limiter: Limiter
-            if settings.redis is not None:
-                with extra("redis", "counting calls in Redis"):
-                    from serve.auth.limits.redis import (  # noqa: PLC0415 - slow to load, and often unused
-                        RedisLimiter,
-                    )
-
-                limiter = RedisLimiter(settings.redis, f"alpha-results:{settings.environment}")
-            else:
-                assert settings.state is not None
-                limiter = await InMemoryLimiter.open(settings.state)
+            return cls(settings, store, await open_limiter(settings), digests)
         except BaseException:
             await store.close()
             raise
-        return cls(settings, store, limiter, digests)
 
     async def close(self) -> None:
         """Save pending counts and close every connection."""
@@ -129,19 +88,15 @@ class Authenticator:
             await self._store.close()
 
     async def require_limiter(self) -> None:
-        """Raise SettingsError or StorageUnavailable, with the reason, when calls cannot be counted now."""
-        await self._limiter.require()
+        """Raise StorageUnavailable, with the reason, when calls cannot be counted now."""
+        await self._limiter.status([(_NO_KEY_ID, RateLimit())])
 
-    async def ask_store(self) -> None:
-        """Look up a key that does not exist; raises StorageUnavailable if the store does not answer."""
-        await self._store.run(Repository.key, _UNKNOWN_KEY_ID)
+    async def require_store(self) -> None:
+        """Raise StorageUnavailable, with the reason, when keys cannot be looked up now."""
+        await self._store.run(Repository.key, _NO_KEY_ID)
 
     async def authorize(
-        self,
-        headers: Mapping[bytes, bytes],
-        client: str | None,
-        endpoint: Endpoint,
-        seen: Seen | None = None,
+        self, headers: Mapping[bytes, bytes], client: str | None, endpoint: Endpoint, seen: Seen | None = None
     ) -> Caller:
         """Run the checks from the key to the endpoint allow-list, in the documented order.
 
@@ -162,11 +117,10 @@ class Authenticator:
             With the documented code. Once the key is recognised its headers hold ``X-RateLimit-*``, and
             ``Retry-After`` on 429 and 503.
         """
-        token = self._shape.read(headers)
-        record = await self._verified(token)
+        record = await self._verified(self._shape.read(headers))
         if seen is not None:
             seen.key_id = record.id
-        rate, address = rate_limit(record.limits), self._address(client, headers)
+        rate, address = record.rate, self._address(client, headers)
         refusal = _refusal(record, address)
         if refusal is not None:
             refusal.headers.update(await self._headers_now(record))
@@ -174,7 +128,7 @@ class Authenticator:
         try:
             status = await self._limiter.hit(record.id, rate)
         except StorageUnavailable as error:
-            raise self._unavailable(LIMITER, error) from error
+            raise _unavailable(error) from error
         answered, refused = rate_headers(rate, status), status.refused
         if refused is not None:
             limit = rate.by_option()[refused.option]
@@ -184,7 +138,7 @@ class Authenticator:
                 {"window": refused.name, "limit": limit},
                 answered,
             )
-        caller = caller_of(record)(status, address, answered)
+        caller = Caller.admitted(rights_of(record), status, address, answered)
         if endpoint.id not in caller.callable_ids:
             raise endpoint_not_allowed(endpoint.id, headers=answered)
         return caller
@@ -195,18 +149,17 @@ class Authenticator:
         try:
             record = await self._store.key_or_another(token.key_id)
         except StorageUnavailable as error:
-            raise self._unavailable(STORE, error) from error
+            raise _unavailable(error) from error
         digest, made_with = self._digests.of_nobody if record is None else (record.digest, record.pepper_id)
         verified = self._digests.verify(token, digest, made_with)
         if not verified or record is None or record.id != token.key_id or not token.ours:
-            raise ApiError("invalid_api_key", "This service issued no such key.", headers=NOT_A_KEY)
+            raise _no_such_key()
         _require_in_use(record)
         return record
 
     def _address(self, client: str | None, headers: Mapping[bytes, bytes]) -> IPAddress | None:
         forwarded = headers.get(b"x-forwarded-for") if self._hops else None
-        chain = () if forwarded is None else (forwarded.decode("latin-1"),)
-        return client_address(client, chain, self._hops)
+        return client_address(client, None if forwarded is None else forwarded.decode("latin-1"), self._hops)
 
     async def sign_link(self, key_id: str, text: str) -> str:
         """Sign a link in the name of a key that just called.
@@ -217,10 +170,10 @@ class Authenticator:
             ``upstream_unavailable`` while the store does not answer; ``invalid_api_key`` when the key is gone meanwhile.
         """
         record = await self._read(Repository.key, key_id)
-        made = None if record is None else self._digests.link_signature(record.digest, record.pepper_id, text)
-        if made is None:
-            raise ApiError("invalid_api_key", "This service issued no such key.", headers=NOT_A_KEY)
-        return made
+        signature = record and self._digests.link_signature(record.digest, record.pepper_id, text)
+        if signature is None:
+            raise _no_such_key()
+        return signature
 
     async def link_holder(
         self, key_id: str, text: str, signature: str, client: str | None, headers: Mapping[bytes, bytes]
@@ -233,7 +186,7 @@ class Authenticator:
             ``link_invalid`` unless the signature is that of the text by this key; then whatever the key itself would be
             refused for: its status, its account, the address it is used from.
         """
-        record = await self._read(Repository.key, key_id) if could_be_id(key_id) else None
+        record = await self._read(Repository.key, key_id)
         digest, made_with = self._digests.of_nobody if record is None else (record.digest, record.pepper_id)
         expected = self._digests.link_signature(digest, made_with, text) or ""
         if not hmac.compare_digest(expected.encode(), signature.encode()) or record is None:
@@ -244,14 +197,6 @@ class Authenticator:
             raise refusal
         return rights_of(record)
 
-    async def _read(
-        self, act: Callable[Concatenate[Repository, P], T], *args: P.args, **kwargs: P.kwargs
-    ) -> T:
-        try:
-            return await self._store.run(act, *args, **kwargs)
-        except StorageUnavailable as error:
-            raise self._unavailable(STORE, error) from error
-
     async def _headers_now(self, record: KeyRecord) -> dict[str, str]:
         try:
             (status,) = await self._limiter.status([(record.id, record.rate)])
@@ -261,33 +206,34 @@ class Authenticator:
 
     async def inventory(self, account_id: str) -> list[KeyUse]:
         """Return the keys of an account that are not revoked, newest first; empty for an unknown account."""
-        return await self._rows(await self._read(Repository.keys, account_id))
+        return await self._uses(await self._read(Repository.keys, account_id))
 
     async def key(self, key_id: str) -> KeyUse | None:
         """Return one key, revoked ones included; None when there is none."""
-        if not could_be_id(key_id):
-            return None  # nor may PostgreSQL be asked for every text
         record = await self._read(Repository.key, key_id)
-        return None if record is None else (await self._rows([record]))[0]
+        return None if record is None else (await self._uses([record]))[0]
 
-    async def _rows(self, records: Sequence[KeyRecord]) -> list[KeyUse]:
+    async def _uses(self, records: Sequence[KeyRecord]) -> list[KeyUse]:
         try:
             statuses = await self._limiter.status([(record.id, record.rate) for record in records])
         except StorageUnavailable as error:
-            raise self._unavailable(LIMITER, error) from error
+            raise _unavailable(error) from error
         return [
-            KeyUse(rights_of(record), status.usage(record.rate), self._shape.mask(record.id))
+            KeyUse(rights_of(record), Usage(status.used, record.rate), self._shape.mask(record.id))
             for record, status in zip(records, statuses, strict=True)
         ]
 
-
-def whole_seconds(microseconds: int) -> int:
-    """Return the duration in seconds, rounded up."""
-    return -(-microseconds // SECOND_US)
+    async def _read(
+        self, act: Callable[Concatenate[Repository, P], T], *args: P.args, **kwargs: P.kwargs
+    ) -> T:
+        try:
+            return await self._store.run(act, *args, **kwargs)
+        except StorageUnavailable as error:
+            raise _unavailable(error) from error
 
 
 def rate_headers(rate: RateLimit, status: LimitStatus) -> dict[str, str]:
-    """Return the ``X-RateLimit-*`` headers, and ``Retry-After`` when the call was refused.
+    """Return the ``X-RateLimit-*`` headers, and ``Retry-After`` when the call was refused; seconds are rounded up.
 
     A window without a limit has no headers.
     """
@@ -296,10 +242,24 @@ def rate_headers(rate: RateLimit, status: LimitStatus) -> dict[str, str]:
         if limit is not None:
             headers[names[0]] = str(limit)
             headers[names[1]] = str(limit - used if used < limit else 0)
-            headers[names[2]] = str(-(-reset // SECOND_US))  # `whole_seconds`, inlined for speed
+            headers[names[2]] = str(-(-reset // SECOND_US))
     if status.refused is not None:
-        headers["Retry-After"] = str(max(1, whole_seconds(status.retry_us)))
+        headers["Retry-After"] = str(max(1, -(-status.retry_us // SECOND_US)))
     return headers
+
+
+def _unavailable(error: StorageUnavailable) -> ApiError:
+    """Fail closed: return the refusal of a call while the store or the limiter cannot be reached."""
+    _log.warning("access_unavailable", reason=str(error), cause=type(error.__cause__).__name__)
+    return ApiError(
+        "upstream_unavailable",
+        "Keys cannot be checked for the moment; try again.",
+        headers={"Retry-After": str(UNAVAILABLE_RETRY_SECONDS)},
+    )
+
+
+def _no_such_key() -> ApiError:
+    return ApiError("invalid_api_key", "This service issued no such key.", headers=NOT_A_KEY)
 
 
 def _require_in_use(record: KeyRecord) -> None:
@@ -307,15 +267,15 @@ def _require_in_use(record: KeyRecord) -> None:
     if record.status != KeyStatus.ACTIVE:
         code, message = _REFUSED_STATUS[KeyStatus(record.status)]
         raise ApiError(code, message, headers=NOT_A_KEY)
-    if record.expires_at is not None and record.expires_at <= time.time_ns() // 1000:
+    if record.expires_at is not None and record.expires_at <= wall_us():
         raise ApiError("key_expired", "This key's expiry has passed; issue another.", headers=NOT_A_KEY)
 
 
 def _refusal(record: KeyRecord, address: IPAddress | None) -> ApiError | None:
     """Return why a recognised key is refused for its account or its address, before any call is counted."""
     if not record.account_active:
-        return ApiError("account_inactive", "The account that owns this key is deactivated.", headers={})
-    if record.addresses is not None and not address_allowed(address, record.addresses):
-        where = {"ip": UNKNOWN if address is None else str(address)}
-        return ApiError("ip_not_allowed", "This key may not be used from this address.", where, {})
+        return ApiError("account_inactive", "The account that owns this key is deactivated.")
+    if not address_allowed(address, record.addresses):
+        where = {"ip": str(address or UNKNOWN)}
+        return ApiError("ip_not_allowed", "This key may not be used from this address.", where)
     return None

@@ -5,18 +5,17 @@ Lists are clamped to the ceiling of the key's account, and administrative ids ar
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, fields
-from functools import lru_cache, partial
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 from schemas.endpoint import AllowListScope, Endpoint
 from schemas.endpoints import ADMIN_IDS, ENDPOINTS
 from schemas.errors import ApiError
-from serve.auth.allow_list import AllowList, clamp
-from serve.auth.client_address import UNKNOWN, IPAddress
-from serve.auth.limits.policy import RateLimit, Usage
-from serve.auth.limits.sliding_window import LimitStatus
+from serve.auth.allow_list import LISTS, AllowList, clamp
+from serve.auth.client_address import IPAddress
+from serve.auth.limits.rules import LimitStatus, RateLimit, Usage
 from serve.auth.store.repository import KeyRecord
 from serve.auth.store.tables import Role
 
@@ -52,19 +51,14 @@ class Rights:
         return self.record.id
 
     @property
-    def user_id(self) -> str:
-        """The id of the account that owns the key."""
-        return self.record.account_id
-
-    @property
     def rate_limit(self) -> RateLimit:
-        """The envelope."""
+        """Its limits."""
         return self.record.rate
 
     @property
     def allow(self) -> dict[str, dict[str, Any]]:
         """The `allow` object of the interface."""
-        return {name: getattr(self, name).to_json() for name in ("endpoints", "alphas", "runs")}
+        return {name: getattr(self, name).to_json() for name in LISTS}
 
     def may_call(self, endpoint_id: str) -> bool:
         """Whether the endpoint is in the registry and in force for this key."""
@@ -81,10 +75,7 @@ class Rights:
     def require_call(self, endpoint_id: str, consequence: str | None = None) -> None:
         """Raise the documented 403 unless the endpoint is in force for the key.
 
-        Parameters
-        ----------
-        consequence
-            What the key may not do without it, when another endpoint is called.
+        When another endpoint is called, the consequence says what of it the key may not do.
         """
         if endpoint_id not in self.callable_ids:
             raise endpoint_not_allowed(endpoint_id, consequence)
@@ -107,7 +98,7 @@ class Caller(Rights):
     Attributes
     ----------
     status
-        Where the key stands in its envelope, with this call counted.
+        The counts of the key, with this call.
     address
         The caller's behind the trusted proxies, None when none could be read.
     headers
@@ -118,34 +109,22 @@ class Caller(Rights):
     address: IPAddress | None
     headers: dict[str, str]
 
+    @classmethod
+    def admitted(
+        cls, rights: Rights, status: LimitStatus, address: IPAddress | None, headers: dict[str, str]
+    ) -> Caller:
+        """Return the caller of a call that was counted."""
+        lists = rights.endpoints, rights.alphas, rights.runs
+        return cls(rights.record, *lists, rights.callable_ids, rights.expose_raw, status, address, headers)
+
     @property
     def usage(self) -> Usage:
         """Usage of the key, including this call."""
-        return self.status.usage(self.rate_limit)
-
-    @property
-    def ip(self) -> str:
-        """The caller's address as text, ``unknown`` when none could be read."""
-        return UNKNOWN if self.address is None else str(self.address)
-
-    @property
-    def callable_endpoints(self) -> list[str]:
-        """The registry ids in force, in the order of the registry."""
-        return [name for name in ENDPOINTS if name in self.callable_ids]
+        return Usage(self.status.used, self.rate_limit)
 
 
 class KeyUse(NamedTuple):
-    """One key as inventories show it; neither the secret nor the digest is shown.
-
-    Attributes
-    ----------
-    rights
-        What it may do.
-    usage
-        What it has used.
-    display_prefix
-        The start of its token.
-    """
+    """One key as inventories show it, with the start of its token; neither the secret nor the digest is shown."""
 
     rights: Rights
     usage: Usage
@@ -167,13 +146,6 @@ def rights_of(record: KeyRecord) -> Rights:
         frozenset(x.id for x in ENDPOINTS.values() if (is_admin or not x.admin) and endpoints.allows(x.id)),
         record.expose_raw,
     )
-
-
-@lru_cache(maxsize=1024)
-def caller_of(record: KeyRecord) -> Callable[[LimitStatus, IPAddress | None, dict[str, str]], Caller]:
-    """Return the constructor of a key's callers, so that the lists are clamped once, not by every call."""
-    rights = rights_of(record)
-    return partial(Caller, *(getattr(rights, field.name) for field in fields(Rights)))
 
 
 def endpoint_not_allowed(

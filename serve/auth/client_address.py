@@ -4,14 +4,7 @@ from __future__ import annotations
 
 import json
 from functools import lru_cache
-from ipaddress import (
-    IPv4Address,
-    IPv4Network,
-    IPv6Address,
-    IPv6Network,
-    ip_address,
-    ip_network,
-)
+from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
 from typing import Final
 
 IPAddress = IPv4Address | IPv6Address
@@ -45,13 +38,7 @@ def parse_address(text: str) -> IPAddress | None:
 
 
 def parse_network(text: str) -> IPNetwork:
-    """Read one entry of an allow-list, an address or a CIDR block.
-
-    Raises
-    ------
-    ValueError
-        When it is neither, or has bits set outside its prefix; the message says what was probably meant.
-    """
+    """Read one entry of an allow-list, an address or a CIDR block; raises ValueError with what was probably meant."""
     text = text.strip()
     try:
         network = ip_network(text)
@@ -79,16 +66,14 @@ def address_allowed(address: IPAddress | None, stored: str | None) -> bool:
 
     No list allows every address; with a list, an address that could not be read is refused.
     """
-    if stored is None:
-        return True
-    if address is None:
-        return False
-    return any(address in network for network in _networks(stored) if network.version == address.version)
+    return stored is None or (
+        address is not None and any(address in network for network in _networks(stored))
+    )
 
 
 @lru_cache(maxsize=1024)
-def client_address(peer: str | None, forwarded: tuple[str, ...], hops: int) -> IPAddress | None:
-    """Return the caller's address as seen by the outermost trusted proxy.
+def client_address(peer: str | None, forwarded: str | None, hops: int) -> IPAddress | None:
+    """Return the caller's address as seen by the outermost trusted proxy; None when that is not a readable address.
 
     Each proxy appends the address it was called from to ``X-Forwarded-For``, so only the last `hops`
     entries were written by trusted proxies; the entries to their left come from the caller.
@@ -98,15 +83,10 @@ def client_address(peer: str | None, forwarded: tuple[str, ...], hops: int) -> I
     peer
         The other end of the connection; None on a socket that has no address.
     forwarded
-        The values of every ``X-Forwarded-For`` header, in the order received.
+        The values of every ``X-Forwarded-For`` header in the order received, joined with commas; None without any.
     hops
-        Trusted proxies. With 0 the headers are not read at all.
-
-    Returns
-    -------
-    The address, or None when that hop is not a readable address. When there are fewer entries than hops,
-    the outermost hop there is.
+        Number of trusted proxies. With fewer entries the outermost one counts.
     """
-    chain = [entry for value in forwarded for entry in value.split(",")] if hops else []
+    chain = [] if forwarded is None else forwarded.split(",")
     chain.append(peer or "")
     return parse_address(chain[max(0, len(chain) - 1 - hops)])

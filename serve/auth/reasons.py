@@ -1,4 +1,4 @@
-"""Reasons why the key store or Redis does not answer, for operators and without secrets."""
+"""Why the key store or Redis does not answer, for operators and without secrets."""
 
 from __future__ import annotations
 
@@ -8,40 +8,34 @@ from collections.abc import Mapping
 from functools import partial
 from typing import Final, NamedTuple
 
-from schemas.errors import causes
+from schemas.errors import StorageUnavailable, StoreRefused, causes
 
 
 class Reason(NamedTuple):
-    """Reason of a failure.
-
-    Attributes
-    ----------
-    text
-        For the operator.
-    is_refusal
-        Whether the server was reached and refuses what the setting says: waiting does not help.
-    """
+    """A reason in words, and the error it is raised as."""
 
     text: str
-    is_refusal: bool = False
+    kind: type[StorageUnavailable] = StorageUnavailable
 
 
-refusal = partial(Reason, is_refusal=True)
-_REFUSED: Final = Reason("the connection was refused: nothing listens there")
+refusal = partial(Reason, kind=StoreRefused)
+_CONNECTION_REFUSED: Final = Reason("the connection was refused: nothing listens there")
 NETWORK: Final[Mapping[type[Exception], Reason]] = {
     socket.gaierror: Reason("the name of the host is not known"),
-    ConnectionRefusedError: _REFUSED,
+    ConnectionRefusedError: _CONNECTION_REFUSED,
     TimeoutError: Reason("it did not answer in time"),
 }
 
 
-def reason_of(error: BaseException, known: Mapping[type[Exception], Reason]) -> Reason | None:
-    """Return the reason of a failure, or of the first of its causes that has a known one; None if none has."""
+def unavailable(
+    where: str, error: BaseException, known: Mapping[type[Exception], Reason]
+) -> StorageUnavailable:
+    """Return the error to raise for a failure: with the reason of the outermost of its causes that has a known one."""
     for cause in causes(error):
         for kind, reason in known.items():
             if isinstance(cause, kind):
-                return reason
+                return reason.kind(f"{where}: {reason.text}")
         # For a host with two addresses the event loop reports both failures as text in one error.
         if isinstance(cause, OSError) and f"Errno {errno.ECONNREFUSED}" in str(cause):
-            return _REFUSED
-    return None
+            return StorageUnavailable(f"{where}: {_CONNECTION_REFUSED.text}")
+    return StorageUnavailable(f"{where}: no answer ({type(error).__name__})")

@@ -44,7 +44,8 @@ class StoreLocation:
         """
         scheme, separator, rest = text.partition("://")
         if separator and scheme in _POSTGRES:
-            parts = urlsplit(f"postgresql://{rest}")
+            dsn = f"postgresql://{rest}"
+            parts = urlsplit(dsn)
             try:
                 host = f"{parts.hostname}:{parts.port or _PORT}" if parts.hostname else "local socket"
             except ValueError:
@@ -52,44 +53,23 @@ class StoreLocation:
                     "the access store's address has a port that is not a number from 0 to 65535: write"
                     " postgresql://USER:PASSWORD@HOST:PORT/DATABASE, a password's own `:`, `/`, `#` and `?` percent-encoded"
                 ) from None
-            return cls(
-                None, f"postgresql://{rest}", f"postgresql on {host}, database {parts.path.strip('/')}"
-            )
-        if separator and scheme == "sqlite":
-            text = rest.removeprefix("/")
-        elif separator:
+            return cls(None, dsn, f"postgresql on {host}, database {parts.path.strip('/')}")
+        if separator and scheme != "sqlite":
             raise SettingsError(
-                f"the access store cannot be of the sort {scheme!r}: give sqlite:///<file> or postgresql://<host>/<database>"
+                f"the access store cannot have an address with {scheme}://: give sqlite:///<file> or postgresql://<host>/<database>"
             )
-        if not text or ":memory:" in text:
+        file = rest.removeprefix("/") if separator else text
+        if not file or ":memory:" in file:
             raise SettingsError(
                 "the access store needs a file that other processes can open: give sqlite:///<file> or a plain path"
             )
-        path = Path(text).expanduser().absolute()
+        path = Path(file).expanduser().absolute()
         return cls(path, None, f"sqlite at {path}")
 
 
 @dataclass(frozen=True, slots=True)
 class AccessSettings:
-    """Locations of accounts, keys and counts, and the format of tokens and addresses.
-
-    Attributes
-    ----------
-    store
-        A file or ``sqlite:///file``, or ``postgresql://…``; may hold a password, so it is never printed.
-    state
-        SQLite file in which the in-process limiter saves its counts over a restart; not used with `redis`.
-    redis
-        ``redis://…`` when several workers or machines count together; None for the in-process limiter.
-    token_prefix, environment
-        The first two words of every token.
-    peppers
-        Server-side secrets of the digests: the first makes new digests, all of them verify. When empty, an
-        SQLite store uses the file beside it, made at first use, and PostgreSQL uses none.
-    trusted_hops
-        Proxies of one's own in front of the service, counted from the service outwards.
-    workers
-        Serving processes; more than one needs `redis`.
+    """Locations of accounts, keys and counts, and the format of tokens and addresses; `schemas.settings` describes each.
 
     Raises
     ------
@@ -97,7 +77,7 @@ class AccessSettings:
         When the store's address is not valid.
     """
 
-    store: str = field(repr=False)
+    store: str = field(repr=False)  # may hold a password
     state: Path | None = None
     redis: str | None = field(default=None, repr=False)
     token_prefix: str = SETTINGS["key_prefix"].default
@@ -106,26 +86,21 @@ class AccessSettings:
     trusted_hops: int = SETTINGS["trusted_hops"].default
     workers: int = SETTINGS["workers"].default
 
-    def __post_init__(self) -> None:
-        StoreLocation.parse(self.store)
+    location: StoreLocation = field(init=False)
+    """The parsed address of the store."""
 
-    @property
-    def location(self) -> StoreLocation:
-        """The parsed address of the store."""
-        return StoreLocation.parse(self.store)
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "location", StoreLocation.parse(self.store))
 
     def require_serving(self) -> None:
-        """Raise SettingsError unless calls can be counted exactly with these settings.
-
-        Call it before workers are started, so that it fails once.
-        """
+        """Raise SettingsError unless calls can be counted exactly with these settings."""
         if self.redis is None and self.workers > 1:
             raise SettingsError(
                 f"{self.workers} workers cannot count calls together without Redis: set ALPHA_RESULTS_REDIS=redis://… or run one worker"
             )
         if self.redis is None and self.state is None:
             raise SettingsError(
-                "the counts of calls have no file: set ALPHA_RESULTS_LIMITS_STATE to a local file, or ALPHA_RESULTS_REDIS"
+                "there is no file for the counts of calls: set ALPHA_RESULTS_LIMITS_STATE to a local file, or ALPHA_RESULTS_REDIS"
             )
 
     @classmethod
@@ -157,11 +132,12 @@ class AccessSettings:
         def resolve(field_name: str, setting: str | None = None) -> Any:
             return given(SETTINGS[setting or field_name], env, flags.get(field_name))
 
-        root = _local(datasets_root)
+        text = str(datasets_root or "").removeprefix("file://")
+        root = None if not text or "://" in text else Path(text).expanduser().absolute()
         store = resolve("store", "access") or (root and f"{root}.access.sqlite3")
         if not store:
             raise SettingsError(
-                "no store of accounts and keys is named: give --access or ALPHA_RESULTS_ACCESS"
+                "no store of accounts and keys is given: set --access or ALPHA_RESULTS_ACCESS"
                 " (a file or postgresql://…), or a local datasets root to put the default file beside"
             )
         path = StoreLocation.parse(store).path
@@ -169,11 +145,8 @@ class AccessSettings:
             raise SettingsError(
                 f"the access store {path} is inside the published root: place it outside, by default {root}.access.sqlite3"
             )
-        state = resolve("state", "limits_state")
-        if state is None and root is not None:
-            state = f"{root}.limits.sqlite3"
-        elif state is None and path is not None:
-            state = f"{path}.limits"
+        beside = f"{root}.limits.sqlite3" if root else path and f"{path}.limits"
+        state = resolve("state", "limits_state") or beside
         return cls(
             store=str(store),
             state=Path(state) if state else None,
@@ -184,8 +157,3 @@ class AccessSettings:
             trusted_hops=resolve("trusted_hops"),
             workers=resolve("workers"),
         )
-
-
-def _local(root: str | Path | None) -> Path | None:
-    text = str(root or "").removeprefix("file://")
-    return None if not text or "://" in text else Path(text).expanduser().absolute()

@@ -18,22 +18,13 @@ SECRET_LENGTH: Final = 43
 SHOWN_LENGTH: Final = 4
 """Characters of the key id that a masked token shows."""
 _ID_ALPHABET: Final = "0123456789abcdefghijklmnopqrstuvwxyz"
-_ID_CHARACTERS: Final = frozenset(_ID_ALPHABET)
 NO_PEPPER: Final = "none"
 """Pepper id of a digest made without one."""
 NOT_A_KEY: Final = {"WWW-Authenticate": 'Bearer error="invalid_token"'}
 
 
 class Token(NamedTuple):
-    """A token that has the right shape; whether it was ever issued is another matter.
-
-    Attributes
-    ----------
-    key_id, secret
-        Its parts after the two words.
-    ours
-        Whether the environment is that of this deployment: no other token can have been issued here.
-    """
+    """A token that has the right shape; unless its environment is `ours`, it cannot have been issued here."""
 
     key_id: str
     secret: str
@@ -45,13 +36,7 @@ class Token(NamedTuple):
 
 
 class TokenShape:
-    """How the tokens of one deployment are spelled: ``<prefix>_<environment>_<key_id>.<secret>``.
-
-    Parameters
-    ----------
-    prefix, environment
-        Words of lower-case letters and digits, the same for every key of the deployment.
-    """
+    """How the tokens of one deployment are spelled: ``<prefix>_<environment>_<key_id>.<secret>``."""
 
     def __init__(self, prefix: str, environment: str) -> None:
         self._start = f"{prefix}_{environment}_"
@@ -61,13 +46,9 @@ class TokenShape:
         )
 
     def read(self, headers: Mapping[bytes, bytes]) -> Token:
-        """Return the token that a request presents, whether or not it was ever issued; the target is no place for one.
+        """Return the token that the headers present, whether or not it was ever issued.
 
-        Parameters
-        ----------
-        headers
-            By name in small letters, several lines of one joined with commas: of two ``Authorization`` headers neither is
-            believed, as no token looks like both.
+        Their names are in lower case, several lines of one joined with commas: two ``Authorization`` headers are malformed.
 
         Raises
         ------
@@ -113,8 +94,8 @@ def new_id() -> str:
 
 
 def could_be_id(text: str) -> bool:
-    """Whether a text is spelled like an id, ever given or not."""
-    return len(text) == KEY_ID_LENGTH and set(text) <= _ID_CHARACTERS
+    """Whether a text is spelled like an id, whether or not there is such a key."""
+    return len(text) == KEY_ID_LENGTH and set(text) <= set(_ID_ALPHABET)
 
 
 def new_token() -> Token:
@@ -126,13 +107,8 @@ class Digests:
     """What is stored in place of a secret, and how a secret is verified against it.
 
     The digest is HMAC-SHA256 over id and secret together, keyed by a pepper that is not in the store: a
-    stolen store alone verifies nothing, and a digest copied from one row to another fits neither.
-
-    Parameters
-    ----------
-    peppers
-        The first makes new digests; all of them verify. None at all means digests without a pepper, which
-        256 random bits can bear: they cannot be guessed.
+    stolen store alone verifies nothing, and a digest copied from one row to another fits neither. The first pepper
+    makes new digests; all of them verify. Digests without a pepper are safe as well, as 256 random bits cannot be guessed.
     """
 
     def __init__(self, peppers: tuple[bytes, ...]) -> None:
@@ -140,14 +116,10 @@ class Digests:
         peppers_by_id.setdefault(NO_PEPPER, b"")
         # Copied for each secret: beginning anew has the library look its algorithms up every time.
         self._keyed = {name: hmac.new(pepper, digestmod="sha256") for name, pepper in peppers_by_id.items()}
+        self.known = frozenset(self._keyed)
         self.newest = next(iter(self._keyed))
         self.of_nobody = secrets.token_bytes(hashlib.sha256().digest_size), self.newest
         """Digest and pepper id that no token verifies against: what the secret of an unknown id is compared with."""
-
-    @property
-    def known(self) -> frozenset[str]:
-        """The ids of the peppers that can verify."""
-        return frozenset(self._keyed)
 
     def make(self, token: Token) -> tuple[bytes, str]:
         """Return the digest to store and the id of the pepper it was made with."""

@@ -48,22 +48,21 @@ def _print(
     act: Callable[[Administration], Awaitable[Account]],
     *,
     writable: bool = True,
-    urgent: bool = False,
 ) -> None:
-    session.print_object(session.administer(act, writable=writable, urgent=urgent).to_json())
+    session.print_object(session.administer(act, writable=writable).to_json())
 
 
 @accounts.command()
 @click.option("--email", required=True, help="Address of the owner; one account each.")
-@click.option("--admin", is_flag=True, help="Give the account administrative routes.")
+@click.option("--admin", is_flag=True, help="Make the owner an administrator.")
 @_ceiling
 @on_store
 def create(session: Session, /, *, email: str, admin: bool, unpublished: bool, **ceiling: str | None) -> None:
     """Open an account.
 
-    Its keys may call the three meta endpoints until --ceiling-endpoints opens more, here or with `accounts set`; `all` are
-    the administrative ones too for an administrator, and never for another account. The ceiling of alphas and runs is
-    all unless it is narrowed: a key is granted those that start with Test_ by itself.
+    Its keys may call the three meta endpoints until --ceiling-endpoints opens more, here or with `accounts set`. `all`
+    includes the administrative endpoints for an administrator, never for another account. The ceiling of alphas and runs
+    is all unless it is narrowed here; a key that is issued without grants reads those that start with Test_.
     """
     _require_published(session, ceiling, unpublished=unpublished)
     _print(session, lambda a: a.accounts.create(email, admin=admin, **ceiling))
@@ -88,13 +87,13 @@ def show(session: Session, account: str) -> None:
 @accounts.command("set")
 @click.argument("account")
 @click.option("--email", help="Another address.")
-@click.option("--admin/--no-admin", default=None, help="Give or take administrative routes.")
+@click.option("--admin/--no-admin", default=None, help="Make the owner an administrator, or end that.")
 @_ceiling
 @on_store
 def change(session: Session, /, account: str, unpublished: bool, **values: Any) -> None:
     """Change address, role or ceiling of an account; its keys follow at their next call."""
     _require_published(session, values, unpublished=unpublished)
-    _print(session, lambda a: a.accounts.change(account, **values), urgent=True)
+    _print(session, lambda a: a.accounts.change(account, **values))
 
 
 @accounts.command()
@@ -102,7 +101,7 @@ def change(session: Session, /, account: str, unpublished: bool, **values: Any) 
 @on_store
 def deactivate(session: Session, account: str) -> None:
     """Close an account: its keys answer 403 account_inactive from their next call on."""
-    _print(session, lambda a: a.accounts.deactivate(account), urgent=True)
+    _print(session, lambda a: a.accounts.deactivate(account))
 
 
 @accounts.command()

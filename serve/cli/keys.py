@@ -58,8 +58,8 @@ def _grants(command: Command) -> Command:
 
 @keys.command()
 @click.option("--account", help="E-mail address or id of the owner; needed without --like.")
-@click.option("--name", help="Label that tells its use; needed without --like.")
-@click.option("--like", metavar="KEY_ID", help="Give what this key has, but for what is named beside it.")
+@click.option("--name", help="Label that says what it is for; needed without --like.")
+@click.option("--like", metavar="KEY_ID", help="Copy the grants of this key, except those given here.")
 @_grants
 @click.option("--raw/--no-raw", default=None, help="Show or hide the fields and books of the raw signal.")
 @click.option(
@@ -72,7 +72,7 @@ def _grants(command: Command) -> Command:
     "--url",
     envvar="ALPHA_RESULTS_PUBLIC_URL",
     metavar="URL",
-    help="Address of the service that the profile names, such as https://alphas.example.org.",
+    help="Address of the service, for the profile, such as https://alphas.example.org.",
 )
 @unpublished_option
 @on_store
@@ -90,9 +90,9 @@ def issue(
 ) -> None:
     """Issue a key and show its token, once.
 
-    Without --endpoints, with all of them or with every one of them it may call what its account's ceiling allows: the three
-    meta endpoints, unless `accounts create` or `accounts set` opened more. Without other grants it reads the alphas that
-    start with Test_, within the limits that --rate shows.
+    Without --endpoints, or with all of them, it may call what its account's ceiling allows: the three meta endpoints,
+    unless `accounts create` or `accounts set` opened more. Without other grants it reads the alphas that start with Test_,
+    within the limits that --rate shows.
     """
     for option, value in {"--account": account, "--name": name}.items():
         if value is None and like is None:
@@ -157,8 +157,8 @@ def _print_token(session: Session, row: dict[str, Any], token: str, **extra: Any
 def rotate(session: Session, key_id: str, grace: str | None) -> None:
     """Issue another token with the rights of a key, and show it, once.
 
-    The new token is a key of its own, with another id and counts of its own; `keys list` tells when the old one was used
-    last.
+    The new token is a key of its own, with another id and counts of its own; `keys list` shows when the old one was last
+    used.
     """
     seconds = None if grace is None else _seconds(grace)
 
@@ -185,10 +185,8 @@ def _seconds(text: str) -> int:
 
 async def _with_last_use(session: Session, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Return keys with ``last_used_at`` and ``calls_this_month``; if counts cannot be read, both are null and a line gives the reason."""
-    from serve.auth.limits.clocks import wall_us  # noqa: PLC0415 - it loads the store, and --help does without
-    from serve.auth.limits.last_use import last_uses  # noqa: PLC0415 - as above
-    from serve.auth.limits.policy import LastUse  # noqa: PLC0415 - as above
-    from serve.auth.store.tables import instant  # noqa: PLC0415 - as above
+    from serve.auth.clocks import instant, wall_us  # noqa: PLC0415 - it loads the store, and --help does without
+    from serve.auth.limits import last_uses  # noqa: PLC0415 - as above
 
     try:
         uses = await last_uses(session.settings, [row["key_id"] for row in rows], wall_us())
@@ -197,9 +195,9 @@ async def _with_last_use(session: Session, rows: list[dict[str, Any]]) -> list[d
         return [row | {"last_used_at": None, "calls_this_month": None} for row in rows]
     shown = []
     for row in rows:
-        use = uses.get(row["key_id"], LastUse())
-        used_at = None if use.used_us is None else instant(use.used_us).isoformat()
-        shown.append(row | {"last_used_at": used_at, "calls_this_month": use.calls})
+        use = uses.get(row["key_id"])
+        used_at = None if use is None else instant(use.used_us).isoformat()
+        shown.append(row | {"last_used_at": used_at, "calls_this_month": 0 if use is None else use.calls})
     return shown
 
 
@@ -210,8 +208,7 @@ async def _with_last_use(session: Session, rows: list[dict[str, Any]]) -> list[d
 def list_all(session: Session, account: str | None, revoked: bool) -> None:
     """List keys, newest first, with their last use and the calls counted this month.
 
-    Both are as of half a second ago, and of calls that were counted: not of those refused. `-` is not known: no call yet, or
-    none in the last month.
+    Both may be half a second old, and leave out refused calls. `-` means no call yet, or none in the last month.
     """
 
     async def act(a: Administration) -> list[dict[str, Any]]:
@@ -237,13 +234,12 @@ def _print(
     act: Callable[[Administration], Awaitable[KeyRecord]],
     *,
     writable: bool = True,
-    urgent: bool = False,
 ) -> None:
     async def run(a: Administration) -> dict[str, Any]:
         row = a.keys.to_json(await act(a))
         return row if writable else (await _with_last_use(session, [row]))[0]
 
-    session.print_object(session.administer(run, writable=writable, urgent=urgent))
+    session.print_object(session.administer(run, writable=writable))
 
 
 @keys.command()
@@ -266,7 +262,7 @@ def change(session: Session, /, key_id: str, unpublished: bool, **values: Any) -
     require_published(
         session.datasets, {name: values[name] for name in _ALPHA_OPTIONS}, unpublished=unpublished
     )
-    _print(session, lambda a: a.keys.change(key_id, **values), urgent=True)
+    _print(session, lambda a: a.keys.change(key_id, **values))
 
 
 @keys.command()
@@ -274,7 +270,7 @@ def change(session: Session, /, key_id: str, unpublished: bool, **values: Any) -
 @on_store
 def suspend(session: Session, key_id: str) -> None:
     """Stop a key until it is reactivated: it answers 401 key_suspended."""
-    _print(session, lambda a: a.keys.suspend(key_id), urgent=True)
+    _print(session, lambda a: a.keys.suspend(key_id))
 
 
 @keys.command()
@@ -290,4 +286,4 @@ def reactivate(session: Session, key_id: str) -> None:
 @on_store
 def revoke(session: Session, key_id: str) -> None:
     """Revoke a key permanently: it answers 401 key_revoked."""
-    _print(session, lambda a: a.keys.revoke(key_id), urgent=True)
+    _print(session, lambda a: a.keys.revoke(key_id))

@@ -56,7 +56,6 @@ class Session:
         act: Callable[[Administration], Awaitable[Result]],
         *,
         writable: bool = True,
-        urgent: bool = False,
     ) -> Result:
         """Open the store, run one act and close it.
 
@@ -66,15 +65,11 @@ class Session:
             What to do.
         writable
             False for an act that only reads: no file is created then.
-        urgent
-            An act that takes rights away: it needs no pepper.
         """
         from serve.auth.admin import open_administration  # noqa: PLC0415 - it loads the store, and --help does without
 
         async def run() -> Result:
-            async with open_administration(
-                self.settings, _actor(), writable=writable, ending=urgent
-            ) as administration:
+            async with open_administration(self.settings, _actor(), writable=writable) as administration:
                 return await act(administration)
 
         return asyncio.run(run())

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-from dataclasses import asdict
 
 import click
 
@@ -52,14 +51,13 @@ def upgrade(session: Session) -> None:
         echo(f"{location.shown}: revision {before or 'none'} -> {after}")
 
 
-@click.group(invoke_without_command=True)
+@click.command()
 @click.option("--subject", metavar="ID", help="Only what was done to this key or account id.")
 @click.option("--limit", default=100, show_default=True, type=click.IntRange(min=1), help="Rows at most.")
 @on_store
 def audit(session: Session, subject: str | None, limit: int) -> None:
     """Show the audit log, newest first. Its rows can be neither changed nor removed."""
-    entries = session.administer(lambda a: a.audit_log.entries(subject=subject, limit=limit), writable=False)
-    rows = [asdict(entry) for entry in entries]
+    rows = session.administer(lambda a: a.audit_log(subject=subject, limit=limit), writable=False)
     if not session.as_json:
         rows = [row | {"detail": json.dumps(row["detail"], ensure_ascii=False)} for row in rows]
     session.print_rows(("id", "at", "actor", "action", "subject", "detail"), rows)

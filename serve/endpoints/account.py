@@ -6,11 +6,12 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any, Final
 
-from schemas.endpoints import registry_version
+from schemas.endpoints import ENDPOINTS, registry_version
 from schemas.project import NAME
 from serve.auth.caller import KeyUse
+from serve.auth.client_address import UNKNOWN
+from serve.auth.clocks import instant as stored_instant
 from serve.auth.store.tables import Role
-from serve.auth.store.tables import instant as stored_instant
 from serve.http.handler import EndpointFunction
 from serve.http.request import Request
 from serve.http.responses import Bare, Page, Single, instant
@@ -41,7 +42,7 @@ async def me(_: ServerState, request: Request) -> Single:
         {
             "key_id": caller.key_id,
             "key_name": caller.record.name,
-            "user_id": caller.user_id,
+            "user_id": caller.record.account_id,
             "email": caller.record.email,
             "role": caller.record.role,
             "is_admin": caller.record.role == Role.ADMIN,
@@ -49,9 +50,9 @@ async def me(_: ServerState, request: Request) -> Single:
             "field_policy": {"expose_raw_book": caller.expose_raw},
             "rate_limit": caller.rate_limit.to_json(),
             "usage": caller.usage.to_json(),
-            "callable_endpoints": caller.callable_endpoints,
+            "callable_endpoints": [name for name in ENDPOINTS if name in caller.callable_ids],
             "registry_version": registry_version(),
-            "ip": caller.ip,
+            "ip": str(caller.address or UNKNOWN),
         },
         source=ACCESS,
     )
@@ -59,7 +60,7 @@ async def me(_: ServerState, request: Request) -> Single:
 
 async def keys(service: ServerState, request: Request) -> Page:
     """List the keys of the caller's account, newest first."""
-    inventory = await service.access.inventory(request.caller.user_id)
+    inventory = await service.access.inventory(request.caller.record.account_id)
     return Page.of(inventory, request.values, {"key_id": request.caller.key_id}, inventory_row)
 
 

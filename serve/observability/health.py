@@ -77,7 +77,7 @@ class Components:
     ) -> None:
         self._snapshots, self._damage, self._cache, self._optional = snapshots, damage, cache, optional
         self._probes: Mapping[str, Callable[[], Coroutine[Any, Any, None]]] = {
-            "access_store": access.ask_store,
+            "access_store": access.require_store,
             "limiter": access.require_limiter,
         }
         self._answered = dict.fromkeys(self._probes, State.OK)

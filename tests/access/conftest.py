@@ -19,6 +19,7 @@ from serve.auth.authenticator import Authenticator
 from serve.auth.settings import AccessSettings
 from serve.auth.store.opening import open_store
 from serve.auth.store.repository import Repository
+from serve.auth.store.tables import keys
 from serve.auth.tokens import Token, TokenShape, new_token
 from tests.support.postgres import PostgresServer, postgres_running
 from tests.support.redis import RedisServer, redis_binaries, redis_running
@@ -165,7 +166,7 @@ async def expire(settings: AccessSettings) -> AsyncIterator[Expire]:
 
     async def set_expiry(token: str, at: int | None) -> None:
         key_id = token.partition(".")[0].rpartition("_")[2]
-        await store.run(Repository.change_key, key_id, {"expires_at": at})
+        await store.run(Repository.change, keys, key_id, {"expires_at": at})
 
     yield set_expiry
     await store.close()

@@ -1,7 +1,7 @@
-"""One serving process of a concurrency test: many tasks calling at once.
+"""One process of a concurrency test: many tasks that call at once.
 
 Usage: hammer.py REDIS_URL STOPPED_CLOCK TASKS CALLS KEY=per_second:per_minute:per_day:monthly ...
-Prints the admitted calls of each key. Waits for the list `go` to get an element before it begins.
+Prints the admitted calls of each key. It begins when the list `go` gets an element.
 """
 
 from __future__ import annotations
@@ -14,18 +14,16 @@ from unittest import mock
 import redis.asyncio
 
 from serve.auth.limits import redis as module
-from serve.auth.limits.policy import RateLimit
+from serve.auth.limits.rules import RateLimit
 
 
 async def main() -> None:
     url, stopped, tasks, calls, *keys = sys.argv[1:]
     if stopped == "stopped":
-        # 2100-01-01, and it stays that: the rolling second then never rolls.
+        # 2100-01-01 for ever: the second never rolls.
         script = module.SCRIPT.replace("redis.call('TIME')", "{'4102444800', '0'}")
         mock.patch.object(module, "SCRIPT", script).start()
-    limiter = module.RedisLimiter(
-        url, "hammer", wait_s=30.0
-    )  # a starved machine is not a server that is away
+    limiter = module.RedisLimiter(url, "hammer", wait_s=30.0)  # the machine may be slow
     admitted = {}
     async with redis.asyncio.Redis.from_url(url, socket_timeout=60) as client:
         await client.rpush("ready", "1")

@@ -1,7 +1,7 @@
 """A slow oracle of the limiter: every call is stored, and all are counted on each call.
 
-Windows roll by a time that never goes back; the month is that of the wall clock. `Oracle` is given both. `OfOneClock` has
-nothing but a clock that may be set, as a Redis server does.
+Windows roll by a time that never goes back; the month is that of the wall clock. `Oracle` takes both. `OfOneClock` has
+only a clock that may be set, as a Redis server does.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 
 from schemas.limits import LIMIT_WINDOWS, LimitWindow
-from serve.auth.limits.policy import MAX_WINDOW_US, MONTH, ROLLING_US, SECOND_US, RateLimit
-from serve.auth.limits.sliding_window import LimitStatus
+from serve.auth.clocks import SECOND_US
+from serve.auth.limits.rules import MAX_WINDOW_US, MONTH, ROLLING_US, LimitStatus, RateLimit
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 MINUTE_US = 60 * SECOND_US

@@ -57,8 +57,8 @@ PEER = "10.0.0.1"
         (1, [], PEER),
     ],
 )
-def test_the_caller_is_counted_from_the_right(hops: int, forwarded: list[str], seen: str) -> None:
-    assert str(client_address(PEER, tuple(forwarded), hops)) == seen
+def test_hops_are_counted_from_the_service_outwards(hops: int, forwarded: list[str], seen: str) -> None:
+    assert str(client_address(PEER, ",".join(forwarded) or None, hops)) == seen
 
 
 @given(st.integers(1, 3), st.lists(st.text('0123456789abcdef.:, \t"[]', max_size=30), max_size=4))
@@ -66,12 +66,12 @@ def test_a_callers_forwarding_headers_do_not_change_the_address_seen_by_the_prox
     hops: int, spoofed: list[str]
 ) -> None:
     honest = ["203.0.113.7", *[f"10.0.0.{n}" for n in range(2, hops + 1)]]
-    assert client_address(PEER, (*spoofed, ", ".join(honest)), hops) == V4
+    assert client_address(PEER, ",".join((*spoofed, *honest)), hops) == V4
 
 
 def test_a_socket_without_an_address_and_an_invalid_hop_have_no_address() -> None:
-    assert client_address(None, (), 0) is None
-    assert client_address(PEER, ("unknown",), 1) is None
+    assert client_address(None, None, 0) is None
+    assert client_address(PEER, "unknown", 1) is None
 
 
 def _stored(*networks: str) -> str:
@@ -92,7 +92,7 @@ def _stored(*networks: str) -> str:
         ("0.0.0.0/0", "203.0.113.7", True),
     ],
 )
-def test_lists_of_addresses(listed: str, address: str, allowed: bool) -> None:
+def test_an_address_is_allowed_if_a_block_contains_it(listed: str, address: str, allowed: bool) -> None:
     assert address_allowed(parse_address(address), _stored(listed)) is allowed
     assert address_allowed(parse_address(address), _stored("192.0.2.1", listed)) is allowed
 

@@ -16,7 +16,7 @@ pytestmark = pytest.mark.anyio
 Act = Callable[[Administration], Coroutine[Any, Any, Any]]
 
 
-async def test_a_key_of_an_account_without_grants_has_the_documented_defaults(
+async def test_a_key_without_options_has_the_documented_defaults(
     administration: Administration,
 ) -> None:
     await administration.accounts.create("new@example.org")
@@ -224,12 +224,12 @@ async def test_invalid_arguments_are_refused_with_the_fix_and_change_nothing(
     administration: Administration, case: str
 ) -> None:
     act, fix = REFUSED_KEYS[case[5:]] if case.startswith("key: ") else REFUSED_ACCOUNTS[case]
-    before = await administration.audit_log.entries()
+    before = await administration.audit_log()
     accounts = await administration.accounts.all()
     with pytest.raises(AccessError) as refused:
         await act(administration)
     assert fix in str(refused.value)
-    assert await administration.audit_log.entries() == before
+    assert await administration.audit_log() == before
     assert await administration.accounts.all() == accounts
     assert await administration.keys.all(revoked=True) == []
 

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from schemas.endpoints import ADMIN_IDS, META_IDS
+from schemas.endpoints import META_IDS
 from serve.auth.allow_list import ALL, DEFAULT_ALPHAS, DEFAULT_CEILING, AllowList, Mode, clamp
 
 # Few letters, so that prefixes meet.
@@ -64,9 +64,3 @@ def test_alpha_names_are_case_sensitive() -> None:
 def test_an_empty_list_allows_nothing(mode: Mode) -> None:
     assert not AllowList(mode).allows("")
     assert not AllowList(mode).allows("Test_one")
-
-
-def test_administrative_endpoints_can_be_removed_from_a_list() -> None:
-    mixed = AllowList(Mode.LIST, ("meta.me", *ADMIN_IDS))
-    assert mixed.without(ADMIN_IDS).values == ("meta.me",)
-    assert DEFAULT_CEILING.without(ADMIN_IDS) is DEFAULT_CEILING

@@ -15,12 +15,11 @@ import redis
 
 from schemas.errors import SettingsError
 from schemas.limits import LimitWindow
-from serve.auth.limits.clocks import US, Clocks
+from serve.auth.clocks import SECOND_US
 from serve.auth.limits.in_memory import InMemoryLimiter
 from serve.auth.limits.journal import Journal
-from serve.auth.limits.policy import SECOND_US, RateLimit
 from serve.auth.limits.redis import SCRIPT, parse_status, question
-from serve.auth.limits.sliding_window import LimitStatus
+from serve.auth.limits.rules import LimitStatus, RateLimit
 from tests.access.oracle import DAY_US, MINUTE_US, WINDOW
 
 pytestmark = pytest.mark.anyio
@@ -28,7 +27,7 @@ pytestmark = pytest.mark.anyio
 HOUR_US = 3600 * SECOND_US
 NOON = int(datetime(2100, 5, 15, 12, tzinfo=UTC).timestamp()) * SECOND_US
 RATE = RateLimit((1000, 60, 5000, 100_000))
-TOLD_THE_TIME = SCRIPT.replace("redis.call('TIME')", "{KEYS[3], KEYS[4]}")
+SCRIPT_WITH_CLOCK = SCRIPT.replace("redis.call('TIME')", "{KEYS[3], KEYS[4]}")
 
 
 class Machine:
@@ -38,9 +37,11 @@ class Machine:
         self.passed = 7 * HOUR_US
         self.set_ahead = NOON - self.passed
 
-    @property
-    def clocks(self) -> Clocks:
-        return Clocks(lambda: (self.passed + self.set_ahead) * US, lambda: self.passed * US)
+    def wall(self) -> int:
+        return self.passed + self.set_ahead
+
+    def steady(self) -> int:
+        return self.passed
 
     def wait(self, microseconds: int) -> None:
         self.passed += microseconds
@@ -48,7 +49,7 @@ class Machine:
     def set_clock(self, by: int) -> None:
         self.set_ahead += by
 
-    def start_anew(self) -> None:
+    def reboot(self) -> None:
         self.set_ahead, self.passed = self.set_ahead + self.passed, 0
 
 
@@ -60,7 +61,7 @@ class Take(Protocol):
 
 @asynccontextmanager
 async def counting(folder: Path, machine: Machine) -> AsyncIterator[Take]:
-    limiter = InMemoryLimiter(Journal(folder / "limits"), machine.clocks)
+    limiter = InMemoryLimiter(Journal(folder / "limits"), machine.wall, machine.steady)
 
     async def take(rate: RateLimit = RATE) -> LimitWindow | None:
         return (await limiter.hit("key", rate)).refused
@@ -132,13 +133,13 @@ async def test_a_rebooted_machine_trusts_its_wall_clock(tmp_path: Path) -> None:
     async with counting(tmp_path, machine) as take:
         assert await times(take, 60) == 60
     machine.wait(50 * SECOND_US)
-    machine.start_anew()
+    machine.reboot()
     async with counting(tmp_path, machine) as take:
         assert await times(take, 1) == 0
         machine.wait(10 * SECOND_US)
         assert await times(take, 70) == 60
     # Started with a clock that is behind: no time counts as passed, and no more than a minute is to be waited.
-    machine.start_anew()
+    machine.reboot()
     machine.set_clock(-HOUR_US)
     async with counting(tmp_path, machine) as take:
         assert await times(take, 1) == 0
@@ -205,7 +206,7 @@ class Server:
     def take(self, rate: RateLimit = RATE) -> LimitStatus:
         clock = self.now + self.set_ahead
         requested = (clock // SECOND_US, clock % SECOND_US, question(rate, 1))
-        return parse_status(self._client.eval(TOLD_THE_TIME, 4, "calls", "months", *requested))
+        return parse_status(self._client.eval(SCRIPT_WITH_CLOCK, 4, "calls", "months", *requested))
 
     def times(self, calls: int, rate: RateLimit = RATE) -> int:
         return sum(self.take(rate).refused is None for _ in range(calls))
@@ -225,7 +226,9 @@ def test_a_redis_clock_set_back_admits_no_extra_call_and_blocks_no_caller(
     assert server.times(70) == 60
 
 
-def test_a_redis_clock_one_day_ahead_for_two_seconds_blocks_no_caller(redis_client: redis.Redis) -> None:
+def test_a_redis_clock_one_day_ahead_for_two_seconds_blocks_no_caller(
+    redis_client: redis.Redis,
+) -> None:
     server = Server(redis_client)
     assert server.times(60) == 60
     server.set_ahead = DAY_US

@@ -172,7 +172,7 @@ COMMANDS = {
 @pytest.mark.parametrize(
     "line", [f"{group} {name}" for group, names in COMMANDS.items() for name in ("", *names)]
 )
-def test_every_command_explains_itself(line: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_every_command_has_help(line: str, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as left:
         main([*line.split(), "--help"])
     assert not left.value.code

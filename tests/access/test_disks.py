@@ -7,10 +7,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-import sqlalchemy as sa
 
 from serve.auth.settings import StoreLocation
-from serve.auth.store.sqlite import make_engine
 from tests.support import plain_http, published
 from tests.support.operators import Operators, operators
 from tests.support.server import served
@@ -126,20 +124,3 @@ def test_a_crashed_stores_journal_is_read_on_a_read_only_disk_or_the_command_fai
     store.with_name(store.name + "-shm").unlink()
     deployment.mount("ro")
     assert "cannot be" in deployment.run("keys", "show", key, code=5)
-
-
-def test_read_only_commands_create_no_store_and_no_pepper(tmp_path: Path) -> None:
-    (tmp_path / "published").mkdir()
-    with operators(tmp_path / "published") as run:
-        for arguments in (("keys", "list"), ("keys", "show", "0" * 16), ("accounts", "list"), ("audit",)):
-            assert "accounts create" in run(*arguments, code=2)
-        run("access", "show")
-        assert [path.name for path in tmp_path.iterdir()] == ["published"]
-        run("accounts", "create", "--email", EMAIL)
-    assert not list(tmp_path.glob("*.pepper*"))
-
-
-def test_opening_a_store_for_reading_creates_no_file(tmp_path: Path) -> None:
-    with pytest.raises(sa.exc.OperationalError):
-        make_engine(tmp_path / "none", writable=False).connect()
-    assert not list(tmp_path.iterdir())

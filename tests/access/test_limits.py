@@ -4,14 +4,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from schemas.limits import LIMIT_WINDOWS
-from serve.auth.authenticator import rate_headers, whole_seconds
-from serve.auth.limits.policy import RateLimit
-from serve.auth.limits.sliding_window import LimitStatus
+from serve.auth.authenticator import rate_headers
+from serve.auth.limits.rules import LimitStatus, RateLimit, Usage
 
 RATE = RateLimit()
 
 
-def test_usage_shows_limit_and_remaining_of_each_window() -> None:
+def test_the_default_limits() -> None:
     assert RATE.to_json() == {
         "per_second": 5,
         "per_minute": 60,
@@ -42,7 +41,7 @@ def test_a_month_without_quota_has_no_headers_and_no_remaining() -> None:
     rate = RateLimit((5, 60, 5000, None))
     status = LimitStatus((1, 1, 1, 7), (1, 1, 1, 1))
     assert not [name for name in rate_headers(rate, status) if name.endswith("Month")]
-    usage = status.usage(rate).to_json()
+    usage = Usage(status.used, rate).to_json()
     assert usage["month"] == 7
     assert usage["remaining_month"] is None
 
@@ -53,9 +52,8 @@ def test_a_refusal_has_a_retry_after() -> None:
     assert "Retry-After" not in rate_headers(RATE, LimitStatus((5, 5, 5, 5), (1, 1, 1, 1)))
 
 
-def test_remaining_is_never_below_zero_when_an_envelope_was_narrowed() -> None:
-    usage = LimitStatus((9, 90, 9000, 200_000), (1, 1, 1, 1)).usage(RATE)
-    assert usage.remaining == (0, 0, 0, 0)
+def test_remaining_is_never_negative() -> None:
+    usage = Usage((9, 90, 9000, 200_000), RATE)
     assert usage.to_json() == {
         "second": 9,
         "minute": 90,
@@ -68,6 +66,9 @@ def test_remaining_is_never_below_zero_when_an_envelope_was_narrowed() -> None:
     }
 
 
-@given(st.integers(0, 10**15))
-def test_retry_after_in_whole_seconds_is_long_enough(duration: int) -> None:
-    assert 0 <= whole_seconds(duration) * 1_000_000 - duration < 1_000_000
+@given(st.integers(1, 10**15))
+def test_a_caller_who_waits_as_long_as_told_has_waited_long_enough(wait_us: int) -> None:
+    refused = LimitStatus((5, 5, 5, 5), (wait_us, 1, 1, 1), LIMIT_WINDOWS[0], wait_us)
+    headers = rate_headers(RATE, refused)
+    for seconds in (headers["Retry-After"], headers["X-RateLimit-Reset-Second"]):
+        assert 0 <= int(seconds) * 1_000_000 - wait_us < 1_000_000

@@ -16,7 +16,7 @@ from schemas.endpoints import ENDPOINTS
 from schemas.errors import AccessError, ApiError
 from serve.auth.admin import Administration
 from serve.auth.authenticator import Authenticator
-from serve.auth.limits.last_use import last_uses
+from serve.auth.limits import last_uses
 from serve.auth.settings import AccessSettings
 from tests.access.conftest import OWNER, Expire
 from tests.support.keys import credentials
@@ -50,7 +50,7 @@ def rights(administration: Administration, record: object) -> dict[str, object]:
     return {name: value for name, value in shown.items() if name not in OWN}
 
 
-async def test_a_rotated_key_has_the_same_rights_and_the_old_token_works_for_the_grace(
+async def test_a_rotated_key_has_the_same_rights_and_the_old_token_works_during_the_grace_period(
     administration: Administration, access: Authenticator, expire: Expire
 ) -> None:
     old = await administration.keys.issue(OWNER, "k", raw=True, **GRANTS)
@@ -63,10 +63,10 @@ async def test_a_rotated_key_has_the_same_rights_and_the_old_token_works_for_the
     assert [await answer(access, token) for token in (old.token, new.token)] == ["admitted", "admitted"]
     await expire(old.token, 1)
     assert [await answer(access, token) for token in (old.token, new.token)] == ["key_expired", "admitted"]
-    acts = [(entry.action, entry.subject) for entry in await administration.audit_log.entries(limit=2)]
+    acts = [(entry["action"], entry["subject"]) for entry in await administration.audit_log(limit=2)]
     assert acts == [("key.set", old.record.id), ("key.rotate", new.record.id)]
-    (entry,) = [x for x in await administration.audit_log.entries() if x.action == "key.rotate"]
-    assert entry.detail["replaces"] == old.record.id
+    (entry,) = [x for x in await administration.audit_log() if x["action"] == "key.rotate"]
+    assert entry["detail"]["replaces"] == old.record.id
 
 
 async def test_without_a_grace_the_old_token_works_until_revoked_and_with_a_zero_grace_not_at_all(
@@ -116,7 +116,9 @@ async def test_an_inactive_key_is_not_rotated_but_can_be_copied(
     assert (rate["per_second"], rate["per_minute"], rate["monthly"]) == (7, 3, None)
 
 
-async def test_an_administrators_key_is_not_copied_to_other_accounts(administration: Administration) -> None:
+async def test_an_administrators_key_is_not_copied_to_other_accounts(
+    administration: Administration,
+) -> None:
     await administration.accounts.create("root@example.org", admin=True, ceiling_endpoints="all")
     admin_id = next(x.id for x in ENDPOINTS.values() if x.admin)
     key = await administration.keys.issue("root@example.org", "k", endpoints=admin_id)
@@ -147,7 +149,7 @@ async def test_both_limiters_report_last_use_and_monthly_calls(
     assert (await last_uses(settings, ids, next_year))[used.record.id] == (at, 0)
 
 
-async def test_last_use_is_read_while_the_server_counts(
+async def test_last_use_is_read_while_a_server_is_counting(
     settings: AccessSettings, administration: Administration, tmp_path: Path
 ) -> None:
     local = replace(settings, redis=None, state=tmp_path / "busy.sqlite3")

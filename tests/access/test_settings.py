@@ -18,7 +18,7 @@ def test_default_files_lie_beside_the_root_not_in_it() -> None:
     assert (result.peppers, result.trusted_hops, result.workers) == ((), 0, 1)
 
 
-def test_the_environment_is_read_and_flags_win() -> None:
+def test_flags_override_the_environment() -> None:
     env = {
         "ALPHA_RESULTS_ACCESS": "postgresql://someone:word@db.example.org/access",
         "ALPHA_RESULTS_LIMITS_STATE": "/var/limits",
@@ -37,7 +37,7 @@ def test_the_environment_is_read_and_flags_win() -> None:
     assert (result.trusted_hops, result.workers) == (2, 3)
 
 
-def test_no_secret_is_shown() -> None:
+def test_settings_do_not_show_secrets() -> None:
     result = AccessSettings(
         "postgresql://someone:pa55word@db.example.org/access",
         redis="redis://:pa55word@cache",
@@ -57,7 +57,7 @@ def test_no_secret_is_shown() -> None:
         ("sqlite:///b.sqlite3", str(Path("b.sqlite3").absolute())),
     ],
 )
-def test_spellings_of_a_file(text: str, path: str) -> None:
+def test_a_file_is_named_by_path_or_url(text: str, path: str) -> None:
     assert StoreLocation.parse(text).path == Path(path)
 
 

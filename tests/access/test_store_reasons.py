@@ -10,6 +10,7 @@ import redis
 
 from schemas.errors import AlphaResultsError, SettingsError, StorageUnavailable
 from serve.auth.limits.redis import RedisLimiter
+from serve.auth.limits.rules import RateLimit
 from serve.auth.settings import AccessSettings
 from serve.auth.store.opening import open_store
 from tests.support.ports import free_port
@@ -41,7 +42,9 @@ async def test_an_unreachable_postgresql_is_reported_with_its_host(create: bool)
     assert "no-such-host.invalid:5432, database access: the name of the host is not known" in str(result)
 
 
-async def test_a_connection_refused_by_postgresql_is_a_settings_error(postgres: PostgresServer) -> None:
+async def test_a_connection_refused_by_postgresql_is_a_settings_error(
+    postgres: PostgresServer,
+) -> None:
     base, _, options = postgres.url().partition("?")
     assert options  # a socket's folder, which names no host
     missing = await refusal(f"{base.rpartition('/')[0]}/no_such_database?{options}")
@@ -56,7 +59,7 @@ async def limiter_refusal(url: str) -> AlphaResultsError:
     limiter = RedisLimiter(url, "t")
     try:
         with pytest.raises(AlphaResultsError) as refused:
-            await limiter.require()
+            await limiter.status([("key", RateLimit())])
     finally:
         await limiter.close()
     assert SECRET not in str(refused.value)
@@ -96,7 +99,9 @@ def test_a_server_does_not_start_without_its_redis(tmp_path: Path) -> None:
     assert not re.search("Traceback|uvicorn", line)
 
 
-@pytest.mark.parametrize("words", ["keys list", "accounts list", "audit", "access show"])
+@pytest.mark.parametrize(
+    "words", ["keys list", f"keys show {'0' * 16}", "accounts list", "audit", "access show"]
+)
 def test_a_read_only_command_creates_no_store_and_no_pepper(words: str, tmp_path: Path) -> None:
     (tmp_path / "empty").touch()
     for name in ("absent", "empty"):

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 import uvloop
 
-from schemas.errors import AccessError, StorageUnavailable
+from schemas.errors import StorageUnavailable
 from serve.auth.admin import open_administration
 from serve.auth.settings import AccessSettings
 from serve.auth.store.opening import open_store, store_at
@@ -73,7 +73,7 @@ def backend(server: PostgresServer) -> int:
 def test_a_connection_broken_in_any_state_is_reported_as_an_unavailable_store(
     own_postgres: PostgresServer,
 ) -> None:
-    # The server's own loop: it tells of the last bytes and of the end of a connection one after the other.
+    # The server's own loop, which reports the last bytes and the end of a connection one after the other.
     ended = uvloop.run(_ask_while_it_breaks(own_postgres))
     assert set(ended) == {KeyStore, StorageUnavailable}
 
@@ -91,14 +91,14 @@ async def _ask_while_it_breaks(own_postgres: PostgresServer) -> Counter[type]:
             try:
                 await store.run(Repository.key, "0" * 16)
                 ended[KeyStore] += 1
-            except Exception as error:  # noqa: BLE001 - which one is what is asked
+            except Exception as error:  # noqa: BLE001 - its type is asserted
                 ended[type(error)] += 1
                 await asyncio.sleep(0.001)
 
     callers = [asyncio.create_task(caller()) for _ in range(32)]
     for number in range(12):
         before = ended[KeyStore]
-        while ended[KeyStore] < before + 200:  # noqa: ASYNC110 - the callers count, they do not tell
+        while ended[KeyStore] < before + 200:  # noqa: ASYNC110 - the callers only count
             await asyncio.sleep(0.01)
         if number % 3:
             own_postgres.kill()
@@ -134,7 +134,7 @@ async def test_a_hanging_store_delays_no_caller_beyond_the_timeout(own_postgres:
 async def test_a_hanging_connection_is_waited_for_once(
     own_postgres: PostgresServer,
 ) -> None:
-    # As long that a machine which stands still for some seconds does not make of one wait two.
+    # Long enough that a machine which stalls for seconds does not look like a second wait.
     wait_s = 12.0
     settings = AccessSettings(own_postgres.url())
     async with open_administration(settings, "tester") as administration:
@@ -148,22 +148,4 @@ async def test_a_hanging_connection_is_waited_for_once(
     ended = await asyncio.gather(*calls, return_exceptions=True)
     assert {type(one) for one in ended} == {StorageUnavailable}
     assert not late
-    await store.close()
-
-
-@pytest.mark.anyio
-async def test_a_refused_command_is_reported_although_the_server_dies(
-    own_postgres: PostgresServer,
-) -> None:
-    store = await open_store(AccessSettings(own_postgres.url()), writable=True)
-
-    def refused(rows: Repository) -> None:
-        rows.accounts()
-        own_postgres.kill()
-        raise AccessError("refused")
-
-    with pytest.raises(AccessError):
-        await store.run(refused)
-    with pytest.raises(StorageUnavailable):
-        await store.run(Repository.accounts)
     await store.close()

@@ -16,8 +16,7 @@ EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 SECOND: Final = timedelta(seconds=1)
 
 _READ_BY_TIME: Final = (
-    "serve.auth.authenticator.time",
-    "serve.auth.limits.clocks.time",
+    "serve.auth.clocks.time",
     "serve.reader_lease.time",
     "serve.catalog.time",
 )

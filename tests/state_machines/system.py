@@ -137,7 +137,7 @@ class System:
         """Run an administrative action on accounts and keys."""
 
         async def acted() -> Any:
-            opened = open_administration(self.client.access, "tests", clock=lambda: self.clock.us)
+            opened = open_administration(self.client.access, "tests")
             async with opened as administration:
                 return await act(administration)
 

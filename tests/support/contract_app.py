@@ -21,7 +21,10 @@ from schemas.endpoints import ENDPOINTS
 from schemas.kinds import TABLE_KINDS
 from serve.app import create
 from serve.auth.admin import open_administration
+from serve.auth.clocks import microseconds
 from serve.auth.settings import AccessSettings
+from serve.auth.store.repository import Repository
+from serve.auth.store.tables import keys
 from serve.http.request import Application
 from serve.settings import Settings
 from tests.support.application import started
@@ -184,10 +187,11 @@ async def issue_keys(settings: AccessSettings) -> Keys:
         await administration.keys.suspend(result.ids["suspended"])
         await administration.keys.revoke(result.ids["revoked"])
         await administration.accounts.deactivate(FORMER)
-    long_ago = int(dt.datetime(2020, 1, 1, tzinfo=dt.UTC).timestamp() * 1e6)
-    async with open_administration(settings, "the suite", clock=lambda: long_ago) as administration:
-        issued = await administration.keys.issue(OWNER, "expired", expires="2020-02-01", **everything)
+        issued = await administration.keys.issue(OWNER, "expired", **everything)
         result.tokens["expired"], result.ids["expired"] = issued.token, issued.record.id
+        # No command sets an expiry that has passed.
+        long_ago = microseconds(dt.datetime(2020, 2, 1, tzinfo=dt.UTC))
+        await administration.store.run(Repository.change, keys, issued.record.id, {"expires_at": long_ago})
     shape = result["reader"]
     result.tokens["unknown"] = shape.replace(result.ids["reader"], "0" * 16)
     result.tokens["wrong_secret"] = f"{shape.partition('.')[0]}.{'A' * 43}"

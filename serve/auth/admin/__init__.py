@@ -2,70 +2,49 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
-from functools import partial
+from typing import Any
 
-from serve.auth.admin.accounts import Accounts
-from serve.auth.admin.acts import AuditLog
+from serve.auth.admin.accounts import Accounts, Acts, act
 from serve.auth.admin.keys import Keys
-from serve.auth.limits.clocks import wall_us
 from serve.auth.settings import AccessSettings
 from serve.auth.store.opening import open_store
-from serve.auth.store.peppers import load_digests, require_peppers
-from serve.auth.tokens import TokenShape
+from serve.auth.store.repository import KeyStore, Repository
 
 
-@dataclass(frozen=True, slots=True)
-class Administration:
-    """The acts on an open store, grouped by object."""
+class Administration(Acts):
+    """The acts on an open store: those on accounts, those on keys, and reading the audit log."""
 
-    accounts: Accounts
-    keys: Keys
-    audit_log: AuditLog
+    def __init__(self, store: KeyStore, actor: str, settings: AccessSettings) -> None:
+        super().__init__(store, actor)
+        self.accounts = Accounts(store, actor)
+        self.keys = Keys(store, actor, settings)
+
+    @act
+    def audit_log(
+        self, rows: Repository, *, subject: str | None = None, limit: int = 100
+    ) -> list[dict[str, Any]]:
+        """Return the newest acts, newest first, on one account or key or on all."""
+        return rows.entries(subject, limit)
 
 
 @asynccontextmanager
 async def open_administration(
-    settings: AccessSettings,
-    actor: str,
-    clock: Callable[[], int] = wall_us,
-    *,
-    writable: bool = True,
-    ending: bool = False,
+    settings: AccessSettings, actor: str, *, writable: bool = True
 ) -> AsyncIterator[Administration]:
-    """Open the store to change it, or only to read it.
+    """Open the store with the settings its servers run with; the audit log names the actor.
 
-    A store is created only if it may be changed, a pepper only when a key is issued.
-
-    Parameters
-    ----------
-    settings
-        Of the deployment, the ones its servers run with.
-    actor
-        Who acts, for the audit log.
-    clock
-        Microseconds since 1970.
-    writable
-        False to read only: then every act that changes something fails.
-    ending
-        An act that takes rights away: it needs no pepper.
+    Unless it is writable, every act that changes something fails. A store is created only if it may be changed, a pepper
+    only when a key is issued.
 
     Raises
     ------
     SettingsError, StorageUnavailable
-        As :func:`serve.auth.store.opening.open_store`, and as :func:`serve.auth.store.peppers.require_peppers`.
+        As :func:`serve.auth.store.opening.open_store`.
     """
     store = await open_store(settings, writable=writable, create=writable)
     try:
-        if not ending:
-            await require_peppers(settings, store, wall_us())
-        shape = TokenShape(settings.token_prefix, settings.environment)
-        yield Administration(
-            Accounts(store, actor, clock),
-            Keys(store, actor, clock, shape, partial(load_digests, settings)),
-            AuditLog(store, actor, clock),
-        )
+        yield Administration(store, actor, settings)
     finally:
         await store.close()

@@ -1,34 +1,88 @@
-"""Accounts: the owners of keys, and the ceilings to which keys are clamped."""
+"""Accounts, the owners of keys, and the ceilings to which keys are clamped; the base of all acts."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, Final
+import json
+from collections.abc import Callable, Coroutine, Mapping
+from typing import Any, Concatenate, Final, ParamSpec, TypeVar
 
 import sqlalchemy as sa
 
 from schemas.errors import AccessError
 from serve.auth.admin import validation
-from serve.auth.admin.acts import Acts, act
-from serve.auth.allow_list import ALL, DEFAULT_CEILING
-from serve.auth.store.repository import Account, Repository
-from serve.auth.store.tables import Role
+from serve.auth.allow_list import ALL, DEFAULT_CEILING, LISTS
+from serve.auth.clocks import wall_us
+from serve.auth.store.repository import Account, KeyRecord, KeyStore, Repository
+from serve.auth.store.tables import Role, accounts, audit
 from serve.auth.tokens import new_id
+
+A = TypeVar("A", bound="Acts")
+P = ParamSpec("P")
+T = TypeVar("T")
+
+_DOCUMENTS: Final = frozenset((*LISTS, *(f"ceiling_{name}" for name in LISTS), "limits", "addresses"))
+"""Columns with JSON text, which the audit log shows decoded."""
+
+
+class Acts:
+    """Acts of one operator on an open store, which has to be writable for acts that change something.
+
+    An act that is refused raises AccessError; its message names the fix.
+    """
+
+    def __init__(self, store: KeyStore, actor: str) -> None:
+        self.store = store
+        self._actor = actor
+
+    def note(self, rows: Repository, action: str, subject: str, detail: Mapping[str, Any]) -> None:
+        """Add a row to the audit log, in the transaction of its act."""
+        readable = {name: _parsed(value) if name in _DOCUMENTS else value for name, value in detail.items()}
+        text = json.dumps(readable, ensure_ascii=False)
+        act = {"at": wall_us(), "actor": self._actor, "action": action, "subject": subject, "detail": text}
+        rows.add(audit, act)
+
+    def update(
+        self,
+        rows: Repository,
+        table: sa.Table,
+        before: Account | KeyRecord,
+        action: str,
+        after: Mapping[str, Any],
+    ) -> None:
+        """Change columns of a row, and add each as [before, after] to the audit log; raises if none differs."""
+        pairs = {name: [getattr(before, name), value] for name, value in after.items()}
+        changed = {name: pair for name, pair in pairs.items() if pair[0] != pair[1]}
+        if not changed:
+            raise AccessError("nothing to change: every value given is already set; give at least one other")
+        rows.change(table, before.id, after)
+        self.note(rows, action, before.id, changed)
+
+
+def act(
+    method: Callable[Concatenate[A, Repository, P], T],
+) -> Callable[Concatenate[A, P], Coroutine[Any, Any, T]]:
+    """Wrap a method that works on a repository, so that it runs in its own transaction."""
+
+    async def run(self: A, /, *args: P.args, **kwargs: P.kwargs) -> T:
+        return await self.store.run(lambda rows: method(self, rows, *args, **kwargs))
+
+    run.__doc__ = method.__doc__
+    return run
+
+
+def _parsed(value: Any) -> Any:
+    if isinstance(value, list):
+        return [_parsed(part) for part in value]
+    return json.loads(value) if isinstance(value, str) else value
 
 
 def find_account(rows: Repository, email_or_id: str, *, to_change: bool = False) -> Account:
-    """Return an account by e-mail address or id, locked until the transaction ends if it is to be changed.
-
-    Raises
-    ------
-    AccessError
-        When there is none.
-    """
+    """Return an account by e-mail address or id, locked until the transaction ends if it is to be changed."""
     wanted = email_or_id.strip()
     account = rows.account(wanted, to_change=to_change)
     if account is None:
         raise AccessError(
-            f"account: there is none of {wanted!r}; `accounts list` shows them, `accounts create` makes one"
+            f"account: there is no account {wanted!r}; `accounts list` shows them, `accounts create` opens one"
         )
     return account
 
@@ -38,34 +92,23 @@ class Accounts(Acts):
 
     @act
     def create(
-        self,
-        rows: Repository,
-        /,
-        email: str,
-        *,
-        admin: bool = False,
-        **ceilings: str | None,
+        self, rows: Repository, /, email: str, *, admin: bool = False, **ceilings: str | None
     ) -> Account:
         """Open an account.
 
         Its keys may call the three meta endpoints until an operator opens more of them here or by `change`. Alphas
         and runs are granted key by key, so their ceiling is `all` unless it is narrowed.
-
-        Raises
-        ------
-        AccessError
-            When the address is none or is taken, or a ceiling is not understood.
         """
         account = Account(
             id=new_id(),
             email=validation.email(email),
             role=Role.ADMIN if admin else Role.USER,
             active=True,
-            created_at=self.now(),
+            created_at=wall_us(),
             **(_DEFAULT_CEILINGS | _stored(ceilings, admin=admin)),
         )
         try:
-            rows.add_account(account)
+            rows.add(accounts, account._asdict())
         except sa.exc.IntegrityError:
             raise AccessError(
                 f"email: {account.email} has an account already; `accounts set` changes it, `accounts activate` reopens it"
@@ -119,12 +162,10 @@ class Accounts(Acts):
         return self._update(rows, account, "account.activate", {"active": True})
 
     def _update(self, rows: Repository, account: Account, action: str, after: dict[str, Any]) -> Account:
-        changed = validation.changes({name: getattr(account, name) for name in after}, after)
         try:
-            rows.change_account(account.id, after)
+            self.update(rows, accounts, account, action, after)
         except sa.exc.IntegrityError:
             raise AccessError(f"email: {after['email']} belongs to another account; choose another") from None
-        self.note(rows, action, account.id, changed)
         return find_account(rows, account.id)
 
 

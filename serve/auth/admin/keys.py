@@ -5,18 +5,20 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final, TypedDict, Unpack
+from typing import Any, Final
 
 from schemas.errors import AccessError
 from serve.auth.admin import validation
-from serve.auth.admin.accounts import find_account
-from serve.auth.admin.acts import Acts, act
-from serve.auth.allow_list import ALL, DEFAULT_ALPHAS, AllowList, Mode
+from serve.auth.admin.accounts import Acts, act, find_account
+from serve.auth.allow_list import ALL, DEFAULT_ALPHAS, LISTS, AllowList
 from serve.auth.caller import rights_of
-from serve.auth.limits.policy import SECOND_US, RateLimit, rate_limit
+from serve.auth.clocks import SECOND_US, instant, wall_us
+from serve.auth.limits.rules import RateLimit, rate_limit
+from serve.auth.settings import AccessSettings
+from serve.auth.store.opening import load_digests
 from serve.auth.store.repository import Account, KeyRecord, KeyStore, Repository
-from serve.auth.store.tables import KeyStatus, Role, instant
-from serve.auth.tokens import Digests, TokenShape, new_token
+from serve.auth.store.tables import KeyStatus, Role, keys
+from serve.auth.tokens import TokenShape, new_token
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,71 +29,37 @@ class IssuedKey:
     token: str = field(repr=False)
 
 
-class Options(TypedDict, total=False):
-    """What a key may do, as an operator writes it; None says nothing of it."""
-
-    endpoints: str | None
-    alphas: str | None
-    runs: str | None
-    raw: bool | None
-    rate: str | None
-    expires: str | None
-    ips: str | None
-
-
 class Keys(Acts):
-    """The acts on keys.
+    """The acts on keys."""
 
-    Parameters
-    ----------
-    store, actor, clock
-        As those of every act.
-    shape
-        How tokens are spelled.
-    digests
-        Loads what secrets are stored with; called when a key is issued.
-    """
-
-    def __init__(
-        self,
-        store: KeyStore,
-        actor: str,
-        clock: Callable[[], int],
-        shape: TokenShape,
-        digests: Callable[[], Digests],
-    ) -> None:
-        super().__init__(store, actor, clock)
-        self._shape = shape
-        self._digests = digests
+    def __init__(self, store: KeyStore, actor: str, settings: AccessSettings) -> None:
+        super().__init__(store, actor)
+        self._settings = settings
+        self._shape = TokenShape(settings.token_prefix, settings.environment)
 
     @act
     def issue(
         self,
         rows: Repository,
+        /,
         account: str | None = None,
         name: str | None = None,
         *,
         like: str | None = None,
-        **options: Unpack[Options],
+        **options: str | bool | None,
     ) -> IssuedKey:
         """Issue a key to an account, given by e-mail address or id.
 
         Without a list of endpoints it may call what its account's ceiling allows, now and later. Other omitted
-        grants are those of a self-created key: testing alphas and runs, the self-service rate envelope, no
-        raw fields, no expiry, any address.
+        grants are those of a self-created key: testing alphas and runs, the default limits, no raw fields, no expiry,
+        any address.
 
         Parameters
         ----------
         account, name
-            Owner and label; those of the other key by default.
+            Owner and label; with `like` those of the other key by default.
         like
-            Id of a key whose grants, limits, addresses and expiry it gets but for the options, whatever became of that one.
-
-        Raises
-        ------
-        AccessError
-            When the account is unknown or closed, a value makes no sense, or the other key has expired and no other expiry
-            is given.
+            Id of a key, in use or not, from which omitted grants, limits, addresses and expiry are copied.
         """
         given = _DEFAULTS
         about: dict[str, str] = {}
@@ -101,15 +69,13 @@ class Keys(Acts):
             account, name = account or other.account_id, other.name if name is None else name
         owner = find_account(rows, account or "", to_change=True)
         given = given | self._columns({"name": name, **options}, given, admin=owner.is_admin)
-        if given["expires_at"] is not None and given["expires_at"] <= self.now():
+        if given["expires_at"] is not None and given["expires_at"] <= wall_us():
             raise AccessError(
-                f"key {about['like']} has expired, and one like it would have; give --expires as well"
+                f"key {about['like']} has expired, and its copy would have expired too; give --expires as well"
             )
-        listed = AllowList.loads(given["endpoints"])
-        if (
-            listed.mode is Mode.LIST and not owner.is_admin
-        ):  # an administrator's key, copied to another account
-            validation.endpoints(",".join(listed.values), "endpoints", admin=False)
+        if like is not None:  # it may be an administrator's
+            listed = AllowList.loads(given["endpoints"])
+            validation.require_grantable(listed.values, "endpoints", admin=owner.is_admin)
         return self._insert(rows, owner, given, "key.issue", about)
 
     @act
@@ -121,7 +87,7 @@ class Keys(Acts):
         Parameters
         ----------
         key_id
-            Of a key in use.
+            Of a key in use: a leaked key that was suspended must not come back by it.
         grace_seconds
             How long the old token works on, but not beyond its own expiry; 0 revokes it at once, None leaves it until it
             is revoked.
@@ -130,18 +96,15 @@ class Keys(Acts):
         -------
         IssuedKey, KeyRecord
             The new key, of another id, and the old one as it is now.
-
-        Raises
-        ------
-        AccessError
-            When the key is not in use: a leaked key that was suspended must not come back by it.
         """
         old = _usable(rows, key_id)
-        now = self.now()
+        now = wall_us()
         if old.status != KeyStatus.ACTIVE or (old.expires_at is not None and old.expires_at <= now):
-            state = "suspended" if old.status != KeyStatus.ACTIVE else "expired"
+            state, more = (
+                ("suspended", "") if old.status != KeyStatus.ACTIVE else ("expired", " --expires WHEN")
+            )
             raise AccessError(
-                f"key {old.id} is {state}: `keys issue --like {old.id}` issues another with its rights"
+                f"key {old.id} is {state}: `keys issue --like {old.id}{more}` issues another with its rights"
             )
         owner = find_account(rows, old.account_id, to_change=True)
         issued = self._insert(rows, owner, _grants(old), "key.rotate", {"replaces": old.id})
@@ -154,28 +117,22 @@ class Keys(Acts):
         return issued, old
 
     def _insert(
-        self,
-        rows: Repository,
-        owner: Account,
-        given: dict[str, Any],
-        action: str,
-        about: Mapping[str, str],
+        self, rows: Repository, owner: Account, given: dict[str, Any], action: str, about: Mapping[str, str]
     ) -> IssuedKey:
         if not owner.active:
             raise AccessError(f"{owner.email} is deactivated; `accounts activate` it before issuing keys")
         token = new_token()
-        digest, made_with = self._digests().make(token)
-        rows.add_key(
-            {
-                "id": token.key_id,
-                "account_id": owner.id,
-                "digest": digest,
-                "pepper_id": made_with,
-                "status": KeyStatus.ACTIVE.value,
-                "created_at": self.now(),
-                **given,
-            }
-        )
+        digest, made_with = load_digests(rows, self._settings, wall_us()).make(token)
+        values = {
+            "id": token.key_id,
+            "account_id": owner.id,
+            "digest": digest,
+            "pepper_id": made_with,
+            "status": KeyStatus.ACTIVE.value,
+            "created_at": wall_us(),
+            **given,
+        }
+        rows.add(keys, values)
         self.note(rows, action, token.key_id, {"account": owner.id, **about, **given})
         return IssuedKey(_find_key(rows, token.key_id), self._shape.spell(token))
 
@@ -192,7 +149,7 @@ class Keys(Acts):
 
     @act
     def change(
-        self, rows: Repository, key_id: str, *, name: str | None = None, **options: Unpack[Options]
+        self, rows: Repository, /, key_id: str, *, name: str | None = None, **options: str | bool | None
     ) -> KeyRecord:
         """Widen or narrow a key; None keeps a value. Changes apply from the key's next call."""
         record = _usable(rows, key_id)
@@ -210,7 +167,7 @@ class Keys(Acts):
             "runs": ("runs", lambda text: validation.alphas(text, "runs").dumps()),
             "raw": ("expose_raw", bool),
             "rate": ("limits", lambda text: validation.rate(text, rate_limit(granted["limits"])).dumps()),
-            "expires": ("expires_at", lambda text: validation.expiry(text, self.now())),
+            "expires": ("expires_at", lambda text: validation.expiry(text, wall_us())),
             "ips": ("addresses", validation.addresses),
         }
         read = [(*readers[name], value) for name, value in options.items() if value is not None]
@@ -239,9 +196,7 @@ class Keys(Acts):
         return self._update(rows, record, "key.revoke", {"status": KeyStatus.REVOKED.value})
 
     def _update(self, rows: Repository, record: KeyRecord, action: str, after: dict[str, Any]) -> KeyRecord:
-        changed = validation.changes({name: getattr(record, name) for name in after}, after)
-        rows.change_key(record.id, after)
-        self.note(rows, action, record.id, changed)
+        self.update(rows, keys, record, action, after)
         return _find_key(rows, record.id)
 
     def to_json(self, record: KeyRecord) -> dict[str, Any]:
@@ -255,10 +210,7 @@ class Keys(Acts):
             "email": record.email,
             "account_active": record.account_active,
             "allow": rights_of(record).allow,
-            "granted": {
-                name: AllowList.loads(getattr(record, name)).to_json()
-                for name in ("endpoints", "alphas", "runs")
-            },
+            "granted": {name: AllowList.loads(getattr(record, name)).to_json() for name in LISTS},
             "field_policy": {"expose_raw_book": record.expose_raw},
             "rate_limit": record.rate.to_json(),
             "ips": None if record.addresses is None else json.loads(record.addresses),
@@ -276,21 +228,20 @@ _DEFAULTS: Final[dict[str, Any]] = {
     "addresses": None,
     "expires_at": None,
 }
-"""What a key is granted that an operator says nothing of."""
+"""Grants that an operator omits, by column of the store."""
 
 
 def _grants(record: KeyRecord) -> dict[str, Any]:
-    """Return the grants of a key by column of the store."""
-    names = ("name", "endpoints", "alphas", "runs", "expose_raw", "limits", "addresses", "expires_at")
-    return {name: getattr(record, name) for name in names}
+    """Return the label and the grants of a key by column of the store."""
+    return {name: getattr(record, name) for name in ("name", *_DEFAULTS)}
 
 
 def _find_key(rows: Repository, key_id: str, *, to_change: bool = False) -> KeyRecord:
     record = rows.key(key_id.strip(), to_change=to_change)
     if record is None:
         # The text may be a pasted token, so it is not repeated.
-        shown = repr(key_id) if len(key_id) <= 16 else "that text"
-        raise AccessError(f"key: there is none of id {shown}; `keys list` shows the ids, 16 characters each")
+        shown = f"the id {key_id!r}" if len(key_id) <= 16 else "that id"
+        raise AccessError(f"key: no key has {shown}; `keys list` shows the ids, 16 characters each")
     return record
 
 

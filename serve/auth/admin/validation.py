@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Final
 
@@ -13,8 +12,8 @@ from schemas.errors import AccessError
 from schemas.limits import LIMIT_WINDOWS, RATE_EXAMPLE
 from serve.auth.allow_list import ALL, AllowList, Mode
 from serve.auth.client_address import parse_network
-from serve.auth.limits.policy import RateLimit
-from serve.auth.store.tables import microseconds
+from serve.auth.clocks import microseconds
+from serve.auth.limits.rules import RateLimit
 
 MAX_RATE: Final = 1_000_000_000
 """Largest limit, which fits a 32-bit column."""
@@ -35,22 +34,14 @@ def label(text: str) -> str:
     """Return the name of a key: 1 to 100 printable characters."""
     text = text.strip()
     if not 1 <= len(text) <= 100 or not text.isprintable():
-        raise AccessError("name: a key's name is 1 to 100 printable characters; give one that tells its use")
+        raise AccessError(
+            "name: a key's name is 1 to 100 printable characters; give one that says what it is for"
+        )
     return text
 
 
 def endpoints(text: str, option: str, *, admin: bool) -> AllowList:
-    """Read ``all`` or registry ids separated by commas.
-
-    Parameters
-    ----------
-    text
-        As typed; an empty text allows no endpoint.
-    option
-        The option's name, for the refusal.
-    admin
-        Whether the account is an administrator's: others cannot be given administrative ids.
-    """
+    """Read ``all`` or registry ids separated by commas, none of them administrative unless the account is."""
     if text.strip() == "all":
         return ALL
     ids = _items(text.removeprefix("list:"))
@@ -59,12 +50,17 @@ def endpoints(text: str, option: str, *, admin: bool) -> AllowList:
         raise AccessError(
             f"{option}: {', '.join(map(repr, unknown))} not in the endpoint registry; give `all` or some of: {', '.join(ENDPOINTS)}"
         )
+    require_grantable(ids, option, admin=admin)
+    return AllowList(Mode.LIST, ids)
+
+
+def require_grantable(ids: tuple[str, ...], option: str, *, admin: bool) -> None:
+    """Refuse administrative ids for an account that is not an administrator's."""
     barred = [name for name in ids if name in ADMIN_IDS]
     if barred and not admin:
         raise AccessError(
             f"{option}: {', '.join(barred)} work for administrators only; leave them out, or `accounts set --admin` first"
         )
-    return AllowList(Mode.LIST, ids)
 
 
 def selected(text: str, *, admin: bool) -> AllowList:
@@ -152,11 +148,3 @@ def addresses(text: str) -> str | None:
     if not networks:
         raise AccessError("ips: the list is empty; give at least one address, or any to lift the restriction")
     return json.dumps(list(dict.fromkeys(networks)))
-
-
-def changes(before: Mapping[str, object], after: Mapping[str, object]) -> dict[str, list[object]]:
-    """Return the differences as [before, after] by name; raises if there are none."""
-    differing = {name: [before[name], value] for name, value in after.items() if before[name] != value}
-    if not differing:
-        raise AccessError("nothing to change: every value given is already set; give at least one other")
-    return differing

@@ -6,22 +6,20 @@ import asyncio
 import contextlib
 import sqlite3
 from array import array
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Final
 
 import structlog
 
-from serve.auth.limits.clocks import US, Clocks
+from serve.auth.clocks import SECOND_US, steady_us, wall_us
 from serve.auth.limits.journal import Journal
-from serve.auth.limits.policy import MAX_WINDOW_US, ROLLING_US, SECOND_US, RateLimit
-from serve.auth.limits.sliding_window import CallLog, LimitStatus, Month, decide
+from serve.auth.limits.rules import MAX_WINDOW_US, ROLLING_US, CallLog, LimitStatus, Month, RateLimit, decide
 
 WRITE_INTERVAL_SECONDS: Final = 0.5
 """Seconds between two writes; a crash loses the counts since the last write."""
 _WRITES_PER_SWEEP: Final = 1200
 """Writes between two removals of expired counts."""
-
 _MAX_QUIET_US: Final = max(32 * 86_400 * SECOND_US, MAX_WINDOW_US)
 """Microseconds without a call after which a key has no call in any current window, whatever the wall clock says."""
 _YEAR: Final = 100
@@ -33,21 +31,16 @@ _log = structlog.get_logger(__name__)
 class InMemoryLimiter:
     """Counts in the memory of this process; it never yields to the event loop, so calls cannot interleave.
 
-    Parameters
-    ----------
-    journal
-        Where counts outlive the process.
-    clocks
-        The rolling windows go by the steady one, which nobody sets; the month by the one on the wall.
+    Rolling windows go by the steady clock, which cannot be set, and the month by the wall clock; both in microseconds.
     """
 
-    def __init__(self, journal: Journal, clocks: Clocks | None = None) -> None:
-        self._journal = journal
-        clocks = clocks or Clocks.of_this_machine()
-        self._steady, self._wall = clocks.steady, clocks.wall
-        self._month = Month.of(self._wall_us())
-        self._logs = journal.load(now := journal.present(clocks))
-        self._ahead = now - self._steady_us()
+    def __init__(
+        self, journal: Journal, wall: Callable[[], int] = wall_us, steady: Callable[[], int] = steady_us
+    ) -> None:
+        self._journal, self._wall, self._steady = journal, wall, steady
+        self._month = Month.of(wall())
+        now, self._logs = journal.load(wall())
+        self._ahead = now - steady()
         self._unsaved: list[tuple[str, int]] = []
         self._stop = asyncio.Event()
         self._writer: asyncio.Task[None] | None = None
@@ -75,39 +68,23 @@ class InMemoryLimiter:
             self._decide(self._logs.get(key_id) or CallLog(), rate, charge=False) for key_id, rate in keys
         ]
 
-    async def require(self) -> None:
-        """Do nothing: the file was locked and read when it was opened."""
-
     def _decide(self, log: CallLog, rate: RateLimit, *, charge: bool) -> LimitStatus:
-        wall = self._wall_us()
-        month = self._month
+        wall, month = self._wall(), self._month
         if not month.start_us <= wall < month.end_us:
             month = self._month = Month.of(wall)
-        return decide(log, self._now_us(), wall, month, rate, charge=charge)
-
-    def _wall_us(self) -> int:
-        return self._wall() // US
-
-    def _steady_us(self) -> int:
-        return self._steady() // US
-
-    def _now_us(self) -> int:
-        return self._steady_us() + self._ahead
+        return decide(log, self._steady() + self._ahead, wall, month, rate, charge=charge)
 
     async def save(self) -> None:
-        """Save the calls admitted since the last write."""
+        """Save the time, and the calls admitted since the last write."""
         unsaved, self._unsaved = self._unsaved, []
-        if not unsaved:
-            return
         months = [
             (key_id, month, calls)
             for key_id in dict.fromkeys(key_id for key_id, _ in unsaved)
             for month, calls in self._logs[key_id].months.items()
         ]
+        now = self._steady() + self._ahead
         try:
-            await asyncio.to_thread(
-                self._journal.append, unsaved, months, wall_us=self._wall_us(), at_us=self._now_us()
-            )
+            await asyncio.to_thread(self._journal.append, unsaved, months, self._wall(), now)
         except sqlite3.Error as error:
             self._unsaved = unsaved + self._unsaved
             _log.warning("call_counts_not_written", calls=len(self._unsaved), reason=str(error))
@@ -117,14 +94,15 @@ class InMemoryLimiter:
         while not self._stop.is_set():
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(self._stop.wait(), WRITE_INTERVAL_SECONDS)
-            await self.save()
+            if self._unsaved:
+                await self.save()
             writes += 1
             if writes % _WRITES_PER_SWEEP == 0:
                 await self.forget()
 
     async def forget(self) -> None:
         """Remove expired calls from the file, and idle keys from memory."""
-        now = self._now_us()
+        now = self._steady() + self._ahead
         unsaved = {key_id for key_id, _ in self._unsaved}
         for key_id, log in list(self._logs.items()):
             if log.last <= now - _MAX_QUIET_US and key_id not in unsaved:
@@ -140,6 +118,4 @@ class InMemoryLimiter:
         if self._writer is not None:
             await self._writer
         await self.save()
-        with contextlib.suppress(sqlite3.Error):  # the time of the last write is there
-            self._journal.write_time(wall_us=self._wall_us(), at_us=self._now_us())
         self._journal.close()

@@ -7,57 +7,37 @@ import ssl
 from collections.abc import Sequence
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import redis.asyncio as client
+from redis import exceptions
 from redis.asyncio.retry import Retry
 from redis.backoff import NoBackoff
-from redis.exceptions import (
-    AuthenticationError,
-    BusyLoadingError,
-    NoPermissionError,
-    NoScriptError,
-    ReadOnlyError,
-    RedisError,
-    ResponseError,
-)
-from redis.exceptions import TimeoutError as TimeoutErrorOfRedis
 
-from schemas.errors import SettingsError, StorageUnavailable
+from schemas.errors import SettingsError
 from schemas.limits import LIMIT_WINDOWS
 from schemas.settings import SETTINGS
-from serve.auth.limits.policy import MONTH, ROLLING_US, LastUse, RateLimit
-from serve.auth.limits.sliding_window import LimitStatus
-from serve.auth.reasons import NETWORK, Reason, reason_of, refusal
+from serve.auth.limits.rules import MONTH, ROLLING_US, LastUse, LimitStatus, RateLimit
+from serve.auth.reasons import NETWORK, Reason, refusal, unavailable
 
 SCRIPT: Final = Path(__file__).with_name("limiter.lua").read_text(encoding="utf-8")
 ANSWER_WAIT_SECONDS: Final = 1.0
 CONNECTIONS: Final = 32
-
-
 _REASONS: Final[dict[type[Exception], Reason]] = {
-    AuthenticationError: refusal("it refuses this user and password"),
-    NoPermissionError: refusal(
+    exceptions.AuthenticationError: refusal("it refuses this user and password"),
+    exceptions.NoPermissionError: refusal(
         "the user may not run what counts calls: EVALSHA, SCRIPT LOAD and the keys of alpha-results"
     ),
     ssl.SSLError: refusal("TLS failed: the certificate is not trusted or not of this host"),
-    BusyLoadingError: Reason("it is loading its data; try again"),
-    ReadOnlyError: Reason("it is a replica, which counts nothing: name the primary"),
+    exceptions.BusyLoadingError: Reason("it is loading its data; try again"),
+    exceptions.ReadOnlyError: Reason("it is a replica, which counts nothing: name the primary"),
     FileNotFoundError: Reason("there is no such socket"),
-    TimeoutErrorOfRedis: NETWORK[TimeoutError],
+    exceptions.TimeoutError: NETWORK[TimeoutError],
     **NETWORK,
-    ResponseError: refusal(
+    exceptions.ResponseError: refusal(
         "it has no such database, or not the commands that count: Redis 6 or later is needed"
     ),
 }
-
-
-class _Hit(NamedTuple):
-    """A call to be counted, and the future of its result."""
-
-    key_id: str
-    rate: RateLimit
-    waiting: asyncio.Future[LimitStatus]
 
 
 class RedisLimiter:
@@ -89,14 +69,16 @@ class RedisLimiter:
             )
         except ValueError as error:
             # The URL may hold a password, so neither it nor the library's message is repeated.
-            raise SettingsError("ALPHA_RESULTS_REDIS cannot be read as a Redis URL") from error
+            raise SettingsError(
+                "ALPHA_RESULTS_REDIS cannot be read: write redis://HOST:PORT/DATABASE, rediss:// for TLS or unix://PATH"
+            ) from error
         at = self._pool.connection_kwargs
         place = at["path"] if "path" in at else f"{at.get('host', 'localhost')}:{at.get('port', 6379)}"
-        self._shown = f"redis on {place}, database {at.get('db', 0)}"
+        self._where = f"{SETTINGS['redis'].variable}: redis on {place}, database {at.get('db', 0)}"
         self._redis = client.Redis(connection_pool=self._pool)
-        self._script = self._redis.register_script(SCRIPT)
+        self._sha = self._redis.register_script(SCRIPT).sha
         self._namespace = namespace
-        self._waiting: list[_Hit] = []
+        self._waiting: list[tuple[str, RateLimit, asyncio.Future[Any]]] = []
         self._sending: set[asyncio.Task[None]] = set()
 
     async def hit(self, key_id: str, rate: RateLimit) -> LimitStatus:
@@ -105,11 +87,12 @@ class RedisLimiter:
         Calls of one turn of the event loop go to Redis together: each is decided separately there, but sending
         and receiving takes longer than deciding.
         """
-        waiting: asyncio.Future[LimitStatus] = asyncio.get_running_loop().create_future()
-        self._waiting.append(_Hit(key_id, rate, waiting))
+        loop = asyncio.get_running_loop()
+        answer: asyncio.Future[Any] = loop.create_future()
+        self._waiting.append((key_id, rate, answer))
         if len(self._waiting) == 1:
-            asyncio.get_running_loop().call_soon(self._send)
-        return await waiting
+            loop.call_soon(self._send)
+        return self._status(await answer)
 
     def _send(self) -> None:
         together, self._waiting = self._waiting, []
@@ -117,90 +100,61 @@ class RedisLimiter:
         self._sending.add(sending)  # the loop itself holds tasks weakly
         sending.add_done_callback(self._sending.discard)
 
-    async def _count(self, together: Sequence[_Hit]) -> None:
-        """Count calls, and set the result or error of each."""
-        answers: Sequence[Any]
-        try:
-            answers = await self._run_all([(hit.key_id, hit.rate) for hit in together], cost=1)
-        except Exception as error:  # noqa: BLE001 - every error is passed on to the waiting call
-            answers = [error] * len(together)
-        for hit, answer in zip(together, answers, strict=True):
-            if hit.waiting.done():  # the caller has left
-                continue
-            try:
-                hit.waiting.set_result(self._read(answer))
-            except Exception as error:  # noqa: BLE001 - as above
-                hit.waiting.set_exception(error)
+    async def _count(self, together: Sequence[tuple[str, RateLimit, asyncio.Future[Any]]]) -> None:
+        answers = await self._run([(key_id, rate) for key_id, rate, _ in together], cost=1)
+        for (_, _, waiting), answer in zip(together, answers, strict=True):
+            if not waiting.done():  # else the caller has left
+                waiting.set_result(answer)
 
     async def status(self, keys: Sequence[tuple[str, RateLimit]]) -> list[LimitStatus]:
         """Return the status of keys, in one round trip for all of them."""
-        if not keys:
-            return []
-        return [self._read(answer) for answer in await self._run_all(keys, cost=0)]
-
-    async def require(self) -> None:
-        """Ask for the counts of a key that does not exist.
-
-        Raises
-        ------
-        SettingsError
-            When Redis was reached and refuses what the setting says.
-        StorageUnavailable
-            When it was not reached.
-        """
-        (answer,) = await self._run_all([("-", RateLimit())], cost=0)
-        if isinstance(answer, Exception) and _reason(answer).is_refusal:
-            raise SettingsError(self._message(answer)) from answer
-        self._read(answer)
-
-    def _read(self, answer: Any) -> LimitStatus:
-        """Return an answer as a status; raises StorageUnavailable when it is an error."""
-        if isinstance(answer, RedisError | OSError | TimeoutError):
-            raise StorageUnavailable(self._message(answer)) from answer
-        if isinstance(answer, Exception):
-            raise answer
-        return parse_status(answer)
-
-    def _message(self, error: Exception) -> str:
-        return f"{SETTINGS['redis'].variable}: {self._shown}: {_reason(error).text}"
+        return [self._status(answer) for answer in await self._run(keys, cost=0)] if keys else []
 
     async def last_uses(self, key_ids: Sequence[str], month: int) -> dict[str, LastUse]:
-        """Return when keys last called and how often in a month (yyyymm); raises as :meth:`require`."""
-        await self.require()
+        """Return when keys last called and how often in a month (yyyymm)."""
         async with self._redis.pipeline(transaction=False) as pipeline:
             for key_id in key_ids:
                 pipeline.hmget(self._keys(key_id)[1], "last", "ahead", str(month))
             try:
                 rows = await pipeline.execute()
-            except (RedisError, OSError, TimeoutError) as error:
-                raise StorageUnavailable(self._message(error)) from error
+            except (exceptions.RedisError, OSError, TimeoutError) as error:
+                raise unavailable(self._where, error, _REASONS) from error
         return {
             key_id: LastUse(int(last) - int(ahead or 0), int(calls or 0))
             for key_id, (last, ahead, calls) in zip(key_ids, rows, strict=True)
             if last is not None
         }
 
-    async def _run_all(self, keys: Sequence[tuple[str, RateLimit]], *, cost: int) -> list[Any]:
-        """Run the script for each in one round trip; return its answers and errors."""
+    async def _run(self, keys: Sequence[tuple[str, RateLimit]], *, cost: int) -> list[Any]:
+        """Run the script for each key in one round trip; return its answers, and an error where there is none."""
         try:
-            answers = await self._run(keys, cost)
-            missed = [number for number, answer in enumerate(answers) if isinstance(answer, NoScriptError)]
+            answers = await self._run_once(keys, cost)
+            missed = [
+                number
+                for number, answer in enumerate(answers)
+                if isinstance(answer, exceptions.NoScriptError)
+            ]
             if missed:
                 # A restarted server does not have the script: these calls were not counted, so running it now counts once.
                 await self._redis.script_load(SCRIPT)
-                late = await self._run([keys[number] for number in missed], cost)
+                late = await self._run_once([keys[number] for number in missed], cost)
                 for number, answer in zip(missed, late, strict=True):
                     answers[number] = answer
-        except (RedisError, OSError, TimeoutError) as error:
+        except Exception as error:  # noqa: BLE001 - whatever it is, each call is refused with it
             return [error] * len(keys)
         return answers
 
-    async def _run(self, keys: Sequence[tuple[str, RateLimit]], cost: int) -> list[Any]:
+    async def _run_once(self, keys: Sequence[tuple[str, RateLimit]], cost: int) -> list[Any]:
         async with self._redis.pipeline(transaction=False) as pipeline:
             for key_id, rate in keys:
-                pipeline.evalsha(self._script.sha, 2, *self._keys(key_id), question(rate, cost))
+                pipeline.evalsha(self._sha, 2, *self._keys(key_id), question(rate, cost))
             answers: list[Any] = await pipeline.execute(raise_on_error=False)
             return answers
+
+    def _status(self, answer: Any) -> LimitStatus:
+        if isinstance(answer, Exception):
+            raise unavailable(self._where, answer, _REASONS) from answer
+        return parse_status(answer)
 
     def _keys(self, key_id: str) -> tuple[str, str]:
         # The braces keep both on one node of a cluster.
@@ -211,10 +165,6 @@ class RedisLimiter:
         """Close every connection."""
         await self._redis.aclose()
         await self._pool.disconnect()
-
-
-def _reason(error: Exception) -> Reason:
-    return reason_of(error, _REASONS) or Reason(f"no connection ({type(error).__name__})")
 
 
 @lru_cache(4096)

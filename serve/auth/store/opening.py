@@ -1,111 +1,81 @@
-"""Opening the store at the revision of this program, and its migrations by Alembic."""
+"""Opening the store at the revision of this program, its migrations by Alembic, and the peppers of its keys."""
 
 from __future__ import annotations
 
+import contextlib
+import os
+import secrets
 from functools import partial
 from pathlib import Path
 from typing import Final
 
 import sqlalchemy as sa
 
-from schemas.errors import SettingsError, StorageUnavailable
+from schemas.errors import SettingsError
 from schemas.extras import extra
 from serve.auth.settings import AccessSettings, StoreLocation
 from serve.auth.store import sqlite
 from serve.auth.store.repository import ANSWER_WAIT_SECONDS, KeyStore, Repository
 from serve.auth.store.tables import REVISION
+from serve.auth.tokens import NO_PEPPER, Digests
 
 _MIGRATION_SECONDS: Final = 600.0
 """Seconds to wait for another migration that is running."""
 _LOCK: Final = 0x616C7068615F72
 """Number of the advisory lock; any constant that is unique in the database."""
+_NAMED: Final = 5
+"""Keys that a message names; the others are counted."""
 
 
 def store_at(location: StoreLocation, *, writable: bool, wait_s: float = ANSWER_WAIT_SECONDS) -> KeyStore:
     """Return a store of any revision; it connects on first use."""
     if location.path is not None:
         engine = sqlite.make_engine(location.path, writable=writable)
-        return KeyStore(engine, partial(sqlite.reason, location.path))
+        return KeyStore(engine, partial(sqlite.failure, location.path))
     with extra("postgres", "an access store in PostgreSQL"):
         from serve.auth.store import postgres  # noqa: PLC0415 - only for PostgreSQL stores
 
     return KeyStore(
-        postgres.make_engine(location, writable=writable), partial(postgres.reason, location), wait_s
+        postgres.make_engine(location, writable=writable), partial(postgres.failure, location), wait_s
     )
 
 
-async def revision(location: StoreLocation, store: KeyStore | None = None) -> str | None:
-    """Return the revision of a store; None for an empty or missing one.
-
-    Raises
-    ------
-    SettingsError
-        When a server was reached and refuses what the address says.
-    StorageUnavailable
-        When it does not answer.
-    """
+async def revision(location: StoreLocation) -> str | None:
+    """Return the revision of a store, None for an empty or missing one; raises StorageUnavailable if it does not answer."""
     if location.path is not None and not location.path.exists():
         return None
-    opened = store or store_at(location, writable=False)
+    store = store_at(location, writable=False)
     try:
-        return await opened.run(Repository.revision)
-    except StorageUnavailable as error:
-        if location.path is None:
-            from serve.auth.store.postgres import is_refusal  # noqa: PLC0415 - as above
-
-            if is_refusal(error.__cause__):
-                raise SettingsError(str(error)) from error.__cause__
-        raise
+        return await store.run(Repository.revision)
     finally:
-        if store is None:
-            await opened.close()
+        await store.close()
 
 
 async def open_store(settings: AccessSettings, *, writable: bool, create: bool = True) -> KeyStore:
-    """Open the store at the schema revision of this program.
-
-    An empty store is set up; one at another revision is refused with the command that migrates it.
-
-    Parameters
-    ----------
-    settings
-        Of the deployment.
-    writable
-        False to read only.
-    create
-        False to refuse where there is no store yet.
+    """Open the store at the schema revision of this program; an empty or missing one is set up if `create` says so.
 
     Raises
     ------
     SettingsError
-        When there is no store and none is to be made, or it is at another revision than this program's.
+        When there is no store and none is to be made, or it is at another revision than this program's; the message has
+        the command that migrates it.
     StorageUnavailable
         When it does not answer.
     """
     location = settings.location
-    store = store_at(location, writable=writable)
-    try:
-        current = await revision(location, store)
-        if current is None and create:
-            await upgrade(location)
-        else:
-            _require_current(location, current)
-    except BaseException:
-        await store.close()
-        raise
-    return store
-
-
-def _require_current(location: StoreLocation, current: str | None) -> None:
-    if current is None:
+    current = await revision(location)
+    if current is None and not create:
         raise SettingsError(
             f"there is no access store in {location.shown}: `accounts create` makes it; --access or ALPHA_RESULTS_ACCESS names another"
         )
-    if current != REVISION:
+    if current is None:
+        await upgrade(location)
+    elif current != REVISION:
         raise SettingsError(
             f"the access store {location.shown} is at revision {current} and this program works with {REVISION}:"
             " run `alpha-results serve access upgrade`, or the program that made it"
         )
+    return store_at(location, writable=writable)
 
 
 async def upgrade(location: StoreLocation) -> None:
@@ -128,12 +98,11 @@ async def upgrade(location: StoreLocation) -> None:
     from alembic.config import Config  # noqa: PLC0415
     from alembic.util.exc import CommandError  # noqa: PLC0415
 
-    config = Config()
-    config.set_main_option("script_location", str(Path(__file__).with_name("migrations")))
-
-    def act(rows: Repository) -> None:
+    def migrate(rows: Repository) -> None:
         if rows.connection.dialect.name == "postgresql":
             rows.connection.execute(sa.select(sa.func.pg_advisory_xact_lock(_LOCK)))
+        config = Config()
+        config.set_main_option("script_location", str(Path(__file__).with_name("migrations")))
         config.attributes["connection"] = rows.connection
         try:
             command.upgrade(config, "head")
@@ -144,6 +113,65 @@ async def upgrade(location: StoreLocation) -> None:
 
     store = store_at(location, writable=True, wait_s=_MIGRATION_SECONDS)
     try:
-        await store.run(act)
+        await store.run(migrate)
     finally:
         await store.close()
+
+
+def load_digests(rows: Repository, settings: AccessSettings, now_us: int) -> Digests:
+    """Return the digests of a deployment, with the peppers of its settings and of the file beside its store, if any.
+
+    Peppers of the settings come first, so that new keys use them while older keys still verify with the file's. If there is
+    neither, the file is created.
+
+    Raises
+    ------
+    SettingsError
+        When the file can be neither read nor created, is empty, or no pepper verifies some of the keys in use: each of
+        those would be answered 401, and a new pepper would hide that theirs is lost.
+    """
+    store = settings.location.path
+    path = None if store is None else store.with_name(store.name + ".pepper")
+    digests = Digests((*settings.peppers, *_stored(path)))
+    lost = rows.keys_without_pepper(digests.known, now_us)
+    if lost:
+        restore = "" if path is None else f"restore {path} from its backup, or "
+        more = f" and {len(lost) - _NAMED} more" if len(lost) > _NAMED else ""
+        raise SettingsError(
+            f"{settings.location.shown} has keys whose pepper is missing: {', '.join(lost[:_NAMED])}{more}; {restore}add to"
+            " ALPHA_RESULTS_PEPPER what it was when they were issued. If it is lost, `keys revoke` ends each of them"
+        )
+    if path is not None and digests.newest == NO_PEPPER:
+        digests = Digests(_stored(path, create=True))
+    return digests
+
+
+def _stored(path: Path | None, *, create: bool = False) -> tuple[bytes, ...]:
+    """Return the pepper of a file, none if there is no file."""
+    if path is None:
+        return ()
+    try:
+        if create:
+            _create(path)
+        own = (path.read_bytes().strip(),) if path.exists() else ()
+    except OSError as error:
+        raise SettingsError(
+            f"the pepper file {path} can be neither read nor created ({error.strerror}): restore it, or set ALPHA_RESULTS_PEPPER"
+        ) from error
+    if own == (b"",):
+        raise SettingsError(
+            f"the pepper file {path} is empty: restore it from a backup, without it no key verifies"
+        )
+    return own
+
+
+def _create(path: Path) -> None:
+    """Write a new pepper under a temporary name and link it, so that a process starting meanwhile never reads half of it."""
+    draft = path.with_name(f"{path.name}.{secrets.token_hex(8)}")
+    try:
+        with os.fdopen(os.open(draft, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600), "w") as file:
+            file.write(secrets.token_hex(32))
+        with contextlib.suppress(FileExistsError):
+            os.link(draft, path)
+    finally:
+        draft.unlink(missing_ok=True)

@@ -10,15 +10,14 @@ import asyncpg
 import sqlalchemy as sa
 from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
 
-from schemas.errors import causes
+from schemas.errors import StorageUnavailable, StoreRefused, causes
 from schemas.settings import SETTINGS
-from serve.auth.reasons import NETWORK, Reason, reason_of, refusal
+from serve.auth.reasons import NETWORK, Reason, refusal, unavailable
 from serve.auth.settings import StoreLocation
 
 CONNECTIONS: Final = 8
 """Connections of one process; a query takes a quarter of a millisecond."""
 
-_TLS_REFUSED: Final = refusal("TLS failed: it offers none, and sslmode requires it")
 _REASONS: Final[dict[type[Exception], Reason]] = {
     asyncpg.InvalidPasswordError: refusal("it refuses this user and password"),
     asyncpg.InvalidAuthorizationSpecificationError: refusal(
@@ -66,17 +65,9 @@ def make_engine(location: StoreLocation, *, writable: bool) -> AsyncEngine:
     return engine
 
 
-def reason(location: StoreLocation, error: BaseException) -> str:
-    """Return the reason of a failure of the engine, with the setting and the host, without user or password."""
-    return f"{SETTINGS['access'].variable}: {location.shown}: {_reason(error).text}"
-
-
-def is_refusal(error: BaseException | None) -> bool:
-    """Whether a server was reached and refused the address's user, password or database, so that a retry is pointless."""
-    return error is not None and _reason(error).is_refusal
-
-
-def _reason(error: BaseException) -> Reason:
+def failure(location: StoreLocation, error: BaseException) -> StorageUnavailable:
+    """Return what to raise for a failure of the engine; it names the setting and the host, without user or password."""
+    where = f"{SETTINGS['access'].variable}: {location.shown}"
     if any("rejected SSL" in str(cause) for cause in causes(error)):
-        return _TLS_REFUSED
-    return reason_of(error, _REASONS) or Reason(f"no answer ({type(error).__name__})")
+        return StoreRefused(f"{where}: TLS failed: it offers none, and sslmode requires it")
+    return unavailable(where, error, _REASONS)

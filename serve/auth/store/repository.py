@@ -7,15 +7,16 @@ import contextlib
 import json
 import sqlite3
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, Concatenate, Final, NamedTuple, ParamSpec, TypeVar
 
 import sqlalchemy as sa
 
 from schemas.errors import AlphaResultsError, StorageUnavailable
-from serve.auth.allow_list import AllowList
-from serve.auth.limits.policy import RateLimit, rate_limit
-from serve.auth.store.tables import VERSION_TABLE, KeyStatus, Role, accounts, audit, instant, keys
+from serve.auth.allow_list import LISTS, AllowList
+from serve.auth.clocks import instant
+from serve.auth.limits.rules import RateLimit, rate_limit
+from serve.auth.store.tables import VERSION_TABLE, KeyStatus, Role, accounts, audit, keys
+from serve.auth.tokens import could_be_id
 
 if TYPE_CHECKING:
     from sqlalchemy.ext.asyncio import AsyncEngine
@@ -61,8 +62,7 @@ class KeyRecord(NamedTuple):
         return rate_limit(self.limits)
 
 
-@dataclass(frozen=True, slots=True)
-class Account:
+class Account(NamedTuple):
     """An account as stored; the fields are the table's columns, in their order."""
 
     id: str
@@ -81,42 +81,14 @@ class Account:
 
     def to_json(self) -> dict[str, Any]:
         """Return the account for programs."""
-        ceiling = {
-            name: AllowList.loads(getattr(self, f"ceiling_{name}")).to_json()
-            for name in ("endpoints", "alphas", "runs")
-        }
         return {
             "user_id": self.id,
             "email": self.email,
             "role": self.role,
             "active": self.active,
-            "ceiling": ceiling,
+            "ceiling": {name: AllowList.loads(getattr(self, f"ceiling_{name}")).to_json() for name in LISTS},
             "created_at": instant(self.created_at).isoformat(),
         }
-
-
-@dataclass(frozen=True, slots=True)
-class Entry:
-    """One act in the audit log.
-
-    Attributes
-    ----------
-    id
-        Ascending in the order written.
-    at
-        When, in UTC.
-    actor, action, subject
-        Who did what to which account or key.
-    detail
-        What was set, or what changed from what to what; never a secret or a digest.
-    """
-
-    id: int
-    at: str
-    actor: str
-    action: str
-    subject: str
-    detail: dict[str, Any]
 
 
 _COLUMNS: Final = {
@@ -141,12 +113,9 @@ _VERSION: Final = sa.table(VERSION_TABLE, sa.column("version_num"))
 
 
 class Repository:
-    """Reads and writes over one connection, in its current transaction.
+    """Reads and writes over one connection to either database, in its current transaction.
 
-    Parameters
-    ----------
-    connection
-        Of either database; its errors are SQLAlchemy's, a unique value that is taken an ``IntegrityError``.
+    Errors are SQLAlchemy's; a unique value that is taken is an ``IntegrityError``.
     """
 
     __slots__ = ("connection",)
@@ -166,6 +135,8 @@ class Repository:
 
         To be changed, both are locked until the transaction ends: the account's role decides what the key may be granted.
         """
+        if not could_be_id(key_id):
+            return None  # PostgreSQL does not take every text
         query = _KEY.with_for_update(of=[keys, accounts]) if to_change else _KEY
         row = self.connection.execute(query, {"wanted": key_id}).first()
         return None if row is None else KeyRecord._make(row)
@@ -192,66 +163,46 @@ class Repository:
         )
         return list(self.connection.execute(query).scalars())
 
-    def add_key(self, values: Mapping[str, Any]) -> None:
-        """Add a key, given by column."""
-        self.connection.execute(sa.insert(keys).values(values))
+    def add(self, table: sa.Table, values: Mapping[str, Any]) -> None:
+        """Add a row of the store, given by column."""
+        self.connection.execute(sa.insert(table).values(values).inline())
 
-    def change_key(self, key_id: str, values: Mapping[str, Any]) -> None:
-        """Set columns of a key."""
-        self.connection.execute(sa.update(keys).where(keys.c.id == key_id).values(values))
+    def change(self, table: sa.Table, row_id: str, values: Mapping[str, Any]) -> None:
+        """Set columns of an account or a key."""
+        self.connection.execute(sa.update(table).where(table.c.id == row_id).values(values))
 
     def account(self, email_or_id: str, *, to_change: bool = False) -> Account | None:
         """Return an account, locked until the transaction ends if it is to be changed; None if there is no such account."""
         query = _ACCOUNTS.where(sa.or_(accounts.c.email == email_or_id.lower(), accounts.c.id == email_or_id))
         row = self.connection.execute(query.with_for_update() if to_change else query).first()
-        return None if row is None else Account(*row)
+        return None if row is None else Account._make(row)
 
     def accounts(self) -> list[Account]:
         """Return every account, oldest first."""
         query = _ACCOUNTS.order_by(accounts.c.created_at, accounts.c.id)
-        return [Account(*row) for row in self.connection.execute(query)]
+        return [Account._make(row) for row in self.connection.execute(query)]
 
-    def add_account(self, account: Account) -> None:
-        """Add an account."""
-        self.connection.execute(sa.insert(accounts).values(asdict(account)))
-
-    def change_account(self, account_id: str, values: Mapping[str, Any]) -> None:
-        """Set columns of an account."""
-        self.connection.execute(sa.update(accounts).where(accounts.c.id == account_id).values(values))
-
-    def add_entry(self, at: int, actor: str, action: str, subject: str, detail: str) -> None:
-        """Add a row to the audit log; `detail` is JSON text."""
-        values = {"at": at, "actor": actor, "action": action, "subject": subject, "detail": detail}
-        self.connection.execute(sa.insert(audit).values(values).inline())
-
-    def entries(self, subject: str | None, limit: int) -> list[Entry]:
+    def entries(self, subject: str | None, limit: int) -> list[dict[str, Any]]:
         """Return the newest rows of the audit log, newest first, of one account or key or of all."""
         query = sa.select(audit).order_by(audit.c.id.desc()).limit(limit)
         if subject is not None:
             query = query.where(audit.c.subject == subject)
         return [
-            Entry(
-                row.id,
-                instant(row.at).isoformat(),
-                row.actor,
-                row.action,
-                row.subject,
-                json.loads(row.detail),
-            )
-            for row in self.connection.execute(query)
+            {**row, "at": instant(row["at"]).isoformat(), "detail": json.loads(row["detail"])}
+            for row in self.connection.execute(query).mappings()
         ]
 
 
 class KeyStore:
-    """An open store; see :func:`serve.auth.store.opening.open_store`.
+    """An open store; its methods raise StorageUnavailable when the database does not answer, or not in time.
 
     Parameters
     ----------
     engine
-        SQLite is asked in the event loop, as a read by primary key takes less than handing it to a thread would; PostgreSQL
+        SQLite is queried in the event loop, as a read by primary key takes less than handing it to a thread would; PostgreSQL
         through asyncpg.
-    reason
-        Says why an exception of the engine or its driver left the store without an answer.
+    failure
+        Returns what to raise for an exception of the engine or its driver.
     wait_s
         Seconds that PostgreSQL has for an act, connecting included.
     """
@@ -259,11 +210,11 @@ class KeyStore:
     def __init__(
         self,
         engine: sa.Engine | AsyncEngine,
-        reason: Callable[[BaseException], str],
+        failure: Callable[[BaseException], StorageUnavailable],
         wait_s: float = ANSWER_WAIT_SECONDS,
     ) -> None:
         self._engine = engine
-        self._reason = reason
+        self._failure = failure
         self._wait_s = wait_s
         self._key_or_another = str(_KEY_OR_ANOTHER.compile(dialect=engine.dialect))
 
@@ -272,11 +223,6 @@ class KeyStore:
 
         Every call does this, so the driver executes the compiled statement directly: SQLAlchemy's execution around it
         takes six times as long as SQLite takes to answer.
-
-        Raises
-        ------
-        StorageUnavailable
-            When the database did not answer, or not in time.
         """
         engine, statement = self._engine, self._key_or_another
         reader: Any  # the driver's own connection
@@ -289,7 +235,7 @@ class KeyStore:
                 finally:
                     pooled.close()
             except (sa.exc.DBAPIError, sqlite3.Error) as error:
-                raise StorageUnavailable(self._reason(error)) from error
+                raise self._failure(error) from error
         async with self._within_wait():
             waiting = await engine.connect()
             try:
@@ -301,30 +247,21 @@ class KeyStore:
     async def run(
         self, act: Callable[Concatenate[Repository, P], T], /, *args: P.args, **kwargs: P.kwargs
     ) -> T:
-        """Run an act in one transaction and return its result; an exception rolls back.
-
-        Raises
-        ------
-        StorageUnavailable
-            When the database did not answer, or not in time.
-        """
+        """Run an act in one transaction and return its result; an exception rolls back."""
         engine = self._engine
 
         def work(connection: sa.Connection) -> T:
-            return _in_transaction(connection, lambda: act(Repository(connection), *args, **kwargs))
+            with connection.begin():
+                return act(Repository(connection), *args, **kwargs)
 
         if isinstance(engine, sa.Engine):
             try:
                 with engine.connect() as connection:
                     return work(connection)
             except sa.exc.DBAPIError as error:
-                raise StorageUnavailable(self._reason(error)) from error
-        async with self._within_wait():
-            waiting = await engine.connect()
-            try:
-                return await waiting.run_sync(work)
-            finally:
-                await waiting.close()
+                raise self._failure(error) from error
+        async with self._within_wait(), engine.connect() as waiting:
+            return await waiting.run_sync(work)
 
     @contextlib.asynccontextmanager
     async def _within_wait(self) -> AsyncIterator[None]:
@@ -335,7 +272,7 @@ class KeyStore:
             raise
         except Exception as error:
             # When a server dies asyncpg raises nearly any of its errors, internal ones included.
-            raise StorageUnavailable(self._reason(error)) from error
+            raise self._failure(error) from error
 
     async def close(self) -> None:
         """Close every connection; those that a dead server left are dropped."""
@@ -353,16 +290,3 @@ def _record(row: Sequence[Any] | None) -> KeyRecord | None:
         return None
     record = KeyRecord(*row)
     return record._replace(expose_raw=bool(record.expose_raw), account_active=bool(record.account_active))
-
-
-def _in_transaction(connection: sa.Connection, act: Callable[[], T]) -> T:
-    transaction = connection.begin()
-    try:
-        result = act()
-    except BaseException:
-        # If the connection is gone, the server has rolled back; the first error is raised.
-        with contextlib.suppress(Exception):
-            transaction.rollback()
-        raise
-    transaction.commit()
-    return result

@@ -7,11 +7,11 @@ import os
 import sqlite3
 from functools import partial
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import sqlalchemy as sa
 
-from schemas.errors import SettingsError
+from schemas.errors import SettingsError, StorageUnavailable
 
 READ_WAIT_SECONDS: Final = 0.25
 """How long a call waits for a locked file; readers are only ever locked out while the file is recovered."""
@@ -29,13 +29,7 @@ _REASONS: Final = {
 
 
 def create_file(path: Path) -> None:
-    """Create an empty file only its owner may read, unless it is there already.
-
-    Raises
-    ------
-    SettingsError
-        When its folder does not exist or may not be written.
-    """
+    """Create an empty file only its owner may read, unless it exists; raises SettingsError if its folder cannot hold it."""
     try:
         os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
     except FileExistsError:
@@ -52,28 +46,20 @@ def make_engine(path: Path, *, writable: bool) -> sa.Engine:
     A writer holds the file's write lock from the start of its transaction. A reader is in autocommit mode: it sees every
     commit at its next query.
     """
-    options: dict[str, Any] = {
-        "poolclass": sa.StaticPool,
-        "pool_reset_on_return": None,
-        "hide_parameters": True,
-    }
     if not writable:
-
-        def connect() -> sqlite3.Connection:
-            connection = _reader(path)
-            if isinstance(connection, _Immutable) and not sa.event.contains(reader, "checkout", _reconnect):
-                sa.event.listen(reader, "checkout", _reconnect)
-            return connection
-
-        reader = sa.create_engine(
+        return sa.create_engine(
             "sqlite://",
-            creator=connect,
+            creator=partial(_reader, path),
+            # What is read as immutable is opened for each look-up, so that a commit is seen once one is possible again.
+            poolclass=sa.StaticPool if _can_share(path) else sa.NullPool,
+            pool_reset_on_return=None,
             isolation_level="AUTOCOMMIT",
             skip_autocommit_rollback=True,
-            **options,
+            hide_parameters=True,  # digests are among them
         )
-        return reader
-    writer = sa.create_engine("sqlite://", creator=partial(_writer, path), **options)
+    writer = sa.create_engine(
+        "sqlite://", creator=partial(_writer, path), poolclass=sa.StaticPool, hide_parameters=True
+    )
 
     # The driver's own notion of transactions leaves schema changes outside of them.
     @sa.event.listens_for(writer, "begin")
@@ -83,46 +69,24 @@ def make_engine(path: Path, *, writable: bool) -> sa.Engine:
     return writer
 
 
-def reason(path: Path, error: BaseException) -> str:
-    """Return what a failure of an engine means."""
+def failure(path: Path, error: BaseException) -> StorageUnavailable:
+    """Return what to raise for a failure of an engine."""
     cause = getattr(error, "orig", error)
-    known = _REASONS.get(getattr(cause, "sqlite_errorcode", 0) & 0xFF, str(cause))
-    return f"the access store {path} cannot be used: {known}"
+    reason = _REASONS.get(getattr(cause, "sqlite_errorcode", 0) & 0xFF, str(cause))
+    return StorageUnavailable(f"the access store {path} cannot be used: {reason}")
 
 
-class _Immutable(sqlite3.Connection):
-    """Reads a file as if nobody could change it, for one look-up."""
-
-    is_used = False
-
-
-def _reconnect(connection: sqlite3.Connection, _record: object, _proxy: object) -> None:
-    """Open the file again for each look-up that reads it as immutable."""
-    if isinstance(connection, _Immutable):
-        if connection.is_used:
-            raise sa.exc.DisconnectionError
-        connection.is_used = True
-
-
-def _connect(path: Path, wait_s: float, options: str, **more: Any) -> sqlite3.Connection:
-    connection: sqlite3.Connection = sqlite3.connect(
-        f"{path.absolute().as_uri()}?{options}",
-        uri=True,
-        timeout=wait_s,
-        isolation_level=None,
-        check_same_thread=False,
-        **more,
+def _connect(path: Path, wait_s: float, options: str, *pragmas: str) -> sqlite3.Connection:
+    address = f"{path.absolute().as_uri()}?{options}"
+    connection = sqlite3.connect(
+        address, uri=True, timeout=wait_s, isolation_level=None, check_same_thread=False
     )
-    return connection
-
-
-def _opened(path: Path, wait_s: float, *pragmas: str) -> sqlite3.Connection:
-    """Open a file that is there, and have SQLite make what it needs beside it."""
-    connection = _connect(path, wait_s, "mode=rw")
     try:
         for pragma in pragmas:
             connection.execute(f"PRAGMA {pragma}")
-        connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
+        connection.execute(
+            "SELECT count(*) FROM sqlite_master"
+        ).fetchone()  # makes the files it needs beside it
     except BaseException:
         connection.close()
         raise
@@ -131,26 +95,33 @@ def _opened(path: Path, wait_s: float, *pragmas: str) -> sqlite3.Connection:
 
 def _writer(path: Path) -> sqlite3.Connection:
     # With a write-ahead log readers never wait for an operator's command.
-    return _opened(path, WRITE_WAIT_SECONDS, "journal_mode = WAL", "foreign_keys = ON", "synchronous = FULL")
+    pragmas = ("journal_mode = WAL", "foreign_keys = ON", "synchronous = FULL")
+    return _connect(path, WRITE_WAIT_SECONDS, "mode=rw", *pragmas)
+
+
+def _shared(path: Path) -> sqlite3.Connection:
+    return _connect(path, READ_WAIT_SECONDS, "mode=rw", "query_only = ON")
+
+
+def _can_share(path: Path) -> bool:
+    try:
+        _shared(path).close()
+    except sqlite3.Error:
+        return False
+    return True
 
 
 def _reader(path: Path) -> sqlite3.Connection:
     """Open a file to read it, also on a disk that is full or read-only.
 
     To share a file SQLite makes two more beside it. Where it cannot, nobody else can write either, and the file says all
-    there is unless a write-ahead log lies beside it. What is read then is read from the disk each time, so that a commit
-    is seen as soon as somebody can make one again.
+    there is unless a write-ahead log lies beside it.
     """
     try:
-        return _opened(path, READ_WAIT_SECONDS, "query_only = ON")
+        return _shared(path)
     except sqlite3.OperationalError:
-        if _has_log(path):
-            raise
-        return _connect(path, READ_WAIT_SECONDS, "mode=ro&immutable=1", factory=_Immutable)
-
-
-def _has_log(path: Path) -> bool:
-    # Checked by name: opening and closing SQLite's files would drop its locks.
-    with contextlib.suppress(FileNotFoundError):
-        return os.stat(f"{path}-wal").st_size > 0  # noqa: PTH116 - called for a name that is not a Path
-    return False
+        # Checked by name: opening and closing SQLite's files would drop its locks.
+        with contextlib.suppress(FileNotFoundError):
+            if os.stat(f"{path}-wal").st_size > 0:  # noqa: PTH116 - called for a name that is not a Path
+                raise
+        return _connect(path, READ_WAIT_SECONDS, "mode=ro&immutable=1")

@@ -6,7 +6,6 @@ databases hold the same values and neither rounds nor re-spells them.
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from typing import Final
 
@@ -25,17 +24,6 @@ VERSION_TABLE: Final = "access_schema_version"
 """Where the migrations record the revision reached; without it the database is empty."""
 REVISION: Final = "0003"
 """The last of the migrations: what this program works with."""
-_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
-
-
-def instant(microseconds: int) -> datetime:
-    """Return a stored time as a datetime in UTC, exact to the microsecond."""
-    return _EPOCH + timedelta(microseconds=microseconds)
-
-
-def microseconds(moment: datetime) -> int:
-    """Return an aware datetime as it is stored."""
-    return (moment - _EPOCH) // timedelta(microseconds=1)
 
 
 class Role(StrEnum):

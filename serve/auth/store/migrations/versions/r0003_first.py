@@ -35,25 +35,24 @@ _POSTGRES = (
 
 
 def upgrade() -> None:
-    """Create the tables and the triggers."""
+    """Create the tables and the triggers; constraints get their names from the convention of the tables."""
     op.create_table(
         "access_accounts",
-        sa.Column("id", sa.Text(), nullable=False),
-        sa.Column("email", sa.Text(), nullable=False),
+        sa.Column("id", sa.Text(), primary_key=True),
+        sa.Column("email", sa.Text(), nullable=False, unique=True),
         sa.Column("role", sa.Text(), nullable=False),
         sa.Column("active", sa.Boolean(), nullable=False),
         sa.Column("ceiling_endpoints", sa.Text(), nullable=False),
         sa.Column("ceiling_alphas", sa.Text(), nullable=False),
         sa.Column("ceiling_runs", sa.Text(), nullable=False),
         sa.Column("created_at", sa.BigInteger(), nullable=False),
-        sa.CheckConstraint("role IN ('user', 'admin')", name=op.f("ck_access_accounts_role")),
-        sa.PrimaryKeyConstraint("id", name=op.f("pk_access_accounts")),
-        sa.UniqueConstraint("email", name=op.f("uq_access_accounts_email")),
+        sa.CheckConstraint("role IN ('user', 'admin')", name="role"),
     )
+    account = sa.ForeignKey("access_accounts.id")
     op.create_table(
         "access_keys",
-        sa.Column("id", sa.Text(), nullable=False),
-        sa.Column("account_id", sa.Text(), nullable=False),
+        sa.Column("id", sa.Text(), primary_key=True),
+        sa.Column("account_id", sa.Text(), account, nullable=False, index=True),
         sa.Column("name", sa.Text(), nullable=False),
         sa.Column("digest", sa.LargeBinary(), nullable=False),
         sa.Column("pepper_id", sa.Text(), nullable=False),
@@ -66,25 +65,16 @@ def upgrade() -> None:
         sa.Column("addresses", sa.Text()),
         sa.Column("expires_at", sa.BigInteger()),
         sa.Column("created_at", sa.BigInteger(), nullable=False),
-        sa.CheckConstraint(
-            "status IN ('active', 'suspended', 'revoked')", name=op.f("ck_access_keys_status")
-        ),
-        sa.ForeignKeyConstraint(
-            ["account_id"], ["access_accounts.id"], name=op.f("fk_access_keys_account_id_access_accounts")
-        ),
-        sa.PrimaryKeyConstraint("id", name=op.f("pk_access_keys")),
+        sa.CheckConstraint("status IN ('active', 'suspended', 'revoked')", name="status"),
     )
-    op.create_index(op.f("ix_access_keys_account_id"), "access_keys", ["account_id"])
     op.create_table(
         "access_audit",
-        sa.Column("id", sa.BigInteger().with_variant(sa.Integer(), "sqlite"), nullable=False),
+        sa.Column("id", sa.BigInteger().with_variant(sa.Integer(), "sqlite"), primary_key=True),
         sa.Column("at", sa.BigInteger(), nullable=False),
         sa.Column("actor", sa.Text(), nullable=False),
         sa.Column("action", sa.Text(), nullable=False),
-        sa.Column("subject", sa.Text(), nullable=False),
+        sa.Column("subject", sa.Text(), nullable=False, index=True),
         sa.Column("detail", sa.Text(), nullable=False),
-        sa.PrimaryKeyConstraint("id", name=op.f("pk_access_audit")),
     )
-    op.create_index(op.f("ix_access_audit_subject"), "access_audit", ["subject"])
     for statement in {"postgresql": _POSTGRES, "sqlite": _SQLITE}[op.get_context().dialect.name]:
         op.execute(statement)

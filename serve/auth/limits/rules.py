@@ -1,14 +1,78 @@
-"""The rules of the limiter, pure: no clock, no storage."""
+"""Limits of a key, and the rules by which calls are counted against them; pure: no clock, no storage."""
 
 from __future__ import annotations
 
+import json
 from array import array
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from functools import lru_cache
 from typing import Final, NamedTuple
 
 from schemas.limits import LIMIT_WINDOWS, LimitWindow
-from serve.auth.limits.policy import MONTH, ROLLING_US, SECOND_US, RateLimit, Usage
+from serve.auth.clocks import SECOND_US
+
+ROLLING_US: Final = tuple(
+    window.seconds * SECOND_US for window in LIMIT_WINDOWS if window.seconds is not None
+)
+"""Lengths of the rolling windows in microseconds, ascending."""
+MAX_WINDOW_US: Final = ROLLING_US[-1]
+"""Length of the longest rolling window in microseconds."""
+MONTH: Final = len(ROLLING_US)
+"""Index of the calendar month in tuples with one number per window."""
+
+
+@dataclass(frozen=True, slots=True)
+class RateLimit:
+    """Calls a key may make in each of `LIMIT_WINDOWS`, in their order; None is no limit."""
+
+    limits: tuple[int | None, ...] = tuple(window.default for window in LIMIT_WINDOWS)
+
+    def by_option(self) -> dict[str, int | None]:
+        """Return the limits by the names that operators write."""
+        return {window.option: limit for window, limit in zip(LIMIT_WINDOWS, self.limits, strict=True)}
+
+    def dumps(self) -> str:
+        """Return `by_option` as the compact text in the store."""
+        return json.dumps(self.by_option(), separators=(",", ":"))
+
+    @classmethod
+    def loads(cls, text: str) -> RateLimit:
+        """Read the text of `dumps`, also from before a window was declared; raises ValueError or KeyError for a damaged store."""
+        given = json.loads(text)
+        return cls(tuple(given.get(x.option) if x.optional else given[x.option] for x in LIMIT_WINDOWS))
+
+    def to_json(self) -> dict[str, int | None]:
+        """Return the `rate_limit` object of the interface."""
+        return {window.json_name: limit for window, limit in zip(LIMIT_WINDOWS, self.limits, strict=True)}
+
+
+rate_limit = lru_cache(maxsize=4096)(RateLimit.loads)
+"""Stored limits, parsed once."""
+
+
+class Usage(NamedTuple):
+    """Calls counted in each window now, and their limits."""
+
+    used: tuple[int, ...]
+    rate: RateLimit
+
+    def to_json(self) -> dict[str, int | None]:
+        """Return the `usage` object of the interface; what remains of a limit is at least 0, and null without a limit."""
+        windows = list(zip(LIMIT_WINDOWS, self.used, self.rate.limits, strict=True))
+        remaining = {
+            f"remaining_{window.name}": None if limit is None else max(0, limit - used)
+            for window, used, limit in windows
+        }
+        return {**{window.name: used for window, used, _ in windows}, **remaining}
+
+
+class LastUse(NamedTuple):
+    """When a key's last counted call was made, in microseconds since 1970 to half a second, and its calls this month."""
+
+    used_us: int
+    calls: int
+
 
 _MAX_MONTHS: Final = 4
 """Months whose counts are kept: the current one, past ones, and those of a clock that was ahead."""
@@ -41,10 +105,6 @@ class Month:
         return cls(
             day.year * 100 + day.month, int(start.timestamp()) * SECOND_US, int(end.timestamp()) * SECOND_US
         )
-
-    def holds(self, now_us: int) -> bool:
-        """Whether an instant is in the month."""
-        return self.start_us <= now_us < self.end_us
 
 
 @dataclass(slots=True)
@@ -91,10 +151,6 @@ class LimitStatus(NamedTuple):
     refused: LimitWindow | None = None
     retry_us: int = 0
 
-    def usage(self, rate: RateLimit) -> Usage:
-        """Return the counts as the interface's `usage`, against `rate`."""
-        return Usage(self.used, rate)
-
 
 def decide(
     log: CallLog, now_us: int, wall_us: int, month: Month, rate: RateLimit, *, charge: bool
@@ -115,7 +171,7 @@ def decide(
     month
         The month `wall_us` lies in.
     rate
-        The envelope, which may differ from call to call.
+        The limits, which may differ from call to call.
     charge
         False returns the key's counts without counting or refusing a call.
     """
