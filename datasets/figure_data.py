@@ -386,9 +386,10 @@ def read_evidence(
 
 
 def _trials(rows: pl.DataFrame) -> TrialReturns | None:
-    if rows.is_empty():
-        return None
     trials = rows["trial"].n_unique()
+    # No trial, or trials of different days, which the rule `trials.days` refuses.
+    if not trials or rows.height % trials:
+        return None
     # Stored by trial and day, and every trial has the same days: `trials.days` refuses other seals.
     days = rows["date"][: rows.height // trials].to_numpy().astype("datetime64[D]")
     return TrialReturns(days, rows["period_return"].to_numpy().reshape(trials, days.size).T)

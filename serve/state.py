@@ -34,7 +34,6 @@ from serve.pages.row_folder import open_folder
 from serve.pages.symbols import RunSymbols
 from serve.pages.tables import RowTables, TablePages
 from serve.research.neighbours import ReturnsStores
-from serve.research.returns import Returns
 from serve.run_metrics import Metrics
 from serve.settings import Settings, compute_threads
 
@@ -82,7 +81,6 @@ class ServerState:
         self.books = BookPages(self.engine)
         self.alphas = AlphaPages()
         self.change_logs = ChangeLogs()
-        self.returns = Returns(caches["returns"])
         returns = _folder(settings, settings.neighbours, "returns").expanduser()
         self.neighbours = ReturnsStores(self.snapshots, returns, storage.identity)
         self.metrics = Metrics(self.engine, caches["run_figures"], self.damage.note)

@@ -49,7 +49,7 @@ def question_of(request: Request, by: str) -> Question:
 
 def reader_of(service: ServerState, request: Request) -> ServedReader:
     """Return the reader of the runs that the caller may read."""
-    return ServedReader(service.engine, service.returns, request.raw)
+    return ServedReader(service.caches["returns"], request.raw)
 
 
 async def correlations(service: ServerState, request: Request) -> Answer:

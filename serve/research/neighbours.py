@@ -11,7 +11,7 @@ from typing import Final
 import numpy as np
 
 from datasets.alpha_columns import Allowed
-from datasets.comparison import Question, compare
+from datasets.comparison import Question, compare, read_returns
 from datasets.figures.correlation import common_days, correlation
 from datasets.figures.similarity import ORDERS
 from datasets.figures.unavailable import Unavailable
@@ -20,7 +20,6 @@ from schemas.errors import SnapshotCorrupt, StorageUnavailable
 from serve.catalog import Catalog
 from serve.research.nearest import NO_VARIATION, TOO_FEW, Neighbour, search
 from serve.research.reader import ServedReader
-from serve.research.returns import read_returns
 from serve.research.returns_matrix import LACKING, NO_DATA, NOT_READ, UNREADABLE
 from serve.research.store import ReturnsStore
 
@@ -214,7 +213,7 @@ def _by_cross_sections(
                 result.excluded[NO_DATA] += 1
         except SnapshotCorrupt:
             result.excluded[UNREADABLE] += 1
-    compared = compare(reader, (snapshot, *present), question, first_only=True)
+    compared = compare((snapshot, *present), question, first_only=True)
     result.span = compared.first_date, compared.last_date
     for place, other in enumerate(present, start=1):
         yield other.alpha_id, compared.figure(0, place), int(compared.observations[0, place])

@@ -1,20 +1,15 @@
-"""Reads the data of comparisons by the engine and the caches of the service."""
+"""Reads the data of comparisons through the cache of the service."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-import polars as pl
-
-from datasets.comparison import OF_CROSS_SECTIONS, Question, no_data
+from datasets.comparison import Question, no_data, read_returns
 from datasets.figures.daily_returns import DailyReturns
 from datasets.figures.unavailable import Unavailable
 from datasets.snapshot import Snapshot
-from schemas.tables import PUBLISHED_TABLES
+from serve.cache import SizedLRUCache
 from serve.pages.books import visible_books
-from serve.pages.duckdb import Engine
-from serve.pages.sql import Statement, quoted, select_rows, source, stored_order
-from serve.research.returns import Returns
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,14 +18,13 @@ class ServedReader:
 
     Attributes
     ----------
-    engine, cache
-        What reads cross-sections, and daily returns.
+    cache
+        Where daily returns stay.
     raw
         Whether the key sees the books of the unconditioned signal.
     """
 
-    engine: Engine
-    cache: Returns
+    cache: SizedLRUCache[DailyReturns]
     raw: bool
 
     def has_rows(self, run: Snapshot, question: Question) -> bool:
@@ -46,19 +40,4 @@ class ServedReader:
 
     def returns(self, run: Snapshot, book: str) -> DailyReturns:
         """Return the daily returns of a book."""
-        return self.cache.load(run, book)
-
-    def cross_sections(self, run: Snapshot, question: Question, first: int, last: int) -> pl.DataFrame:
-        """Return `date`, `symbol` and the compared column of some days, without null rows."""
-        column = quoted(OF_CROSS_SECTIONS[question.by].column)
-        between = Statement(
-            "date BETWEEN DATE '1970-01-01' + ?::INTEGER AND DATE '1970-01-01' + ?::INTEGER", (first, last)
-        )
-        return self.engine.frame(
-            select_rows(
-                Statement(f"date, symbol, {column}"),
-                source(run.file(question.table, question.compared_book)),
-                [between, Statement(f"{column} IS NOT NULL")],
-                stored_order(PUBLISHED_TABLES[question.table]),
-            )
-        )
+        return self.cache.get_or_load(run.key, book, lambda: read_returns(run, book), lambda x: x.nbytes)

@@ -44,10 +44,12 @@ def slow_overlap(one: Floats, other: Floats) -> float:
 @given(seeds, st.integers(1, 5), st.integers(1, 30), st.sampled_from([0.0, 0.2, 0.8]))
 def test_rank_correlation_uses_names_scored_by_both(seed: int, alphas: int, names: int, share: float) -> None:
     table = scores(seed, alphas, names, share)
-    actual = rank_correlations(table)
+    actual = rank_correlations(table[np.newaxis])[0]
     expected = [[slow_rank_correlation(a, b) for b in table] for a in table]
     assert actual == pytest.approx(np.array(expected), abs=1e-12, nan_ok=True)
-    assert rank_correlations(table, first_only=True) == pytest.approx(actual[:1], abs=0, nan_ok=True)
+    assert rank_correlations(table[np.newaxis], first_only=True)[0] == pytest.approx(
+        actual[:1], abs=0, nan_ok=True
+    )
 
 
 @check
@@ -55,24 +57,37 @@ def test_rank_correlation_uses_names_scored_by_both(seed: int, alphas: int, name
 def test_overlap_sums_the_smaller_weights_on_the_same_side(seed: int, books: int, names: int) -> None:
     draw = np.random.default_rng(seed)
     weights = draw.normal(size=(books, names)) * (draw.random((books, names)) < 0.6)
-    actual = overlaps(weights)
+    actual = overlaps(weights[np.newaxis])[0]
     expected = [[slow_overlap(a, b) for b in weights] for a in weights]
     assert actual == pytest.approx(np.array(expected), abs=1e-12, nan_ok=True)
-    assert overlaps(weights, first_only=True) == pytest.approx(actual[:1], abs=0, nan_ok=True)
+    assert overlaps(weights[np.newaxis], first_only=True)[0] == pytest.approx(actual[:1], abs=0, nan_ok=True)
 
 
 @check
 @given(seeds, st.permutations(range(12)))
 def test_the_order_of_the_names_does_not_matter(seed: int, order: list[int]) -> None:
     table = scores(seed, 3, 12, 0.2)
-    assert rank_correlations(table[:, order]) == pytest.approx(
-        rank_correlations(table), abs=1e-12, nan_ok=True
+    assert rank_correlations(table[np.newaxis][..., order]) == pytest.approx(
+        rank_correlations(table[np.newaxis]), abs=1e-12, nan_ok=True
     )
     weights = np.nan_to_num(table)
-    assert overlaps(weights[:, order]) == pytest.approx(overlaps(weights), abs=1e-12, nan_ok=True)
+    assert overlaps(weights[np.newaxis][..., order]) == pytest.approx(
+        overlaps(weights[np.newaxis]), abs=1e-12, nan_ok=True
+    )
 
 
 def test_books_of_equal_proportions_overlap_fully_at_any_gross() -> None:
     book = np.array([0.5, -0.25, 0.25, 0.0])
     table = np.array([book, book * 3, -book, [0.0, 0.0, 0.0, 1.0], np.zeros(4)])
-    assert overlaps(table)[0].tolist() == pytest.approx([1.0, 1.0, 0.0, 0.0, np.nan], nan_ok=True)
+    assert overlaps(table[np.newaxis])[0, 0].tolist() == pytest.approx(
+        [1.0, 1.0, 0.0, 0.0, np.nan], nan_ok=True
+    )
+
+
+@check
+@given(seeds, st.integers(1, 4), st.integers(1, 12))
+def test_days_are_compared_independently(seed: int, alphas: int, names: int) -> None:
+    days = np.stack([scores(seed + day, alphas, names, share) for day, share in enumerate((0.0, 0.3, 1.0))])
+    for figure, table in ((rank_correlations, days), (overlaps, np.nan_to_num(days))):
+        each = np.concatenate([figure(day[np.newaxis]) for day in table])
+        assert figure(table) == pytest.approx(each, abs=0, nan_ok=True)
