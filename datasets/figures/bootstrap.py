@@ -52,7 +52,7 @@ def mean_block_length(series: Floats) -> float:
     """
     n = series.size
     deviations = series - series.mean()
-    most = math.ceil(min(3 * math.sqrt(n), n / 3))
+    longest = math.ceil(min(3 * math.sqrt(n), n / 3))
     lags = math.ceil(math.sqrt(n)) + _MIN_LAGS
     products = np.array([deviations[lag:] @ deviations[: n - lag] for lag in range(lags + 1)])
     covariances = products / n
@@ -70,8 +70,8 @@ def mean_block_length(series: Floats) -> float:
     slope = float(2 * (weight * lag * covariances[1 : width + 1]).sum())
     variance = float(covariances[0] + 2 * (weight * covariances[1 : width + 1]).sum())
     if variance == 0:
-        return float(most)
-    return float(min(max((slope**2 / variance**2 * n) ** (1 / 3), 1.0), most))
+        return float(longest)
+    return float(min(max((slope**2 / variance**2 * n) ** (1 / 3), 1.0), longest))
 
 
 def resample(draw: np.random.Generator, n: int, mean_block: float) -> Iterator[Places]:

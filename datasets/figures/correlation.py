@@ -113,24 +113,18 @@ def constant_rows(rows: Matrix) -> Flags:
     return constant
 
 
-def correlation(
-    series: Floats, others: Floats, *, least: int = MIN_SESSIONS, what: str = "common sessions"
-) -> float | Unavailable:
-    """Correlate two series.
+def correlation(series: Floats, others: Floats) -> float | Unavailable:
+    """Correlate two series of daily returns.
 
     Parameters
     ----------
-    series, others : Floats, shape (n_observations,)
-        Without NaN, as :func:`common_days` returns them.
-    least : int
-        Minimum observations; never fewer than two.
-    what : str
-        Name of the observations in the plural, for the reason.
+    series, others : Floats, shape (n_sessions,)
+        Fractions without NaN, as :func:`common_days` returns them.
 
     Returns
     -------
     float or Unavailable
-        Between -1 and 1. ``insufficient_data`` with too few observations; ``nonpositive_variance`` when either side is
+        Between -1 and 1. ``insufficient_data`` with fewer than ten sessions; ``nonpositive_variance`` when either side is
         constant.
 
     References
@@ -139,13 +133,14 @@ def correlation(
 
     Examples
     --------
-    >>> round(correlation(np.array([0.01, 0.02, 0.03]), np.array([0.01, 0.03, 0.02]), least=3), 2)
-    0.5
+    >>> returns = np.sin(np.arange(10.0)) / 100
+    >>> round(correlation(returns, -returns), 9)
+    -1.0
     """
-    if series.size < max(least, 2):
-        return too_few(int(series.size), max(least, 2), what)
+    if series.size < MIN_SESSIONS:
+        return too_few(int(series.size), MIN_SESSIONS, "common sessions")
     value = float(correlate_rows(series, others[np.newaxis])[0])
-    return no_variation(f"values of one side on the {what}") if np.isnan(value) else value
+    return no_variation("values of one side on the common sessions") if np.isnan(value) else value
 
 
 @dataclass(frozen=True, slots=True)

@@ -180,10 +180,10 @@ def _comparable(figure: HeadlineFigure, entry: Entry) -> tuple[float, str, Check
     if value is None:
         return Unavailable("insufficient_data", entry["withheld_reason"])
     if (entry["unit"], entry["annualisation"]) != (figure.unit, figure.statistic.annualisation):
-        where, shown = ".".join(figure.path), f"{entry['unit']} ({entry['annualisation']})"
+        where, unit = ".".join(figure.path), f"{entry['unit']} ({entry['annualisation']})"
         return Unavailable(
             "other_unit",
-            f"the run's figure is in {shown}, which does not compare; {where} of its metrics has it",
+            f"the run's figure is in {unit}, which does not compare; {where} of its metrics has it",
         )
     made_of = figure.statistic.source.kind if entry["source_kind"] == DERIVED else SEALED
     return value, made_of, Checked(entry["checked"])

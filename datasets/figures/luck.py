@@ -318,13 +318,13 @@ def _ratios(moments: SharpeMoments | Unavailable, path: str, withheld: dict[str,
         Gets the reason of each figure that is null.
     """
 
-    def given(name: str, figure: Figure) -> float | None:
+    def or_null(name: str, figure: Figure) -> float | None:
         if isinstance(figure, Unavailable):
             withheld[f"{path}{name}"] = figure.text
             return None
         return figure
 
-    shown = {
+    moment_figures = {
         name: moments if isinstance(moments, Unavailable) else getattr(moments, name) * scale
         for name, scale in (("sharpe", ANNUAL), ("skewness", 1.0), ("kurtosis", 1.0))
     }
@@ -336,11 +336,11 @@ def _ratios(moments: SharpeMoments | Unavailable, path: str, withheld: dict[str,
     else:
         probability = probabilistic_sharpe(moments, benchmark)
         needed = minimum_track_record(moments, benchmark, CONFIDENCE)
-    sessions = given("minimum_track_record", needed)
+    sessions = or_null("minimum_track_record", needed)
     return {
-        **{name: given(name, figure) for name, figure in shown.items()},
+        **{name: or_null(name, figure) for name, figure in moment_figures.items()},
         "probabilistic_sharpe": {
-            "probability": given("probabilistic_sharpe", probability),
+            "probability": or_null("probabilistic_sharpe", probability),
             "benchmark_sharpe": BENCHMARK_SHARPE,
         },
         "minimum_track_record": {

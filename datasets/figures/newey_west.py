@@ -215,9 +215,9 @@ def regress(outcome: Floats, regressors: Matrix, *, what: str = "the others") ->
     from scipy.special import stdtr  # noqa: PLC0415 - slow to load: programs start without it
 
     n, k = regressors.shape
-    least = MIN_HAC_OBSERVATIONS + k
-    if n < least:
-        return too_few(n, least, "common sessions")
+    minimum = MIN_HAC_OBSERVATIONS + k
+    if n < minimum:
+        return too_few(n, minimum, "common sessions")
     if is_constant(outcome) or constant_rows(regressors.T).any():
         return no_variation(f"returns of the alpha, or of one of {what},")
     means, scales = regressors.mean(axis=0), regressors.std(axis=0)

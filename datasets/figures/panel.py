@@ -183,9 +183,9 @@ def decile_block(rows: WeeklyDeciles, rebalance_weeks: int) -> dict[str, Any] | 
     }
 
 
-def _bucket(rows: WeeklyDeciles, rank: int, mine: Flags) -> dict[str, Any]:
+def _bucket(rows: WeeklyDeciles, rank: int, in_bucket: Flags) -> dict[str, Any]:
     """Average one bucket over its weeks by date, so that the sums do not depend on the order of rows."""
-    order = np.flatnonzero(mine)[np.argsort(rows.date[mine], kind="stable")]
+    order = np.flatnonzero(in_bucket)[np.argsort(rows.date[in_bucket], kind="stable")]
     return {
         "bucket": bucket_name(rank),
         "rank": rank,

@@ -221,18 +221,20 @@ def regimes(ledger: Ledger | Unavailable, market: Market | None, seed: int) -> d
     }
     samples = _sampled_sharpes(returns, list(measurable.values()), resample(draw, returns.size, mean_block))
     sharpes = dict(zip(measurable, samples, strict=True))
-    shown = [_group(name, parts, returns, sharpes, withheld) for name, parts in by_group.items()]
-    return {"groups": shown, "mean_block": mean_block, "withheld": withheld}
+    entries = [_group(name, parts, returns, sharpes, withheld) for name, parts in by_group.items()]
+    return {"groups": entries, "mean_block": mean_block, "withheld": withheld}
 
 
 def _returns(ledger: Ledger | Unavailable) -> Floats | Unavailable:
     return ledger if isinstance(ledger, Unavailable) else solvent_returns(ledger.starting, ledger.ending)
 
 
-def _unmeasured(returns: Floats, least: int = MIN_OBSERVATIONS, what: str = "sessions") -> Unavailable | None:
+def _unmeasured(
+    returns: Floats, minimum: int = MIN_OBSERVATIONS, what: str = "sessions"
+) -> Unavailable | None:
     """Return why returns are withheld; None if they are not."""
-    if returns.size < least:
-        return too_few(int(returns.size), least, what)
+    if returns.size < minimum:
+        return too_few(int(returns.size), minimum, what)
     return no_variation("daily returns") if is_constant(returns) else None
 
 
@@ -243,30 +245,30 @@ def _group(
     sampled: Mapping[tuple[str, str], Floats],
     withheld: dict[str, str],
 ) -> dict[str, Any]:
-    shown: list[dict[str, Any]] = []
+    entries: list[dict[str, Any]] = []
     for regime, flags in parts.items():
-        own = returns[flags]
-        entry: dict[str, Any] = {"name": regime, "sessions": int(own.size)}
-        reason = _unmeasured(own)
+        in_regime = returns[flags]
+        entry: dict[str, Any] = {"name": regime, "sessions": int(in_regime.size)}
+        reason = _unmeasured(in_regime)
         if reason is not None:
             withheld[f"{name}.{regime}"] = reason.text
-            shown.append(entry | dict.fromkeys(("mean_return", "volatility", "sharpe", "band")))
+            entries.append(entry | dict.fromkeys(("mean_return", "volatility", "sharpe", "band")))
             continue
         entry |= {
-            "mean_return": float(own.mean()) * SESSIONS_PER_YEAR,
-            "volatility": annualised_volatility(own),
-            "sharpe": annualised_sharpe(own, "daily returns"),
+            "mean_return": float(in_regime.mean()) * SESSIONS_PER_YEAR,
+            "volatility": annualised_volatility(in_regime),
+            "sharpe": annualised_sharpe(in_regime, "daily returns"),
             "band": _band(sampled[name, regime]),
         }
-        shown.append(entry)
-    first, last = shown[_FIRST], shown[_LAST]
+        entries.append(entry)
+    first, last = entries[_FIRST], entries[_LAST]
     difference = None
     if first["sharpe"] is not None and last["sharpe"] is not None:
         difference = {
             "sharpe": last["sharpe"] - first["sharpe"],
             "band": _band(sampled[name, last["name"]] - sampled[name, first["name"]]),
         }
-    return {"name": name, "regimes": shown, "difference": difference}
+    return {"name": name, "regimes": entries, "difference": difference}
 
 
 def _sampled_sharpes(returns: Floats, regimes: Sequence[Flags], samples: Iterable[Places]) -> Matrix:

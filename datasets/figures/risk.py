@@ -204,10 +204,10 @@ def value_at_risk(returns: Floats, share: float) -> Figure:
     float or Unavailable
         Fraction, negative for a loss, interpolated linearly; withheld with fewer than ``1 / share`` returns.
     """
-    least = round(1 / share)
+    minimum = round(1 / share)
     return (
-        too_few(int(returns.size), least, _RETURNS)
-        if returns.size < least
+        too_few(int(returns.size), minimum, _RETURNS)
+        if returns.size < minimum
         else float(np.quantile(returns, share))
     )
 
@@ -232,9 +232,9 @@ def conditional_value_at_risk(returns: Floats, share: float) -> Figure:
     ----------
     Rockafellar and Uryasev (2000), "Optimization of Conditional Value-at-Risk", Journal of Risk 2(3).
     """
-    least = round(1 / share)
-    if returns.size < least:
-        return too_few(int(returns.size), least, _RETURNS)
+    minimum = round(1 / share)
+    if returns.size < minimum:
+        return too_few(int(returns.size), minimum, _RETURNS)
     worst = int(share * (returns.size - 1))
     return float(np.partition(returns, worst)[: worst + 1].mean())
 

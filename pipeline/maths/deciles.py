@@ -56,8 +56,8 @@ def weekly_deciles(decisions: pl.DataFrame) -> pl.DataFrame:
     weeks = Weeks.of(decisions["date"])
     columns = {mean: weeks.rows(decisions[name]) for mean, name in _MEANS.items()}
     parts = [
-        _buckets({name: values[rows] for name, values in columns.items()}, weeks.size[some])
-        for some, rows in weeks.blocks()
+        _buckets({name: values[rows] for name, values in columns.items()}, weeks.size[block])
+        for block, rows in weeks.blocks()
     ]
     figures = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
     cut = figures.pop("cut")
@@ -114,8 +114,8 @@ def decile_returns(decisions: pl.DataFrame, signal: str) -> Matrix:
     weeks = Weeks.of(decisions["date"])
     score, returns = weeks.rows(decisions[signal]), weeks.rows(decisions["forward_return"])
     parts = []
-    for some, rows in weeks.blocks():
-        _, names, n_symbols = _cut(score[rows], weeks.size[some])
+    for block, rows in weeks.blocks():
+        _, names, n_symbols = _cut(score[rows], weeks.size[block])
         group = np.repeat(np.arange(n_symbols.size), n_symbols)
         parts.append(_mean_by_group(returns[rows][names], group, n_symbols))
     means: Matrix = np.concatenate(parts).reshape(-1, BUCKETS)

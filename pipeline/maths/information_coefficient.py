@@ -33,7 +33,7 @@ def weekly_ic(decisions: pl.DataFrame, signal: str, outcome: str = "forward_retu
     """
     weeks = Weeks.of(decisions["date"])
     x, y = weeks.rows(decisions[signal]), weeks.rows(decisions[outcome])
-    parts = [_week_ics(x[rows], y[rows], weeks.size[some]) for some, rows in weeks.blocks()]
+    parts = [_week_ics(x[rows], y[rows], weeks.size[block]) for block, rows in weeks.blocks()]
     ic, n_pairs = (np.concatenate(part) for part in zip(*parts, strict=True))
     return pl.DataFrame(
         [weeks.dates, pl.Series("ic", ic, nan_to_null=True), pl.Series("n_pairs", n_pairs, pl.Int64)]
