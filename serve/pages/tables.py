@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import datetime as dt
 import io
 import math
@@ -241,8 +242,8 @@ class RowTables:
         self.get: Final = cache.get
         """Return a table that is open; None on a miss."""
         self._spent: OrderedDict[_Key, float] = OrderedDict()
-        self._refused: dict[_Key, float] = {}
-        self._begun: set[_Key] = set()
+        self._not_before: dict[_Key, float] = {}
+        """When a table may be tried again that is being made, or could not be made."""
         self._lock = threading.Lock()
         # One at a time: making a table must leave cores to the requests.
         self._maker = ThreadPoolExecutor(1, thread_name_prefix="rows")
@@ -283,7 +284,7 @@ class RowTables:
     def drop_unread(self) -> None:
         """Close the tables of snapshots that nobody reads any more, and remove their files."""
         with self._lock:
-            self._refused = {key: until for key, until in self._refused.items() if self._is_read(key[0])}
+            self._not_before = {key: x for key, x in self._not_before.items() if self._is_read(key[0])}
         self._drop_past()
         if self.folder is not None:
             self.folder.drop_unread(self._is_read)
@@ -292,16 +293,14 @@ class RowTables:
         """Have a table opened, or made where `make`, unless that was begun."""
         key = (snapshot.key, view)
         with self._lock:
-            if key in self._begun or time.monotonic() < self._refused.get(key, 0.0):
+            if time.monotonic() < self._not_before.get(key, 0.0):
                 return
-            self._begun.add(key)
-        try:
+            self._not_before[key] = math.inf
+        with contextlib.suppress(RuntimeError):  # the service is going down
             self._maker.submit(self._make, snapshot, view, make=make)
-        except RuntimeError:  # the service is going down
-            self._begun.discard(key)
 
     def _make(self, snapshot: Snapshot, view: TableView, *, make: bool) -> None:
-        owner = snapshot.key
+        owner, again = snapshot.key, 0.0
         try:
             if self._is_read(owner):  # it may have been replaced while it waited for its turn
                 table = self._opened_or_made(snapshot, view, make=make)
@@ -310,17 +309,19 @@ class RowTables:
                     self._cache.put(owner, view, table, table.bytes)
         except NotTabled as error:
             _log.info("table_not_cached", alpha=owner[0], reason=str(error))
-            self._refused[owner, view] = math.inf
+            again = math.inf
         except (Exception, PanicException) as error:  # noqa: BLE001 - the files answer as before, and say what is wrong with them
             _log.warning("table_not_cached", alpha=owner[0], kind=type(error).__name__, reason=str(error))
-            self._refused[owner, view] = time.monotonic() + _REFUSED_SECONDS
+            again = time.monotonic() + _REFUSED_SECONDS
         finally:
             if self.folder is not None and not self._is_read(owner):
                 self.folder.drop(owner)
             self._drop_past()
             pa.default_memory_pool().release_unused()  # Arrow retains it otherwise
             with self._lock:
-                self._begun.discard((owner, view))
+                self._not_before.pop((owner, view), None)
+                if again:
+                    self._not_before[owner, view] = again
 
     def _opened_or_made(self, snapshot: Snapshot, view: TableView, *, make: bool) -> RowTable | None:
         owner, source = snapshot.key, table_source(view, snapshot)
