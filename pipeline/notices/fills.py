@@ -9,15 +9,21 @@ from typing import Final
 
 import numpy as np
 
+from datasets.figures.rank_correlation import Integers
 from datasets.figures.series import Flags, Floats
 from pipeline.notices.outcome import NoticeOutcome, judged, not_checked
 from pipeline.reconciliation.grid import Codes
 from schemas.notices import BASIS_POINTS, CHANCE, NOTICE, NOTICES
-from schemas.notices.books import MIN_ADJUSTING_FILLS, MIN_FILLS, NEARLY_FREE
+from schemas.notices.books import MIN_ADJUSTING_FILLS, MIN_FILLS, MIN_TAX, NEARLY_FREE
 from schemas.plurals import counted
 from schemas.tables.books import ADJUSTING, SETTLEMENTS, base_book
 
 _SAME_PRICE: Final = 1e-9
+_SIZES: Final = 2
+"""Sizes told apart within a factor of 2."""
+_SIZE_BITS: Final = 13
+"""Bits below the number of a name for a size."""
+_TAXABLE: Final = ("Purchases", "Sales")
 _MOST_DISTANT: Final = 0.1
 """Maximum log ratio of two prices; larger distances are clipped."""
 
@@ -32,8 +38,14 @@ class Fills:
         Names of books and their trade-only variants.
     book
         Place of each fill's among them.
+    name
+        Number of its symbol.
     side
         1 bought, -1 sold.
+    growth
+        1 if it adds to a position, -1 if it takes from one; NaN if the run does not say.
+    notional
+        Shares times the reference mid.
     mid
         Reference mid of the fill.
     cost
@@ -46,7 +58,10 @@ class Fills:
 
     books: Sequence[str]
     book: Codes
+    name: Integers
     side: Floats
+    growth: Floats
+    notional: Floats
     mid: Floats
     cost: Floats
     earlier: Floats
@@ -64,6 +79,7 @@ def judge_fills(fills: Fills) -> Iterator[NoticeOutcome]:
     yield from _judge_against_marks(fills)
     yield _staleness(fills)
     yield _judge_free_fills(fills)
+    yield _judge_uneven_cost(fills)
     yield _at_the_decision(fills)
 
 
@@ -177,3 +193,67 @@ def _at_the_decision(fills: Fills) -> NoticeOutcome:
         f"{share:.0%} of {number} fills are at the close of the day of their decision.",
         fills=number,
     )
+
+
+def _judge_uneven_cost(fills: Fills) -> NoticeOutcome:
+    """Judge the book, side of a book, purchases or sales that cost least beside fills of the same names and sizes."""
+    notice = "fills.uneven_cost"
+    traded = np.flatnonzero(
+        ~fills.has_suffix(SETTLEMENTS) & ~fills.has_suffix(ADJUSTING) & (fills.notional > 0)
+    )
+    # Names differ in cost, and large fills cost more than small ones.
+    size = np.round(_SIZES * np.log2(fills.notional[traded])).astype(np.int64)
+    _, like = np.unique((fills.name[traded] << _SIZE_BITS) + size, return_inverse=True)
+    compared = []
+    for group, own in _cost_groups(fills, traded).items():
+        ratio, difference, number = _relative_cost(fills.cost[traded], like, own)
+        taxable = group in _TAXABLE and difference >= MIN_TAX
+        if number >= MIN_FILLS and math.isfinite(ratio) and not taxable:
+            compared.append((ratio, group, number))
+    if not compared:
+        return not_checked(notice, f"no group of fills has {MIN_FILLS} others of the same names and sizes")
+    ratio, group, number = min(compared)
+    return judged(
+        notice,
+        ratio,
+        f"{group} cost {ratio:.0%} of what other fills of the same names and sizes do.",
+        fills=number,
+    )
+
+
+def _cost_groups(fills: Fills, traded: Integers) -> dict[str, Flags]:
+    """Return the groups whose costs are compared, by what they are called."""
+    names, base = np.unique([base_book(name) for name in fills.books], return_inverse=True)
+    book, side = base[fills.book[traded]], fills.side[traded]
+    long = side * fills.growth[traded]
+    groups = {"Purchases": side > 0, "Sales": side < 0}
+    for place, name in enumerate(names.tolist()):
+        own = book == place
+        groups |= {
+            f"Fills of {name}": own,
+            f"Fills of long positions of {name}": own & (long > 0),
+            f"Fills of short positions of {name}": own & (long < 0),
+        }
+    return groups
+
+
+def _relative_cost(cost: Floats, like: Integers, own: Flags) -> tuple[float, float, int]:
+    """Compare the mean cost of some fills with that of like others, which count as often in both.
+
+    Returns
+    -------
+    ratio, difference : float
+        Their cost / that of the others, and by how many basis points it is less.
+    number : int
+        Fills compared.
+    """
+    number, total = np.bincount(like), np.bincount(like, weights=cost)
+    mine = np.bincount(like[own], minlength=number.size)
+    paid = np.bincount(like[own], weights=cost[own], minlength=number.size)
+    weight = np.minimum(mine, number - mine)
+    some = weight > 0
+    if not some.any():
+        return math.nan, 0.0, 0
+    own_mean = float((weight[some] * paid[some] / mine[some]).sum()) / weight.sum()
+    other_mean = float((weight[some] * (total - paid)[some] / (number - mine)[some]).sum()) / weight.sum()
+    return own_mean / other_mean if other_mean > 0 else math.nan, other_mean - own_mean, int(weight.sum())

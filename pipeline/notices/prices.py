@@ -25,6 +25,9 @@ from schemas.tables.books import RAW_PREFIX, SETTLEMENTS, TRADE_ONLY_SUFFIXES, b
 from schemas.tables.pnl import ADJUSTMENTS
 
 _FILL: Final = ("quantity", "mid_price", "execution_cost")
+_REASON: Final = "rebalance_adjustment_reason"
+_GROWTH: Final = {"entry": 1.0, "weight_increase": 1.0, "weight_decrease": -1.0, "exit": -1.0}
+"""Reason of a fill -> 1 if it adds to a position, -1 if it takes from one."""
 _SAMPLED_FILLS: Final = 10_000
 """Sampled fills after which no further day is added."""
 _PNL: Final = pl.col("market_pnl")
@@ -157,7 +160,10 @@ def _with_fills(
     with_marks = Fills(
         variants,
         fills["book"],
+        code,
         np.sign(fills["quantity"]),
+        fills["growth"],
+        np.abs(fills["quantity"] * mid),
         mid,
         fills["execution_cost"] / np.abs(fills["quantity"] * mid) * BASIS_POINTS,
         np.where(fills["earlier"] < before, marks["earlier"], np.nan),
@@ -198,7 +204,7 @@ def _fills(
         panel, _weekly_instants(heads, sessions, panel) if sessions.size and panel.days.size else None
     )
     sampled: list[list[Any]] = []
-    for part in read("trades", (*FILLS, "symbol", *_FILL)):
+    for part in read("trades", (*FILLS, "symbol", *_FILL, _REASON)):
         runs, rows = part.runs("trades", FILLS), part["trades"]
         codes = symbols.codes(part.symbols("trades"))
         mids.add(runs, codes, rows["mid_price"].to_numpy())
@@ -206,8 +212,10 @@ def _fills(
             some = select_rows(runs, books, "timestamp", chosen)
             decided = to_days(runs.heads["decision_at"])[some.run]
             values = [rows[name].to_numpy()[some.rows] for name in _FILL]
-            sampled.append([codes[some.rows].astype(np.int64), some.book, some.day, decided, *values])
-    names = ("code", "book", "day", "decided", *_FILL)
+            reason = rows[_REASON].gather(some.rows)
+            growth = reason.replace_strict(_GROWTH, default=np.nan, return_dtype=pl.Float64).to_numpy()
+            sampled.append([codes[some.rows].astype(np.int64), some.book, some.day, decided, growth, *values])
+    names = ("code", "book", "day", "decided", "growth", *_FILL)
     columns = [np.concatenate(column) for column in zip(*sampled, strict=True)]
     return (dict(zip(names, columns, strict=True)) if books else None), mids
 

@@ -14,6 +14,8 @@ NEARLY_FREE: Final = 0.05
 """Cost of a fill in basis points of its notional below which it counts as free: a tenth of the lowest average of a book."""
 NEARLY_UNBORROWED: Final = 0.0005
 """Borrow rate a year below which a short position counts as free: the lowest average of a book."""
+MIN_TAX: Final = 5.0
+"""Basis points from which a tax on purchases or sales alone explains that the others cost less."""
 MIN_EXPOSURE_VARIATION: Final = 0.1
 """Standard deviation over mean of the weekly exposure from which its timing is judged."""
 LAST_DEVIATIONS: Final = 4.0
@@ -226,5 +228,17 @@ BOOK_NOTICES: Final = (
         f"highest share of a book's fills with an execution_cost below {NEARLY_FREE:g} bp of their notional; {_SAMPLED}, without "
         "settlements",
         "every fill pays some of the spread",
+    ),
+    Notice(
+        "fills.uneven_cost",
+        "Some fills cost less than others of the same names and sizes: costs may be booked on one side or in one book alone.",
+        "cost_ratio",
+        0.7,
+        "lowest mean execution_cost of the fills of a book, of its long or its short positions, or of all purchases or sales, in basis "
+        "points of their notional / that of other fills of the same names within a factor of 1.4 of their notional; sales and purchases "
+        f"only if they differ by less than {MIN_TAX:g} bp, as many taxes do not; {_SAMPLED}, without settlements and adjustments between "
+        "decisions",
+        "measured: 0.97 to 1 in honest runs, 0.5 if the costs of one side or book are halved",
+        below=True,
     ),
 )

@@ -272,7 +272,10 @@ def test_implausible_fill_prices_are_noticed() -> None:
     honest = Fills(
         ("long_short",),
         np.zeros(800, np.int64),
+        np.arange(800) % 4,
         side,
+        RNG.choice([-1.0, 1.0], 800),
+        np.full(800, 100.0),
         mid,
         np.full(800, 10.0),
         earlier,

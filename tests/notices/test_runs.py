@@ -14,7 +14,17 @@ import pytest
 from click.testing import CliRunner
 
 import datasets
-from examples.reference_engine import AlphaSpec, Market, RunRecord, run_alpha, simulate_market, write_seal
+from datasets.figures.series import Floats
+from examples.reference_engine import (
+    AlphaSpec,
+    Market,
+    RunRecord,
+    ledger,
+    run_alpha,
+    simulate_market,
+    write_seal,
+)
+from examples.reference_engine.fills import execution_price
 from pipeline.__main__ import cli
 from pipeline.rules import RULES, Report, check
 from pipeline.seal import Seal
@@ -105,6 +115,19 @@ def test_an_implausible_market_is_noticed(
     actual = set(given(seal_of(change(market), tmp_path)))
     # A market without movement also pays interest that is much beside its prices.
     assert expected <= actual <= expected | {"book.carry", "book.sharpe"}
+
+
+def test_costs_halved_for_purchases_alone_are_noticed(
+    market: Market, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def cheap_purchases(mid: Floats, shares: Floats, half_spread: Floats, weight_traded: Floats) -> Floats:
+        return execution_price(mid, shares, np.where(shares > 0, half_spread / 2, half_spread), weight_traded)
+
+    monkeypatch.setattr(ledger, "execution_price", cheap_purchases)
+    (outcome,) = report_of(seal_of(market, tmp_path)).given
+    assert outcome.notice == "fills.uneven_cost"
+    assert outcome.value == pytest.approx(0.5, abs=0.1)
+    assert (outcome.message or "").startswith("Purchases cost 5")
 
 
 def dealt_out_by(column: str) -> Callable[[pl.DataFrame], pl.DataFrame]:
