@@ -33,13 +33,34 @@ _STORED: Final = "pairs.json"
 
 
 class Pairs(NamedTuple):
-    """Sum of the squared correlations of some pairs, and their number."""
+    """Squared correlations of pairs of alphas.
+
+    Attributes
+    ----------
+    total : float
+        Sum of the adjusted squared correlations (:func:`datasets.figures.false_discoveries.squared_correlations`).
+    measured : int
+        Number of pairs with one.
+    """
 
     total: float = 0.0
     measured: int = 0
 
     def plus(self, other: Pairs, sign: int = 1) -> Pairs:
-        """Add or subtract other pairs."""
+        """Add or subtract other pairs.
+
+        Parameters
+        ----------
+        other : Pairs
+            The other pairs.
+        sign : int
+            1 to add them, -1 to subtract them.
+
+        Returns
+        -------
+        Pairs
+            The result.
+        """
         return Pairs(self.total + sign * other.total, self.measured + sign * other.measured)
 
 
@@ -66,7 +87,18 @@ class EffectiveNumbers:
         self._sums: dict[Allowed, _Sum | None] = {ALL: None}
 
     def of(self, allowed: Allowed) -> float | Unavailable | None:
-        """Return the number as of the last update; None if the next update will compute it."""
+        """Return the effective number as of the last update.
+
+        Parameters
+        ----------
+        allowed : Allowed
+            Allow-list of runs.
+
+        Returns
+        -------
+        float, Unavailable or None
+            None if the next update will compute it.
+        """
         if allowed not in self._sums and len(self._sums) >= _MOST:
             self._sums.pop(next(iter(self._sums)), None)
         known = self._sums.setdefault(allowed, None)
@@ -79,13 +111,13 @@ class EffectiveNumbers:
 
         Parameters
         ----------
-        searchable
+        searchable : Searchable
             The returns.
-        stopped
+        stopped : Callable[[], bool]
             Whether the service ends.
-        folder
-            Where the sum over all alphas is stored.
-        writes
+        folder : pathlib.Path
+            Folder in which the sum over all alphas is stored.
+        writes : bool
             Whether this process writes to the folder.
         """
         keys = [key for matrix in searchable.matrices for key in matrix.keys]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from datasets.snapshot import Snapshot
 from schemas.errors import ApiError
@@ -12,23 +12,36 @@ from serve.catalog import Catalog
 from serve.pages.books import visible_books
 
 
-def chosen_runs(catalog: Catalog, caller: Caller, names: Iterable[str]) -> tuple[Snapshot, ...]:
-    """Return the served snapshots of some alphas, in their order, without I/O.
+def chosen_runs(catalog: Catalog, caller: Caller, names: Sequence[str]) -> tuple[Snapshot, ...]:
+    """Return the served snapshots of the alphas that a request lists, without I/O.
+
+    Parameters
+    ----------
+    catalog : Catalog
+        The served alphas.
+    caller : Caller
+        Who asks.
+    names : sequence of str
+        Ids of the alphas.
+
+    Returns
+    -------
+    tuple of Snapshot
+        In the order of `names`.
 
     Raises
     ------
     ApiError
-        ``run_not_allowed`` when the key may not read one of them, whether or not any is there; ``run_not_found`` when one is
-        not.
+        ``run_not_allowed`` when the key may not read one of them, whether or not it exists; ``run_not_found`` when one does not
+        exist.
     """
-    wanted = tuple(names)
-    snapshots = []
-    for name in wanted:
+    for name in names:
         if not caller.may_read_run(name):
             raise ApiError(
                 "run_not_allowed", f"This key may not read the data of {name}.", headers=caller.headers
             )
-    for name in wanted:
+    snapshots = []
+    for name in names:
         snapshot = catalog.resolve(name)
         if snapshot is None:
             catalog.require_known(name)
@@ -40,10 +53,19 @@ def chosen_runs(catalog: Catalog, caller: Caller, names: Iterable[str]) -> tuple
 def require_book(snapshots: Iterable[Snapshot], book: str, *, raw: bool) -> None:
     """Refuse a book that none of the runs has, if any run has books; reads manifests.
 
+    Parameters
+    ----------
+    snapshots : iterable of Snapshot
+        Snapshots of the runs.
+    book : str
+        Name of the book.
+    raw : bool
+        Whether the key has raw-book access.
+
     Raises
     ------
     ApiError
-        ``unknown_book``, with those that any of the runs has and the key can read.
+        ``unknown_book``, with the books of the runs that the key can read.
     """
     available = {name for snapshot in snapshots for name in visible_books(snapshot, raw=raw)}
     if available and book not in available:

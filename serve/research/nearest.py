@@ -30,7 +30,17 @@ _MAX_ERROR: Final = 0.05
 
 
 class Neighbour(NamedTuple):
-    """One alpha and its correlation."""
+    """One alpha and its correlation.
+
+    Attributes
+    ----------
+    alpha_id : str
+        Id of the alpha.
+    figure : float
+        Correlation, between -1 and 1.
+    observations : int
+        Common sessions.
+    """
 
     alpha_id: str
     figure: float
@@ -43,12 +53,12 @@ class Nearest:
 
     Attributes
     ----------
-    page
+    page : list of Neighbour
         The neighbours of the page, in order.
-    compared
-        How many there are in all.
-    excluded
-        Reason to the number of runs that cannot be compared.
+    compared : int
+        Number of runs with a correlation.
+    excluded : dict of str to int
+        Reason -> number of runs without one.
     """
 
     page: list[Neighbour] = field(default_factory=list)
@@ -77,7 +87,7 @@ class Estimate(NamedTuple):
 def search(
     series: DailyReturns,
     matrices: Sequence[ReturnsMatrix],
-    wanted: Flags,
+    compared: Flags,
     *,
     order: str,
     limit: int,
@@ -87,16 +97,21 @@ def search(
 
     Parameters
     ----------
-    series
+    series : DailyReturns
         Returns of the run within the window.
-    matrices
-        Returns of the others.
-    wanted : bool, shape (n_rows of all matrices,)
-        Which rows are compared.
-    order
-        Of :data:`ORDERS`.
-    limit, offset
-        Of the runs in order, ties by address.
+    matrices : sequence of ReturnsMatrix
+        Returns of the others, their rows numbered one after the other.
+    compared : Flags, shape (n_rows,)
+        Whether to compare each row.
+    order : str
+        One of :data:`datasets.figures.similarity.ORDERS`.
+    limit, offset : int
+        Page of the runs in order, ties by id.
+
+    Returns
+    -------
+    Nearest
+        Correlations in double precision, as of :func:`correlate`.
     """
     result = Nearest()
     score_of = ORDERS[order]
@@ -105,9 +120,9 @@ def search(
         np.concatenate([getattr(x, name) for x in estimates]) if estimates else np.empty(0)
         for name in Estimate._fields
     )
-    few = wanted & (observations < MIN_SESSIONS)
+    few = compared & (observations < MIN_SESSIONS)
     result.excluded[TOO_FEW] = int(np.count_nonzero(few))
-    rows = np.flatnonzero(wanted & ~few)
+    rows = np.flatnonzero(compared & ~few)
     score, error = score_of(correlations[rows]), errors[rows]
     unknown = np.isinf(error)
     # Rows without an estimate are computed first: only then the rows before the page can be counted.
@@ -130,15 +145,7 @@ def search(
 
 
 def _near_page(score: Floats, error: Floats, limit: int, offset: int) -> tuple[int, Integers]:
-    """Return the number of rows that certainly precede a page, and the rows that may be on it.
-
-    Parameters
-    ----------
-    score, error
-        The higher the score the earlier a row comes; it is off by `error` at most.
-    limit, offset
-        Of the page.
-    """
+    """Return the number of rows that certainly precede a page, and the rows that may be on it, by descending score."""
     if offset >= score.size:
         return offset, np.empty(0, np.int64)
     high, low = score + error, score - error
@@ -154,11 +161,23 @@ def _near_page(score: Floats, error: Floats, limit: int, offset: int) -> tuple[i
 def estimate(series: DailyReturns, matrix: ReturnsMatrix) -> Estimate:
     """Estimate the correlation of a series with every row over their common sessions.
 
+    Parameters
+    ----------
+    series : DailyReturns
+        Returns of the run within the window.
+    matrix : ReturnsMatrix
+        Returns of the others.
+
+    Returns
+    -------
+    Estimate
+        With an error bound of at most 0.05, infinite for rows that have to be computed.
+
     Notes
     -----
     The sums over common sessions of a product of two series are off by no more than `w` roundings of the product of their
-    lengths, `w` being the number of columns, in whatever order they are added up (Higham 2002, Accuracy and Stability of
-    Numerical Algorithms, section 3.1).
+    norms, `w` being the number of columns, in any order of summation (Higham 2002, Accuracy and Stability of Numerical
+    Algorithms, section 3.1).
     """
     shape = len(matrix.keys)
     columns, own = _columns(series, matrix)
@@ -229,17 +248,17 @@ def correlate(series: DailyReturns, matrices: Sequence[ReturnsMatrix], rows: Int
 
     Parameters
     ----------
-    series
-        The series.
-    matrices
-        Whose rows are numbered one after the other.
-    rows
-        Numbers of rows.
+    series : DailyReturns
+        Returns of the run within the window.
+    matrices : sequence of ReturnsMatrix
+        Returns of the others, their rows numbered one after the other.
+    rows : Integers, shape (n_selected,)
+        Rows to correlate with.
 
     Returns
     -------
-    Floats
-        As :func:`datasets.figures.correlation.correlate_rows`; NaN where either side does not vary.
+    Floats, shape (n_selected,)
+        As :func:`datasets.figures.correlation.correlate_rows` over common sessions; NaN where either side is constant.
     """
     result = np.full(rows.size, np.nan)
     begin = 0

@@ -81,7 +81,18 @@ class ReturnsMatrix:
     rows: npt.NDArray[np.void]
 
     def returns(self, row: int) -> DailyReturns:
-        """Return the series of one row."""
+        """Return the series of one row.
+
+        Parameters
+        ----------
+        row : int
+            Number of the row.
+
+        Returns
+        -------
+        DailyReturns
+            A copy.
+        """
         sessions = self._sessions(row)
         return DailyReturns(self.days[sessions], self.values[row, sessions])
 
@@ -90,7 +101,18 @@ class ReturnsMatrix:
 
     @classmethod
     def of(cls, series: Mapping[Key, DailyReturns]) -> ReturnsMatrix:
-        """Build a matrix in memory from series of at least one session."""
+        """Build a matrix in memory.
+
+        Parameters
+        ----------
+        series : Mapping[Key, DailyReturns]
+            At least one series, each of at least one session.
+
+        Returns
+        -------
+        ReturnsMatrix
+            A row per series, in their order.
+        """
         days = np.unique(np.concatenate([x.days for x in series.values()]))
         shape = (len(series), days.size)
         values, scaled = np.zeros(shape), np.zeros(shape, np.float32)
@@ -108,12 +130,22 @@ class ReturnsMatrix:
         return cls(tuple(series), days, values, scaled, _unpacked(packed, days.size), rows)
 
     def save(self, parent: Path) -> Path:
-        """Write the arrays to a new folder, named by its content, and return it.
+        """Write the arrays to a new folder that is named by its content.
+
+        Parameters
+        ----------
+        parent : pathlib.Path
+            Folder in which it is created.
+
+        Returns
+        -------
+        pathlib.Path
+            The new folder.
 
         Raises
         ------
         OSError
-            When the disk takes no more; what was written is removed.
+            When it cannot be written; the unfinished folder is removed.
         """
         part = parent / f"{uuid.uuid4().hex}{UNFINISHED}"
         try:
@@ -151,14 +183,14 @@ class Searchable:
 
     Attributes
     ----------
-    listing
+    listing : Listing
         The catalogue.
-    matrices
+    matrices : sequence of ReturnsMatrix
         Returns of the runs, their rows numbered one after the other.
-    row : int64, shape (n_alphas,)
-        Row of each alpha of the listing; where it has none, a value of `LACKING`.
-    rows
-        How many rows there are.
+    row : Integers, shape (n_alphas,)
+        Row of each alpha of the listing; a value of :data:`LACKING` for an alpha without one.
+    rows : int
+        Number of rows.
     """
 
     listing: Listing
@@ -167,7 +199,18 @@ class Searchable:
     rows: int
 
     def returns(self, snapshot: Snapshot) -> DailyReturns | None:
-        """Return the returns of a run; None if this snapshot's are missing."""
+        """Return the returns of a run.
+
+        Parameters
+        ----------
+        snapshot : Snapshot
+            A snapshot of the run.
+
+        Returns
+        -------
+        DailyReturns or None
+            None if those of this very snapshot are not in a matrix.
+        """
         place = self.listing.places.get(snapshot.alpha_id)
         row = -1 if place is None else int(self.row[place])
         for matrix in self.matrices:
@@ -180,12 +223,22 @@ class Searchable:
 
 
 def load(folder: Path) -> ReturnsMatrix:
-    """Map a saved folder.
+    """Map a saved folder into memory.
+
+    Parameters
+    ----------
+    folder : pathlib.Path
+        As of :meth:`ReturnsMatrix.save`.
+
+    Returns
+    -------
+    ReturnsMatrix
+        Its large arrays are memory-mapped.
 
     Raises
     ------
     MatrixDamaged
-        When it is not what was written.
+        When a file is missing or differs from its digest.
     """
     try:
         data = (folder / _INDEX).read_bytes()

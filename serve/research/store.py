@@ -64,16 +64,18 @@ class ReturnsStore:
 
     Parameters
     ----------
-    book
-        Whose returns.
-    listing, resolve
-        Of the catalogue: every pointer as of now, and the snapshot served of an alpha.
-    read
-        Reads the returns of a snapshot's book; with no sessions when it has none.
-    folder
-        Where the matrices are. Where it cannot be used, they are in a temporary folder of this process.
-    local
-        Whether published files lie on this machine.
+    book : str
+        Name of the book.
+    listing : Callable[[], Listing]
+        Returns the current pointers of the catalogue.
+    resolve : Callable[[str], Snapshot | None]
+        Returns the served snapshot of an alpha.
+    read : Callable[[Snapshot, str], DailyReturns]
+        Reads the returns of a book of a snapshot; empty when it has none.
+    folder : pathlib.Path
+        Folder of the matrices; if it cannot be used, they are in a temporary folder of this process.
+    local : bool
+        Whether published files are on this machine.
     """
 
     def __init__(
@@ -110,7 +112,18 @@ class ReturnsStore:
     # Called by requests
 
     def progress(self, allowed: Allowed) -> tuple[int, int]:
-        """Return the numbers of read and of all served alphas that a key may read."""
+        """Count the alphas that a key may read.
+
+        Parameters
+        ----------
+        allowed : Allowed
+            Allow-list of the key.
+
+        Returns
+        -------
+        read, served : int
+            Those whose returns have been read, and all of them.
+        """
         pointers = [x for x in self._listing().pointers if allowed.allows(x.alpha_id)]
         known = self._known()
         return sum(_key(x) in known for x in pointers), len(pointers)
@@ -124,7 +137,18 @@ class ReturnsStore:
         return searchable
 
     def effective_number(self, allowed: Allowed) -> float | Unavailable | None:
-        """Return the effective number of the alphas that a key may read; None while it is computed."""
+        """Return the effective number of independent alphas among those that a key may read.
+
+        Parameters
+        ----------
+        allowed : Allowed
+            Allow-list of the key.
+
+        Returns
+        -------
+        float, Unavailable or None
+            None while it is computed.
+        """
         number = self._effective.of(allowed)
         if number is None:
             self._wake.set()
