@@ -68,7 +68,7 @@ class Catalogue:
     def refresh(self) -> bool:
         """Read the changed pointers.
 
-        All pointers are listed when they were not for `list_seconds`, or when one moved: one conditional read of an object
+        All pointers are listed when they were not for `list_seconds`, or when one moved: one read of an object
         store tells that, and in a folder its modification time.
 
         Returns
@@ -84,7 +84,7 @@ class Catalogue:
         """
         with self._lock:
             now = time.monotonic()
-            move = last_move(self._storage, self._move) if self._list_seconds else None
+            move = last_move(self._storage) if self._list_seconds else None
             if move is None or move != self._move or now - self._listed >= self._list_seconds:
                 self._move = None  # a poll that fails is repeated in full
                 changed = self._list(now)

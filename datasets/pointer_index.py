@@ -3,7 +3,7 @@
 ::
 
     <root>/index/pointers.json    entity tag, size and text of every pointer, rewritten by batches and gc
-    <root>/index/moved            written anew by every move of a pointer: an idle poll is one conditional read of it
+    <root>/index/moved            written anew by every move of a pointer: an idle poll is one read of it
 
 Both are hints. A text is used only where a listing of the store still shows its tag and size, and all pointers are listed
 now and then whatever the hints say. A node keeps a file of the same format, for its next start.
@@ -76,13 +76,8 @@ def record_move(storage: Storage) -> None:
         )
 
 
-def last_move(storage: Storage, known: Signature | None) -> Signature | None:
+def last_move(storage: Storage) -> Signature | None:
     """Return a value that changes with every recorded move of a pointer; None if moves are not recorded.
-
-    Parameters
-    ----------
-    known
-        The result of the poll before, which makes the read conditional.
 
     Raises
     ------
@@ -91,7 +86,7 @@ def last_move(storage: Storage, known: Signature | None) -> Signature | None:
     """
     if storage.folder is not None:
         return storage.folder_signature(CATALOG)
-    tag = storage.read_version(MOVED_PATH, known=None if known is None else str(known[0])).tag
+    tag = storage.read_version(MOVED_PATH).tag
     return None if tag is None else (tag,)
 
 

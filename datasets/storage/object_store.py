@@ -100,8 +100,8 @@ class ObjectStorage(Storage):
         self._hung_until = float("-inf")
 
     @abstractmethod
-    def _read_tagged(self, relative: str, limit: int, known: str | None = None) -> tuple[bytes, str]:
-        """Read a file and its version by one request; the bytes may be omitted if the version is the known one."""
+    def _read_tagged(self, relative: str, limit: int) -> tuple[bytes, str]:
+        """Read a file and its version by one request."""
 
     @abstractmethod
     def _put_if(self, relative: str, data: bytes, tag: str | None) -> bool:
@@ -154,13 +154,11 @@ class ObjectStorage(Storage):
                     raise data
         return contents
 
-    def read_version(
-        self, relative: str, limit: int = MAX_DOCUMENT_BYTES, known: str | None = None
-    ) -> Version:
-        """Read a small file and its entity tag by one request, without the bytes if the tag is the known one."""
+    def read_version(self, relative: str, limit: int = MAX_DOCUMENT_BYTES) -> Version:
+        """Read a small file and its entity tag by one request."""
         try:
             with self.translate_errors(relative):
-                return Version(*self._read_tagged(relative, limit, known))
+                return Version(*self._read_tagged(relative, limit))
         except FileNotFoundError:
             return Version(None)
 

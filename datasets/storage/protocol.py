@@ -138,10 +138,8 @@ class Storage(ABC):
             return b""
 
     @abstractmethod
-    def read_version(
-        self, relative: str, limit: int = MAX_DOCUMENT_BYTES, known: str | None = None
-    ) -> Version:
-        """Read a small file and its version; an object store may omit the bytes of a known version."""
+    def read_version(self, relative: str, limit: int = MAX_DOCUMENT_BYTES) -> Version:
+        """Read a small file and its version."""
 
     @abstractmethod
     def intact_file(self, relative: str, size: int, sha256: str) -> str:

@@ -75,12 +75,7 @@ class LocalStorage(Storage):
                 f"{path} is not read, as {error} and {limit} at most are expected; remove it"
             ) from error
 
-    def read_version(
-        self,
-        relative: str,
-        limit: int = MAX_DOCUMENT_BYTES,
-        known: str | None = None,  # noqa: ARG002 - no transfer to save
-    ) -> Version:
+    def read_version(self, relative: str, limit: int = MAX_DOCUMENT_BYTES) -> Version:
         """Read a small file; its version is the digest of its bytes."""
         try:
             data = self.read(relative, limit)

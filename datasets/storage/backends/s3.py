@@ -29,7 +29,6 @@ if TYPE_CHECKING:
 EXAMPLE: Final = "s3://bucket/prefix"
 _LOST: Final = frozenset({"PreconditionFailed", "ConditionalRequestConflict", "412", "409", "NoSuchKey"})
 _UNKNOWN: Final = frozenset({"NotImplemented", "501"})
-_NOT_MODIFIED: Final = "304"
 
 
 class S3Storage(ObjectStorage):
@@ -72,18 +71,10 @@ class S3Storage(ObjectStorage):
                 f"{without_secrets(address)!r} names no bucket: write s3://bucket or s3://bucket/prefix"
             )
 
-    def _read_tagged(self, relative: str, limit: int, known: str | None = None) -> tuple[bytes, str]:
+    def _read_tagged(self, relative: str, limit: int) -> tuple[bytes, str]:
         from fsspec.asyn import sync  # noqa: PLC0415 - loaded with s3fs
 
-        condition = {"IfNoneMatch": known} if known else {}
-        try:
-            tagged: tuple[bytes, str] = sync(
-                self.fs.loop, _get, self.fs, self.full(relative), limit, **condition
-            )
-        except Exception as error:
-            if known is None or error_code(error) != _NOT_MODIFIED:
-                raise
-            return b"", known
+        tagged: tuple[bytes, str] = sync(self.fs.loop, _get, self.fs, self.full(relative), limit)
         return tagged
 
     def _put_if(self, relative: str, data: bytes, tag: str | None) -> bool:
@@ -113,12 +104,12 @@ class S3Storage(ObjectStorage):
         return True
 
 
-async def _get(fs: Any, path: str, limit: int, **condition: str) -> tuple[bytes, str]:
+async def _get(fs: Any, path: str, limit: int) -> tuple[bytes, str]:
     bucket, key, _ = fs.split_path(path)
     began = asyncio.get_running_loop().time()
     async with asyncio.timeout(ANSWER_SECONDS) as within:
         # One GET: a separate request could return the tag of another version.
-        answer = await fs._call_s3("get_object", Bucket=bucket, Key=key, **condition)  # noqa: SLF001 - s3fs has no public way to the tag
+        answer = await fs._call_s3("get_object", Bucket=bucket, Key=key)  # noqa: SLF001 - s3fs has no public way to the tag
         async with answer["Body"] as body:
             require_within(path, answer["ContentLength"], limit)
             within.reschedule(began + seconds_for(answer["ContentLength"]))

@@ -21,7 +21,7 @@ class WebStorage(ObjectStorage):
             address.replace("web://", "http://", 1), fs, None, cache=cache, single_writer=single_writer
         )
 
-    def _read_tagged(self, relative: str, limit: int, known: str | None = None) -> tuple[bytes, str]:  # noqa: ARG002
+    def _read_tagged(self, relative: str, limit: int) -> tuple[bytes, str]:  # noqa: ARG002
         data: bytes = self.fs.cat_file(self.full(relative))
         return data, ""
 
