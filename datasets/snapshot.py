@@ -216,7 +216,7 @@ class Snapshot:
         return pa.schema(fields).empty_table()
 
     def _open(self, dataset: str, book: str | None) -> pl.LazyFrame:
-        return pl.scan_parquet(self.file(dataset, book), hive_partitioning=False)
+        return pl.scan_parquet(self.file(dataset, book), hive_partitioning=False, glob=False)
 
     def relation(
         self, dataset: str, book: str | None = None, *, connection: duckdb.DuckDBPyConnection | None = None

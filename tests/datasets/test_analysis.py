@@ -36,7 +36,7 @@ ONE, OTHER = "Test_one", "Test_other"
 
 @pytest.fixture(scope="module")
 def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("it's a root")  # a path that SQL has to quote
+    folder = tmp_path_factory.mktemp("it's [1] root*")  # to be quoted in SQL, and no pattern to Polars
     build_seal(str(make_seal(folder, alpha_id=ONE)), folder / "published")
     build_seal(
         str(

@@ -203,21 +203,23 @@ def run(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
 
 
 def test_the_command_writes_the_same_seal_and_prints_its_assumptions(tmp_path: Path) -> None:
-    long(SCORES, "score").write_csv(tmp_path / "my scores.csv")
+    scores = tmp_path / "[2]" / "my scores.csv"  # no pattern
+    scores.parent.mkdir()
+    long(SCORES, "score").write_csv(scores)
     long(market(5)["close"], "close").write_parquet(tmp_path / "prices.parquet")
-    done = run(tmp_path, "my scores.csv", "prices.parquet", "--tails", "0.3", "--fee", "0.001")
+    done = run(tmp_path, str(scores), "prices.parquet", "--tails", "0.3", "--fee", "0.001")
     assert (done.returncode, done.stderr) == (0, "")
     ledger = Ledger.from_scores(SCORES, market(5)["close"], tails=0.3, costs=Costs(fee=0.001))
     assert [f"assumed: {note}" for note in ledger.notes] == done.stdout.splitlines()[1:]
     seal = Seal.open(str(tmp_path / "seals" / "Test_my_scores"))
     assert seal.alpha_id == "Test_my_scores"
     assert seal.table("portfolio").equals(ledger.tables["portfolio"].sort("book", "date"))
-    again = run(tmp_path, "my scores.csv", "prices.parquet", "--json")
+    again = run(tmp_path, str(scores), "prices.parquet", "--json")
     assert again.returncode == 2
     assert "holds something already" in json.loads(again.stdout)["problems"][0]
     other = run(
         tmp_path,
-        "my scores.csv",
+        str(scores),
         "prices.parquet",
         "--json",
         "--out",

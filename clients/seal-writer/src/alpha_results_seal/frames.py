@@ -157,14 +157,14 @@ def _file(path: Path, label: str) -> pl.DataFrame:
         raise SealError(f"{label}: {path} is neither a .csv nor a .parquet file.")
     try:
         if path.suffix.lower() == ".parquet":
-            return pl.read_parquet(path)
+            return pl.read_parquet(path, glob=False)
         names = [
             name
-            for name in pl.read_csv(path, n_rows=0).columns
+            for name in pl.read_csv(path, n_rows=0, glob=False).columns
             if name.lower() in {"symbol", *ALIASES["symbol"]}
         ]
         texts = dict.fromkeys(names, pl.String)  # a code such as 000001 keeps its zeros
-        return pl.read_csv(path, try_parse_dates=True, schema_overrides=texts)
+        return pl.read_csv(path, try_parse_dates=True, schema_overrides=texts, glob=False)
     except (OSError, pl.exceptions.PolarsError) as error:
         raise SealError(f"{label}: {path} cannot be read: {error}") from error
 
