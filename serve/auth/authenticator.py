@@ -15,7 +15,7 @@ from serve.auth.caller import Caller, KeyUse, Rights, endpoint_not_allowed, righ
 from serve.auth.client_address import UNKNOWN, IPAddress, address_allowed, client_address
 from serve.auth.clocks import SECOND_US, wall_us
 from serve.auth.limits import Limiter, open_limiter
-from serve.auth.limits.rules import LimitStatus, RateLimit, Usage
+from serve.auth.limits.rules import LimitStatus, RateLimit, Usage, rate_limit
 from serve.auth.settings import AccessSettings
 from serve.auth.store.opening import load_digests, open_store
 from serve.auth.store.repository import KeyRecord, KeyStore, Repository
@@ -120,7 +120,7 @@ class Authenticator:
         record = await self._verified(self._shape.read(headers))
         if seen is not None:
             seen.key_id = record.id
-        rate, address = record.rate, self._address(client, headers)
+        rate, address = rate_limit(record.limits), self._address(client, headers)
         refusal = _refusal(record, address)
         if refusal is not None:
             refusal.headers.update(await self._headers_now(record))
@@ -138,7 +138,18 @@ class Authenticator:
                 {"window": refused.name, "limit": limit},
                 answered,
             )
-        caller = Caller.admitted(rights_of(record), status, address, answered)
+        rights = rights_of(record)
+        caller = Caller(
+            record,
+            rights.endpoints,
+            rights.alphas,
+            rights.runs,
+            rights.callable_ids,
+            rights.expose_raw,
+            status,
+            address,
+            answered,
+        )
         if endpoint.id not in caller.callable_ids:
             raise endpoint_not_allowed(endpoint.id, headers=answered)
         return caller
@@ -275,7 +286,7 @@ def _refusal(record: KeyRecord, address: IPAddress | None) -> ApiError | None:
     """Return why a recognised key is refused for its account or its address, before any call is counted."""
     if not record.account_active:
         return ApiError("account_inactive", "The account that owns this key is deactivated.")
-    if not address_allowed(address, record.addresses):
+    if record.addresses is not None and not address_allowed(address, record.addresses):
         where = {"ip": str(address or UNKNOWN)}
         return ApiError("ip_not_allowed", "This key may not be used from this address.", where)
     return None

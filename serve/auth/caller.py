@@ -109,14 +109,6 @@ class Caller(Rights):
     address: IPAddress | None
     headers: dict[str, str]
 
-    @classmethod
-    def admitted(
-        cls, rights: Rights, status: LimitStatus, address: IPAddress | None, headers: dict[str, str]
-    ) -> Caller:
-        """Return the caller of a call that was counted."""
-        lists = rights.endpoints, rights.alphas, rights.runs
-        return cls(rights.record, *lists, rights.callable_ids, rights.expose_raw, status, address, headers)
-
     @property
     def usage(self) -> Usage:
         """Usage of the key, including this call."""
