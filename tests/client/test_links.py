@@ -40,7 +40,7 @@ QUERIES: dict[str, dict[str, Any]] = {
 }
 
 
-class Meddler(httpx.BaseTransport, httpx.AsyncBaseTransport):
+class TamperingTransport(httpx.BaseTransport, httpx.AsyncBaseTransport):
     """Forwards requests to the real service, records them, and changes answers of files and links."""
 
     def __init__(self, change: Callable[[httpx.Request, bytes], httpx.Response | None] | None = None) -> None:
@@ -74,7 +74,7 @@ class Meddler(httpx.BaseTransport, httpx.AsyncBaseTransport):
         return [x for x in self.requests if x.url.path.startswith("/files")]
 
 
-class Stopping(httpx.SyncByteStream, httpx.AsyncByteStream):
+class BrokenStream(httpx.SyncByteStream, httpx.AsyncByteStream):
     """A body whose connection breaks."""
 
     def __init__(self, begun: bytes) -> None:
@@ -150,11 +150,11 @@ def test_a_table_takes_one_call_and_one_download_without_the_key(
     service: Service, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.DEBUG)
-    meddler = Meddler()
-    with Client(service.address, service.keys["raw"], transport=meddler) as client:
+    tampering = TamperingTransport()
+    with Client(service.address, service.keys["raw"], transport=tampering) as client:
         frame = client[FULL].positions()
-    assert meddler.calls == [f"/v1/alphas/{FULL}/tables/positions/download"]
-    (file,) = meddler.files
+    assert tampering.calls == [f"/v1/alphas/{FULL}/tables/positions/download"]
+    (file,) = tampering.files
     assert "authorization" not in file.headers
     assert service.keys["raw"] not in repr(file.headers.raw)
     signature = file.url.params["signature"]
@@ -173,17 +173,17 @@ def test_the_asynchronous_client_downloads_by_link_and_resumes(
         if not request.url.path.startswith("/files") or broken:
             return None
         broken.append(1)
-        return httpx.Response(200, headers={"etag": etag_of(body)}, stream=Stopping(body[:1000]))
+        return httpx.Response(200, headers={"etag": etag_of(body)}, stream=BrokenStream(body[:1000]))
 
-    meddler = Meddler(change)
+    tampering = TamperingTransport(change)
 
     async def ask() -> pl.DataFrame:
-        async with AsyncClient(service.address, service.keys["raw"], transport=meddler) as client:
+        async with AsyncClient(service.address, service.keys["raw"], transport=tampering) as client:
             return await client[FULL].scores(fields="all")
 
     frame = asyncio.run(ask())
-    assert [x.headers.get("range") for x in meddler.files] == [None, "bytes=1000-"]
-    assert len(meddler.calls) == 1
+    assert [x.headers.get("range") for x in tampering.files] == [None, "bytes=1000-"]
+    assert len(tampering.calls) == 1
     with Client(service.address, service.keys["raw"], links=False) as client:
         assert_frame_equal(frame, client[FULL].scores(fields="all"))
 
@@ -204,20 +204,20 @@ def test_a_broken_download_resumes(service: Service, *, etag: bool) -> None:
         status = 206 if "range" in request.headers else 200
         span = {"content-range": f"bytes {at}-/*"} if (at := 500 * (len(sent) - 1)) and etag else {}
         tag = {"etag": whole_etag} if etag else {}
-        return httpx.Response(status, headers={**span, **tag}, stream=Stopping(body[:500]))
+        return httpx.Response(status, headers={**span, **tag}, stream=BrokenStream(body[:500]))
 
     with Client(service.address, service.keys["raw"]) as client:
         link = client[FULL].tables_download("trades", "long_short")
         expected = client[FULL].trades("long_short")
     whole_etag = f'"{link["sha256"]}"'
-    meddler = Meddler(change)
+    tampering = TamperingTransport(change)
     # Each time more of it comes, so no attempt counts as one in vain.
     retries = 1 if etag else 6
-    with Client(service.address, service.keys["raw"], transport=meddler, retries=retries) as client:
+    with Client(service.address, service.keys["raw"], transport=tampering, retries=retries) as client:
         assert_frame_equal(client[FULL].trades("long_short"), expected)
-    ranges = [x.headers.get("range") for x in meddler.files]
+    ranges = [x.headers.get("range") for x in tampering.files]
     assert ranges == ([None, *(f"bytes={500 * n}-" for n in range(1, 7))] if etag else [None] * 7)
-    assert len(meddler.calls) == 1
+    assert len(tampering.calls) == 1
 
 
 @pytest.mark.parametrize(
@@ -238,11 +238,11 @@ def test_a_damaged_download_is_never_used(
 
     with Client(service.address, service.keys["raw"], links=False) as client:
         expected = client[FULL].pnl()
-    meddler = Meddler(change)
-    with Client(service.address, service.keys["raw"], transport=meddler) as client:
+    tampering = TamperingTransport(change)
+    with Client(service.address, service.keys["raw"], transport=tampering) as client:
         assert_frame_equal(client[FULL].pnl(), expected)
-    assert meddler.calls[-1] == f"/v1/alphas/{FULL}/pnl"
-    assert len(meddler.files) == 1
+    assert tampering.calls[-1] == f"/v1/alphas/{FULL}/pnl"
+    assert len(tampering.files) == 1
     assert "by pages: the file fetched by link is not the one described" in caplog.text
 
 
@@ -254,8 +254,10 @@ def test_a_refused_download_falls_back_to_pages(
     service: Service, caplog: pytest.LogCaptureFixture, status: int, code: str
 ) -> None:
     caplog.set_level(logging.INFO, "alpha_results_client")
-    meddler = Meddler(lambda x, _: refusal(status, code) if x.url.path.startswith("/files") else None)
-    with Client(service.address, service.keys["raw"], transport=meddler) as client:
+    tampering = TamperingTransport(
+        lambda x, _: refusal(status, code) if x.url.path.startswith("/files") else None
+    )
+    with Client(service.address, service.keys["raw"], transport=tampering) as client:
         assert client[FULL].scores().height > 100
     assert f"by pages: the link failed: {code}" in caplog.text
 
@@ -267,10 +269,12 @@ def test_after_a_refused_link_the_client_requests_no_other(
     service: Service, caplog: pytest.LogCaptureFixture, status: int, code: str
 ) -> None:
     caplog.set_level(logging.INFO, "alpha_results_client")
-    meddler = Meddler(lambda x, _: refusal(status, code) if x.url.path.endswith("/download") else None)
-    with Client(service.address, service.keys["raw"], transport=meddler) as client:
+    tampering = TamperingTransport(
+        lambda x, _: refusal(status, code) if x.url.path.endswith("/download") else None
+    )
+    with Client(service.address, service.keys["raw"], transport=tampering) as client:
         frames = [client[FULL].scores(), client[FULL].positions()]
-    assert [x.endswith("/download") for x in meddler.calls] == [True, False, False]
+    assert [x.endswith("/download") for x in tampering.calls] == [True, False, False]
     assert f"signals.scores of {FULL} by pages: {code}" in caplog.text
     with Client(service.address, service.keys["raw"]) as client:
         assert_frame_equal(frames[0], client[FULL].scores())
@@ -278,11 +282,11 @@ def test_after_a_refused_link_the_client_requests_no_other(
 
 
 def test_links_and_pages_are_refused_alike(service: Service) -> None:
-    meddler = Meddler(lambda *_: refusal(429, "quota_exceeded"))
-    with Client(service.address, service.keys["raw"], transport=meddler, retries=0) as client:
+    tampering = TamperingTransport(lambda *_: refusal(429, "quota_exceeded"))
+    with Client(service.address, service.keys["raw"], transport=tampering, retries=0) as client:
         with pytest.raises(RateLimited):
             client[FULL].scores()
-        assert len(meddler.calls) == 1, "a call that is refused is not made twice"
+        assert len(tampering.calls) == 1, "a call that is refused is not made twice"
 
 
 @pytest.mark.usefixtures("no_waits")
@@ -291,12 +295,12 @@ def test_an_unreachable_download_host_is_given_up_quickly(service: Service) -> N
         if request.url.path.startswith("/files"):
             raise httpx.ConnectTimeout("no such host here")
 
-    meddler = Meddler(change)
-    with Client(service.address, service.keys["raw"], transport=meddler) as client:
+    tampering = TamperingTransport(change)
+    with Client(service.address, service.keys["raw"], transport=tampering) as client:
         assert client[FULL].scores().height > 100
         assert client[PLAIN].scores().height > 100
-    assert len(meddler.files) == 2
-    assert len([x for x in meddler.calls if x.endswith("/download")]) == 1
+    assert len(tampering.files) == 2
+    assert len([x for x in tampering.calls if x.endswith("/download")]) == 1
 
 
 def test_without_a_parquet_reader_tables_are_paged(
@@ -304,12 +308,12 @@ def test_without_a_parquet_reader_tables_are_paged(
 ) -> None:
     caplog.set_level(logging.INFO, "alpha_results_client")
     monkeypatch.setitem(parquet.READERS, "pandas", "no_such_module")
-    meddler = Meddler()
-    with Client(service.address, service.keys["raw"], frames="pandas", transport=meddler) as client:
+    tampering = TamperingTransport()
+    with Client(service.address, service.keys["raw"], frames="pandas", transport=tampering) as client:
         assert len(client[FULL].scores()) > 100
-    with Client(service.address, service.keys["raw"], frames="rows", transport=meddler) as client:
+    with Client(service.address, service.keys["raw"], frames="rows", transport=tampering) as client:
         assert len(client[FULL].scores()) > 100
-    assert meddler.calls == [f"/v1/alphas/{FULL}/scores"] * 2
+    assert tampering.calls == [f"/v1/alphas/{FULL}/scores"] * 2
     assert "by pages: no_such_module is not installed" in caplog.text
 
 
@@ -318,22 +322,22 @@ def test_a_file_with_unknown_columns_falls_back_to_pages(
 ) -> None:
     known = tuple(x for x in STORED_COLUMNS["decisions"] if x != "score_z")
     monkeypatch.setitem(STORED_COLUMNS, "decisions", known)
-    meddler = Meddler()
-    with Client(service.address, service.keys["raw"], transport=meddler) as client:
+    tampering = TamperingTransport()
+    with Client(service.address, service.keys["raw"], transport=tampering) as client:
         assert "score_z" in client[FULL].scores().columns
         assert "score_z" in client[PLAIN].scores().columns
-    assert [x.rpartition("/")[2] for x in meddler.calls] == ["download", "scores", "scores"]
+    assert [x.rpartition("/")[2] for x in tampering.calls] == ["download", "scores", "scores"]
 
 
 def test_a_small_table_is_paged(service: Service) -> None:
-    meddler = Meddler()
-    with Client(service.address, service.keys["raw"], transport=meddler) as client:
+    tampering = TamperingTransport()
+    with Client(service.address, service.keys["raw"], transport=tampering) as client:
         client[FULL].scores(symbols="SIM001")
         client[FULL].rebalances()
         client[FULL].portfolio()
         client[FULL].rebalance(client[FULL].rebalances()["date"][5])
-    assert not meddler.files
-    assert not [x for x in meddler.calls if "download" in x]
+    assert not tampering.files
+    assert not [x for x in tampering.calls if "download" in x]
 
 
 def test_a_removed_snapshot_is_an_error_only_if_the_caller_named_it(
@@ -343,11 +347,11 @@ def test_a_removed_snapshot_is_an_error_only_if_the_caller_named_it(
         gone = request.url.path.endswith("/download")
         return refusal(404, "snapshot_not_found") if gone else None
 
-    with Client(service.address, service.keys["raw"], transport=Meddler(change)) as client:
+    with Client(service.address, service.keys["raw"], transport=TamperingTransport(change)) as client:
         assert client[FULL].scores().height > 100
         snapshot = client[FULL].table("portfolio.books").meta["snapshot"]
     with (
-        Client(service.address, service.keys["raw"], transport=Meddler(change)) as client,
+        Client(service.address, service.keys["raw"], transport=TamperingTransport(change)) as client,
         pytest.raises(SnapshotNotFound),
     ):
         client.run(FULL, snapshot=snapshot).scores()
@@ -369,18 +373,20 @@ def test_an_unavailable_service_is_not_retried_by_both_paths() -> None:
 
 
 def test_a_downloaded_table_is_cached_by_digest(service: Service, tmp_path: Path) -> None:
-    meddler = Meddler()
+    tampering = TamperingTransport()
     for key in ("raw", "reader", "raw"):
         for _ in range(2):
-            with Client(service.address, service.keys[key], cache=tmp_path, transport=Meddler()) as client:
+            with Client(
+                service.address, service.keys[key], cache=tmp_path, transport=TamperingTransport()
+            ) as client:
                 expected = client[FULL].positions("long_only")
     stored = max(tmp_path.iterdir(), key=lambda path: path.stat().st_size)
     assert stored.stat().st_mode & 0o077 == 0
-    with Client(service.address, service.keys["raw"], cache=tmp_path, transport=meddler) as client:
+    with Client(service.address, service.keys["raw"], cache=tmp_path, transport=tampering) as client:
         assert_frame_equal(client[FULL].positions("long_only"), expected)
-    assert (len(meddler.calls), meddler.files) == (1, [])
+    assert (len(tampering.calls), tampering.files) == (1, [])
     stored.write_bytes(stored.read_bytes()[:-5])
-    again = Meddler()
+    again = TamperingTransport()
     with Client(service.address, service.keys["raw"], cache=tmp_path, transport=again) as client:
         assert_frame_equal(client[FULL].positions("long_only"), expected)
     assert len(again.files) == 1

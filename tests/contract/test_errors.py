@@ -40,7 +40,7 @@ BAD_VALUE = {"date": "no-day", "symbol": "nothing-of-this-name"}
 
 
 @pytest.fixture(scope="module")
-def countless(root: Path, prices: Path, keys: Keys, folder: Path) -> Iterator[ContractApp]:
+def without_limiter(root: Path, prices: Path, keys: Keys, folder: Path) -> Iterator[ContractApp]:
     """Return an application whose limiter is unavailable."""
     access = contract_app.unreachable_counts(contract_app.access_settings(folder))
     with contract_app.opened(contract_app.settings(root, prices), access, keys) as api:
@@ -63,7 +63,7 @@ def failing(root: Path, prices: Path, keys: Keys, folder: Path) -> Iterator[Cont
 
 
 @pytest.fixture(scope="module")
-def priceless(root: Path, keys: Keys, folder: Path) -> Iterator[ContractApp]:
+def without_market_data(root: Path, keys: Keys, folder: Path) -> Iterator[ContractApp]:
     """Return an application without market data."""
     with contract_app.opened(
         contract_app.settings(root), contract_app.access_settings(folder, "limits-priceless"), keys
@@ -71,7 +71,7 @@ def priceless(root: Path, keys: Keys, folder: Path) -> Iterator[ContractApp]:
         yield api
 
 
-def lies_nowhere(patch: pytest.MonkeyPatch) -> None:
+def use_unreachable_bucket(patch: pytest.MonkeyPatch) -> None:
     """Point every bucket at a closed port."""
     patch.setenv("AWS_ENDPOINT_URL", "http://127.0.0.1:1")
     patch.setenv("AWS_REGION", "nowhere-1")
@@ -80,17 +80,17 @@ def lies_nowhere(patch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture(scope="module")
-def stockless(root: Path, keys: Keys, folder: Path) -> Iterator[ContractApp]:
+def with_market_data_away(root: Path, keys: Keys, folder: Path) -> Iterator[ContractApp]:
     """Return an application whose market data are unavailable."""
     with pytest.MonkeyPatch.context() as patch:
-        lies_nowhere(patch)
+        use_unreachable_bucket(patch)
         away = contract_app.settings(root, "s3://prices/spy.parquet")
         with contract_app.opened(away, contract_app.access_settings(folder, "limits-stockless"), keys) as api:
             yield api
 
 
 @pytest.fixture(scope="module")
-def storeless(root: Path, keys: Keys, folder: Path) -> Iterator[ContractApp]:
+def with_archives_away(root: Path, keys: Keys, folder: Path) -> Iterator[ContractApp]:
     """Return an application whose archives are unavailable; one is recorded as delivered."""
     storage = open_storage(root)
     seal = Catalogue(storage)
@@ -109,7 +109,7 @@ def storeless(root: Path, keys: Keys, folder: Path) -> Iterator[ContractApp]:
         ),
     )
     with pytest.MonkeyPatch.context() as patch:
-        lies_nowhere(patch)
+        use_unreachable_bucket(patch)
         program = contract_app.settings(root, archives="s3://archives/runs")
         with contract_app.opened(
             program, contract_app.access_settings(folder, "limits-storeless"), keys
@@ -118,7 +118,7 @@ def storeless(root: Path, keys: Keys, folder: Path) -> Iterator[ContractApp]:
 
 
 @pytest.fixture(scope="module")
-def unread(root: Path, prices: Path, keys: Keys, folder: Path) -> Iterator[ContractApp]:
+def with_unread_returns(root: Path, prices: Path, keys: Keys, folder: Path) -> Iterator[ContractApp]:
     """Return an application whose first read of returns exceeds the request's wait."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(ReturnsStore, "was_ready", property(lambda _: False, lambda *_: None), raising=False)
@@ -139,7 +139,7 @@ def with_key(key: str | None) -> Provocation:
     return provoke
 
 
-def exhausted(key: str) -> Provocation:
+def beyond_limit(key: str) -> Provocation:
     def provoke(_: pytest.FixtureRequest, api: ContractApp, endpoint: Endpoint) -> httpx.Response:
         # Whether the one call of the envelope was made before or not: after it, the next is one too many.
         for attempt in itertools.count():
@@ -151,7 +151,7 @@ def exhausted(key: str) -> Provocation:
     return provoke
 
 
-def at_once(_: pytest.FixtureRequest, api: ContractApp, endpoint: Endpoint) -> httpx.Response:
+def within_one_second(_: pytest.FixtureRequest, api: ContractApp, endpoint: Endpoint) -> httpx.Response:
     """Send concurrent calls until two fall within one second."""
     arguments = arguments_of(api, endpoint)
     path = {name: value for name, value in arguments.items() if name != "key"}
@@ -163,7 +163,7 @@ def at_once(_: pytest.FixtureRequest, api: ContractApp, endpoint: Endpoint) -> h
     raise AssertionError("no two of 160 calls fell into one second")
 
 
-def in_another(fixture: str, **path: str) -> Provocation:
+def in_application(fixture: str, **path: str) -> Provocation:
     def provoke(request: pytest.FixtureRequest, api: ContractApp, endpoint: Endpoint) -> httpx.Response:
         other: ContractApp = request.getfixturevalue(fixture)
         arguments = {**arguments_of(api, endpoint), **path}
@@ -172,12 +172,12 @@ def in_another(fixture: str, **path: str) -> Provocation:
     return provoke
 
 
-def posted(_: pytest.FixtureRequest, api: ContractApp, endpoint: Endpoint) -> httpx.Response:
+def by_post(_: pytest.FixtureRequest, api: ContractApp, endpoint: Endpoint) -> httpx.Response:
     path = {name: value for name, value in arguments_of(api, endpoint).items() if name != "key"}
     return api.client.ask("POST", contract_app.target(endpoint, CASES[endpoint.id].query, path), {})
 
 
-def misasked(_: pytest.FixtureRequest, api: ContractApp, endpoint: Endpoint) -> httpx.Response:
+def with_bad_parameters(_: pytest.FixtureRequest, api: ContractApp, endpoint: Endpoint) -> httpx.Response:
     arguments = arguments_of(api, endpoint)
     twice = [(p.name, "1") for p in endpoint.query[:1]] * 2
     for name in BAD_VALUE.keys() & CASES[endpoint.id].path.keys():
@@ -186,7 +186,7 @@ def misasked(_: pytest.FixtureRequest, api: ContractApp, endpoint: Endpoint) -> 
     return api.get(endpoint, [*CASES[endpoint.id].query.items(), *more], **arguments)
 
 
-def elsewhere(alpha: str, key: str | None = None, **query: str) -> Provocation:
+def with_alpha(alpha: str, key: str | None = None, **query: str) -> Provocation:
     def provoke(_: pytest.FixtureRequest, api: ContractApp, endpoint: Endpoint) -> httpx.Response:
         arguments = {**arguments_of(api, endpoint), "alpha": alpha}
         if key is not None:
@@ -197,7 +197,7 @@ def elsewhere(alpha: str, key: str | None = None, **query: str) -> Provocation:
     return provoke
 
 
-def another(**path: str) -> Provocation:
+def with_path(**path: str) -> Provocation:
     def provoke(_: pytest.FixtureRequest, api: ContractApp, endpoint: Endpoint) -> httpx.Response:
         return api.get(endpoint, CASES[endpoint.id].query, **{**arguments_of(api, endpoint), **path})
 
@@ -219,8 +219,8 @@ def with_unknown_snapshot(
 
 
 PROVOCATIONS: dict[str, Provocation] = {
-    "method_not_allowed": posted,
-    "internal_error": in_another("failing"),
+    "method_not_allowed": by_post,
+    "internal_error": in_application("failing"),
     "missing_api_key": with_key(None),
     "malformed_api_key": with_key("malformed"),
     "invalid_api_key": with_key("unknown"),
@@ -230,29 +230,29 @@ PROVOCATIONS: dict[str, Provocation] = {
     "account_inactive": with_key("former"),
     "ip_not_allowed": with_key("elsewhere"),
     "endpoint_not_allowed": with_key("nothing"),
-    "rate_limit_second": at_once,
-    "rate_limit_minute": exhausted("minute"),
-    "rate_limit_day": exhausted("day"),
-    "quota_exceeded": exhausted("month"),
-    "upstream_unavailable": in_another("countless"),
-    "bad_request": misasked,
-    "alpha_not_allowed": elsewhere(ABSENT, "testing"),
-    "run_not_allowed": elsewhere(ABSENT, "testing"),
-    "alpha_not_found": elsewhere(NOWHERE),
-    "run_not_found": elsewhere(NOWHERE),
+    "rate_limit_second": within_one_second,
+    "rate_limit_minute": beyond_limit("minute"),
+    "rate_limit_day": beyond_limit("day"),
+    "quota_exceeded": beyond_limit("month"),
+    "upstream_unavailable": in_application("without_limiter"),
+    "bad_request": with_bad_parameters,
+    "alpha_not_allowed": with_alpha(ABSENT, "testing"),
+    "run_not_allowed": with_alpha(ABSENT, "testing"),
+    "alpha_not_found": with_alpha(NOWHERE),
+    "run_not_found": with_alpha(NOWHERE),
     "snapshot_not_found": with_unknown_snapshot,
     "cursor_not_known": with_query(since="a" * 48),
-    "alpha_description_not_found": elsewhere(PLAIN),
-    "rebalance_not_found": another(date="0001-01-01"),
-    "unknown_book": elsewhere(PLAIN, book="nothing"),
-    "neighbours_not_ready": in_another("unread"),
-    "benchmark_unavailable": in_another("stockless"),
-    "benchmark_not_configured": in_another("priceless"),
-    "source_not_ready": in_another("storeless"),
-    "source_download_unavailable": in_another("storeless", alpha=HIDDEN),
-    "source_download_not_configured": another(),
-    "table_not_found": another(alpha=UNDECIDED, table="decisions"),
-    "key_not_found": another(key_id="0" * 16),
+    "alpha_description_not_found": with_alpha(PLAIN),
+    "rebalance_not_found": with_path(date="0001-01-01"),
+    "unknown_book": with_alpha(PLAIN, book="nothing"),
+    "neighbours_not_ready": in_application("with_unread_returns"),
+    "benchmark_unavailable": in_application("with_market_data_away"),
+    "benchmark_not_configured": in_application("without_market_data"),
+    "source_not_ready": in_application("with_archives_away"),
+    "source_download_unavailable": in_application("with_archives_away", alpha=HIDDEN),
+    "source_download_not_configured": with_path(),
+    "table_not_found": with_path(alpha=UNDECIDED, table="decisions"),
+    "key_not_found": with_path(key_id="0" * 16),
 }
 """Error code -> how to get it from an endpoint that declares it."""
 
@@ -308,16 +308,16 @@ def test_an_unforeseen_failure_reveals_no_details(failing: ContractApp) -> None:
         assert "RuntimeError" not in response.text
 
 
-def test_calls_that_cannot_be_counted_are_refused(countless: ContractApp) -> None:
+def test_calls_that_cannot_be_counted_are_refused(without_limiter: ContractApp) -> None:
     for endpoint in ENDPOINTS.values():
         if endpoint.public:
-            assert countless.get(endpoint, key=None).status_code == 200
+            assert without_limiter.get(endpoint, key=None).status_code == 200
             continue
         path: dict[str, Any] = {
             name: {"alpha": FULL, "table": "trades"}.get(name, "2020-01-03")
             for name in CASES[endpoint.id].path
         }
-        response = countless.get(endpoint, CASES[endpoint.id].query, key="administrator", **path)
+        response = without_limiter.get(endpoint, CASES[endpoint.id].query, key="administrator", **path)
         assert response.status_code == 503
         assert response.json()["error"]["code"] == "upstream_unavailable"
 
@@ -331,12 +331,14 @@ def test_gated_endpoints_declare_the_errors_of_their_gate() -> None:
         assert ("missing_api_key" in codes) != endpoint.public
 
 
-def test_pending_returns_are_counted_among_readable_alphas(unread: ContractApp) -> None:
+def test_pending_returns_are_counted_among_readable_alphas(with_unread_returns: ContractApp) -> None:
     endpoint = ENDPOINTS["research.neighbours"]
     counts = {}
     for key in ("reader", "testing"):
-        response = unread.get(endpoint, **{**arguments_of(unread, endpoint), "key": key})
+        response = with_unread_returns.get(
+            endpoint, **{**arguments_of(with_unread_returns, endpoint), "key": key}
+        )
         assert response.status_code == 503
         counts[key] = response.json()["error"]["details"]["alphas"]
-        assert counts[key] == len(unread.rows("catalog.alphas.list", {"limit": 5000}, key=key))
+        assert counts[key] == len(with_unread_returns.rows("catalog.alphas.list", {"limit": 5000}, key=key))
     assert counts["testing"] < counts["reader"]

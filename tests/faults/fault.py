@@ -41,17 +41,17 @@ class Fault(NamedTuple):
     calls: int = CALLS
 
 
-def as_ever(kind: str) -> str:
+def usual_outcome(kind: str) -> str:
     """Return the outcomes of calls without a fault."""
     return "401 key_revoked" if kind == "revoked" else OK
 
 
-def endured(there: Deployment, name: str, fault: Fault, asks: Sequence[Ask]) -> None:
+def inject_under_load(there: Deployment, name: str, fault: Fault, asks: Sequence[Ask]) -> None:
     """Inject a fault under load; afterwards everything works without a restart."""
     load = CheckedLoad(there.base, asks)
     kinds = [ask.kind for ask in asks]
     with load.running(CALLERS) as tally:
-        load.settle(CALLS, lambda kind: {as_ever(kind)})
+        load.settle(CALLS, lambda kind: {usual_outcome(kind)})
         with contextlib.ExitStack() as stack:
             load.phase = "injecting"
             begun = time.monotonic()
@@ -65,16 +65,16 @@ def endured(there: Deployment, name: str, fault: Fault, asks: Sequence[Ask]) -> 
             eventually(lambda: tally.count("fault") >= fault.calls, "calls that end during the fault")
             load.phase = "recovering"
         begun = time.monotonic()
-        eventually(lambda: all(tally.count("recovering", as_ever(kind), kind) > 0 for kind in kinds))
+        eventually(lambda: all(tally.count("recovering", usual_outcome(kind), kind) > 0 for kind in kinds))
         recovered = time.monotonic() - begun
-        load.settle(CALLS // 2, lambda kind: {as_ever(kind)})
+        load.settle(CALLS // 2, lambda kind: {usual_outcome(kind)})
     slowest = {kind: round(tally.slowest.get(("fault", kind), 0.0), 2) for kind in kinds}
     reported = f"{name}: noticed {noticed:.2f} s, answered again {recovered:.2f} s, slowest {slowest}"
     sys.stdout.write(f"\n{reported}\n")
     for kind in kinds:
-        allowed = fault.may.get(kind, {as_ever(kind)})
+        allowed = fault.may.get(kind, {usual_outcome(kind)})
         if kind == "revoked":
-            allowed = allowed | {as_ever(kind)}
+            allowed = allowed | {usual_outcome(kind)}
         assert tally.outcomes("fault", kind) <= allowed, (kind, tally.outcomes("fault", kind))
         for phase in ("injecting", "fault", "recovering"):
             outcomes = tally.outcomes(phase, kind)

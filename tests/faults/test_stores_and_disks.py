@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from tests.faults.fault import AWAY, CALLERS, OK, Fault, endured, require_nothing_unforeseen
+from tests.faults.fault import AWAY, CALLERS, OK, Fault, inject_under_load, require_nothing_unforeseen
 from tests.support.bucket import made_bucket
 from tests.support.checked_load import Ask
 from tests.support.deployment import Deployment, deployed
@@ -126,7 +126,7 @@ def test_a_failing_store_or_disk_affects_only_what_needs_it(
             yield
 
     calls = CALLERS if name in {"the object store hangs", "the object store trickles"} else 60
-    endured(there, name, Fault(inject, may, seen, calls), asks(there, parts))
+    inject_under_load(there, name, Fault(inject, may, seen, calls), asks(there, parts))
 
 
 def test_the_log_has_no_unexpected_failure(there: Deployment) -> None:

@@ -17,7 +17,7 @@ from contextlib import AbstractContextManager, contextmanager
 
 import pytest
 
-from tests.faults.fault import AWAY, CALLERS, OK, Fault, endured, require_nothing_unforeseen
+from tests.faults.fault import AWAY, CALLERS, OK, Fault, inject_under_load, require_nothing_unforeseen
 from tests.market_data.conftest import parquet, prices
 from tests.support.checked_load import Ask
 from tests.support.deployment import SYMBOL, Deployment, deployed
@@ -207,7 +207,7 @@ def asks(there: Deployment) -> list[Ask]:
 
 @pytest.mark.parametrize("name", FAULTS)
 def test_a_fault_has_only_its_expected_effects_and_ends_with_it(there: Deployment, name: str) -> None:
-    endured(there, name, FAULTS[name], asks(there))
+    inject_under_load(there, name, FAULTS[name], asks(there))
 
 
 def test_the_log_has_no_unexpected_failure(there: Deployment) -> None:

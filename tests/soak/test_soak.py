@@ -1,6 +1,6 @@
 """A deployment under checked traffic for minutes while data, keys and servers change and are killed.
 
-Callers ask two workers for pages, figures, prices and themselves, plain and compressed. Beneath them runs are published
+Callers ask two workers for pages, figures, prices and themselves, plain and compressed. Meanwhile runs are published
 anew, snapshots collected, keys issued and revoked, and Redis and PostgreSQL killed and brought back. Every answer is compared
 with what the same snapshot answered before, and pages of scores with the seal itself.
 """
@@ -139,7 +139,7 @@ def may(kind: str) -> set[str]:
     return {"limited": {"200", LIMITED}, "revoked": {"401 key_revoked"}}.get(kind, {"200"})
 
 
-class Beneath:
+class Disturbances:
     """Changes to the deployment, one after the other."""
 
     def __init__(self, there: Deployment, load: CheckedLoad, model: Model) -> None:
@@ -223,7 +223,7 @@ def test_every_answer_is_correct_while_the_deployment_changes(there: Deployment)
         )
         model.sealed[result.json()["meta"]["snapshot"]] = runs[0]
     load = CheckedLoad(there.base, asks(there), model.check)
-    beneath = Beneath(there, load, model)
+    disturbances = Disturbances(there, load, model)
     begun, warm = time.monotonic(), 0
     measured: list[dict[str, int]] = []
     with load.running(CALLERS) as tally:
@@ -234,7 +234,7 @@ def test_every_answer_is_correct_while_the_deployment_changes(there: Deployment)
             return called >= 3 * WARM_CALLS and limited and len(measured) > warm + 1
 
         while time.monotonic() < begun + SECONDS or not enough():
-            beneath.act()
+            disturbances.act()
             measured.append(sizes(there))
             called = sum(tally.count(phase) for phase in tally.phases())
             if time.monotonic() < begun + SECONDS / 3 or called < WARM_CALLS:
@@ -242,7 +242,7 @@ def test_every_answer_is_correct_while_the_deployment_changes(there: Deployment)
             assert time.monotonic() < begun + SECONDS + PATIENCE, (
                 "too few calls, or none was refused as one too many"
             )
-    tell(tally, beneath, model, measured)
+    tell(tally, disturbances, model, measured)
     assert tally.wrong == []
     assert model.wrong_snapshots() == []
     disturbed = tally.phases() - {"calm"}
@@ -251,7 +251,7 @@ def test_every_answer_is_correct_while_the_deployment_changes(there: Deployment)
         for phase in disturbed:
             assert tally.outcomes(phase, kind) <= may(kind) | {AWAY}, (phase, kind)
     narrow = there.keys["narrow"].token
-    assert tally.overshoot(narrow, PER_SECOND, beneath.faults) == 0
+    assert tally.overshoot(narrow, PER_SECOND, disturbances.faults) == 0
     charged = A_DAY - tally.remaining[narrow]
     unanswered = sum(tally.count(phase, AWAY, "limited") for phase in disturbed)
     assert charged <= len(tally.allowed[narrow]) + unanswered, "a refused call is not charged"
@@ -266,12 +266,12 @@ def test_every_answer_is_correct_while_the_deployment_changes(there: Deployment)
     assert '"worker_ended"' not in text
 
 
-def tell(tally: Tally, beneath: Beneath, model: Model, measured: list[dict[str, int]]) -> None:
+def tell(tally: Tally, disturbances: Disturbances, model: Model, measured: list[dict[str, int]]) -> None:
     """Print what was done."""
     reported = {
         "calls": sum(tally.ended.values()),
         "outcomes": {f"{when} {what}": dict(_by(tally, when, what)) for when, what in _rows(tally)},
-        "beneath": dict(beneath.done),
+        "beneath": dict(disturbances.done),
         "snapshots": len(model.seen),
         "pages compared": len(model.answered),
         "slowest": {

@@ -136,18 +136,17 @@ class CheckedLoad:
     def settle(self, calls: int, may: Callable[[str], set[str]]) -> None:
         """Try phases until in one, of that many calls, each kind occurred with a permitted outcome.
 
-        What a fault left behind, or a machine that stood still for a moment, is over by then; whoever waits for it in vain
-        fails.
+        By then the effects of a fault, or of a pause of the machine, are over; if they never are, this fails.
         """
         kinds = {ask.kind for ask in self._asks}
 
-        def well() -> bool:
+        def all_permitted() -> bool:
             self.phase = f"settling at {time.monotonic()}"
             eventually(lambda: self.tally.count(self.phase) >= calls)
             results = {kind: self.tally.outcomes(self.phase, kind) for kind in kinds}
             return all(results[kind] and results[kind] <= may(kind) for kind in kinds)
 
-        eventually(well, "a time in which all is well")
+        eventually(all_permitted, "a phase with permitted outcomes only")
 
     def _call_on(self, number: int) -> None:
         draw = random.Random(number)
