@@ -101,7 +101,9 @@ def test_a_complete_run_has_its_figures(api: ApiClient, family: Family) -> None:
 def test_figures_a_run_does_not_determine_are_null_with_a_reason(
     api: ApiClient, family: Family, alpha: str
 ) -> None:
-    assert fetch(api, family, alpha, api.key(raw=True))["withheld"]
+    withheld = fetch(api, family, alpha, api.key(raw=True))["withheld"]
+    # Costs and concentration need no minimum length.
+    assert bool(withheld) != (alpha == "Test_short" and family.name in ("costs", "concentration"))
 
 
 @every_family
