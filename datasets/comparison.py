@@ -6,7 +6,7 @@ Shared by the package of files and the service; a :class:`Reader` reads the file
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 import numpy as np
@@ -17,7 +17,7 @@ from datasets.figures.correlation import common_days, correlation
 from datasets.figures.daily_returns import DailyReturns, Days, day_numbers, returns_of, span
 from datasets.figures.luck import LuckQuery, make_seed
 from datasets.figures.rank_correlation import Integers
-from datasets.figures.series import Floats, null_if_nan
+from datasets.figures.series import Floats
 from datasets.figures.similarity import ORDERS, overlaps, rank_correlations
 from datasets.figures.unavailable import Unavailable, too_few
 from datasets.figures.window import Window
@@ -180,10 +180,13 @@ class Matrix:
         A figure or its reason, by row and column.
     observations
         Days measured, likewise.
+    span
+        First and last day of the first run within the window; None where it has none.
     """
 
     figures: list[list[float | Unavailable]]
     observations: list[list[int]]
+    span: tuple[str | None, str | None] = (None, None)
 
 
 def correlate(
@@ -202,96 +205,42 @@ def correlate(
         raise SettingsError(f"by={question.by!r}: alphas are compared by {', '.join(BY)}")
     rows = 1 if first_only else len(runs)
     unavailable = reader.no_data(question)
-    figures: list[list[float | Unavailable]] = [[unavailable] * len(runs) for _ in range(rows)]
-    observations = [[0] * len(runs) for _ in range(rows)]
-    present = {place: run for place, run in enumerate(runs) if reader.has_rows(run, question)}
-    if not first_only or 0 in present:
-        pairs = (
-            _compare_returns(reader, present, question, rows)
-            if question.by == "returns"
-            else _compare_cross_sections(present, question, rows)
-        )
-        for row, column, figure, days in pairs:
-            figures[row][column], observations[row][column] = figure, days
-    return Matrix(figures, observations)
-
-
-_Pair = tuple[int, int, float | Unavailable, int]
-"""Two indices, their similarity or the reason why it is withheld, and the number of days."""
+    matrix = Matrix([[unavailable] * len(runs) for _ in range(rows)], [[0] * len(runs) for _ in range(rows)])
+    places = [place for place, run in enumerate(runs) if reader.has_rows(run, question)]
+    if not places or (first_only and places[0] != 0):
+        return matrix
+    present = [runs[place] for place in places]
+    if question.by == "returns":
+        part = _compare_returns(reader, present, question, first_only=first_only)
+    else:
+        part = _compare_cross_sections(present, question, first_only=first_only)
+    for row, figures, observations in zip(places, part.figures, part.observations, strict=False):
+        for column, figure, days in zip(places, figures, observations, strict=True):
+            matrix.figures[row][column], matrix.observations[row][column] = figure, days
+    return replace(matrix, span=part.span)
 
 
 def _compare_returns(
-    reader: Reader, runs: Mapping[int, Snapshot], question: Question, rows: int
-) -> Iterator[_Pair]:
-    series = {
-        place: reader.returns(run, question.book).within(question.window) for place, run in runs.items()
-    }
-    for row, one in series.items():
-        for column, other in series.items():
-            if row >= rows or row > column:
-                continue
+    reader: Reader, runs: Sequence[Snapshot], question: Question, *, first_only: bool
+) -> Matrix:
+    series = [reader.returns(run, question.book).within(question.window) for run in runs]
+    rows = 1 if first_only else len(runs)
+    figures: list[list[float | Unavailable]] = [[1.0] * len(runs) for _ in range(rows)]
+    observations = [[0] * len(runs) for _ in range(rows)]
+    for row, one in enumerate(series[:rows]):
+        for column, other in enumerate(series[row:], start=row):
             left, right = common_days(one.days, one.values, other.days, other.values)
-            figure = correlation(left, right)
+            figure, days = correlation(left, right), int(left.size)
             if row == column and isinstance(figure, float):
                 figure = 1.0  # exactly 1 with itself, without rounding errors
-            yield row, column, figure, int(left.size)
+            figures[row][column], observations[row][column] = figure, days
             if column < rows:
-                yield column, row, figure, int(left.size)
+                figures[column][row], observations[column][row] = figure, days
+    return Matrix(figures, observations, series[0].span)
 
 
-def _compare_cross_sections(runs: Mapping[int, Snapshot], question: Question, rows: int) -> Iterator[_Pair]:
-    if not runs:
-        return
-    compared = compare(list(runs.values()), question, first_only=rows == 1)
-    for number, row in enumerate(runs):
-        for other, column in enumerate(runs):
-            if row < rows:
-                yield row, column, compared.figure(number, other), int(compared.observations[number, other])
-
-
-@dataclass(frozen=True, slots=True)
-class Compared:
-    """Means of daily similarities.
-
-    Attributes
-    ----------
-    mean
-        Of shape (runs, runs), or (1, runs) when the first alone was compared; NaN where no day is measured.
-    observations
-        Days measured, of the same shape.
-    what
-        Those days, in the plural.
-    first_date, last_date
-        Of the first run within the window.
-    """
-
-    mean: Floats
-    observations: Integers
-    what: str
-    first_date: str | None
-    last_date: str | None
-
-    def figure(self, row: int, column: int) -> float | Unavailable:
-        """Return the mean of a pair, or the reason why there is none."""
-        mean = null_if_nan(self.mean[row, column])
-        return too_few(0, 1, self.what) if mean is None else mean
-
-
-def compare(runs: Sequence[Snapshot], question: Question, *, first_only: bool = False) -> Compared:
-    """Compare cross-sections by day, and average each pair over its measured days.
-
-    Parameters
-    ----------
-    runs
-        With rows to compare.
-    first_only
-        Compare the first run alone with each.
-
-    Raises
-    ------
-    SnapshotCorrupt, StorageUnavailable
-        When a file cannot be read.
-    """
+def _compare_cross_sections(runs: Sequence[Snapshot], question: Question, *, first_only: bool) -> Matrix:
+    """Compare cross-sections by day, and average each pair over its measured days."""
     comparison = OF_CROSS_SECTIONS[question.by]
     shape = (1 if first_only else len(runs), len(runs))
     total, count = np.zeros(shape), np.zeros(shape, np.int64)
@@ -300,13 +249,15 @@ def compare(runs: Sequence[Snapshot], question: Question, *, first_only: bool = 
         sections = _Sections.read(runs, question, first, last)
         days += _distinct(sections.days[0]).tolist()
         for panel in sections.panels(comparison.absent):
-            figures = comparison.figure(panel, first_only=first_only)
-            measured = ~np.isnan(figures)
-            total += np.where(measured, figures, 0.0).sum(axis=0)
+            by_day = comparison.figure(panel, first_only=first_only)
+            measured = ~np.isnan(by_day)
+            total += np.where(measured, by_day, 0.0).sum(axis=0)
             count += measured.sum(axis=0)
     mean = np.full(shape, np.nan)
     np.divide(total, count, out=mean, where=count > 0)
-    return Compared(mean, count, comparison.what, *span(np.array(days, np.int32)))
+    unmeasured = too_few(0, 1, comparison.what)
+    figures = [[unmeasured if np.isnan(x) else float(x) for x in row] for row in mean]
+    return Matrix(figures, count.tolist(), span(np.array(days, np.int32)))
 
 
 def _stretches(runs: Sequence[Snapshot], question: Question) -> Iterator[tuple[int, int]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
@@ -11,8 +11,7 @@ from typing import Final
 import numpy as np
 
 from datasets.alpha_columns import Allowed
-from datasets.comparison import Question, compare, read_returns
-from datasets.figures.correlation import common_days, correlation
+from datasets.comparison import Question, correlate, read_returns
 from datasets.figures.similarity import ORDERS
 from datasets.figures.unavailable import Unavailable
 from datasets.snapshot import Snapshot
@@ -162,58 +161,30 @@ def among_few(reader: ServedReader, runs: Sequence[Snapshot], question: Question
         When a file of the alpha itself cannot be read.
     """
     result = Neighbours()
-    figures: list[Neighbour] = []
-    figures_of = _by_returns if question.by == "returns" else _by_cross_sections
-    for name, value, n in figures_of(reader, runs, question, result):
-        if isinstance(value, Unavailable):
-            result.excluded[TOO_FEW if value.code == "insufficient_data" else NO_VARIATION] += 1
-        else:
-            figures.append(Neighbour(name, value, n))
-    scores = ORDERS[order.name](np.array([x.figure for x in figures]))
-    figures = [x for _, _, x in sorted(zip(-scores, [x.alpha_id for x in figures], figures, strict=True))]
-    result.compared = len(figures)
-    result.page = figures[order.offset : order.offset + order.limit]
-    return result
-
-
-_Figures = Iterator[tuple[str, float | Unavailable, int]]
-"""Address, figure or the reason why it is withheld, and common observations."""
-
-
-def _by_returns(
-    reader: ServedReader, runs: Sequence[Snapshot], question: Question, result: Neighbours
-) -> _Figures:
     snapshot, *others = runs
-    own = reader.returns(snapshot, question.book).within(question.window)
-    result.span = own.span
+    present = []
     for other in others:
         try:
             if not reader.has_rows(other, question):
                 result.excluded[NO_DATA] += 1
                 continue
-            theirs = reader.returns(other, question.book).within(question.window)
-        except SnapshotCorrupt:
-            result.excluded[UNREADABLE] += 1
-            continue
-        left, right = common_days(own.days, own.values, theirs.days, theirs.values)
-        yield other.alpha_id, correlation(left, right), int(left.size)
-
-
-def _by_cross_sections(
-    reader: ServedReader, runs: Sequence[Snapshot], question: Question, result: Neighbours
-) -> _Figures:
-    snapshot, *others = runs
-    present = []
-    for other in others:
-        try:
-            if reader.has_rows(other, question):
-                other.file(question.table, question.compared_book)
-                present.append(other)
+            if question.by == "returns":
+                reader.returns(other, question.book)
             else:
-                result.excluded[NO_DATA] += 1
+                other.file(question.table, question.compared_book)
+            present.append(other)
         except SnapshotCorrupt:
             result.excluded[UNREADABLE] += 1
-    compared = compare((snapshot, *present), question, first_only=True)
-    result.span = compared.first_date, compared.last_date
-    for place, other in enumerate(present, start=1):
-        yield other.alpha_id, compared.figure(0, place), int(compared.observations[0, place])
+    matrix = correlate(reader, (snapshot, *present), question, first_only=True)
+    result.span = matrix.span
+    figures: list[Neighbour] = []
+    for other, value, days in zip(present, matrix.figures[0][1:], matrix.observations[0][1:], strict=True):
+        if isinstance(value, Unavailable):
+            result.excluded[TOO_FEW if value.code == "insufficient_data" else NO_VARIATION] += 1
+        else:
+            figures.append(Neighbour(other.alpha_id, value, days))
+    scores = ORDERS[order.name](np.array([x.figure for x in figures]))
+    figures = [x for _, _, x in sorted(zip(-scores, [x.alpha_id for x in figures], figures, strict=True))]
+    result.compared = len(figures)
+    result.page = figures[order.offset : order.offset + order.limit]
+    return result
