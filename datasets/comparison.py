@@ -43,14 +43,14 @@ class Comparison:
 
     Attributes
     ----------
-    table, column
-        What is read.
-    absent
-        What stands where a run has no row of a name.
-    figure
-        Compares the runs by day, see :mod:`datasets.figures.similarity`.
-    what
-        The days that are measured, in the plural.
+    table, column : str
+        Table and column that are compared.
+    absent : float
+        Value of a name without a row.
+    figure : Callable[..., Floats]
+        Compares the runs by day, as :func:`datasets.figures.similarity.rank_correlations` does.
+    what : str
+        Name of the measured days in the plural, for reasons.
     """
 
     table: str
@@ -74,11 +74,11 @@ class Question:
 
     Attributes
     ----------
-    by
+    by : str
         One of :data:`BY`.
-    book
-        Whose returns or holdings.
-    window
+    book : str
+        Book of the returns or holdings.
+    window : Window
         Days to compare.
     """
 
@@ -130,7 +130,19 @@ class FileReader:
 
 
 def read_returns(run: Snapshot, book: str) -> DailyReturns:
-    """Read the returns of a book from its ledger; empty if the run does not have it.
+    """Read the daily returns of a book from its ledger.
+
+    Parameters
+    ----------
+    run : Snapshot
+        The run.
+    book : str
+        Name of the book.
+
+    Returns
+    -------
+    DailyReturns
+        Empty if the run does not have the book.
 
     Raises
     ------
@@ -176,12 +188,12 @@ class Matrix:
 
     Attributes
     ----------
-    figures
-        A figure or its reason, by row and column.
-    observations
-        Days measured, likewise.
-    span
-        First and last day of the first run within the window; None where it has none.
+    figures : list of list of float or Unavailable
+        Similarity, or why it is withheld, by row and column.
+    observations : list of list of int
+        Number of measured days, by row and column.
+    span : tuple of str or None, length 2
+        First and last day of the first run within the window, ISO 8601; None without one.
     """
 
     figures: list[list[float | Unavailable]]
@@ -193,6 +205,22 @@ def correlate(
     reader: Reader, runs: Sequence[Snapshot], question: Question, *, first_only: bool = False
 ) -> Matrix:
     """Compare all pairs of runs, or the first with each.
+
+    Parameters
+    ----------
+    reader : Reader
+        Reads the data of the runs.
+    runs : sequence of Snapshot
+        Runs to compare.
+    question : Question
+        What to compare.
+    first_only : bool
+        Whether to compare only the first run with each.
+
+    Returns
+    -------
+    Matrix
+        One row with `first_only`, else symmetric.
 
     Raises
     ------
@@ -353,7 +381,33 @@ def _touches(group: pq.RowGroupMetaData, first: int, last: int) -> bool:
 def neighbours(
     run: Snapshot, others: Sequence[Snapshot], question: Question, *, order: str, limit: int
 ) -> pl.DataFrame:
-    """Return the most or least similar alphas, as `/v1/alphas/{alpha}/neighbours` lists them."""
+    """Return the most or least similar alphas, as `/v1/alphas/{alpha}/neighbours` lists them.
+
+    Parameters
+    ----------
+    run : Snapshot
+        The alpha.
+    others : sequence of Snapshot
+        Alphas to compare it with.
+    question : Question
+        What to compare.
+    order : str
+        One of :data:`datasets.figures.similarity.ORDERS`.
+    limit : int
+        Maximum number of rows.
+
+    Returns
+    -------
+    polars.DataFrame
+        ``alpha_id``, ``name``, ``correlation`` (``overlap`` of holdings) and ``observations``, in order.
+
+    Raises
+    ------
+    SettingsError
+        When there is no such order or way to compare.
+    SnapshotCorrupt, StorageUnavailable
+        When a file cannot be read.
+    """
     if order not in ORDERS:
         raise SettingsError(f"order={order!r}: there are {', '.join(ORDERS)}")
     matrix = correlate(FileReader(), (run, *others), question, first_only=True)
@@ -380,8 +434,21 @@ def measure_contribution(
 
     Parameters
     ----------
-    weights
-        A way to weigh, or the weight of the alpha and those of the others.
+    reader : Reader
+        Reads the data of the runs.
+    run : Snapshot
+        The alpha.
+    others : sequence of Snapshot
+        The other alphas of the book.
+    weights : str or sequence of float
+        ``equal`` or ``volatility``, or the weight of the alpha and those of the others.
+    question : Question
+        Book and window.
+
+    Returns
+    -------
+    dict
+        JSON-ready; a withheld figure is null, with its reason in ``withheld``.
 
     Raises
     ------
