@@ -5,12 +5,13 @@ from __future__ import annotations
 import importlib
 import json
 import os
+import traceback
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any, Final, NamedTuple
 
 import click
-from click.exceptions import NoSuchCommand
+from click.exceptions import Exit, NoSuchCommand
 
 from schemas.errors import AlphaResultsError, SealRefused, SettingsError
 from schemas.exit_codes import ExitCode, exit_code_lines
@@ -71,7 +72,7 @@ class LazyGroup(click.Group):
             formatter.write_dl(exit_code_lines())
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Run the command; Ctrl-C exits with 130, since click's 1 has another meaning here.
+        """Run the command; Ctrl-C exits with 130 and a bug with 7, since 1 has another meaning here.
 
         A variable of the environment that resembles a setting and is none would be ignored: it is named.
         """
@@ -81,6 +82,11 @@ class LazyGroup(click.Group):
             return super().invoke(ctx)
         except KeyboardInterrupt:
             ctx.exit(ExitCode.INTERRUPTED)
+        except (click.ClickException, click.Abort, Exit, AlphaResultsError, BrokenPipeError):
+            raise
+        except Exception:  # noqa: BLE001 - a bug: Python's own exit code 1 says that a seal breaks a rule
+            echo(traceback.format_exc(), err=True, nl=False)
+            ctx.exit(ExitCode.PROGRAM_FAILED)
 
 
 class CommandGroup(LazyGroup):

@@ -16,8 +16,8 @@ from pipeline.__main__ import cli
 
 def _run(arguments: list[str]) -> dict[str, Any]:
     done = CliRunner().invoke(cli, arguments)
-    if done.exception is not None and not isinstance(done.exception, SystemExit):
-        raise done.exception
+    if done.stderr.startswith("Traceback"):
+        raise AssertionError(done.stderr)
     return {"exit_code": done.exit_code, "output": done.output}
 
 

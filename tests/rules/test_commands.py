@@ -17,6 +17,7 @@ from pipeline import __main__ as program
 from pipeline.rules import RULES
 from pipeline.rules.document import rules_markdown
 from schemas.errors import SealRefused, StorageUnavailable
+from schemas.exit_codes import ExitCode
 from schemas.lazy_group import LazyCommand
 from tests.support.processes import REPOSITORY
 from tests.support.seals import make_seal, rewrite
@@ -174,6 +175,20 @@ def test_a_project_error_is_one_line_and_its_exit_code(
     result = CliRunner().invoke(program.cli, ["fail", "--json"])
     assert result.exit_code == error.exit_code
     assert json.loads(result.stdout)["error"] == type(error).__name__
+
+
+def test_a_bug_exits_with_its_own_code_and_the_stack(monkeypatch: pytest.MonkeyPatch) -> None:
+    @click.command()
+    def fail() -> None:
+        raise ZeroDivisionError("the bug")
+
+    module = ModuleType("failing")
+    vars(module)["fail"] = fail
+    monkeypatch.setitem(sys.modules, "failing", module)
+    monkeypatch.setitem(program.COMMANDS, "fail", LazyCommand("failing", "fail", ""))
+    result = CliRunner().invoke(program.cli, ["fail"])
+    assert result.exit_code == ExitCode.PROGRAM_FAILED
+    assert "ZeroDivisionError: the bug" in result.stderr
 
 
 def test_the_rules_are_listed() -> None:
