@@ -38,7 +38,6 @@ from pipeline.seal.file_rules import (
     seal_clock,
     seal_digest,
     seal_path,
-    seal_rows,
     seal_signature,
     seal_size,
     seal_unknown,
@@ -207,9 +206,6 @@ def _check_files(
     times = {"started_at": seal.started_at, "sealed_at": seal.sealed_at}
     state.record(seal_clock(times, datetime.now(UTC)))
     _read_files(state)
-    tables = [kind for kind in TABLE_KINDS if kind in seal.kinds]
-    if not state.unusable.keys() & set(tables):
-        state.record(seal_rows({kind: state.counts[kind] for kind in tables}))
     return state
 
 

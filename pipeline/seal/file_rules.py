@@ -214,24 +214,6 @@ def seal_digest(kind: str, facts: Sequence[FileFact]) -> Finding | None:
 
 
 @rule(
-    "seal.rows",
-    "At least one table of the seal has a row; without any, it would take the place of what is served and have no data.",
-    "Let the engine write its tables before seal.json. To take an alpha out of the service, use "
-    "`alpha-results withdraw ALPHA`.",
-    level=Level.FILE,
-)
-def seal_rows(rows: Mapping[str, int]) -> Finding | None:
-    """Report a seal without a row in any table; one row is one table, or the seal that has none."""
-    if any(rows.values()):
-        return None
-    examples = tuple({"kind": kind, "rows": 0} for kind in limited(tuple(rows))) or ({"found": "no table"},)
-    what = (
-        f"{', '.join(rows)} {'has' if len(rows) == 1 else 'have'} no row" if rows else "kinds names no table"
-    )
-    return Finding("seal", len(rows) or 1, examples, what)
-
-
-@rule(
     "table.columns",
     "The file is Parquet, the numbers of its footer agree with each other, and it unpacks to at most "
     f"{FREE_BYTES // 2**20} MiB, or {EXPANSION} times its bytes where that is more; its required columns are there, and "

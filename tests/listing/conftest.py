@@ -8,10 +8,11 @@ from typing import Any
 
 import pytest
 
+from pipeline.snapshot_builder import build_seal
 from tests.support.application import running
 from tests.support.client import ApiClient
 from tests.support.contract_app import LEFT_OUT, rowless
-from tests.support.seals import build_without_rows, make_seal, rewrite
+from tests.support.seals import make_seal, rewrite
 
 
 def _without_own_figures(seal: Path) -> Path:
@@ -53,7 +54,7 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
     )
     published = folder / "published"
     for seal in seals:
-        build_without_rows(seal, published)
+        build_seal(str(seal), published)
     return published
 
 

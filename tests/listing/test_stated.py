@@ -12,11 +12,12 @@ import pytest
 import datasets
 from datasets.report.content import content
 from datasets.report.page import render
+from pipeline.snapshot_builder import build_seal
 from schemas.metrics.headline import HEADLINE
 from schemas.tables import TABLES
 from tests.support.application import running
 from tests.support.client import ApiClient
-from tests.support.seals import build_without_rows, make_seal, rewrite
+from tests.support.seals import make_seal, rewrite
 
 HONEST = "Test_honest"
 METRICS_ONLY = "Test_metrics_only"
@@ -57,7 +58,7 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
     )
     published = folder / "published"
     for seal in (make_seal(folder, alpha_id=HONEST), nothing_else, without_raw, by_365):
-        build_without_rows(seal, published)
+        build_seal(str(seal), published)
     return published
 
 
@@ -181,7 +182,7 @@ def test_a_snapshot_that_states_a_figure_has_no_change_from_one_that_computes_it
         ),
     )
     for seal in seals:
-        build_without_rows(seal, tmp_path / "root")
+        build_seal(str(seal), tmp_path / "root")
     with running(tmp_path / "root") as api:
         result = api.json(f"/v1/alphas/{HONEST}/snapshots/compare", api.key())["data"]
     figures = {x["figure"]: x for x in result["figures"]}

@@ -63,9 +63,7 @@ def path(alpha: str = ALPHA, **query: Any) -> str:
 def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("luck")
     for alpha, changes in ALPHAS.items():
-        seals.build_without_rows(
-            seals.make_seal(folder / "seals", alpha_id=alpha, **changes), folder / "root"
-        )
+        build_seal(str(seals.make_seal(folder / "seals", alpha_id=alpha, **changes)), folder / "root")
     return folder / "root"
 
 

@@ -41,7 +41,7 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
     published = folder / "root"
     published.mkdir()
     for alpha, changes in {ALPHA: {"source_alpha_id": "research-7"}, **LACKING}.items():
-        seals.build_without_rows(seals.make_seal(folder, alpha_id=alpha, **changes), published)  # type: ignore[arg-type]
+        build_seal(str(seals.make_seal(folder, alpha_id=alpha, **changes)), published)  # type: ignore[arg-type]
     return published
 
 

@@ -37,8 +37,8 @@ LACKING: dict[str, dict[str, Any]] = {
     "Test_no_raw": {"raw": False},
     "Test_no_returns": {"without_columns": {"decisions": ("forward_return",)}},
     "Test_short": {"weeks": 12, "skipped": False, "pending": False},
-    "Test_only_rebalances": {
-        "without_kinds": {"decisions", "portfolio", "positions", "pnl", "trades"},
+    "Test_nothing": {
+        "without_kinds": {"decisions", "rebalances", "portfolio", "positions", "pnl", "trades"},
         "metrics": False,
     },
 }

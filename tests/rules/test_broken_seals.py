@@ -115,13 +115,6 @@ def soon(**later: int) -> str:
     return (datetime.now(UTC) + timedelta(**later)).isoformat(timespec="seconds").replace("+00:00", "Z")
 
 
-def empty_tables(seal: Path) -> None:
-    for kind in json.loads((seal / "seal.json").read_text())["kinds"].keys() & SEALED_TABLES.keys():
-        rewrite(seal, kind, lambda frame: frame.clear())
-    (seal / "metrics.json").unlink()
-    resign(seal)
-
-
 def link_positions(seal: Path) -> None:
     moved = seal.parent / "elsewhere.parquet"
     (seal / "positions.parquet").rename(moved)
@@ -299,8 +292,6 @@ CASES = (
     ),
     case("seal.digest", "size", entry("pnl", bytes=1), "pnl.parquet", 1, "bytes"),
     case("seal.digest", "rows", entry("pnl", rows=1), "pnl.parquet", 1, "rows"),
-    case("seal.rows", "no kinds", manifest(kinds={}), "seal.json", 1, "no table"),
-    case("seal.rows", "no rows", empty_tables, "seal.json", len(SEALED_TABLES), "decisions"),
     case("seal.path", "a folder", entry("pnl", path="source"), "source", 1, "it is a folder"),
     case(
         "table.columns",

@@ -15,6 +15,7 @@ import httpx
 import numpy as np
 import polars as pl
 
+from pipeline.snapshot_builder import build_seal
 from schemas.endpoint import Endpoint
 from schemas.endpoints import ENDPOINTS
 from schemas.kinds import TABLE_KINDS
@@ -29,7 +30,7 @@ from serve.settings import Settings
 from tests.support.application import started
 from tests.support.client import ApiClient
 from tests.support.conformance import check
-from tests.support.seals import build_without_rows, make_seal, rewrite
+from tests.support.seals import make_seal, rewrite
 from tests.support.server import served
 
 FULL: Final = "Test_full"
@@ -92,7 +93,7 @@ def publish(folder: Path) -> Path:
         rowless(make_seal(folder, alpha_id=BARE, tried=(1.0, 4.0), started_at="2026-01-01T05:00:00Z")),
     )
     for seal in seals:
-        build_without_rows(seal, root)
+        build_seal(str(seal), root)
     return root
 
 

@@ -17,12 +17,10 @@ from pathlib import Path
 from typing import Any
 
 import polars as pl
-import pytest
 
 from examples.reference_engine import AlphaSpec, Market, RunRecord, run_alpha, simulate_market, write_seal
 from examples.reference_engine.alpha import SignalName
 from examples.reference_engine.texts import source_files
-from pipeline.snapshot_builder import build_seal
 
 
 def make_seal(
@@ -178,10 +176,3 @@ def _market(seed: int, names: int, weeks: int, pending: bool, skipped: bool) -> 
 @lru_cache(maxsize=64)
 def _run(market: Market, spec: AlphaSpec) -> RunRecord:
     return run_alpha(market, spec)
-
-
-def build_without_rows(seal: Path, root: Path) -> None:
-    """Build a seal whose tables may have no row, which `seal.rows` refuses: earlier releases published such runs."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("pipeline.rules.checking.seal_rows", lambda _: None)
-        build_seal(str(seal), root)
