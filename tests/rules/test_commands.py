@@ -69,7 +69,7 @@ def test_a_broken_manifest_is_shown_as_a_refusal(tmp_path: Path) -> None:
 
 
 def test_a_misspelt_command_names_the_nearest() -> None:
-    result = CliRunner().invoke(program.cli, ["buidl"])
+    result = CliRunner().invoke(program.cli, ["builds"])
     assert result.exit_code == 2
     assert "Did you mean 'build'?" in result.stderr
 

@@ -110,12 +110,29 @@ class Key:
         return None if self.account.active else (403, "account_inactive")
 
     def count(self, now: datetime) -> tuple[int, str] | None:
-        """Count a call; return the first exhausted window, in which case it is not counted."""
-        for code, left in zip(_CODES, self.remaining(now), strict=True):
-            if left == 0:
-                return 429, code
+        """Count a call; return the exhausted window that refuses longest, in which case it is not counted."""
+        waits = {
+            code: wait
+            for code, left, wait in zip(_CODES, self.remaining(now), self._waits(now), strict=True)
+            if left == 0
+        }
+        if waits:
+            return 429, max(waits, key=lambda code: waits[code])
         self.calls.append(now)
         return None
+
+    def _waits(self, now: datetime) -> tuple[timedelta, ...]:
+        """Return how long each window refuses once it is exhausted."""
+        rolling = (
+            self.calls[-limit] + length - now if limit <= len(self.calls) else timedelta(0)
+            for limit, length in zip(self.rate[:3], _ROLLING, strict=True)
+        )
+        return (*rolling, _next_month(now) - now)
+
+
+def _next_month(at: datetime) -> datetime:
+    first = at.astimezone(UTC).replace(day=1, hour=0, minute=0, second=0, microsecond=0)
+    return (first + timedelta(days=32)).replace(day=1)
 
 
 def _month(at: datetime) -> tuple[int, int]:
