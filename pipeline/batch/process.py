@@ -46,8 +46,9 @@ class WorkerProcess:
     """
 
     def __init__(self, threads: int = len(os.sched_getaffinity(0))) -> None:
-        # Without a backtrace the last line of an abort gives the reason.
-        defaults = {"POLARS_MAX_THREADS": str(threads), "RUST_BACKTRACE": "0"}
+        # Without a backtrace the last line of an abort gives the reason. Threads of OpenBLAS spin between products as
+        # small as those of the figures.
+        defaults = {"POLARS_MAX_THREADS": str(threads), "OPENBLAS_NUM_THREADS": "1", "RUST_BACKTRACE": "0"}
         environment = {**defaults, **os.environ, "PYTHONPATH": _search_path()}
         self._connection, theirs = Pipe()
         self._stderr = tempfile.TemporaryFile()  # noqa: SIM115 - closed with the process
