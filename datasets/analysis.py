@@ -71,7 +71,7 @@ class Alpha(Snapshot):
         SnapshotCorrupt
             When a file that the figures come from is gone or damaged.
         """
-        from datasets.figure_data import figures_of  # noqa: PLC0415 - slow to load beside the rest
+        from datasets.figure_data import read_figures  # noqa: PLC0415 - slow to load beside the rest
         from datasets.figures.checks import named_alphas  # noqa: PLC0415 - as above
         from datasets.figures.run_metrics import MetricsQuery, assemble  # noqa: PLC0415 - as above
 
@@ -86,7 +86,7 @@ class Alpha(Snapshot):
             panel=panel,
             alphas=frozenset(name for notice in self.manifest.notices for name in named_alphas(notice)),
         )
-        answer = assemble(figures_of(self), query)
+        answer = assemble(read_figures(self), query)
         return {**answer.data, **{member: [] for member in CODES}, **by_member(answer.warnings)}
 
     def audit(self) -> pl.DataFrame:
@@ -378,12 +378,12 @@ class Alpha(Snapshot):
         SnapshotCorrupt
             When a file is gone or damaged.
         """
-        from datasets.figure_data import frame_reader, luck_of  # noqa: PLC0415 - slow to load beside the rest
+        from datasets.figure_data import frame_reader, read_luck  # noqa: PLC0415 - slow to load beside the rest
         from datasets.figures.luck import EVERYTHING, LuckQuery  # noqa: PLC0415 - as above
         from datasets.figures.luck_trials import known_trials, with_deflated_sharpe  # noqa: PLC0415 - as above
         from datasets.figures.unavailable import MISSING_KIND, Unavailable  # noqa: PLC0415 - as above
 
-        figures = luck_of(frame_reader(self), self, LuckQuery(book, EVERYTHING, window))
+        figures = read_luck(frame_reader(self), self, LuckQuery(book, EVERYTHING, window))
         uncounted = Unavailable(
             MISSING_KIND,
             "the run sealed neither trials nor values that show a search, and the other alphas of a catalogue, which the "

@@ -49,28 +49,28 @@ class Comparison:
         Value of a name without a row.
     figure : Callable[..., Floats]
         Compares the runs by day, as :func:`datasets.figures.similarity.rank_correlations` does.
-    what : str
-        Name of the measured days in the plural, for reasons.
+    periods : str
+        Plural noun of the measured days, for reasons.
     """
 
     table: str
     column: str
     absent: float
     figure: Callable[..., Floats]
-    what: str
+    periods: str
 
 
-OF_CROSS_SECTIONS: Final[Mapping[str, Comparison]] = {
+CROSS_SECTION_COMPARISONS: Final[Mapping[str, Comparison]] = {
     "scores": Comparison("decisions", "score", np.nan, rank_correlations, "common weeks"),
     "holdings": Comparison("positions", "weight", 0.0, overlaps, "common sessions"),
 }
 """Comparisons by day, from files that are read for the request."""
-BY: Final = ("returns", *OF_CROSS_SECTIONS)
+BY: Final = ("returns", *CROSS_SECTION_COMPARISONS)
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
-    """The subject of a comparison.
+class ComparisonQuery:
+    """What to compare.
 
     Attributes
     ----------
@@ -94,17 +94,17 @@ class Question:
     @property
     def table(self) -> str:
         """The compared table."""
-        return LEDGER if self.by == "returns" else OF_CROSS_SECTIONS[self.by].table
+        return LEDGER if self.by == "returns" else CROSS_SECTION_COMPARISONS[self.by].table
 
 
 class Reader(Protocol):
     """Reads the compared data of runs; raises SnapshotCorrupt or StorageUnavailable for an unreadable file."""
 
-    def has_rows(self, run: Snapshot, question: Question) -> bool:
+    def has_rows(self, run: Snapshot, query: ComparisonQuery) -> bool:
         """Whether a run has rows to compare."""
         ...
 
-    def no_data(self, question: Question) -> Unavailable:
+    def no_data(self, query: ComparisonQuery) -> Unavailable:
         """Return the reason that a run has none."""
         ...
 
@@ -116,13 +116,13 @@ class Reader(Protocol):
 class FileReader:
     """Reads the files with Polars, without a server."""
 
-    def has_rows(self, run: Snapshot, question: Question) -> bool:
+    def has_rows(self, run: Snapshot, query: ComparisonQuery) -> bool:
         """Whether a run has rows to compare."""
-        return run.has_rows(question.table, question.compared_book)
+        return run.has_rows(query.table, query.compared_book)
 
-    def no_data(self, question: Question) -> Unavailable:
+    def no_data(self, query: ComparisonQuery) -> Unavailable:
         """Return the reason that a run has none."""
-        return no_data(question, "")
+        return no_data(query, "")
 
     def returns(self, run: Snapshot, book: str) -> DailyReturns:
         """Return the daily returns of a book."""
@@ -176,10 +176,10 @@ def _read(path: str, columns: Sequence[str], between: tuple[int, int] | None = N
         raise SnapshotUnreadable(f"a published file cannot be read: {error}") from error
 
 
-def no_data(question: Question, readable: str) -> Unavailable:
+def no_data(query: ComparisonQuery, readable: str) -> Unavailable:
     """Return the reason that a run has no rows to compare; `readable` qualifies it for a caller that may not read all."""
-    of = f" of the book {question.compared_book}" if question.compared_book else ""
-    return Unavailable("kind_missing", f"a run holds no {question.table}{of}{readable}")
+    of = f" of the book {query.compared_book}" if query.compared_book else ""
+    return Unavailable("kind_missing", f"a run holds no {query.table}{of}{readable}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,7 +202,7 @@ class Matrix:
 
 
 def correlate(
-    reader: Reader, runs: Sequence[Snapshot], question: Question, *, first_only: bool = False
+    reader: Reader, runs: Sequence[Snapshot], query: ComparisonQuery, *, first_only: bool = False
 ) -> Matrix:
     """Compare all pairs of runs, or the first with each.
 
@@ -212,7 +212,7 @@ def correlate(
         Reads the data of the runs.
     runs : sequence of Snapshot
         Runs to compare.
-    question : Question
+    query : ComparisonQuery
         What to compare.
     first_only : bool
         Whether to compare only the first run with each.
@@ -229,19 +229,19 @@ def correlate(
     SnapshotCorrupt, StorageUnavailable
         When a file cannot be read.
     """
-    if question.by not in BY:
-        raise SettingsError(f"by={question.by!r}: alphas are compared by {', '.join(BY)}")
+    if query.by not in BY:
+        raise SettingsError(f"by={query.by!r}: alphas are compared by {', '.join(BY)}")
     rows = 1 if first_only else len(runs)
-    unavailable = reader.no_data(question)
+    unavailable = reader.no_data(query)
     matrix = Matrix([[unavailable] * len(runs) for _ in range(rows)], [[0] * len(runs) for _ in range(rows)])
-    places = [place for place, run in enumerate(runs) if reader.has_rows(run, question)]
+    places = [place for place, run in enumerate(runs) if reader.has_rows(run, query)]
     if not places or (first_only and places[0] != 0):
         return matrix
     present = [runs[place] for place in places]
-    if question.by == "returns":
-        part = _compare_returns(reader, present, question, first_only=first_only)
+    if query.by == "returns":
+        part = _compare_returns(reader, present, query, first_only=first_only)
     else:
-        part = _compare_cross_sections(present, question, first_only=first_only)
+        part = _compare_cross_sections(present, query, first_only=first_only)
     for row, figures, observations in zip(places, part.figures, part.observations, strict=False):
         for column, figure, days in zip(places, figures, observations, strict=True):
             matrix.figures[row][column], matrix.observations[row][column] = figure, days
@@ -249,9 +249,9 @@ def correlate(
 
 
 def _compare_returns(
-    reader: Reader, runs: Sequence[Snapshot], question: Question, *, first_only: bool
+    reader: Reader, runs: Sequence[Snapshot], query: ComparisonQuery, *, first_only: bool
 ) -> Matrix:
-    series = [reader.returns(run, question.book).within(question.window) for run in runs]
+    series = [reader.returns(run, query.book).within(query.window) for run in runs]
     rows = 1 if first_only else len(runs)
     figures: list[list[float | Unavailable]] = [[1.0] * len(runs) for _ in range(rows)]
     observations = [[0] * len(runs) for _ in range(rows)]
@@ -267,14 +267,14 @@ def _compare_returns(
     return Matrix(figures, observations, series[0].span)
 
 
-def _compare_cross_sections(runs: Sequence[Snapshot], question: Question, *, first_only: bool) -> Matrix:
+def _compare_cross_sections(runs: Sequence[Snapshot], query: ComparisonQuery, *, first_only: bool) -> Matrix:
     """Compare cross-sections by day, and average each pair over its measured days."""
-    comparison = OF_CROSS_SECTIONS[question.by]
+    comparison = CROSS_SECTION_COMPARISONS[query.by]
     shape = (1 if first_only else len(runs), len(runs))
     total, count = np.zeros(shape), np.zeros(shape, np.int64)
     days: list[int] = []
-    for first, last in _stretches(runs, question):
-        sections = _Sections.read(runs, question, first, last)
+    for first, last in _stretches(runs, query):
+        sections = _Sections.read(runs, query, first, last)
         days += _distinct(sections.days[0]).tolist()
         for panel in sections.panels(comparison.absent):
             by_day = comparison.figure(panel, first_only=first_only)
@@ -283,20 +283,20 @@ def _compare_cross_sections(runs: Sequence[Snapshot], question: Question, *, fir
             count += measured.sum(axis=0)
     mean = np.full(shape, np.nan)
     np.divide(total, count, out=mean, where=count > 0)
-    unmeasured = too_few(0, 1, comparison.what)
+    unmeasured = too_few(0, 1, comparison.periods)
     figures = [[unmeasured if np.isnan(x) else float(x) for x in row] for row in mean]
     return Matrix(figures, count.tolist(), span(np.array(days, np.int32)))
 
 
-def _stretches(runs: Sequence[Snapshot], question: Question) -> Iterator[tuple[int, int]]:
+def _stretches(runs: Sequence[Snapshot], query: ComparisonQuery) -> Iterator[tuple[int, int]]:
     """Split the days of a window into ranges whose rows fit into memory."""
-    entries = [run.entry(question.table, question.compared_book) for run in runs]
+    entries = [run.entry(query.table, query.compared_book) for run in runs]
     known: list[int] = [
         int(np.datetime64(day, "D").astype(int)) for x in entries for day in (x.first, x.last) if day
     ]
     if not known:
         return
-    first, last = day_numbers(question.window)
+    first, last = day_numbers(query.window)
     first, last = max(first, min(known)), min(last, max(known))
     parts = 1 + sum(x.rows for x in entries) // _MAX_ROWS_IN_MEMORY
     length = max(1, -(-(last - first + 1) // parts))
@@ -324,12 +324,12 @@ class _Sections:
     n_names: int
 
     @classmethod
-    def read(cls, runs: Sequence[Snapshot], question: Question, first: int, last: int) -> _Sections:
+    def read(cls, runs: Sequence[Snapshot], query: ComparisonQuery, first: int, last: int) -> _Sections:
         """Read the rows of some days that have a value."""
         import pyarrow as pa  # noqa: PLC0415 - takes a tenth of a second to import
 
-        column = OF_CROSS_SECTIONS[question.by].column
-        files = [run.file(question.table, question.compared_book) for run in runs]
+        column = CROSS_SECTION_COMPARISONS[query.by].column
+        files = [run.file(query.table, query.compared_book) for run in runs]
         tables = [_read(path, ("date", "symbol", column), (first, last)) for path in files]
         # Equal names get equal numbers in all runs.
         symbol = pa.chunked_array([chunk for table in tables for chunk in table["symbol"].chunks])
@@ -379,7 +379,7 @@ def _touches(group: pq.RowGroupMetaData, first: int, last: int) -> bool:
 
 
 def neighbours(
-    run: Snapshot, others: Sequence[Snapshot], question: Question, *, order: str, limit: int
+    run: Snapshot, others: Sequence[Snapshot], query: ComparisonQuery, *, order: str, limit: int
 ) -> pl.DataFrame:
     """Return the most or least similar alphas, as `/v1/alphas/{alpha}/neighbours` lists them.
 
@@ -389,7 +389,7 @@ def neighbours(
         The alpha.
     others : sequence of Snapshot
         Alphas to compare it with.
-    question : Question
+    query : ComparisonQuery
         What to compare.
     order : str
         One of :data:`datasets.figures.similarity.ORDERS`.
@@ -410,7 +410,7 @@ def neighbours(
     """
     if order not in ORDERS:
         raise SettingsError(f"order={order!r}: there are {', '.join(ORDERS)}")
-    matrix = correlate(FileReader(), (run, *others), question, first_only=True)
+    matrix = correlate(FileReader(), (run, *others), query, first_only=True)
     pairs = zip(others, matrix.figures[0][1:], matrix.observations[0][1:], strict=True)
     rows = [
         (other.alpha_id, other.pointer.name, figure, days)
@@ -418,7 +418,7 @@ def neighbours(
         if isinstance(figure, float)
     ]
     rows.sort(key=lambda row: (-float(ORDERS[order](np.float64(row[2]))), row[0]))
-    figure = "overlap" if question.by == "holdings" else "correlation"
+    figure = "overlap" if query.by == "holdings" else "correlation"
     schema = {"alpha_id": pl.String, "name": pl.String, figure: pl.Float64, "observations": pl.Int64}
     return pl.DataFrame(rows[:limit], schema=schema, orient="row")
 
@@ -428,7 +428,7 @@ def measure_contribution(
     run: Snapshot,
     others: Sequence[Snapshot],
     weights: str | Sequence[float],
-    question: Question,
+    query: ComparisonQuery,
 ) -> dict[str, Any]:
     """Return the contribution of an alpha to a book of others: the ``data`` of `/v1/alphas/{alpha}/contribution`.
 
@@ -442,7 +442,7 @@ def measure_contribution(
         The other alphas of the book.
     weights : str or sequence of float
         ``equal`` or ``volatility``, or the weight of the alpha and those of the others.
-    question : Question
+    query : ComparisonQuery
         Book and window.
 
     Returns
@@ -457,24 +457,25 @@ def measure_contribution(
     """
     runs = (run, *others)
     weighting = Weighting(weights) if isinstance(weights, str) else Weighting("given", tuple(weights))
-    query = LuckQuery(question.book, frozenset(), question.window)
-    seed = make_seed(" ".join(each.manifest.seal_digest for each in runs), query)
-    missing = next((each.alpha_id for each in runs if not reader.has_rows(each, question)), None)
+    seed = make_seed(
+        " ".join(each.manifest.seal_digest for each in runs), LuckQuery(query.book, frozenset(), query.window)
+    )
+    missing = next((each.alpha_id for each in runs if not reader.has_rows(each, query)), None)
     if not others:
         answer = empty_contribution(
             Unavailable("insufficient_data", "name at least one other alpha to combine it with")
         )
     elif missing is not None:
-        reason = reader.no_data(question)
+        reason = reader.no_data(query)
         answer = empty_contribution(Unavailable(reason.code, f"{missing}: {reason.text}"))
     else:
-        own, *series = (reader.returns(each, question.book).within(question.window) for each in runs)
+        own, *series = (reader.returns(each, query.book).within(query.window) for each in runs)
         named = {other.alpha_id: part for other, part in zip(others, series, strict=True)}
         answer = contribution(run.alpha_id, own, named, weighting, seed)
     return {
         "alphas": [other.alpha_id for other in others],
         "snapshots": {each.alpha_id: each.id for each in runs},
-        "book": question.book,
+        "book": query.book,
         "weighting": weighting.name,
         "seed": seed,
         **answer,

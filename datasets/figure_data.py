@@ -43,7 +43,7 @@ class Frames(Protocol):
         ...
 
 
-class Held(Protocol):
+class DatasetPresence(Protocol):
     """Knows which datasets there are: a snapshot, or tables before they are published."""
 
     def has(self, dataset: str, book: str | None = None) -> bool:
@@ -60,7 +60,7 @@ _RECORD: Final = (
 _LEDGER: Final = ("date", "starting_equity", "ending_equity", "risk_free_return", "turnover")
 
 
-def figures_of(snapshot: Snapshot) -> RunFigures:
+def read_figures(snapshot: Snapshot) -> RunFigures:
     """Read the inputs of a snapshot's figures with Polars, without a server.
 
     Parameters
@@ -256,14 +256,14 @@ def _ledger(frames: Frames, book: str) -> Ledger:
     return Ledger(_days(rows), *(_floats(rows, name) for name in _LEDGER[1:]))
 
 
-def read_ledger(frames: Frames, held: Held, book: str) -> Ledger | None:
+def read_ledger(frames: Frames, presence: DatasetPresence, book: str) -> Ledger | None:
     """Read the daily ledger of a book.
 
     Parameters
     ----------
     frames : Frames
         Reads the files.
-    held : Held
+    presence : DatasetPresence
         Says which datasets there are.
     book : str
         Name of the book.
@@ -278,17 +278,17 @@ def read_ledger(frames: Frames, held: Held, book: str) -> Ledger | None:
     SnapshotCorrupt
         When the file is gone or cannot be read.
     """
-    return _ledger(frames, book) if held.has("portfolio", book) else None
+    return _ledger(frames, book) if presence.has("portfolio", book) else None
 
 
-def read_weekly_ic(frames: Frames, held: Held) -> tuple[Dates, Floats] | None:
+def read_weekly_ic(frames: Frames, presence: DatasetPresence) -> tuple[Dates, Floats] | None:
     """Read the rebalance dates and the weekly rank IC.
 
     Parameters
     ----------
     frames : Frames
         Reads the files.
-    held : Held
+    presence : DatasetPresence
         Says which datasets there are.
 
     Returns
@@ -301,7 +301,7 @@ def read_weekly_ic(frames: Frames, held: Held) -> tuple[Dates, Floats] | None:
     SnapshotCorrupt
         When the file is gone or cannot be read.
     """
-    if not held.has("weekly_signal"):
+    if not presence.has("weekly_signal"):
         return None
     weeks = frames("weekly_signal", ("date", "ic"))
     return _days(weeks), _floats(weeks, "ic")
@@ -315,7 +315,7 @@ def _floats(rows: pl.DataFrame, column: str) -> Floats:
     return rows[column].cast(pl.Float64).to_numpy()  # a null is NaN
 
 
-def luck_of(frames: Frames, snapshot: Snapshot, query: LuckQuery) -> Luck:
+def read_luck(frames: Frames, snapshot: Snapshot, query: LuckQuery) -> Luck:
     """Return the luck figures of a run: as made at publication, or computed for a window, a raw book, or a restricted key.
 
     Parameters
@@ -346,7 +346,11 @@ def luck_of(frames: Frames, snapshot: Snapshot, query: LuckQuery) -> Luck:
 
 
 def read_evidence(
-    frames: Frames, held: Held, book: str, seal_digest: str, description: Mapping[str, Any] | None
+    frames: Frames,
+    presence: DatasetPresence,
+    book: str,
+    seal_digest: str,
+    description: Mapping[str, Any] | None,
 ) -> Evidence:
     """Read the inputs of luck: the ledger of a book, weekly ICs and trials.
 
@@ -354,7 +358,7 @@ def read_evidence(
     ----------
     frames : Frames
         Reads the files.
-    held : Held
+    presence : DatasetPresence
         Says which datasets there are.
     book : str
         Name of the book.
@@ -373,15 +377,15 @@ def read_evidence(
     SnapshotCorrupt
         When a file is gone or cannot be read.
     """
-    weekly = read_weekly_ic(frames, held)
+    weekly = read_weekly_ic(frames, presence)
     weeks, ic = (None, None) if weekly is None else weekly
     return Evidence(
         seal_digest,
-        read_ledger(frames, held, book),
+        read_ledger(frames, presence, book),
         weeks,
         ic,
         searched_combinations((description or {}).get("parameters")),
-        _trials(frames("trials", ("trial", "date", "period_return"))) if held.has("trials") else None,
+        _trials(frames("trials", ("trial", "date", "period_return"))) if presence.has("trials") else None,
     )
 
 

@@ -12,7 +12,7 @@ import polars as pl
 from datasets.analysis import Alpha
 from datasets.cache import DEFAULT_BYTES, Cache
 from datasets.catalogue import Catalogue
-from datasets.comparison import FileReader, Question, correlate, measure_contribution, neighbours
+from datasets.comparison import ComparisonQuery, FileReader, correlate, measure_contribution, neighbours
 from datasets.figures.unavailable import Unavailable
 from datasets.figures.window import FULL_HISTORY, Window
 from datasets.layout import ALPHAS, CATALOG, REFUSED
@@ -115,7 +115,7 @@ class Root:
         SettingsError
             When there is no such way to compare.
         """
-        matrix = correlate(FileReader(), [self[alpha] for alpha in alphas], Question(by, book, window))
+        matrix = correlate(FileReader(), [self[alpha] for alpha in alphas], ComparisonQuery(by, book, window))
         columns = {
             alpha: [None if isinstance(row[at], Unavailable) else row[at] for row in matrix.figures]
             for at, alpha in enumerate(alphas)
@@ -162,7 +162,7 @@ class Root:
             As of :meth:`correlations`.
         """
         others = [self[other] for other in (self if among is None else among) if other != alpha]
-        return neighbours(self[alpha], others, Question(by, book, window), order=order, limit=limit)
+        return neighbours(self[alpha], others, ComparisonQuery(by, book, window), order=order, limit=limit)
 
     def contribution(
         self,
@@ -199,7 +199,7 @@ class Root:
             raise SettingsError(f"weights: give {len(others) + 1} numbers, that of {alpha} first")
         runs = [self[other] for other in others]
         return measure_contribution(
-            FileReader(), self[alpha], runs, weights, Question("returns", book, window)
+            FileReader(), self[alpha], runs, weights, ComparisonQuery("returns", book, window)
         )
 
 

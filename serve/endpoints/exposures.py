@@ -12,7 +12,7 @@ from datasets.figures.price import Benchmark
 from schemas.errors import ApiError, StorageUnavailable
 from schemas.market_data import USUAL_BENCHMARK
 from schemas.parameters import BENCHMARKS, MAX_BENCHMARKS, Parameter
-from serve.endpoints.research import question_of, reader_of
+from serve.endpoints.research import comparison_query, reader_of
 from serve.http.handler import EndpointFunction
 from serve.http.request import Request
 from serve.http.responses import Answer, Single
@@ -31,13 +31,13 @@ async def exposures(service: ServerState, request: Request) -> Answer:
 
 
 def _exposures(service: ServerState, request: Request, available: Mapping[str, Benchmark]) -> Single:
-    question, snapshot, values = question_of(request, "returns"), request.snapshot, request.values
+    query, snapshot, values = comparison_query(request, "returns"), request.snapshot, request.values
     reader = reader_of(service, request)
-    holds_book(snapshot, question.table, question.book, raw=request.raw)
+    holds_book(snapshot, query.table, query.book, raw=request.raw)
     withheld: dict[str, str] = {}
     ledger = None
-    if reader.has_rows(snapshot, question):
-        ledger = read_ledger(partial(service.engine.dataset, snapshot), snapshot, question.book)
+    if reader.has_rows(snapshot, query):
+        ledger = read_ledger(partial(service.engine.dataset, snapshot), snapshot, query.book)
     if ledger is None:
         explained: dict[str, Any] = {
             "observations": 0,
@@ -45,16 +45,16 @@ def _exposures(service: ServerState, request: Request, available: Mapping[str, B
             "last_date": None,
             "rolling_sessions": values["rolling"],
             "models": [],
-            "withheld": {"models": reader.no_data(question).text},
+            "withheld": {"models": reader.no_data(query).text},
         }
     else:
-        days = session_window(ledger, question.window)
+        days = session_window(ledger, query.window)
         benchmarks = benchmarks_of(request, available, BENCHMARKS, values["benchmarks"])
         if isinstance(benchmarks, str):
             withheld["benchmarks"], benchmarks = benchmarks, []
         models = [*(Model.of_benchmark(x, days) for x in benchmarks), *_factors(service, withheld)]
-        explained = explain(ledger, question.window, models, values["rolling"], withheld)
-    return Single.of_run(snapshot, {"book": question.book, **explained})
+        explained = explain(ledger, query.window, models, values["rolling"], withheld)
+    return Single.of_run(snapshot, {"book": query.book, **explained})
 
 
 def benchmarks_of(

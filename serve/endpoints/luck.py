@@ -8,7 +8,7 @@ from typing import Final
 
 import numpy as np
 
-from datasets.figure_data import BOOK, luck_of
+from datasets.figure_data import BOOK, read_luck
 from datasets.figures.false_discoveries import minimum_backtest_length
 from datasets.figures.luck import Luck, LuckQuery
 from datasets.figures.luck_trials import DESCRIPTION, ReadableRuns, known_trials, with_deflated_sharpe
@@ -44,7 +44,7 @@ async def luck(service: ServerState, request: Request) -> Answer:
         figures = service.caches["luck"].get_or_load(
             snapshot.key,
             query,
-            lambda: luck_of(partial(service.engine.dataset, snapshot), snapshot, query),
+            lambda: read_luck(partial(service.engine.dataset, snapshot), snapshot, query),
             lambda _: _BYTES,
         )
         return _answer(service, request, figures)

@@ -16,7 +16,7 @@ from datasets.snapshot import Snapshot
 from schemas.metrics.statistic import CROSS_SECTIONS
 from schemas.parameters import BENCHMARK
 from serve.endpoints.exposures import benchmarks_of
-from serve.endpoints.research import question_of, reader_of
+from serve.endpoints.research import comparison_query, reader_of
 from serve.http.handler import EndpointFunction
 from serve.http.request import Request
 from serve.http.responses import Answer, Single
@@ -31,24 +31,22 @@ async def regimes_of(service: ServerState, request: Request) -> Answer:
 
 
 def _regimes(service: ServerState, request: Request, available: Mapping[str, Benchmark]) -> Single:
-    question, snapshot = question_of(request, "returns"), request.snapshot
+    query, snapshot = comparison_query(request, "returns"), request.snapshot
     reader = reader_of(service, request)
-    holds_book(snapshot, question.table, question.book, raw=request.raw)
+    holds_book(snapshot, query.table, query.book, raw=request.raw)
     frames = partial(service.engine.dataset, snapshot)
-    ledger = read_ledger(frames, snapshot, question.book) if reader.has_rows(snapshot, question) else None
+    ledger = read_ledger(frames, snapshot, query.book) if reader.has_rows(snapshot, query) else None
     symbol = request.values["benchmark"]
     benchmarks = benchmarks_of(request, available, BENCHMARK, None if symbol is None else (symbol,))
     return Single.of_run(
         snapshot,
         measure(
-            reader.no_data(question) if ledger is None else ledger,
+            reader.no_data(query) if ledger is None else ledger,
             _weekly(service, request, snapshot),
             benchmarks if isinstance(benchmarks, str) else benchmarks[0],
-            book=question.book,
-            window=question.window,
-            seed=make_seed(
-                snapshot.manifest.seal_digest, LuckQuery(question.book, frozenset(), question.window)
-            ),
+            book=query.book,
+            window=query.window,
+            seed=make_seed(snapshot.manifest.seal_digest, LuckQuery(query.book, frozenset(), query.window)),
         ),
     )
 

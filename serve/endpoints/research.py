@@ -10,7 +10,7 @@ from functools import partial
 from typing import Final
 
 from datasets.alpha_columns import Allowed
-from datasets.comparison import Question, correlate, measure_contribution
+from datasets.comparison import ComparisonQuery, correlate, measure_contribution
 from datasets.figures.contribution import shortened
 from datasets.figures.unavailable import Unavailable
 from datasets.figures.window import Window
@@ -39,12 +39,12 @@ _READ_A_SECOND: Final = 1_000
 _MAX_RETRY_SECONDS: Final = 60
 
 
-def question_of(request: Request, by: str) -> Question:
+def comparison_query(request: Request, by: str) -> ComparisonQuery:
     """Return the comparison of a request; raises for a key that may not read its data."""
     values = request.values
-    question = Question(by, values["book"], Window(values["from"], values["to"]))
-    request.caller.require_call(SERVED_BY[question.table][0], f"compare {by}")
-    return question
+    query = ComparisonQuery(by, values["book"], Window(values["from"], values["to"]))
+    request.caller.require_call(SERVED_BY[query.table][0], f"compare {by}")
+    return query
 
 
 def reader_of(service: ServerState, request: Request) -> ServedReader:
@@ -59,9 +59,9 @@ async def correlations(service: ServerState, request: Request) -> Answer:
 
 
 def _correlations(service: ServerState, request: Request, runs: tuple[Snapshot, ...]) -> Single:
-    question = question_of(request, request.values["by"])
-    require_book(runs, question.book, raw=request.raw)
-    correlation = correlate(reader_of(service, request), runs, question)
+    query = comparison_query(request, request.values["by"])
+    require_book(runs, query.book, raw=request.raw)
+    correlation = correlate(reader_of(service, request), runs, query)
     names = [run.alpha_id for run in runs]
     withheld = {
         f"{names[row]},{names[column]}": figure.text
@@ -73,8 +73,8 @@ def _correlations(service: ServerState, request: Request, runs: tuple[Snapshot, 
         {
             "alphas": names,
             "snapshots": {run.alpha_id: run.id for run in runs},
-            "by": question.by,
-            "book": question.compared_book,
+            "by": query.by,
+            "book": query.compared_book,
             "matrix": [
                 [None if isinstance(x, Unavailable) else x for x in row] for row in correlation.figures
             ],
@@ -132,22 +132,26 @@ async def once_ready(service: ServerState, request: Request, make: Callable[[], 
 
 
 def _compared(service: ServerState, request: Request, named: tuple[Snapshot, ...] | None) -> Answer | Waiting:
-    question, snapshot, values = question_of(request, request.values["by"]), request.snapshot, request.values
+    query, snapshot, values = (
+        comparison_query(request, request.values["by"]),
+        request.snapshot,
+        request.values,
+    )
     order = Order(values["order"], values["limit"], values["offset"])
     reader = reader_of(service, request)
-    if question.compared_book is not None:
-        holds_book(snapshot, question.table, question.compared_book, raw=request.raw)
-    if not reader.has_rows(snapshot, question):
-        return _page(service, request, question, Neighbours(), (kind_missing(question.table),))
-    if named is None and question.by == "returns":
-        store = service.neighbours.of(question.book)
+    if query.compared_book is not None:
+        holds_book(snapshot, query.table, query.compared_book, raw=request.raw)
+    if not reader.has_rows(snapshot, query):
+        return _page(service, request, query, Neighbours(), (kind_missing(query.table),))
+    if named is None and query.by == "returns":
+        store = service.neighbours.of(query.book)
         if not store.was_ready:
             return Waiting(store, lambda: store.was_ready)
-        result = among_all(store, reader, snapshot, question, allowed=request.caller.runs, order=order)
+        result = among_all(store, reader, snapshot, query, allowed=request.caller.runs, order=order)
     else:
         others = _readable_runs(service, request) if named is None else named
-        result = among_few(reader, (snapshot, *others), question, order)
-    return _page(service, request, question, result)
+        result = among_few(reader, (snapshot, *others), query, order)
+    return _page(service, request, query, result)
 
 
 def _not_ready(waiting: Waiting, runs: Allowed) -> ApiError:
@@ -184,11 +188,11 @@ def _readable_runs(service: ServerState, request: Request) -> tuple[Snapshot, ..
 def _page(
     service: ServerState,
     request: Request,
-    question: Question,
+    query: ComparisonQuery,
     result: Neighbours,
     warnings: tuple[Mapping[str, str], ...] = (),
 ) -> Page:
-    figure = "overlap" if question.by == "holdings" else "correlation"
+    figure = "overlap" if query.by == "holdings" else "correlation"
     rows = [
         {
             "alpha_id": row.alpha_id,
@@ -201,8 +205,8 @@ def _page(
     first, last = result.span
     meta = {
         **run_meta(request.snapshot),
-        "by": question.by,
-        "book": question.compared_book,
+        "by": query.by,
+        "book": query.compared_book,
         "first_date": first,
         "last_date": last,
         "compared": result.compared,
@@ -231,11 +235,9 @@ async def contribution(service: ServerState, request: Request) -> Answer:
 
 
 def _contribution(service: ServerState, request: Request, runs: tuple[Snapshot, ...]) -> Single:
-    question, snapshot = question_of(request, "returns"), request.snapshot
-    holds_book(snapshot, question.table, question.book, raw=request.raw)
-    data = measure_contribution(
-        reader_of(service, request), snapshot, runs, request.values["weights"], question
-    )
+    query, snapshot = comparison_query(request, "returns"), request.snapshot
+    holds_book(snapshot, query.table, query.book, raw=request.raw)
+    data = measure_contribution(reader_of(service, request), snapshot, runs, request.values["weights"], query)
     return Single(
         data,
         source=f"snapshot {snapshot.id}",

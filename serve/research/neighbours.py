@@ -11,7 +11,7 @@ from typing import Final
 import numpy as np
 
 from datasets.alpha_columns import Allowed
-from datasets.comparison import Question, correlate, read_returns
+from datasets.comparison import ComparisonQuery, correlate, read_returns
 from datasets.figures.similarity import ORDERS
 from datasets.figures.unavailable import Unavailable
 from datasets.snapshot import Snapshot
@@ -117,7 +117,7 @@ def among_all(
     store: ReturnsStore,
     reader: ServedReader,
     snapshot: Snapshot,
-    question: Question,
+    query: ComparisonQuery,
     *,
     allowed: Allowed,
     order: Order,
@@ -132,7 +132,7 @@ def among_all(
     searchable = store.searchable
     # The store has the alpha's own returns, unless its snapshot is new or not served; then its ledger is read.
     own = searchable.returns(snapshot)
-    own = (reader.returns(snapshot, question.book) if own is None else own).within(question.window)
+    own = (reader.returns(snapshot, query.book) if own is None else own).within(query.window)
     others = searchable.listing.columns.allowed(allowed).copy()
     place = searchable.listing.places.get(snapshot.alpha_id)
     if place is not None:
@@ -152,7 +152,9 @@ def among_all(
     return Neighbours(nearest.page, nearest.compared, {**without_row, **nearest.excluded}, own.span)
 
 
-def among_few(reader: ServedReader, runs: Sequence[Snapshot], question: Question, order: Order) -> Neighbours:
+def among_few(
+    reader: ServedReader, runs: Sequence[Snapshot], query: ComparisonQuery, order: Order
+) -> Neighbours:
     """Compare the first run with the others, reading their files.
 
     Raises
@@ -165,17 +167,17 @@ def among_few(reader: ServedReader, runs: Sequence[Snapshot], question: Question
     present = []
     for other in others:
         try:
-            if not reader.has_rows(other, question):
+            if not reader.has_rows(other, query):
                 result.excluded[NO_DATA] += 1
                 continue
-            if question.by == "returns":
-                reader.returns(other, question.book)
+            if query.by == "returns":
+                reader.returns(other, query.book)
             else:
-                other.file(question.table, question.compared_book)
+                other.file(query.table, query.compared_book)
             present.append(other)
         except SnapshotCorrupt:
             result.excluded[UNREADABLE] += 1
-    matrix = correlate(reader, (snapshot, *present), question, first_only=True)
+    matrix = correlate(reader, (snapshot, *present), query, first_only=True)
     result.span = matrix.span
     figures: list[Neighbour] = []
     for other, value, days in zip(present, matrix.figures[0][1:], matrix.observations[0][1:], strict=True):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from datasets.comparison import Question, no_data, read_returns
+from datasets.comparison import ComparisonQuery, no_data, read_returns
 from datasets.figures.daily_returns import DailyReturns
 from datasets.figures.unavailable import Unavailable
 from datasets.snapshot import Snapshot
@@ -27,16 +27,16 @@ class ServedReader:
     cache: SizedLRUCache[DailyReturns]
     raw: bool
 
-    def has_rows(self, run: Snapshot, question: Question) -> bool:
+    def has_rows(self, run: Snapshot, query: ComparisonQuery) -> bool:
         """Whether a run has rows to compare, of a book that the key can read."""
-        book = question.compared_book
+        book = query.compared_book
         if book is not None and book not in visible_books(run, raw=self.raw):
             return False
-        return run.has_rows(question.table, book)
+        return run.has_rows(query.table, book)
 
-    def no_data(self, question: Question) -> Unavailable:
+    def no_data(self, query: ComparisonQuery) -> Unavailable:
         """Return the reason that a run has no rows to compare."""
-        return no_data(question, " that the key can read")
+        return no_data(query, " that the key can read")
 
     def returns(self, run: Snapshot, book: str) -> DailyReturns:
         """Return the daily returns of a book."""

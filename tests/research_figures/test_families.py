@@ -12,7 +12,7 @@ import orjson
 import pytest
 
 import datasets
-from datasets.figure_data import frame_reader, luck_of, read_evidence
+from datasets.figure_data import frame_reader, read_evidence, read_luck
 from datasets.figures.luck import EVERYTHING, LUCK, SEALED_BOOKS, Luck, LuckQuery, measure
 from datasets.figures.withheld import settle
 from datasets.layout import figures_path, snapshot_path
@@ -190,7 +190,7 @@ def test_luck_stored_at_publication_is_what_a_request_computes(root: Path) -> No
     for book in stored:
         query = LuckQuery(book, EVERYTHING)
         computed = measure(read_evidence(frames, run, book, digest, run.description()), query)
-        assert Luck.decode(stored[book]) == computed == luck_of(frames, run, query)
+        assert Luck.decode(stored[book]) == computed == read_luck(frames, run, query)
 
 
 def test_stored_luck_that_the_run_does_not_give_is_a_fault(
