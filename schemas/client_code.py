@@ -133,10 +133,10 @@ def client_stub() -> str:
     """Return the stub of the methods of the blocking and the asynchronous client: shared ones, and one for each endpoint."""
     text = _STUB
     for define, prefix in (("def", ""), ("async def", "Async")):
-        for shared, of_a_run in ((_CLIENT_STUB, False), (_RUN_STUB, True)):
+        for shared, for_one_run in ((_CLIENT_STUB, False), (_RUN_STUB, True)):
             text += shared.format(define=define, prefix=prefix)
             for endpoint in ENDPOINTS.values():
-                if (ALPHA_PATH in endpoint.parameters) == of_a_run:
+                if (ALPHA_PATH in endpoint.parameters) == for_one_run:
                     text += "".join(f"{line}\n" for line in _signature(endpoint, define))
     return text
 

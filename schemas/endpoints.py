@@ -35,7 +35,7 @@ _SOURCE_ALPHA_ID: Final = text("source_alpha_id", "Id of the run in research.")
 _BOOK: Final = text("book", "The book served.")
 
 
-def _of_run(
+def _run_endpoint(
     id_: str,
     path: str,
     summary: str,
@@ -54,11 +54,11 @@ def _of_run(
     )
 
 
-def _of_book(
+def _book_endpoint(
     id_: str, table: str, row: str, summary: str, *, book: Parameter = p.BOOK, symbol: Parameter = p.SYMBOL
 ) -> Endpoint:
     """Declare the endpoint of a table that is stored by book."""
-    return _of_run(
+    return _run_endpoint(
         f"portfolio.{id_}",
         f"/{table}",
         summary,
@@ -110,7 +110,7 @@ _ALL: Final = (
         errors=("alpha_description_not_found",),
         allow_list=AllowListScope.ALPHAS,
     ),
-    _of_run(
+    _run_endpoint(
         "catalog.alphas.source.download",
         "/source/download",
         "Freshly signed, short-lived URL of the run's source archive.",
@@ -123,14 +123,14 @@ _ALL: Final = (
             "source_download_not_configured",
         ),
     ),
-    _of_run(
+    _run_endpoint(
         "catalog.alphas.tables.list",
         "/tables",
         "Published files that the key may download, with size, digest, span and columns; in the order of the data dictionary and of "
         "`/books`.",
         TABLE_FILE,
     ),
-    _of_run(
+    _run_endpoint(
         "catalog.alphas.tables.download",
         "/tables/{table}/download",
         "Freshly signed, short-lived URL of one table as a Parquet file.",
@@ -139,7 +139,7 @@ _ALL: Final = (
         parameters=(p.TABLE_PATH, p.TABLE_BOOK),
         errors=("table_not_found",),
     ),
-    _of_run(
+    _run_endpoint(
         "signals.rebalances.list",
         "/rebalances",
         "Index of weekly rebalance dates.",
@@ -147,7 +147,7 @@ _ALL: Final = (
         parameters=_WINDOW,
         datasets=("rebalances",),
     ),
-    _of_run(
+    _run_endpoint(
         "signals.rebalances.get",
         "/rebalances/{date}",
         "Cross-section of one rebalance week.",
@@ -171,7 +171,7 @@ _ALL: Final = (
         errors=("rebalance_not_found",),
         datasets=("rebalances", "decisions"),
     ),
-    _of_run(
+    _run_endpoint(
         "signals.scores",
         "/scores",
         "Score panel: one row per name per week.",
@@ -181,7 +181,7 @@ _ALL: Final = (
         meta=(text("fields", "Set of columns served.", vocabulary=p.FIELDS.choices),),
         datasets=("decisions",),
     ),
-    _of_run(
+    _run_endpoint(
         "portfolio.books",
         "/books",
         "Books of the run, with the span and size of each dataset.",
@@ -189,11 +189,11 @@ _ALL: Final = (
         meta=(_SOURCE_ALPHA_ID,),
         datasets=("books",),
     ),
-    _of_book("ledger", "portfolio", "portfolio", "Daily ledger of one book.", symbol=p.NO_SYMBOL),
-    _of_book("positions", "positions", "position", "Names that one book held at each close."),
-    _of_book("pnl", "pnl", "pnl", "Daily profit and loss of each name of one book."),
-    _of_book("trades", "trades", "trade", "Fills of one book.", book=p.REQUIRED_BOOK),
-    _of_run(
+    _book_endpoint("ledger", "portfolio", "portfolio", "Daily ledger of one book.", symbol=p.NO_SYMBOL),
+    _book_endpoint("positions", "positions", "position", "Names that one book held at each close."),
+    _book_endpoint("pnl", "pnl", "pnl", "Daily profit and loss of each name of one book."),
+    _book_endpoint("trades", "trades", "trade", "Fills of one book.", book=p.REQUIRED_BOOK),
+    _run_endpoint(
         "portfolio.equity_curve",
         "/equity-curve",
         "Equity, return and drawdown of one book, session by session.",
@@ -203,7 +203,7 @@ _ALL: Final = (
         meta=(_SOURCE_ALPHA_ID, _BOOK, EQUITY_SUMMARY),
         datasets=("portfolio",),
     ),
-    _of_run(
+    _run_endpoint(
         "performance.metrics",
         "/metrics",
         "Performance and signal-quality figures.",
@@ -213,7 +213,7 @@ _ALL: Final = (
         meta=(_SOURCE_ALPHA_ID,),
         datasets=("sealed_metrics", "weekly_signal", "weekly_deciles", "portfolio", "rebalances"),
     ),
-    _of_run(
+    _run_endpoint(
         "performance.metrics.doc",
         "/metrics/_doc",
         "Definition of every figure of the metrics.",
@@ -221,7 +221,7 @@ _ALL: Final = (
         Shape.OBJECT,
         shared=True,
     ),
-    _of_run(
+    _run_endpoint(
         "performance.audit",
         "/audit",
         "Checks of a run and their outcomes: notices, earlier seals, figures and rules, worst first.",
@@ -282,7 +282,7 @@ _ALL: Final = (
         parameters=_PAGE,
         errors=("benchmark_unavailable",),
     ),
-    _of_run(
+    _run_endpoint(
         "research.neighbours",
         "/neighbours",
         "Other alphas, most similar first or least similar first.",
@@ -301,7 +301,7 @@ _ALL: Final = (
         parameters=(p.COMPARED, p.BY, p.BOOK, *_WINDOW),
         errors=("run_not_allowed", "run_not_found"),
     ),
-    _of_run(
+    _run_endpoint(
         "research.contribution",
         "/contribution",
         "Contribution of the alpha to a book of others.",
@@ -309,7 +309,7 @@ _ALL: Final = (
         Shape.OBJECT,
         parameters=(p.BOOK_OF, p.WEIGHTS, p.BOOK, *_WINDOW),
     ),
-    _of_run(
+    _run_endpoint(
         "research.luck",
         "/luck",
         "How much of a book's record may be luck: deflated Sharpe ratio, minimum track record, bands of every figure.",
@@ -320,7 +320,7 @@ _ALL: Final = (
         datasets=("portfolio", "weekly_signal"),
     ),
     *(
-        _of_run(
+        _run_endpoint(
             family.endpoint,
             f"/{family.name}",
             family.summary,
@@ -339,7 +339,7 @@ _ALL: Final = (
         Shape.OBJECT,
         errors=("neighbours_not_ready",),
     ),
-    _of_run(
+    _run_endpoint(
         "research.regimes",
         "/regimes",
         "A book in both halves of its record, in up and down markets, and by volatility; and tests for a break.",
@@ -350,7 +350,7 @@ _ALL: Final = (
         errors=("benchmark_unavailable",),
         datasets=("portfolio", "weekly_signal"),
     ),
-    _of_run(
+    _run_endpoint(
         "research.exposures",
         "/exposures",
         "Regressions of a book's returns on benchmarks and factors: coefficients, residuals, attribution of the profit.",

@@ -39,13 +39,13 @@ class RowModel:
         object.__setattr__(self, "conditioned", tuple(column for column in self.columns if not column.raw))
 
 
-def _of(name: str, table: str, *leave_out: str, nulls: tuple[str, ...] = ()) -> RowModel:
+def _row_without(name: str, table: str, *leave_out: str, nulls: tuple[str, ...] = ()) -> RowModel:
     source = TABLES[table]
     columns = tuple(column for column in source.published_columns if column.name not in leave_out)
     return RowModel(name, columns, source, frozenset(nulls))
 
 
-def _chosen(name: str, table: str, *columns: str, nulls: tuple[str, ...] = ()) -> RowModel:
+def _row_with(name: str, table: str, *columns: str, nulls: tuple[str, ...] = ()) -> RowModel:
     source = TABLES[table]
     return RowModel(name, tuple(source[column] for column in columns), source, frozenset(nulls))
 
@@ -71,9 +71,9 @@ _ALL: Final = (
             derived("complete", Type.BOOL, Unit.NONE, "Whether the run has every required kind."),
         ),
     ),
-    _of("rebalance", "rebalances"),
-    _of("decision", "decisions", "date"),
-    _chosen(
+    _row_without("rebalance", "rebalances"),
+    _row_without("decision", "decisions", "date"),
+    _row_with(
         "score",
         "decisions",
         "date",
@@ -88,13 +88,13 @@ _ALL: Final = (
         "raw_score",
         nulls=("forward_return",),
     ),
-    _of("score_all", "decisions", nulls=("forward_return",)),
-    _of("book", "books"),
-    _of("portfolio", "portfolio"),
-    _of("position", "positions"),
-    _of("pnl", "pnl"),
-    _of("trade", "trades", "fill_order"),
-    _of("equity", "equity_curve", "book"),
+    _row_without("score_all", "decisions", nulls=("forward_return",)),
+    _row_without("book", "books"),
+    _row_without("portfolio", "portfolio"),
+    _row_without("position", "positions"),
+    _row_without("pnl", "pnl"),
+    _row_without("trade", "trades", "fill_order"),
+    _row_without("equity", "equity_curve", "book"),
     RowModel(
         "benchmark_listed",
         (

@@ -72,7 +72,7 @@ class Catalog(Catalogue):
 
     def start(self) -> None:
         """Refresh once, then in the background; while the store is unavailable at the start, the catalogue is empty."""
-        self._look()
+        self._poll()
         self._thread.start()
 
     def stop(self) -> None:
@@ -158,13 +158,13 @@ class Catalog(Catalogue):
     def _follow(self) -> None:
         while not self._stop.wait(self._pause):
             began = time.monotonic()
-            self._look()
+            self._poll()
             spent = time.monotonic() - began
             # The duration of a failed refresh is no measure, and the next one may succeed.
             rest = min(spent * _REST_FACTOR, _MAX_REST_SECONDS) if self.followed else 0.0
             self._pause = max(self._seconds, rest)
 
-    def _look(self) -> None:
+    def _poll(self) -> None:
         try:
             changed = self.refresh()
         except Exception as error:  # noqa: BLE001 - after any error the known snapshots stay served

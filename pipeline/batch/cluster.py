@@ -95,7 +95,7 @@ class ClusterExecutor:
                 remote = remote or self._submit(request)
                 answer = remote.result(timeout=POLL_SECONDS)
             except (Exception, asyncio.CancelledError, concurrent.futures.CancelledError) as error:  # noqa: BLE001 - the batch continues after any error of the cluster
-                if (how := self._how_it_ended(remote, error)) is not None:
+                if (how := self._describe_end(remote, error)) is not None:
                     return crashed(request.shown, how, 1)
             else:
                 if "release" not in answer:
@@ -152,7 +152,7 @@ class ClusterExecutor:
             pure=False,
         )
 
-    def _how_it_ended(self, remote: Any, error: BaseException) -> str | None:
+    def _describe_end(self, remote: Any, error: BaseException) -> str | None:
         """Describe how a build ended without a result; None while a result may come, or the batch ends."""
         if isinstance(error, self._dask.KilledWorker):
             return "died with its worker, as often as the scheduler allows"

@@ -26,9 +26,9 @@ from schemas.errors import AlphaResultsError
 from schemas.exit_codes import ExitCode
 from schemas.terminal import echo
 
-_OF_FILES: Final = frozenset({"seal.digest", "seal.path", "seal.size"})
+_FILE_RULES: Final = frozenset({"seal.digest", "seal.path", "seal.size"})
 """Rules that depend on the files, and not on the manifest alone."""
-_OF_TIME: Final = frozenset({"seal.clock"})
+_CLOCK_RULES: Final = frozenset({"seal.clock"})
 """Rules that depend on the time of the check, whose refusals are not stored."""
 
 
@@ -145,7 +145,7 @@ class Refusals:
         if any(violation.get("strict") for violation in violations):
             return  # refused for a warning: a build without --strict would publish it
         rules = {violation["rule"] for violation in violations}
-        if rules & _OF_TIME or (rules & _OF_FILES and not files):
+        if rules & _CLOCK_RULES or (rules & _FILE_RULES and not files):
             return
         entry: Refusal = {
             "seal": without_secrets(one.address),
@@ -153,7 +153,7 @@ class Refusals:
             "alpha_id": one.alpha_id,
             "rules": rules_version(),
             "refused_at": datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z"),
-            "files": files if rules & _OF_FILES else None,
+            "files": files if rules & _FILE_RULES else None,
             "violations": violations,
         }
         known[one.mark] = entry

@@ -87,9 +87,9 @@ def digest_decisions(decisions: pl.DataFrame | None) -> dict[date, WeekDigests]:
     ]
     weeks = {}
     for week, start, stop in _runs(decisions["date"]):
-        of_names = _hasher(names[week])
+        name_hash = _hasher(names[week])
         scores, targets, returns = (
-            _digest(of_names, [words[start:stop] for words in digested]) for digested in columns
+            _digest(name_hash, [words[start:stop] for words in digested]) for digested in columns
         )
         weeks[week] = WeekDigests(scores, targets, returns, None)
     return weeks
@@ -157,9 +157,9 @@ class FillDigests:
         by_decision = np.argsort(fills["decision_at"].cast(pl.Int32).to_numpy(), kind="stable")
         rows = np.column_stack([moments, *(_words(fills[name]) for name in _FILL)])[by_decision]
         for week, start, stop in _runs(fills["decision_at"].gather(by_decision)):
-            of_names, of_rows = self._fills.setdefault((week, book), (_hasher(), _hasher()))
-            of_names.update(f"{names[week]}\n".encode())
-            of_rows.update(rows[start:stop].data)
+            name_hash, row_hash = self._fills.setdefault((week, book), (_hasher(), _hasher()))
+            name_hash.update(f"{names[week]}\n".encode())
+            row_hash.update(rows[start:stop].data)
 
     def by_week(self) -> dict[date, str]:
         """Return the digest of each week's fills.
@@ -170,10 +170,10 @@ class FillDigests:
             Date of the decision that caused the fills -> digest.
         """
         weeks: dict[date, _Hash] = {}
-        for (week, book), (of_names, of_rows) in self._fills.items():
-            digests = f"{book} {of_names.hexdigest()} {of_rows.hexdigest()}\n"
+        for (week, book), (name_hash, row_hash) in self._fills.items():
+            digests = f"{book} {name_hash.hexdigest()} {row_hash.hexdigest()}\n"
             weeks.setdefault(week, _hasher()).update(digests.encode())
-        return {week: of_books.hexdigest()[:_DIGITS] for week, of_books in weeks.items()}
+        return {week: week_hash.hexdigest()[:_DIGITS] for week, week_hash in weeks.items()}
 
 
 def _digest(names: _Hash, columns: Sequence[Words]) -> str | None:

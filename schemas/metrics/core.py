@@ -71,7 +71,7 @@ def _daily(
     return Statistic(name, meaning, formula, sealed, LEDGER, unit, ANNUALISED, _SESSION, definition)
 
 
-def _of_equity(name: str, meaning: str, formula: str, own: tuple[str, ...], unit: str) -> Statistic:
+def _equity_statistic(name: str, meaning: str, formula: str, own: tuple[str, ...], unit: str) -> Statistic:
     """Declare a statistic of the equity over a span."""
     sealed = (SealedName(name, NOT_ANNUALISABLE, own),)
     return Statistic(name, meaning, formula, sealed, LEDGER, unit, NOT_ANNUALISABLE, _SPAN, EQUITY)
@@ -107,21 +107,21 @@ CORE: Final = (
         (SealedName("excess_sharpe", ANNUALISED, _OWN_RATIO, annualised_only=True),),
         definition=Definition(SESSIONS, NET, 1, "sqrt(252)", "risk_free_return of the session deducted"),
     ),
-    _of_equity(
+    _equity_statistic(
         "pnl",
         "Profit of the long_short book.",
         "last ending_equity - first starting_equity",
         _OWN_MONEY,
         MONEY_UNIT,
     ),
-    _of_equity(
+    _equity_statistic(
         "max_drawdown",
         "Deepest fall of the long_short book's equity below its running peak, in units of equity.",
         "max over sessions of (peak_equity - ending_equity); opening equity counts towards the peak",
         _OWN_MONEY,
         MONEY_UNIT,
     ),
-    _of_equity(
+    _equity_statistic(
         "max_drawdown_pct",
         "Deepest fall of the long_short book's equity as a percentage of its running peak.",
         "max over sessions of (peak_equity - ending_equity) / peak_equity x 100",

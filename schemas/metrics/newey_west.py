@@ -36,7 +36,7 @@ def _test(name: str, meaning: str, *labels: Field, **traits: Any) -> Field:
     return record(name, meaning, *_FIGURES, *labels, nullable=True, **traits)
 
 
-def _of_weeks(name: str, meaning: str, signal: Signal, **traits: Any) -> Field:
+def _weekly_test(name: str, meaning: str, signal: Signal, **traits: Any) -> Field:
     """Declare the test of a weekly series that is rebuilt from the cross-sections."""
     return _test(
         name,
@@ -53,7 +53,7 @@ def _of_weeks(name: str, meaning: str, signal: Signal, **traits: Any) -> Field:
 
 def _ic(**traits: Any) -> Field:
     meaning = "Test of the mean of core.ic, on the weekly series rebuilt from the cross-sections."
-    return _of_weeks("ic", meaning, Signal.CONDITIONED, **traits)
+    return _weekly_test("ic", meaning, Signal.CONDITIONED, **traits)
 
 
 _TESTS: Final[dict[str, Any]] = {
@@ -83,7 +83,7 @@ NWT: Final = record(
             f"{REPRODUCTION_TOLERANCE:g} in absolute terms"
         ),
     ),
-    _of_weeks(
+    _weekly_test(
         "ic_score_panel",
         f"Test of the weekly information coefficient of {SCORE_FIELD}; not a test of core.ic.",
         Signal.RAW,

@@ -27,10 +27,10 @@ from schemas.metrics.statistic import (
 from schemas.parameters import GRANULARITY
 from schemas.units import Unit
 
-_EACH: Final = "see each statistic"
+_SEE_STATISTICS: Final = "see each statistic"
 _SEALED_FIRST: Final = "sealed records first, computed figures second"
 _MANIFEST: Final = "the manifest of the seal"
-_OF_THE_RUN: Final = {"horizon": "the run", "granularity": "one value for the run"}
+_RUN_TRAITS: Final = {"horizon": "the run", "granularity": "one value for the run"}
 
 _DOC_ENTRY: Final = record(
     "",
@@ -97,8 +97,8 @@ _CORE: Final = record(
     "The headline statistics, always of the long_short book.",
     *_entries(CORE),
     _TENURE,
-    formula=_EACH,
-    horizon=_EACH,
+    formula=_SEE_STATISTICS,
+    horizon=_SEE_STATISTICS,
     granularity=ONCE,
     source=_SEALED_FIRST,
 )
@@ -117,7 +117,7 @@ def _rank_ic(*, computed: bool = False, **traits: str) -> Field:
             )
             for signal, statistics in RANK_IC.items()
         ),
-        formula=_EACH,
+        formula=_SEE_STATISTICS,
         horizon=WEEK_AHEAD,
         nullable=True,
         **traits,
@@ -147,7 +147,7 @@ _PROCESSING: Final = record(
     source=_MANIFEST,
     availability="null when the run made no statement about smoothing",
     nullable=True,
-    **_OF_THE_RUN,
+    **_RUN_TRAITS,
 )
 
 
@@ -157,7 +157,7 @@ def _periods(*, computed: bool = False, **traits: str) -> Field:
         "The core statistics of each calendar year or month that the window touches.",
         text("period", "The year (2020) or month (2020-03).", pattern="^[0-9]{4}(-[0-9]{2})?$"),
         record("core", "The statistics of the period; it has no tenure.", *_entries(CORE, computed=computed)),
-        formula=_EACH,
+        formula=_SEE_STATISTICS,
         horizon="the year or month",
         availability="null when granularity is overall",
         nullable=True,
@@ -165,7 +165,7 @@ def _periods(*, computed: bool = False, **traits: str) -> Field:
     )
 
 
-_WITHIN: Final = record(
+_WITHIN_WINDOW: Final = record(
     "within_window",
     "Figures of the window, computed from its rows, with the names and definitions of the blocks that describe the run. All other "
     "blocks follow the window themselves.",
@@ -179,8 +179,8 @@ _WITHIN: Final = record(
     ),
     NWT_WITHIN,
     _periods(computed=True, granularity="one value a year or month, for its days inside the window"),
-    formula=_EACH,
-    horizon=_EACH,
+    formula=_SEE_STATISTICS,
+    horizon=_SEE_STATISTICS,
     granularity=WINDOW,
     source="computed from the data of the window",
     availability="null when no window is requested",
@@ -206,7 +206,7 @@ METRICS: Final = record(
         "sessions after the first / calendar_days from the first to the last x 365.25",
         nullable=True,
         source=LEDGER.meaning,
-        **_OF_THE_RUN,
+        **_RUN_TRAITS,
     ),
     _CORE,
     _RANK_IC,
@@ -215,7 +215,7 @@ METRICS: Final = record(
         granularity="one value a year or month; computed ones for its part inside the window",
         source="sealed records of the year or month first, computed figures second",
     ),
-    _WITHIN,
+    _WITHIN_WINDOW,
     DECILES,
     NWT,
     PANEL,

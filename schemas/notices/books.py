@@ -23,7 +23,7 @@ LAST_DEVIATIONS: Final = 4.0
 SESSIONS_ALLOWED: Final = 6
 """Sessions by which holidays may be spread unevenly over part of a year."""
 
-_OF_PROFIT: Final = "/ absolute profit of a book over the run"
+_RELATIVE_TO_PROFIT: Final = "/ absolute profit of a book over the run"
 _SAMPLED: Final = "over up to 10,000 fills"
 
 BOOK_NOTICES: Final = (
@@ -89,7 +89,7 @@ BOOK_NOTICES: Final = (
         "Profit comes from cash that neither fills nor prices explain, such as dividends.",
         "cash_adjustment_share",
         0.05,
-        f"highest absolute sum of cash_adjustment {_OF_PROFIT}",
+        f"highest absolute sum of cash_adjustment {_RELATIVE_TO_PROFIT}",
         "a twentieth of the profit is more than an omission",
     ),
     Notice(
@@ -97,7 +97,7 @@ BOOK_NOTICES: Final = (
         "Profit comes from rounding.",
         "rounding_share",
         0.05,
-        f"highest absolute sum of rounding_adjustment {_OF_PROFIT}",
+        f"highest absolute sum of rounding_adjustment {_RELATIVE_TO_PROFIT}",
         "a twentieth of the profit is more than rounding",
     ),
     Notice(
@@ -151,7 +151,7 @@ BOOK_NOTICES: Final = (
         "Profit comes from names whose shares changed without a fill; a split changes the price as well, and earns nothing.",
         "share_adjustment_share",
         0.05,
-        f"highest absolute sum of market_pnl on name-days with a quantity_adjustment {_OF_PROFIT}, {SIGNIFICANT}",
+        f"highest absolute sum of market_pnl on name-days with a quantity_adjustment {_RELATIVE_TO_PROFIT}, {SIGNIFICANT}",
         "as for book.cash_adjustment; shares of a spin-off count, since the parent falls on a name-day of its own",
     ),
     Notice(

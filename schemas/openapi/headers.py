@@ -20,7 +20,7 @@ def _header(description: str, *, unit: str = "", **schema: object) -> Schema:
 _COUNT: Final = {"type": "integer", "minimum": 0}
 
 
-def _of_window(window: LimitWindow) -> tuple[Schema, Schema, Schema]:
+def _window_headers(window: LimitWindow) -> tuple[Schema, Schema, Schema]:
     """Return its headers, in the order of `LimitWindow.headers`."""
     when = (
         f"Seconds until the count of the calendar {window.name} restarts."
@@ -40,7 +40,7 @@ HEADERS: Final[dict[str, Schema]] = {
         type="string",
         pattern="^[A-Za-z0-9._-]{1,128}$",
     ),
-    **{window.headers[part]: _of_window(window)[part] for part in range(3) for window in LIMIT_WINDOWS},
+    **{window.headers[part]: _window_headers(window)[part] for part in range(3) for window in LIMIT_WINDOWS},
     "Retry-After": _header(
         "Seconds to wait before the next attempt.", unit="seconds", type="integer", minimum=1
     ),

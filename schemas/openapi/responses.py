@@ -29,7 +29,9 @@ _REASONS: Final[Mapping[int, str]] = {
     503: "Something that the answer needs is unavailable or not configured.",
 }
 
-_OF_OPERATIONS: Final = tuple(code for code in ERROR_CODES if code not in {*CONNECTION_ERRORS, *LINK_ERRORS})
+_OPERATION_ERRORS: Final = tuple(
+    code for code in ERROR_CODES if code not in {*CONNECTION_ERRORS, *LINK_ERRORS}
+)
 """Incomplete requests and links to files are not answered by operations."""
 
 SHARED: Final[Mapping[int, str]] = {401: "Unauthenticated", 429: "TooManyCalls", 500: "Unforeseen"}
@@ -103,13 +105,13 @@ def page_schemas(endpoint: Endpoint) -> dict[str, Schema]:
 
 def error_schemas() -> dict[str, Schema]:
     """Return the definition of the `error` of every failure, by model."""
-    objects = (error_object(code) for code in _OF_OPERATIONS)
+    objects = (error_object(code) for code in _OPERATION_ERRORS)
     return {error.model: make_schema(error, define=True) for error in objects}
 
 
 def error_examples() -> dict[str, Schema]:
     """Return an example of every error envelope, by code."""
-    return {code: {"summary": code, "value": error_example(code)} for code in _OF_OPERATIONS}
+    return {code: {"summary": code, "value": error_example(code)} for code in _OPERATION_ERRORS}
 
 
 def _page(row: Field, meta: Field) -> Schema:

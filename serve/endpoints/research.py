@@ -32,7 +32,7 @@ from serve.research.store import ReturnsStore
 from serve.state import ServerState
 
 SOURCE: Final = "published snapshots"
-_LOOK_SECONDS: Final = 0.02
+_POLL_SECONDS: Final = 0.02
 """Seconds between two checks whether all returns were read."""
 _READ_A_SECOND: Final = 1_000
 """Approximate number of alphas whose returns are read per second."""
@@ -125,7 +125,7 @@ async def once_ready(service: ServerState, request: Request, make: Callable[[], 
         if answer.is_ready():
             answer = await service.compute(make)
         else:
-            await asyncio.sleep(_LOOK_SECONDS)
+            await asyncio.sleep(_POLL_SECONDS)
     if isinstance(answer, Waiting):
         raise _not_ready(answer, request.caller.runs)
     return answer

@@ -11,7 +11,7 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from serve.http.access_log import AccessLog
 from serve.http.request import SCOPE
 
-_LOOKS_PER_LIMIT: Final = 8
+_CHECKS_PER_LIMIT: Final = 8
 """Looks at a connection within the shortest time limit: a limit is exact to an eighth of that."""
 _MAX_PAUSE_SECONDS: Final = 1.0
 _MAX_PIPELINED: Final = 64
@@ -45,7 +45,7 @@ class GuardedConnection(HttpToolsProtocol):
         self._pause = min(
             _MAX_PAUSE_SECONDS,
             min(limits.head_timeout_seconds, limits.keep_alive_seconds, limits.write_timeout_seconds)
-            / _LOOKS_PER_LIMIT,
+            / _CHECKS_PER_LIMIT,
         )
         self._timer: asyncio.TimerHandle | None = None
         self._due = 0.0
@@ -165,9 +165,9 @@ class GuardedConnection(HttpToolsProtocol):
 
     def _schedule(self) -> None:
         self._due = self.loop.time() + self._pause
-        self._timer = self.loop.call_later(self._pause, self._look)
+        self._timer = self.loop.call_later(self._pause, self._check)
 
-    def _look(self) -> None:
+    def _check(self) -> None:
         now = self.loop.time()
         late = now - self._due
         if late > self._pause:
@@ -177,14 +177,14 @@ class GuardedConnection(HttpToolsProtocol):
             if self._head_since is not None:
                 self._head_since += late
         elif unread := self.transport.get_write_buffer_size():
-            self._look_at_unread(unread, now)
+            self._check_unread(unread, now)
         else:
             self._unread = 0
             if not self._in_work and self._is_overdue(now):
                 self.transport.close()
         self._schedule()
 
-    def _look_at_unread(self, unread: int, now: float) -> None:
+    def _check_unread(self, unread: int, now: float) -> None:
         if not self._unread or unread < self._unread:
             self._idle_since = self._unread_since = now
         self._unread = unread

@@ -50,7 +50,7 @@ MATRIX_ROWS: Final = 1024
 """Runs per matrix: 18 MB for 1,500 sessions each."""
 PENDING_ROWS: Final = 64
 """Runs that a process keeps in memory before it writes them to the folder."""
-_LOOK_SECONDS: Final = 0.2
+_POLL_SECONDS: Final = 0.2
 """Seconds between two checks of the folder while another process writes to it."""
 _RETRY_SECONDS: Final = 10.0
 """Seconds before an unreadable run is tried again."""
@@ -177,7 +177,7 @@ class ReturnsStore:
                 pause = self._pass()
             except OSError as error:
                 _log.warning("daily_returns_not_shared", book=self._book, reason=error.strerror or str(error))
-                pause = _LOOK_SECONDS if self._use_temporary_folder() else _RETRY_SECONDS
+                pause = _POLL_SECONDS if self._use_temporary_folder() else _RETRY_SECONDS
             except Exception as error:  # noqa: BLE001 - the next pass may succeed
                 _log.error(
                     "daily_returns_failed", book=self._book, reason=str(error), kind=type(error).__name__
@@ -207,7 +207,7 @@ class ReturnsStore:
                 self._effective.update(searchable, lambda: self._stopped, self._folder, writes=writes)
                 return _RETRY_SECONDS if self._failed else None
             if not writes and len(missing) > PENDING_ROWS:
-                return _LOOK_SECONDS  # read by the writing process
+                return _POLL_SECONDS  # read by the writing process
             if not self._read_some(pool, missing[:MATRIX_ROWS]):
                 return _RETRY_SECONDS
             if writes and len(self._pending) >= PENDING_ROWS:

@@ -98,7 +98,7 @@ class System:
 
     def look(self) -> None:
         """Refresh the server's catalogue now."""
-        self._state.snapshots._look()  # noqa: SLF001 - what its thread does by itself every second
+        self._state.snapshots._poll()  # noqa: SLF001 - what its thread does by itself every second
         assert self._state.snapshots.followed
 
     def close(self) -> None:

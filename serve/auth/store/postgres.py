@@ -52,7 +52,7 @@ def make_engine(location: StoreLocation, *, writable: bool) -> AsyncEngine:
     )
 
     @sa.event.listens_for(engine.sync_engine, "checkout")
-    def _leave_out_what_is_closed(connection: Any, _record: object, _proxy: object) -> None:
+    def _discard_closed(connection: Any, _record: object, _proxy: object) -> None:
         # A restarted server has closed all of them.
         if connection.driver_connection.is_closed():
             raise sa.exc.DisconnectionError

@@ -44,7 +44,7 @@ class KeyStatus(StrEnum):
 metadata = sa.MetaData(naming_convention=NAMING)
 
 
-def _one_of(column: str, vocabulary: type[StrEnum]) -> sa.CheckConstraint:
+def _check_in(column: str, vocabulary: type[StrEnum]) -> sa.CheckConstraint:
     allowed = ", ".join(f"'{word}'" for word in vocabulary)
     return sa.CheckConstraint(f"{column} IN ({allowed})", name=column)
 
@@ -60,7 +60,7 @@ accounts = sa.Table(
     sa.Column("ceiling_alphas", sa.Text, nullable=False),
     sa.Column("ceiling_runs", sa.Text, nullable=False),
     sa.Column("created_at", sa.BigInteger, nullable=False),
-    _one_of("role", Role),
+    _check_in("role", Role),
 )
 """Owners of keys; an e-mail address is stored in lower case, so that it is unique whatever its spelling."""
 
@@ -81,7 +81,7 @@ keys = sa.Table(
     sa.Column("addresses", sa.Text),
     sa.Column("expires_at", sa.BigInteger),
     sa.Column("created_at", sa.BigInteger, nullable=False),
-    _one_of("status", KeyStatus),
+    _check_in("status", KeyStatus),
 )
 """Issued keys: what verifies a secret, never the secret."""
 

@@ -93,7 +93,7 @@ def read_weeks(targets: Mapping[str, Matrix], scores: Matrix | None, market: Mar
         fill = int(np.searchsorted(sessions, date, side="right"))
         given = {name: values[row] for name, values in weights.items()}
         for name, values in given.items():
-            _of_its_book(name, values, day, market.symbols)
+            _require_weights_of_book(name, values, day, market.symbols)
         weeks.append(Week(date.item(), day.item(), fill, fill >= market.observed, given, scored[row]))
     for one, other in zip(weeks, weeks[1:]):
         if one.fill == other.fill and not other.pending:
@@ -231,7 +231,7 @@ def _weekly(days: Days, dates: Days) -> None:
         )
 
 
-def _of_its_book(name: str, weights: Floats, day: Any, symbols: tuple[str, ...]) -> None:
+def _require_weights_of_book(name: str, weights: Floats, day: Any, symbols: tuple[str, ...]) -> None:
     if not name.endswith("long_only"):
         return
     total = float(np.nansum(weights))
