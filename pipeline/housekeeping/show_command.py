@@ -110,11 +110,12 @@ def _show_files(console: Screen, manifest: Manifest) -> None:
 
 def _row(one: StoredSnapshot, pointer: Pointer | None, manifest: Manifest | None) -> dict[str, Any]:
     replaced = pointer.earlier.get(one.snapshot) if pointer else None
+    sealed = None if manifest is None or manifest.seal_digest == NO_SEAL else manifest
     return {
         "snapshot": one.snapshot,
         "state": _state(one, pointer, manifest),
-        "sealed_at": manifest.sealed_at if manifest else None,
-        "seal_digest": manifest.seal_digest if manifest else None,
+        "sealed_at": sealed.sealed_at if sealed else None,
+        "seal_digest": sealed.seal_digest if sealed else None,
         "written": one.written.strftime("%Y-%m-%dT%H:%M:%SZ"),
         "until": replaced.replaced_at if replaced else None,
         "files": one.files,

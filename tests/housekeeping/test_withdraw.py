@@ -141,8 +141,9 @@ def test_the_empty_snapshot_of_a_withdrawal_is_neither_kept_nor_rolled_back_to(
     history.run("withdraw", ALPHA)
     empty = history.pointer.snapshot
     history.run("restore", ALPHA)
-    states = {row["snapshot"]: row["state"] for row in history.run("show", ALPHA, "--json").json["snapshots"]}
-    assert states[empty] == "empty"
+    rows = {row["snapshot"]: row for row in history.run("show", ALPHA, "--json").json["snapshots"]}
+    assert rows[empty]["state"] == "empty"
+    assert rows[empty]["sealed_at"] is rows[empty]["seal_digest"] is None, "no seal was the source of it"
     result = history.run("rollback", ALPHA, "--to", empty)
     assert (result.exit_code, f"withdraw {ALPHA}" in result.output) == (9, True)
     assert history.pointer.snapshot == history.snapshots[2]

@@ -36,12 +36,7 @@ def is_short(name: str, journeys: Journeys) -> bool:
 
 @pytest.fixture(scope="module")
 def journeys() -> Journeys:
-    """Trace the requests, twice if a timer may have interfered; the shorter trace counts."""
-    result = follow()
-    if not all(is_short(name, result) for name in BOUNDS):
-        again = follow()
-        result = {name: min(result[name], again[name], key=lambda x: x[1]) for name in BOUNDS}
-    return result
+    return follow()
 
 
 @pytest.mark.parametrize("name", list(BOUNDS))
