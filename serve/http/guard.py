@@ -12,7 +12,7 @@ from serve.http.access_log import AccessLog
 from serve.http.request import SCOPE
 
 _CHECKS_PER_LIMIT: Final = 8
-"""Looks at a connection within the shortest time limit: a limit is exact to an eighth of that."""
+"""Checks of a connection within the shortest time limit: a limit is exact to an eighth of that."""
 _MAX_PAUSE_SECONDS: Final = 1.0
 _MAX_PIPELINED: Final = 64
 """Requests of a connection that are parsed and not answered: the server keeps each of them in memory."""
