@@ -37,6 +37,8 @@ class Listing:
     def search(self, text: str) -> list[Pointer]:
         """Return the pointers whose address, name or summary contains a text, ignoring case."""
         folded = text.casefold()
+        if _SEPARATOR in folded:
+            return []
         return [x for x, searched in zip(self.pointers, self._texts, strict=True) if folded in searched]
 
     @cached_property

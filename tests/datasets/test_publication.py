@@ -194,6 +194,7 @@ def test_search_agrees_with_a_scan_of_all_alphas(
         open_storage(root).put(f"catalog/Test_{number}.json", _pointer(f"Test_{number}", name, tldr).encode())
     catalogue = Catalogue(open_storage(root))
     catalogue.refresh()
+    assert len(catalogue.pointers()) == len(texts), catalogue.broken
     expected = [
         pointer.alpha_id
         for pointer in catalogue.pointers()
@@ -209,4 +210,5 @@ def _pointer(alpha: str, name: str, tldr: str | None) -> Pointer:
     return Pointer(
         alpha, "0" * 20, "0" * 64, name, tldr, complete=True, missing=(), started_at="2026-01-01T00:00:00Z",
         sealed_at="2026-01-01T00:00:00Z", published_at="2026-01-01T00:00:00Z",
+        first_published_at="2026-01-01T00:00:00Z",
     )  # fmt: skip
