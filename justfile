@@ -135,7 +135,7 @@ soak seconds="600":
 state-machines count="200":
     ALPHA_RESULTS_TEST_STATE_MACHINES={{ count }} {{ tested }} pytest -q -s -p no:schemathesis tests/state_machines
 
-# 200 generated requests for each endpoint of a running server; `just fuzz 8` for few, always the same
+# 200 generated requests for each endpoint of a running server; `just fuzz 16` for few, always the same
 fuzz cases="200":
     FUZZ_CASES={{ cases }} {{ tested }} pytest -q tests/fuzz
 

@@ -19,7 +19,7 @@ TICKERS: Final = r"\s*{0}\s*(,\s*{0}\s*)*".format(PATTERNS[Bound.TICKER])
 """One or several tickers. Tickers have no commas or white space, so white space around them is ignored."""
 MAX_COMPARED: Final = 50
 """Most alphas that one request compares or names."""
-ADDRESS: Final = r"[^,\s]+"
+ADDRESS: Final = r"[^,\s\x00-\x1f\x7f-\x9f\uFEFF]+"
 """An address in a list; its existence and the key's access are checked later."""
 _WEIGHT: Final = r"([0-9]{1,9}(\.[0-9]{0,15})?|\.[0-9]{1,15})"
 WEIGHTS_TEXT: Final = rf"(equal|volatility|{_WEIGHT}(,{_WEIGHT}){{0,{MAX_COMPARED}}})"

@@ -21,7 +21,8 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from datasets.layout import snapshot_path
+from datasets.figures.luck import LUCK
+from datasets.layout import figures_path, snapshot_path
 from pipeline.rules import RULES
 from pipeline.seal.casting import POLARS_TYPES
 from schemas.tables import SEALED_TABLES
@@ -194,7 +195,12 @@ def _manifest(folder: Path, answer: Answer) -> Any:
 
 
 def _digests(folder: Path, answer: Answer) -> dict[str, str]:
-    return {file["path"]: file["sha256"] for file in _manifest(folder, answer)["files"]}
+    """Return the digest of each published file but luck.json, whose random numbers follow from the digest of the seal."""
+    return {
+        file["path"]: file["sha256"]
+        for file in _manifest(folder, answer)["files"]
+        if file["path"] != figures_path(LUCK)
+    }
 
 
 def _differs(folder: Path, answer: Answer, manifest: Any, kind: str) -> str | None:
