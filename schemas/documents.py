@@ -203,9 +203,9 @@ Some falsifications keep every figure in the range of honest runs, or change val
   before their crash, a convenient first or last day, tried variants that are missing from the trials, or trials that hardly differ
   from the run. The remedy is to seal each run when it is made: later changes show as restated.
 - **One side, one name or one day.** Costs lower by less than a third on one side or in one book, for some names alone, in part of
-  the run, or by a flat 5 bp of purchases or sales, as taxes are; dividends for long positions alone, splits that are not
-  declared, forward returns cut off at a bound, losses of a few names cut off, or a loss booked later in a few sessions or over
-  more than three, if all tables follow.
+  the run, or by a flat 5 bp of purchases or sales, as taxes are; dividends that only some short positions pay, one split that
+  is not declared, losses of a few names cut off, or a loss booked later in a few sessions or over more than three, if all tables
+  follow.
 - **Terms near the thresholds.** Trading from 0.5 bp, borrowing from 0.05 % a year, interest up to 15 %, positions up to 2.5 times
   the equity, a twentieth of the weeks skipped, a fiftieth of the rows withheld, trials shrunk by less than three quarters, and
   mids less than 0.1 % better than the market, or in few fills; fills and marks that are a session later than they say, in a

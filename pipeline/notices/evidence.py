@@ -11,6 +11,7 @@ import polars as pl
 
 from datasets.figures.rank_correlation import Integers
 from datasets.figures.series import DAYS_PER_YEAR, Floats
+from pipeline.notices.clipped_returns import shared_extremes
 from pipeline.notices.fills import Fills
 from pipeline.notices.held_names import Holdings
 from pipeline.notices.ledger import Flows
@@ -38,6 +39,8 @@ class CrossSections:
         Different names of all of them, names of the last one, and on average.
     twins, compared
         Names of some weeks that have score and forward return of another name, and all that were looked at.
+    shared_extremes, measured_weeks
+        Weeks whose highest or lowest forward return several names share, and all in which that is known.
     panel
         Up to 64 names, week by week.
     """
@@ -47,6 +50,8 @@ class CrossSections:
     mean: float
     twins: int
     compared: int
+    shared_extremes: int
+    measured_weeks: int
     panel: Panel
 
     @property
@@ -129,6 +134,7 @@ def _cross_sections(
     instants = tuple(name for name in _INSTANTS if name in columns)
     seen, sizes, kept = np.zeros(0, np.bool_), [], []
     seen_days, measured = np.empty(0, np.int64), []
+    extremes = [np.zeros(2, np.int64)]
     for part in read("decisions", ("date", "symbol", *values, *instants)):
         rows, runs = part["decisions"], part.runs("decisions", ("date",))
         own, days_of_runs = symbols.codes(part.symbols("decisions")), to_days(runs.heads["date"])
@@ -144,6 +150,8 @@ def _cross_sections(
         day_of_row = np.repeat(days_of_runs, runs.lengths)
         kept.append([day_of_row[chosen], own[chosen], *(column[chosen] for column in by_name.values())])
         if "forward_return" in values:
+            shared = shared_extremes(by_name["forward_return"], runs.starts)
+            extremes.append(np.count_nonzero(shared, axis=1))
             # Likewise a day.
             seen_days = np.union1d(seen_days, days_of_runs)
             some = expanded(runs, np.flatnonzero(np.isin(days_of_runs, _first_days(seen_days))))[1]
@@ -176,7 +184,17 @@ def _cross_sections(
         day, code, score, forward = (np.concatenate(column) for column in zip(*measured, strict=True))
         some = np.isin(day, _first_days(days)) & np.isfinite(score + forward) & (forward != 0)
         twins, compared = _twins(day[some], code[some], score[some], forward[some]), int(some.sum())
-    sections = CrossSections(int(seen.sum()), int(size[-1]), float(size.mean()), twins, compared, panel)
+    shared_weeks, measured_weeks = np.sum(extremes, axis=0).tolist()
+    sections = CrossSections(
+        int(seen.sum()),
+        int(size[-1]),
+        float(size.mean()),
+        twins,
+        compared,
+        shared_weeks,
+        measured_weeks,
+        panel,
+    )
     sample = NO_SAMPLE if returns is None else _sampled_weeks(symbols.names(codes), days, returns)
     entry, maturity = (table.get(name, np.full((codes.size, days.size), NEVER)) for name in _INSTANTS)
     return sections, PanelRows(codes, days, entry, maturity), sample

@@ -26,14 +26,20 @@ class Holdings:
         Sessions as days since 1970, ascending, shape (sessions,).
     marks
         Price at the close.
-    sides
-        1 where the position is long, -1 where it is short.
+    quantities
+        Shares; negative where the position is short.
     """
 
     book: str
     days: Integers
     marks: Floats
-    sides: Floats
+    quantities: Floats
+
+    @property
+    def sides(self) -> Floats:
+        """1 where the position is long, -1 where it is short; NaN where the name is not held."""
+        sides: Floats = np.sign(self.quantities)
+        return sides
 
 
 class HeldNames:
@@ -67,7 +73,7 @@ class HeldNames:
         chosen = np.flatnonzero(first[own])
         rows, day = rows[chosen], to_days(runs.heads["date"])[run[chosen]]
         quantity, marks = (positions[name].to_numpy()[rows] for name in ("quantity", "mark_price"))
-        self._parts.append((day, own[chosen].astype(np.int64), marks, np.sign(quantity)))
+        self._parts.append((day, own[chosen].astype(np.int64), marks, quantity))
 
     def holdings(self) -> Holdings | None:
         """Return what was added; None where the book held nothing."""
@@ -78,6 +84,6 @@ class HeldNames:
         (row, known), (column, within) = place_in(code, codes), place_in(day, self._sessions)
         among = known & within
         at = row[among], column[among]
-        marks, sides = (np.full((codes.size, self._sessions.size), np.nan) for _ in columns)
-        marks[at], sides[at] = (values[among] for values in columns)
-        return Holdings(self._book, self._sessions, marks, sides)
+        marks, quantities = (np.full((codes.size, self._sessions.size), np.nan) for _ in columns)
+        marks[at], quantities[at] = (values[among] for values in columns)
+        return Holdings(self._book, self._sessions, marks, quantities)

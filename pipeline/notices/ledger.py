@@ -17,7 +17,7 @@ from datasets.figures.unavailable import Unavailable
 from pipeline.notices.correlations import rank_correlations
 from pipeline.notices.outcome import NoticeOutcome, judged, not_checked
 from schemas.notices import BASIS_POINTS, CHANCE, NOTICES
-from schemas.notices.books import LAST_DEVIATIONS, SESSIONS_ALLOWED
+from schemas.notices.books import LAST_DEVIATIONS, MIN_RECEIPTS, MIN_SHORT_SHARE, SESSIONS_ALLOWED
 from schemas.plurals import counted
 from schemas.tables.books import RAW_PREFIX, book_order
 
@@ -40,6 +40,8 @@ class Flows:
     ----------
     cash_adjustment
         Sum over the run; None where none was sealed.
+    cash_received, cash_paid, receipts
+        Sum of those above 0 and of those below, both without sign, and the number of those above 0.
     on_share_adjustments
         Sum of ``market_pnl`` on the name-days with a ``quantity_adjustment``; None where none was sealed.
     chance_on_share_adjustments
@@ -49,6 +51,9 @@ class Flows:
     """
 
     cash_adjustment: float | None = None
+    cash_received: float = 0.0
+    cash_paid: float = 0.0
+    receipts: float = 0.0
     on_share_adjustments: float | None = None
     chance_on_share_adjustments: float = 0.0
     shorts: int = 0
@@ -260,6 +265,27 @@ def _cash_adjustment(ledger: Ledger) -> NoticeOutcome | str:
     return _judge_profit(ledger, "book.cash_adjustment", ledger.flows.cash_adjustment, "Cash adjustments")
 
 
+def _unpaid_cash(ledger: Ledger) -> NoticeOutcome | str:
+    flows = ledger.flows
+    if flows.cash_adjustment is None:
+        return "the run sealed no cash_adjustment"
+    receipts = round(flows.receipts)
+    if receipts < MIN_RECEIPTS:
+        return f"{ledger.book} received cash for {counted(receipts, 'position')}; {MIN_RECEIPTS} are needed"
+    gross, net = ledger.total("gross_notional"), ledger.total("net_notional")
+    long, short = (gross + net) / 2, (gross - net) / 2
+    if not short > MIN_SHORT_SHARE * long > 0:
+        return f"{ledger.book} held short positions of less than {MIN_SHORT_SHARE:.0%} of its long ones"
+    ratio = (flows.cash_paid / short) / (flows.cash_received / long)
+    return judged(
+        "book.unpaid_cash",
+        ratio,
+        f"Short positions of {ledger.book} paid {ratio:.1%} of the cash that long ones of the same size received.",
+        book=ledger.book,
+        receipts=receipts,
+    )
+
+
 def _share_adjustment(ledger: Ledger) -> NoticeOutcome | str:
     earned = ledger.flows.on_share_adjustments
     if earned is None:
@@ -362,6 +388,7 @@ _JUDGES: Final[Mapping[str, Callable[[Ledger], NoticeOutcome | str]]] = {
     "book.share_adjustment": _share_adjustment,
     "book.carry": _carry,
     "book.cash_adjustment": _cash_adjustment,
+    "book.unpaid_cash": _unpaid_cash,
     "book.rounding": _rounding,
     "book.sessions": _sessions,
     "book.gap": _gap,

@@ -19,12 +19,15 @@ from schemas.notices.moves import (
     LOSING_SHARE,
     MAX_DELAY,
     MAX_DEVIATIONS,
+    MAX_TRADED,
     MIN_CLIPPED,
     MIN_LOSING_PAIRS,
     MIN_MOVED_NAMES,
     MIN_MOVES,
     MIN_NAME_MOVES,
     MIN_STALE_NAMES,
+    SPLIT_RATIOS,
+    SPLIT_TOLERANCE,
     STALE_SHARE,
 )
 from schemas.notices.signal import COPIED_SHARE, MIN_COPIED_NAMES
@@ -59,6 +62,7 @@ def judge_moves(holdings: Holdings, returns: Floats) -> Iterator[NoticeOutcome]:
     yield _judge_copied_sessions(moves)
     yield _judge_clipped_losses(moves, sides)
     yield _judge_stale_marks(moves)
+    yield _judge_split_moves(holdings)
 
 
 def _beside_their_side(moves: Floats, sides: Floats) -> Floats:
@@ -181,4 +185,30 @@ def _judge_stale_marks(moves: Floats) -> NoticeOutcome:
         f"Marks of {stale} of {names} names are unchanged in more than {STALE_SHARE:.0%} of the sessions.",
         names=names,
         stale=stale,
+    )
+
+
+def _judge_split_moves(holdings: Holdings) -> NoticeOutcome:
+    notice = "book.split_moves"
+    ratio, shares = (x[:, 1:] / x[:, :-1] for x in (holdings.marks, holdings.quantities))
+    known = np.isfinite(ratio) & (ratio > 0)
+    number = int(known.sum())
+    if number < MIN_MOVES:
+        return not_checked(
+            notice,
+            f"{counted(number, 'move of a name is', 'moves of names are')} known; {MIN_MOVES} are needed",
+        )
+    size = np.abs(np.log(np.where(known, ratio, 1.0)))
+    like_a_split = np.abs(size[..., np.newaxis] - np.log(SPLIT_RATIOS)).min(axis=-1) < SPLIT_TOLERANCE
+    # A declared split changes the shares as well.
+    undeclared = like_a_split & (np.abs(np.log(np.abs(ratio * shares))) > SPLIT_TOLERANCE + MAX_TRADED)
+    moves = int(undeclared.sum())
+    name, session = np.unravel_index(int(undeclared.argmax()), undeclared.shape)
+    day = np.datetime64(int(holdings.days[session + 1]), "D")
+    return judged(
+        notice,
+        float(moves),
+        f"{moves} moves of marks look like splits that did not change the shares, one of them from {holdings.marks[name, session]:g} to "
+        f"{holdings.marks[name, session + 1]:g} on {day}.",
+        moves=moves,
     )

@@ -28,6 +28,8 @@ from schemas.plurals import counted
 Instants = NDArray[np.int64]
 NEVER: Final = np.iinfo(np.int64).min
 """Value for a missing instant."""
+NO_FORWARD_RETURN: Final = "the run sealed no forward return"
+"""Reason that a notice on forward returns is not checked."""
 _TOLERANCE: Final = 1e-6
 """Of a return compounded over a week, and of weights that are the same."""
 _ON_RETURNS: Final = (
@@ -95,7 +97,7 @@ def judge_panel(panel: Panel) -> Iterator[NoticeOutcome]:
     yield judge_flipped_weeks(scores, panel.dates)
     if panel.forward_returns is None:
         for notice in _ON_RETURNS:
-            yield not_checked(notice, "the run sealed no forward return")
+            yield not_checked(notice, NO_FORWARD_RETURN)
         return
     returns = panel.forward_returns
     compared = returns[:_COMPARED_NAMES]

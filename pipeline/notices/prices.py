@@ -32,8 +32,14 @@ _SAMPLED_FILLS: Final = 10_000
 """Sampled fills after which no further day is added."""
 _PNL: Final = pl.col("market_pnl")
 _CHANGED: Final = pl.col("quantity_adjustment") != 0
+_CASH: Final = pl.col("cash_adjustment")
 _SUMS: Final = {
-    "cash_adjustment": (pl.col("cash_adjustment").sum(),),
+    "cash_adjustment": (
+        _CASH.sum(),
+        _CASH.clip(lower_bound=0.0).sum().alias("cash_received"),
+        (-_CASH).clip(lower_bound=0.0).sum().alias("cash_paid"),
+        (_CASH > 0).sum().alias("receipts"),
+    ),
     "quantity_adjustment": (
         _PNL.filter(_CHANGED).sum().alias("on_share_adjustments"),
         _CHANGED.sum().alias("changed"),

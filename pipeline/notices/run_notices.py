@@ -11,10 +11,11 @@ import polars as pl
 
 from datasets.figures.equity import period_returns
 from datasets.figures.series import Floats, measured
-from pipeline.notices import fills, ledger, moves, panel, signal, universe
-from pipeline.notices.evidence import Evidence
+from pipeline.notices import clipped_returns, fills, ledger, moves, panel, signal, universe
+from pipeline.notices.evidence import CrossSections, Evidence
 from pipeline.notices.held_names import Holdings
 from pipeline.notices.outcome import NoticeOutcome, in_declared_order, judged, not_checked
+from pipeline.notices.panel import NO_FORWARD_RETURN
 from pipeline.reconciliation.figures import Figure
 from pipeline.rule import Coverage
 from schemas.notices import NOTICES
@@ -120,6 +121,17 @@ def _outcomes(run: Run) -> Iterator[NoticeOutcome]:
     yield universe.judge_exits(sections.names, sections.last, sections.mean, sections.years)
     yield universe.judge_twins(sections.twins, sections.compared)
     yield from panel.judge_panel(sections.panel)
+    yield from _judge_clipped_returns(sections)
+
+
+def _judge_clipped_returns(sections: CrossSections) -> Iterator[NoticeOutcome]:
+    returns = sections.panel.forward_returns
+    if returns is None:
+        for notice in ("signal.repeated_returns", "signal.shared_extremes"):
+            yield not_checked(notice, NO_FORWARD_RETURN)
+        return
+    yield clipped_returns.judge_repeated_returns(returns)
+    yield clipped_returns.judge_shared_extremes(sections.shared_extremes, sections.measured_weeks)
 
 
 def _judge_prices(evidence: Evidence, ledgers: Sequence[ledger.Ledger]) -> Iterator[NoticeOutcome]:

@@ -20,6 +20,10 @@ MIN_EXPOSURE_VARIATION: Final = 0.1
 """Standard deviation over mean of the weekly exposure from which its timing is judged."""
 LAST_DEVIATIONS: Final = 4.0
 """Standard deviations of the daily earnings beyond which those of the last session are judged."""
+MIN_RECEIPTS: Final = 20
+"""Fewest cash adjustments in favour of a book, such as dividends of its long positions, that are judged."""
+MIN_SHORT_SHARE: Final = 0.2
+"""Least short notional, as a share of the long one, of a book whose short positions must pay cash too."""
 SESSIONS_ALLOWED: Final = 6
 """Sessions by which holidays may be spread unevenly over part of a year."""
 
@@ -91,6 +95,16 @@ BOOK_NOTICES: Final = (
         0.05,
         f"highest absolute sum of cash_adjustment {_RELATIVE_TO_PROFIT}",
         "a twentieth of the profit is more than an omission",
+    ),
+    Notice(
+        "book.unpaid_cash",
+        "Long positions receive cash, such as dividends, and short positions pay none.",
+        "unpaid_cash",
+        0.1,
+        "lowest cash paid / cash received in cash_adjustment, each relative to the sum of the short or long notional at the closes, of a "
+        f"book with {MIN_RECEIPTS} receipts or more and a short notional of at least {MIN_SHORT_SHARE:.0%} of the long one",
+        "a short seller owes the dividends of the borrowed shares; among large stocks a quintile by yield still pays a fifth of the mean",
+        below=True,
     ),
     Notice(
         "book.rounding",

@@ -28,6 +28,12 @@ MIN_NAME_MOVES: Final = 40
 """Fewest moves of a name by which its marks are judged."""
 MIN_STALE_NAMES: Final = 2
 """Names with stale marks that long halts do not explain."""
+SPLIT_RATIOS: Final = (2.0, 3.0, 4.0, 5.0, 10.0, 20.0)
+"""Shares for one of usual splits, and ones for a share of usual reverse splits."""
+SPLIT_TOLERANCE: Final = 0.03
+"""Log of what a mark may move besides in the session of a split."""
+MAX_TRADED: Final = 0.25
+"""Log of what a book may trade of a name in the session of a split."""
 
 _SOME_NAMES: Final = "of up to 64 names of long_short"
 
@@ -81,5 +87,16 @@ MOVE_NOTICES: Final = (
         f"share of the names whose mark equals that of the session before in more than {STALE_SHARE:.0%} of {MIN_NAME_MOVES} moves or more; "
         f"{_SOME_NAMES}, and at least {MIN_STALE_NAMES} names",
         "measured: 0; the most in a name are 0.01 to 0.1 in honest runs",
+    ),
+    Notice(
+        "book.split_moves",
+        "Marks jump as by splits while the shares stay the same: splits are missing, and their jumps count as profit or loss.",
+        "split_moves",
+        1.0,
+        "moves of a mark from one session to the next by a factor of "
+        f"{', '.join(f'{ratio:g}' for ratio in SPLIT_RATIOS)}, or the inverse, to {SPLIT_TOLERANCE:.0%}, in which the shares do not "
+        f"change by the inverse, to {MAX_TRADED:.0%}; {MIN_MOVES:,} moves or more {_SOME_NAMES}",
+        "a large stock hardly ever halves or doubles in a session, and to a few percent by chance; measured: 0",
+        "moves",
     ),
 )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from schemas.notices.moves import CLIPPED_FROM, MIN_CLIPPED, MIN_MOVES
 from schemas.notices.notice import CHANCE, GRINOLD, MIN_CORRELATED_WEEKS, SIGNIFICANT, Notice
 
 CORRELATION_ERRORS: Final = 2.0
@@ -201,5 +202,23 @@ SIGNAL_NOTICES: Final = (
         "mean weekly rank correlation of the score with forward_return less the return of the marks from one rebalance date to the "
         f"next; over up to 64 names with both, {SIGNIFICANT}",
         "measured: -0.03 to 0.05 in honest runs of a year or more; the difference is a night at each end",
+    ),
+    Notice(
+        "signal.repeated_returns",
+        "Many forward returns are equal: they were cut off at a bound.",
+        "repeated_returns",
+        5.0,
+        f"number of occurrences of the most common forward_return beyond {CLIPPED_FROM:.0%} of either sign / that of the third, or / "
+        f"{MIN_CLIPPED} if that is more; to a ten-millionth, of {MIN_MOVES:,} returns or more of up to 64 names",
+        "two bounds make two values common; in returns that were only rounded, a third one is as common; measured: 0.5 to 1 in honest runs",
+    ),
+    Notice(
+        "signal.shared_extremes",
+        "Several names share the highest or the lowest forward return of a week: returns were cut off at a bound of each week.",
+        "shared_extremes",
+        0.1,
+        f"weeks whose highest or lowest forward_return other than 0 several names have / weeks with {MIN_OUTLYING_NAMES} or more such "
+        f"returns; over {MIN_CORRELATED_WEEKS} weeks or more",
+        "measured: 0 in honest runs",
     ),
 )

@@ -18,6 +18,7 @@ from statsmodels.regression.linear_model import OLS
 from pipeline.maths.delivered_signal import delayed_ic
 from pipeline.notices import NoticeOutcome, in_declared_order, judged, not_checked
 from pipeline.notices.catalogue import contradictions
+from pipeline.notices.clipped_returns import shared_extremes
 from pipeline.notices.correlations import rank_correlations
 from pipeline.notices.fills import Fills, judge_fills
 from pipeline.notices.ledger import Flows, Ledger, judge_ledgers
@@ -66,6 +67,7 @@ def test_an_honest_ledger_gives_no_notice() -> None:
         "book.unborrowed",
         "book.share_adjustment",
         "book.cash_adjustment",
+        "book.unpaid_cash",
     ]
 
 
@@ -108,6 +110,26 @@ def test_cash_that_no_fill_explains_is_noticed_once_it_matters() -> None:
         outcome = by_id(judge_ledgers([paid]))["book.cash_adjustment"]
         assert outcome.outcome == expected
         assert outcome.value == pytest.approx(share)
+
+
+@pytest.mark.parametrize(
+    ("paid", "receipts", "net", "expected"),
+    [
+        (0.9, 40, 0.0, "pass"),
+        (0.0, 40, 0.0, "notice"),
+        (0.04, 40, 0.9, "pass"),
+        (0.0, 19, 0.0, "not_checked"),
+        (0.0, 40, 1.6, "not_checked"),
+    ],
+    ids=["both sides", "one side", "few shorts", "few receipts", "hardly any shorts"],
+)
+def test_dividends_for_long_positions_alone_are_noticed(
+    paid: float, receipts: int, net: float, expected: str
+) -> None:
+    run = ledger(HONEST, net_notional=net)
+    flows = Flows(cash_adjustment=1 - paid, cash_received=1.0, cash_paid=paid, receipts=receipts)
+    outcome = by_id(judge_ledgers([Ledger(run.book, run.dates, run.columns, flows)]))["book.unpaid_cash"]
+    assert outcome.outcome == expected
 
 
 def test_the_most_unusual_book_is_judged() -> None:
@@ -350,6 +372,20 @@ def test_forward_returns_that_do_not_compound_to_fills_match_a_slow_search() -> 
     forged = judge_chained_returns(returns, span)
     assert (forged.details["spans"], forged.details["contradicted"]) == (spans, wrong)
     assert forged.outcome == "notice"
+
+
+@given(st.integers(0, 2**32 - 1))
+def test_shared_extremes_match_a_slow_search(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    lengths = rng.integers(1, 60, 12)
+    returns = rng.choice([np.nan, *np.linspace(-0.1, 0.1, 41)], lengths.sum())
+    starts = np.concatenate([[0], np.cumsum(lengths)[:-1]])
+    expected = []
+    for start, length in zip(starts, lengths, strict=True):
+        week = [x for x in returns[start : start + length].tolist() if not math.isnan(x) and x != 0]
+        enough = len(week) >= 20
+        expected.append((enough and (week.count(max(week)) > 1 or week.count(min(week)) > 1), enough))
+    assert list(zip(*(part.tolist() for part in shared_extremes(returns, starts)), strict=True)) == expected
 
 
 def test_a_position_at_a_frozen_mark_is_noticed() -> None:

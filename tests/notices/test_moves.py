@@ -97,6 +97,14 @@ def with_falls_cut_off(market: Market) -> Market:
     return with_moves(market, lambda moves: np.maximum(moves, -0.03))
 
 
+def without_adjustment_for_splits(market: Market) -> Market:
+    """Leave the prices before a split of every second name as they were, at twice those after it."""
+    session, name = np.indices(market.closes.shape)
+    before = (name % 2 == 0) & (session < market.observed // 2 + name)
+    factor = np.where(before, 2.0, 1.0)
+    return replace(market, closes=market.closes * factor, opens=market.opens * factor)
+
+
 def with_stale_marks(market: Market) -> Market:
     """Renew the marks of a tenth of the names every third session alone."""
     source = np.arange(market.observed) // 3 * 3
@@ -114,8 +122,9 @@ def with_stale_marks(market: Market) -> Market:
         (with_the_best_session_twice, "book.copied_sessions"),
         (with_falls_cut_off, "book.clipped_losses"),
         (with_stale_marks, "book.stale_marks"),
+        (without_adjustment_for_splits, "book.split_moves"),
     ],
-    ids=["a session late", "two sessions late", "smooth", "twice", "cut off", "stale"],
+    ids=["a session late", "two sessions late", "smooth", "twice", "cut off", "stale", "splits"],
 )
 def test_marks_that_cannot_be_prices_are_noticed(
     market: Market, tmp_path: Path, falsify: Callable[[Market], Market], expected: str
@@ -177,6 +186,21 @@ def test_marks_of_few_names_are_not_judged() -> None:
     assert outcomes["book.lagged_marks"].reason == (
         "0 sessions have 8 names with a move in both sessions; 20 are needed"
     )
+
+
+@pytest.mark.parametrize("declared", [True, False])
+def test_a_declared_split_is_not_noticed(declared: bool) -> None:
+    marks = 50 * np.exp(np.cumsum(np.random.default_rng(3).normal(0, 0.01, (40, 60)), axis=1))
+    quantities = np.where(np.arange(40)[:, np.newaxis] % 2, 100.0, -100.0) * np.ones(marks.shape)
+    marks[:4, 30:] /= 4
+    if declared:
+        quantities[:4, 30:] *= 4
+    outcomes = {
+        x.notice: x
+        for x in judge_moves(Holdings("long_short", np.arange(60), marks, quantities), np.zeros(60))
+    }
+    outcome = outcomes["book.split_moves"]
+    assert (outcome.outcome, outcome.value) == (("pass", 0.0) if declared else ("notice", 4.0))
 
 
 def test_a_delay_is_measured_as_a_slow_look_does() -> None:

@@ -14,7 +14,14 @@ import polars as pl
 from examples.reference_engine import Market, RunRecord, ledger, strategy
 from examples.reference_engine import signal as signal_module
 from examples.reference_engine.weekly_tables import forward_returns
-from tests.reconciliation.careful_runs import Weights, borrow_every, under_two_symbols, weighted, with_sums_of
+from tests.reconciliation.careful_runs import (
+    Weights,
+    borrow_every,
+    under_two_symbols,
+    weighted,
+    with_sums_of,
+    without,
+)
 from tests.reconciliation.forged_runs import (
     PLAIN,
     RETURN,
@@ -31,6 +38,7 @@ from tests.reconciliation.forged_runs import (
     lacking,
     ledger_of,
     market,
+    of,
     on,
     returns_by_name,
     run,
@@ -303,7 +311,52 @@ def one_book_bargains(share: float) -> RunRecord:
     return with_book_of(moved, "long_only", run(genuine))
 
 
+# Dividends and bounds
+
+
+def with_dividends(sides: tuple[int, ...]) -> RunRecord:
+    """Let each name pay a dividend every 60 sessions, which the long or the short positions receive or pay."""
+
+    def pay(row: dict[str, Any], results: dict[str, Any]) -> Floats:
+        # Only short positions cost something to borrow.
+        side = np.where(results["borrow_cashflow"] < 0, -1, 1)
+        paying = (results["name"] + results["session"]) % 60 == 0
+        held = paying & (results["market_pnl"] != 0) & np.isin(side, sides)
+        cash = np.where(held, 0.00005 * side * row["starting_equity"][results["book"]], 0.0)
+        results["market_pnl"] = results["market_pnl"] + cash
+        results["cash_adjustment"] = cash
+        money = np.bincount(results["book"], cash, minlength=row["starting_equity"].size)
+        row["market_pnl"] = row["market_pnl"] + money
+        return np.asarray(money)
+
+    with booked(pay):
+        return run(market())
+
+
+def without_fills(forward_return: pl.Expr) -> RunRecord:
+    """Falsify the forward returns, and seal no fills that contradict them."""
+    return without(of("decisions", forward_return=forward_return), "trades")
+
+
+def nth_of_week(place: int, *, highest: bool) -> pl.Expr:
+    week = RETURN.top_k(place) if highest else RETURN.bottom_k(place)
+    return (week.min() if highest else week.max()).over(WEEK)
+
+
 FURTHER: dict[str, tuple[Callable[[], RunRecord], frozenset[str]]] = {
+    "dividends for long positions alone": (partial(with_dividends, (1,)), said_by("book.unpaid_cash")),
+    "forward returns cut off at two bounds": (
+        lambda: without_fills(RETURN.clip(-0.06, 0.06)),
+        said_by("signal.repeated_returns"),
+    ),
+    "losses of what the score likes cut off": (
+        lambda: without_fills(pl.when(SCORE > 0).then(RETURN.clip(lower_bound=-0.03)).otherwise(RETURN)),
+        said_by("signal.repeated_returns"),
+    ),
+    "the two highest and lowest forward returns of each week cut off": (
+        lambda: without_fills(RETURN.clip(nth_of_week(3, highest=False), nth_of_week(3, highest=True))),
+        said_by("signal.shared_extremes"),
+    ),
     "five names are known": (partial(knowing_of, BY_NAME[:5]), said_by("signal.icir")),
     "the last year is known": (
         partial(knowing_of, BY_NAME, 0.3, slice(52, None)),
@@ -477,6 +530,8 @@ UNUSUAL: dict[str, tuple[Callable[[], RunRecord], frozenset[str]]] = {
     "neutral in each sector": (by_sector, said_by()),
     "some weeks that could not be traded": (partial(weeks_not_traded, 3), said_by()),
     "a score of few values": (in_few_steps, said_by()),
+    "forward returns rounded to basis points": (lambda: without_fills(RETURN.round(4)), said_by()),
+    "dividends on both sides": (partial(with_dividends, (1, -1)), said_by()),
     "said to cost nothing": (free_of_cost, said_by("book.execution_cost")),
     "said to borrow for nothing": (
         lambda: on(borrow_rate=lambda m: 0 * m.borrow_rate),

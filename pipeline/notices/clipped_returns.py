@@ -1,0 +1,92 @@
+"""Notices on forward returns that were cut off: at one bound, or at a bound of each week."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+
+from datasets.figures.rank_correlation import Integers
+from datasets.figures.series import Flags, Floats
+from pipeline.notices.outcome import NoticeOutcome, judged, not_checked
+from schemas.notices import MIN_CORRELATED_WEEKS
+from schemas.notices.moves import CLIPPED_FROM, MIN_CLIPPED, MIN_MOVES
+from schemas.notices.signal import MIN_OUTLYING_NAMES
+from schemas.plurals import counted
+
+_DECIMALS: Final = 7
+"""Digits by which returns of one size agree."""
+_BOUNDS: Final = 2
+"""Most values that a lower and an upper bound make common."""
+
+
+def judge_repeated_returns(returns: Floats) -> NoticeOutcome:
+    """Judge how often one large forward return occurs.
+
+    Parameters
+    ----------
+    returns
+        Of some names, shape (names, weeks); NaN where there is none.
+    """
+    notice, number = "signal.repeated_returns", int(np.isfinite(returns).sum())
+    if number < MIN_MOVES:
+        return not_checked(
+            notice,
+            f"{counted(number, 'forward return is', 'forward returns are')} known; {MIN_MOVES} are needed",
+        )
+    large = returns[np.abs(returns) > CLIPPED_FROM]
+    sizes, counts = np.unique(np.round(large, _DECIMALS), return_counts=True)
+    common = np.argsort(-counts, kind="stable")
+    most, usual = (int(counts[common[place]]) if counts.size > place else 0 for place in (0, _BOUNDS))
+    size = float(sizes[common[0]]) if most else 0.0
+    return judged(
+        notice,
+        most / max(usual, MIN_CLIPPED),
+        f"{most} forward returns are {size:.4%} each; apart from two bounds, at most {usual} are equal.",
+        forward_returns=most,
+        size=size,
+    )
+
+
+def shared_extremes(returns: Floats, starts: Integers) -> tuple[Flags, Flags]:
+    """Find the weeks whose highest or lowest forward return belongs to several names; returns of 0 do not count.
+
+    Parameters
+    ----------
+    returns
+        Of all names, week by week, shape (rows,); NaN where there is none.
+    starts
+        First row of each week.
+
+    Returns
+    -------
+    shared, measured : Flags, shape (weeks,)
+        Whether an extreme is shared, and whether the week has enough returns to say so.
+    """
+    if not starts.size:
+        return np.empty(0, np.bool_), np.empty(0, np.bool_)
+    moved = np.where(np.isfinite(returns) & (returns != 0), returns, np.nan)
+    length = np.diff(starts, append=returns.size)
+    measured = np.add.reduceat(np.isfinite(moved).astype(np.int64), starts) >= MIN_OUTLYING_NAMES
+    shared = np.zeros(starts.size, np.bool_)
+    for extreme in (np.fmax.reduceat(moved, starts), np.fmin.reduceat(moved, starts)):
+        equal = moved == np.repeat(extreme, length)
+        shared |= np.add.reduceat(equal.astype(np.int64), starts) > 1
+    return shared & measured, measured
+
+
+def judge_shared_extremes(shared: int, weeks: int) -> NoticeOutcome:
+    """Judge in how many of some weeks the highest or lowest forward return belongs to several names."""
+    notice = "signal.shared_extremes"
+    if weeks < MIN_CORRELATED_WEEKS:
+        return not_checked(
+            notice,
+            f"{counted(weeks, 'week has', 'weeks have')} {MIN_OUTLYING_NAMES} forward returns; {MIN_CORRELATED_WEEKS} are needed",
+        )
+    return judged(
+        notice,
+        shared / weeks,
+        f"Several names share the highest or the lowest forward return in {shared} of {weeks} weeks.",
+        shared=shared,
+        weeks=weeks,
+    )
