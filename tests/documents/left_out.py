@@ -1,6 +1,6 @@
 """Blocks of the pages that are not run, each with the reason.
 
-A reason that names a file of tests is believed as long as that file is there.
+A test checks that every file named in a reason exists.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ BUCKET: Final = (
     "no such bucket here: its words and flags are compared with the program's; tests/s3/ runs both on one"
 )
 ENGINES: Final = "tests/importers/test_importers.py does it with results of these engines"
-NOTHING: Final = "nothing to run: a message, a layout, a file"
+NOT_RUNNABLE: Final = "not runnable: a message, a layout or a file"
 
 
 class LeftOut(NamedTuple):
@@ -39,20 +39,18 @@ SPARK: Final = "Spark's package for the protocol comes from Maven, which the tes
 
 LEFT_OUT: Final = (
     LeftOut("CONTRIBUTING.md", "pip install uv", "the set-up of a checkout, with which .ci/run begins"),
-    LeftOut("CONTRIBUTING.md", "serve/auth: ", NOTHING),
+    LeftOut("CONTRIBUTING.md", "pipeline/rules: ", NOT_RUNNABLE),
     LeftOut("CONTRIBUTING.md", "--- ", PATCHES),
     LeftOut("README.md", "pip install uv", DEMO),
-    LeftOut(
-        "docs/agents.md", "ALPHA_RESULTS_AGENTS=on", "serves without end; tests/agents/ starts it and asks"
-    ),
-    LeftOut("docs/agents.md", '{"mcpServers"', NOTHING),
+    LeftOut("docs/agents.md", "ALPHA_RESULTS_AGENTS=on", "runs until stopped; tests/agents/ starts it"),
+    LeftOut("docs/agents.md", '{"mcpServers"', NOT_RUNNABLE),
     LeftOut("docs/delta-sharing.md", "alpha-results serve keys issue", PROFILE),
     LeftOut("docs/delta-sharing.md", "import delta_sharing", SHARED),
     LeftOut("docs/delta-sharing.md", "scores = spark", SPARK),
     LeftOut("docs/delta-sharing.md", "map $http_origin", WIDGETS),
     LeftOut("docs/delta-sharing.md", "add_header Vary", WIDGETS),
     LeftOut("docs/events.md", "alpha-results notify", "tests/events/ sends them to a receiver of its own"),
-    LeftOut("docs/events.md", "{", NOTHING),
+    LeftOut("docs/events.md", "{", NOT_RUNNABLE),
     LeftOut(
         "docs/frozen-catalogue.md", "portfolio = spark", "tests/readers/test_spark.py does it with Spark"
     ),
@@ -68,11 +66,11 @@ LEFT_OUT: Final = (
         "from alpha_results.pipeline import",
         "names a bucket; tests/batch/test_build_many.py runs builds so on folders",
     ),
-    LeftOut("docs/batches.md", '{"at":', NOTHING),
+    LeftOut("docs/batches.md", '{"at":', NOT_RUNNABLE),
     LeftOut(
         "docs/explorer.md",
         "alpha-results serve run",
-        "serves without end; tests/browser/ starts it and looks",
+        "runs until stopped; tests/browser/ starts it",
     ),
     LeftOut(
         "docs/benchmarks.md",
@@ -110,7 +108,7 @@ LEFT_OUT: Final = (
         "uv run --group notebooks marimo",
         "an editor that ends when it is closed; tests/notebooks/ runs the notebooks",
     ),
-    LeftOut("docs/reading-the-files.md", "catalog/<alpha_id>.json", NOTHING),
+    LeftOut("docs/reading-the-files.md", "catalog/<alpha_id>.json", NOT_RUNNABLE),
     LeftOut(
         "docs/table-downloads.md",
         "import os\n\nimport duckdb",
@@ -129,7 +127,7 @@ LEFT_OUT: Final = (
     LeftOut("docs/other-engines.md", "import pandas", ENGINES),
     LeftOut("docs/other-engines.md", "def worth", ENGINES),
     LeftOut("docs/other-engines.md", "from alpha_results_seal import Calendar", ENGINES),
-    LeftOut("docs/writing-a-seal.md", "{", NOTHING),
+    LeftOut("docs/writing-a-seal.md", "{", NOT_RUNNABLE),
 )
 
 
