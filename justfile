@@ -1,7 +1,7 @@
 # `uv run just` creates the locked environment for `demo`. A recipe that needs more names its group, which uv then adds.
 
 export PATH := justfile_directory() / ".venv" / "bin" + ":" + env("PATH")
-# Empty means unset. If it is set, each process that a test starts compiles every library again: loading the server takes 2.3 s instead of 0.9.
+# Unset: otherwise every process that a test starts compiles all libraries again, and loading the server takes 2.3 s instead of 0.9.
 export PYTHONDONTWRITEBYTECODE := ""
 
 # list the recipes
@@ -13,7 +13,7 @@ default:
 demo *args:
     @python -m serve demo {{ args }}
 
-# test folders with their own recipe; `test` skips them, .ci/run or .ci/nightly runs them
+# test folders with a recipe of their own, which .ci/run or .ci/nightly runs; `test` skips them
 apart := "access batch batch_kills browser client cluster compatibility contributing crowds damage deploy documents faults fuzz importers install interface_tools kills mutated_seals notebooks orchestrators programs readers real_runs s3 soak state_machines storage wire"
 tested := "uv run --all-extras --group test"
 checked := "uv run --group lint"
@@ -67,7 +67,7 @@ crowds:
 damage:
     {{ in_parallel }} tests/damage
 
-# real runs, served and compared with what other libraries compute from their sealed files; skipped where they are not beside the checkout
+# real runs, served and compared with figures of other libraries; skipped if they are not beside the checkout
 real-runs:
     {{ in_parallel }} tests/real_runs
 
@@ -75,9 +75,9 @@ real-runs:
 documents:
     {{ replace(in_parallel, "--group test", "--group test --group docs") }} tests/documents
 
-# the blocks of the README and of the three pages a newcomer reads next, as printed, beside a demo
+# the blocks of the README, the start page and "your own results", as printed, beside a demo
 demo-as-printed:
-    {{ tested }} pytest -q -p no:schemathesis tests/documents/test_blocks.py -k "README or index or installing or own-results"
+    {{ tested }} pytest -q -p no:schemathesis tests/documents/test_blocks.py -k "README or index or own-results"
 
 # the documents as a site in site/; a dead link is an error
 site:
@@ -111,7 +111,7 @@ orchestrators:
 image:
     TEST_IMAGE=required {{ tested }} pytest -q -p no:schemathesis tests/deploy/test_image.py
 
-# many seals through batches that are killed, terminated, and lose their cluster or store
+# many seals through batches that are killed or terminated, or lose their cluster or store
 kills-batch count="1000":
     ALPHA_RESULTS_TEST_SEALS={{ count }} {{ tested }} pytest -q -s -p no:schemathesis tests/batch_kills
 
@@ -139,11 +139,11 @@ state-machines count="200":
 fuzz cases="200":
     FUZZ_CASES={{ cases }} {{ tested }} pytest -q tests/fuzz
 
-# how many source files a request passes through, and how often it moves between them; `just trace --calls` prints every call
+# source files that a request passes through, and moves between them; `just trace --calls` prints every call
 trace *args:
     {{ tested }} python -m tests.support.trace {{ args }}
 
-# lines of code, files, circles and the longest chain of imports of each package; `just size --chains` names circles and chains
+# lines of code, files, import cycles and the longest import chain of each package; `just size --chains` names cycles and chains
 size *args:
     {{ checked }} python -m tests.support.size {{ args }}
 
@@ -214,7 +214,7 @@ docs:
     written clients/seal-writer/src/alpha_results_seal/columns.json python -m schemas columns.json
 
 # Needs wrk; Debian's PostgreSQL is better than the packaged one: `apt-get install wrk postgresql`.
-# the service beside the alternatives, on the same data; `just bench --quick` for a short look
+# the service beside the alternatives, on the same data; `just bench --quick` for a short run
 bench *args:
     env -u VIRTUAL_ENV UV_PROJECT_ENVIRONMENT=.bench/environment uv run --all-extras --group bench python -m benchmarks.compare {{ args }}
 
@@ -222,7 +222,7 @@ bench *args:
 bench-metrics seal *args:
     PYTHONPATH=. {{ tested }} python benchmarks/metrics.py {{ seal }} {{ args }}
 
-# light calls of one key, alone and beside a key that overloads the cores
+# light calls of one key, alone and beside a heavy key
 bench-overload seal *args:
     {{ tested }} python -m benchmarks.overload {{ seal }} {{ args }}
 
@@ -246,14 +246,14 @@ bench-large *args:
 bench-catalogue *args:
     PYTHONPATH=. {{ tested }} python benchmarks/catalogue.py {{ args }}
 
-# 10,000 simulated alphas, 500 of them real: how many discoveries are false
+# share of false discoveries among 10,000 simulated alphas, 500 of them real
 bench-false-discoveries *args:
     PYTHONPATH=. {{ tested }} python benchmarks/false_discoveries.py {{ args }}
 
-# the nearest of 10,000 alphas over any window, over HTTP, beside plain NumPy
+# nearest neighbours among 10,000 alphas over HTTP, beside plain NumPy
 bench-neighbours *args:
     PYTHONPATH=. {{ tested }} python benchmarks/neighbours.py {{ args }}
 
 # a table of the given seal as a frame, in a fresh process: our client by link and by pages, and Arrow Flight
 bench-tables seal *args:
-    {{ tested }} python -m benchmarks.whole_tables {{ seal }} {{ args }}
+    {{ tested }} python -m benchmarks.table_downloads {{ seal }} {{ args }}

@@ -38,7 +38,7 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def programs(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return the folder of the programs of an environment in which nothing else was installed."""
+    """Return the folder of the programs of an environment with nothing else installed."""
     folder = tmp_path_factory.mktemp("environment")
     subprocess.run(["uv", "venv", "--quiet", "--python", sys.executable, str(folder)], check=True)
     place = folder / "bin"
@@ -122,7 +122,7 @@ def test_messages_name_the_installed_command(programs: Path, tmp_path: Path) -> 
 
 def test_the_installation_page_leads_to_an_answer(programs: Path, tmp_path: Path) -> None:
     text = (REPOSITORY / "docs" / "installing.md").read_text("utf-8")
-    section = text[text.index("## To use it") : text.index("## Your own runs")]
+    section = text[text.index("## To use it") : text.index("## Separate packages")]
     port = free_port()
     script = re.findall(r"^```sh\n(.*?)^```$", section, re.MULTILINE | re.DOTALL)[-1].replace(
         "8001", str(port)
