@@ -1,7 +1,7 @@
-"""Cost of recognising, counting and authorising one call, beside the least the same peers could take.
+"""Cost of authenticating, counting and authorising one call, beside a floor: the database round trips it cannot avoid.
 
 Run from the root: ``PYTHONPATH=. python benchmarks/access.py``. It starts its own PostgreSQL and Redis. Times
-vary from machine to machine and with its load; the ratios to the floor measured in the same run do so less.
+depend on the machine and its load; the ratio to the floor of the same run depends on them less.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ from serve.auth.settings import AccessSettings
 from tests.support.postgres import PostgresServer, postgres_binaries
 from tests.support.redis import RedisServer, redis_binaries
 
-ROUNDS, CALLS = 400, 15  # short rounds: some of them fall between the interruptions of other work
-KEYS = 100  # calls of one key are then as far apart as those of a busy one
+ROUNDS, CALLS = 400, 15  # short rounds, so that other work interrupts only some of them
+KEYS = 100  # used in turn, so that one key is called as often as a busy one
 HEADERS = {
     b"host": b"api.example.org",
     b"user-agent": b"benchmark",
@@ -38,7 +38,7 @@ HEADERS = {
 
 
 async def cost(call: Callable[[], Awaitable[object]]) -> float:
-    """Return microseconds a call in the best of the rounds: the one that other work disturbed least."""
+    """Return microseconds per call in the fastest round, which other work disturbed least."""
     for _ in range(CALLS):
         await call()
     rounds = []
@@ -62,14 +62,14 @@ async def measure(settings: AccessSettings, floor: Callable[[str], Callable[[], 
     )
     access = await Authenticator.open(settings)
     scores, rate = ENDPOINTS["signals.scores"], issued[0].record.rate
-    whole = await cost(lambda: access.authorize(next(keys)[1], "10.1.2.3", scores))
-    lookup = await cost(lambda: access._store.key_or_another(next(keys)[0]))  # noqa: SLF001 - parts of the whole
+    total = await cost(lambda: access.authorize(next(keys)[1], "10.1.2.3", scores))
+    lookup = await cost(lambda: access._store.key_or_another(next(keys)[0]))  # noqa: SLF001 - a part of the total
     count = await cost(lambda: access._limiter.hit(next(keys)[0], rate))  # noqa: SLF001 - as above
     least = await cost(floor(issued[0].record.id))
     aim = 100.0 if isinstance(access._limiter, InMemoryLimiter) else 600.0  # noqa: SLF001 - as above
     print(
-        f"{settings.location.shown.split()[0]:<10} {whole:7.1f} us a call = look-up {lookup:.1f} + count {count:.1f}"
-        f" + rest {whole - lookup - count:.1f};  floor {least:.1f}, ratio {whole / least:.2f};  aim {aim:.0f}, ratio {whole / aim:.2f}"
+        f"{settings.location.shown.split()[0]:<10} {total:7.1f} us per call = look-up {lookup:.1f} + count {count:.1f}"
+        f" + rest {total - lookup - count:.1f};  floor {least:.1f}, ratio {total / least:.2f};  aim {aim:.0f}, ratio {total / aim:.2f}"
     )
     await access.close()
 
@@ -108,12 +108,12 @@ async def shared(postgres: PostgresServer, server: RedisServer) -> None:
 
 @click.command()
 def main() -> None:
-    """Measure what recognising a key and counting a call costs: with SQLite, then with PostgreSQL and Redis."""
+    """Measure the cost of authenticating and counting a call: with SQLite, then with PostgreSQL and Redis."""
     with tempfile.TemporaryDirectory() as folder:
         uvloop.run(embedded(Path(folder)))
     binaries = postgres_binaries()
     if binaries is None or not redis_binaries():
-        click.echo("no PostgreSQL or no Redis here: the shared deployment is not measured")
+        click.echo("PostgreSQL or Redis is not installed: the shared deployment is not measured")
         return
     postgres, server = PostgresServer(binaries), RedisServer(next(iter(redis_binaries().values())))
     try:

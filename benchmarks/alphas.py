@@ -1,8 +1,7 @@
-"""The alphas every server of the comparison answers from: one run under many names, with different numbers each.
+"""Data of the comparison: one run cloned into many alphas with different numbers, which every server serves.
 
-A run is cloned so that the copy is a lawful seal of its own: the tickers change places among themselves, scores
-are scaled, and so is what the books earn. All that the rules of a seal check still holds, and no two alphas
-share a row. The seals go through the project's own pipeline; the peers get the published rows as plain Parquet.
+A clone is a valid seal: tickers are permuted, scores and amounts of money scaled, so every rule still holds and no two
+alphas share a row. The seals go through the project's pipeline; the peers get the published rows as plain Parquet.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ from schemas.rows import ROWS
 
 REPOSITORY: Final = Path(__file__).resolve().parents[1]
 NAMES, WEEKS = 528, 297
-"""Of the simulated run that stands in for a real one: 156,816 decisions."""
+"""Size of the run that is simulated if none is given: 156,816 decisions."""
 
 _DECISION = [column.name for column in ROWS["decision"].columns if not column.raw]
 _LEDGER = [column.name for column in ROWS["portfolio"].columns]
@@ -36,59 +35,59 @@ INSTANT: Final = "%Y-%m-%dT%H:%M:%SZ"
 
 
 def alpha_id(number: int) -> str:
-    """Return the address of a clone."""
+    """Return the id of a clone."""
     return f"Test_bench_{number:02d}"
 
 
-def prepare(folder: Path, *, seal: Path | None, alphas: int, pointers: int, tell: Any) -> Path:
-    """Publish the alphas, unless they are there already, and return their folder.
+def prepare(folder: Path, *, seal: Path | None, alphas: int, pointers: int, log: Any) -> Path:
+    """Publish the alphas, unless an earlier run did, and return their folder.
 
     Parameters
     ----------
     folder
-        For everything the benchmarks make.
+        Folder for all benchmark data.
     seal
-        The run to clone; None has the reference engine simulate one of the same shape.
+        The run to clone; None simulates one of the same shape.
     alphas
-        Clones.
+        Number of clones.
     pointers
-        Entries of the larger catalogue, the clones among them.
-    tell
-        Called with a line on what is being done.
+        Number of alphas in the larger catalogue, including the clones.
+    log
+        Prints a line of progress.
 
     Returns
     -------
     Path
         With ``few`` (a root of ten alphas), ``root`` (all clones, many pointers), ``peers`` (Parquet).
     """
-    source = f"{_programs()} {alphas} {pointers} " + (
+    source = f"{_code_digest()} {alphas} {pointers} " + (
         f"simulated {NAMES} {WEEKS}"
         if seal is None
         else hashlib.sha256((seal / "seal.json").read_bytes()).hexdigest()
     )
     data = folder / f"alphas-{hashlib.sha256(source.encode()).hexdigest()[:12]}"
-    if (data / "whole").exists():
-        tell(f"data of an earlier run: {data}")
+    if (data / "complete").exists():
+        log(f"data of an earlier run: {data}")
         return data
     shutil.rmtree(data, ignore_errors=True)
     data.mkdir(parents=True)
-    template = seal if seal is not None else _simulated(data, tell)
+    template = seal if seal is not None else _simulate(data, log)
     for number in range(alphas):
-        tell(f"alpha {number + 1} of {alphas}: clone, check, build")
+        log(f"alpha {number + 1} of {alphas}: clone, check, build")
         build_seal(str(_clone(template, data / "seal", number)), str(data / "root"))
         shutil.rmtree(data / "seal")
-    tell("rows for the peers")
-    _for_peers(data, alphas)
-    _few(data, min(10, alphas))
-    _many(data, pointers, alphas)
+    log("rows for the peers")
+    _write_peer_tables(data, alphas)
+    _link_subset(data, min(10, alphas))
+    _fill_catalogue(data, pointers, alphas)
     shutil.rmtree(data / "simulated", ignore_errors=True)
     (data / "source").write_text("a run of the reference engine" if seal is None else f"the seal {seal.name}")
-    (data / "whole").touch()
+    (data / "complete").touch()
     return data
 
 
-def _programs() -> str:
-    """Return a digest of the programs that publish the clones: clones of other programs are not used again."""
+def _code_digest() -> str:
+    """Return a digest of the code that publishes the clones, so that data of other code are not reused."""
     files = [
         file for folder in ("schemas", "datasets", "pipeline") for file in (REPOSITORY / folder).rglob("*.py")
     ]
@@ -98,8 +97,8 @@ def _programs() -> str:
     return digest.hexdigest()
 
 
-def _simulated(data: Path, tell: Any) -> Path:
-    tell(f"simulating a run of {NAMES} names over {WEEKS} weeks")
+def _simulate(data: Path, log: Any) -> Path:
+    log(f"simulating a run of {NAMES} names over {WEEKS} weeks")
     command = [sys.executable, "-m", "pipeline", "simulate", "--out", str(data / "simulated"), "--json"]
     command += ["--names", str(NAMES), "--weeks", str(WEEKS)]
     done = subprocess.run(command, cwd=REPOSITORY, check=True, capture_output=True, text=True)
@@ -147,7 +146,7 @@ def _clone(template: Path, target: Path, number: int) -> Path:
 
 
 def _scale_books(tables: dict[str, pl.DataFrame], size: float) -> None:
-    """Run the books with another sum of money: every amount and quantity scales, and no weight, return or turnover changes."""
+    """Scale the equity of the books: amounts and quantities change, weights, returns and turnover do not."""
     col, key = pl.col, ["book", "date"]
     money = {
         "portfolio": [
@@ -160,15 +159,15 @@ def _scale_books(tables: dict[str, pl.DataFrame], size: float) -> None:
     }  # fmt: skip
     for kind, amounts in money.items():
         if kind in tables:
-            there = [name for name in amounts if name in tables[kind].columns]
-            tables[kind] = tables[kind].with_columns(col(there) * size)
+            present = [name for name in amounts if name in tables[kind].columns]
+            tables[kind] = tables[kind].with_columns(col(present) * size)
     for kind in ("positions", "pnl"):
         if kind in tables:
             tables[kind] = tables[kind].sort(*key, "symbol", maintain_order=True)
 
 
-def _for_peers(data: Path, alphas: int) -> None:
-    """Write the tables of the peers: the rows as they are served, instants as text."""
+def _write_peer_tables(data: Path, alphas: int) -> None:
+    """Write the peers' tables: the rows as served, with timestamps already formatted."""
     root, folder = datasets.open(data / "root"), data / "peers"
     (folder / "decisions").mkdir(parents=True)
     (folder / "ledger").mkdir()
@@ -192,8 +191,8 @@ def _for_peers(data: Path, alphas: int) -> None:
         )
 
 
-def _few(data: Path, count: int) -> None:
-    """Publish some of the same snapshots under a second root, without a copy of their files."""
+def _link_subset(data: Path, count: int) -> None:
+    """Publish some of the snapshots in a second root, by hard links."""
     (data / "few" / "catalog").mkdir(parents=True)
     (data / "few" / "alphas").mkdir()
     for name in map(alpha_id, range(count)):
@@ -202,10 +201,10 @@ def _few(data: Path, count: int) -> None:
         shutil.copytree(data / "root" / folder, data / "few" / folder, copy_function=os.link)
 
 
-def _many(data: Path, pointers: int, alphas: int) -> None:
-    """Add pointers to the catalogue that only the list reads, and the same rows to the peers' tables."""
+def _fill_catalogue(data: Path, pointers: int, alphas: int) -> None:
+    """Fill the catalogue with pointers that only lists read, and write the same rows for the peers."""
     for number in range(pointers - alphas):
-        pointer = _listed_only(number)
+        pointer = _synthetic_pointer(number)
         (data / "root" / pointer_path(pointer.alpha_id)).write_bytes(pointer.encode())
     rows = [(x.alpha_id, x.name, x.tldr) for x in datasets.open(data / "root").catalogue.pointers()]
     listed = pl.DataFrame(rows, ["alpha_id", "name", "tldr"], orient="row")
@@ -215,8 +214,8 @@ def _many(data: Path, pointers: int, alphas: int) -> None:
 _WORDS: Final = ("momentum", "reversal", "quality", "value", "carry", "seasonality", "drift", "breadth")
 
 
-def _listed_only(number: int) -> Pointer:
-    """Return a pointer of usual length to a snapshot that does not exist."""
+def _synthetic_pointer(number: int) -> Pointer:
+    """Return a pointer of typical length to a snapshot that does not exist."""
     word, day = _WORDS[number % len(_WORDS)], f"2025-01-{number % 28 + 1:02d}"
     return Pointer(
         alpha_id=f"Test_{word}_{number:05d}",
@@ -235,17 +234,17 @@ def _listed_only(number: int) -> Pointer:
 
 
 def weeks_of(data: Path) -> list[str]:
-    """Return the weeks all alphas have, ascending, as texts."""
+    """Return the decision dates, which all alphas share, as ascending ISO text."""
     return _distinct(data / "peers" / "decisions" / f"{alpha_id(0)}.parquet", "date")
 
 
 def sessions_of(data: Path) -> list[str]:
-    """Return the sessions of the ledgers, ascending, as texts."""
+    """Return the sessions of the ledgers, as ascending ISO text."""
     return _distinct(data / "peers" / "ledger" / f"{alpha_id(0)}.parquet", "date")
 
 
 def lasting_symbols(data: Path, number: int) -> list[str]:
-    """Return the names an alpha scores in every week."""
+    """Return the symbols that an alpha scores in every week."""
     frame = pl.read_parquet(
         data / "peers" / "decisions" / f"{alpha_id(number)}.parquet", columns=["date", "symbol"]
     )

@@ -1,7 +1,7 @@
 """Cached answers compared with a constant body, request by request.
 
-On a shared machine the same server answers twice as fast in one minute as in the next. Two servers measured one after the
-other differ by that; requests that alternate do not.
+On a shared machine a server may be twice as fast in one minute as in the next. Requests that alternate between two servers cancel
+that out; measuring one server after the other does not.
 """
 
 from __future__ import annotations
@@ -12,15 +12,15 @@ from collections.abc import Iterator
 from typing import Final
 
 from benchmarks.load import Connection, Request
-from benchmarks.measure import Plan, ask_again
-from benchmarks.processes import Ask, rate_ratio
+from benchmarks.measure import Plan, cached_requests
+from benchmarks.processes import SendRequest, rate_ratio
 from benchmarks.servers import Ours, Running, Server
 
 _SECONDS: Final = 3.0
-"""Duration of one comparison of a query."""
+"""Duration of one comparison."""
 
 
-def hits_beside_constant(ours: Ours, constant: Server, plan: Plan, pairs: int) -> dict[str, list[float]]:
+def hits_against_constant(ours: Ours, constant: Server, plan: Plan, pairs: int) -> dict[str, list[float]]:
     """Compare cached answers with a constant body of the same size, in fresh pairs of processes.
 
     Returns
@@ -33,15 +33,15 @@ def hits_beside_constant(ours: Ours, constant: Server, plan: Plan, pairs: int) -
         with ours.running() as up, constant.running() as floor:
             up.settle(90.0, 1.0)
             for query in plan.queries:
-                plan.tell(f"hits beside a constant body, {number + 1} of {pairs}, {query}")
+                plan.log(f"hits beside a constant body, {number + 1} of {pairs}, {query}")
                 with contextlib.ExitStack() as opened:
-                    hits = itertools.cycle(ask_again(ours, up, plan, query))
-                    hit = _asking(up, hits, opened)
-                    same = _asking(floor, itertools.repeat(Request(f"/{query}")), opened)
+                    hits = itertools.cycle(cached_requests(ours, up, plan, query))
+                    hit = _sender(up, hits, opened)
+                    same = _sender(floor, itertools.repeat(Request(f"/{query}")), opened)
                     ratios[query].append(rate_ratio((up, hit), (floor, same), _SECONDS))
     return ratios
 
 
-def _asking(up: Running, requests: Iterator[Request], opened: contextlib.ExitStack) -> Ask:
+def _sender(up: Running, requests: Iterator[Request], opened: contextlib.ExitStack) -> SendRequest:
     connection = opened.enter_context(contextlib.closing(Connection(up.port, up.headers)))
-    return lambda: connection.ask(next(requests))
+    return lambda: connection.send(next(requests))

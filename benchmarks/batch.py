@@ -1,11 +1,10 @@
-"""Build many small runs as an operator would, and watch the memory of the batch's own process.
+"""Rate of a batch of many small runs, and memory of its parent process.
 
     uv run just bench-batch [--runs 1000] [--jobs 2]
 
-The seals are one simulated run under many names. Progress goes to standard error; what is printed at the end is one
-JSON document: runs a minute, and the resident memory of the batch's own process as it goes on, which is to stay
-flat, for each build's memory returns with its own process. The same command then runs once more, and finds
-everything served.
+The seals are one simulated run under many ids. Progress goes to standard error; one JSON document is printed at the end:
+runs per minute, and the resident memory of the parent process over time, which should stay flat because each build has a
+process of its own. The same command then runs again, with everything already served.
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ SAMPLE_SECONDS = 0.5
 
 
 def copies(template: Path, folder: Path, runs: int) -> None:
-    """Give one seal many names: its files are shared, its manifest and so its digest differ."""
+    """Copy a seal under many ids: files are hard-linked, only the manifest and its digest differ."""
     manifest = json.loads((template / "seal.json").read_text())
     for number in range(runs):
         name = f"Test_{number:05d}"
@@ -41,12 +40,12 @@ def copies(template: Path, folder: Path, runs: int) -> None:
 
 
 def resident(pid: int) -> float:
-    """Return the resident memory of a process in MiB, 0 when it has ended."""
+    """Return the resident memory of a process in MiB; 0 once it has ended."""
     return memory_kb(pid, "status", "VmRSS:") / 1024
 
 
 def batch(seals: Path, root: Path, jobs: int, runs: int) -> dict[str, Any]:
-    """Run one batch and sample the memory of its process, beside the runs served by then."""
+    """Run one batch, sampling the memory of its process and the number of runs served."""
     command = [sys.executable, "-m", "pipeline", "build", "--datasets", str(root), "--from", str(seals)]
     began = time.perf_counter()
     with (root.parent / "report").open("wb") as report:
@@ -72,7 +71,7 @@ def batch(seals: Path, root: Path, jobs: int, runs: int) -> dict[str, Any]:
 
 
 def _memory(samples: list[tuple[int, float]], runs: int) -> dict[str, Any]:
-    """Return the memory by tenths of the runs, and how much the last tenth takes more than the second."""
+    """Return median memory by tenths of the runs, and the growth from the second tenth to the last."""
     tenths = [
         [
             memory
@@ -92,8 +91,8 @@ def _memory(samples: list[tuple[int, float]], runs: int) -> dict[str, Any]:
 
 
 @click.command()
-@click.option("--runs", default=1000, show_default=True, help="How many.")
-@click.option("--jobs", default=2, show_default=True, help="Builds at a time.")
+@click.option("--runs", default=1000, show_default=True, help="Number of runs.")
+@click.option("--jobs", default=2, show_default=True, help="Parallel builds.")
 def main(runs: int, jobs: int) -> None:
     """Build many small runs and print rate and memory as JSON."""
     with tempfile.TemporaryDirectory() as name:

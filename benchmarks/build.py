@@ -2,16 +2,15 @@
 
     uv run just bench-build SEAL [--rounds 5] [--json]
 
-The copy reads every Parquet file of the seal with Polars and writes it again with the settings the pipeline
-publishes with. Each round runs the copy and the build in a process of its own, in turn; medians are printed. A third process builds
-without the rules of double entry and without recomputed figures: what it saves is what reconciliation costs.
+The copy reads every Parquet file of the seal with Polars and writes it with the pipeline's settings. Each round runs copy, build
+and a build without double entry and recomputed figures, each in a process of its own; the last one shows what reconciliation
+costs. Medians are printed.
 
-Then the weekly rank IC and the weekly returns of the deciles are computed from the same cross-sections by the
-pipeline and by alphalens-reloaded, in a process of their own each and in the same rounds. Both cut the weeks into
-tenths and compute; the median of three passes counts. alphalens gets the panel indexed, as its functions expect; the
-pipeline gets it as published, with z-scores, and also averages columns for which alphalens has no figure. alphalens cuts
-the tenths differently at the borders, so the figures are compared on the pipeline's tenths, untimed. The time of the
-alphalens calls after its own cut is printed too. Figures that differ by more than 1e-9 end the run with code 1.
+Then the pipeline and alphalens-reloaded compute weekly rank IC and decile returns from the same cross-sections, each in a process
+of its own, in the same rounds; the median of three passes counts. Both include the cut into deciles. alphalens gets the panel
+indexed, as its functions expect; the pipeline gets it as published, with z-scores, and also averages columns for which alphalens
+has no figure. alphalens cuts deciles differently at their edges, so figures are compared on the pipeline's deciles, untimed; the
+time of the alphalens calls after its own cut is printed too. A difference above 1e-9 ends the run with code 1.
 """
 
 from __future__ import annotations
@@ -83,19 +82,19 @@ ranks = data.sort_values(["date", "factor", "asset"]).groupby(level="date")["fac
 bucket = 10 * ranks.cumcount() // ranks.transform("size") + 1
 data["factor_quantile"] = bucket.reindex(data.index)
 known = data.dropna()
-whole, calls = [], []
+total, calls = [], []
 for _ in range(3):
     begin = time.perf_counter()
-    with contextlib.redirect_stdout(io.StringIO()):  # it tells what it dropped
+    with contextlib.redirect_stdout(io.StringIO()):  # it prints what it dropped
         clean = get_clean_factor(data["factor"], data[["1D"]], quantiles=10)
     factor_information_coefficient(clean)
     mean_return_by_quantile(clean, by_date=True, demeaned=False)
-    whole.append(time.perf_counter() - begin)
+    total.append(time.perf_counter() - begin)
     begin = time.perf_counter()
     ic = factor_information_coefficient(known)["1D"]
     returns, _ = mean_return_by_quantile(known, by_date=True, demeaned=False)
     calls.append(time.perf_counter() - begin)
-print(json.dumps({"seconds": {"figures": statistics.median(whole), "calls": statistics.median(calls)},
+print(json.dumps({"seconds": {"figures": statistics.median(total), "calls": statistics.median(calls)},
                   "ic": {f"{d:%Y-%m-%d}": v for d, v in ic.items()},
                   "deciles": {f"{d:%Y-%m-%d} {q}": v for (q, d), v in returns["1D"].items()},
                   "peak_mib": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024}))
@@ -122,32 +121,32 @@ double = {id(x) for m in (book_rules, fill_rules, target_rules) for x in vars(m)
 checking.RULES = {name: rule for name, rule in checking.RULES.items() if id(rule) not in double}
 snapshot.figures_from = lambda *_: ()
 """
-"""The build without double entry and without recomputed figures, to measure their cost."""
+"""Disables double entry and recomputed figures, to measure their cost."""
 
 
 def _figures(panel: Path, rounds: int) -> dict[str, Any]:
-    """Compute the weekly figures both ways, in turn; return seconds, the ratio, and how far the figures are apart."""
+    """Compute the weekly figures with both, in turn; return seconds, their ratio, and the largest difference of a figure."""
     ours, theirs = [], []
     for _ in range(rounds):
         ours.append(_run(_FIGURES, str(panel)))
         theirs.append(_run(_ALPHALENS, str(panel)))
     own, other = (statistics.median(run["seconds"]["figures"] for run in runs) for runs in (ours, theirs))
     calls = statistics.median(run["seconds"]["calls"] for run in theirs)
-    apart, compared = 0.0, 0
+    largest, compared = 0.0, 0
     for name in ("ic", "deciles"):
         for key, value in theirs[0][name].items():
             if value is not None and not math.isnan(value):
-                apart = max(apart, abs(ours[0][name][key] - value))
+                largest = max(largest, abs(ours[0][name][key] - value))
                 compared += 1
     if not compared:
-        raise click.ClickException("the run has no forward returns: there is nothing to compare")
+        raise click.ClickException("the run has no forward returns, so no figures can be compared")
     return {
         "pipeline_s": own,
         "alphalens_s": other,
         "alphalens_calls_s": calls,
         "ratio": other / own,
         "figures": compared,
-        "apart": apart,
+        "largest_difference": largest,
     }
 
 
@@ -208,8 +207,8 @@ def main(*, seal: str, rounds: int, as_json: bool) -> None:
         print(json.dumps(results))
     else:
         _show(results)
-    if figures["apart"] > _TOLERANCE:
-        raise click.ClickException(f"the figures differ by up to {figures['apart']:.3g}")
+    if figures["largest_difference"] > _TOLERANCE:
+        raise click.ClickException(f"the figures differ by up to {figures['largest_difference']:.3g}")
 
 
 def _show(results: dict[str, Any]) -> None:
@@ -227,8 +226,10 @@ def _show(results: dict[str, Any]) -> None:
     )
     total, calls = figures["alphalens_s"], figures["alphalens_calls_s"]
     print(f"weekly IC and deciles: pipeline {figures['pipeline_s']:.3f} s")
-    print(f"  alphalens {total:.3f} s, of which {calls:.3f} s after its cut into tenths")
-    print(f"  {figures['figures']:,} figures compared, apart by at most {figures['apart']:.1e}")
+    print(f"  alphalens {total:.3f} s, of which {calls:.3f} s after its cut into deciles")
+    print(
+        f"  {figures['figures']:,} figures compared, largest difference {figures['largest_difference']:.1e}"
+    )
 
 
 if __name__ == "__main__":

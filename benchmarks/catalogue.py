@@ -2,11 +2,10 @@
 
     uv run just bench-catalogue [--alphas 10000] [--s3]
 
-The pointers are synthetic; nothing but the catalogue looks at them. One JSON document is printed: beside each figure
-stand its aim, where there is one, and what the same call costs on an empty root. With ``--s3`` polls of a bucket on a
-real S3 server are measured instead, without its index and with it, and publications; the server counts their requests
-(``radosgw`` and its companions must be installed). Writing 10,000 pointers there, and reading each of them in a first look
-without the index, takes about a minute each on two cores.
+The pointers are synthetic: their snapshots do not exist. One JSON document is printed, with aims beside the figures that have one.
+``--s3`` measures polls of a bucket on a real S3 server instead (``radosgw`` must be installed), without and with the index, and
+publications; the server counts the requests. Writing 10,000 pointers there, and reading each of them in a first listing without
+the index, takes about a minute each on two cores.
 """
 
 from __future__ import annotations
@@ -41,15 +40,15 @@ from datasets.storage import Storage, open_storage
 
 REPOSITORY = Path(__file__).resolve().parents[1]
 _WRITERS = 16
-"""Pointers written at once; more are no faster on two cores."""
-_PATIENCE = 120.0
-"""Seconds a service may take to its first answer before the measurement is given up."""
+"""Parallel writes of pointers; more are no faster on two cores."""
+_START_SECONDS = 120.0
+"""How long the service may take to its first answer."""
 _WORDS = ("momentum", "reversal", "quality", "value", "carry", "seasonality", "drift", "breadth")
 _GRANTS = ("--endpoints", "all", "--alphas", "all", "--runs", "all", "--rate", "per_second=100000,per_minute=1000000,per_day=10000000,monthly=null")  # fmt: skip
 
 
 def make_pointer(number: int) -> Pointer:
-    """Return a synthetic pointer of usual length."""
+    """Return a synthetic pointer of typical length."""
     word = _WORDS[number % len(_WORDS)]
     return Pointer(
         alpha_id=f"Test_{word}_{number:06d}",
@@ -69,7 +68,7 @@ def make_pointer(number: int) -> Pointer:
 
 
 def timed(work: Callable[[], object], rounds: int = 9, aim: float | None = None) -> dict[str, Any]:
-    """Return median, best and 99th percentile of some work in milliseconds, beside its aim."""
+    """Time some work; return median, best and 99th percentile in milliseconds, with its aim."""
     times, spent = [], []
     for _ in range(rounds):
         begin, cpu = time.perf_counter(), time.process_time()
@@ -81,7 +80,7 @@ def timed(work: Callable[[], object], rounds: int = 9, aim: float | None = None)
 
 
 def figures(milliseconds: list[float], aim: float | None = None) -> dict[str, Any]:
-    """Describe times in milliseconds."""
+    """Summarise times in milliseconds, with their aim."""
     ordered = sorted(milliseconds)
     summary: dict[str, Any] = {
         "p50_ms": round(statistics.median(ordered), 2),
@@ -93,7 +92,7 @@ def figures(milliseconds: list[float], aim: float | None = None) -> dict[str, An
 
 
 def polls(storage: Storage) -> dict[str, Any]:
-    """Measure first look, idle poll, and the poll that finds one change."""
+    """Measure the first listing, an idle poll, and a poll after one change."""
 
     def change() -> None:
         changed = replace(make_pointer(7), name=f"Renamed at {time.monotonic_ns()}")
@@ -104,11 +103,11 @@ def polls(storage: Storage) -> dict[str, Any]:
     catalogue = Catalogue(storage)
     catalogue.refresh()
     idle = timed(catalogue.refresh, aim=100)
-    return {"first_look": first, "poll_that_finds_nothing": idle, "a_change_and_its_poll": timed(change)}
+    return {"first_listing": first, "idle_poll": idle, "a_change_and_its_poll": timed(change)}
 
 
 def on_a_bucket(alphas: int) -> dict[str, Any]:
-    """Measure polls of a real S3 server, and have it count their requests."""
+    """Measure polls of a real S3 server, which counts their requests."""
     import botocore.session  # noqa: PLC0415 - only with --s3
     from botocore.config import Config  # noqa: PLC0415
 
@@ -165,7 +164,7 @@ def on_a_bucket(alphas: int) -> dict[str, Any]:
             assert len(catalogue.pointers()) == alphas
             idle = measured(catalogue.refresh, 9, None)
             changed = measured(catalogue.refresh, 9, lambda number: before(renamed(number)))
-            return {"first_look": first, "poll_that_finds_nothing": idle, "poll_that_finds_a_change": changed}
+            return {"first_listing": first, "idle_poll": idle, "poll_after_a_change": changed}
 
         results["without_index"] = polled(put, 0)
         results["index_written"] = measured(lambda: rebuild(storage), 1, None)
@@ -187,7 +186,7 @@ def on_a_bucket(alphas: int) -> dict[str, Any]:
 
 
 def _progress() -> Progress:
-    """Return progress bars on standard error, shown on a terminal alone."""
+    """Return progress bars on standard error, shown only on a terminal."""
     screen = Console(stderr=True)
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     return Progress(*columns, console=screen, disable=not screen.is_terminal)
@@ -203,7 +202,7 @@ def _command(*arguments: str) -> dict[str, str]:
 
 @contextlib.contextmanager
 def serving(root: Path) -> Iterator[tuple[str, float, int]]:
-    """Run the service; give its address, the seconds from its start to its first answer about itself, and its process."""
+    """Run the service; yield its address, the seconds from its start to its first health answer, and its process id."""
     begin = time.perf_counter()
     log = root.parent / "serve.log"
     with log.open("wb") as stream:
@@ -219,12 +218,12 @@ def serving(root: Path) -> Iterator[tuple[str, float, int]]:
             address = re.search(r"http://127\.0\.0\.1:[1-9]\d*", log.read_text())
             if address is not None:
                 with contextlib.suppress(httpx.TransportError):
-                    # Whatever its status: soon "degraded", for synthetic pointers have no snapshots.
+                    # "degraded" counts too: synthetic pointers have no snapshots.
                     if httpx.get(f"{address[0]}/v1/health").status_code == 200:
                         break
             if process.poll() is not None:
-                raise SystemExit(f"the service ended by itself: {log.read_text()}")
-            if time.perf_counter() - begin > _PATIENCE:
+                raise SystemExit(f"the service exited: {log.read_text()}")
+            if time.perf_counter() - begin > _START_SECONDS:
                 raise SystemExit(f"the service does not answer: {log.read_text()}")
             time.sleep(0.01)
         yield f"{address[0]}/v1", time.perf_counter() - begin, process.pid
@@ -252,21 +251,21 @@ def served(root: Path, empty: Path, alphas: int) -> dict[str, Any]:
         httpx.Client(headers={"authorization": f"Bearer {key}"}) as client,
     ):
         results["GET /v1/me"] = timed(lambda: client.get(f"{address}/me"), 200)
-        # Every search is another text, so that no answer comes from a cache.
+        # Every search has another text, so that no answer is cached.
         searches = iter(range(10**9))
         for name, text in (
-            ("one in all", lambda n: f"number {n % alphas}"),
+            ("one", lambda n: f"number {n % alphas}"),
             ("many", lambda n: f"{_WORDS[n % len(_WORDS)][: 3 + n % 3]}"),
-            ("none", lambda n: f"nothing like {n}"),
+            ("none", lambda n: f"no such alpha {n}"),
         ):
 
-            def ask(text: Callable[[int], str] = text) -> None:
+            def search(text: Callable[[int], str] = text) -> None:
                 assert (
                     client.get(f"{address}/alphas", params={"search": text(next(searches))}).status_code
                     == 200
                 )
 
-            results[f"GET /v1/alphas?search= ({name})"] = timed(ask, 200, aim=5)
+            results[f"GET /v1/alphas?search= ({name})"] = timed(search, 200, aim=5)
         results["GET /v1/alphas"] = timed(lambda: client.get(f"{address}/alphas"), 200)
         results["resident_mib"] = round(memory_kb(pid, "status", "VmRSS:") / 1024, 1)
     return results
@@ -285,8 +284,8 @@ def on_a_folder(alphas: int) -> dict[str, Any]:
 
 
 @click.command()
-@click.option("--alphas", default=10_000, show_default=True, help="How many pointers.")
-@click.option("--s3", is_flag=True, help="Measure polls of a bucket on a real S3 server, and nothing else.")
+@click.option("--alphas", default=10_000, show_default=True, help="Number of pointers.")
+@click.option("--s3", is_flag=True, help="Measure only polls of a bucket on a real S3 server.")
 def main(*, alphas: int, s3: bool) -> None:
     """Measure a catalogue of many alphas on this machine and print figures as JSON."""
     results: dict[str, Any] = {

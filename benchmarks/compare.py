@@ -1,7 +1,7 @@
 """The comparison: `just bench` runs this.
 
-Every server serves the same alphas on loopback and gets the same requests. First their rows are compared; then each query is
-measured in its states, in rounds over all servers.
+Every server serves the same alphas on loopback and gets the same requests. First their answers are compared; then each query is
+measured cold, missing and hitting caches, and compressed, in rounds over all servers.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ from rich.console import Console
 
 from benchmarks import further, report
 from benchmarks.alphas import prepare
-from benchmarks.alternating import hits_beside_constant
+from benchmarks.alternating import hits_against_constant
 from benchmarks.load import Connection, LoadFailed
-from benchmarks.measure import Plan, bodies, turn
+from benchmarks.measure import Plan, bodies, measure_server
 from benchmarks.same_rows import RowsDiffer, require_same
 from benchmarks.servers import (
     REPOSITORY,
@@ -39,7 +39,7 @@ from benchmarks.servers import (
     Roapi,
     Server,
 )
-from benchmarks.workload import QUERIES, Ask, Workload
+from benchmarks.workload import QUERIES, Call, Workload
 
 _HERE: Final = Path(__file__).resolve().parent
 _PACKAGES: Final = {
@@ -90,7 +90,7 @@ _ONLY: Final = {"frames_tuned": frozenset({"Q1"})}
 @click.option("--queries", default="", help="Only these, separated by commas: Q1,Q4.")
 @click.option(
     "--further/--no-further",
-    "further_ones",
+    "extras",
     default=True,
     show_default=True,
     help="Also measure a larger catalogue, two workers, memory and more; never with --quick.",
@@ -122,7 +122,7 @@ def main(
     rounds: int | None,
     servers: str,
     queries: str,
-    further_ones: bool,
+    extras: bool,
     alphas: int,
     pointers: int,
     folder: Path,
@@ -139,24 +139,24 @@ def main(
     begin = time.monotonic()
     screen = Console(stderr=True)
 
-    def tell(line: str) -> None:
+    def log(line: str) -> None:
         screen.print(f"[dim]{time.monotonic() - begin:6.0f} s[/]  {line}", highlight=False)
 
-    data = prepare(folder.resolve(), seal=seal, alphas=alphas, pointers=pointers, tell=tell)
+    data = prepare(folder.resolve(), seal=seal, alphas=alphas, pointers=pointers, log=log)
     chosen = tuple(query for query in QUERIES if not queries or query in queries.split(","))
-    plan = Plan(Workload(data, alphas), chosen, seconds, tell, restarts=1 if quick else 100)
+    plan = Plan(Workload(data, alphas), chosen, seconds, log, restarts=1 if quick else 100)
     ours = Ours(data / "root")
-    tell("our answers, to compare with")
+    log("our answers, which the peers' are compared with")
     answers = bodies(ours, plan, data / "bodies")
-    entered = _entrants(data, ours, tell, servers)
-    loads = _rounds(entered, answers, plan, rounds)
-    floors = [server for server in entered if type(server) is Constant]
-    beside = hits_beside_constant(ours, floors[0], plan, rounds) if floors and ours in entered else {}
+    entrants = _entrants(data, ours, log, servers)
+    loads = _rounds(entrants, answers, plan, rounds)
+    floors = [server for server in entrants if type(server) is Constant]
+    hit_ratios = hits_against_constant(ours, floors[0], plan, rounds) if floors and ours in entrants else {}
     try:
-        beyond = further.measure(data, plan, rounds) if further_ones and not quick else {}
+        further_results = further.measure(data, plan, rounds) if extras and not quick else {}
     except LoadFailed as error:  # keep the comparison, which took long
-        tell(f"further measurements failed: {error}")
-        beyond = {}
+        log(f"further measurements failed: {error}")
+        further_results = {}
     results = {
         "taken": dt.datetime.now(dt.UTC).isoformat(timespec="minutes"),
         "command": " ".join(["just bench", *_shown(sys.argv[1:])]),
@@ -168,12 +168,12 @@ def main(
         "seconds": seconds,
         "rounds": rounds,
         "machine": machine(),
-        "versions": versions(entered),
-        "servers": {server.name: server.about for server in entered},
+        "versions": versions(entrants),
+        "servers": {server.name: server.about for server in entrants},
         "sizes": {query: len(pairs[0][1]) for query, pairs in answers.items()},
         "loads": loads,
-        "beside": beside,
-        "further": beyond,
+        "beside": hit_ratios,
+        "further": further_results,
     }
     _report(results, None if quick else _HERE / "results.json", out)
 
@@ -189,25 +189,25 @@ def _report(results: dict[str, Any], default: Path | None, out: Path | None) -> 
 
 
 def _rounds(
-    entered: Sequence[Server], answers: dict[str, list[tuple[Ask, bytes]]], plan: Plan, rounds: int
+    entrants: Sequence[Server], answers: dict[str, list[tuple[Call, bytes]]], plan: Plan, rounds: int
 ) -> list[dict[str, Any]]:
     """Compare the rows, then measure every server in each round."""
     loads: list[dict[str, Any]] = []
     try:
-        for server in entered:
+        for server in entrants:
             if not isinstance(server, Ours | Constant):
-                _check(server, answers, plan.tell)
+                _check(server, answers, plan.log)
         for round_ in range(rounds):
-            for server in entered:
-                loads += turn(server, plan, round_)
+            for server in entrants:
+                loads += measure_server(server, plan, round_)
     finally:
-        for server in entered:
+        for server in entrants:
             if isinstance(server, Postgres):
                 server.remove()
     return loads
 
 
-def _entrants(data: Path, ours: Ours, tell: Any, words: str) -> list[Server]:
+def _entrants(data: Path, ours: Ours, log: Any, words: str) -> list[Server]:
     """Return the selected servers, with their databases filled."""
     wanted = [word.strip().lower() for word in words.split(",") if word.strip()]
 
@@ -220,7 +220,7 @@ def _entrants(data: Path, ours: Ours, tell: Any, words: str) -> list[Server]:
     if selected(Constant.name):
         servers.append(Constant(data / "bodies"))
     if selected(Postgres.name):
-        tell("filling PostgreSQL")
+        log("filling PostgreSQL")
         servers.append(Postgres(data / "peers"))
     for name, module, about in _PYTHON_PEERS:
         if selected(name):
@@ -228,28 +228,28 @@ def _entrants(data: Path, ours: Ours, tell: Any, words: str) -> list[Server]:
     if selected(Roapi.name):
         servers.append(Roapi(data / "peers", data))
     if selected(Datasette.name):
-        tell("filling SQLite, unless it is filled already")
+        log("filling SQLite, unless it is filled already")
         servers.append(Datasette(data / "peers", data))
     return servers
 
 
-def _check(server: Server, answers: dict[str, list[tuple[Ask, bytes]]], tell: Any) -> None:
-    """Send a peer the requests that ours answered, and compare the rows."""
+def _check(server: Server, answers: dict[str, list[tuple[Call, bytes]]], log: Any) -> None:
+    """Send a peer the requests that our server answered, and compare the rows."""
     with server.running() as up:
         connection = Connection(up.port, up.headers)
         compared = 0
         for query, pairs in answers.items():
             if query not in server.queries:
                 continue
-            for ask, body in pairs:
-                theirs, _ = connection.ask(server.request(ask))
+            for call, body in pairs:
+                theirs, _ = connection.send(server.request(call))
                 try:
-                    require_same(ask, body, theirs, server.name)
+                    require_same(call, body, theirs, server.name)
                 except RowsDiffer as error:
                     raise click.ClickException(str(error)) from error
                 compared += 1
         connection.close()
-    tell(f"{server.name}: the same rows in {compared} answers")
+    log(f"{server.name}: the same rows in {compared} answers")
 
 
 def machine() -> dict[str, Any]:
@@ -268,14 +268,14 @@ def machine() -> dict[str, Any]:
     }
 
 
-def versions(entered: Sequence[Server]) -> dict[str, str]:
+def versions(entrants: Sequence[Server]) -> dict[str, str]:
     """Return the versions of all software involved."""
     known = {"Python": platform.python_version()}
-    for package in dict.fromkeys(package for server in entered for package in _PACKAGES[server.name]):
+    for package in dict.fromkeys(package for server in entrants for package in _PACKAGES[server.name]):
         known[package] = importlib.metadata.version(package)
     shown = subprocess.run(["wrk", "--version"], capture_output=True, text=True, check=False).stdout.split()
     known["wrk"] = shown[1].removeprefix("debian/") if len(shown) > 1 else "of unknown version"
-    for server in entered:
+    for server in entrants:
         if isinstance(server, Postgres):
             known["PostgreSQL"] = server.version()
     commit = subprocess.run(

@@ -1,8 +1,8 @@
-"""How many of the alphas that count as discoveries have no edge: 10,000 simulated ones, 500 of them real.
+"""Realised share of false discoveries among 10,000 simulated alphas, of which 500 have an edge.
 
     uv run just bench-false-discoveries [--catalogues 10] [--common 0.3]
 
-Prints one JSON document: for each level of the q-values the mean and the extremes over the catalogues of the realised share. With
+Prints one JSON document: for each level of the q-values, mean, least and most of the realised share over the catalogues. With
 `--common` all alphas share a factor: Benjamini-Hochberg then holds on average at best, Benjamini-Yekutieli always.
 """
 
@@ -20,11 +20,11 @@ METHODS = {"benjamini_hochberg": benjamini_hochberg, "benjamini_yekutieli": benj
 
 
 @click.command()
-@click.option("--catalogues", default=10, help="How many are drawn, with seeds from 0.")
-@click.option("--sessions", default=1260, help="Length of each record.")
+@click.option("--catalogues", default=10, help="Number of simulated catalogues, with seeds from 0.")
+@click.option("--sessions", default=1260, help="Sessions of each alpha.")
 @click.option("--common", default=0.0, help="Correlation with a common factor.")
 def main(catalogues: int, sessions: int, common: float) -> None:
-    """Measure the realised shares."""
+    """Print the realised shares of false discoveries as JSON."""
     shares: dict[str, dict[float, list[float]]] = {name: {level: [] for level in LEVELS} for name in METHODS}
     for seed in range(catalogues):
         drawn = draw_catalogue(seed, noise=9_500, real=500, sessions=sessions, common=common)

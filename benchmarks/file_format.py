@@ -1,11 +1,10 @@
-"""Cost of the settings of a published file: size, writing, and the three ways in which it is read.
+"""Compression and row groups of a published file: size, and time to write and read it.
 
     uv run python benchmarks/file_format.py ROOT ALPHA [--rounds 9]
 
-The cross-sections of a published run are written anew with each setting and read by the engine with one thread, as
-the service does: one week, twenty names in a window, and the whole file. Settings take turns, so that a noise of the
-machine falls on all of them; medians are printed, in milliseconds, beside those of what is published now. What a copy
-from an object store takes is worked out from the size at two speeds, as it is bound by the bytes.
+The cross-sections of a published run are written with each setting and read by DuckDB with one thread, as the service does: one
+week, twenty names in a window, and the complete file. Settings take turns, so that noise of the machine affects all alike; medians
+are printed in milliseconds, the published setting first. The time of a copy from an object store is its size over two speeds.
 """
 
 from __future__ import annotations
@@ -44,27 +43,27 @@ def _reads(path: Path, rows: pl.DataFrame) -> dict[str, Callable[[], Any]]:
     file = "read_parquet(?, hive_partitioning = false)"
     marks = ", ".join("?" * len(names))
 
-    def ask(sql: str, *binds: object) -> Callable[[], Any]:
+    def query(sql: str, *binds: object) -> Callable[[], Any]:
         return lambda: connection.sql(sql, params=[str(path), *binds]).to_arrow_table()
 
     middle = days[len(days) // 2]
     return {
-        "one week": ask(f"SELECT * FROM {file} WHERE date = ? ORDER BY score DESC, symbol", middle),
-        "20 names in a window": ask(
+        "one week": query(f"SELECT * FROM {file} WHERE date = ? ORDER BY score DESC, symbol", middle),
+        "20 names in a window": query(
             f"SELECT * FROM {file} WHERE date >= ? AND symbol IN ({marks}) ORDER BY date, symbol",
             middle,
             *names,
         ),
-        "whole file": ask(f"SELECT * FROM {file}"),
+        "complete file": query(f"SELECT * FROM {file}"),
     }
 
 
 @click.command()
 @click.argument("root")
 @click.argument("alpha")
-@click.option("--rounds", default=9, show_default=True, help="Times every setting takes its turn.")
+@click.option("--rounds", default=9, show_default=True, help="Measurements of each setting.")
 def main(root: str, alpha: str, rounds: int) -> None:
-    """Print one JSON object a setting, the published one first."""
+    """Print one JSON object per setting, the published one first."""
     rows = datasets.open(root)[alpha].scan("decisions").collect()
     by_name = rows.sort("symbol", "date")
     with tempfile.TemporaryDirectory() as folder:

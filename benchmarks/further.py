@@ -25,21 +25,22 @@ from benchmarks.large_served import large
 from benchmarks.load import Connection, Load, LoadFailed, Request, drive
 from benchmarks.measure import Plan
 from benchmarks.servers import Ours, Running
-from benchmarks.whole_tables import whole_tables
-from benchmarks.workload import Ask, Workload
+from benchmarks.table_downloads import measure_downloads
+from benchmarks.workload import Call, Workload
 from tests.support.seals import make_seal
 
 MEMORY: Final = 500_000_000
 """Memory bound of the memory run, small enough to be reached."""
-ALLOWED_BESIDE: Final = 300_000_000
+MEMORY_ALLOWANCE: Final = 300_000_000
+"""Memory beside that bound: libraries, connections, buffers."""
 HOUR: Final = 18_000
-"""Requests in an hour at a key's default of five a second."""
+"""Requests of an hour at a key's default rate of five per second."""
 _MEMORY_S: Final = 60
 """Longest duration of the memory run."""
 _WORKER_QUERIES: Final = ("Q1", "Q5")
 """A cheap page and a computed one."""
 _WARM_LOADS: Final = 4
-"""Loads until each of two workers has opened the tables of all alphas."""
+"""Loads after which both workers have opened the tables of all alphas."""
 _BATCH: Final = 400
 _TABLE_ROUNDS: Final = 7
 _RESTART_QUERIES: Final = ("Q1", "Q3", "Q4")
@@ -47,7 +48,7 @@ _RESTART_QUERIES: Final = ("Q1", "Q3", "Q4")
 
 
 def measure(data: Path, plan: Plan, rounds: int) -> dict[str, Any]:
-    """Measure all of them; two workers only where there is a Redis server."""
+    """Run all of these measurements; those of two workers need a Redis server."""
     figures = {
         "catalogue": catalogue(data, plan, rounds),
         "restart": restart(data, plan),
@@ -55,26 +56,26 @@ def measure(data: Path, plan: Plan, rounds: int) -> dict[str, Any]:
         "batches": batches(plan),
         "large": large(data, plan),
         "neighbours": _neighbours(plan),
-        "tables": whole_tables(data / "few", alpha_id(0), _TABLE_ROUNDS, plan.tell),
+        "tables": measure_downloads(data / "few", alpha_id(0), _TABLE_ROUNDS, plan.log),
     }
     binary = _redis()
     if binary is None:
-        plan.tell("no redis-server: two workers are left out")
+        plan.log("no redis-server: two workers are left out")
     else:
         figures["workers"], figures["worker_memory"] = workers(data, plan, rounds, binary)
     return figures
 
 
 def catalogue(data: Path, plan: Plan, rounds: int) -> dict[str, Any]:
-    """Return the p50 of Q1 in milliseconds at one connection, with ten alphas in the root and with all."""
+    """Return the p50 of Q1 in milliseconds at one connection, with ten alphas in the root and with all of them."""
     spent: dict[str, list[float]] = {"few": [], "root": []}
     few = len(list((data / "few" / "catalog").iterdir()))
     for round_ in range(rounds):
         for root, measured in spent.items():
-            plan.tell(f"round {round_ + 1}: a catalogue of {'few' if root == 'few' else 'many'}")
+            plan.log(f"round {round_ + 1}: a catalogue of {'few' if root == 'few' else 'many'}")
             with Ours(data / root).running() as up:
-                asks = plan.workload.distinct("Q1", f"catalogue {round_}", list(range(few)))
-                requests = (Request(ask.path) for ask in asks)
+                calls = plan.workload.distinct("Q1", f"catalogue {round_}", list(range(few)))
+                requests = (Request(call.path) for call in calls)
                 rate = _warm(up, requests, 8 * few)
                 listed = list(itertools.islice(requests, int(rate * _seconds(plan) * 4) + 500))
                 measured.append(_drive(up, listed, plan, 1).p50_ms)
@@ -88,9 +89,9 @@ def catalogue(data: Path, plan: Plan, rounds: int) -> dict[str, Any]:
 
 
 def batches(plan: Plan) -> dict[str, Any]:
-    """Return how many small runs a batch publishes a minute, with one build per core."""
+    """Return how many small runs per minute a batch publishes, with one build per core."""
     jobs = len(os.sched_getaffinity(0))
-    plan.tell(f"a batch of {_BATCH} small runs")
+    plan.log(f"a batch of {_BATCH} small runs")
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         (folder / "seals").mkdir()
@@ -102,23 +103,23 @@ def batches(plan: Plan) -> dict[str, Any]:
 def restart(data: Path, plan: Plan) -> dict[str, Any]:
     """Return the milliseconds of the first request for each alpha after a restart, and of later ones.
 
-    A first process answers requests for all alphas; the measured one starts with its row tables, and is idle first.
+    A first process answers requests for all alphas; the measured one starts with its row tables and comes to rest first.
     """
-    plan.tell("a restart")
+    plan.log("a restart")
     ours, alphas = Ours(data / "root"), plan.workload.alphas
     ours.rows = data / "rows"
     shutil.rmtree(ours.rows, ignore_errors=True)
-    asks = {query: plan.workload.distinct(query, "restart") for query in _RESTART_QUERIES}
+    calls = {query: plan.workload.distinct(query, "restart") for query in _RESTART_QUERIES}
     with ours.running() as up:
-        for requests in asks.values():
-            _warm(up, (Request(ask.path) for ask in requests), 8 * alphas)
+        for requests in calls.values():
+            _warm(up, (Request(call.path) for call in requests), 8 * alphas)
     times = {}
-    for query, requests in asks.items():
+    for query, requests in calls.items():
         with ours.running() as up:
             begin = time.monotonic()
             up.settle(60.0)
             rest = time.monotonic() - begin
-            # Both with an idle core before each request, which answers more slowly than a busy one.
+            # Both send a probe before each request, because an idle core answers more slowly than a busy one.
             first = _each(ours, up, itertools.islice(requests, alphas))
             warm = _each(ours, up, itertools.islice(requests, 8 * alphas))[alphas:]
         times[query] = {
@@ -129,20 +130,20 @@ def restart(data: Path, plan: Plan) -> dict[str, Any]:
     return times
 
 
-def _each(ours: Ours, up: Running, asks: Iterable[Ask]) -> list[float]:
+def _each(ours: Ours, up: Running, calls: Iterable[Call]) -> list[float]:
     """Return the milliseconds of each request, with a probe before each."""
     with contextlib.closing(Connection(up.port, up.headers)) as connection:
         spent = []
-        for ask in asks:
-            connection.ask(ours.probe())
-            spent.append(connection.ask(Request(ask.path))[1])
+        for call in calls:
+            connection.send(ours.probe())
+            spent.append(connection.send(Request(call.path))[1])
     return spent
 
 
 def workers(
     data: Path, plan: Plan, rounds: int, binary: str
 ) -> tuple[dict[str, dict[str, float]], dict[str, float]]:
-    """Return requests a second at 16 connections of one worker and of two, with limits in Redis; and their memory in MB."""
+    """Return requests per second of one and of two workers at 16 connections, with limits in Redis, and their memory in MB."""
     rates: dict[str, dict[int, list[float]]] = {query: {1: [], 2: []} for query in _WORKER_QUERIES}
     memory: dict[int, list[float]] = {1: [], 2: []}
     with _running_redis(binary) as url:
@@ -150,23 +151,23 @@ def workers(
             for count in (1, 2):
                 with Ours(data / "root", workers=count, redis=url).running() as up:
                     for query, measured in rates.items():
-                        plan.tell(f"round {round_ + 1}: workers {count}, {query}")
-                        asks = plan.workload.distinct(query, f"workers {round_} {count}")
-                        requests = (Request(ask.path) for ask in asks)
-                        # A connection belongs to one worker, so only a load of many warms both, and tables are made
-                        # one after the other.
+                        plan.log(f"round {round_ + 1}: workers {count}, {query}")
+                        calls = plan.workload.distinct(query, f"workers {round_} {count}")
+                        requests = (Request(call.path) for call in calls)
+                        # A connection belongs to one worker, so only many connections warm both; tables are made one
+                        # at a time.
                         for _ in range(_WARM_LOADS):
                             _drive(up, list(itertools.islice(requests, 60_000)), plan, 16)
                             up.settle()
                         listed = list(itertools.islice(requests, 60_000))
                         measured[count].append(_drive(up, listed, plan, 16).rate)
-                    memory[count].append(up.shared_out())
+                    memory[count].append(up.private_mb())
     medians = {query: _medians(measured) for query, measured in rates.items()}
     return medians, _medians(memory)
 
 
 def _neighbours(plan: Plan) -> dict[str, Any]:
-    plan.tell("neighbours among many alphas")
+    plan.log("neighbours among many alphas")
     return neighbours.measure()
 
 
@@ -176,15 +177,15 @@ def _medians(measured: dict[int, list[float]]) -> dict[str, float]:
 
 def memory(data: Path, plan: Plan) -> dict[str, Any]:
     """Return the peak memory in bytes under random pages of all tables, plain and compressed, without mapped files."""
-    plan.tell(f"memory under random pages, {HOUR} or as many as {_MEMORY_S} s take")
+    plan.log(f"memory under random pages, {HOUR} or as many as {_MEMORY_S} s take")
     peak = [0.0]
     with Ours(data / "root", memory=MEMORY).running() as up:
-        begun = up.shared_out()
+        begun = up.private_mb()
         over = threading.Event()
 
         def watch() -> None:
             while not over.wait(0.2):
-                peak[0] = max(peak[0], up.shared_out())
+                peak[0] = max(peak[0], up.private_mb())
 
         watcher = threading.Thread(target=watch)
         watcher.start()
@@ -243,14 +244,14 @@ def _pages(workload: Workload) -> Iterator[Request]:
 
 
 def _warm(up: Running, requests: Iterator[Request], count: int) -> float:
-    """Send requests until their alphas are warm; return requests a second."""
+    """Send requests to warm their alphas; return requests per second at the end."""
     connection = Connection(up.port, up.headers)
     for request in itertools.islice(requests, count):
-        connection.ask(request)
+        connection.send(request)
     connection.close()
     up.settle()
     connection = Connection(up.port, up.headers)
-    late = [connection.ask(request)[1] for request in itertools.islice(requests, 20)]
+    late = [connection.send(request)[1] for request in itertools.islice(requests, 20)]
     connection.close()
     return 1e3 / statistics.median(late)
 
@@ -264,7 +265,7 @@ def _seconds(plan: Plan) -> float:
 
 
 def _redis() -> str | None:
-    """Return the path of the installed Redis server, else of the one packaged on PyPI."""
+    """Return the path of the system's Redis server, else of the one packaged on PyPI; None without either."""
     system = shutil.which("redis-server")
     if system is not None:
         return system

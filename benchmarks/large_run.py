@@ -2,9 +2,9 @@
 
     uv run just bench-large [--decisions 500000 --decisions 2000000] [--weeks 1000] [--keep FOLDER]
 
-A market of few names is simulated once. Each of its names then stands for many: its rows are repeated under other
-names, and what adds up (shares, notionals, weights, flows) is divided among them, so that the ledger stays as it is and
-every rule holds. The seal is written in slices of the small one, so that writing takes little memory whatever the size.
+A market of few names is simulated once. Each name is then split into many: its rows are repeated under other symbols, and additive
+columns (shares, notionals, weights, flows) are divided among them, so the ledger is unchanged and every rule holds. The seal is
+written in slices, so that writing it takes little memory whatever its size.
 """
 
 from __future__ import annotations
@@ -32,14 +32,14 @@ REPOSITORY: Final = Path(__file__).resolve().parents[1]
 SLICE_ROWS: Final = 200_000
 """Rows written at a time."""
 NAMES: Final = 250
-"""Names of the small run."""
+"""Names of the run that is split."""
 _DIVIDED: Final = {
     "decisions": ("_target_weight",),
     "positions": ("quantity", "signed_notional", "weight"),
     "pnl": ("market_pnl", "execution_cost", "borrow_cashflow"),
     "trades": ("quantity", "fee", "execution_cost"),
 }
-"""Table -> ends of the names of the columns that add up over names."""
+"""Table -> suffixes of its additive columns."""
 
 _BUILD: Final = """
 import json, sys, time
@@ -47,7 +47,7 @@ from pathlib import Path
 from schemas.allocator import prepare_building
 prepare_building()  # as the command does, before anything else is loaded
 from pipeline.snapshot_builder import build_seal
-def peak():  # of this process alone: what getrusage tells begins with the memory of the parent
+def peak():  # getrusage would include the memory of the parent at the fork
     lines = Path("/proc/self/status").read_text().splitlines()
     return next(int(line.split()[1]) // 1024 for line in lines if line.startswith("VmHWM"))
 peaks = {}
@@ -59,14 +59,14 @@ print(json.dumps({"seconds": round(time.perf_counter() - begin, 1), "cpu_seconds
 
 
 def write_large(small: Path, large: Path, copies: int) -> dict[str, int]:
-    """Write a seal with `copies` names for each name of another one.
+    """Write a seal in which each name of another seal is split into `copies` names.
 
     Parameters
     ----------
     small, large
-        The seal to repeat, and the folder to write.
+        The seal to split, and the folder to write.
     copies
-        Names for each name, a power of two, so that dividing by it is exact.
+        Names per name: a power of two, so that divisions are exact.
 
     Returns
     -------
@@ -74,9 +74,7 @@ def write_large(small: Path, large: Path, copies: int) -> dict[str, int]:
         Rows by table.
     """
     if copies & (copies - 1):
-        raise click.ClickException(
-            "the names for each name must be a power of two: other divisions are rounded"
-        )
+        raise click.ClickException("copies must be a power of two: other divisions are rounded")
     shutil.copytree(small, large)
     manifest = json.loads((large / "seal.json").read_text())
     rows = {}
@@ -97,7 +95,7 @@ def _repeat(source: Path, target: Path, ends: tuple[str, ...], copies: int) -> i
     written = 0
     writer = None
     for part in _slices(source, max(1, SLICE_ROWS // copies)):
-        # A full stop comes before every letter and digit, so that names stay in order.
+        # A full stop sorts before letters and digits, so the names stay sorted.
         numbers = pl.Series(np.tile(np.arange(copies), part.height)).cast(pl.String).str.zfill(3)
         repeated = part.select(pl.all().repeat_by(copies).explode()).with_columns(
             pl.col("symbol") + "." + numbers,
@@ -126,23 +124,23 @@ def _digest(path: Path) -> str:
 
 
 def measure(seal: Path, root: Path | None = None) -> dict[str, Any]:
-    """Build a seal in a process of its own and return its figures; into a temporary root when none is given."""
-    with tempfile.TemporaryDirectory() as other:
+    """Build a seal in a process of its own, by default into a temporary root, and return time and memory."""
+    with tempfile.TemporaryDirectory() as temporary:
         done = subprocess.run(
-            [sys.executable, "-c", _BUILD, str(seal), str(root or other)],
+            [sys.executable, "-c", _BUILD, str(seal), str(root or temporary)],
             cwd=REPOSITORY,
             check=False,
             capture_output=True,
             text=True,
         )
     if done.returncode:
-        return {"failed": done.returncode, "last_words": done.stderr.strip().splitlines()[-1:]}
+        return {"failed": done.returncode, "error": done.stderr.strip().splitlines()[-1:]}
     figures: dict[str, Any] = json.loads(done.stdout)
     return figures
 
 
 def large_seal(folder: Path, decisions: int, weeks: int) -> tuple[Path, dict[str, int]]:
-    """Return a seal of about so many decisions below a folder, written unless it is there, and its rows by table."""
+    """Return a seal of about `decisions` rows, reused if the folder has it, and its rows by table."""
     folder.mkdir(parents=True, exist_ok=True)
     small = folder / "Test_small"
     if not small.exists():
@@ -157,12 +155,16 @@ def large_seal(folder: Path, decisions: int, weeks: int) -> tuple[Path, dict[str
 
 @click.command()
 @click.option(
-    "--decisions", multiple=True, default=(500_000, 2_000_000), show_default=True, help="About how many."
+    "--decisions",
+    multiple=True,
+    default=(500_000, 2_000_000),
+    show_default=True,
+    help="Approximate number of decisions.",
 )
-@click.option("--weeks", default=1000, show_default=True, help="Of the run.")
-@click.option("--keep", type=click.Path(path_type=Path), help="Write the seals there and leave them.")
+@click.option("--weeks", default=1000, show_default=True, help="Weeks of the run.")
+@click.option("--keep", type=click.Path(path_type=Path), help="Folder in which to keep the seals.")
 def main(decisions: tuple[int, ...], weeks: int, keep: Path | None) -> None:
-    """Build runs of several sizes and print what each takes as JSON lines."""
+    """Build runs of several sizes; print time and memory of each as a line of JSON."""
     with tempfile.TemporaryDirectory() as name:
         folder = keep or Path(name)
         for wanted in decisions:

@@ -1,4 +1,4 @@
-"""A run fifty times as large as the others: cost of its build, and of its pages beside those of a usual run."""
+"""A run fifty times as large as the others: its build, and its pages beside those of a usual run."""
 
 from __future__ import annotations
 
@@ -21,26 +21,26 @@ from benchmarks.servers import Ours
 
 DECISIONS: Final = 8_000_000
 WEEKS: Final = 1000
-ASKS: Final = 200
-"""Requests of each kind; their median is reported."""
+MEASURED: Final = 200
+"""Measured requests of each kind; their median is reported."""
 WARM: Final = 40
-"""Requests of each kind before the measured ones, so that row tables are written."""
+"""Requests of each kind before the measured ones, so that row tables exist."""
 
 
 def large(data: Path, plan: Plan) -> dict[str, Any]:
-    """Build the run and request pages of it, and the same pages of a usual run.
+    """Build the run, and request pages of it and the same pages of a usual run.
 
     Parameters
     ----------
     data
-        As made by :func:`benchmarks.alphas.prepare`; the seal and the root are made in it once.
+        Folder from :func:`benchmarks.alphas.prepare`; the seal is written into it once.
     """
     folder = data / "large"
-    plan.tell(f"a run of {DECISIONS:,} decisions")
+    plan.log(f"a run of {DECISIONS:,} decisions")
     seal, rows = large_seal(folder, DECISIONS, WEEKS)
     root = folder / "root"
     shutil.rmtree(root, ignore_errors=True)
-    plan.tell("a run that large: its build")
+    plan.log("build of the large run")
     built = measure(seal, root)
     results: dict[str, Any] = {
         "decisions": rows["decisions"],
@@ -50,7 +50,7 @@ def large(data: Path, plan: Plan) -> dict[str, Any]:
         "pages": {},
     }
     for name, served in (("usual", data / "few"), ("large", root)):
-        plan.tell(f"pages of the {name} run")
+        plan.log(f"pages of the {name} run")
         spent, results[f"{name}_mb"] = _spent(served)
         for kind, median in spent.items():
             results["pages"].setdefault(kind, {})[f"{name}_ms"] = median
@@ -64,21 +64,21 @@ def _spent(root: Path) -> tuple[dict[str, float], float]:
         for requests in kinds.values():
             connection = Connection(up.port, up.headers)
             for request in itertools.islice(requests, WARM):
-                connection.ask(request)
+                connection.send(request)
             connection.close()
         up.settle(300.0, 1.0)
         spent = {}
         for kind, requests in kinds.items():
             connection = Connection(up.port, up.headers)
             spent[kind] = statistics.median(
-                connection.ask(request)[1] for request in itertools.islice(requests, ASKS)
+                connection.send(request)[1] for request in itertools.islice(requests, MEASURED)
             )
             connection.close()
-        return spent, up.shared_out()
+        return spent, up.private_mb()
 
 
 def _requests(root: Path) -> dict[str, Iterator[Request]]:
-    """Return endless requests for the first alpha of a root, by kind; no two are the same."""
+    """Return endless sequences of distinct requests for the first alpha of a root, by kind."""
     alpha = min(datasets.open(root))
     scores = datasets.open(root)[alpha].scan("decisions")
     weeks = [str(day) for day in scores.select("date").unique().sort("date").collect()["date"]]

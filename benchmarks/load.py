@@ -1,4 +1,4 @@
-"""Load: `wrk` driven by a generated script over a list of requests; and single requests over one connection."""
+"""Load by `wrk` over a list of requests, and single requests over one connection."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from typing import Any, Final
 
 _SCRIPT: Final = """
 local requests, count, at = {}, 0, 0
-local again = %(again)s
+local cycle = %(cycle)s
 
 function init(args)
   for line in io.lines("%(list)s") do
@@ -29,8 +29,8 @@ function request()
   at = at + 1
   if at > count then
     at = 1
-    if not again then
-      spent = true
+    if not cycle then
+      exhausted = true
       wrk.thread:stop()
     end
   end
@@ -43,10 +43,10 @@ function setup(thread) table.insert(threads, thread) end
 function done(summary, latency, _)
   local errors = summary.errors
   io.write(string.format(
-    '\\n{"requests": %%d, "seconds": %%.6f, "bytes": %%d, "failed": %%d, "spent": %%s, "p50_ms": %%.4f, "p99_ms": %%.4f}\\n',
+    '\\n{"requests": %%d, "seconds": %%.6f, "bytes": %%d, "failed": %%d, "exhausted": %%s, "p50_ms": %%.4f, "p99_ms": %%.4f}\\n',
     summary.requests, summary.duration / 1e6, summary.bytes,
     errors.connect + errors.read + errors.write + errors.status + errors.timeout,
-    tostring(threads[1]:get("spent") == true),
+    tostring(threads[1]:get("exhausted") == true),
     latency:percentile(50) / 1e3, latency:percentile(99) / 1e3))
 end
 """
@@ -61,24 +61,24 @@ class Request:
 
     @property
     def line(self) -> str:
-        """As a line of the script's list."""
+        """The request as a line of the list that the script reads."""
         return self.path if self.body is None else f"{self.path}\t{self.body}"
 
 
 @dataclass(frozen=True, slots=True)
 class Load:
-    """What a run of `wrk` measured.
+    """Result of a run of `wrk`.
 
     Attributes
     ----------
     rate
-        Answers a second.
+        Answers per second.
     p50_ms, p99_ms
-        Of the time from the request's first byte to the answer's last.
+        Latency in milliseconds, from the first byte of the request to the last of the answer.
     bytes_a_second
-        Headers included.
+        Received bytes per second, headers included.
     answers
-        How many there were.
+        Number of answers.
     """
 
     rate: float
@@ -89,11 +89,11 @@ class Load:
 
 
 class LoadFailed(RuntimeError):
-    """The server refused or dropped requests, so that its speed means nothing."""
+    """The server refused or dropped requests, so its speed cannot be reported."""
 
 
 class TooFewRequests(LoadFailed):
-    """The list of requests came to its end before the time was over."""
+    """The list of requests was exhausted before the time was over."""
 
 
 def drive(
@@ -103,23 +103,23 @@ def drive(
     connections: int,
     seconds: float,
     headers: dict[str, str],
-    again: bool = False,
+    cycle: bool = False,
 ) -> Load:
-    """Send requests in their order, each connection the next as soon as it has its answer.
+    """Send requests in order; each connection sends the next one as soon as it has its answer.
 
     Parameters
     ----------
     requests
-        There must be enough of them, unless `again`.
-    again
+        Must last for `seconds`, unless `cycle`.
+    cycle
         Start over at the end of the list.
 
     Raises
     ------
     LoadFailed
-        When an answer was not of the 200s.
+        When a status was not 2xx, or no answer came.
     TooFewRequests
-        When the list came to its end.
+        When the list was exhausted.
     """
     wrk = shutil.which("wrk")
     if wrk is None:
@@ -127,26 +127,24 @@ def drive(
     with tempfile.TemporaryDirectory() as name:
         listed, script = Path(name) / "requests", Path(name) / "load.lua"
         listed.write_text("".join(request.line + "\n" for request in requests))
-        script.write_text(_SCRIPT % {"list": listed, "again": "true" if again else "false"})
+        script.write_text(_SCRIPT % {"list": listed, "cycle": "true" if cycle else "false"})
         command = [wrk, "-t1", f"-c{connections}", f"-d{max(1, round(seconds))}s", "--timeout", "60s"]
         for key, value in headers.items():
             command += ["-H", f"{key}: {value}"]
         command += ["-s", str(script), f"http://127.0.0.1:{port}"]
         counts = _run(command)
         if not counts["requests"]:
-            # No answer in that time: a slow server gets more of it.
+            # Not one answer: give a slow server more time.
             command[command.index(f"-d{max(1, round(seconds))}s")] = f"-d{5 * max(1, round(seconds)) + 5}s"
             counts = _run(command)
     if counts["failed"]:
         raise LoadFailed(
-            f"{counts['failed']} of {counts['requests']} requests failed, as {requests[0].line[:200]}"
+            f"{counts['failed']} of {counts['requests']} requests failed, such as {requests[0].line[:200]}"
         )
-    if counts["spent"]:
+    if counts["exhausted"]:
         raise TooFewRequests(f"{len(requests)} requests were not enough for {seconds} s")
     if not counts["requests"]:
-        raise LoadFailed(
-            f"no answer, not even within {5 * seconds} s, to requests as {requests[0].line[:200]}"
-        )
+        raise LoadFailed(f"no answer within {5 * seconds:.0f} s to requests such as {requests[0].line[:200]}")
     return Load(
         counts["requests"] / counts["seconds"],
         counts["p50_ms"],
@@ -167,21 +165,21 @@ def _run(command: list[str]) -> dict[str, Any]:
 
 
 class Connection:
-    """One kept-alive connection, for requests that are timed or looked at singly."""
+    """One kept-alive connection, for requests that are timed one by one."""
 
     def __init__(self, port: int, headers: dict[str, str]) -> None:
         self._socket = socket.create_connection(("127.0.0.1", port), timeout=120)
         self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self._head = "".join(f"{name}: {value}\r\n" for name, value in headers.items())
         self.coding: str | None = None
-        """Content-Encoding of the last answer, whose body is returned as it came."""
+        """Content-Encoding of the last answer; bodies are returned undecoded."""
 
     def close(self) -> None:
-        """Close it."""
+        """Close the socket."""
         self._socket.close()
 
-    def ask(self, request: Request) -> tuple[bytes, float]:
-        """Return the body of the answer and its milliseconds; LoadFailed when its status is not 200."""
+    def send(self, request: Request) -> tuple[bytes, float]:
+        """Send a request; return the body and the milliseconds. Raises LoadFailed for a status other than 200."""
         method = "GET" if request.body is None else "POST"
         body = (request.body or "").encode()
         length = f"content-length: {len(body)}\r\n" if body else ""

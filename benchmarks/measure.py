@@ -1,4 +1,4 @@
-"""Measure one server: every query in each of its states."""
+"""Measure one server: every query cold, missing and hitting the caches, and compressed."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from typing import Any, Final
 
 from benchmarks.load import Connection, Load, Request, TooFewRequests, drive
 from benchmarks.servers import Constant, Ours, Running, Server
-from benchmarks.workload import Ask, Workload
+from benchmarks.workload import Call, Workload
 
 CONNECTIONS: Final = (1, 16)
 _REPEATED: Final = 64
-"""Requests that are repeated in the state `hit`."""
+"""Requests of the state `hit`, repeated in turn."""
 CODINGS: Final = {"gzip": "gzip", "any": "gzip, deflate, br, zstd"}
 """State -> Accept-Encoding of its misses; plain misses send none."""
 _WARM_S: Final = 0.7
@@ -35,40 +35,41 @@ class Plan:
         Queries to measure.
     seconds
         Duration of each run of `wrk`.
-    tell
+    log
         Prints a line of progress.
     restarts
-        Largest number of fresh processes for the state `cold`; each server has its own.
+        Upper bound on the fresh processes for the state `cold`; each server has its own number.
     """
 
     workload: Workload
     queries: tuple[str, ...]
     seconds: float
-    tell: Callable[[str], None]
+    log: Callable[[str], None]
     restarts: int = 100
 
 
-def turn(server: Server, plan: Plan, round_: int) -> list[dict[str, Any]]:
-    """Measure every state of every query that a server answers, and return an entry for each.
+def measure_server(server: Server, plan: Plan, round_: int) -> list[dict[str, Any]]:
+    """Measure every state of every query that a server answers; return one entry for each.
 
-    First requests come first: each alpha once per process, with queries rotating over the alphas in each fresh
-    process. A peer that loads everything before it answers uses one process for all states.
+    Cold requests come first: each alpha once per process, with queries rotating over the alphas. A peer that loads everything
+    before it answers uses one process for all states.
     """
     queries = [query for query in plan.queries if query in server.queries]
     first: dict[str, list[float]] = {query: [] for query in queries}
     entries: list[dict[str, Any]] = []
     if isinstance(server, Ours):
         for restart in range(min(server.restarts, plan.restarts)):
-            plan.tell(f"round {round_ + 1}: {server.name}, cold")
+            plan.log(f"round {round_ + 1}: {server.name}, cold")
             with server.running() as up:
-                _first_touches(server, up, plan, first, shift=restart + round_)
+                _measure_cold(server, up, plan, first, shift=restart + round_)
     with server.running() as up:
         if not isinstance(server, Ours | Constant):
-            _first_touches(server, up, plan, first, shift=round_)
+            _measure_cold(server, up, plan, first, shift=round_)
         for query in queries:
-            plan.tell(f"round {round_ + 1}: {server.name}, {query}")
+            plan.log(f"round {round_ + 1}: {server.name}, {query}")
             entries += [
-                {"query": query, **entry} for entry in _warm(server, up, plan, query, f"round {round_}")
+                {"query": query, **entry}
+                for entry in _measure_warm(server, up, plan, query, f"round {round_}")
             ]
     entries += [
         {
@@ -84,41 +85,41 @@ def turn(server: Server, plan: Plan, round_: int) -> list[dict[str, Any]]:
     return [{"server": server.name, "round": round_, **entry} for entry in entries]
 
 
-def _first_touches(
+def _measure_cold(
     server: Server, up: Running, plan: Plan, first: dict[str, list[float]], *, shift: int
 ) -> None:
-    """Request every alpha once, with the queries in rotation."""
+    """Request every alpha once, rotating through the queries."""
     queries = [query for query in first if query != "Q8"]
     connection = Connection(up.port, up.headers)
     for number in range(plan.workload.alphas):
         query = queries[(number + shift) % len(queries)]
-        ask = next(plan.workload.distinct(query, f"cold {shift}", [number]))
-        # An idle machine takes a millisecond to wake up, which is not part of the answer.
-        connection.ask(server.probe())
-        first[query].append(connection.ask(server.request(ask))[1])
+        call = next(plan.workload.distinct(query, f"cold {shift}", [number]))
+        # Waking an idle machine takes a millisecond, which is not part of the answer.
+        connection.send(server.probe())
+        first[query].append(connection.send(server.request(call))[1])
         up.settle(2.0, 0.04)
     connection.close()
 
 
-def _warm(server: Server, up: Running, plan: Plan, query: str, seed: str) -> list[dict[str, Any]]:
+def _measure_warm(server: Server, up: Running, plan: Plan, query: str, seed: str) -> list[dict[str, Any]]:
     if isinstance(server, Constant):
-        loads = {("constant", 16): _drive_again(up, [Request(f"/{query}")], plan, 16)}
+        loads = {("constant", 16): _drive_repeated(up, [Request(f"/{query}")], plan, 16)}
     else:
         loads = {}
-        asks = map(server.request, plan.workload.distinct(query, seed))
-        rate = warm_up(server, up, plan, asks)
+        requests = map(server.request, plan.workload.distinct(query, seed))
+        rate = warm_up(server, up, plan, requests)
         for connections in CONNECTIONS:
             # Long enough for a few answers on each connection of the slowest server.
             seconds = max(plan.seconds, min(6.0, 2 * connections / rate))
-            loads["miss", connections] = _drive_missing(up, asks, rate, connections, seconds)
+            loads["miss", connections] = _drive_distinct(up, requests, rate, connections, seconds)
         for state, accepted in CODINGS.items():
             wanting = replace(up, headers={**up.headers, "accept-encoding": accepted})
-            if _compresses(wanting, next(asks)):
-                loads[state, 16] = _drive_missing(wanting, asks, rate, 16, plan.seconds)
+            if _compresses(wanting, next(requests)):
+                loads[state, 16] = _drive_distinct(wanting, requests, rate, 16, plan.seconds)
         if isinstance(server, Ours):
-            requests = ask_again(server, up, plan, query)
+            repeated = cached_requests(server, up, plan, query)
             for connections in CONNECTIONS:
-                loads["hit", connections] = _drive_again(up, requests, plan, connections)
+                loads["hit", connections] = _drive_repeated(up, repeated, plan, connections)
     return [
         {"state": state, "connections": connections, **asdict(load)}
         for (state, connections), load in loads.items()
@@ -128,27 +129,27 @@ def _warm(server: Server, up: Running, plan: Plan, query: str, seed: str) -> lis
 def _compresses(up: Running, request: Request) -> bool:
     """Return whether a server compresses its answer."""
     connection = Connection(up.port, up.headers)
-    connection.ask(request)
+    connection.send(request)
     connection.close()
     return connection.coding is not None
 
 
-def _drive_missing(
-    up: Running, asks: Iterator[Request], rate: float, connections: int, seconds: float
+def _drive_distinct(
+    up: Running, requests: Iterator[Request], rate: float, connections: int, seconds: float
 ) -> Load:
-    """Drive with new requests; when they run out, start over with more.
+    """Drive with distinct requests; if the list is exhausted, start over with a longer one.
 
     Parameters
     ----------
     rate
-        Requests a second of a single caller, from :func:`warm_up`.
+        Requests per second of a single caller, from :func:`warm_up`.
     """
     enough = int(rate * seconds * (4 if connections == 1 else 16)) + 500
     while True:
         try:
             return drive(
                 up.port,
-                list(itertools.islice(asks, enough)),
+                list(itertools.islice(requests, enough)),
                 connections=connections,
                 seconds=seconds,
                 headers=up.headers,
@@ -157,54 +158,54 @@ def _drive_missing(
             enough *= 4
 
 
-def ask_again(server: Server, up: Running, plan: Plan, query: str) -> list[Request]:
-    """Send the requests of the state `hit` twice, and return them."""
-    asks = plan.workload.distinct(query, "hit")
+def cached_requests(server: Server, up: Running, plan: Plan, query: str) -> list[Request]:
+    """Return the requests of the state `hit`, after sending each twice so that its answer is cached."""
+    calls = plan.workload.distinct(query, "hit")
     count = plan.workload.pages * plan.workload.alphas if query == "Q7" else _REPEATED
-    requests = [server.request(ask) for ask in itertools.islice(asks, count)]
+    requests = [server.request(call) for call in itertools.islice(calls, count)]
     connection = Connection(up.port, up.headers)
     for request in requests + requests:
-        connection.ask(request)
+        connection.send(request)
     connection.close()
     up.settle()
     return requests
 
 
-def warm_up(server: Server, up: Running, plan: Plan, asks: Any) -> float:
-    """Send requests until the server is warm; return requests a second by the fastest answer at the end."""
+def warm_up(server: Server, up: Running, plan: Plan, requests: Iterator[Request]) -> float:
+    """Send requests until the server is warm; return the requests per second that the fastest last answer allows."""
     connection = Connection(up.port, up.headers)
     least = plan.workload.alphas * _WARM_ROUNDS if isinstance(server, Ours) else 3
     begin = time.monotonic()
     spent: list[float] = []
     while len(spent) < least or time.monotonic() - begin < _WARM_S:
-        spent.append(connection.ask(next(asks))[1])
+        spent.append(connection.send(next(requests))[1])
         if time.monotonic() - begin > 10:
             break
     connection.close()
     up.settle()
     # The server may have closed the idle connection meanwhile.
     connection = Connection(up.port, up.headers)
-    late = [connection.ask(next(asks))[1] for _ in range(min(20, len(spent)))]
+    late = [connection.send(next(requests))[1] for _ in range(min(20, len(spent)))]
     connection.close()
     return 1e3 / min(late)
 
 
-def _drive_again(up: Running, requests: Sequence[Request], plan: Plan, connections: int) -> Load:
+def _drive_repeated(up: Running, requests: Sequence[Request], plan: Plan, connections: int) -> Load:
     """Drive with repeated requests."""
     return drive(
-        up.port, requests, connections=connections, seconds=plan.seconds, headers=up.headers, again=True
+        up.port, requests, connections=connections, seconds=plan.seconds, headers=up.headers, cycle=True
     )
 
 
-def bodies(ours: Ours, plan: Plan, folder: Path, asks: int = 2) -> dict[str, list[tuple[Ask, bytes]]]:
-    """Return a few requests of each query with our answers, and write one per query to a folder for the constant server."""
+def bodies(ours: Ours, plan: Plan, folder: Path, calls: int = 2) -> dict[str, list[tuple[Call, bytes]]]:
+    """Return some requests of each query with our answers; write one answer per query for the constant server."""
     folder.mkdir(parents=True, exist_ok=True)
-    answers: dict[str, list[tuple[Ask, bytes]]] = {}
+    answers: dict[str, list[tuple[Call, bytes]]] = {}
     with ours.running() as up:
         connection = Connection(up.port, up.headers)
         for query in plan.queries:
-            chosen = list(itertools.islice(plan.workload.distinct(query, "rows"), asks))
-            answers[query] = [(ask, connection.ask(ours.request(ask))[0]) for ask in chosen]
+            chosen = list(itertools.islice(plan.workload.distinct(query, "rows"), calls))
+            answers[query] = [(call, connection.send(ours.request(call))[0]) for call in chosen]
             (folder / query).write_bytes(answers[query][0][1])
         connection.close()
     return answers

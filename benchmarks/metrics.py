@@ -1,16 +1,16 @@
-"""Time of the heaviest metrics request, cold and warm, through the real server.
+"""Time of the heaviest metrics request on a running server, cold and warm.
 
     uv run python benchmarks/metrics.py SEAL [--rounds 5] [--requests 200]
     uv run python benchmarks/metrics.py --datasets ROOT --alpha ALPHA
 
 The request is ``/metrics?panel=1&doc=1&granularity=monthly``. Three measurements:
 
-cold   the first request of a fresh process that has answered nothing but its health probe
-again  the same request over and over: the figures and the answer are kept
-other  each time another window, so that only the figures are kept and every answer is computed
+cold   the first request of a fresh process
+again  the same request repeated: inputs and answer are cached
+other  another window each time: inputs are cached, every answer is computed
 
-Wall time is what a client on this machine sees, over one connection. CPU is what the server's process spent on a
-request, read from the kernel's accounts, which other load does not distort. Both are medians.
+Wall time is that of one client on one connection; CPU time is that of the server's process, from the kernel, which
+other load hardly affects. Both are medians.
 """
 
 from __future__ import annotations
@@ -39,14 +39,14 @@ from pipeline.snapshot_builder import build_seal  # noqa: E402 - as above
 from serve.auth.admin import open_administration  # noqa: E402 - as above
 from serve.auth.settings import AccessSettings  # noqa: E402 - as above
 
-QUESTION = "panel=1&doc=1&granularity=monthly"
+QUERY = "panel=1&doc=1&granularity=monthly"
 RATE = "per_second=100000,per_minute=1000000,per_day=10000000,monthly=null"
 
 
 @click.command()
 @click.argument("seal", required=False)
-@click.option("--datasets", help="Root that publishes the run already, instead of a seal to build.")
-@click.option("--alpha", help="Which run of that root.")
+@click.option("--datasets", help="Root in which the run is published, instead of a seal to build.")
+@click.option("--alpha", help="Alpha of that root.")
 @click.option("--rounds", default=5, show_default=True, help="Fresh processes for the cold request.")
 @click.option("--requests", default=200, show_default=True, help="Warm requests.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
@@ -85,7 +85,7 @@ def measure(
     datasets: str, alpha: str, *, store: str, token: str, rounds: int, requests: int
 ) -> dict[str, tuple[float, float]]:
     """Return wall and CPU milliseconds of each measurement."""
-    address = f"/v1/alphas/{alpha}/metrics?{QUESTION}"
+    address = f"/v1/alphas/{alpha}/metrics?{QUERY}"
     cold: list[tuple[float, float]] = []
     for _ in range(rounds):
         with server(datasets, store, token) as (client, spent):
@@ -131,7 +131,7 @@ def server(datasets: str, store: str, token: str) -> Iterator[tuple[httpx.Client
 
 
 def wait_until_up(client: httpx.Client, process: subprocess.Popen[bytes]) -> None:
-    """Poll the health until it is answered; SystemExit when the process ends first."""
+    """Poll /v1/health until it is answered; raise SystemExit if the process ends first."""
     for _ in range(600):
         if process.poll() is not None:
             raise SystemExit(f"the server ended with code {process.returncode}")

@@ -1,9 +1,9 @@
-"""Cost of the nearest of many alphas over HTTP, in any window, beside plain NumPy over all returns.
+"""Nearest neighbours among many alphas over HTTP, in any window, beside plain NumPy.
 
     uv run just bench-neighbours [--alphas 10000] [--sessions 1500]
 
 Every alpha has a ledger, which the service reads at the first request for neighbours. Every request has a window of its own. One
-JSON document is printed, with wall time, and processor time of the service, which on a busy machine tells more.
+JSON document is printed, with wall time and the processor time of the service, which is the better figure on a busy machine.
 """
 
 from __future__ import annotations
@@ -43,28 +43,28 @@ _ALPHAS = 10_000
 _SESSIONS = 1_500
 _ROUNDS = 400
 LIMITS = (20, 500)
-"""Neighbours per request: as many as a reader reads, and a page of the default length."""
+"""Neighbours per request: what a person reads, and a long page."""
 MOST_MS = 60.0
 MOST_MIB = 100.0
 MOST_SECONDS = 10.0
 
 
 def weekdays(sessions: int) -> list[dt.date]:
-    """Return so many weekdays, some of them left out as holidays."""
+    """Return that many weekdays, leaving out some as holidays."""
     days = (dt.date(2019, 1, 1) + dt.timedelta(days=n) for n in range(sessions * 2))
     return [day for day in days if day.weekday() < 5 and day.timetuple().tm_yday % 61 != 1][:sessions]
 
 
 def prepare(folder: Path, alphas: int, sessions: int) -> np.ndarray[Any, np.dtype[np.float64]]:
-    """Publish the alphas, and return the returns of those that are not queried."""
+    """Publish the alphas; return the daily returns of the synthetic ones."""
     root = folder / "published"
     days = weekdays(sessions)
     draw = np.random.default_rng(7)
     styles = draw.normal(0.0002, 0.008, (12, sessions))
     for number in range(_REAL):
         curve = dict(zip(days, (draw.normal(0, 0.3, 12) @ styles).tolist(), strict=True))
-        catalogue.publish_alpha(root, f"Test_asked_{number}", curve, 99)
-    template = datasets.open(root)["Test_asked_0"]
+        catalogue.publish_alpha(root, f"Test_queried_{number}", curve, 99)
+    template = datasets.open(root)["Test_queried_0"]
     returns = np.empty((alphas - _REAL, sessions))
     for number in range(alphas - _REAL):
         returns[number] = draw.normal(0, 0.3, 12) @ styles + draw.normal(0, 0.006, sessions)
@@ -77,7 +77,7 @@ def prepare(folder: Path, alphas: int, sessions: int) -> np.ndarray[Any, np.dtyp
 def _publish_ledger(
     root: Path, template: Snapshot, alpha_id: str, returns: np.ndarray[Any, np.dtype[np.float64]], first: int
 ) -> None:
-    """Publish an alpha that differs from a template in its ledger alone."""
+    """Publish an alpha that differs from a template only in its ledger."""
     ending = np.cumprod(1.0 + returns)
     ledger = pl.read_parquet(template.file("portfolio", catalogue.BOOK)).with_columns(
         starting_equity=np.concatenate([[1.0], ending[:-1]]), ending_equity=ending
@@ -108,7 +108,7 @@ def _publish_ledger(
 
 @contextlib.contextmanager
 def serving(root: Path, returns: Path) -> Iterator[tuple[int, int]]:
-    """Run the service; give its port and its process."""
+    """Run the service; yield its port and its process id."""
     log = root.parent / "serve.log"
     with log.open("wb") as stream:
         process = subprocess.Popen(
@@ -140,12 +140,12 @@ def serving(root: Path, returns: Path) -> Iterator[tuple[int, int]]:
 
 
 class Caller:
-    """Sends requests over one connection, with as little as possible between caller and socket.
+    """Sends requests over one connection with little overhead of its own.
 
     Parameters
     ----------
     port
-        Of the service on this machine.
+        Port of the service on this machine.
     token
         The key.
     """
@@ -167,12 +167,12 @@ def resident_mib(pid: int) -> float:
 
 
 def reached(is_reached: bool) -> str:
-    """Say whether an aim is reached."""
+    """Return `YES` or `NO`."""
     return "YES" if is_reached else "NO"
 
 
 def windows(sessions: int, rounds: int) -> Iterator[dict[str, str]]:
-    """Yield windows, half of them most of the record and half of any length."""
+    """Yield windows, half of them nearly the full record, half of random length."""
     draw, days = np.random.default_rng(3), weekdays(sessions)
     for number in range(rounds):
         length = sessions - 1 - number % 40 if number % 2 else int(draw.integers(20, sessions - 1))
@@ -181,7 +181,7 @@ def windows(sessions: int, rounds: int) -> Iterator[dict[str, str]]:
 
 
 def plain(returns: np.ndarray[Any, np.dtype[np.float64]], rounds: int) -> dict[str, Any]:
-    """Measure the same by plain NumPy in double precision, all rows of one span."""
+    """Measure the same search in plain NumPy and float64, over rows without gaps."""
     draw, times, spent = np.random.default_rng(4), [], []
     for _ in range(rounds):
         length = int(draw.integers(returns.shape[1] // 2, returns.shape[1]))
@@ -197,23 +197,23 @@ def plain(returns: np.ndarray[Any, np.dtype[np.float64]], rounds: int) -> dict[s
 
 
 def _measure_limit(caller: Caller, pid: int, sessions: int, rounds: int, limit: int) -> dict[str, Any]:
-    """Ask for so many neighbours, nearest and farthest, of each alpha in turn."""
+    """Request `limit` neighbours, nearest or farthest, of each alpha in turn."""
     times, spent = [], []
     for number, window in enumerate(windows(sessions, rounds)):
         parameters = {**window, "order": ("nearest", "farthest")[number % 3 == 0], "limit": str(limit)}
         cpu, begin = busy_seconds(pid), time.perf_counter()
-        status, body = caller.get(f"/alphas/Test_asked_{number % _REAL}/neighbours", parameters)
+        status, body = caller.get(f"/alphas/Test_queried_{number % _REAL}/neighbours", parameters)
         times.append((time.perf_counter() - begin) * 1e3)
         spent.append((busy_seconds(pid) - cpu) * 1e3)
         assert status == 200, body
         assert json.loads(body)["meta"]["excluded"]["not_read"] == 0
-    # On a machine that others use, wall time includes their work; the processor time of the service does not.
+    # Wall time includes the work of others on the machine; the processor time of the service does not.
     p50, p99 = np.quantile(spent, [0.5, 0.99])
     return {**figures(times), "p50_cpu_ms": round(float(p50), 2), "p99_cpu_ms": round(float(p99), 2)}
 
 
 def measure(alphas: int = _ALPHAS, sessions: int = _SESSIONS, rounds: int = _ROUNDS) -> dict[str, Any]:
-    """Return what the nearest of so many alphas with so many days cost."""
+    """Return time and memory of searches among `alphas` alphas of `sessions` days."""
     results: dict[str, Any] = {"alphas": alphas, "sessions": sessions}
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
@@ -225,11 +225,11 @@ def measure(alphas: int = _ALPHAS, sessions: int = _SESSIONS, rounds: int = _ROU
         key = _command("keys", "issue", "--account", "b@example.org", "--name", "b", *grants)["token"]
         with serving(root, folder / "returns") as (port, pid):
             caller = Caller(port, key)
-            status, _ = caller.get("/alphas/Test_asked_0/equity-curve")
+            status, _ = caller.get("/alphas/Test_queried_0/equity-curve")
             assert status == 200, status
             time.sleep(2)
             before, began = resident_mib(pid), time.perf_counter()
-            while caller.get("/alphas/Test_asked_0/neighbours")[0] != 200:
+            while caller.get("/alphas/Test_queried_0/neighbours")[0] != 200:
                 time.sleep(0.1)
             results["first_answer_seconds"] = round(time.perf_counter() - began, 2)
             results["limits"] = {
@@ -241,9 +241,9 @@ def measure(alphas: int = _ALPHAS, sessions: int = _SESSIONS, rounds: int = _ROU
 
 
 @click.command()
-@click.option("--alphas", default=_ALPHAS, show_default=True, help="How many alphas.")
-@click.option("--sessions", default=_SESSIONS, show_default=True, help="Days of each.")
-@click.option("--rounds", default=_ROUNDS, show_default=True, help="Requests that are measured.")
+@click.option("--alphas", default=_ALPHAS, show_default=True, help="Number of alphas.")
+@click.option("--sessions", default=_SESSIONS, show_default=True, help="Sessions of each.")
+@click.option("--rounds", default=_ROUNDS, show_default=True, help="Measured requests.")
 def main(*, alphas: int, sessions: int, rounds: int) -> None:
     """Measure neighbours on this machine and print figures as JSON."""
     load = [round(load, 2) for load in os.getloadavg()]

@@ -1,12 +1,12 @@
-"""Light calls of one key, alone and beside another key that asks for more than the cores can compute.
+"""Light calls of one key, alone and beside a key that requests more than the cores can compute.
 
     uv run python -m benchmarks.overload SEAL [--seconds 8] [--connections 64] [--checkout DIR] [--json]
 
-The heavy caller is `wrk` on 64 connections, each requesting metrics over a new window as soon as
-it has its answer; it takes no notice of refusals. The light caller asks one thing after the other over one connection:
+The heavy caller is `wrk` on 64 connections, each requesting the metrics of a new window as soon as it has its
+answer, also after refusals. The light caller sends one request after another on one connection:
 
-page       a page that lies in memory
-computed   metrics of a new short window, or a small page with a filter: something to compute
+page       a cached page
+computed   metrics of a new short window, which have to be computed
 
 `--checkout` measures the server of another checkout of this project, with the environment of that checkout.
 """
@@ -65,7 +65,7 @@ _WARM_SECONDS: Final = 2.0
 
 
 class Running(NamedTuple):
-    """A server that answers: its port, and two keys."""
+    """A running server: its port, and two keys."""
 
     port: int
     light: str
@@ -74,17 +74,17 @@ class Running(NamedTuple):
 
 @click.command()
 @click.argument("seal")
-@click.option("--seconds", default=8.0, show_default=True, help="Of each measurement.")
-@click.option("--connections", default=64, show_default=True, help="Of the heavy caller.")
-@click.option("--checkout", type=click.Path(path_type=Path), help="Of another server of this project.")
+@click.option("--seconds", default=8.0, show_default=True, help="Duration of each measurement.")
+@click.option("--connections", default=64, show_default=True, help="Connections of the heavy caller.")
+@click.option("--checkout", type=click.Path(path_type=Path), help="Checkout whose server is measured.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def main(*, seal: str, seconds: float, connections: int, checkout: Path | None, as_json: bool) -> None:
-    """Measure light calls with and without a heavy caller beside them."""
+    """Measure light calls with and without a heavy caller."""
     with tempfile.TemporaryDirectory() as folder:
         root = Path(folder) / "root"
         alpha = build_seal(seal, str(root)).alpha_id
         with _served(root, (checkout or REPOSITORY).resolve()) as up:
-            results = _measured(up, alpha, seconds=seconds, connections=connections)
+            results = _measure(up, alpha, seconds=seconds, connections=connections)
     if as_json:
         print(json.dumps(results))
         return
@@ -94,7 +94,7 @@ def main(*, seal: str, seconds: float, connections: int, checkout: Path | None, 
         print(f"{name:22}" + "".join(f"{'' if value is None else value:>10}" for value in shown))
 
 
-def _measured(up: Running, alpha: str, *, seconds: float, connections: int) -> dict[str, dict[str, Any]]:
+def _measure(up: Running, alpha: str, *, seconds: float, connections: int) -> dict[str, dict[str, Any]]:
     draw = random.Random(38)
     light = {
         "page": itertools.repeat(f"/v1/alphas/{alpha}/scores?limit=20"),
@@ -102,19 +102,19 @@ def _measured(up: Running, alpha: str, *, seconds: float, connections: int) -> d
     }
     results: dict[str, dict[str, Any]] = {}
     for name, paths in light.items():
-        _asked(up, paths, _WARM_SECONDS / 2)
-        results[f"{name}, alone"] = _asked(up, paths, seconds)
+        _light_calls(up, paths, _WARM_SECONDS / 2)
+        results[f"{name}, alone"] = _light_calls(up, paths, seconds)
     listed = [_window(alpha, draw, days=None) + "&panel=1&doc=1" for _ in range(_WINDOWS)]
     for name, paths in light.items():
         with _heavy(up, listed, connections, seconds + 2 * _WARM_SECONDS) as heavy:
             time.sleep(_WARM_SECONDS)
-            results[f"{name}, beside heavy"] = _asked(up, paths, seconds)
+            results[f"{name}, beside heavy"] = _light_calls(up, paths, seconds)
         results[f"heavy, beside {name}"] = heavy
     return results
 
 
 def _window(alpha: str, draw: random.Random, *, days: int | None) -> str:
-    """Return metrics over a window: of so many days, or of some years."""
+    """Return the path of the metrics of a random window of about `days` days, or of some years."""
     first = dt.date(2012, 1, 1) + dt.timedelta(days=draw.randrange(2000))
     last = first + dt.timedelta(
         days=draw.randrange(1000, 3500) if days is None else days + draw.randrange(30)
@@ -122,7 +122,8 @@ def _window(alpha: str, draw: random.Random, *, days: int | None) -> str:
     return f"/v1/alphas/{alpha}/metrics?from={first}&to={last}"
 
 
-def _asked(up: Running, paths: Iterator[str], seconds: float) -> dict[str, Any]:
+def _light_calls(up: Running, paths: Iterator[str], seconds: float) -> dict[str, Any]:
+    """Send light calls for some time; return their latency and the number of answers and refusals."""
     connection = Connection(up.port, {"authorization": f"Bearer {up.light}"})
     spent: list[float] = []
     refused = 0
@@ -130,7 +131,7 @@ def _asked(up: Running, paths: Iterator[str], seconds: float) -> dict[str, Any]:
     try:
         while time.monotonic() < end:
             try:
-                spent.append(connection.ask(Request(next(paths)))[1])
+                spent.append(connection.send(Request(next(paths)))[1])
             except LoadFailed as error:
                 if "answered 503" not in str(error):
                     raise
@@ -178,7 +179,7 @@ def _heavy(up: Running, paths: list[str], connections: int, seconds: float) -> I
 
 @contextlib.contextmanager
 def _served(root: Path, checkout: Path) -> Iterator[Running]:
-    """Run the server of a checkout over a root, with two keys of one account, until the block is left."""
+    """Run the server of a checkout over a root, with two keys of one account."""
     python = checkout / ".venv" / "bin" / "python"
     environment = {
         "PYTHONPATH": str(checkout),
@@ -208,20 +209,20 @@ def _served(root: Path, checkout: Path) -> Iterator[Running]:
     )
     try:
         up = Running(port, *tokens)
-        _await(up)
+        _wait_until_up(up)
         yield up
     finally:
         process.terminate()
         process.wait()
 
 
-def _await(up: Running) -> None:
+def _wait_until_up(up: Running) -> None:
     for _ in range(600):
         with contextlib.suppress(OSError):
             Connection(up.port, {}).close()
             return
         time.sleep(0.1)
-    raise LoadFailed("the server did not begin within a minute")
+    raise LoadFailed("the server did not start within a minute")
 
 
 if __name__ == "__main__":

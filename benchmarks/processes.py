@@ -1,4 +1,4 @@
-"""Processor time, memory and children of processes, as the kernel counts them; two servers compared by processor time."""
+"""Processor time, memory and children of processes from /proc; comparison of two servers by processor time."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from pathlib import Path
 from typing import Final, Protocol
 
 TICK: Final = os.sysconf("SC_CLK_TCK")
-"""Steps a second in which :func:`cpu_seconds` counts."""
+"""Kernel ticks per second, the resolution of :func:`cpu_seconds`."""
 
-Ask = Callable[[], object]
-"""Sends one request and waits for the answer; raises StopIteration when there are no more."""
+SendRequest = Callable[[], object]
+"""Sends the next request and waits for its answer; raises StopIteration after the last."""
 
 
 class Busy(Protocol):
-    """A server that knows its processor time precisely enough for a single answer."""
+    """A server whose processor time can be read precisely enough for a single answer."""
 
     def busy(self) -> float:
         """Return the processor seconds so far."""
@@ -37,7 +37,7 @@ def family(pid: int) -> list[int]:
 
 
 def cpu_seconds(pid: int) -> float:
-    """Return the processor time of all threads of a process, in steps of the kernel's tick; 0 once it is gone."""
+    """Return the processor time of all threads of a process, in ticks; 0 once it has ended."""
     with contextlib.suppress(OSError):
         text = Path(f"/proc/{pid}/stat").read_text()
         fields = text[text.rindex(")") + 2 :].split()
@@ -46,14 +46,14 @@ def cpu_seconds(pid: int) -> float:
 
 
 def busy_seconds(pid: int) -> float:
-    """Return the CPU seconds of a process, of the threads it has, to the nanosecond."""
-    # The scheduler's own count: that of /proc/<pid>/stat goes in steps of 10 ms.
+    """Return the CPU seconds of the live threads of a process, to the nanosecond."""
+    # From the scheduler, because /proc/<pid>/stat counts in steps of 10 ms.
     threads = Path(f"/proc/{pid}/task").iterdir()
     return sum(int((thread / "schedstat").read_text().split()[0]) for thread in threads) / 1e9
 
 
 def memory_kb(pid: int, file: str, field: str) -> int:
-    """Return a figure that the kernel keeps of a process's memory, such as ``VmRSS:`` of ``status``; 0 once it is gone."""
+    """Return a memory figure of a process in kB, such as ``VmRSS:`` of ``status``; 0 once it has ended."""
     with contextlib.suppress(OSError):
         for line in Path(f"/proc/{pid}/{file}").read_text().splitlines():
             if line.startswith(field):
@@ -61,7 +61,7 @@ def memory_kb(pid: int, file: str, field: str) -> int:
     return 0
 
 
-def rate_ratio(one: tuple[Busy, Ask], other: tuple[Busy, Ask], seconds: float) -> float:
+def rate_ratio(one: tuple[Busy, SendRequest], other: tuple[Busy, SendRequest], seconds: float) -> float:
     """Alternate between two servers, or two kinds of requests, and compare answers per processor second.
 
     Returns
@@ -82,7 +82,7 @@ def rate_ratio(one: tuple[Busy, Ask], other: tuple[Busy, Ask], seconds: float) -
     return statistics.median(spent[1]) / statistics.median(spent[0])
 
 
-def _processor_time(server: Busy, ask: Ask) -> float:
+def _processor_time(server: Busy, send: SendRequest) -> float:
     before = server.busy()
-    ask()
+    send()
     return server.busy() - before

@@ -1,4 +1,4 @@
-"""The comparisons that the report begins with, each with its aim."""
+"""Ratios at the head of the report, each with its aim."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Final
 
-from benchmarks.further import ALLOWED_BESIDE
+from benchmarks.further import MEMORY_ALLOWANCE
 from benchmarks.neighbours import MOST_MIB, MOST_MS
-from benchmarks.whole_tables import BY_PAGES, ratios_of
+from benchmarks.table_downloads import BY_PAGES, ratios_of
 
 OURS: Final = "alpha-results"
 FLOOR: Final = "constant"
@@ -49,7 +49,7 @@ class Ratio:
 
     @property
     def aim(self) -> str:
-        """The aim in words."""
+        """The aim as text; empty without one."""
         if self.least is not None:
             return f"at least {self.least:g}"
         return "" if self.most is None else f"at most {self.most:g}"
@@ -76,7 +76,7 @@ class Figures:
     Parameters
     ----------
     results
-        As :mod:`benchmarks.compare` writes them.
+        The document that :mod:`benchmarks.compare` writes.
     """
 
     def __init__(self, results: dict[str, Any]) -> None:
@@ -104,7 +104,7 @@ class Figures:
 
 
 def ratios(figures: Figures) -> Iterator[Ratio]:
-    """Yield every comparison whose parts were measured."""
+    """Yield every ratio whose parts were measured."""
     hits = figures.results.get("beside") or {}
     for query in figures.queries:
         yield from _misses(figures, query)
@@ -173,8 +173,8 @@ def _further(results: dict[str, Any]) -> Iterator[Ratio]:
         yield Ratio("batch", "small runs published a minute", rate, "", least=300)
     if "memory" in results:
         part = results["memory"]
-        allowed = part["bound_bytes"] + ALLOWED_BESIDE
-        bounds = f"({part['bound_bytes'] / 1e6:.0f} + {ALLOWED_BESIDE / 1e6:.0f} MB)"
+        allowed = part["bound_bytes"] + MEMORY_ALLOWANCE
+        bounds = f"({part['bound_bytes'] / 1e6:.0f} + {MEMORY_ALLOWANCE / 1e6:.0f} MB)"
         what = f"memory under random pages / {bounds}"
         yield Ratio("all", what, part["peak_bytes"] / allowed, "", most=1.0)
 

@@ -1,4 +1,4 @@
-"""The results of a comparison, on the terminal and as a page: ratios first, then figures."""
+"""Report of a comparison, on the terminal and as RESULTS.md: ratios first, then figures."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def _cell(value: float | None, field: str) -> str:
 
 def write(results: dict[str, Any], folder: Path) -> None:
     """Write the page and the plot beside the results."""
-    from benchmarks.plot import draw  # noqa: PLC0415 - matplotlib takes a second that a quick look need not spend
+    from benchmarks.plot import draw  # noqa: PLC0415 - matplotlib takes a second to import, which --quick need not spend
 
     draw(results, folder / "results.png")
     (folder / "RESULTS.md").write_text("\n".join(_page(results)) + "\n")

@@ -1,4 +1,4 @@
-"""Whether the servers answer the same rows, before any of their speeds is looked at."""
+"""Compare the rows of two servers, before their speed is measured."""
 
 from __future__ import annotations
 
@@ -7,38 +7,38 @@ from typing import Any, Final
 
 import orjson
 
-from benchmarks.workload import Ask
+from benchmarks.workload import Call
 
 _TOLERANCE: Final = 1e-9
-"""Relative: sums and products come in another order, and some writers cut the last digit."""
+"""Relative tolerance: the order of sums differs, and some writers cut the last digit."""
 _ABSOLUTE: Final = 1e-12
 
 
 class RowsDiffer(RuntimeError):
-    """Two servers do not answer the same question alike."""
+    """Two servers answer the same request with different rows."""
 
 
 def rows_of(body: bytes) -> list[dict[str, Any]]:
-    """Return the rows of an answer: a list, or what stands under ``data``; figures are one row."""
+    """Return the rows of an answer, a list or its ``data``; an object counts as one row."""
     actual = orjson.loads(body)
     rows = actual["data"] if isinstance(actual, dict) else actual
     return [rows] if isinstance(rows, dict) else rows
 
 
-def require_same(ask: Ask, ours: bytes, theirs: bytes, peer: str) -> None:
-    """Raise RowsDiffer unless a peer's answer holds the rows of ours, and its summary where there is one.
+def require_same(call: Call, ours: bytes, theirs: bytes, peer: str) -> None:
+    """Raise RowsDiffer unless a peer's answer has the rows and summary of ours.
 
     A key that is left out counts as null, 1 as true, and doubles may differ in their last digits.
     """
     wanted, actual = rows_of(ours), rows_of(theirs)
     if len(wanted) != len(actual):
-        raise RowsDiffer(f"{peer}, {ask.path}: {len(actual)} rows instead of {len(wanted)}")
+        raise RowsDiffer(f"{peer}, {call.path}: {len(actual)} rows instead of {len(wanted)}")
     for number, (row, other) in enumerate(zip(wanted, actual, strict=True)):
-        _require(row, other, f"{peer}, {ask.path}, row {number}")
+        _require(row, other, f"{peer}, {call.path}, row {number}")
     summary = orjson.loads(ours)["meta"].get("summary")
     answer = orjson.loads(theirs)
     if summary is not None and isinstance(answer, dict) and "summary" in answer:
-        _require(summary, answer["summary"], f"{peer}, {ask.path}, summary")
+        _require(summary, answer["summary"], f"{peer}, {call.path}, summary")
 
 
 def _require(wanted: dict[str, Any], actual: dict[str, Any], where: str) -> None:

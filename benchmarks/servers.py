@@ -1,4 +1,4 @@
-"""The servers of the comparison: how each starts on loopback, and the form of its requests."""
+"""The servers of the comparison: how each is started on loopback, and how a call is sent to it."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from typing import Any, Final
 from benchmarks.load import Connection, LoadFailed, Request
 from benchmarks.peers import sql
 from benchmarks.processes import TICK, busy_seconds, cpu_seconds, family, memory_kb
-from benchmarks.workload import QUERIES, Ask
+from benchmarks.workload import QUERIES, Call
 from serve.auth.admin import open_administration
 from serve.auth.settings import AccessSettings
 
@@ -33,14 +33,14 @@ _RATE: Final = "per_second=10000000,per_minute=100000000,per_day=1000000000,mont
 
 @dataclass(frozen=True, slots=True)
 class Running:
-    """A server that is up.
+    """A running server.
 
     Attributes
     ----------
     port
-        On 127.0.0.1.
+        Port on 127.0.0.1.
     pid
-        Of its first process.
+        Its first process.
     headers
         Sent with every request.
     """
@@ -53,7 +53,7 @@ class Running:
         """Return the resident memory of all its processes in MB; shared pages count once per process."""
         return sum(memory_kb(pid, "status", "VmRSS:") for pid in family(self.pid)) * 1024 / 1e6
 
-    def shared_out(self) -> float:
+    def private_mb(self) -> float:
         """Return the memory of all its processes in MB; shared pages count once, mapped files not at all."""
         fields = ("Pss_Anon:", "Pss_Shmem:")
         return (
@@ -71,7 +71,7 @@ class Running:
         return sum(map(busy_seconds, family(self.pid)))
 
     def settle(self, most_s: float = 20.0, step_s: float = 0.25) -> None:
-        """Wait until it is idle, so that background work does not count with the next requests."""
+        """Wait until it is idle, so that background work does not count towards the next requests."""
         end = time.monotonic() + most_s
         while time.monotonic() < end:
             before = self.cpu()
@@ -89,7 +89,7 @@ class Server:
     """One line, for the report."""
     queries: frozenset[str] = frozenset(QUERIES) - {"Q6"}
     restarts = 1
-    """Fresh processes a round for the cold state."""
+    """Fresh processes per round for the state `cold`."""
 
     def command(self, port: int) -> list[str]:
         """Return the command that starts it."""
@@ -103,16 +103,16 @@ class Server:
         """Return the headers of every request."""
         return {}
 
-    def request(self, ask: Ask) -> Request:
-        """Return the request in the form this server takes."""
-        return Request(ask.path)
+    def request(self, call: Call) -> Request:
+        """Return a call as an HTTP request to this server."""
+        return Request(call.path)
 
     def probe(self) -> Request:
         """Return a request that succeeds once it is ready."""
         return Request("/v1/alphas?limit=1")
 
-    def beside(self) -> contextlib.AbstractContextManager[object]:
-        """Run the other processes it needs."""
+    def companions(self) -> contextlib.AbstractContextManager[object]:
+        """Run the processes that the server depends on."""
         return contextlib.nullcontext()
 
     @contextlib.contextmanager
@@ -121,7 +121,7 @@ class Server:
         with socket.socket() as probe:
             probe.bind(("127.0.0.1", 0))
             port = probe.getsockname()[1]
-        with self.beside(), tempfile.TemporaryFile() as log:
+        with self.companions(), tempfile.TemporaryFile() as log:
             process = subprocess.Popen(
                 self.command(port),
                 cwd=REPOSITORY,
@@ -153,7 +153,7 @@ class Server:
             with contextlib.suppress(OSError, LoadFailed):
                 connection = Connection(port, self.headers())
                 try:
-                    connection.ask(self.probe())
+                    connection.send(self.probe())
                 finally:
                     connection.close()
                 return
@@ -181,7 +181,7 @@ class Ours(Server):
         self._token = _token(self.root, self.store)
 
     def command(self, port: int) -> list[str]:
-        """Return the public command."""
+        """Return the command that an operator would use."""
         command = [sys.executable, "-m", "serve", "run", "--datasets", str(self.root), "--port", str(port)]
         command += ["--access", str(self.store), "--workers", str(self._workers)]
         return command + (["--memory-bytes", str(self._memory)] if self._memory else [])
@@ -200,7 +200,7 @@ class Ours(Server):
                 yield up
 
     def headers(self) -> dict[str, str]:
-        """Return the key."""
+        """Return the header with the key."""
         return {"authorization": f"Bearer {self._token}"}
 
 
@@ -220,7 +220,7 @@ def _token(root: Path, store: Path) -> str:
 
 
 class PythonPeer(Server):
-    """A peer of this folder, run by its module's name.
+    """A peer in `benchmarks/peers`, run as a module.
 
     Parameters
     ----------
@@ -263,7 +263,7 @@ class Constant(PythonPeer):
 
 
 class Postgres(Server):
-    """PostgreSQL, JSON made in SQL, behind a thin application."""
+    """PostgreSQL, which makes the JSON in SQL, behind a thin application."""
 
     name = "PostgreSQL"
     about = (
@@ -274,7 +274,7 @@ class Postgres(Server):
         self._data = data
         self._binaries = postgres_binaries()
         self._folder = Path(tempfile.mkdtemp(prefix="bench-pg-", dir="/tmp"))
-        # It refuses to run as root, so then it runs as `nobody`.
+        # PostgreSQL refuses to run as root, so it runs as `nobody`.
         self._user = pwd.getpwnam("nobody").pw_uid if os.geteuid() == 0 else None
         if self._user is not None:
             os.chown(self._folder, self._user, -1)
@@ -282,20 +282,20 @@ class Postgres(Server):
         command = [str(self._binaries / "initdb"), "-D", str(self._folder / "data"), "-U", "postgres"]
         command += ["--auth=trust", "-E", "utf8", "--locale=C", "--no-sync"]
         subprocess.run(command, check=True, stdout=subprocess.DEVNULL, user=self._user, cwd=self._folder)
-        with self.beside():
-            from benchmarks.peers.postgres import load  # noqa: PLC0415 - of the peer's packages
+        with self.companions():
+            from benchmarks.peers.postgres import load  # noqa: PLC0415 - needs the peer's packages
 
             asyncio.run(load(self._url, data))
 
     def version(self) -> str:
-        """Return what the server calls itself."""
+        """Return the version of PostgreSQL."""
         command = [str(self._binaries / "postgres"), "--version"]
         return subprocess.run(command, check=True, capture_output=True, text=True).stdout.split()[2]
 
     @contextlib.contextmanager
-    def beside(self) -> Iterator[object]:
-        """Run the database, on a socket."""
-        from benchmarks.peers.postgres import SETTINGS  # noqa: PLC0415 - of the peer's packages
+    def companions(self) -> Iterator[object]:
+        """Run the database on a Unix socket."""
+        from benchmarks.peers.postgres import SETTINGS  # noqa: PLC0415 - needs the peer's packages
 
         settings = {
             "listen_addresses": "",
@@ -339,7 +339,7 @@ class Roapi(Server):
     """ROAPI with its tables in memory, queried in SQL."""
 
     name = "ROAPI"
-    about = "tables in memory, one for each alpha; asked in SQL"
+    about = "tables in memory, one for each alpha; queried in SQL"
 
     def __init__(self, data: Path, folder: Path) -> None:
         self._columns = sql.columns_of(data, "decisions")
@@ -347,17 +347,17 @@ class Roapi(Server):
         self._config.write_text(sql.roapi_tables(data))
 
     def command(self, port: int) -> list[str]:
-        """Return the program that came with its wheel."""
+        """Return the program of its wheel."""
         program = str(Path(sys.executable).with_name("roapi"))
         other = ["--addr-postgres", "127.0.0.1:0", "--addr-flight-sql", "127.0.0.1:0"]
         return [program, "--config", str(self._config), "--addr-http", f"127.0.0.1:{port}", *other]
 
-    def request(self, ask: Ask) -> Request:
-        """Put it in SQL."""
-        return sql.roapi_request(ask, self._columns)
+    def request(self, call: Call) -> Request:
+        """Return the call as SQL."""
+        return sql.roapi_request(call, self._columns)
 
     def probe(self) -> Request:
-        """Return a question after its tables."""
+        """Return a query that succeeds once its tables are loaded."""
         return Request("/api/sql", "select count(*) from catalogue")
 
 
@@ -378,7 +378,7 @@ class Datasette(Server):
         self._metadata.write_text(sql.datasette_metadata(*names))
 
     def command(self, port: int) -> list[str]:
-        """Return its public command, its limits out of the way."""
+        """Return its public command, with limits out of reach."""
         command = [sys.executable, "-m", "datasette", "serve", "-i", str(self._file), "-p", str(port)]
         command += ["--metadata", str(self._metadata)]
         for name, value in {
@@ -389,12 +389,12 @@ class Datasette(Server):
             command += ["--setting", name, str(value)]
         return command
 
-    def request(self, ask: Ask) -> Request:
-        """Put it to a canned query."""
-        return sql.datasette_request(ask)
+    def request(self, call: Call) -> Request:
+        """Return the call as a canned query."""
+        return sql.datasette_request(call)
 
     def probe(self) -> Request:
-        """Return a question after its version."""
+        """Return a request for its version."""
         return Request("/-/versions.json")
 
 

@@ -1,7 +1,7 @@
-"""One whole table as a Polars frame, from an empty process: what `whole_tables.py` starts for each reading.
+"""One reading of `table_downloads.py`: a table to a Polars frame, in this process.
 
-The libraries are loaded first; from then on everything counts, the connection too. Prints seconds of wall-clock and of
-processor time, rows, columns, and a digest of the values in whatever order columns came.
+Imports are not timed; the connection is. Prints wall-clock and processor seconds, rows, columns, and a digest of the values that
+does not depend on the order of columns.
 """
 
 from __future__ import annotations
@@ -19,17 +19,17 @@ from alpha_results_client import Client
 
 
 def by_link(port: int, key: str, alpha: str) -> pl.DataFrame:
-    """Read by our client."""
+    """Read one file by a signed link, with our client."""
     return _ours(port, key, alpha, links=True)
 
 
 def by_pages(port: int, key: str, alpha: str) -> pl.DataFrame:
-    """Read by our client, every page."""
+    """Read every page, with our client."""
     return _ours(port, key, alpha, links=False)
 
 
 def by_flight(port: int, _: str, __: str) -> pl.DataFrame:
-    """Read from the peer."""
+    """Read from the Arrow Flight server."""
     with fl.connect(f"grpc://127.0.0.1:{port}") as client:
         return pl.DataFrame(client.do_get(fl.Ticket(b"")).read_all())
 
@@ -48,7 +48,7 @@ READERS: dict[str, Callable[[int, str, str], pl.DataFrame]] = {
 if __name__ == "__main__":
     reader, address, name = sys.argv[1:]
     token = sys.stdin.read()
-    pl.DataFrame({"a": [1]}).select(pl.col("a") + 1)  # the engine's own threads
+    pl.DataFrame({"a": [1]}).select(pl.col("a") + 1)  # start Polars' threads
     spent, begun = time.process_time(), time.perf_counter()
     frame = READERS[reader](int(address), token, name)
     times = time.perf_counter() - begun, time.process_time() - spent

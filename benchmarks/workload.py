@@ -1,4 +1,4 @@
-"""The workload: eight queries, each an endless sequence of distinct requests."""
+"""The workload: eight queries, each an endless sequence of distinct calls."""
 
 from __future__ import annotations
 
@@ -25,17 +25,17 @@ PAGE: Final = 5_000
 
 
 @dataclass(frozen=True, slots=True)
-class Ask:
-    """One request, independent of how a server takes it.
+class Call:
+    """One call of the workload, independent of the form in which a server takes it.
 
     Attributes
     ----------
     query
-        Which of :data:`QUERIES`.
+        Key of :data:`QUERIES`.
     alpha
-        Number of the clone; -1 where the request names none.
+        Number of the clone; -1 for a call that names none.
     values
-        Parameters by the names they have in /v1; ``date`` of a week among them.
+        Parameters by their names in /v1, and the ``date`` of a week.
     """
 
     query: str
@@ -44,7 +44,7 @@ class Ask:
 
     @property
     def path(self) -> str:
-        """Return the request as /v1 puts it, which the peers written for this comparison do as well."""
+        """Return path and query in the form of /v1, which the Python peers share."""
         values = dict(self.values)
         if self.query == "Q8":
             return f"/v1/alphas?{urlencode(values, quote_via=quote)}"
@@ -56,14 +56,14 @@ class Ask:
 
 
 class Workload:
-    """Makes requests over the alphas of a data folder.
+    """Makes calls to the alphas of a data folder.
 
     Parameters
     ----------
     data
-        As made by :func:`benchmarks.alphas.prepare`.
+        Folder from :func:`benchmarks.alphas.prepare`.
     alphas
-        How many clones there are.
+        Number of clones.
     """
 
     def __init__(self, data: Path, alphas: int) -> None:
@@ -75,7 +75,7 @@ class Workload:
 
     @staticmethod
     def _rows(data: Path) -> int:
-        import polars as pl  # noqa: PLC0415 - one number is wanted of it
+        import polars as pl  # noqa: PLC0415 - used only here
 
         file = data / "peers" / "decisions" / f"{alpha_id(0)}.parquet"
         return int(pl.scan_parquet(file).select(pl.len()).collect().item())
@@ -85,17 +85,17 @@ class Workload:
         """Pages of a full panel."""
         return -(-self.rows // PAGE)
 
-    def distinct(self, query: str, seed: str, alphas: list[int] | None = None) -> Iterator[Ask]:
-        """Yield requests of a query, the alphas in turn, none of them twice.
+    def distinct(self, query: str, seed: str, alphas: list[int] | None = None) -> Iterator[Call]:
+        """Yield distinct calls of a query, the alphas in turn.
 
         Parameters
         ----------
         query
-            Of :data:`QUERIES`.
+            Key of :data:`QUERIES`.
         seed
-            Requests of different seeds are different too, but for chance meetings.
+            Calls of different seeds hardly ever coincide.
         alphas
-            Numbers of the clones to ask for; all by default.
+            Numbers of the clones; all by default.
         """
         chance = random.Random(f"{query} {seed}")
         chosen = alphas if alphas is not None else list(range(self.alphas))
@@ -106,34 +106,34 @@ class Workload:
         seen: set[str] = set()
         number = 0
         while True:
-            ask = make(chance, chosen[number % len(chosen)])
-            if ask.path not in seen:
-                seen.add(ask.path)
-                yield ask
+            call = make(chance, chosen[number % len(chosen)])
+            if call.path not in seen:
+                seen.add(call.path)
+                yield call
                 number += 1
 
-    def _q1(self, chance: random.Random, alpha: int) -> Ask:
-        # Of about 528 names a week, so that every page is full.
+    def _q1(self, chance: random.Random, alpha: int) -> Call:
+        # A week has about 528 names, so every page is full.
         values = {"date": chance.choice(self.weeks), "limit": 100, "offset": chance.randrange(300)}
-        return Ask("Q1", alpha, values)
+        return Call("Q1", alpha, values)
 
-    def _q2(self, chance: random.Random, alpha: int) -> Ask:
-        # 20 names of every week fill a page in 250 weeks.
+    def _q2(self, chance: random.Random, alpha: int) -> Call:
+        # 20 names fill a page of 5,000 rows in 250 weeks.
         first = chance.randrange(len(self.weeks) - 252)
         last = chance.randrange(first + 252, len(self.weeks))
         symbols = ",".join(sorted(chance.sample(self.symbols[alpha], 20)))
         values = {"from": self.weeks[first], "to": self.weeks[last], "symbol": symbols, "limit": PAGE}
-        return Ask("Q2", alpha, values)
+        return Call("Q2", alpha, values)
 
-    def _q3(self, chance: random.Random, alpha: int) -> Ask:
+    def _q3(self, chance: random.Random, alpha: int) -> Call:
         offset = 100_000 + chance.randrange(20_000)
-        return Ask("Q3", alpha, {"from": self.weeks[chance.randrange(60)], "limit": PAGE, "offset": offset})
+        return Call("Q3", alpha, {"from": self.weeks[chance.randrange(60)], "limit": PAGE, "offset": offset})
 
-    def _q4(self, chance: random.Random, alpha: int) -> Ask:
-        return Ask("Q4", alpha, self._ledger_window(chance))
+    def _q4(self, chance: random.Random, alpha: int) -> Call:
+        return Call("Q4", alpha, self._ledger_window(chance))
 
-    def _q5(self, chance: random.Random, alpha: int) -> Ask:
-        return Ask("Q5", alpha, self._ledger_window(chance))
+    def _q5(self, chance: random.Random, alpha: int) -> Call:
+        return Call("Q5", alpha, self._ledger_window(chance))
 
     def _ledger_window(self, chance: random.Random) -> dict[str, Any]:
         room = len(self.sessions) - 500
@@ -142,13 +142,13 @@ class Workload:
         book = chance.choice(("long_short", "long_only"))
         return {"book": book, "from": self.sessions[first], "limit": 500, "offset": offset}
 
-    def _q6(self, chance: random.Random, alpha: int) -> Ask:
+    def _q6(self, chance: random.Random, alpha: int) -> Call:
         first = chance.randrange(len(self.sessions) - 250)
         last = chance.randrange(first + 200, len(self.sessions))
-        return Ask("Q6", alpha, {"from": self.sessions[first], "to": self.sessions[last]})
+        return Call("Q6", alpha, {"from": self.sessions[first], "to": self.sessions[last]})
 
-    def _walks(self, chance: random.Random, alphas: list[int]) -> Iterator[Ask]:
-        """Walk one panel after another; the window begins before the first week, each time on another day."""
+    def _walks(self, chance: random.Random, alphas: list[int]) -> Iterator[Call]:
+        """Walk one panel after another, each with another `from` before the first week."""
         days = [
             f"{year}-{month:02d}-{day:02d}"
             for year in range(1950, 2010)
@@ -159,12 +159,12 @@ class Workload:
         for day in days:
             for alpha in alphas:
                 for page in range(self.pages):
-                    yield Ask("Q7", alpha, {"from": day, "limit": PAGE, "offset": page * PAGE})
+                    yield Call("Q7", alpha, {"from": day, "limit": PAGE, "offset": page * PAGE})
 
-    def _q8(self, chance: random.Random, alpha: int) -> Ask:
-        # Case tells nothing in a search, and gives the same words many spellings.
+    def _q8(self, chance: random.Random, alpha: int) -> Call:
+        # Searches ignore case, so random case makes distinct calls of the same search.
         del alpha
         word = chance.choice(("momentum", "reversal", "quality", "value", "carry", "drift", "breadth"))
         text = f"{word} number {chance.randrange(1, 100)}"
         spelt = "".join(letter.upper() if chance.random() < 0.5 else letter for letter in text)
-        return Ask("Q8", -1, {"search": spelt, "limit": 100})
+        return Call("Q8", -1, {"search": spelt, "limit": 100})

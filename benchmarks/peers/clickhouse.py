@@ -1,4 +1,4 @@
-"""Peer: FastAPI with chDB, which is ClickHouse within the process: merge trees in the order of the panel, JSON made by the engine."""
+"""Peer: FastAPI with chDB (ClickHouse in the process): MergeTree tables in panel order, JSON made by the engine."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ from (select * from d)
 
 
 class Tables:
-    """One session with everything in tables; a request is one statement with bound values."""
+    """One session with all tables; a request is one statement with bound values."""
 
     def __init__(self, data: Path) -> None:
         self._session, self._turn = Session(), threading.Lock()

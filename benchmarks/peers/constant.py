@@ -1,8 +1,8 @@
-"""Not a peer but a floor: the same framework and server, answering bodies loaded at its start.
+"""A floor, not a peer: the same framework and server with constant bodies, loaded at start.
 
     python -m benchmarks.peers.constant FOLDER PORT
 
-Each file of the folder is answered under its name.
+Each file of the folder is served under its name.
 """
 
 from __future__ import annotations

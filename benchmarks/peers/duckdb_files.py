@@ -1,4 +1,4 @@
-"""Peer: FastAPI with DuckDB over Parquet files, read anew for each request."""
+"""Peer: FastAPI with DuckDB, which reads the Parquet files at each request."""
 
 from __future__ import annotations
 

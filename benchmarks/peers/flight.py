@@ -1,6 +1,6 @@
-"""A peer for whole tables: Arrow Flight over the same Parquet file, read once and sent as it is stored in memory.
+"""Peer for table downloads: Arrow Flight over the same Parquet file, held in memory.
 
-No key is checked and no call is counted, which is in its favour.
+It checks no key and counts no call, which is in its favour.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 
 
 class TableServer(fl.FlightServerBase):  # type: ignore[misc]  # pyarrow ships no types
-    """Answers every ticket with the one table."""
+    """Answers every ticket with one table."""
 
     def __init__(self, path: str, columns: list[str], port: int) -> None:
         super().__init__(f"grpc://127.0.0.1:{port}")

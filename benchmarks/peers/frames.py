@@ -12,7 +12,7 @@ from benchmarks.peers.routes import CORE, CURVE, application, serve
 
 
 class Frames:
-    """Everything in memory; a request slices, filters and writes."""
+    """All tables in memory; a request filters, slices and writes."""
 
     def __init__(self, data: Path) -> None:
         self.by_score: dict[str, pl.DataFrame] = {}
@@ -97,7 +97,7 @@ def _between(rows: pl.DataFrame, first: dt.date, last: dt.date | None) -> pl.Dat
 
 
 def body(rows: pl.DataFrame, more: bytes = b"") -> bytes:
-    """Write rows as JSON, and what comes after them."""
+    """Return rows as a JSON body, with `more` after them."""
     return b'{"data":' + rows.write_json().encode() + more + b"}"
 
 

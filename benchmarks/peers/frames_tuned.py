@@ -1,4 +1,4 @@
-"""Peer: the Polars frames tuned for one query: a frame for each week, and its small page answered on the event loop."""
+"""Peer: Polars frames tuned for Q1: a frame for each week, answered on the event loop."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from benchmarks.peers.routes import application, serve
 
 
 class WeeklyFrames(Frames):
-    """The frame of each week is indexed beforehand, so that a request searches nothing."""
+    """A dictionary with the frame of each week, so that a request needs no search."""
 
     def __init__(self, data: Path) -> None:
         super().__init__(data)

@@ -1,4 +1,4 @@
-"""Peer: FastAPI with pandas, which reads what it needs of a Parquet file for each request."""
+"""Peer: FastAPI with pandas, which reads the needed part of a Parquet file at each request."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from benchmarks.peers.routes import CORE, CURVE, application, serve
 
 
 class Files:
-    """The columns and days of a request are read, the rest is pandas."""
+    """Reads the columns and days of a request, and does the rest in pandas."""
 
     def __init__(self, data: Path) -> None:
         self._data = data
@@ -90,7 +90,7 @@ class Files:
 
 def _body(rows: pd.DataFrame, more: bytes = b"") -> bytes:
     if "date" in rows.columns:
-        # As dates they would be written as instants.
+        # pandas would write dates as timestamps.
         rows = rows.assign(date=rows["date"].astype(str))
     return b'{"data":' + rows.to_json(orient="records", double_precision=15).encode() + more + b"}"
 

@@ -1,8 +1,8 @@
-"""Peer: PostgreSQL, with the JSON of a page made in SQL; the application only carries it.
+"""Peer: PostgreSQL, which makes the JSON of a page in SQL; the application only forwards it.
 
     python -m benchmarks.peers.postgres URL PORT
 
-The tables are filled by :func:`load`, which any driver of PostgreSQL could do; indexes fit the queries.
+:func:`load` fills the tables; every query has an index.
 """
 
 from __future__ import annotations
@@ -142,9 +142,9 @@ class _App:
             self._sql["ledger"] = self._sql["ledger"].replace("{ledger}", columns)
             yield
 
-    async def _answer(self, name: str, *binds: Any, whole: bool = False) -> Response:
+    async def _answer(self, name: str, *binds: Any, complete: bool = False) -> Response:
         text = await self._pool.fetchval(self._sql[name], *binds)
-        body = text if whole else f'{{"data":{text}}}'
+        body = text if complete else f'{{"data":{text}}}'
         return Response(body, media_type="application/json")
 
     async def week(self, request: Request) -> Response:
@@ -163,7 +163,7 @@ class _App:
         return await self._answer("ledger", *self._book(request))
 
     async def curve(self, request: Request) -> Response:
-        return await self._answer("curve", *self._book(request), whole=True)
+        return await self._answer("curve", *self._book(request), complete=True)
 
     async def alphas(self, request: Request) -> Response:
         return await self._answer("alphas", f"%{request.query_params.get('search', '')}%", *_page(request))

@@ -1,6 +1,6 @@
-"""The routes of the peers that are written in Python: the same addresses as /v1, and nothing else of it.
+"""Routes of the Python peers: the paths of /v1, without keys, limits or totals.
 
-No keys, no limits, no totals; parameters as FastAPI reads them. What answers is the peer's own part.
+Parameters are parsed by FastAPI; each peer brings its own :class:`Answers`.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ CURVE = (
 
 
 class Answers(Protocol):
-    """What a peer brings: each method returns a finished body."""
+    """The part that each peer implements; every method returns a finished body."""
 
     def week(self, alpha: str, day: dt.date, limit: int, offset: int) -> bytes:
         """One week by falling score."""
@@ -60,12 +60,12 @@ class Answers(Protocol):
 
 
 def application(answers: Answers, *, week_in_loop: bool = False) -> FastAPI:
-    """Put the routes before what answers, on the framework's own pool of threads.
+    """Return an application that answers on the framework's thread pool.
 
     Parameters
     ----------
     week_in_loop
-        Answer the small page on the event loop: for what takes less time than changing threads does.
+        Answer Q1 on the event loop, for a peer that takes less time than a change of threads.
     """
     app = FastAPI(openapi_url=None)
     app.add_middleware(GZipMiddleware)
@@ -122,7 +122,7 @@ def _json(body: bytes | str) -> Response:
 
 
 def serve(make: Callable[[Path], FastAPI]) -> None:
-    """Run a peer on the data and port its command line names, set up like the server it is compared with."""
+    """Run a peer with the data and port of its command line, with the uvicorn settings of our server."""
     parser = argparse.ArgumentParser()
     parser.add_argument("data", type=Path)
     parser.add_argument("port", type=int)
@@ -131,7 +131,7 @@ def serve(make: Callable[[Path], FastAPI]) -> None:
 
 
 def run(app: Any, port: int) -> None:
-    """Run an application without a line for each request."""
+    """Run an application without an access log."""
     uvicorn.run(
         app,
         host="127.0.0.1",

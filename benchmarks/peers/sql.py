@@ -1,4 +1,4 @@
-"""Peers queried in SQL: ROAPI, with its tables in memory, and Datasette, over an SQLite file."""
+"""Peers queried in SQL: ROAPI over tables in memory, Datasette over an SQLite file."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import polars as pl
 from benchmarks.alphas import alpha_id
 from benchmarks.load import Request
 from benchmarks.peers.routes import CORE, CURVE
-from benchmarks.workload import Ask
+from benchmarks.workload import Call
 
 _CURVE: Final = """
 with w as (
@@ -26,7 +26,7 @@ from w order by date"""
 
 
 def columns_of(data: Path, table: str) -> list[str]:
-    """Return the columns of a table of the peers."""
+    """Return the columns of a peers' table."""
     return list(pl.read_parquet_schema(data / table / f"{alpha_id(0)}.parquet"))
 
 
@@ -47,28 +47,28 @@ def roapi_tables(data: Path) -> str:
 
 
 def table_name(table: str, alpha: str) -> str:
-    """Return what ROAPI calls the rows of an alpha."""
+    """Return the name of an alpha's table in ROAPI."""
     return f"{table}_{alpha.lower()}"
 
 
-def roapi_request(ask: Ask, columns: list[str]) -> Request:
-    """Put a request in SQL, in one line."""
-    values = ask.values
+def roapi_request(call: Call, columns: list[str]) -> Request:
+    """Return a call as one line of SQL."""
+    values = call.values
     page = f"limit {values['limit']} offset {values.get('offset', 0)}"
-    table = table_name("ledger" if ask.query in {"Q4", "Q5"} else "decisions", alpha_id(ask.alpha))
-    if ask.query == "Q1":
+    table = table_name("ledger" if call.query in {"Q4", "Q5"} else "decisions", alpha_id(call.alpha))
+    if call.query == "Q1":
         chosen = ", ".join(name for name in columns if name != "date")
         text = f"select {chosen} from {table} where date = date '{values['date']}' order by score desc nulls last, symbol {page}"
-    elif ask.query in {"Q2", "Q3", "Q7"}:
+    elif call.query in {"Q2", "Q3", "Q7"}:
         conditions = [f"date >= date '{values['from']}'"] if "from" in values else []
         conditions += [f"date <= date '{values['to']}'"] if "to" in values else []
         if "symbol" in values:
             conditions.append("symbol in ('{}')".format("', '".join(values["symbol"].split(","))))
         where = f"where {' and '.join(conditions)}" if conditions else ""
         text = f"select {', '.join(CORE)} from {table} {where} order by date, symbol {page}"
-    elif ask.query in {"Q4", "Q5"}:
+    elif call.query in {"Q4", "Q5"}:
         conditions = [f"book = '{values['book']}'", f"date >= date '{values['from']}'"]
-        if ask.query == "Q4":
+        if call.query == "Q4":
             text = f"select * from {table} where {' and '.join(conditions)} order by date {page}"
         else:
             text = _CURVE.format(
@@ -153,11 +153,11 @@ _CANNED: Final = {
 }
 
 
-def datasette_request(ask: Ask) -> Request:
-    """Put a request to its canned query."""
-    values: dict[str, Any] = {"from": "1900-01-01", "to": "2200-01-01", "offset": 0, **ask.values}
-    if ask.alpha >= 0:
-        values["alpha"] = alpha_id(ask.alpha)
+def datasette_request(call: Call) -> Request:
+    """Return a call as a request to its canned query."""
+    values: dict[str, Any] = {"from": "1900-01-01", "to": "2200-01-01", "offset": 0, **call.values}
+    if call.alpha >= 0:
+        values["alpha"] = alpha_id(call.alpha)
     return Request(
-        f"/bench/{_CANNED[ask.query]}.json?_shape=array&{urlencode(values, quote_via=quote, safe=',')}"
+        f"/bench/{_CANNED[call.query]}.json?_shape=array&{urlencode(values, quote_via=quote, safe=',')}"
     )

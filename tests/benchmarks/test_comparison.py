@@ -13,20 +13,20 @@ import datasets
 from benchmarks.alphas import alpha_id, prepare
 from benchmarks.processes import rate_ratio
 from benchmarks.same_rows import RowsDiffer, require_same
-from benchmarks.whole_tables import ratios_of, whole_tables
-from benchmarks.workload import Ask, Workload
+from benchmarks.table_downloads import measure_downloads, ratios_of
+from benchmarks.workload import Call, Workload
 from schemas.endpoints import ENDPOINTS
 from tests.support.seals import make_seal
 
 ALPHAS = 3
-ASK = Ask("Q4", 0, {"limit": 2})
+CALL = Call("Q4", 0, {"limit": 2})
 
 
 @pytest.fixture(scope="module")
 def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("bench")
     seal = make_seal(folder / "seal", weeks=14)
-    return prepare(folder / "kept", seal=seal, alphas=ALPHAS, pointers=10, tell=lambda _: None)
+    return prepare(folder / "kept", seal=seal, alphas=ALPHAS, pointers=10, log=lambda _: None)
 
 
 def test_clones_pass_every_rule_and_share_no_row(data: Path) -> None:
@@ -51,14 +51,14 @@ def test_the_larger_root_has_the_requested_alphas_and_peers_serve_them_all(data:
 def test_existing_benchmark_data_are_reused(data: Path) -> None:
     before = {path: path.stat().st_mtime_ns for path in data.rglob("*") if path.is_file()}
     seal = data.parent.parent / "seal" / "Test_small"
-    assert prepare(data.parent, seal=seal, alphas=ALPHAS, pointers=10, tell=lambda _: None) == data
+    assert prepare(data.parent, seal=seal, alphas=ALPHAS, pointers=10, log=lambda _: None) == data
     assert {path: path.stat().st_mtime_ns for path in data.rglob("*") if path.is_file()} == before
 
 
 @pytest.mark.parametrize("query", ["Q1", "Q7", "Q8"])
 def test_no_request_repeats(data: Path, query: str) -> None:
-    asks = Workload(data, ALPHAS).distinct(query, "seed")
-    paths = [ask.path for ask in itertools.islice(asks, 500)]
+    calls = Workload(data, ALPHAS).distinct(query, "seed")
+    paths = [call.path for call in itertools.islice(calls, 500)]
     assert len(set(paths)) == 500
 
 
@@ -75,7 +75,7 @@ def body(*rows: dict[str, object], summary: dict[str, object] | None = None) -> 
     ],
 )
 def test_rows_compare_equal_across_peers_formats(theirs: bytes) -> None:
-    require_same(ASK, body({"a": 1.0, "b": True, "c": None}), theirs, "peer")
+    require_same(CALL, body({"a": 1.0, "b": True, "c": None}), theirs, "peer")
 
 
 @pytest.mark.parametrize(
@@ -89,20 +89,20 @@ def test_rows_compare_equal_across_peers_formats(theirs: bytes) -> None:
 )
 def test_a_difference_is_reported(theirs: bytes, result: str) -> None:
     with pytest.raises(RowsDiffer, match=result):
-        require_same(ASK, body({"a": 1.0, "b": True}), theirs, "peer")
+        require_same(CALL, body({"a": 1.0, "b": True}), theirs, "peer")
 
 
 def test_figures_are_compared_individually() -> None:
     def figures(value: float) -> bytes:
         return orjson.dumps({"data": {"headline": {"sharpe": value, "weeks": 3}}, "meta": {}})
 
-    require_same(ASK, figures(1.0), figures(1.0 + 1e-12), "peer")
+    require_same(CALL, figures(1.0), figures(1.0 + 1e-12), "peer")
     with pytest.raises(RowsDiffer, match="headline is"):
-        require_same(ASK, figures(1.0), figures(1.001), "peer")
+        require_same(CALL, figures(1.0), figures(1.001), "peer")
 
 
-def test_all_whole_table_readers_get_the_same_values(data: Path) -> None:
-    actual = whole_tables(data / "few", alpha_id(0), 1, lambda _: None)
+def test_all_readers_of_a_table_get_the_same_values(data: Path) -> None:
+    actual = measure_downloads(data / "few", alpha_id(0), 1, lambda _: None)
     expected = datasets.open(data / "few")[alpha_id(0)].scan("decisions").collect().height
     assert actual["rows"] == expected
     assert set(actual["readers"]) == {"client, by link", "client, by pages", "Arrow Flight"}
@@ -119,11 +119,11 @@ def test_processor_time_per_answer_is_compared_by_medians_of_alternating_request
         def busy(self) -> float:
             return self.used
 
-        def ask(self) -> None:
+        def send(self) -> None:
             self.used += next(self.spent)
             order.append(self.name)
 
     hit, floor = Up("hit", [0.2, 0.2, 9.0]), Up("floor", [0.1, 0.1, 0.1])
-    ratio = rate_ratio((hit, hit.ask), (floor, floor.ask), 60.0)
-    assert ratio == pytest.approx(0.5), "half as many, in spite of one slow answer"
+    ratio = rate_ratio((hit, hit.send), (floor, floor.send), 60.0)
+    assert ratio == pytest.approx(0.5), "half as many per processor second, in spite of one slow answer"
     assert order == ["floor", "hit", "hit", "floor", "floor", "hit"]

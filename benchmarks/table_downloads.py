@@ -1,10 +1,10 @@
-"""A whole table as a Polars frame, from an empty process: our client by link and by pages, and Arrow Flight.
+"""A complete table to a Polars frame in a fresh process: our client by link and by pages, and Arrow Flight.
 
     uv run just bench-tables SEAL [--rounds 7]
 
-All read the cross-sections of the same run from servers on loopback, in rounds that go through all of them, and must get the
-same values. Delta Sharing and DuckDB's Quack are left out: the first one's server is no Python package, and the second one's
-is an extension of DuckDB that only its makers' host has.
+All read the cross-sections of the same run from servers on loopback, in interleaved rounds, and must get the same values. Delta
+Sharing and DuckDB's Quack are not compared: the server of the former is not a Python package, and the latter is an extension
+that only DuckDB's own host distributes.
 """
 
 from __future__ import annotations
@@ -38,13 +38,15 @@ READERS: Final = (BY_LINK, BY_PAGES, FLIGHT)
 
 @click.command()
 @click.argument("seal", type=click.Path(exists=True, file_okay=False, path_type=Path))
-@click.option("--rounds", type=click.IntRange(min=1), default=7, show_default=True, help="Readings of each.")
+@click.option(
+    "--rounds", type=click.IntRange(min=1), default=7, show_default=True, help="Readings with each."
+)
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def main(*, seal: Path, rounds: int, as_json: bool) -> None:
-    """Measure whole tables of a seal."""
+    """Measure table downloads of a seal."""
     with tempfile.TemporaryDirectory() as folder:
         built = build_seal(str(seal), f"{folder}/root")
-        results = whole_tables(Path(folder) / "root", built.alpha_id, rounds, lambda _: None)
+        results = measure_downloads(Path(folder) / "root", built.alpha_id, rounds, lambda _: None)
     if as_json:
         print(json.dumps(results))
         return
@@ -58,7 +60,7 @@ def main(*, seal: Path, rounds: int, as_json: bool) -> None:
 
 
 def ratios_of(results: dict[str, Any]) -> Iterator[tuple[str, float]]:
-    """Yield what the medians of one run come to."""
+    """Yield the ratios of the medians of one run."""
     ours = results["readers"][BY_LINK]
     for other in (BY_PAGES, FLIGHT):
         theirs = results["readers"][other]
@@ -68,8 +70,8 @@ def ratios_of(results: dict[str, Any]) -> Iterator[tuple[str, float]]:
         )
 
 
-def whole_tables(root: Path, alpha: str, rounds: int, tell: Callable[[str], None]) -> dict[str, Any]:
-    """Read one table in every way, each time in a fresh process.
+def measure_downloads(root: Path, alpha: str, rounds: int, log: Callable[[str], None]) -> dict[str, Any]:
+    """Read one table with every reader, each time in a fresh process.
 
     Returns
     -------
@@ -87,13 +89,13 @@ def whole_tables(root: Path, alpha: str, rounds: int, tell: Callable[[str], None
         ours = int(address.rpartition(":")[2])
         for round_ in range(rounds + 1):
             for reader in READERS:
-                tell(f"round {round_}: a whole table, {reader}")
+                log(f"round {round_}: a table download, {reader}")
                 one = _read(reader, flight if reader == FLIGHT else ours, key, alpha)
-                if round_:  # the first one has the servers read the file
+                if round_:  # in the first round the servers read the file
                     readings[reader].append(one)
     seen = {(x["rows"], tuple(x["columns"]), x["digest"]) for group in readings.values() for x in group}
     if len(seen) > 1:
-        raise LoadFailed("two readers of a whole table disagree")
+        raise LoadFailed("two readers of the table disagree")
     ((rows, *_),) = seen
     return {"rows": rows, "rounds": rounds, "readers": {name: _figures(x) for name, x in readings.items()}}
 
@@ -119,7 +121,7 @@ def _read(reader: str, port: int, key: str, alpha: str) -> dict[str, Any]:
 
 @contextmanager
 def _flight(root: Path, alpha: str) -> Iterator[int]:
-    """Serve what a key without raw access reads of the cross-sections."""
+    """Serve the columns of the cross-sections that a key without raw access may read."""
     file = datasets.open(root)[alpha].file("decisions")
     columns = [name for name in pq.read_schema(file).names if not TABLES["decisions"][name].raw]
     port = free_port()
