@@ -1,1 +1,1 @@
-"""What stands beside the project: an engine that writes seals, and tasks for orchestrators."""
+"""Examples: a research engine that writes seals, and tasks for orchestrators."""

@@ -1,7 +1,7 @@
-"""Airflow: publish what engines sealed, every quarter of an hour. Tried with Airflow 3.3.
+"""Airflow: publish new seals every quarter of an hour. Tested with Airflow 3.3.
 
-The build runs in an environment that has alpha-results and not Airflow, for the two want different releases of some
-libraries. What may pass by itself is retried by Airflow; what somebody has to mend fails once and names the seals.
+The build runs in an environment with alpha-results and without Airflow, because Airflow pins older libraries. Airflow
+retries failures that may pass; failures that need a fix fail once and name the seals.
 """
 
 from __future__ import annotations
@@ -25,27 +25,29 @@ DATASETS = os.environ.get("ALPHA_RESULTS_DATASETS", "/srv/published")
     retry_exponential_backoff=True,
 )
 def publish(seals: str, datasets: str) -> list[str]:
-    """Publish what is due; return what somebody has to mend."""
+    """Publish new and changed seals; return the failures that need a fix."""
     from alpha_results.pipeline import AlphaResultsError, build_from
 
-    again, to_mend = [], []
+    retryable, permanent = [], []
     try:
         for result in build_from(seals, datasets, jobs=4):
             print(result.at, result.seal, result.outcome, flush=True)
             if result.error is not None:
-                (again if result.retryable else to_mend).append(f"{result.seal}: {result.error}")
-    except AlphaResultsError as error:  # it concerns all: the root is away, or an address makes no sense
-        (again if error.retryable else to_mend).append(str(error))
-    if again:
-        raise RuntimeError("; ".join(again))  # Airflow retries: alphas published by then are skipped
-    return to_mend
+                (retryable if result.retryable else permanent).append(f"{result.seal}: {result.error}")
+    except (
+        AlphaResultsError
+    ) as error:  # the call itself failed: the root is unavailable, or an address invalid
+        (retryable if error.retryable else permanent).append(str(error))
+    if retryable:
+        raise RuntimeError("; ".join(retryable))  # Airflow retries; seals that are served already are skipped
+    return permanent
 
 
 @task(retries=0)
-def require_none(to_mend: list[str]) -> None:
-    """Fail, for good, when a seal cannot be published as it is."""
-    if to_mend:
-        raise AirflowFailException("; ".join(to_mend))
+def require_none(permanent: list[str]) -> None:
+    """Fail without a retry if a seal cannot be published as it is."""
+    if permanent:
+        raise AirflowFailException("; ".join(permanent))
 
 
 @dag(
@@ -55,7 +57,7 @@ def require_none(to_mend: list[str]) -> None:
     max_active_runs=1,
 )
 def publish_alphas() -> None:
-    """Publish, and say what is left to do."""
+    """Publish, then report the failures that need a fix."""
     require_none(publish(SEALS, DATASETS))
 
 

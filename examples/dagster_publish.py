@@ -1,4 +1,4 @@
-"""Dagster: publish what engines sealed, as an asset on a schedule. Tried with Dagster 1.13."""
+"""Dagster: publish new seals as an asset on a schedule. Tested with Dagster 1.13."""
 
 import os
 
@@ -11,22 +11,24 @@ DATASETS = os.environ.get("ALPHA_RESULTS_DATASETS", "/srv/published")
 
 @dg.asset
 def published_alphas(context: dg.AssetExecutionContext) -> dg.MaterializeResult:
-    """Publish what is due, and fail where something is left to do."""
+    """Publish new and changed seals; retry or fail if any could not be published."""
     counts: dict[str, int] = {}
-    again, to_mend = [], []
+    retryable, permanent = [], []
     try:
         for result in build_from(SEALS, DATASETS, jobs=4):
             context.log.info("%s: %s", result.seal, result.outcome)
             counts[result.outcome] = counts.get(result.outcome, 0) + 1
             if result.error is not None:
-                (again if result.retryable else to_mend).append(f"{result.seal}: {result.error}")
-    except AlphaResultsError as error:  # it concerns all: the root is away, or an address makes no sense
-        (again if error.retryable else to_mend).append(str(error))
-    if again:
-        context.log.warning("; ".join(again))
+                (retryable if result.retryable else permanent).append(f"{result.seal}: {result.error}")
+    except (
+        AlphaResultsError
+    ) as error:  # the call itself failed: the root is unavailable, or an address invalid
+        (retryable if error.retryable else permanent).append(str(error))
+    if retryable:
+        context.log.warning("; ".join(retryable))
         raise dg.RetryRequested(max_retries=3, seconds_to_wait=float(os.environ.get("RETRY_SECONDS", "300")))
-    if to_mend:
-        raise dg.Failure("; ".join(to_mend), allow_retries=False)
+    if permanent:
+        raise dg.Failure("; ".join(permanent), allow_retries=False)
     return dg.MaterializeResult(metadata=counts)
 
 

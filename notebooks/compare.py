@@ -7,9 +7,9 @@ app = marimo.App(width="medium", app_title="Several alphas beside each other")
 @app.cell(hide_code=True)
 def _(mo):
     mo.md("""
-    # Several alphas beside each other
+    # Several alphas compared
 
-    How alike are they, and what are they worth together? Everything is computed over the sessions and weeks that all of them have.
+    How similar are they, and what does each add to the others? Figures cover the sessions and weeks that all of them have.
     """)
     return
 
@@ -26,7 +26,7 @@ def _():
     import numpy as np
     import polars as pl
 
-    # `$ROOT` as the demo's line sets it; without it, the demo that was started in this folder.
+    # `$ROOT` as the demo's line sets it, else that of a demo started in this folder.
     file = Path(".demo/env")
     words = shlex.split(file.read_text()) if file.is_file() else []
     given = dict(word.split("=", 1) for word in words if "=" in word) | os.environ
@@ -45,9 +45,9 @@ def _(datasets, mo, place):
 @app.cell(hide_code=True)
 def _(mo):
     mo.md("""
-    ## Their figures
+    ## Headline figures
 
-    As `/v1/alphas/{alpha}/metrics` answers them; an empty place is withheld.
+    The same as `/v1/alphas/{alpha}/metrics`; an empty cell is withheld.
     """)
     return
 
@@ -83,7 +83,7 @@ def _(mo):
 def _(np, pl, plt, runs):
     from alpha_results_datasets.figures.correlation import between_common_closes
 
-    # The return of a session that another alpha lacks stands in the next close that all have.
+    # A session that another alpha lacks is compounded into the next session that all have.
     _common = between_common_closes(
         [
             (x["date"].to_numpy(), x["period_return"].to_numpy())
@@ -143,16 +143,16 @@ def _(pl, root, runs):
 @app.cell(hide_code=True)
 def _(mo):
     mo.md("""
-    ## What each adds to all of them in equal parts
+    ## What each adds to an equally weighted book of all
 
-    The book holds every alpha in equal parts and is set back to equal parts each session. `without` is the same book less one.
+    The book holds all alphas at equal weights, rebalanced each session. `without` is the book without the alpha.
     """)
     return
 
 
 @app.cell
 def _(pl, root, runs):
-    # As `/v1/alphas/{alpha}/contribution` answers; one alpha alone adds to nothing.
+    # The same as `/v1/alphas/{alpha}/contribution`, which needs at least one other alpha.
     _answers = {
         alpha: root.contribution(alpha, [other for other in runs if other != alpha])
         for alpha in runs
@@ -199,12 +199,12 @@ def _(
         _i, _j = np.unravel_index(int(np.argmax(_pairs)), _pairs.shape)
         conclusions.append(
             f"Closest by returns are `{_names[_i]}` and `{_names[_j]}`: {return_correlations[_i, _j]:.2f} over {daily.height} common "
-            f"sessions; their scores correlate at {score_correlations[_i, _j]:.2f}, and what they hold overlaps by "
+            f"sessions; their scores correlate at {score_correlations[_i, _j]:.2f}, and their holdings overlap by "
             f"{overlaps[_i, _j]:.0%}."
         )
     if together_figures is not None and together_figures["sharpe"] is not None:
         conclusions.append(
-            f"In equal parts they have a Sharpe ratio of {together_figures['sharpe']:.2f}; the deepest fall is "
+            f"Equally weighted, they have a Sharpe ratio of {together_figures['sharpe']:.2f}; their deepest drawdown is "
             f"{together_figures['max_drawdown_pct']:.2f} %."
         )
     for _row in contribution.drop_nulls("adds").iter_rows(named=True):

@@ -9,8 +9,8 @@ def _(mo):
     mo.md("""
     # The published files in plain SQL
 
-    DuckDB over the folder, and no package of this project. The one thing to know: **a query takes the snapshots that the catalogue
-    names**, for older ones stay in the folder for a while.
+    DuckDB over the folder, without any package of this project. **Read only the snapshots that the catalogue names**: older ones
+    stay in the folder for a while.
     """)
     return
 
@@ -25,12 +25,12 @@ def _():
     import marimo as mo
     import polars.selectors as cs
 
-    # `$ROOT` as the demo's line sets it; without it, the demo that was started in this folder.
+    # `$ROOT` as the demo's line sets it, else that of a demo started in this folder.
     file = Path(".demo/env")
     words = shlex.split(file.read_text()) if file.is_file() else []
     given = dict(word.split("=", 1) for word in words if "=" in word) | os.environ
     place = given.get("ALPHA_RESULTS_DATASETS") or given.get("ROOT") or ".demo/published"
-    place = place.replace("'", "''")  # it stands in texts of SQL
+    place = place.replace("'", "''")  # it is interpolated into SQL strings
     connection = duckdb.connect()
     return connection, cs, mo, place
 
@@ -59,9 +59,9 @@ def _(connection, place):
 @app.cell(hide_code=True)
 def _(mo):
     mo.md("""
-    ## One view a table
+    ## One view per table
 
-    Folders named `column=value` are columns: the alpha, the snapshot, and the book where a table has one.
+    Folders named `column=value` become columns: alpha, snapshot, and book if the table has one.
     """)
     return
 
@@ -130,7 +130,7 @@ def _(connection, ready):
 @app.cell(hide_code=True)
 def _(mo):
     mo.md("""
-    ## What each book made of it
+    ## Results of each book
     """)
     return
 
@@ -155,7 +155,7 @@ def _(connection, cs, ready):
 @app.cell(hide_code=True)
 def _(mo):
     mo.md("""
-    ## What trading costs, in units of the opening equity
+    ## Trading costs, in units of the opening equity
     """)
     return
 
@@ -176,7 +176,7 @@ def _(connection, cs, ready):
 @app.cell(hide_code=True)
 def _(mo):
     mo.md("""
-    ## Which names two alphas hold on the same side, at the last close they share
+    ## Names that two alphas hold on the same side, at their last common close
     """)
     return
 
@@ -226,12 +226,12 @@ def _(books, costs, mo, overlap, signal):
         else:
             _share = f"costs took {_paid / _gross:.0%} of the gross profit"
         conclusions.append(
-            f"`{_row['alpha_id']}` returned {_row['total_return']:.2%} with a deepest fall of {_row['max_drawdown_pct']:.2f} %; "
+            f"`{_row['alpha_id']}` returned {_row['total_return']:.2%} with a drawdown of up to {_row['max_drawdown_pct']:.2f} %; "
             f"{_share}."
         )
     for _row in overlap.iter_rows(named=True):
         conclusions.append(
-            f"On {_row['date']} `{_row['one']}` and `{_row['other']}` held {_row['names_in_both']} names both, "
+            f"On {_row['date']} `{_row['one']}` and `{_row['other']}` both held {_row['names_in_both']} names, "
             f"{_row['same_side']} of them on the same side."
         )
     mo.md("\n".join(f"- {sentence}" for sentence in conclusions))

@@ -9,8 +9,8 @@ def _(mo):
     mo.md("""
     # One alpha, from the catalogue to conclusions
 
-    Every figure is read from the published files, or computed from them with the functions that the service answers with. A
-    figure that cannot be given is withheld, with the reason; none is filled in.
+    Every figure is read from the published files, or computed from them by the functions that the service uses. A figure that
+    the data do not support is withheld with a reason.
     """)
     return
 
@@ -28,12 +28,12 @@ def _():
     import polars as pl
     from scipy.stats import t as student
 
-    # `$ROOT` and `$MARKET` as the demo's line sets them; without them, the demo that was started in this folder.
+    # `$ROOT` and `$MARKET` as the demo's line sets them, else those of a demo started in this folder.
     file = Path(".demo/env")
     words = shlex.split(file.read_text()) if file.is_file() else []
-    given = dict(word.split("=", 1) for word in words if "=" in word) | os.environ
-    place = given.get("ALPHA_RESULTS_DATASETS") or given.get("ROOT") or ".demo/published"
-    market = given.get("ALPHA_RESULTS_MARKET_DATA") or given.get("MARKET")
+    variables = dict(word.split("=", 1) for word in words if "=" in word) | os.environ
+    place = variables.get("ALPHA_RESULTS_DATASETS") or variables.get("ROOT") or ".demo/published"
+    market = variables.get("ALPHA_RESULTS_MARKET_DATA") or variables.get("MARKET")
     return datasets, market, mo, np, pl, place, plt, student
 
 
@@ -72,11 +72,11 @@ def _(choice, mo, root):
 
     {about.get("tldr") or ""}
 
-    **Claim.** {thesis.get("hypothesis") or "none was sealed"}
+    **Claim.** {thesis.get("hypothesis") or "not sealed"}
 
-    **Mechanism.** {thesis.get("mechanism") or "none was sealed"}
+    **Mechanism.** {thesis.get("mechanism") or "not sealed"}
 
-    **Who loses.** {thesis.get("who_loses") or "nothing was sealed of it"}
+    **Who loses.** {thesis.get("who_loses") or "not sealed"}
 
     Snapshot `{run.id}`, published {run.published_at}; it never changes.
     """)
@@ -88,8 +88,8 @@ def _(mo):
     mo.md("""
     ## Headline figures
 
-    The same object that `/v1/alphas/{alpha}/metrics` answers: sealed where the run sealed a figure and the tables reproduce it,
-    computed where the data allow it, withheld with the reason otherwise.
+    The same figures as `/v1/alphas/{alpha}/metrics`: as sealed if the tables reproduce them, else computed from the tables, else
+    withheld with a reason.
     """)
     return
 
@@ -147,10 +147,10 @@ def _(market, plt, run):
 @app.cell(hide_code=True)
 def _(mo):
     mo.md("""
-    ## Does the score say something?
+    ## Does the score predict returns?
 
     Each bar is the rank correlation (IC) of one week's scores with the returns that followed. The band is the 95 % interval of
-    their mean by Newey and West, which allows for weeks that hang together.
+    their mean with Newey-West standard errors, which allow for autocorrelation.
     """)
     return
 
@@ -189,8 +189,8 @@ def _(mo):
     mo.md("""
     ## Deciles and horizons
 
-    If the score orders the names, each tenth of them earns more than the one below it, and the correlation fades with the horizon
-    no faster than the book can trade.
+    If the score ranks the names, each decile earns more than the one below it. The correlation should fade with the horizon no
+    faster than the book can trade.
     """)
     return
 
@@ -218,7 +218,7 @@ def _(metrics, mo, plt):
 @app.cell(hide_code=True)
 def _(mo):
     mo.md("""
-    ## What trading costs, and who earned it
+    ## Costs, and profit by name
     """)
     return
 
@@ -228,7 +228,7 @@ def _(pl, run):
     ledger = run.scan("portfolio", "long_short").collect()
     parts = ["market_pnl", "execution_cost", "borrow_cashflow", "cash_carry", "rounding_adjustment"]
     pnl_parts = ledger.select(pl.col(parts).sum()).unpivot(
-        variable_name="part of the profit", value_name="equity units"
+        variable_name="component", value_name="equity units"
     )
     pnl_parts.with_columns(pl.col("equity units").round(4))
     return ledger, pnl_parts
@@ -252,7 +252,7 @@ def _(mo):
     mo.md("""
     ## Conclusions
 
-    Each sentence is computed by the cell below; with another alpha it says something else.
+    Computed by the cell below for the chosen alpha.
     """)
     return
 
@@ -266,7 +266,9 @@ def _(benchmark, by_name, deciles, equity, interval, ledger, metrics, mo, np, ru
             (x["message"] for x in metrics["warnings"] if x.get("block") == "nwt.ic"), "no reason was given"
         )
     else:
-        _verdict = "differs from zero" if test["p_value"] < 0.05 else "cannot be told from zero"
+        _verdict = (
+            "differs from zero" if test["p_value"] < 0.05 else "does not differ significantly from zero"
+        )
         conclusions["skill"] = (
             f"Over {test['n']} weeks the mean IC is {test['mean']:.4f} (95 % interval {interval[0]:.4f} to "
             f"{interval[1]:.4f}, t {test['t_stat']:.2f}): at the 5 % level it **{_verdict}**."
@@ -275,7 +277,7 @@ def _(benchmark, by_name, deciles, equity, interval, ledger, metrics, mo, np, ru
     _total = float(equity["ending_equity"][-1] / equity["starting_equity"][0] - 1)
     _worst = metrics["core"]["max_drawdown_pct"]["value"]
     conclusions["return"] = f"The long_short book returned {_total:.2%} over {equity.height} sessions" + (
-        "." if _worst is None else f"; its deepest fall was {_worst:.2f} %."
+        "." if _worst is None else f"; its deepest drawdown was {_worst:.2f} %."
     )
     if benchmark is not None:
         _both = equity.select("date", "period_return").join(
@@ -284,7 +286,7 @@ def _(benchmark, by_name, deciles, equity, interval, ledger, metrics, mo, np, ru
         _both = _both.drop_nulls()
         beta_correlation = float(np.corrcoef(_both["period_return"], _both["other"])[0, 1])
         conclusions["benchmark"] = (
-            f"The benchmark returned {benchmark['cumulative_return'][-1]:.2%} meanwhile; daily returns of the two correlate at "
+            f"The benchmark returned {benchmark['cumulative_return'][-1]:.2%} over the same sessions; daily returns of the two correlate at "
             f"{beta_correlation:.2f}, so the book is "
             f"{'**not** neutral to it' if abs(beta_correlation) > 0.2 else 'close to neutral to it'}."
         )
@@ -306,13 +308,13 @@ def _(benchmark, by_name, deciles, equity, interval, ledger, metrics, mo, np, ru
         + (
             f"**{costs / gross:.0%} of the gross profit**."
             if gross > 0
-            else "there was no gross profit to pay them from."
+            else "there was no gross profit to cover them."
         )
     )
 
     top_share = float(by_name["net_pnl"].head(5).sum() / by_name["net_pnl"].sum())
     conclusions["concentration"] = (
-        f"Of {by_name.height} names, {by_name.filter(by_name['net_pnl'] > 0).height} earned; the best five made "
+        f"Of {by_name.height} names, {by_name.filter(by_name['net_pnl'] > 0).height} earned a profit; the best five made "
         f"{by_name['net_pnl'].head(5).sum():.4f} of a total of {by_name['net_pnl'].sum():.4f}."
     )
     mo.md("\n".join(f"- {sentence}" for sentence in conclusions.values()))

@@ -1,8 +1,8 @@
-"""A reference engine: complete run seals of alphas on a simulated market.
+"""A reference engine: it runs alphas on a simulated market and writes their seals.
 
-An engine is upstream of the pipeline: it runs an alpha and writes the seal that the pipeline checks and publishes. This one
-shows what an engine hands over, feeds the demonstration, the benchmarks and the tests, and never reads real data. No
-command that builds or checks uses it, and it shares no code with what checks its seals. Start at :func:`simulate`; the documentation is `docs/writing-a-seal.md`.
+An engine is upstream of the pipeline, which checks and publishes its seals. This one is an example of what an engine delivers, and
+makes the data of the demo, the benchmarks and the tests. It shares no code with the checks of its seals. Start at
+:func:`simulate`; `docs/writing-a-seal.md` describes the format.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ _MODULES = {
 
 
 def __getattr__(name: str) -> Any:
-    """Import a public name when it is used: `--help` of the command loads neither NumPy nor Polars."""
+    """Import a public name on first use, so that `--help` of the command loads neither NumPy nor Polars."""
     if name not in _MODULES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return getattr(importlib.import_module(f"{__name__}.{_MODULES[name]}"), name)

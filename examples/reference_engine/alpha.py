@@ -20,25 +20,25 @@ class AlphaSpec:
     Attributes
     ----------
     alpha_id
-        Address of the run, and the name of the folder its seal is written to.
+        Id of the alpha, and name of its seal's folder.
     signal
-        Which of the reference signals scores the names.
+        Signal that scores the names.
     half_life_weeks
-        Half-life of the exponential smoothing; null publishes the signal unsmoothed.
+        Half-life of the exponential smoothing; None leaves the signal unsmoothed.
     started_at, sealed_at
-        Instants written into the manifest, ISO 8601 UTC. They are given, never read from a clock, so
-        that a seal has the same bytes whenever it is made.
+        Timestamps of the manifest, ISO 8601 in UTC. They are arguments, not the current time, so that a seal is
+        reproducible byte for byte.
     source_alpha_id
-        Research id written into the manifest; null means the address.
+        Research id in the manifest; None means `alpha_id`.
     equity_basis
         Opening equity of every book, above zero.
     raw
-        Whether the run records the signal before smoothing, and runs the books that follow it.
+        Whether the run records the signal before smoothing and its books.
     ranks
-        Whether the run seals its own ranks instead of leaving them to the reader.
+        Whether the run seals its own ranks; otherwise they are derived at publication.
     tried
-        Half-lives in weeks that were tried before this one was picked: each is run, and its returns are sealed beside
-        those of the run.
+        Half-lives in weeks that were tried before this one was chosen: each is run, and its returns are sealed as a
+        trial.
     """
 
     alpha_id: str

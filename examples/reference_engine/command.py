@@ -1,4 +1,4 @@
-"""The `simulate` command: complete seals of invented runs, to try everything else on."""
+"""The `simulate` command: writes seals of simulated runs."""
 
 from __future__ import annotations
 
@@ -32,15 +32,15 @@ from schemas.terminal import echo
 @click.option(
     "--replace",
     is_flag=True,
-    help="Write over what other options or another release made, unless it was changed since.",
+    help="Overwrite the result of other options or another release, unless it was changed since.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of a table.")
 def simulate(*, out: Path, seed: int, names: int, weeks: int, replace: bool, as_json: bool) -> None:
     """Write complete seals of alphas run on a simulated market, and a simulated benchmark.
 
-    Nothing in them describes a real security. The same options give the same bytes. A folder that
-    already holds the result of the same options is left as it is and reported as reused, what an
-    interrupted call left is written anew, and a folder that holds anything else is refused.
+    No real security is described. The same options give the same bytes. A folder that already holds their
+    result is reported as reused, an interrupted simulation is started again, and a folder with any other
+    content is refused.
     """
     from examples.reference_engine.run import already_simulated
     from examples.reference_engine.run import simulate as simulate_alphas
@@ -60,5 +60,5 @@ def simulate(*, out: Path, seed: int, names: int, weeks: int, replace: bool, as_
             table.add_row(spec.alpha_id, spec.signal, str(seal))
         Screen().print(table)
     elif reused is not None:
-        # Off a terminal a finished command is silent; that there was no work is worth a line.
+        # Off a terminal success is silent, but reuse is worth a line.
         echo(f"reused {out}")

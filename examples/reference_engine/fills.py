@@ -1,4 +1,4 @@
-"""What a fill costs, and the tape that records fills while a ledger runs."""
+"""Cost of a fill, and the tape that records the fills of a run."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ EXITS = (None, "signal_exit", "risk_exit")
 
 
 def execution_price(mid: Floats, shares: Floats, half_spread: Floats, weight_traded: Floats) -> Floats:
-    """Return the price achieved: the mid moved against the trade by spread and impact.
+    """Return the fill price: the mid moved against the trade by spread and impact.
 
     Parameters
     ----------

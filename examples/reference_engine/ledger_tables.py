@@ -1,4 +1,4 @@
-"""The daily tables of a seal, from what the books noted session by session."""
+"""The daily tables of a seal, from the records of the books by session."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Floats = npt.NDArray[np.float64]
 def portfolio_table(
     market: Market, books: tuple[str, ...], rows: list[dict[str, Floats | int]]
 ) -> pl.DataFrame:
-    """Return one row per book per session, sorted by book and date; `rows` hold one number per book."""
+    """Return one row per book and session, sorted by book and date; `rows` have one number per book."""
     days = market.schedule[np.array([row["session"] for row in rows])]
     values = {key: np.stack([np.asarray(row[key]) for row in rows]) for key in rows[0] if key != "session"}
     return pl.concat(
@@ -34,7 +34,7 @@ def portfolio_table(
 def names_table(
     market: Market, books: tuple[str, ...], sessions: list[dict[str, npt.NDArray[np.generic]]]
 ) -> pl.DataFrame:
-    """Return one row per name noted in a session, sorted by book, date and symbol."""
+    """Return one row per name recorded in a session, sorted by book, date and symbol."""
     columns = {key: np.concatenate([part[key] for part in sessions]) for key in sessions[0]}
     at = {key: columns.pop(key).astype(np.int64) for key in ("session", "book", "name")}
     return pl.DataFrame(

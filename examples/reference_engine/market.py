@@ -1,4 +1,4 @@
-"""A seeded, invented equity market: prices, flags and rates that no real security ever had."""
+"""A simulated equity market: prices, tradability flags and rates, from a seed."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ Flags = npt.NDArray[np.bool_]
 FIRST_SESSION = dt.date(2021, 6, 28)
 BENCHMARK_SYMBOL = "SIMSPY"
 
-# History before the first decision: long enough for every reference signal, or short on purpose, so
-# that a signal with a long lookback opens with weeks it has to skip.
+# Sessions before the first decision: enough for every reference signal, or deliberately too few, so that a
+# signal with a long lookback has to skip its first weeks.
 FULL_HISTORY = 70
 SHORT_HISTORY = 48
 
@@ -30,12 +30,12 @@ _SCHEDULE_AHEAD = 25
 
 @dataclass(frozen=True, eq=False)
 class Market:
-    """Everything the reference engine knows. T sessions are observed, N names, W decisions.
+    """A simulated market of T observed sessions, N names and W decisions.
 
     Attributes
     ----------
     symbols
-        The N invented tickers, ascending.
+        The N tickers, ascending.
     schedule
         Sessions known in advance, ``datetime64[D]``; the first T of them are observed.
     decisions
@@ -46,7 +46,7 @@ class Market:
         Shape (N,): position of the first and of the last session a name is listed. A name that is still
         listed at the end has ``last >= T``.
     no_borrow, illiquid
-        Shape (T, N): the flags as known at that session's close.
+        Shape (T, N): flags known at the session's close.
     half_spread
         Shape (N,), ratio of the mid.
     borrow_rate
@@ -94,27 +94,27 @@ class Market:
 def simulate_market(
     seed: int, names: int, weeks: int, *, pending: bool = True, skipped: bool = True
 ) -> Market:
-    """Invent a market. The same arguments give the same numbers on every machine.
+    """Simulate a market. The same arguments give the same numbers on every machine.
 
     Parameters
     ----------
     seed
         Seed of the only random generator used.
     names
-        Number of securities, at least 24: ten deciles need twenty scored names in every week, and some
-        names list late or are delisted.
+        Number of securities, at least 24: ten deciles need twenty scored names every week, and some names list
+        late or are delisted.
     weeks
         Number of weekly decisions, at least 12.
     pending
-        Whether the observation stops at the last decision, so that the open after it is unknown.
+        Whether prices end at the last decision, so that the open after it is unknown.
     skipped
-        Whether to shorten the history before the first decision and to have one day on which most
-        prices are missing: both make a run skip weeks.
+        Whether the history before the first decision is short and most prices are missing on one day; both make
+        runs skip weeks.
 
     Returns
     -------
     Market
-        The invented market.
+        The simulated market.
 
     Raises
     ------
@@ -129,8 +129,8 @@ def simulate_market(
     decisions = ends[ends >= history][:weeks]
     observed = int(decisions[-1]) + (1 if pending else 2)
 
-    first, last, drift, calm = _listings(rng, names, decisions, observed)
-    log_open, log_close, factor = log_price_paths(rng, drift, calm)
+    first, last, drift, noise_scale = _listings(rng, names, decisions, observed)
+    log_open, log_close, factor = log_price_paths(rng, drift, noise_scale)
     opens, closes = np.exp(log_open).round(2), np.exp(log_close).round(2)
 
     session = np.arange(observed)[:, None]
@@ -138,7 +138,7 @@ def simulate_market(
     missing, no_borrow, illiquid = _events(rng, decisions, observed, names)
     if skipped:
         missing[decisions[int(0.6 * weeks)], rng.permutation(names)[: int(0.7 * names)]] = True
-    # A delisted name prints on its last day: the price at which what is still held is settled.
+    # A delisted name has a price on its last day, at which remaining positions are settled.
     ending = np.flatnonzero(last < observed)
     missing[last[ending], ending] = False
     opens[absent | missing] = np.nan
@@ -177,10 +177,10 @@ def _check(seed: int, names: int, weeks: int) -> None:
 def _listings(
     rng: np.random.Generator, names: int, decisions: Indices, observed: int
 ) -> tuple[Indices, Indices, Floats, Floats]:
-    """Choose who lists late and who is delisted, with the drift and calm that lead up to a delisting.
+    """Choose names that list late or are delisted, with the drift and noise before a delisting.
 
-    Every other delisting is a takeover (a steady climb, little noise, the last bar on a decision day);
-    the rest are failures (a slide, the last bar in mid-week). Both drift far enough to be held.
+    Every other delisting is a takeover (a steady climb, little noise, last bar on a decision day); the others are
+    failures (a slide, last bar in mid-week). Both drift enough to be in a tail, and so to be held.
     """
     weeks = len(decisions)
     leaving = max(2, names // 20)
@@ -188,7 +188,7 @@ def _listings(
     chosen = rng.permutation(names)
     first = np.zeros(names, dtype=np.int64)
     last = np.full(names, observed + _SCHEDULE_AHEAD, dtype=np.int64)
-    drift, calm = np.zeros((observed, names)), np.ones((observed, names))
+    drift, noise_scale = np.zeros((observed, names)), np.ones((observed, names))
     for place, name in enumerate(chosen[:arriving]):
         first[name] = decisions[int(weeks * (0.1 + 0.4 * place / arriving))]
     for place, name in enumerate(chosen[arriving : arriving + leaving]):
@@ -196,8 +196,8 @@ def _listings(
         last[name] = decisions[int(weeks * (0.5 + 0.35 * place / leaving))] + (0 if takeover else 2)
         run_up = slice(max(0, int(last[name]) - 55), int(last[name]) + 1)
         drift[run_up, name] = 0.006 if takeover else -0.008
-        calm[run_up, name] = 0.3 if takeover else 1.0
-    return first, last, drift, calm
+        noise_scale[run_up, name] = 0.3 if takeover else 1.0
+    return first, last, drift, noise_scale
 
 
 def _events(

@@ -1,7 +1,7 @@
-"""The run's own figures, as its engine states them in `metrics.json`.
+"""The run's own figures, which the engine states in `metrics.json`.
 
-Written from the ledger and the weekly decisions alone, apart from the pipeline's own maths: a figure that
-both compute is then a comparison of two programs, not of one with itself.
+They are computed from the ledger and the weekly decisions without any code of the pipeline, so that reconciliation compares
+two implementations.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _SESSIONS_PER_YEAR = 252
 
 @dataclass(frozen=True)
 class _Figure:
-    """How a figure is labelled, and at which scopes it is stated."""
+    """Label of a figure, and whether it is also stated by year and month."""
 
     unit: str
     source_kind: str = "metric"
@@ -74,11 +74,11 @@ def own_metrics(decisions: pl.DataFrame, rebalances: pl.DataFrame, portfolio: pl
     records: list[Record] = []
     for scope, pattern in (("overall", None), ("yearly", "%Y"), ("monthly", "%Y-%m")):
         for period in _periods(ledger, rebalances, pattern):
-            keep = _keeper(pattern, period)
+            within = _period_filter(pattern, period)
             values = {
-                **_ledger_figures(keep(ledger)),
-                **_ic_figures({prefix: keep(weeks) for prefix, weeks in ics.items()}),
-                "ic_coverage": _mean(keep(coverage)["share"].to_numpy()),
+                **_ledger_figures(within(ledger)),
+                **_ic_figures({prefix: within(weeks) for prefix, weeks in ics.items()}),
+                "ic_coverage": _mean(within(coverage)["share"].to_numpy()),
             }
             records.extend(
                 {
@@ -98,7 +98,7 @@ def _periods(ledger: pl.DataFrame, rebalances: pl.DataFrame, pattern: str | None
     return days.dt.strftime(pattern).unique().sort().to_list()
 
 
-def _keeper(pattern: str | None, period: str | None) -> Callable[[pl.DataFrame], pl.DataFrame]:
+def _period_filter(pattern: str | None, period: str | None) -> Callable[[pl.DataFrame], pl.DataFrame]:
     if pattern is None:
         return lambda frame: frame
     return lambda frame: frame.filter(pl.col("date").dt.strftime(pattern) == period)

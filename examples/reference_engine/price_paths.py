@@ -1,4 +1,4 @@
-"""Price paths of invented securities: common factors, slow drifts, and noise that fades."""
+"""Simulated price paths: common factors, slow drifts, and pricing errors that fade."""
 
 from __future__ import annotations
 
@@ -12,12 +12,14 @@ _DIVIDEND_EVERY = 63
 _DIVIDEND_YIELD = 0.0035
 
 
-def log_price_paths(rng: np.random.Generator, drift: Floats, calm: Floats) -> tuple[Floats, Floats, Floats]:
+def log_price_paths(
+    rng: np.random.Generator, drift: Floats, noise_scale: Floats
+) -> tuple[Floats, Floats, Floats]:
     """Draw opening and closing log prices.
 
     A close-to-close return is beta times the market, a sector factor, a name's own shock, a slowly
-    moving expected return (which momentum can find) and the change of a transient pricing error (which
-    reversal can find).
+    moving expected return, which momentum can exploit, and the change of a transient pricing error, which
+    reversal can.
 
     Parameters
     ----------
@@ -25,8 +27,8 @@ def log_price_paths(rng: np.random.Generator, drift: Floats, calm: Floats) -> tu
         Source of randomness, advanced by the call.
     drift
         Shape (T, N): expected log return to add, per session.
-    calm
-        Shape (T, N): multiplier of a name's randomness; 1 leaves it as drawn.
+    noise_scale
+        Shape (T, N): multiplier of a name's random return; 1 leaves it as drawn.
 
     Returns
     -------
@@ -45,20 +47,20 @@ def log_price_paths(rng: np.random.Generator, drift: Floats, calm: Floats) -> tu
     expected = np.zeros((sessions, names))
     error = np.zeros((sessions, names))
     shocks: Floats = rng.normal(0.0, 0.00012, (sessions, names))
-    misprints: Floats = volatility * rng.normal(0.0, 0.45, (sessions, names))
+    error_shocks: Floats = volatility * rng.normal(0.0, 0.45, (sessions, names))
     for row in range(1, sessions):
         expected[row] = 0.985 * expected[row - 1] + shocks[row]
-        error[row] = 0.75 * error[row - 1] + misprints[row]
-    own: Floats = volatility * rng.normal(0.0, 1.0, (sessions, names))
-    returns = calm * (factor[:, None] * beta + sectors[:, sector] + own + expected) + drift
+        error[row] = 0.75 * error[row - 1] + error_shocks[row]
+    idiosyncratic: Floats = volatility * rng.normal(0.0, 1.0, (sessions, names))
+    returns = noise_scale * (factor[:, None] * beta + sectors[:, sector] + idiosyncratic + expected) + drift
 
     start: Floats = rng.normal(np.log(45.0), 0.5, (names,))
     fair = start + np.cumsum(returns, axis=0)
     before = np.vstack([start, fair[:-1]])
-    overnight: Floats = before + 0.35 * returns + calm * rng.normal(0.0, 0.003, (sessions, names))
+    overnight: Floats = before + 0.35 * returns + noise_scale * rng.normal(0.0, 0.003, (sessions, names))
     # An open still carries most of the error of the close before it.
-    log_close = fair + calm * error
-    log_open = overnight + calm * 0.87 * np.vstack([np.zeros(names), error[:-1]])
+    log_close = fair + noise_scale * error
+    log_open = overnight + noise_scale * 0.87 * np.vstack([np.zeros(names), error[:-1]])
     # Prices are quoted in cents: a floor keeps a long slide from rounding to zero.
     floor = np.log(0.5)
     return np.maximum(log_open, floor), np.maximum(log_close, floor), factor

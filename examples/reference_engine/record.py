@@ -1,4 +1,4 @@
-"""A finished run in memory: everything its seal will hold, before a file is written."""
+"""A finished run in memory: the content of its seal."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import polars as pl
 
 @dataclass(frozen=True, eq=False)
 class RunRecord:
-    """What a run hands over.
+    """The content of a seal.
 
     Attributes
     ----------
@@ -20,11 +20,11 @@ class RunRecord:
     tables
         By kind, the Parquet tables.
     metrics
-        The run's own figures; null seals none.
+        The run's own figures; None seals none.
     description
-        The written description; null seals none.
+        The description; None seals none.
     source
-        By relative path, the bytes of the run's code; null seals none.
+        By relative path, the bytes of the run's code; None seals none.
     """
 
     manifest: Mapping[str, Any]

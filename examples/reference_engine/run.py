@@ -28,9 +28,9 @@ from schemas.market_data import SIMULATED_KEY
 MARKET: Final = "market"
 """Folder of the benchmark, beside the seals."""
 _RECEIPT: Final = "simulation.json"
-"""Parameters of a simulation, and the digest of every file; written after all others."""
+"""Parameters of a simulation and the digest of every file; written last."""
 _DRAFT: Final = ".unfinished"
-"""Folder in which a simulation is written before its files are put in their places."""
+"""Folder in which a simulation is written before its files are moved to their places."""
 
 
 def run_alpha(market: Market, spec: AlphaSpec) -> RunRecord:
@@ -39,14 +39,14 @@ def run_alpha(market: Market, spec: AlphaSpec) -> RunRecord:
     Parameters
     ----------
     market
-        The invented market; shared by the alphas of a simulation.
+        The simulated market, shared by the alphas of a simulation.
     spec
         The run.
 
     Returns
     -------
     RunRecord
-        All kinds: six tables, metrics, description and source; the trials where some were made.
+        Six tables, metrics, description and source, and the trials if some were run.
     """
     decisions = decide(market, spec)
     traded = decisions.status == "traded"
@@ -81,7 +81,7 @@ def run_alpha(market: Market, spec: AlphaSpec) -> RunRecord:
 
 
 def _trials(market: Market, spec: AlphaSpec, portfolio: pl.DataFrame) -> dict[str, pl.DataFrame]:
-    """Run every variant that was tried, and set their returns beside those of the run; does nothing if none was."""
+    """Run every variant in `spec.tried`; return a table of their returns and the run's own, or no table without variants."""
     if not spec.tried:
         return {}
     ledgers = {spec.half_life_weeks: portfolio}
@@ -117,8 +117,8 @@ def simulate(
     Parameters
     ----------
     out
-        Folder to write into by one process at a time; created, and refused when it holds anything but what an interrupted
-        call left.
+        Folder to write into, by one process at a time; created if missing, and refused unless it is empty or holds an
+        interrupted simulation.
     seed, names, weeks
         Arguments of the market; see :func:`~examples.reference_engine.market.simulate_market`.
     alphas
@@ -134,7 +134,7 @@ def simulate(
     Raises
     ------
     SettingsError
-        When an argument makes no sense or `out` holds anything else.
+        When an argument is invalid or `out` has other content.
     """
     identifiers = [spec.alpha_id for spec in alphas]
     if not identifiers or len(set(identifiers)) < len(identifiers):
@@ -160,12 +160,12 @@ def simulate(
 def already_simulated(
     out: Path, *, seed: int, names: int, weeks: int, alphas: Sequence[AlphaSpec] = DEFAULT_ALPHAS
 ) -> list[Path] | None:
-    """Return the seals in `out` when the same call of :func:`simulate` made it and every file is as written.
+    """Return the seals in `out` if the same call of :func:`simulate` wrote them and no file has changed.
 
     Returns
     -------
     list of pathlib.Path or None
-        None when `out` is missing, empty, made otherwise, unfinished, or changed since.
+        None when `out` is missing, empty, unfinished, changed, or from other arguments.
     """
     wanted = json.loads(json_bytes(_parameters(seed, names, weeks, alphas)))
     if _receipt(out) != {"parameters": wanted, "files": _digests(out)}:
@@ -180,7 +180,7 @@ def _require_free(out: Path, *, replace_unchanged: bool) -> None:
     else:
         free = not out.exists() or out.is_dir()
     if not free:
-        raise SettingsError(f"{out} holds something else already: remove it, or name another folder.")
+        raise SettingsError(f"{out} has other content: remove it, or name another folder.")
 
 
 def _receipt(out: Path) -> dict[str, Any] | None:

@@ -20,8 +20,8 @@ _HOLIDAYS = ((1, 1), (7, 4), (12, 25))
 def trading_sessions(first: dt.date, count: int) -> Days:
     """Return the first `count` sessions on or after a day.
 
-    A session is a weekday that is not 1 January, 4 July or 25 December. The rule is deliberately
-    short: it is enough for weeks that end on a Thursday and for weeks of four sessions.
+    A session is a weekday other than 1 January, 4 July and 25 December, which is enough for weeks that end on a
+    Thursday and weeks of four sessions.
 
     Parameters
     ----------
@@ -45,7 +45,7 @@ def trading_sessions(first: dt.date, count: int) -> Days:
 
 
 def week_ends(sessions: Days) -> Indices:
-    """Return the positions of the last session of every week that is known to be over.
+    """Return the positions of the last session of every complete week.
 
     Weeks run Monday to Sunday. The last week of the array is left out, because a later session of
     the same week may follow the array's end.

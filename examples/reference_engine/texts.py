@@ -1,4 +1,4 @@
-"""The written parts of a simulated run: its description and its source folder."""
+"""Description and source folder of a simulated run."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from examples.reference_engine.write import json_bytes
 
 
 @dataclass(frozen=True)
-class _Story:
-    """What is said about one signal. The papers are real; the run they stand beside is not."""
+class _SignalText:
+    """Description of a signal. The papers are real; the run is not."""
 
     title: str
     tldr: str
@@ -26,8 +26,8 @@ class _Story:
     published: str
 
 
-_STORIES: dict[SignalName, _Story] = {
-    "momentum": _Story(
+_SIGNALS: dict[SignalName, _SignalText] = {
+    "momentum": _SignalText(
         title="Momentum on a simulated market",
         tldr="Simulated: names that climbed over the last quarter keep climbing for another week.",
         hypothesis="In the simulated market a name's expected return moves slowly, so past strength persists.",
@@ -38,7 +38,7 @@ _STORIES: dict[SignalName, _Story] = {
         paper="Returns to Buying Winners and Selling Losers: Implications for Stock Market Efficiency",
         published="1993-03-01",
     ),
-    "reversal": _Story(
+    "reversal": _SignalText(
         title="One-week reversal on a simulated market",
         tldr="Simulated: a name that fell over the last week gives some of the fall back.",
         hypothesis="In the simulated market closes carry a pricing error that is gone within days.",
@@ -49,7 +49,7 @@ _STORIES: dict[SignalName, _Story] = {
         paper="Fads, Martingales, and Market Efficiency",
         published="1990-02-01",
     ),
-    "low_volatility": _Story(
+    "low_volatility": _SignalText(
         title="Low volatility on a simulated market",
         tldr="Simulated: calm names against restless ones, with no edge built into the prices.",
         hypothesis="Calm names do no worse than restless ones; the simulated market gives no reason for more.",
@@ -78,11 +78,11 @@ def description(spec: AlphaSpec, years: tuple[int, ...]) -> dict[str, Any]:
     dict
         The content of `description.json`.
     """
-    story = _STORIES[spec.signal]
+    text = _SIGNALS[spec.signal]
     half_life = spec.half_life_weeks
     return {
-        "name": story.title,
-        "tldr": story.tldr,
+        "name": text.title,
+        "tldr": text.tldr,
         "copyright": "Simulated data: no real security, price or trade is described.",
         "classification": {
             "structure": "cross_sectional",
@@ -91,19 +91,19 @@ def description(spec: AlphaSpec, years: tuple[int, ...]) -> dict[str, Any]:
             "tags": ["simulated", spec.signal, "equity"],
         },
         "thesis": {
-            "hypothesis": story.hypothesis,
-            "mechanism": story.mechanism,
-            "who_loses": story.who_loses,
-            "economic_rationale": story.rationale,
+            "hypothesis": text.hypothesis,
+            "mechanism": text.mechanism,
+            "who_loses": text.who_loses,
+            "economic_rationale": text.rationale,
             "falsification_criteria": [],
         },
         "signal": {
             "score_direction": "higher is stronger",
             "decision_timing": "official close of the last session of the week; fills at the next open",
             "core_math_framework": "cross-sectional ranking of a price ratio or a dispersion",
-            "signal_logic": story.formula,
+            "signal_logic": text.formula,
             "pseudocode": [
-                f"x = {story.formula}",
+                f"x = {text.formula}",
                 "s = a * x + (1 - a) * s_previous, a = 1 - 2 ** (-1 / half_life)",
             ],
             "validity_rules": ["a close on the decision day", "listed for the whole lookback"],
@@ -136,8 +136,8 @@ def description(spec: AlphaSpec, years: tuple[int, ...]) -> dict[str, Any]:
         "data_requirements": _data_requirements(spec),
         "source_papers": [
             {
-                "title": story.paper,
-                "published_date": story.published,
+                "title": text.paper,
+                "published_date": text.published,
                 "role": "seed",
                 "rationale": "the effect imitated",
             }
@@ -146,7 +146,7 @@ def description(spec: AlphaSpec, years: tuple[int, ...]) -> dict[str, Any]:
 
 
 def _data_requirements(spec: AlphaSpec) -> dict[str, Any]:
-    """Counts of bars, or prose where no fixed count says it: one of the two, never both."""
+    """Return the data requirements, with bar counts or, for low volatility, the history in words."""
     counted = spec.signal != "low_volatility"
     prose = "Forty daily returns after a name's listing; gaps are bridged with the last known close."
     return {
@@ -165,10 +165,9 @@ def _data_requirements(spec: AlphaSpec) -> dict[str, Any]:
 
 
 def source_files(spec: AlphaSpec) -> dict[str, bytes]:
-    """Return the source folder of a run: the engine's own modules, and litter that an archive must drop.
+    """Return the source folder of a run: modules of the engine, and private and cache files.
 
-    The litter is deliberate. Real runs are sealed from working folders, and what packages them has to
-    leave private and cache files behind; a simulated run that had none would not show it.
+    Real runs are sealed from working folders; the private and cache files show that archives exclude them.
     """
     here = Path(__file__).parent
     readme = f"# {spec.alpha_id}\n\nA run on a simulated market. The modules here score the names and size the books.\n"

@@ -1,4 +1,4 @@
-"""The two weekly tables of a seal, and the forward returns that stand in them."""
+"""The two weekly tables of a seal, and their forward returns."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ Flags = npt.NDArray[np.bool_]
 
 
 def forward_returns(market: Market) -> Floats:
-    """Return what each name earned over the week each decision is about.
+    """Return the forward return of each name and decision.
 
-    From the open of the name's first bar strictly after a decision to the open of its first bar strictly
-    after the next decision. NaN where one of the two was not observed: on the last decision, where the
-    name has no bar between the two decisions, or none in the week after the second.
+    From the open of the name's first bar after a decision to the open of its first bar after the next decision. NaN
+    where one of the two was not observed: for the last decision, and for a name without a bar between the two
+    decisions or in the week after the second.
 
     Parameters
     ----------
     market
-        The invented market.
+        The simulated market.
 
     Returns
     -------
@@ -45,7 +45,7 @@ def forward_returns(market: Market) -> Floats:
 
 
 def rebalances_table(market: Market, decisions: Decisions) -> pl.DataFrame:
-    """Return one row per week: its date and what became of it."""
+    """Return one row per week: its date and status."""
     return pl.DataFrame(
         {
             "date": market.schedule[market.decisions],
@@ -64,7 +64,7 @@ def decisions_table(
     market
         Prices, for forward returns, and the schedule, for entry and maturity.
     decisions
-        What was decided.
+        Weekly decisions.
     filled
         By family, `conditioned` and `raw`, shape (W, N): whether a book of the family traded the name.
     raw
@@ -81,7 +81,7 @@ def decisions_table(
     status = decisions.status[week]
     unavailable = decisions.unavailable[week, name]
     entry = market.decisions + 1
-    # The next weekly decision is on the calendar before it is taken: the last one matures a week ahead.
+    # The calendar is known in advance, so the last decision has a maturity a week ahead.
     after = np.append(entry[1:], _following_entry(market))
     opening = opening_instants(market.schedule)
     measured = np.where((status == "traded"), forward_returns(market)[week, name], np.nan)
@@ -122,7 +122,7 @@ def _following_entry(market: Market) -> int:
 
 
 def _ranks(scores: Floats) -> Floats:
-    """Rank each week from the strongest, 1, averaging ties; NaN keeps its place."""
+    """Rank each week from 1, the strongest, averaging ties; NaN stays NaN."""
     from scipy.stats import rankdata
 
     return np.asarray(rankdata(-scores, axis=1, nan_policy="omit"), dtype=np.float64)

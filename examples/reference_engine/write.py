@@ -1,4 +1,4 @@
-"""Writes a seal: every file first, then `seal.json`, whose presence is what makes the seal complete."""
+"""Writes a seal: all files first, `seal.json` last, which marks it as finished."""
 
 from __future__ import annotations
 
@@ -16,13 +16,12 @@ from schemas.errors import SettingsError
 def write_seal(folder: Path, record: RunRecord) -> Path:
     """Write a run as a seal.
 
-    The same record gives the same bytes. An interrupted call leaves a folder without `seal.json`, which
-    no reader takes for a seal.
+    The same record gives the same bytes. An interrupted call leaves a folder without `seal.json`, which is not a seal.
 
     Parameters
     ----------
     folder
-        Where the seal goes; created, and refused when it holds anything already.
+        Folder of the seal; created if missing, and refused unless it is empty.
     record
         The finished run.
 
@@ -37,9 +36,7 @@ def write_seal(folder: Path, record: RunRecord) -> Path:
         When the folder is not empty: a seal is written once.
     """
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-        raise SettingsError(
-            f"{folder} holds something already and a seal is written once: name an empty folder."
-        )
+        raise SettingsError(f"{folder} is not empty, and a seal is written once: name an empty folder.")
     folder.mkdir(parents=True, exist_ok=True)
     kinds: dict[str, Any] = {}
     for kind, table in record.tables.items():
@@ -62,7 +59,7 @@ def json_bytes(document: Any) -> bytes:
 
 
 def entry(path: Path, relative: str) -> dict[str, Any]:
-    """Return what the manifest says of one file: its path in the seal, digest and size."""
+    """Return a file's entry in the manifest: path in the seal, digest and size."""
     content = path.read_bytes()
     return {"path": relative, "sha256": hashlib.sha256(content).hexdigest(), "bytes": len(content)}
 

@@ -162,7 +162,7 @@ def test_alphas_must_be_some_and_distinct(tmp_path: Path, alphas: tuple[AlphaSpe
 
 def test_a_non_empty_folder_is_refused_unchanged(tmp_path: Path) -> None:
     (tmp_path / "mine.txt").write_text("kept")
-    with pytest.raises(SettingsError, match="holds something else already"):
+    with pytest.raises(SettingsError, match="has other content"):
         simulate(tmp_path, **SIZE)
     assert contents(tmp_path) == {"mine.txt": b"kept"}
 
@@ -212,7 +212,7 @@ def test_the_command_writes_once_then_reuses_then_refuses(tmp_path: Path) -> Non
     assert (again.exit_code, again.output) == (0, f"reused {target}\n")
     other = run("--out", target, "--seed", "4", "--names", "24", "--weeks", "16")
     assert other.exit_code == SettingsError.exit_code
-    assert "holds something else already" in other.stderr
+    assert "has other content" in other.stderr
     assert "Traceback" not in other.output
     assert contents(tmp_path) == before
 
@@ -236,7 +236,7 @@ def test_foreign_files_beside_an_interrupted_simulation_are_kept(tmp_path: Path)
     (target / "sim_lowvol" / "mine.txt").write_text("kept")
     (target / "simulation.json").write_text('{"parameters": {"alphas": []}, "files": null}')
     before = contents(target)
-    with pytest.raises(SettingsError, match="holds something else already"):
+    with pytest.raises(SettingsError, match="has other content"):
         simulate(target, **SIZE)
     assert contents(target) == before
 
@@ -245,7 +245,7 @@ def test_foreign_files_beside_an_interrupted_simulation_are_kept(tmp_path: Path)
 def test_a_foreign_receipt_is_refused_unchanged(tmp_path: Path, receipt: str) -> None:
     (tmp_path / "simulation.json").write_text(receipt)
     (tmp_path / "mine.txt").write_text("kept")
-    with pytest.raises(SettingsError, match="holds something else already"):
+    with pytest.raises(SettingsError, match="has other content"):
         simulate(tmp_path, **SIZE)
     assert contents(tmp_path) == {"simulation.json": receipt.encode(), "mine.txt": b"kept"}
 
