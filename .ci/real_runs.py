@@ -1,4 +1,4 @@
-"""Build the real seals with the public commands and ask a running server for a page of each endpoint."""
+"""Build the real seals with the public commands and request a page of each endpoint from a running server."""
 
 from __future__ import annotations
 
@@ -28,24 +28,24 @@ def output(*arguments: str) -> str:
 
 
 def command(*arguments: str) -> Any:
-    """Run a command that answers one document, and return it."""
+    """Run a command that prints one JSON document, and return it."""
     return json.loads(output(*arguments))
 
 
 def build(*arguments: str) -> list[dict[str, Any]]:
-    """Run a build and return the lines of its seals, in their order; the line after them counts."""
+    """Run a build and return the JSON lines of its seals, without the summary."""
     return [json.loads(line) for line in output("pipeline", "build", *arguments).splitlines()[:-1]]
 
 
 def get(address: str, token: str | None = None) -> Any:
-    """Ask for a page and return its body."""
+    """Request a page and return its body."""
     request = urllib.request.Request(address, headers={"Authorization": f"Bearer {token}"} if token else {})
     with urllib.request.urlopen(request, timeout=30) as answer:
         return json.load(answer)
 
 
 def main(shared: Path) -> None:
-    """Build, serve, ask; exit non-zero at the first page that is not what it should be."""
+    """Build, serve and request; exit non-zero at the first wrong page."""
     with tempfile.TemporaryDirectory() as folder:
         root = Path(folder) / "published"
         seals = sorted(str(path) for path in (shared / "seals").iterdir())
@@ -74,14 +74,14 @@ def main(shared: Path) -> None:
         finally:
             server.terminate()
             server.wait(timeout=30)
-        # After a graceful stop the server ends by the signal it was sent, as service managers expect.
+        # After a graceful stop the server ends by the signal it received, as service managers expect.
         assert server.returncode in (0, -signal.SIGTERM), (
             f"the server left with exit code {server.returncode}"
         )
 
 
 def wait(server: subprocess.Popen[bytes], base: str) -> None:
-    """Wait until the server answers, a minute at most."""
+    """Wait until the server answers, for at most a minute."""
     for _ in range(600):
         if server.poll() is not None:
             sys.exit(f"the server stopped with exit code {server.returncode}")
@@ -95,7 +95,7 @@ def wait(server: subprocess.Popen[bytes], base: str) -> None:
 
 
 def pages(base: str, token: str, key_id: str) -> None:
-    """Ask for a page of every endpoint of the registry."""
+    """Request a page of every declared endpoint."""
     from schemas.endpoint import Shape
     from schemas.endpoints import ENDPOINTS
 
@@ -105,10 +105,10 @@ def pages(base: str, token: str, key_id: str) -> None:
         "performance.metrics": "?panel=1&doc=1&granularity=yearly",
     }
     others = [row["alpha_id"] for row in get(f"{base}/alphas", token)["data"] if row["alpha_id"] != ALPHA]
-    assert others, "there are other alphas to compare with"
+    assert others, "no other alpha to compare with"
     extra["research.correlations"] = f"?alphas={','.join([ALPHA, *others])}"
     extra["research.contribution"] = f"?alphas={','.join(others)}"
-    expected = {"catalog.alphas.source.download": 503}  # no object store in this run
+    expected = {"catalog.alphas.source.download": 503}  # no archives are configured
     for endpoint in ENDPOINTS.values():
         address = base.removesuffix("/v1") + endpoint.path.format(**filled) + extra.get(endpoint.id, "")
         begin = time.perf_counter()

@@ -1,23 +1,23 @@
-# Sourced by `.ci/run` and `.ci/nightly`: set-up, and one recipe after another. Nothing is run a second time to pass: a recipe that
-# fails ends the run, and is a fault in the test or the product.
+# Sourced by `.ci/run` and `.ci/nightly`: set-up, then one recipe after another. The first failure ends the run, and is not retried: a
+# flaky test is a fault in the test or the product.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
-# Properties are tried on the same examples in each run.
+# The same examples of property tests in every run.
 export TEST_EXAMPLES=same
 
 begin() {
   echo "=== $1 ($((SECONDS / 60)) min $((SECONDS % 60)) s)"
 }
 
-# A recipe that hangs has failed after 20 minutes.
+# A recipe fails after 20 minutes.
 recipe() {
   begin "just $*"
   timeout --kill-after=30 1200 uv run just "$@"
 }
 
-# Debian's packages, as root. Without root the embedded servers from PyPI are used, and the tests that need another program say that
-# they were skipped.
+# Install Debian packages, as root. Without root, tests use the embedded servers from PyPI, and those that need another program are
+# skipped with a reason.
 packages() {
   if [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null; then
     export DEBIAN_FRONTEND=noninteractive
