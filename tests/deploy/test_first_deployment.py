@@ -33,7 +33,7 @@ def steps() -> list[str]:
     """Return the printed commands, step by step."""
     text = DOCUMENT.read_text()
     section = text[text.index("### First deployment, in order") :]
-    section = section[: section.index("\n### ", 10)]
+    section = section[: section.index("\n## ", 10)]
     blocks = re.findall(r"^   ```sh\n(.*?)^   ```$", section, re.MULTILINE | re.DOTALL)
     return [re.sub(r"^   ", "", block, flags=re.MULTILINE) for block in blocks]
 
