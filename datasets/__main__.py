@@ -7,7 +7,7 @@ from typing import Final
 
 import click
 
-from schemas.lazy_group import CommandGroup, LazyCommand
+from schemas.command_group import CommandGroup, LazyCommand
 from schemas.terminal import echo
 
 _JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON, for programs.")

@@ -7,7 +7,7 @@ from typing import Final
 import click
 
 from schemas.allocator import prepare_building
-from schemas.lazy_group import CommandGroup, LazyCommand
+from schemas.command_group import CommandGroup, LazyCommand
 from schemas.project import version_option
 
 COMMANDS: Final[dict[str, LazyCommand]] = {

@@ -6,9 +6,9 @@ import sys
 
 if __name__ == "__main__":
     try:
-        from serve.cli.group import main
+        from serve.cli.group import serve
 
-        main()
+        serve(prog_name="alpha-results serve")
     except KeyboardInterrupt:  # it was still loading, or asking the stores
         from schemas.exit_codes import ExitCode
 

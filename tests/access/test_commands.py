@@ -10,7 +10,7 @@ import pytest
 from schemas.endpoints import ENDPOINTS, META_IDS
 from serve.auth.authenticator import Authenticator
 from serve.auth.settings import AccessSettings
-from serve.cli.group import main
+from serve.cli.group import serve
 from tests.support.keys import bearer
 
 
@@ -23,7 +23,7 @@ class Shell:
 
     def __call__(self, line: str, *more: str) -> tuple[int, str, str]:
         with pytest.raises(SystemExit) as left:
-            main([*line.split(), *more, "--access", self.settings.store])
+            serve([*line.split(), *more, "--access", self.settings.store])
         shown = self._capsys.readouterr()
         return int(left.value.code or 0), shown.out, shown.err
 
@@ -136,9 +136,21 @@ def test_a_refused_command_prints_one_line_and_exits_with_its_code(shell: Shell,
     assert (code, out) == (2, "")
     assert fix in err
     assert len(err.strip().splitlines()) == 1
-    code, _, err = shell(line, "--json")
+    line_for_people = err.strip()
+    code, out, err = shell(line, "--json")
+    assert (code, err) == (2, "")
+    error = json.loads(out)
+    assert (error["error"], error["exit_code"], error["retryable"]) == ("AccessError", 2, False)
+    assert f"error: {error['message']}" == line_for_people
+
+
+def test_a_usage_error_is_json_too(shell: Shell) -> None:
+    code, out, err = shell("keys issue --name k", "--json")
     assert code == 2
-    assert json.loads(err)["error"]["type"] == "AccessError"
+    error = json.loads(out)
+    assert (error["error"], error["exit_code"]) == ("SettingsError", 2)
+    assert "--account" in error["message"]
+    assert "--account" in err
 
 
 def test_a_grant_beyond_the_ceiling_is_reported(shell: Shell) -> None:
@@ -157,7 +169,7 @@ def test_the_schema_revision_is_shown_and_upgraded(shell: Shell, monkeypatch: py
     assert "@" not in shown["store"]
     monkeypatch.delenv("ALPHA_RESULTS_DATASETS", raising=False)
     with pytest.raises(SystemExit) as left:
-        main(["keys", "list"])
+        serve(["keys", "list"])
     assert left.value.code == 2
 
 
@@ -174,7 +186,7 @@ COMMANDS = {
 )
 def test_every_command_has_help(line: str, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as left:
-        main([*line.split(), "--help"])
+        serve([*line.split(), "--help"], prog_name="alpha-results serve")
     assert not left.value.code
     out = capsys.readouterr().out
     assert f"Usage: alpha-results serve {line}".strip() in out

@@ -13,7 +13,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from serve.cli.group import main
+from serve.cli.group import serve
 from serve.settings import declared
 from tests.support import plain_http
 from tests.support.redis import RedisServer
@@ -79,7 +79,7 @@ def test_requests_in_flight_are_finished_at_shutdown(here: Path, token: str) -> 
 def refusal(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str]:
     """Run a command that must be refused in this process; return its exit code and message."""
     with pytest.raises(SystemExit) as caught:
-        main([*arguments])
+        serve([*arguments])
     assert isinstance(caught.value.code, int)
     return caught.value.code, capsys.readouterr().err.strip()
 
@@ -126,7 +126,7 @@ def test_a_worker_inherits_its_parents_settings(here: Path, token: str, redis_se
 
 def test_help_lists_every_flag_with_its_variable(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
-        main(["run", "--help"])
+        serve(["run", "--help"])
     shown = re.sub(r"\s+", "", capsys.readouterr().out)
     for setting in declared():
         assert setting.flag in shown
@@ -135,12 +135,12 @@ def test_help_lists_every_flag_with_its_variable(capsys: pytest.CaptureFixture[s
 
 def test_every_command_has_help(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
-        main(["--help"])
+        serve(["--help"])
     _, commands = capsys.readouterr().out.split("\nCommands:\n")
     listed = re.findall(r"^  (\w+)  ", commands.partition("\n\n")[0], re.MULTILINE)
     assert {"run", "accounts", "keys", "audit", "access"} <= set(listed)
     for name in listed:
         with pytest.raises(SystemExit) as caught:
-            main([name, "--help"])
+            serve([name, "--help"], prog_name="alpha-results serve")
         assert caught.value.code == 0
         assert capsys.readouterr().out.startswith("Usage: alpha-results serve")

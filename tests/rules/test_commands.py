@@ -16,9 +16,9 @@ from click.testing import CliRunner
 from pipeline import __main__ as program
 from pipeline.rules import RULES
 from pipeline.rules.document import rules_markdown
+from schemas.command_group import LazyCommand
 from schemas.errors import SealRefused, StorageUnavailable
 from schemas.exit_codes import ExitCode
-from schemas.lazy_group import LazyCommand
 from tests.support.processes import REPOSITORY
 from tests.support.seals import make_seal, rewrite
 

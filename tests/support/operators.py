@@ -17,10 +17,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import serve.cli.accounts
+import serve.cli.accounts  # loaded once, and shared by the children
 import serve.cli.keys
-import serve.cli.store  # noqa: F401 - loaded once, and shared by the children
-from serve.cli.group import main
+import serve.cli.store  # noqa: F401 - as above
+from serve.cli.group import serve as program
 from tests.support.processes import REPOSITORY, environment
 from tests.support.waiting import PATIENCE
 
@@ -78,7 +78,7 @@ def _child(arguments: list[str], output: int) -> None:
             _backup(arguments[1], arguments[2])
             code = 0
         else:
-            main(arguments)
+            program(arguments)
     except SystemExit as ended:
         code = ended.code
     except BaseException:  # noqa: BLE001 - reported to whoever reads

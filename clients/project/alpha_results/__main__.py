@@ -24,7 +24,7 @@ def main(arguments: list[str] | None = None) -> None:
 def _run(arguments: list[str]) -> None:
     word, rest = (arguments[0], arguments[1:]) if arguments else ("", [])
     if word == "serve":
-        from serve.cli.group import main as serve  # noqa: PLC0415 - no other command needs it
+        from serve.cli.group import serve  # noqa: PLC0415 - no other command needs it
 
         serve(rest, prog_name=f"{_COMMAND} serve")
     elif word == "datasets":

@@ -8,7 +8,7 @@ import click
 
 from pipeline.__main__ import COMMANDS
 from schemas.allocator import prepare_building
-from schemas.lazy_group import CommandGroup
+from schemas.command_group import CommandGroup
 from schemas.project import version_option
 
 FURTHER_COMMANDS: Final = {

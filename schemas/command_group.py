@@ -1,4 +1,4 @@
-"""Command groups whose commands are imported when called, so that ``--help`` loads no engine."""
+"""The command group of every program: commands are imported when called, and errors have one form."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ class LazyCommand(NamedTuple):
     summary: str
 
 
-class LazyGroup(click.Group):
-    """Command group that lists its commands without importing them, and the meaning of exit codes.
+class CommandGroup(click.Group):
+    """Command group that lists its commands without importing them, so that ``--help`` loads no engine, and the exit codes.
 
     Parameters
     ----------
@@ -71,10 +71,17 @@ class LazyGroup(click.Group):
         with formatter.section("Exit codes of every command"):
             formatter.write_dl(exit_code_lines())
 
-    def invoke(self, ctx: click.Context) -> Any:
-        """Run the command; Ctrl-C exits with 130 and a bug with 7, since 1 has another meaning here.
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Record whether output is JSON, before the command parses its options."""
+        ctx.meta["as_json"] = "--json" in args
+        return super().parse_args(ctx, args)
 
-        A variable of the environment that resembles a setting and is none would be ignored: it is named.
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run the command, and exit with the code of its error.
+
+        An error of the project is one line on standard error, a bug its traceback. With ``--json`` an error of the project and
+        a usage error are an object on standard output. A variable of the environment that resembles a setting and is none
+        would be ignored: it is named.
         """
         for warning in misspelt_variables(os.environ):
             echo(f"warning: {warning}", err=True)
@@ -82,25 +89,6 @@ class LazyGroup(click.Group):
             return super().invoke(ctx)
         except KeyboardInterrupt:
             ctx.exit(ExitCode.INTERRUPTED)
-        except (click.ClickException, click.Abort, Exit, AlphaResultsError, BrokenPipeError):
-            raise
-        except Exception:  # noqa: BLE001 - a bug: Python's own exit code 1 says that a seal breaks a rule
-            echo(traceback.format_exc(), err=True, nl=False)
-            ctx.exit(ExitCode.PROGRAM_FAILED)
-
-
-class CommandGroup(LazyGroup):
-    """Command group that prints the project's errors in one line."""
-
-    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Record whether output is JSON, before the command parses its options."""
-        ctx.meta["as_json"] = "--json" in args
-        return super().parse_args(ctx, args)
-
-    def invoke(self, ctx: click.Context) -> Any:
-        """Run the command; print an error of the project in one line, and exit with its code."""
-        try:
-            return super().invoke(ctx)
         except AlphaResultsError as error:
             if ctx.meta["as_json"]:
                 echo(json.dumps(_payload(error)))
@@ -111,6 +99,11 @@ class CommandGroup(LazyGroup):
             if ctx.meta["as_json"]:
                 echo(json.dumps(_payload(SettingsError(error.format_message()))))
             raise
+        except (click.ClickException, click.Abort, Exit, BrokenPipeError):
+            raise
+        except Exception:  # noqa: BLE001 - a bug: Python's own exit code 1 says that a seal breaks a rule
+            echo(traceback.format_exc(), err=True, nl=False)
+            ctx.exit(ExitCode.PROGRAM_FAILED)
 
 
 def _payload(error: AlphaResultsError) -> dict[str, Any]:
