@@ -8,18 +8,11 @@ from typing import Final
 
 SECOND_US: Final = 1_000_000
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
-_STEADY: Final = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
-"""Continues during suspend, on systems with such a clock."""
 
 
 def wall_us() -> int:
     """Return microseconds since 1970 by the wall clock, which may be set at any moment."""
     return time.time_ns() // 1000
-
-
-def steady_us() -> int:
-    """Return microseconds since the machine started, by a clock that cannot be set."""
-    return time.clock_gettime_ns(_STEADY) // 1000
 
 
 def instant(microseconds: int) -> datetime:

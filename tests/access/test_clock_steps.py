@@ -16,7 +16,7 @@ import redis
 from schemas.errors import SettingsError
 from schemas.limits import LimitWindow
 from serve.auth.clocks import SECOND_US
-from serve.auth.limits.in_memory import InMemoryLimiter
+from serve.auth.limits import in_memory
 from serve.auth.limits.journal import Journal
 from serve.auth.limits.redis import SCRIPT, parse_status, question
 from serve.auth.limits.rules import LimitStatus, RateLimit
@@ -37,11 +37,11 @@ class Machine:
         self.passed = 7 * HOUR_US
         self.set_ahead = NOON - self.passed
 
-    def wall(self) -> int:
-        return self.passed + self.set_ahead
+    def time_ns(self) -> int:
+        return (self.passed + self.set_ahead) * 1000
 
-    def steady(self) -> int:
-        return self.passed
+    def clock_gettime_ns(self, _: int) -> int:
+        return self.passed * 1000
 
     def wait(self, microseconds: int) -> None:
         self.passed += microseconds
@@ -61,13 +61,15 @@ class Take(Protocol):
 
 @asynccontextmanager
 async def counting(folder: Path, machine: Machine) -> AsyncIterator[Take]:
-    limiter = InMemoryLimiter(Journal(folder / "limits"), machine.wall, machine.steady)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(in_memory, "time", machine)
+        limiter = in_memory.InMemoryLimiter(Journal(folder / "limits"))
 
-    async def take(rate: RateLimit = RATE) -> LimitWindow | None:
-        return (await limiter.hit("key", rate)).refused
+        async def take(rate: RateLimit = RATE) -> LimitWindow | None:
+            return (await limiter.hit("key", rate)).refused
 
-    yield take
-    await limiter.close()
+        yield take
+        await limiter.close()
 
 
 async def times(take: Take, calls: int, rate: RateLimit = RATE) -> int:

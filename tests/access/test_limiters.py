@@ -42,13 +42,27 @@ WINDOWS = {
 
 
 class Clock:
-    """The wall clock and the monotonic clock of a machine."""
+    """A stopped clock, as the module `time`; microseconds since 1970."""
 
-    def __init__(self, now: int | None = None) -> None:
-        self.now = wall_us() if now is None else now
+    now = 4_102_444_800_000_000  # 2100-01-01
 
-    def limiter(self, folder: Path) -> InMemoryLimiter:
-        return InMemoryLimiter(Journal(folder / "limits"), lambda: self.now, lambda: self.now)
+    def time_ns(self) -> int:
+        return self.now * 1000
+
+    def clock_gettime_ns(self, _: int) -> int:
+        return self.now * 1000
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    """The clock of limiters in memory."""
+    clock = Clock()
+    monkeypatch.setattr("serve.auth.limits.in_memory.time", clock)
+    return clock
+
+
+def limiter_in(folder: Path) -> InMemoryLimiter:
+    return InMemoryLimiter(Journal(folder / "limits"))
 
 
 @pytest.mark.parametrize("window", WINDOWS)
@@ -84,11 +98,12 @@ def test_64_callers_on_two_processes_get_exactly_the_limit_ten_times_in_a_row(
         assert redis_client.llen(f"hammer:{{{window}{n}}}:calls") == LIMIT
 
 
+@pytest.mark.usefixtures("clock")
 @pytest.mark.parametrize("window", LIMIT_WINDOWS)
 async def test_64_tasks_in_one_process_get_exactly_the_limit_ten_times_in_a_row(
     tmp_path: Path, window: LimitWindow
 ) -> None:
-    limiter = Clock().limiter(tmp_path)
+    limiter = limiter_in(tmp_path)
     rate = RateLimit(tuple(LIMIT if each is window else 10**6 for each in LIMIT_WINDOWS))
     for attempt in range(10):
 
@@ -105,16 +120,15 @@ async def test_64_tasks_in_one_process_get_exactly_the_limit_ten_times_in_a_row(
     await limiter.close()
 
 
-async def test_counts_survive_a_restart(tmp_path: Path) -> None:
-    clock = Clock()
-    first = clock.limiter(tmp_path)
+async def test_counts_survive_a_restart(tmp_path: Path, clock: Clock) -> None:
+    first = limiter_in(tmp_path)
     for _ in range(7):
         await first.hit("a", WIDE)
         clock.now += 1000
     await first.hit("b", WIDE)
     (before,) = await first.status([("a", WIDE)])
     await first.close()
-    second = clock.limiter(tmp_path)
+    second = limiter_in(tmp_path)
     assert await second.status([("a", WIDE), ("b", WIDE)]) == [
         before,
         (await second.status([("b", WIDE)]))[0],
@@ -127,15 +141,16 @@ async def test_counts_survive_a_restart(tmp_path: Path) -> None:
     await second.close()
 
 
-async def test_after_a_day_only_the_monthly_count_remains_and_the_file_shrinks(tmp_path: Path) -> None:
-    clock = Clock(4_102_444_800_000_000)  # 2100-01-01
-    first = clock.limiter(tmp_path)
+async def test_after_a_day_only_the_monthly_count_remains_and_the_file_shrinks(
+    tmp_path: Path, clock: Clock
+) -> None:
+    first = limiter_in(tmp_path)
     await first.hit("a", WIDE)
     await first.save()
     clock.now += DAY_US
     await first.forget()
     await first.close()
-    second = clock.limiter(tmp_path)
+    second = limiter_in(tmp_path)
     assert (await second.status([("a", WIDE)]))[0].used == (0, 0, 0, 1)
     await second.close()
     with sqlite3.connect(tmp_path / "limits") as file:
@@ -178,10 +193,9 @@ def test_a_killed_process_loses_only_unwritten_calls(tmp_path: Path) -> None:
 
 
 async def test_keys_that_have_long_been_quiet_take_no_memory_and_a_busy_one_keeps_its_counts(
-    tmp_path: Path,
+    tmp_path: Path, clock: Clock
 ) -> None:
-    clock = Clock(4_102_444_800_000_000)  # 2100-01-01
-    limiter = clock.limiter(tmp_path)
+    limiter = limiter_in(tmp_path)
     for number in range(1000):
         await limiter.hit(f"key {number}", WIDE)
     await limiter.save()
@@ -212,7 +226,7 @@ async def test_a_file_that_cannot_be_used_is_refused(tmp_path: Path) -> None:
 
 
 async def test_a_failed_write_is_retried_later(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    limiter = InMemoryLimiter(Journal(tmp_path / "limits"))
+    limiter = limiter_in(tmp_path)
     await limiter.hit("a", WIDE)
 
     def full(*_: object) -> None:
@@ -223,13 +237,14 @@ async def test_a_failed_write_is_retried_later(tmp_path: Path, monkeypatch: pyte
         await limiter.save()
         await limiter.hit("a", WIDE)
     await limiter.close()
-    again = InMemoryLimiter(Journal(tmp_path / "limits"))
+    again = limiter_in(tmp_path)
     assert (await again.status([("a", WIDE)]))[0].used[3] == 2
     await again.close()
 
 
+@pytest.mark.usefixtures("clock")
 async def test_keys_do_not_share_counts(tmp_path: Path) -> None:
-    limiter = Clock().limiter(tmp_path)
+    limiter = limiter_in(tmp_path)
     one = RateLimit((1, 1, 1, 1))
     assert (await limiter.hit("a", one)).refused is None
     assert (await limiter.hit("b", one)).refused is None

@@ -12,10 +12,10 @@ from tests.support.processes import REPOSITORY
 
 Journeys = dict[str, tuple[list[str], int]]
 BOUNDS = {
-    "finished body": (11, 24),
-    "cut from rows": (15, 36),
-    "from Parquet": (21, 64),
-    "metrics, cold": (34, 163),
+    "finished body": (10, 24),
+    "cut from rows": (14, 36),
+    "from Parquet": (20, 63),
+    "metrics, cold": (33, 162),
 }
 """Request -> files it may touch, and moves between them: as many files as were measured, and a few moves more."""
 

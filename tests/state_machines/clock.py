@@ -17,6 +17,7 @@ SECOND: Final = timedelta(seconds=1)
 
 _READ_BY_TIME: Final = (
     "serve.auth.clocks.time",
+    "serve.auth.limits.in_memory.time",
     "serve.reader_lease.time",
     "serve.catalog.time",
 )

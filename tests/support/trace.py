@@ -176,6 +176,7 @@ def journeys_over(root: Path) -> Iterator[dict[str, Journey]]:
         patch.setattr(ComputeQueue, "run", followed_run)  # before the service takes it
         # Timers fire now and then in the middle of a request, which is none of its work.
         patch.setattr("serve.auth.limits.in_memory.WRITE_INTERVAL_SECONDS", 3600.0)
+        patch.setattr("serve.observability.health.CHECK_SECONDS", 3600.0)
         patch.setattr(GuardedConnection, "_schedule", lambda _: None)
         app = create(Settings(datasets=str(root), threads=2, refresh_seconds=60.0), access)
         with started(app, access) as client:

@@ -5,17 +5,20 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import sqlite3
+import time
 from array import array
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
 import structlog
 
-from serve.auth.clocks import SECOND_US, steady_us, wall_us
+from serve.auth.clocks import SECOND_US
 from serve.auth.limits.journal import Journal
 from serve.auth.limits.rules import MAX_WINDOW_US, ROLLING_US, CallLog, LimitStatus, Month, RateLimit, decide
 
+_STEADY: Final = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
+"""Clock that cannot be set; it continues during suspend, on systems with such a clock."""
 WRITE_INTERVAL_SECONDS: Final = 0.5
 """Seconds between two writes; a crash loses the counts since the last write."""
 _WRITES_PER_SWEEP: Final = 1200
@@ -34,13 +37,12 @@ class InMemoryLimiter:
     Rolling windows go by the steady clock, which cannot be set, and the month by the wall clock; both in microseconds.
     """
 
-    def __init__(
-        self, journal: Journal, wall: Callable[[], int] = wall_us, steady: Callable[[], int] = steady_us
-    ) -> None:
-        self._journal, self._wall, self._steady = journal, wall, steady
-        self._month = Month.of(wall())
-        now, self._logs = journal.load(wall())
-        self._ahead = now - steady()
+    def __init__(self, journal: Journal) -> None:
+        self._journal = journal
+        wall = self._wall()
+        self._month = Month.of(wall)
+        now, self._logs = journal.load(wall)
+        self._ahead = now - self._steady()
         self._unsaved: list[tuple[str, int]] = []
         self._stop = asyncio.Event()
         self._writer: asyncio.Task[None] | None = None
@@ -67,6 +69,14 @@ class InMemoryLimiter:
         return [
             self._decide(self._logs.get(key_id) or CallLog(), rate, charge=False) for key_id, rate in keys
         ]
+
+    @staticmethod
+    def _wall() -> int:
+        return time.time_ns() // 1000
+
+    @staticmethod
+    def _steady() -> int:
+        return time.clock_gettime_ns(_STEADY) // 1000
 
     def _decide(self, log: CallLog, rate: RateLimit, *, charge: bool) -> LimitStatus:
         wall, month = self._wall(), self._month
