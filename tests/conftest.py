@@ -1,4 +1,4 @@
-"""Fixtures shared by the whole suite."""
+"""Fixtures shared by all tests."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ import pytest
 import structlog
 from hypothesis import HealthCheck, settings
 
-# Fixtures that tests of several folders ask for; here each is made once for them all.
+# Fixtures of several folders; imported here, each session-wide one is created once.
 from tests.support.bucket import bucket, s3_server  # noqa: F401
 from tests.support.dask import dask  # noqa: F401
-from tests.support.hand_made_root import here, token  # noqa: F401
+from tests.support.hand_made_root import server_root, token  # noqa: F401
 from tests.support.history import built, history  # noqa: F401
 from tests.support.remote_root import published_run, remote  # noqa: F401
 from tests.support.seals import make_seal
 
-# A slow machine is not a failure: nothing in this suite asserts a time. Properties are tried on other examples in each run, but for
-# one that decides whether a change lands: there what fails is to be of the change, and to fail again.
+# A slow machine is not a failure: no test asserts a time. Property tests try new examples in each run, except in the run that decides
+# whether a change lands (TEST_EXAMPLES=same), where a failure must be caused by the change and be reproducible.
 settings.register_profile(
     "suite",
     deadline=None,
@@ -42,7 +42,7 @@ def user_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
 def no_wait_for_the_disk() -> Iterator[None]:
     """Skip fsync, which only matters when a machine loses power.
 
-    Publishing a run flushes some seventy files, for which a build waits as long as for a third of its work.
+    Publishing a run flushes some seventy files, which takes a third of a build.
     """
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(os, "fsync", _flushed)
@@ -50,7 +50,7 @@ def no_wait_for_the_disk() -> Iterator[None]:
 
 
 def _flushed(descriptor: int) -> None:
-    os.fstat(descriptor)  # what is no open file is an error, as ever
+    os.fstat(descriptor)  # a closed descriptor is still an error
 
 
 @pytest.fixture(autouse=True)

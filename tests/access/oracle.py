@@ -42,7 +42,7 @@ class Oracle:
         rolling = [sum(1 for at in self.calls if now - at < length) for length in ROLLING_US]
         return [*rolling, self.months[month_of(wall)]]
 
-    def ask(
+    def decide(
         self, now: int, wall: int, rate: RateLimit, *, charge: bool, seen: int | None = None
     ) -> LimitStatus:
         """Answer at `now`; `seen` is the time of a clock that is behind and is waited for."""
@@ -87,13 +87,13 @@ class OfOneClock(Oracle):
         super().__init__()
         self.ahead = 0
 
-    def ask_at(self, clock: int, rate: RateLimit, *, charge: bool) -> LimitStatus:
+    def decide_at(self, clock: int, rate: RateLimit, *, charge: bool) -> LimitStatus:
         seen = clock + self.ahead
         now = max([seen, *self.calls])
         if now - seen > SECOND_US:
             self.ahead = now - clock
             seen = now
-        return self.ask(now, clock, rate, charge=charge, seen=seen)
+        return self.decide(now, clock, rate, charge=charge, seen=seen)
 
 
 STEPS = (

@@ -108,7 +108,7 @@ def test_text_output_has_one_line_per_field_and_the_token_once(shell: Shell) -> 
     shell("accounts create --email a@example.org")
     code, out, err = shell("keys issue --account a@example.org --name first")
     assert code == 0
-    assert "ceiling" not in err, "nothing was asked for that is not given"
+    assert "ceiling" not in err, "all requested grants were given"
     *rows, token = out.strip().splitlines()
     key_id = dict(row.split("\t") for row in rows)["key_id"]
     assert token.startswith(f"ar_live_{key_id}.")

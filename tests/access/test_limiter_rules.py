@@ -30,7 +30,7 @@ class Twin:
         self.now += max(0, wall - self.wall)
         self.wall = wall
 
-    def ask(self, rate: RateLimit, *, charge: bool) -> LimitStatus:
+    def decide(self, rate: RateLimit, *, charge: bool) -> LimitStatus:
         return decide(self.log, self.now, self.wall, Month.of(self.wall), rate, charge=charge)
 
 
@@ -39,7 +39,7 @@ def oracle_answers() -> list[LimitStatus]:
     oracles = [OfOneClock() for _ in range(3)]
     answers = []
     for number, (key, clock, rate, charge) in enumerate(operations(7, OPERATIONS)):
-        answers.append(oracles[key].ask_at(clock, rate, charge=charge))
+        answers.append(oracles[key].decide_at(clock, rate, charge=charge))
         if number % 10 == 0 and oracles[key].calls:
             oracles[key].forget()
     return answers
@@ -61,8 +61,8 @@ def test_the_in_process_limiter_agrees_with_the_oracle_on_random_operations() ->
     twins, oracles = [Twin() for _ in range(3)], [Oracle() for _ in range(3)]
     for number, (key, wall, rate, charge) in enumerate(operations(7, OPERATIONS)):
         twins[key].pass_to(wall)
-        wanted = oracles[key].ask(twins[key].now, wall, rate, charge=charge)
-        assert twins[key].ask(rate, charge=charge) == wanted, number
+        wanted = oracles[key].decide(twins[key].now, wall, rate, charge=charge)
+        assert twins[key].decide(rate, charge=charge) == wanted, number
         if number % 10 == 0 and oracles[key].calls:
             oracles[key].forget()
 
@@ -105,7 +105,7 @@ def test_the_in_process_limiter_agrees_with_the_oracle_on_any_history(
     oracle, twin = Oracle(), Twin()
     for step, rate, charge in history:
         twin.pass_to(max(0, twin.wall + step))
-        assert twin.ask(rate, charge=charge) == oracle.ask(twin.now, twin.wall, rate, charge=charge)
+        assert twin.decide(rate, charge=charge) == oracle.decide(twin.now, twin.wall, rate, charge=charge)
 
 
 @settings(max_examples=100, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -121,14 +121,14 @@ def test_the_redis_script_agrees_with_the_oracle_on_any_history(
         answer = redis_client.eval(
             SCRIPT_WITH_CLOCK, 4, "c", "m", clock // 1_000_000, clock % 1_000_000, requested
         )
-        assert parse_status(answer) == oracle.ask_at(clock, rate, charge=charge)
+        assert parse_status(answer) == oracle.decide_at(clock, rate, charge=charge)
 
 
 def test_the_call_log_releases_memory_and_still_counts_correctly() -> None:
     twin, rate = Twin(), RateLimit((10**6, 10**6, 4000, None))
     for call in range(20_000):
         twin.pass_to(START + call * 60_000_000)
-        result = twin.ask(rate, charge=True)
+        result = twin.decide(rate, charge=True)
     assert len(twin.log.times) < 6000
     # One call a minute: a day holds 1440.
     assert result.used[:3] == (1, 1, 1440)

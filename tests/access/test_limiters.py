@@ -179,7 +179,7 @@ def test_a_killed_process_loses_only_unwritten_calls(tmp_path: Path) -> None:
     with subprocess.Popen(command, stdout=subprocess.PIPE, cwd=REPOSITORY, text=True) as worker:
         assert worker.stdout is not None
         result = [int(worker.stdout.readline())]
-        while not read_last_uses(file, 0):  # it writes by itself, without being asked
+        while not read_last_uses(file, 0):  # the limiter writes periodically
             result.append(int(worker.stdout.readline()))
         worker.kill()
         result += [int(line) for line in worker.stdout.read().split()]
@@ -272,7 +272,7 @@ async def test_a_killed_redis_admits_no_call_and_recovers_by_itself(
         for _ in range(2):
             # Several connections are open when the server goes.
             callers = await asyncio.gather(*[access.authorize(headers, None, me) for _ in range(8)])
-            # A server that forgot everything counts from nothing, and only what it admitted itself.
+            # A server that lost its data counts from 0, and only calls that it admitted itself.
             assert max(caller.usage.used[MONTH] for caller in callers) == 8
             own_redis.kill()
             for _ in range(3):

@@ -37,7 +37,7 @@ def test_each_result_is_yielded_as_soon_as_it_is_known(
     seals = [seal(f"Test_{number}") for number in range(5)]
     results = []
     for result in build_many(seals, tmp_path / "root", cancellation=cancellation):
-        cancellation.finish()  # the builds to come are not begun: it was told before they were
+        cancellation.finish()  # builds that have not started do not start
         results.append(result)
     first, last = results[0], results[-1]
     assert (first.outcome, first.error, first.exit_code) == ("built", None, 0)

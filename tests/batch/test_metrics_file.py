@@ -54,7 +54,7 @@ def test_an_unavailable_store_is_reported(
 ) -> None:
     seal("Test_a")
     for name, value in {
-        "AWS_ENDPOINT_URL_S3": "http://127.0.0.1:1",  # nobody listens there
+        "AWS_ENDPOINT_URL_S3": "http://127.0.0.1:1",  # no server listens there
         "AWS_ACCESS_KEY_ID": "any",
         "AWS_SECRET_ACCESS_KEY": "any",
         "AWS_REGION": "any",

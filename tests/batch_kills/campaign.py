@@ -67,7 +67,7 @@ class Batch:
             )
 
     def lines(self) -> list[Line]:
-        """Return the whole lines so far."""
+        """Return the complete lines so far."""
         text = self._output.read_text()
         return [json.loads(line) for line in text[: text.rfind("\n") + 1].splitlines()]
 
@@ -119,7 +119,7 @@ class Campaign:
         self._random = random.Random(seed)
         self._part = max(2, number // 6)
         self._kills = 0
-        self.told: dict[str, Any] = {"seals": number}
+        self.outcomes: dict[str, Any] = {"seals": number}
 
     def begin(self, *options: str) -> Batch:
         return Batch(self._folder, self._root, *options)
@@ -137,7 +137,7 @@ class Campaign:
         batch.until(lambda: batch.count("built") >= self._part, lambda: self._kill_one(batch, kills))
         batch.process.kill()
         batch.end()
-        # Builds end with their batch; one that just moved a pointer is served without having been told of.
+        # Builds end with their batch; one may have moved its pointer without being reported.
         self._note("kill -9 of builds and of the batch", batch, kills)
 
     def kill_builds_and_end_the_batch(self) -> None:
@@ -254,7 +254,7 @@ class Campaign:
         for name, line in lines.items():
             if line["outcome"] in {"built", "unchanged"}:
                 assert served[name] == line["snapshot"], name
-        self.told[what] = {
+        self.outcomes[what] = {
             "lines": dict(Counter(line["outcome"] for line in lines.values())),
             "kills": dict(kills),
             "served": len(served),

@@ -21,8 +21,8 @@ SEALS = int(os.environ.get("ALPHA_RESULTS_TEST_SEALS", "60"))
 IN_A_BUCKET = max(16, SEALS // 20)
 
 
-def tell(campaign: Campaign) -> None:
-    sys.stdout.write(json.dumps(campaign.told, indent=2) + "\n")
+def print_report(campaign: Campaign) -> None:
+    sys.stdout.write(json.dumps(campaign.outcomes, indent=2) + "\n")
 
 
 def test_batches_over_a_folder_survive_kills_signals_full_disks_and_a_lost_cluster(
@@ -42,7 +42,7 @@ def test_batches_over_a_folder_survive_kills_signals_full_disks_and_a_lost_clust
     campaign.lose_the_cluster(dask.address, kill_a_worker, lambda: dask.scheduler.send_signal(signal.SIGKILL))
     dask.end()  # builds that its workers were at
     campaign.finish()
-    tell(campaign)
+    print_report(campaign)
 
 
 @contextlib.contextmanager
@@ -60,4 +60,4 @@ def test_batches_into_a_bucket_survive_a_lost_store(tmp_path: Path, bucket: Buck
     campaign.kill_builds_and_the_batch()
     campaign.lose_the_store(killed(bucket))
     campaign.finish()
-    tell(campaign)
+    print_report(campaign)

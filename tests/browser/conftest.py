@@ -37,7 +37,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     ) as (_, base):
         made = Site(base, root, issued(root))
         # Until then a section that compares says that it waits, and the browser's console that it was refused.
-        eventually(lambda: "data" in made.ask(f"alphas/{contract_app.FULL}/neighbours"))
+        eventually(lambda: "data" in made.send(f"alphas/{contract_app.FULL}/neighbours"))
         yield made
 
 

@@ -51,7 +51,7 @@ def table_of(page: Page, section: str, folder: Path) -> list[dict[str, str]]:
 def test_the_catalogue_lists_what_the_key_may_read_and_searches_it(visit: Visit) -> None:
     page = visit.open("/")
     listed = page.locator("tr[data-alpha]")
-    expected = [row["alpha_id"] for row in visit.site.ask("alphas")["data"]]
+    expected = [row["alpha_id"] for row in visit.site.send("alphas")["data"]]
     assert [row.get_attribute("data-alpha") for row in listed.all()] == expected
     page.get_by_label("Search").fill("hidden")
     expect(listed).to_have_count(1)
@@ -65,7 +65,7 @@ def test_the_catalogue_is_sorted_and_bounded_by_figures(visit: Visit) -> None:
     page.locator("[data-sort=icir]").click()
     visit.settle()
     assert "sort=-icir" in page.url
-    rows = visit.site.ask("screen?fields=icir&sort=-icir")["data"]
+    rows = visit.site.send("screen?fields=icir&sort=-icir")["data"]
     listed = page.locator("tr[data-alpha]")
     assert [row.get_attribute("data-alpha") for row in listed.all()] == [row["alpha_id"] for row in rows]
     values = [cell.get_attribute("data-value") for cell in page.locator("td[data-figure=icir]").all()]
@@ -89,7 +89,7 @@ def test_the_catalogue_is_sorted_and_bounded_by_figures(visit: Visit) -> None:
 def test_a_key_that_may_not_read_figures_has_a_list_without_them(visit: Visit) -> None:
     key = issued(visit.site.root, endpoints="meta.me,catalog.alphas.list,catalog.alphas.get")
     page = visit.open("/", key)
-    assert page.locator("tr[data-alpha]").count() == len(visit.site.ask("alphas", key)["data"])
+    assert page.locator("tr[data-alpha]").count() == len(visit.site.send("alphas", key)["data"])
     assert page.locator("[data-sort=icir]").count() == 0
     expect(page.locator("main")).to_contain_text("performance.metrics")
 
@@ -115,11 +115,11 @@ def test_every_chart_of_an_alpha_is_drawn_and_described(visit: Visit) -> None:
 
 def test_figures_match_the_api(visit: Visit, tmp_path: Path) -> None:
     page = visit.open(f"/alphas/{FULL}")
-    metrics = visit.site.ask(f"alphas/{FULL}/metrics?panel=1")["data"]
+    metrics = visit.site.send(f"alphas/{FULL}/metrics?panel=1")["data"]
     for name in ("ic", "icir", "information_ratio", "excess_sharpe", "pnl", "max_drawdown_pct", "turnover"):
         shown = page.locator(f"#headlines [data-figure={name}]").get_attribute("data-value")
         assert float(shown or "nan") == metrics["core"][name]["value"], name
-    curve = visit.site.ask(f"alphas/{FULL}/equity-curve?limit=5000")["data"]
+    curve = visit.site.send(f"alphas/{FULL}/equity-curve?limit=5000")["data"]
     drawn = table_of(page, "equity", tmp_path)
     assert [row["date"] for row in drawn] == [row["date"] for row in curve]
     assert [float(row["growth of 1 (ratio)"]) for row in drawn] == [
@@ -136,11 +136,11 @@ def test_figures_match_the_api(visit: Visit, tmp_path: Path) -> None:
 
 
 def test_a_window_shows_its_own_figures(visit: Visit, tmp_path: Path) -> None:
-    curve = visit.site.ask(f"alphas/{FULL}/equity-curve?limit=5000")["data"]
+    curve = visit.site.send(f"alphas/{FULL}/equity-curve?limit=5000")["data"]
     first, last = curve[len(curve) // 4]["date"], curve[-10]["date"]
     page = visit.open(f"/alphas/{FULL}?from={first}&to={last}")
     answer = f"alphas/{FULL}/metrics?panel=1&granularity=yearly&from={first}&to={last}"
-    within = visit.site.ask(answer)["data"]["within_window"]
+    within = visit.site.send(answer)["data"]["within_window"]
     for name in ("ic", "information_ratio", "pnl", "max_drawdown_pct", "turnover"):
         shown = page.locator(f"#headlines [data-figure={name}]").get_attribute("data-value")
         assert float(shown or "nan") == within["core"][name]["value"], name
@@ -153,7 +153,7 @@ def test_a_window_shows_its_own_figures(visit: Visit, tmp_path: Path) -> None:
 def test_the_rolling_interval_matches_the_newey_west_test(visit: Visit, tmp_path: Path) -> None:
     page = visit.open(f"/alphas/{FULL}?span=13")
     rows = table_of(page, "ic", tmp_path)
-    weeks = visit.site.ask(f"alphas/{FULL}/metrics?panel=1")["data"]["panel"]["ic_weekly"]
+    weeks = visit.site.send(f"alphas/{FULL}/metrics?panel=1")["data"]["panel"]["ic_weekly"]
     for at in range(12, len(rows)):
         test = newey_west(np.array([week["ic"] for week in weeks[at - 12 : at + 1]]))
         assert isinstance(test, NeweyWest)
@@ -196,7 +196,7 @@ def test_a_chart_is_downloaded_as_an_image(visit: Visit, tmp_path: Path) -> None
 def test_withheld_figures_show_their_reason(visit: Visit) -> None:
     visit.refusals = (404,)  # it sealed no description
     page = visit.open(f"/alphas/{PLAIN}")
-    metrics = visit.site.ask(f"alphas/{PLAIN}/metrics?panel=1")
+    metrics = visit.site.send(f"alphas/{PLAIN}/metrics?panel=1")
     withheld = {
         name: entry
         for name, entry in metrics["data"]["core"].items()
@@ -262,14 +262,14 @@ def test_two_alphas_are_compared_on_the_sessions_that_both_have(visit: Visit, tm
     page = visit.open(f"/compare?alphas={FULL},{HIDDEN}")
     expect(page.locator("#curves canvas")).to_have_count(1)
     rows = table_of(page, "curves", tmp_path)
-    curves = [visit.site.ask(f"alphas/{alpha}/equity-curve?limit=5000")["data"] for alpha in (FULL, HIDDEN)]
+    curves = [visit.site.send(f"alphas/{alpha}/equity-curve?limit=5000")["data"] for alpha in (FULL, HIDDEN)]
     for alpha, curve in zip((FULL, HIDDEN), curves, strict=True):
         growth = [float(row[f"{alpha} growth of 1 (ratio)"]) for row in rows]
         assert growth == pytest.approx([row["ending_equity"] / curve[0]["starting_equity"] for row in curve])
 
 
 def test_profits_of_different_currencies_are_compared_in_one_unit(visit: Visit) -> None:
-    profit = visit.site.ask(f"alphas/{FULL}/metrics")["data"]["core"]["pnl"]["value"]
+    profit = visit.site.send(f"alphas/{FULL}/metrics")["data"]["core"]["pnl"]["value"]
 
     def in_dollars(route: Route) -> None:
         answer = route.fetch().json()
@@ -293,7 +293,7 @@ def test_profits_of_different_currencies_are_compared_in_one_unit(visit: Visit) 
 @pytest.mark.parametrize("by", ["returns", "scores", "holdings"])
 def test_similarities_match_the_api(visit: Visit, by: str) -> None:
     page = visit.open(f"/compare?alphas={FULL},{HIDDEN}&by={by}")
-    data = visit.site.ask(f"correlations?alphas={FULL},{HIDDEN}&by={by}")["data"]
+    data = visit.site.send(f"correlations?alphas={FULL},{HIDDEN}&by={by}")["data"]
     cells = page.locator("#alike .heat-cell").all()
     values = [cell.get_attribute("data-value") for cell in cells]
     assert [None if value is None else float(value) for value in values] == [
@@ -305,7 +305,7 @@ def test_contributions_match_the_api(visit: Visit, tmp_path: Path) -> None:
     page = visit.open(f"/compare?alphas={FULL},{PLAIN}")
     rows = table_of(page, "adds", tmp_path)
     for row, other in zip(rows, (PLAIN, FULL), strict=True):
-        data = visit.site.ask(f"alphas/{row['alpha_id']}/contribution?alphas={other}")["data"]
+        data = visit.site.send(f"alphas/{row['alpha_id']}/contribution?alphas={other}")["data"]
         for part in ("with", "without", "marginal"):
             shown = row[f"sharpe_{part}"]
             assert (float(shown) if shown else None) == data[part]["sharpe"]
@@ -313,7 +313,7 @@ def test_contributions_match_the_api(visit: Visit, tmp_path: Path) -> None:
 
 def test_luck_figures_match_the_api(visit: Visit, tmp_path: Path) -> None:
     page = visit.open(f"/alphas/{FULL}")
-    data = visit.site.ask(f"alphas/{FULL}/luck")["data"]
+    data = visit.site.send(f"alphas/{FULL}/luck")["data"]
     for row in table_of(page, "luck", tmp_path):
         band = data["bands"][row["figure"]]
         if band is None:
@@ -345,7 +345,7 @@ def test_luck_figures_match_the_api(visit: Visit, tmp_path: Path) -> None:
 @pytest.mark.parametrize("by", ["returns", "scores", "holdings"])
 def test_neighbours_match_the_api(visit: Visit, by: str, tmp_path: Path) -> None:
     page = visit.open(f"/alphas/{FULL}?near={by}")
-    result = visit.site.ask(f"alphas/{FULL}/neighbours?by={by}&limit=10")["data"]
+    result = visit.site.send(f"alphas/{FULL}/neighbours?by={by}&limit=10")["data"]
     value = "overlap" if by == "holdings" else "correlation"
     assert [(row["alpha_id"], float(row[value])) for row in table_of(page, "near", tmp_path)] == [
         (row["alpha_id"], row[value]) for row in result
@@ -357,7 +357,7 @@ def test_a_benchmark_curve_starts_at_the_previous_close(visit: Visit, tmp_path: 
     rows = table_of(page, "equity", tmp_path)
     prices = {
         row["date"]: 1 + row["cumulative_return"]
-        for row in visit.site.ask("benchmarks/SPY/daily?limit=5000")["data"]
+        for row in visit.site.send("benchmarks/SPY/daily?limit=5000")["data"]
     }
     base = prices[max(date for date in prices if date < rows[0]["date"])]
     for row in rows:
@@ -371,7 +371,7 @@ def test_a_benchmark_curve_starts_at_the_previous_close(visit: Visit, tmp_path: 
 
 def test_an_alphas_page_starts_with_its_checks(visit: Visit, tmp_path: Path) -> None:
     page = visit.open(f"/alphas/{FULL}")
-    data = visit.site.ask(f"alphas/{FULL}/audit")["data"]
+    data = visit.site.send(f"alphas/{FULL}/audit")["data"]
     expect(page.locator("#verdict")).to_contain_text(data["summary"]["verdict"])
     above = "() => document.querySelector('#verdict').compareDocumentPosition(document.querySelector('#headlines'))"
     assert page.evaluate(above) == 4, "the headline figures follow it"
@@ -386,7 +386,7 @@ def test_an_alphas_page_starts_with_its_checks(visit: Visit, tmp_path: Path) -> 
 
 def test_a_catalogue_row_shows_the_checks(visit: Visit) -> None:
     page = visit.open("/")
-    for row in visit.site.ask("screen?fields=ic")["data"]:
+    for row in visit.site.send("screen?fields=ic")["data"]:
         cell = page.locator(f"tr[data-alpha={row['alpha_id']}] td.checked")
         checked = row["checked"]
         if checked is None:
@@ -401,7 +401,7 @@ def test_a_catalogue_row_shows_the_checks(visit: Visit) -> None:
 
 def test_a_forbidden_audit_is_reported_on_the_page(visit: Visit) -> None:
     others = ",".join(
-        name for name in visit.site.ask("me")["data"]["callable_endpoints"] if name != "performance.audit"
+        name for name in visit.site.send("me")["data"]["callable_endpoints"] if name != "performance.audit"
     )
     page = visit.open(f"/alphas/{FULL}", issued(visit.site.root, endpoints=others))
     expect(page.locator("#verdict")).to_contain_text("performance.audit")
@@ -413,7 +413,7 @@ def test_an_invalid_key_shows_the_apis_message(context: BrowserContext, site: Si
     page.goto(f"{site.base}/explorer")
     page.get_by_label("Key").fill("ar_live_nosuchkey.nosuchsecret")
     page.get_by_role("button", name="Sign in").click()
-    refused = site.ask("me", "ar_live_nosuchkey.nosuchsecret")["error"]
+    refused = site.send("me", "ar_live_nosuchkey.nosuchsecret")["error"]
     expect(page.locator(".refused")).to_contain_text(refused["code"])
     expect(page.locator(".refused")).to_contain_text(refused["message"])
     assert page.evaluate("() => sessionStorage.length") == 0
@@ -451,7 +451,7 @@ def test_a_forbidden_run_is_requested_only_once(visit: Visit) -> None:
 def test_a_refused_parameter_is_named_with_its_rule(visit: Visit) -> None:
     visit.refusals = (400,)
     page = visit.begin(f"/alphas/{FULL}?from=2022-06-31")
-    (broken,) = visit.site.ask(f"alphas/{FULL}/equity-curve?from=2022-06-31")["error"]["details"][
+    (broken,) = visit.site.send(f"alphas/{FULL}/equity-curve?from=2022-06-31")["error"]["details"][
         "parameters"
     ]
     expect(page.locator("#equity .refused")).to_contain_text(f"from ({broken['constraint']})")
@@ -555,7 +555,7 @@ def test_every_control_is_reachable_by_keyboard(visit: Visit) -> None:
 def test_if_the_scores_test_is_withheld_the_unsmoothed_signals_is_shown_with_the_reason(
     visit: Visit,
 ) -> None:
-    answer = visit.site.ask(f"alphas/{FULL}/metrics?panel=1&granularity=yearly")
+    answer = visit.site.send(f"alphas/{FULL}/metrics?panel=1&granularity=yearly")
     reason = "the run sealed no mean IC that the rebuilt one could be compared with"
     answer["data"]["nwt"]["ic"] = None
     answer["meta"]["warnings"] = [
@@ -611,7 +611,7 @@ def test_an_unavailable_service_is_reported_once_and_retried_on_request(visit: V
 
 
 def test_no_benchmark_is_drawn_by_default_where_it_does_not_cover_the_run(visit: Visit) -> None:
-    listed = visit.site.ask("benchmarks")
+    listed = visit.site.send("benchmarks")
     for row in listed["data"]:
         row.update(first_date="1990-01-01", last_date="1990-12-31", simulated=True)
     visit.page.route("**/v1/benchmarks?*", lambda route: route.fulfill(json=listed))
@@ -673,7 +673,7 @@ def test_at_the_rate_limit_the_page_shows_the_wait_and_continues(visit: Visit) -
 
 
 def test_an_alphas_summary_is_written_in_sentences(visit: Visit) -> None:
-    curve = visit.site.ask(f"alphas/{FULL}/equity-curve?limit=5000")["data"]
+    curve = visit.site.send(f"alphas/{FULL}/equity-curve?limit=5000")["data"]
     growth = np.exp(np.cumsum(np.random.default_rng(4).normal(0, 0.01, len(curve))))
     # The market data here end before the run begins.
     prices = [
@@ -691,7 +691,7 @@ def test_an_alphas_summary_is_written_in_sentences(visit: Visit) -> None:
     said = {
         row.get_attribute("data-about"): row.inner_text() for row in page.locator("#conclusions li").all()
     }
-    metrics = visit.site.ask(f"alphas/{FULL}/metrics?panel=1")["data"]
+    metrics = visit.site.send(f"alphas/{FULL}/metrics?panel=1")["data"]
     test = metrics["nwt"]["ic"]
     reach = t.ppf(0.975, test["n"] - 1) * test["standard_error"]
     mean, low, high = re.findall(r"IC is (\S+) \(95 % interval (\S+) to (\S+),", said["skill"])[0]
@@ -702,7 +702,7 @@ def test_an_alphas_summary_is_written_in_sentences(visit: Visit) -> None:
     assert ("cannot be told" in said["skill"]) == (test["p_value"] >= 0.05)
     total = float(re.findall(r"returned (\S+) %", said["return"])[0])
     assert total == pytest.approx(100 * curve[-1]["cumulative_return"], rel=1e-2)
-    delivered = visit.site.ask(f"alphas/{FULL}/signal")["data"]["delivered"]
+    delivered = visit.site.send(f"alphas/{FULL}/signal")["data"]["delivered"]
     earned = float(
         re.findall(r"By the delivered score, the top decile earned (\S+) basis points", said["deciles"])[0]
     )
@@ -714,7 +714,7 @@ def test_an_alphas_summary_is_written_in_sentences(visit: Visit) -> None:
 
 def test_monthly_returns_compound_the_daily_ones(visit: Visit, tmp_path: Path) -> None:
     page = visit.open(f"/alphas/{FULL}")
-    curve = visit.site.ask(f"alphas/{FULL}/equity-curve?limit=5000")["data"]
+    curve = visit.site.send(f"alphas/{FULL}/equity-curve?limit=5000")["data"]
     growth: dict[str, float] = {}
     for row in curve:
         for span in (row["date"][:7], row["date"][:4]):
@@ -731,7 +731,7 @@ def test_monthly_returns_compound_the_daily_ones(visit: Visit, tmp_path: Path) -
 
 def test_risk_matches_the_api(visit: Visit, tmp_path: Path) -> None:
     page = visit.open(f"/alphas/{FULL}")
-    risk = visit.site.ask(f"alphas/{FULL}/risk?book=long_short")["data"]
+    risk = visit.site.send(f"alphas/{FULL}/risk?book=long_short")["data"]
     for name in ("annualised_return", "volatility", "sortino"):
         shown = page.locator(f"#headlines [data-figure='risk.{name}']").get_attribute("data-value")
         assert float(shown or "nan") == risk[name]
@@ -741,10 +741,10 @@ def test_risk_matches_the_api(visit: Visit, tmp_path: Path) -> None:
 
 def test_legs_and_regimes_match_the_api(visit: Visit, tmp_path: Path) -> None:
     page = visit.open(f"/alphas/{FULL}")
-    legs = visit.site.ask(f"alphas/{FULL}/concentration")["data"]
+    legs = visit.site.send(f"alphas/{FULL}/concentration")["data"]
     for row in table_of(page, "legs", tmp_path):
         assert {name: float(row[name]) for name in legs[row["leg"]]} == legs[row["leg"]]
-    regimes = visit.site.ask(f"alphas/{FULL}/regimes")["data"]
+    regimes = visit.site.send(f"alphas/{FULL}/regimes")["data"]
     rows = [row for row in table_of(page, "regimes", tmp_path) if row["sessions"]]
     assert [row["sharpe"] for row in rows] == [
         "" if part["sharpe"] is None else str(part["sharpe"])
@@ -757,7 +757,7 @@ def test_legs_and_regimes_match_the_api(visit: Visit, tmp_path: Path) -> None:
 
 
 def test_betas_and_attribution_match_the_api(visit: Visit, tmp_path: Path) -> None:
-    answer = visit.site.ask(f"alphas/{FULL}/exposures?book=long_short")
+    answer = visit.site.send(f"alphas/{FULL}/exposures?book=long_short")
     (model,) = answer["data"]["models"]
     reason = model["withheld"]["regression"]
     page = visit.open(f"/alphas/{FULL}")
@@ -767,7 +767,7 @@ def test_betas_and_attribution_match_the_api(visit: Visit, tmp_path: Path) -> No
         "alpha_daily": 0.0001, "alpha_annualised": 0.0252, "standard_error": 0.0001, "t_stat": 1.0, "p_value": 0.3,
         "betas": {"SPY": beta}, "r_squared": 0.2, "residual_sharpe": 0.5, "lags": 3,
     }  # fmt: skip
-    equity = visit.site.ask(f"alphas/{FULL}/equity-curve")["meta"]["summary"]["starting_equity"]
+    equity = visit.site.send(f"alphas/{FULL}/equity-curve")["meta"]["summary"]["starting_equity"]
     parts = {"risk_free": 0.01, "alpha": 0.02, "residual": -0.005, "unmeasured": 0.0}
     attribution = {name: value * equity for name, value in {**parts, "pnl": 0.055}.items()}
     attribution["factors"] = {"SPY": 0.03 * equity}
@@ -783,7 +783,7 @@ def test_betas_and_attribution_match_the_api(visit: Visit, tmp_path: Path) -> No
 
 
 def test_the_joint_alpha_of_several_factors_has_its_own_row(visit: Visit, tmp_path: Path) -> None:
-    answer = visit.site.ask(f"alphas/{FULL}/exposures?book=long_short")
+    answer = visit.site.send(f"alphas/{FULL}/exposures?book=long_short")
     (model,) = answer["data"]["models"]
     beta = {"beta": 0.25, "standard_error": 0.1, "t_stat": 2.5, "p_value": 0.01}
     regression = {
@@ -800,7 +800,7 @@ def test_the_joint_alpha_of_several_factors_has_its_own_row(visit: Visit, tmp_pa
 
 
 def test_the_number_of_discoveries_matches_the_api(visit: Visit) -> None:
-    data = visit.site.ask("luck")["data"]
+    data = visit.site.send("luck")["data"]
     (counts,) = [row for row in data["discoveries"] if row["level"] == 0.05]
     page = visit.open("/")
     expect(page.locator("#catalogue-luck")).to_contain_text(
@@ -825,7 +825,7 @@ def test_deciles_of_the_delivered_score_precede_those_of_the_unsmoothed_signal(
     visit: Visit, tmp_path: Path
 ) -> None:
     page = visit.open(f"/alphas/{FULL}")
-    signal = visit.site.ask(f"alphas/{FULL}/signal")["data"]
+    signal = visit.site.send(f"alphas/{FULL}/signal")["data"]
     rows = table_of(page, "delivered-deciles", tmp_path)
     assert [float(row["mean_forward_return (ratio)"]) for row in rows] == [
         bucket["mean_forward_return"] for bucket in signal["delivered"]["deciles"]
@@ -840,7 +840,7 @@ def test_deciles_of_the_delivered_score_precede_those_of_the_unsmoothed_signal(
 
 def test_presets_and_dragging_on_the_chart_select_the_window(visit: Visit) -> None:
     page = visit.begin(f"/alphas/{FULL}")
-    last = visit.site.ask(f"alphas/{FULL}/equity-curve?limit=5000")["data"][-1]["date"]
+    last = visit.site.send(f"alphas/{FULL}/equity-curve?limit=5000")["data"][-1]["date"]
     page.get_by_role("button", name="YTD").click()
     visit.settle()
     assert f"from={last[:4]}-01-01" in page.url

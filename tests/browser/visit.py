@@ -46,7 +46,7 @@ class Site:
     root: Path
     key: str
 
-    def ask(self, path: str, key: str | None = None) -> Any:
+    def send(self, path: str, key: str | None = None) -> Any:
         """Request from the API what the page requests."""
         return plain_http.get(
             f"{self.base}/v1/{path}", headers={"authorization": f"Bearer {key or self.key}"}

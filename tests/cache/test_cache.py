@@ -134,7 +134,7 @@ def test_a_corrupt_copy_is_fetched_again_by_the_next_process(
     damage(path)
     assert path.read_bytes() != content
     before = cache.counts.misses
-    monkeypatch.setattr("datasets.cache.DIGESTS", FileDigests(3600))  # knows nothing, as a new process
+    monkeypatch.setattr("datasets.cache.DIGESTS", FileDigests(3600))  # empty, as in a new process
     assert Path(snapshot.file("decisions")).read_bytes() == content
     assert cache.counts.misses == before + 1
     damage(path)

@@ -1,4 +1,4 @@
-"""A store that sends a few bytes at a time meets every read timeout; the whole answer has its own."""
+"""A store that sends a few bytes at a time keeps within every read timeout; the complete answer has its own."""
 
 from __future__ import annotations
 

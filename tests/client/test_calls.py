@@ -197,8 +197,8 @@ def test_pages_come_from_one_snapshot_although_another_is_published_between_them
     eventually(lambda: httpx.get(books, headers=key).status_code == 200)
     first = httpx.get(books, headers=key).json()["meta"]["snapshot"]
 
-    def republish(asked: int) -> None:
-        if asked == 1:
+    def republish(requests: int) -> None:
+        if requests == 1:
             build_seal(str(make_seal(tmp_path / "2", alpha_id=name, seed=2, started_at="2026-02-05T06:00:00Z",
                                      sealed_at="2026-02-05T07:00:00Z")), service.root)  # fmt: skip
             eventually(lambda: httpx.get(books, headers=key).json()["meta"]["snapshot"] != first)

@@ -184,7 +184,7 @@ def test_a_window_adds_rows_to_the_metrics_table(service: Service) -> None:
 def test_both_clients_return_the_same(service: Service) -> None:
     key = service.keys["raw"]
 
-    async def ask() -> tuple[pl.DataFrame, pl.DataFrame, dict[str, Any], Table[pl.DataFrame], str | None]:
+    async def fetch() -> tuple[pl.DataFrame, pl.DataFrame, dict[str, Any], Table[pl.DataFrame], str | None]:
         async with AsyncClient(service.address, key) as client:
             run = client[FULL]
             scores, trades = await asyncio.gather(run.scores(), run.trades("long_only"))
@@ -197,7 +197,7 @@ def test_both_clients_return_the_same(service: Service) -> None:
                 pinned.snapshot,
             )
 
-    scores, trades, me, equity, snapshot = asyncio.run(ask())
+    scores, trades, me, equity, snapshot = asyncio.run(fetch())
     with Client(service.address, key) as client:
         run = client[FULL]
         assert scores.equals(run.scores())

@@ -177,11 +177,11 @@ def test_the_asynchronous_client_downloads_by_link_and_resumes(
 
     tampering = TamperingTransport(change)
 
-    async def ask() -> pl.DataFrame:
+    async def fetch() -> pl.DataFrame:
         async with AsyncClient(service.address, service.keys["raw"], transport=tampering) as client:
             return await client[FULL].scores(fields="all")
 
-    frame = asyncio.run(ask())
+    frame = asyncio.run(fetch())
     assert [x.headers.get("range") for x in tampering.files] == [None, "bytes=1000-"]
     assert len(tampering.calls) == 1
     with Client(service.address, service.keys["raw"], links=False) as client:

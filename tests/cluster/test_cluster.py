@@ -55,7 +55,7 @@ def test_a_worker_killed_mid_build_is_retried_and_the_run_published_once(
 def test_a_missing_scheduler_is_reported_in_one_line(
     tmp_path: Path, seal: Seal, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from pipeline.batch import cluster  # noqa: PLC0415 - imports nothing optional by itself
+    from pipeline.batch import cluster  # noqa: PLC0415 - needs the extra
 
     monkeypatch.setattr(cluster, "CONNECT_SECONDS", "1s")
     seal("Test_a")
@@ -154,7 +154,7 @@ def test_a_worker_of_another_release_that_joins_later_ends_the_batch(
     seal("Test_a")
     batch = program("--from", str(tmp_path / "seals"), "--cluster", dask.address, "--json")
     assert batch.stderr is not None
-    # Handlers come after those that are there were asked: of a cluster with no other worker that would be the end.
+    # The event handler runs after the existing workers were listed; without another worker the batch would end.
     eventually(lambda: catches(batch.pid, signal.SIGTERM), "the handlers")
     dask.worker("stranger", other_release(tmp_path / "other"))
     output, complaints = batch.communicate(timeout=180)

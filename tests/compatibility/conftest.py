@@ -48,11 +48,11 @@ class Worker:
 
     def run(self, *arguments: str) -> Mapping[str, Any]:
         """Run a command of the pipeline; its exit code and output."""
-        return self._ask({"arguments": list(arguments)})
+        return self._send({"arguments": list(arguments)})
 
     def serve(self, root: Path) -> Mapping[str, Any]:
         """Open a root and read every table of every alpha: alpha -> snapshot, seal and rows."""
-        return self._ask({"root": str(root)})
+        return self._send({"root": str(root)})
 
     def end(self) -> None:
         """Let the process end."""
@@ -62,9 +62,9 @@ class Worker:
         self._process.wait(30)
         self._process.stdout.close()
 
-    def _ask(self, asked: Mapping[str, Any]) -> Mapping[str, Any]:
+    def _send(self, command: Mapping[str, Any]) -> Mapping[str, Any]:
         assert self._process.stdin is not None
-        self._process.stdin.write(json.dumps(asked) + "\n")
+        self._process.stdin.write(json.dumps(command) + "\n")
         self._process.stdin.flush()
         return self._answer()
 

@@ -30,7 +30,7 @@ class Case:
     window
         The member of a row its day is read from, where the endpoint takes a window.
     order
-        The members rows are ordered by, ascending, where nothing else was asked.
+        Members by which rows are ordered by default, ascending.
     """
 
     path: Mapping[str, str] = field(default_factory=dict)

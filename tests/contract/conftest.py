@@ -1,4 +1,4 @@
-"""One published root, one store of keys and one running application for the whole contract suite."""
+"""One published root, one store of keys and one running application for the contract suite."""
 
 from __future__ import annotations
 

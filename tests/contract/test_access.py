@@ -168,15 +168,15 @@ def test_alphas_a_key_may_not_read_are_absent_and_not_counted(api: ContractApp) 
 
 
 def test_the_list_of_alphas_is_searched_without_regard_to_case(api: ContractApp) -> None:
-    def found(**query: str) -> list[str]:
+    def listed(**query: str) -> list[str]:
         return [row["alpha_id"] for row in api.rows("catalog.alphas.list", query)]
 
-    assert found(search="test_PL") == [PLAIN]
-    assert found(search="_full") == [FULL]
-    assert found(search="%") == []
-    assert found(complete_only="true") == [FULL, PLAIN, HIDDEN, BARE]
-    assert found(complete_only="0", search="test") == [FULL, PLAIN, UNDECIDED, EMPTY, BARE]
-    by_thesis = found(search="SIMULATED: NAMES")
+    assert listed(search="test_PL") == [PLAIN]
+    assert listed(search="_full") == [FULL]
+    assert listed(search="%") == []
+    assert listed(complete_only="true") == [FULL, PLAIN, HIDDEN, BARE]
+    assert listed(complete_only="0", search="test") == [FULL, PLAIN, UNDECIDED, EMPTY, BARE]
+    by_thesis = listed(search="SIMULATED: NAMES")
     assert FULL in by_thesis
     assert PLAIN not in by_thesis, "it sealed no description, so it has no thesis to find"
 

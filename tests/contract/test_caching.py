@@ -55,7 +55,7 @@ def test_a_tag_belongs_to_one_alpha_and_one_view(api: ContractApp) -> None:
     for name in ("signals.scores", "portfolio.books"):
         tags = {api.get(name, alpha=alpha, key=key).headers["etag"] for alpha, key in asked_of}
         assert len(tags) == 3
-    # A tag of what one key sees opens nothing to another.
+    # The entity tag of one key gives another key no access.
     seen = api.get("signals.scores", alpha=FULL, key="raw").headers["etag"]
     other = api.get("signals.scores", alpha=FULL, key="reader", headers={"if-none-match": seen})
     assert other.status_code == 200

@@ -157,7 +157,7 @@ def within_one_second(_: pytest.FixtureRequest, api: ContractApp, endpoint: Endp
     path = {name: value for name, value in arguments.items() if name != "key"}
     line = contract_app.target(endpoint, CASES[endpoint.id].query, path)
     for _attempt in range(20):
-        for response in api.client.ask_together([(line, api.headers("second"))] * 8):
+        for response in api.client.send_together([(line, api.headers("second"))] * 8):
             if response.status_code == 429:
                 return response
     raise AssertionError("no two of 160 calls fell into one second")
@@ -174,7 +174,7 @@ def in_application(fixture: str, **path: str) -> Provocation:
 
 def by_post(_: pytest.FixtureRequest, api: ContractApp, endpoint: Endpoint) -> httpx.Response:
     path = {name: value for name, value in arguments_of(api, endpoint).items() if name != "key"}
-    return api.client.ask("POST", contract_app.target(endpoint, CASES[endpoint.id].query, path), {})
+    return api.client.send("POST", contract_app.target(endpoint, CASES[endpoint.id].query, path), {})
 
 
 def with_bad_parameters(_: pytest.FixtureRequest, api: ContractApp, endpoint: Endpoint) -> httpx.Response:

@@ -31,7 +31,7 @@ def test_an_endpoint_answers_with_its_payload(api: ContractApp, endpoint: Endpoi
     body = api.ok(endpoint, case.query, **arguments_of(api, endpoint))
     if endpoint.shape is Shape.COLLECTION:
         assert list(body) == ["data", "pagination", "meta"]
-        assert body["data"], "the case asks for rows that are there"
+        assert body["data"], "the case requests existing rows"
         declared = [field.name for field in endpoint.payload.fields]
         for row in body["data"]:
             assert [name for name in declared if name in row] == list(row), "members in their declared order"

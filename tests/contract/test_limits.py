@@ -15,7 +15,7 @@ ENVELOPE = dict(zip(WINDOWS, (900, 9000, 90000, 900000), strict=True))
 
 
 def remaining_day(api: ContractApp, *, path: str = "/v1/me") -> int:
-    response = api.client.ask("GET", path, api.headers("counted"))
+    response = api.client.send("GET", path, api.headers("counted"))
     return int(response.headers["x-ratelimit-remaining-day"])
 
 
@@ -23,7 +23,7 @@ def remaining_day(api: ContractApp, *, path: str = "/v1/me") -> int:
 def test_every_counted_answer_has_rate_limit_headers(api: ContractApp, endpoint: Endpoint) -> None:
     arguments = {**arguments_of(api, endpoint), "key": "counted"}
     query = CASES[endpoint.id].query
-    # What a shared cache may keep tells nothing of the call; a refusal of it does.
+    # An answer that a shared cache may keep has no headers about the call; its refusal has.
     answered = [] if endpoint.shared else [query]
     for changed in (*answered, {**query, "limit": "0", "from": "x", "symbol": ""}):
         headers = api.get(endpoint, changed, **arguments).headers
@@ -60,7 +60,7 @@ def test_every_call_of_a_recognised_key_counts_once(api: ContractApp) -> None:
 def test_health_and_unknown_paths_are_not_counted(api: ContractApp) -> None:
     before = remaining_day(api)
     for path in ("/v1/health", "/v1/nothing"):
-        response = api.client.ask("GET", path, api.headers("counted"))
+        response = api.client.send("GET", path, api.headers("counted"))
         assert not [name for name in response.headers if name.startswith("x-ratelimit")]
     assert remaining_day(api) == before - 1
 
@@ -101,5 +101,5 @@ def test_a_call_beyond_the_limit_is_refused_and_not_counted(api: ContractApp, ke
 def test_concurrent_calls_are_all_counted(api: ContractApp) -> None:
     before = remaining_day(api)
     together = [("/v1/me", api.headers("counted"))] * 25
-    left = sorted(int(r.headers["x-ratelimit-remaining-day"]) for r in api.client.ask_together(together))
+    left = sorted(int(r.headers["x-ratelimit-remaining-day"]) for r in api.client.send_together(together))
     assert left == sorted(before - n for n in range(1, 26))

@@ -41,7 +41,7 @@ class Condition:
     code
         Of the refusal; empty where the call is answered.
     alpha
-        The alpha asked for, where the endpoint is of one.
+        The requested alpha, for an endpoint of one.
     """
 
     key: str | None
@@ -137,7 +137,7 @@ def deployment(root: Path, prices: Path, keys: Keys, folder: Path) -> Iterator[D
 def expected_code(endpoint: Endpoint, condition: Condition) -> str:
     if condition.code == "{allow_list}":
         return OF_THE_LIST[endpoint.allow_list] or (
-            # Its list of alphas is nothing to it: it finds the alpha or does not.
+            # Its list of alphas does not matter here: the alpha exists or does not.
             "alpha_not_found" if condition.alpha == ABSENT and "alpha" in CASES[endpoint.id].path else ""
         )
     return condition.code or NOT_GIVEN.get(endpoint.id, "")
@@ -213,7 +213,7 @@ ASKED: Final[Mapping[str, Mapping[str, Any]]] = {
     "with the tag of any page": {"if_none_match": "*"},
     "coded": {"accept_encoding": "gzip"},
 }
-"""Ways to ask that an alpha one may read answers differently from one that is not there."""
+"""Requests that a readable alpha answers differently from a missing one."""
 
 
 @pytest.mark.parametrize("way", ASKED.values(), ids=ASKED)

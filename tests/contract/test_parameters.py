@@ -52,7 +52,7 @@ LISTS = {
 }
 """Texts of lists."""
 OF_WHAT_IS_THERE = {SNAPSHOT: (), FROM_SNAPSHOT: (), TO_SNAPSHOT: (), BENCHMARK: ("SPY",)}
-"""Names that have to be there; which snapshots are is asked in tests/contract/test_snapshots.py."""
+"""Names that have to exist; tests/contract/test_snapshots.py covers snapshots."""
 TAKING_PARAMETERS = tuple(e for e in ENDPOINTS.values() if e.query)
 
 

@@ -67,7 +67,7 @@ def test_another_method_is_refused_before_the_key_is_read(
     path = {name: value for name, value in arguments.items() if name != "key"}
     line = target(endpoint, CASES[endpoint.id].query, path)
     for bearer in BEARERS:
-        response = api.client.ask(method, line, api.headers(bearer))
+        response = api.client.send(method, line, api.headers(bearer))
         assert response.status_code == 404
         assert response.headers["x-request-id"]
         assert not [name for name in response.headers if name.startswith("x-ratelimit")]
@@ -86,7 +86,7 @@ def test_another_method_is_refused_before_the_key_is_read(
 @pytest.mark.parametrize("method", ["GET", "POST", "HEAD", "OPTIONS"])
 def test_an_unknown_path_is_not_found_before_a_key_is_read(api: ContractApp, method: str, path: str) -> None:
     for bearer in BEARERS:
-        response = api.client.ask(method, path, api.headers(bearer))
+        response = api.client.send(method, path, api.headers(bearer))
         assert response.status_code == 404, response.text
         assert not [name for name in response.headers if name.startswith("x-ratelimit")]
         if method != "HEAD":
@@ -104,5 +104,5 @@ def test_answers_of_the_router_are_not_counted(api: ContractApp) -> None:
         ("OPTIONS", "/v1/alphas"),
         ("GET", "/v1/health"),
     ):
-        api.client.ask(method, path, api.headers("counted"))
+        api.client.send(method, path, api.headers("counted"))
     assert calls_made(api, "counted") == before + 1

@@ -39,7 +39,7 @@ class Moved:
     before: dict[str, httpx.Response]
 
 
-def ask(api: ContractApp, endpoint: Endpoint, *, key: str | None = None, **query: str) -> httpx.Response:
+def send(api: ContractApp, endpoint: Endpoint, *, key: str | None = None, **query: str) -> httpx.Response:
     arguments = arguments_of(api, endpoint)
     return api.get(
         endpoint, {**CASES[endpoint.id].query, **query}, **{**arguments, "key": key or arguments["key"]}
@@ -62,8 +62,8 @@ def moved(
     program = replace(contract_app.settings(root, prices), refresh_seconds=0.1)
     with contract_app.opened(program, contract_app.access_settings(folder, "limits-moved"), keys) as api:
         first = listed(api)
-        before = {e.id: ask(api, e) for e in SERVED}
-        before |= {f"{e.id} pinned": ask(api, e, snapshot=first) for e in SERVED}
+        before = {e.id: send(api, e) for e in SERVED}
+        before |= {f"{e.id} pinned": send(api, e, snapshot=first) for e in SERVED}
         again = make_seal(place / "two", alpha_id=FULL, seed=2, sealed_at="2026-01-06T07:30:00Z")
         build_seal(str(again), root)
         eventually(lambda: listed(api) != first)
@@ -87,7 +87,7 @@ def test_every_endpoint_of_a_run_takes_a_snapshot() -> None:
 
 @every(SERVED)
 def test_an_answer_about_a_run_names_its_snapshot(api: ContractApp, endpoint: Endpoint) -> None:
-    meta = ask(api, endpoint).json()["meta"]
+    meta = send(api, endpoint).json()["meta"]
     if endpoint.shared:
         assert "snapshot" not in meta, "it is about no run"
         return
@@ -107,19 +107,19 @@ def test_the_screen_of_alphas_names_the_snapshot_of_each(api: ContractApp) -> No
 def test_a_named_snapshot_answers_the_same_bytes_after_another_is_served(
     moved: Moved, endpoint: Endpoint
 ) -> None:
-    after = ask(moved.api, endpoint, snapshot=moved.first)
+    after = send(moved.api, endpoint, snapshot=moved.first)
     for before in (moved.before[endpoint.id], moved.before[f"{endpoint.id} pinned"]):
         assert shown(after) == shown(before)
         if endpoint.shape is Shape.COLLECTION:
             assert after.content == before.content
             assert after.headers["etag"] == before.headers["etag"]
-    unnamed = ask(moved.api, endpoint)
+    unnamed = send(moved.api, endpoint)
     assert (shown(unnamed) == shown(after)) == endpoint.shared, "the newer one is served"
 
 
 @every(SERVED)
 def test_naming_the_snapshot_that_is_served_changes_nothing(moved: Moved, endpoint: Endpoint) -> None:
-    plain, named = ask(moved.api, endpoint), ask(moved.api, endpoint, snapshot=listed(moved.api))
+    plain, named = send(moved.api, endpoint), send(moved.api, endpoint, snapshot=listed(moved.api))
     assert shown(named) == shown(plain)
     assert named.headers.get("etag") == plain.headers.get("etag")
 
@@ -138,7 +138,7 @@ def test_an_unchanged_page_of_an_old_snapshot_is_answered_with_304(moved: Moved,
 @every(PINNED)
 def test_a_removed_snapshot_is_not_found_and_the_current_one_named(moved: Moved, endpoint: Endpoint) -> None:
     for name in NO_SNAPSHOTS:
-        response = ask(moved.api, endpoint, snapshot=name)
+        response = send(moved.api, endpoint, snapshot=name)
         error = response.json()["error"]
         assert (response.status_code, error["code"]) == (404, "snapshot_not_found")
         assert error["details"] == {"current": listed(moved.api)}
@@ -146,7 +146,7 @@ def test_a_removed_snapshot_is_not_found_and_the_current_one_named(moved: Moved,
 
 @every(e for e in SERVED if not e.admin and not e.shared)
 def test_raw_access_is_enforced_for_old_snapshots(moved: Moved, endpoint: Endpoint) -> None:
-    response = ask(moved.api, endpoint, key="reader", snapshot=moved.first)
+    response = send(moved.api, endpoint, key="reader", snapshot=moved.first)
     assert response.status_code == 200
     if endpoint.id != "performance.metrics":
         assert '"raw_' not in response.text
@@ -172,7 +172,7 @@ def test_a_snapshot_removed_by_gc_is_not_found_before_the_next_refresh(
     with contract_app.opened(
         blind, contract_app.access_settings(folder, "limits-blind"), moved.api.keys
     ) as other:
-        assert ask(other, ENDPOINTS["signals.scores"], snapshot=moved.first).status_code == 200
+        assert send(other, ENDPOINTS["signals.scores"], snapshot=moved.first).status_code == 200
         later = datetime.now(UTC) + timedelta(days=400)
         policy = Policy(keep=1, grace=timedelta(0))
         collect(open_storage(moved.api.root), FULL, policy, needed_since=None, now=later)

@@ -20,19 +20,19 @@ HEALTH = "/v1/health"
 MANY = 60
 
 
-def talk_to(base: str, token: str, here: Path) -> Server:
-    return Server(base, token, here.parent / "server.log")
+def talk_to(base: str, token: str, server_root: Path) -> Server:
+    return Server(base, token, server_root.parent / "server.log")
 
 
-def ask(wire: Connection, path: str = HEALTH) -> int:
+def request_status(wire: Connection, path: str = HEALTH) -> int:
     wire.send(head(path))
     return wire.answer().status
 
 
-def status_of(wire: Connection, path: str = HEALTH) -> int:
+def status_or_zero(wire: Connection, path: str = HEALTH) -> int:
     """Send a request on a connection that may be refused; 0 if closed without an answer."""
     try:
-        return ask(wire, path)
+        return request_status(wire, path)
     except (AssertionError, ConnectionResetError, BrokenPipeError):
         return 0
 
@@ -44,7 +44,7 @@ def crowd(stack: ExitStack, server: Server, number: int) -> list[Connection]:
     def taken() -> bool:
         with ExitStack() as tried:
             results[:] = [tried.enter_context(server.connect()) for _ in range(number)]
-            if [status_of(wire) for wire in results] != [200] * number:
+            if [status_or_zero(wire) for wire in results] != [200] * number:
                 return False
             stack.push(tried.pop_all())
         return True
@@ -53,15 +53,17 @@ def crowd(stack: ExitStack, server: Server, number: int) -> list[Connection]:
     return results
 
 
-def test_a_caller_that_does_not_read_is_disconnected_and_others_are_answered(here: Path, token: str) -> None:
+def test_a_caller_that_does_not_read_is_disconnected_and_others_are_answered(
+    server_root: Path, token: str
+) -> None:
     limits = {"ALPHA_RESULTS_WRITE_TIMEOUT_SECONDS": "0.5"}
-    with served(here, variables=limits) as (_, base):
-        server = talk_to(base, token, here)
+    with served(server_root, variables=limits) as (_, base):
+        server = talk_to(base, token, server_root)
         with server.connect(buffer=4096) as deaf, server.connect() as other:
             deaf.send(head(SCORES) * MANY)
 
             def cut() -> bool:
-                assert ask(other) == 200
+                assert request_status(other) == 200
                 try:
                     deaf.send(b"\r\n")
                 except (BrokenPipeError, ConnectionResetError):
@@ -71,84 +73,86 @@ def test_a_caller_that_does_not_read_is_disconnected_and_others_are_answered(her
             eventually(cut)
 
 
-def test_a_connection_beyond_the_limit_is_closed_and_the_others_keep_working(here: Path, token: str) -> None:
+def test_a_connection_beyond_the_limit_is_closed_and_the_others_keep_working(
+    server_root: Path, token: str
+) -> None:
     limits = {"ALPHA_RESULTS_MAX_CONNECTIONS": "6"}
-    with served(here, variables=limits) as (_, base), ExitStack() as stack:
-        server = talk_to(base, token, here)
+    with served(server_root, variables=limits) as (_, base), ExitStack() as stack:
+        server = talk_to(base, token, server_root)
         first = crowd(stack, server, 6)
         for _ in range(50):
             with server.connect() as late:
                 assert late.is_closed()
-        assert [ask(wire, SCORES) for wire in first] == [200] * 6
+        assert [request_status(wire, SCORES) for wire in first] == [200] * 6
         first[0].socket.shutdown(socket.SHUT_RDWR)
 
         def taken() -> bool:
             with server.connect() as late:
-                return status_of(late) == 200
+                return status_or_zero(late) == 200
 
         eventually(taken)
 
 
 @pytest.mark.parametrize(("hops", "admitted"), [("0", False), ("1", True)])
 def test_one_address_may_not_use_all_connections_unless_it_is_a_trusted_proxy(
-    here: Path, token: str, hops: str, admitted: bool
+    server_root: Path, token: str, hops: str, admitted: bool
 ) -> None:
     with (
-        served(here, "--max-connections-per-address", "3", "--trusted-hops", hops) as (_, base),
+        served(server_root, "--max-connections-per-address", "3", "--trusted-hops", hops) as (_, base),
         ExitStack() as stack,
     ):
-        server = talk_to(base, token, here)
+        server = talk_to(base, token, server_root)
         crowd(stack, server, 3)
         with server.connect() as late:
-            assert (status_of(late) == 200) is admitted
+            assert (status_or_zero(late) == 200) is admitted
         address = urlsplit(base)
         elsewhere = socket.create_connection(
             (address.hostname or "", address.port or 0), PATIENCE, source_address=("127.0.0.2", 0)
         )
         result = Connection(elsewhere, token)
         with closing(elsewhere), result.stream:
-            assert ask(result) == 200
+            assert request_status(result) == 200
 
 
-def test_few_file_descriptors_are_shared_between_callers_and_files(here: Path, token: str) -> None:
+def test_few_file_descriptors_are_shared_between_callers_and_files(server_root: Path, token: str) -> None:
     limits = {"ALPHA_RESULTS_HEAD_TIMEOUT_SECONDS": "2"}
-    with served(here, descriptors=128, variables=limits) as (_, base), ExitStack() as stack:
-        server = talk_to(base, token, here)
+    with served(server_root, descriptors=128, variables=limits) as (_, base), ExitStack() as stack:
+        server = talk_to(base, token, server_root)
         assert '"connections_bounded"' in server.log.read_text()
         first = stack.enter_context(server.connect())
-        assert ask(first) == 200
+        assert request_status(first) == 200
         silent = [stack.enter_context(server.connect()) for _ in range(300)]
         for path in ("trades?book=long_short", "positions?book=long_only", "metrics", "pnl?book=long_only"):
-            assert ask(first, f"/v1/alphas/{published.ALPHA}/{path}") == 200
+            assert request_status(first, f"/v1/alphas/{published.ALPHA}/{path}") == 200
         for wire in silent:
             assert wire.is_closed()
 
         def taken() -> bool:
             with server.connect() as late:
-                return status_of(late) == 200
+                return status_or_zero(late) == 200
 
         eventually(taken)
         assert not [line for line in server.log.read_text().splitlines() if '"status":500' in line]
 
 
-def test_a_server_out_of_file_descriptors_says_503_and_recovers(here: Path, token: str) -> None:
-    with served(here) as (process, base):
-        server = talk_to(base, token, here)
+def test_a_server_out_of_file_descriptors_says_503_and_recovers(server_root: Path, token: str) -> None:
+    with served(server_root) as (process, base):
+        server = talk_to(base, token, server_root)
         paths = [
             f"/v1/alphas/{published.ALPHA}/{path}"
             for path in ("metrics", "scores", "portfolio", "rebalances")
         ]
         with server.connect() as wire:
-            assert ask(wire, f"{SCORES}?limit=1") == 200  # what is loaded by a first answer is
+            assert request_status(wire, f"{SCORES}?limit=1") == 200  # what is loaded by a first answer is
             before = resource.prlimit(process.pid, resource.RLIMIT_NOFILE)
             # Fewer than are open: one that is closed meanwhile leaves no room for another.
             few = len(list(Path(f"/proc/{process.pid}/fd").iterdir())) // 2
             resource.prlimit(process.pid, resource.RLIMIT_NOFILE, (few, before[1]))
             try:
-                while_short = [ask(wire, path) for path in paths]
+                while_short = [request_status(wire, path) for path in paths]
             finally:
                 resource.prlimit(process.pid, resource.RLIMIT_NOFILE, before)
             assert 503 in while_short
             assert set(while_short) <= {200, 503}
-            # A part that was found unreachable is tried again after a moment.
-            eventually(lambda: [ask(wire, path) for path in paths] == [200] * len(paths))
+            # An unreachable component is tried again after a moment.
+            eventually(lambda: [request_status(wire, path) for path in paths] == [200] * len(paths))

@@ -31,9 +31,9 @@ def reset(port: int, sent: bytes) -> None:
         time.sleep(0.001)
 
 
-def test_disconnecting_callers_cause_no_errors(here: Path, token: str) -> None:
-    metrics_port, log = free_port(), here.parent / "server.log"
-    with served(here, "--metrics-port", str(metrics_port)) as (_, base):
+def test_disconnecting_callers_cause_no_errors(server_root: Path, token: str) -> None:
+    metrics_port, log = free_port(), server_root.parent / "server.log"
+    with served(server_root, "--metrics-port", str(metrics_port)) as (_, base):
         port = urlsplit(base).port or 0
         for n in range(400):
             paths = (f"{METRICS}?from=2020-01-{1 + n % 28:02}", "/v1/%6de", "/v1/alphas")

@@ -9,7 +9,7 @@ from collections import Counter
 from pathlib import Path
 
 from tests.support import plain_http
-from tests.support.checked_load import Ask, CheckedLoad, Tally
+from tests.support.checked_load import CheckedLoad, LoadCall, Tally
 from tests.support.deployment import Deployment, Key, deployed
 from tests.support.processes import signalled
 from tests.support.waiting import PATIENCE, eventually
@@ -28,20 +28,20 @@ ANSWERED = {
 }
 
 
-def replaced(there: Deployment) -> None:
+def replaced(deployment: Deployment) -> None:
     """Kill a worker, and wait until another was started in its place."""
-    before = there.workers()
+    before = deployment.workers()
     signalled(before[0], signal.SIGKILL)
-    eventually(lambda: len(set(there.workers()) - {before[0]}) == len(before), "another worker")
+    eventually(lambda: len(set(deployment.workers()) - {before[0]}) == len(before), "another worker")
 
 
-def charged(there: Deployment, key: Key) -> int:
+def charged(deployment: Deployment, key: Key) -> int:
     """Return how many calls of a key were charged today, by an allowed call that counts itself."""
     left: list[int] = []
 
     def is_admitted() -> bool:
         headers = {"authorization": f"Bearer {key.token}"}
-        result = plain_http.get(f"{there.base}/v1/me", headers=headers, timeout=PATIENCE)
+        result = plain_http.get(f"{deployment.base}/v1/me", headers=headers, timeout=PATIENCE)
         if result.status_code == 200:
             left.append(int(result.headers["x-ratelimit-remaining-day"]))
         return bool(left)
@@ -51,25 +51,25 @@ def charged(there: Deployment, key: Key) -> int:
 
 
 def test_limits_are_exact_and_refused_calls_are_not_charged(tmp_path: Path) -> None:
-    with deployed(tmp_path, alphas=1) as there:
+    with deployed(tmp_path, alphas=1) as deployment:
         wide = "per_minute=1000000,monthly=null"
-        second = there.issue(f"per_second={PER_SECOND},per_day={A_DAY},{wide}")
-        day = there.issue(f"per_second=1000000,per_day={PER_DAY},{wide}")
+        second = deployment.issue(f"per_second={PER_SECOND},per_day={A_DAY},{wide}")
+        day = deployment.issue(f"per_second=1000000,per_day={PER_DAY},{wide}")
         keys = {"each second": second, "each day": day}
         load = CheckedLoad(
-            there.base,
+            deployment.base,
             [
-                Ask("each second", lambda _: "/v1/me", lambda: second.token),
-                Ask("each day", lambda _: "/v1/me", lambda: day.token),
+                LoadCall("each second", lambda _: "/v1/me", lambda: second.token),
+                LoadCall("each day", lambda _: "/v1/me", lambda: day.token),
             ],
         )
         with load.running(CALLERS) as tally:
             load.settle(CALLS, ANSWERED.__getitem__)
             load.phase = "a worker is replaced"
-            replaced(there)
+            replaced(deployment)
             load.settle(CALLS, ANSWERED.__getitem__)
             load.phase = "Redis is restarted"
-            there.redis.restart()
+            deployment.redis.restart()
             load.settle(CALLS, ANSWERED.__getitem__)
         ended = {kind: how_calls_ended(tally, kind) for kind in keys}
         sys.stdout.write(json.dumps(ended) + "\n")
@@ -77,13 +77,13 @@ def test_limits_are_exact_and_refused_calls_are_not_charged(tmp_path: Path) -> N
         for kind, how in ended.items():
             assert set(how) <= ANSWERED[kind] | CUT | {AWAY}, kind
             assert tally.outcomes("a worker is replaced", kind) <= ANSWERED[kind] | CUT, kind
-        # The windows stay as they are through both, so nothing is left out.
+        # Both faults keep the windows, so no call is excluded.
         assert tally.overshoot(second.token, PER_SECOND) == 0
         unknown = sum(n for how, n in ended["each second"].items() if how in CUT | {AWAY})
         allowed = ended["each second"]["200"]
-        assert allowed + 1 <= charged(there, second) <= allowed + 1 + unknown
+        assert allowed + 1 <= charged(deployment, second) <= allowed + 1 + unknown
         assert ended["each second"]["429 rate_limit_second"] > unknown, "a charge for these would show"
-        # Of a call that was cut off nobody knows whether it was allowed.
+        # Whether a call that was cut off had been allowed is unknown.
         unknown = sum(n for how, n in ended["each day"].items() if how in CUT | {AWAY})
         assert PER_DAY - unknown <= ended["each day"]["200"] <= PER_DAY
 

@@ -69,12 +69,12 @@ def come_to_rest(pid: int) -> None:
 
 
 @pytest.fixture(scope="module")
-def server(here: Path) -> Iterator[tuple[int, str, bytes]]:
-    """Return a server that cuts nobody off for being slow, its process and a key."""
+def server(server_root: Path) -> Iterator[tuple[int, str, bytes]]:
+    """Return a server without time limits, its process and a key."""
     limits = {f"ALPHA_RESULTS_{name}_TIMEOUT_SECONDS": "600" for name in ("HEAD", "WRITE")}
-    log = here.parent / "memory.log"
-    with served(here, log=log, variables=limits) as (process, base):
-        yield process.pid, base, token_for(here, WIDE).encode()
+    log = server_root.parent / "memory.log"
+    with served(server_root, log=log, variables=limits) as (process, base):
+        yield process.pid, base, token_for(server_root, WIDE).encode()
 
 
 @contextmanager

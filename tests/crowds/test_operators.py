@@ -21,22 +21,22 @@ COMMANDS = 200
 
 
 @pytest.fixture
-def operate(here: Path) -> Iterator[Operators]:
-    with operators(here) as result:
+def operate(server_root: Path) -> Iterator[Operators]:
+    with operators(server_root) as result:
         yield result
 
 
 def test_operators_change_keys_and_copy_the_store_under_sixteen_callers(
-    here: Path, operate: Operators, tmp_path: Path
+    server_root: Path, operate: Operators, tmp_path: Path
 ) -> None:
     operate("accounts", "create", "--email", "o@example.org")
-    store = f"{here}.access.sqlite3"
+    store = f"{server_root}.access.sqlite3"
     wide = "per_second=1000000,per_minute=1000000,per_day=1000000,monthly=null"
     issue = ("keys", "issue", "--account", "o@example.org", "--name", "n", "--rate", wide)
     callers_token = operate.json(*issue)["token"]
     chance, keys, used = random.Random(11), dict[str, str](), Counter[str]()
     with (
-        served(here) as (server, base),
+        served(server_root) as (server, base),
         httpx.Client(base_url=base, timeout=PATIENCE) as client,
         calling(base, callers_token) as ended,
     ):

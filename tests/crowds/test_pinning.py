@@ -186,10 +186,10 @@ def test_an_old_snapshot_stays_cached_while_it_is_requested(
             caches = open_service.caches
             return {snapshot for cache in caches.values() for _, snapshot in cache.owners}
 
-        def ask_until_cached() -> None:
+        def send_until_cached() -> None:
             eventually(lambda: api.get(pinned, token).status_code == 200 and first in cached())
 
-        ask_until_cached()
+        send_until_cached()
         newer = publish(tmp_path, 1)
         eventually(lambda: api.json(f"{RUN}/scores", token)["meta"]["snapshot"] == newer)
         assert first in cached(), "a change of the catalogue leaves what a walker reads"
@@ -200,4 +200,4 @@ def test_an_old_snapshot_stays_cached_while_it_is_requested(
         monkeypatch.setattr("serve.catalog._PIN_SECONDS", 0.0)
         eventually(lambda: first not in cached())
         monkeypatch.undo()
-        ask_until_cached()
+        send_until_cached()

@@ -263,20 +263,20 @@ def test_health_reports_a_cache_on_a_full_disk_until_space_is_freed(disk: Disk, 
         remote.url, store=store, cache=str(disk.folder / "cache"), memory_bytes=1, rows_bytes=0
     ) as api:
         token = api.key()
-        ask = f"/v1/alphas/{FAR}"
+        base = f"/v1/alphas/{FAR}"
 
         def status() -> str:
             return str(api.get("/v1/health").json()["status"])
 
-        assert api.get(f"{ask}/scores", token).status_code == 200
+        assert api.get(f"{base}/scores", token).status_code == 200
         assert status() == "ok"
         disk.leave(PAGE)
-        assert api.get(f"{ask}/positions?book=long_only", token).status_code == 503
+        assert api.get(f"{base}/positions?book=long_only", token).status_code == 503
         assert status() == "degraded"
-        assert api.get(f"{ask}/scores", token).status_code == 200
+        assert api.get(f"{base}/scores", token).status_code == 200
         disk.make_room()
         eventually_is(status, "ok")
-        assert api.get(f"{ask}/positions?book=long_only", token).status_code == 200
+        assert api.get(f"{base}/positions?book=long_only", token).status_code == 200
 
 
 @pytest.mark.parametrize("size", [0, 600, 3000])

@@ -132,7 +132,7 @@ def dictionary_of_billions(seal: Path) -> None:
 
 
 def manifest_of_many_keys(seal: Path) -> None:
-    rewrite(seal, "seal", lambda found: found | {f"key_{number}": 0 for number in range(400_000)})
+    rewrite(seal, "seal", lambda document: document | {f"key_{number}": 0 for number in range(400_000)})
 
 
 def manifest_of_many_equal_keys(seal: Path) -> None:
@@ -159,16 +159,16 @@ def manifest_of_open_strings(seal: Path) -> None:
 
 
 def description_of_many_levels(seal: Path) -> None:
-    rewrite(seal, "description", lambda found: found | {"thesis": _nested(900)})
+    rewrite(seal, "description", lambda document: document | {"thesis": _nested(900)})
 
 
 def description_of_many_keys(seal: Path) -> None:
     years = {f"key_{number}": "x" for number in range(100_000)}
-    rewrite(seal, "description", lambda found: found | {"more": years})
+    rewrite(seal, "description", lambda document: document | {"more": years})
 
 
 def metrics_of_many_levels(seal: Path) -> None:
-    rewrite(seal, "metrics", lambda found: {"records": [*found["records"], _nested(900)]})
+    rewrite(seal, "metrics", lambda document: {"records": [*document["records"], _nested(900)]})
 
 
 def _nested(levels: int) -> Any:
@@ -179,12 +179,12 @@ def _nested(levels: int) -> Any:
 
 
 def a_summary_of_millions(seal: Path) -> None:
-    rewrite(seal, "description", lambda found: found | {"tldr": "x" * 3_900_000})
+    rewrite(seal, "description", lambda document: document | {"tldr": "x" * 3_900_000})
 
 
 def many_tags(seal: Path) -> None:
     tags = [f"tag {number}" for number in range(MAX_LABELS + 1)]
-    rewrite(seal, "description", lambda found: found | {"classification": {"tags": tags}})
+    rewrite(seal, "description", lambda document: document | {"classification": {"tags": tags}})
 
 
 @cache

@@ -45,7 +45,7 @@ SAME_ID: Final = {"x-request-id": "the-same"}
 NO_FILES: Final = {
     "performance.metrics.doc",
     "catalog.alphas.source.download",
-    # Signs a link, and reads nothing; what the link answers is asked in tests/downloads.
+    # Signs a link without reading the file; tests/downloads covers the link.
     "catalog.alphas.tables.download",
 }
 MOMENT: Final = re.compile(rb'"generated_at":"[^"]*",')
@@ -107,13 +107,13 @@ def health(api: ApiClient) -> tuple[str, int]:
     return body["status"], body.get("affected_alphas", 0)
 
 
-def differing(whole: Mapping[str, Any], now: Mapping[str, Any]) -> set[str]:
+def differing(intact: Mapping[str, Any], now: Mapping[str, Any]) -> set[str]:
     """Return the paths of the members in which two metrics differ."""
     results = set()
-    for name in whole.keys() | now.keys():
-        if whole.get(name) != now.get(name):
-            nested = isinstance(whole.get(name), dict) and isinstance(now.get(name), dict)
-            results |= {f"{name}.{x}" for x in differing(whole[name], now[name])} if nested else {name}
+    for name in intact.keys() | now.keys():
+        if intact.get(name) != now.get(name):
+            nested = isinstance(intact.get(name), dict) and isinstance(now.get(name), dict)
+            results |= {f"{name}.{x}" for x in differing(intact[name], now[name])} if nested else {name}
     return results
 
 
@@ -127,20 +127,20 @@ def figures(document: Any) -> Iterator[tuple[str, float]]:
             yield str(name), value
 
 
-def require_right_or_withheld(path: str, whole: tuple[int, bytes], now: tuple[int, bytes]) -> None:
-    if now == whole:
+def require_right_or_withheld(path: str, intact: tuple[int, bytes], now: tuple[int, bytes]) -> None:
+    if now == intact:
         return
     status, body = now
     document = json.loads(body)
     if status == 200 and path.startswith(f"{RUN}/metrics"):
         # Of the metrics a part is withheld with its reason, and every figure that is there is the right one.
         assert any(x["code"] == "block_error" for x in document["meta"]["warnings"])
-        known = dict(figures(json.loads(whole[1])["data"]))
+        known = dict(figures(json.loads(intact[1])["data"]))
         assert dict(figures(document["data"])).items() <= known.items()
         return
     if status == 200 and path.startswith(f"{RUN}/snapshots/compare"):
         assert document["data"]["withheld"], "what cannot be compared has its reason"
-        known = dict(figures(json.loads(whole[1])["data"]))
+        known = dict(figures(json.loads(intact[1])["data"]))
         assert dict(figures(document["data"])).items() <= known.items()
         return
     assert status == 503, (path, body[:300])
@@ -241,12 +241,12 @@ def test_an_unreadable_file_withholds_only_its_own_metrics_blocks(
     root: Path, dataset: str, blocks: set[str]
 ) -> None:
     path = snapshot_folder(root) / dataset / "part-0.parquet"
-    ask = f"{RUN}/metrics?panel=1&granularity=yearly"
+    target = f"{RUN}/metrics?panel=1&granularity=yearly"
     with running(root, memory_bytes=1, rows_bytes=0) as api:
         token = api.key(raw=True)
-        full = api.json(ask, token)["data"]
+        full = api.json(target, token)["data"]
         flip(path, 40, 3)
-        answer = api.json(ask, token)
+        answer = api.json(target, token)
         warned = [x for x in answer["meta"]["warnings"] if x["code"] == "block_error"]
         changed = {".".join(name.split(".")[:2]) for name in differing(full, answer["data"])}
         assert {x if x.startswith("nwt") else x.split(".")[0] for x in changed} <= blocks | {"periods"}
@@ -254,7 +254,7 @@ def test_an_unreadable_file_withholds_only_its_own_metrics_blocks(
         assert warned
         assert dict(figures(answer["data"])).items() <= dict(figures(full)).items()
         flip(path, 40, 3)
-        assert api.json(ask, token)["data"] == full, "a part that was withheld is not remembered as such"
+        assert api.json(target, token)["data"] == full, "a part that was withheld is not remembered as such"
 
 
 def test_unreadable_metrics_are_503(root: Path) -> None:
@@ -311,13 +311,13 @@ def test_another_snapshot_ends_the_damage(tmp_path: Path) -> None:
     flip(table, 400, 2)
     with running(tmp_path) as api:
         token = api.key()
-        ask = "/v1/alphas/Test_hand/scores"
-        assert api.get(ask, token).status_code == 503
+        target = "/v1/alphas/Test_hand/scores"
+        assert api.get(target, token).status_code == 503
         assert health(api) == ("degraded", 1)
         again = {**published.full(), "decisions": published.decisions(drift=1)}
         published.publish(tmp_path, again, mark="again", sealed_at="2026-02-05T07:30:00Z")
         eventually(lambda: health(api) == ("ok", 0))
-        assert api.get(ask, token).status_code == 200
+        assert api.get(target, token).status_code == 200
 
 
 def test_a_bit_flipped_in_a_pointer_affects_no_other_alpha(tmp_path: Path) -> None:
@@ -416,7 +416,7 @@ def test_a_broken_engine_is_replaced() -> None:
     engine = Engine()
     one = Statement("SELECT 1 AS n")
     assert engine.frame(one).item() == 1
-    broken = engine._database  # noqa: SLF001 - nothing that is asked from outside breaks it
+    broken = engine._database  # noqa: SLF001 - no request breaks it
     engine._forget(duckdb.FatalException("database has been invalidated"))  # noqa: SLF001 - as above
     broken.close()
     assert engine.frame(one).item() == 1
@@ -439,20 +439,20 @@ def test_a_catalogue_that_becomes_empty_is_not_followed(tmp_path: Path) -> None:
     published.publish(root, published.full())
     with running(root, memory_bytes=1, rows_bytes=0) as api:
         token = api.key()
-        ask = "/v1/alphas/Test_hand/scores"
-        assert api.get(ask, token).status_code == 200
+        target = "/v1/alphas/Test_hand/scores"
+        assert api.get(target, token).status_code == 200
         assert health(api) == ("ok", 0)
         for lost in ("catalog", "."):
             away = tmp_path / "away"
             (root / lost).rename(away)
             root.mkdir(exist_ok=True)
             eventually(lambda: health(api)[0] == "degraded")
-            assert api.get(ask, token).status_code == (200 if lost == "catalog" else 503)
+            assert api.get(target, token).status_code == (200 if lost == "catalog" else 503)
             assert [row["alpha_id"] for row in api.json("/v1/alphas", token)["data"]] == ["Test_hand"]
             shutil.rmtree(root / lost, ignore_errors=True)
             away.rename(root / lost)
             eventually(lambda: health(api) == ("ok", 0))
-            assert api.get(ask, token).status_code == 200
+            assert api.get(target, token).status_code == 200
 
 
 def test_a_root_with_snapshots_but_no_catalogue_is_refused_at_start(tmp_path: Path) -> None:

@@ -60,17 +60,19 @@ def process(*arguments: str) -> subprocess.CompletedProcess[str]:
 
 
 @pytest.mark.parametrize(
-    "asked", [{}, {"panel": True, "granularity": "yearly"}, {"first": "2020-03-02", "last": "2020-05-29"}]
+    "options", [{}, {"panel": True, "granularity": "yearly"}, {"first": "2020-03-02", "last": "2020-05-29"}]
 )
-def test_the_figures_of_a_run_are_those_that_the_interface_answers(root: Path, asked: dict[str, Any]) -> None:
+def test_the_figures_of_a_run_are_those_that_the_interface_answers(
+    root: Path, options: dict[str, Any]
+) -> None:
     days: dict[str, Any] = {
-        name: dt.date.fromisoformat(asked[name]) for name in ("first", "last") if name in asked
+        name: dt.date.fromisoformat(options[name]) for name in ("first", "last") if name in options
     }
     with running(root) as api:
         names = {"first": "from", "last": "to"}
-        query = "&".join(f"{names.get(name, name)}={value}" for name, value in asked.items())
+        query = "&".join(f"{names.get(name, name)}={value}" for name, value in options.items())
         answer = api.json(f"/v1/alphas/{ONE}/metrics?{query.replace('True', '1')}", api.key())
-    result = datasets.open(root)[ONE].metrics(**(asked | days))
+    result = datasets.open(root)[ONE].metrics(**(options | days))
     for member in ("warnings", "notices"):
         assert result.pop(member) == answer["meta"].get(member, [])
     assert json.loads(json.dumps(result)) == answer["data"]
@@ -217,11 +219,11 @@ def test_the_views_contain_every_alpha_of_the_root(root: Path, tmp_path: Path) -
                 actual = pl.DataFrame(connection.sql(query, params=[alpha]).to_arrow_table())
                 actual = actual.with_columns(pl.selectors.datetime().dt.convert_time_zone("UTC"))
                 assert_frame_equal(actual, expected.sort(PUBLISHED_TABLES[table].key))
-        lacking = connection.execute(
+        nulls = connection.execute(
             "SELECT count(entry_at), count(raw_score), count(score) FROM decisions WHERE alpha_id = ?",
             [OTHER],
         )
-        entries, raw, scores = lacking.fetchone() or (1, 1, 0)
+        entries, raw, scores = nulls.fetchone() or (1, 1, 0)
         assert (entries, raw) == (0, 0)
         assert scores > 0
         (comment,) = connection.execute(

@@ -130,7 +130,7 @@ class Stage:
         origin = next((word.partition("=")[2] for word in words if word.startswith("--from=")), None)
         into = self.root / self.folder.removeprefix("/") / target
         for source in sources:
-            if origin is not None:  # moved: nothing asks for it there any more
+            if origin is not None:  # moved, and no longer requested there
                 (others[origin].root / source.removeprefix("/")).rename(into)
                 continue
             result = REPOSITORY / source

@@ -70,9 +70,9 @@ def rows(root: Path) -> dict[str, tuple[str, pl.DataFrame]]:
     return {name: (opened[name].id, opened[name].scan("decisions").collect()) for name in opened}
 
 
-def same(found: dict[str, tuple[str, pl.DataFrame]], wanted: dict[str, tuple[str, pl.DataFrame]]) -> bool:
-    return found.keys() == wanted.keys() and all(
-        found[name][0] == wanted[name][0] and found[name][1].equals(wanted[name][1]) for name in wanted
+def same(actual: dict[str, tuple[str, pl.DataFrame]], wanted: dict[str, tuple[str, pl.DataFrame]]) -> bool:
+    return actual.keys() == wanted.keys() and all(
+        actual[name][0] == wanted[name][0] and actual[name][1].equals(wanted[name][1]) for name in wanted
     )
 
 

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from typing import Final, NamedTuple
 
-from tests.support.checked_load import Ask, CheckedLoad
+from tests.support.checked_load import CheckedLoad, LoadCall
 from tests.support.deployment import Deployment
 from tests.support.waiting import eventually
 
@@ -46,16 +46,16 @@ def usual_outcome(kind: str) -> str:
     return "401 key_revoked" if kind == "revoked" else OK
 
 
-def inject_under_load(there: Deployment, name: str, fault: Fault, asks: Sequence[Ask]) -> None:
+def inject_under_load(deployment: Deployment, name: str, fault: Fault, calls: Sequence[LoadCall]) -> None:
     """Inject a fault under load; afterwards everything works without a restart."""
-    load = CheckedLoad(there.base, asks)
-    kinds = [ask.kind for ask in asks]
+    load = CheckedLoad(deployment.base, calls)
+    kinds = [call.kind for call in calls]
     with load.running(CALLERS) as tally:
         load.settle(CALLS, lambda kind: {usual_outcome(kind)})
         with contextlib.ExitStack() as stack:
             load.phase = "injecting"
             begun = time.monotonic()
-            stack.enter_context(fault.inject(there))
+            stack.enter_context(fault.inject(deployment))
             if fault.seen is not None:
                 kind, how = fault.seen
                 eventually(lambda: tally.count("injecting", how, kind) > 0, f"{kind} answered with {how}")
@@ -81,11 +81,11 @@ def inject_under_load(there: Deployment, name: str, fault: Fault, asks: Sequence
             assert "500 internal_error" not in outcomes, (phase, kind)
             assert kind != "revoked" or OK not in outcomes, "nobody is let in who was not"
     assert tally.wrong == []
-    assert there.process.poll() is None
+    assert deployment.process.poll() is None
 
 
-def require_nothing_unforeseen(there: Deployment) -> None:
+def require_nothing_unforeseen(deployment: Deployment) -> None:
     """Assert that the log has no unexpected failure."""
-    text = there.log.read_text()
+    text = deployment.log.read_text()
     assert '"unforeseen_failure"' not in text
     assert "Traceback" not in text

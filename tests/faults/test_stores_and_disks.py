@@ -16,7 +16,7 @@ import pytest
 
 from tests.faults.fault import AWAY, CALLERS, OK, Fault, inject_under_load, require_nothing_unforeseen
 from tests.support.bucket import made_bucket
-from tests.support.checked_load import Ask
+from tests.support.checked_load import LoadCall
 from tests.support.deployment import Deployment, deployed
 from tests.support.s3 import S3Server
 from tests.support.slow_line import SlowLine, slow_line
@@ -34,7 +34,7 @@ class Parts:
     cache: SmallDisk
     rows: SmallDisk
     requests: int = 0
-    """Which alpha is asked for as one that was not copied yet; before the first fault it is one that was."""
+    """Number of the alpha that is not copied yet; before the first fault, of one that is."""
 
     def need_the_store(self) -> None:
         """Request an alpha that is neither in memory nor on this machine's disk."""
@@ -53,7 +53,7 @@ def parts(s3_server: S3Server, tmp_path_factory: pytest.TempPathFactory) -> Iter
 
 
 @pytest.fixture(scope="module")
-def there(parts: Parts, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Deployment]:
+def deployment(parts: Parts, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Deployment]:
     folder = tmp_path_factory.mktemp("faults")
     with pytest.MonkeyPatch.context() as patch:
         address = made_bucket(parts.gateway, patch).url("root")
@@ -70,9 +70,9 @@ def there(parts: Parts, tmp_path_factory: pytest.TempPathFactory) -> Iterator[De
             yield result
 
 
-def asks(there: Deployment, parts: Parts) -> list[Ask]:
+def load_calls(deployment: Deployment, parts: Parts) -> list[LoadCall]:
     def wide() -> str:
-        return there.keys["wide"].token
+        return deployment.keys["wide"].token
 
     def window(alpha: str, draw: random.Random) -> str:
         first, last = sorted(draw.sample(range(1, 29), 2))
@@ -81,11 +81,11 @@ def asks(there: Deployment, parts: Parts) -> list[Ask]:
         )
 
     return [
-        Ask("me", lambda _: "/v1/me", wide),
-        Ask("page", lambda draw: f"/v1/alphas/{COPIED}/scores?limit={draw.randint(1, 20)}", wide),
-        Ask("computed", lambda draw: window(COPIED, draw), wide),
-        Ask("fresh", lambda draw: window(f"Test_deployed{parts.requests}", draw), wide),
-        Ask("revoked", lambda _: "/v1/me", lambda: there.keys["revoked"].token),
+        LoadCall("me", lambda _: "/v1/me", wide),
+        LoadCall("page", lambda draw: f"/v1/alphas/{COPIED}/scores?limit={draw.randint(1, 20)}", wide),
+        LoadCall("computed", lambda draw: window(COPIED, draw), wide),
+        LoadCall("fresh", lambda draw: window(f"Test_deployed{parts.requests}", draw), wide),
+        LoadCall("revoked", lambda _: "/v1/me", lambda: deployment.keys["revoked"].token),
     ]
 
 
@@ -115,7 +115,7 @@ FAULTS: dict[
 
 @pytest.mark.parametrize("name", FAULTS)
 def test_a_failing_store_or_disk_affects_only_what_needs_it(
-    there: Deployment, parts: Parts, name: str
+    deployment: Deployment, parts: Parts, name: str
 ) -> None:
     begin, may, seen = FAULTS[name]
 
@@ -126,8 +126,8 @@ def test_a_failing_store_or_disk_affects_only_what_needs_it(
             yield
 
     calls = CALLERS if name in {"the object store hangs", "the object store trickles"} else 60
-    inject_under_load(there, name, Fault(inject, may, seen, calls), asks(there, parts))
+    inject_under_load(deployment, name, Fault(inject, may, seen, calls), load_calls(deployment, parts))
 
 
-def test_the_log_has_no_unexpected_failure(there: Deployment) -> None:
-    require_nothing_unforeseen(there)
+def test_the_log_has_no_unexpected_failure(deployment: Deployment) -> None:
+    require_nothing_unforeseen(deployment)

@@ -19,7 +19,7 @@ import pytest
 
 from tests.faults.fault import AWAY, CALLERS, OK, Fault, inject_under_load, require_nothing_unforeseen
 from tests.market_data.conftest import parquet, prices
-from tests.support.checked_load import Ask
+from tests.support.checked_load import LoadCall
 from tests.support.deployment import SYMBOL, Deployment, deployed
 from tests.support.processes import hanging
 from tests.support.waiting import eventually
@@ -29,22 +29,22 @@ ALPHA = "Test_deployed0"
 
 
 @contextmanager
-def postgres_killed(there: Deployment) -> Iterator[None]:
-    there.postgres.kill()
+def postgres_killed(deployment: Deployment) -> Iterator[None]:
+    deployment.postgres.kill()
     yield
-    there.postgres.start()
+    deployment.postgres.start()
 
 
-def postgres_hung(there: Deployment) -> AbstractContextManager[object]:
-    return there.postgres.hanging()
+def postgres_hung(deployment: Deployment) -> AbstractContextManager[object]:
+    return deployment.postgres.hanging()
 
 
 @contextmanager
-def postgres_locked(there: Deployment) -> Iterator[None]:
+def postgres_locked(deployment: Deployment) -> Iterator[None]:
     """Lock the table of keys, as a careless migration does."""
-    psql = str(there.postgres.binaries / "psql")
+    psql = str(deployment.postgres.binaries / "psql")
     locking = subprocess.Popen(
-        [psql, "-q", there.postgres.url()], stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True
+        [psql, "-q", deployment.postgres.url()], stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True
     )
     assert locking.stdin is not None
     locking.stdin.write("BEGIN; LOCK TABLE access_keys IN ACCESS EXCLUSIVE MODE;\n")
@@ -56,25 +56,25 @@ def postgres_locked(there: Deployment) -> Iterator[None]:
 
 
 @contextmanager
-def redis_killed(there: Deployment) -> Iterator[None]:
-    there.redis.kill()
+def redis_killed(deployment: Deployment) -> Iterator[None]:
+    deployment.redis.kill()
     yield
-    there.redis.start()
+    deployment.redis.start()
 
 
-def redis_hung(there: Deployment) -> AbstractContextManager[object]:
-    return there.redis.hanging()
+def redis_hung(deployment: Deployment) -> AbstractContextManager[object]:
+    return deployment.redis.hanging()
 
 
-def redis_says(there: Deployment, *command: str) -> None:
+def redis_says(deployment: Deployment, *command: str) -> None:
     import redis  # noqa: PLC0415 - a client of this test's own
 
-    with redis.Redis.from_url(there.redis.url) as client:
+    with redis.Redis.from_url(deployment.redis.url) as client:
         client.execute_command(*command)
 
 
 @contextmanager
-def redis_slow(there: Deployment) -> Iterator[None]:
+def redis_slow(deployment: Deployment) -> Iterator[None]:
     """Delay every command by much of its timeout."""
     program = (
         "import redis, sys, time\n"
@@ -85,7 +85,7 @@ def redis_slow(there: Deployment) -> Iterator[None]:
         "    time.sleep(0.01)\n"
     )
     slowing = subprocess.Popen(
-        [sys.executable, "-c", program, there.redis.url], stdout=subprocess.PIPE, text=True
+        [sys.executable, "-c", program, deployment.redis.url], stdout=subprocess.PIPE, text=True
     )
     assert slowing.stdout is not None
     assert slowing.stdout.readline() == "slow\n"
@@ -97,46 +97,46 @@ def redis_slow(there: Deployment) -> Iterator[None]:
 
 
 @contextmanager
-def redis_full(there: Deployment) -> Iterator[None]:
-    redis_says(there, "CONFIG", "SET", "maxmemory", "1")
+def redis_full(deployment: Deployment) -> Iterator[None]:
+    redis_says(deployment, "CONFIG", "SET", "maxmemory", "1")
     yield
-    redis_says(there, "CONFIG", "SET", "maxmemory", "0")
+    redis_says(deployment, "CONFIG", "SET", "maxmemory", "0")
 
 
 @contextmanager
-def prices_gone(there: Deployment) -> Iterator[None]:
-    moved = there.prices.rename(there.folder / "prices.moved")
+def prices_gone(deployment: Deployment) -> Iterator[None]:
+    moved = deployment.prices.rename(deployment.folder / "prices.moved")
     yield
-    moved.rename(there.prices)
+    moved.rename(deployment.prices)
 
 
 @contextmanager
-def prices_damaged(there: Deployment) -> Iterator[None]:
-    data = there.prices.read_bytes()
-    there.prices.write_bytes(data[: len(data) // 2])
+def prices_damaged(deployment: Deployment) -> Iterator[None]:
+    data = deployment.prices.read_bytes()
+    deployment.prices.write_bytes(data[: len(data) // 2])
     yield
-    there.prices.write_bytes(data)
+    deployment.prices.write_bytes(data)
 
 
 @contextmanager
-def root_gone(there: Deployment) -> Iterator[None]:
-    moved = there.root.rename(there.folder / "root.moved")
+def root_gone(deployment: Deployment) -> Iterator[None]:
+    moved = deployment.root.rename(deployment.folder / "root.moved")
     yield
-    moved.rename(there.root)
+    moved.rename(deployment.root)
 
 
 @contextmanager
-def root_emptied(there: Deployment) -> Iterator[None]:
-    moved = there.root.rename(there.folder / "root.moved")
-    there.root.mkdir()
+def root_emptied(deployment: Deployment) -> Iterator[None]:
+    moved = deployment.root.rename(deployment.folder / "root.moved")
+    deployment.root.mkdir()
     yield
-    there.root.rmdir()
-    moved.rename(there.root)
+    deployment.root.rmdir()
+    moved.rename(deployment.root)
 
 
 @contextmanager
-def rows_gone(there: Deployment) -> Iterator[None]:
-    rows, moved = there.folder / "rows", there.folder / "rows.moved"
+def rows_gone(deployment: Deployment) -> Iterator[None]:
+    rows, moved = deployment.folder / "rows", deployment.folder / "rows.moved"
 
     def taken() -> bool:
         # Workers write into it meanwhile, and make it again: the folder is moved away until the file was there first.
@@ -153,8 +153,8 @@ def rows_gone(there: Deployment) -> Iterator[None]:
 
 
 @contextmanager
-def a_worker_hung(there: Deployment) -> Iterator[None]:
-    with hanging(there.workers()[0]):
+def a_worker_hung(deployment: Deployment) -> Iterator[None]:
+    with hanging(deployment.workers()[0]):
         time.sleep(1.0)
         yield
 
@@ -179,7 +179,7 @@ FAULTS = {
 
 
 @pytest.fixture(scope="module")
-def there(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Deployment]:
+def deployment(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Deployment]:
     variables = {"ALPHA_RESULTS_MAX_WAIT_SECONDS": "60", "ALPHA_RESULTS_REFRESH_SECONDS": "0.5"}
     folder = tmp_path_factory.mktemp("faults")
     with deployed(folder, market=parquet(prices()), variables=variables) as result:
@@ -188,27 +188,27 @@ def there(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Deployment]:
         yield result
 
 
-def asks(there: Deployment) -> list[Ask]:
+def load_calls(deployment: Deployment) -> list[LoadCall]:
     def wide() -> str:
-        return there.keys["wide"].token
+        return deployment.keys["wide"].token
 
     def window(draw: random.Random) -> str:
         first, last = sorted(draw.sample(range(1, 29), 2))
         return f"/v1/alphas/{ALPHA}/metrics?from=2024-01-{first:02}&to=2030-01-{last:02}"
 
     return [
-        Ask("me", lambda _: "/v1/me", wide),
-        Ask("page", lambda draw: f"/v1/alphas/{ALPHA}/scores?limit={draw.randint(1, 20)}", wide),
-        Ask("computed", window, wide),
-        Ask("prices", lambda _: f"/v1/benchmarks/{SYMBOL}/daily", wide),
-        Ask("revoked", lambda _: "/v1/me", lambda: there.keys["revoked"].token),
+        LoadCall("me", lambda _: "/v1/me", wide),
+        LoadCall("page", lambda draw: f"/v1/alphas/{ALPHA}/scores?limit={draw.randint(1, 20)}", wide),
+        LoadCall("computed", window, wide),
+        LoadCall("prices", lambda _: f"/v1/benchmarks/{SYMBOL}/daily", wide),
+        LoadCall("revoked", lambda _: "/v1/me", lambda: deployment.keys["revoked"].token),
     ]
 
 
 @pytest.mark.parametrize("name", FAULTS)
-def test_a_fault_has_only_its_expected_effects_and_ends_with_it(there: Deployment, name: str) -> None:
-    inject_under_load(there, name, FAULTS[name], asks(there))
+def test_a_fault_has_only_its_expected_effects_and_ends_with_it(deployment: Deployment, name: str) -> None:
+    inject_under_load(deployment, name, FAULTS[name], load_calls(deployment))
 
 
-def test_the_log_has_no_unexpected_failure(there: Deployment) -> None:
-    require_nothing_unforeseen(there)
+def test_the_log_has_no_unexpected_failure(deployment: Deployment) -> None:
+    require_nothing_unforeseen(deployment)

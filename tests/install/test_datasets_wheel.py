@@ -39,7 +39,7 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return the interpreter of an environment in which nothing else was installed."""
+    """Return the interpreter of an environment with nothing else installed."""
     folder = tmp_path_factory.mktemp("environment")
     subprocess.run(["uv", "venv", "--quiet", "--python", sys.executable, str(folder)], check=True)
     python = folder / "bin" / "python"

@@ -33,7 +33,7 @@ from tests.support.seals import make_seal
 
 ALPHA = "Test_killed"
 GRACE = 3
-"""Seconds that gc keeps what was replaced: as long as a reader may take from the pointer to the last byte."""
+"""Seconds that gc keeps replaced snapshots: the longest that a reader may take from the pointer to the last byte."""
 ATTEMPTS = 10
 
 
@@ -82,15 +82,15 @@ class Seals:
         return seal
 
 
-class Crew:
-    """A worker process that runs one task at a time in a child that may be killed.
+class Worker:
+    """A process that runs one task at a time in a child that may be killed.
 
     Parameters
     ----------
     complaints
-        File for what goes wrong in it.
+        File for its standard error.
     loaded
-        Modules to load before anything is done.
+        Modules to import first.
     """
 
     def __init__(self, complaints: Path, *loaded: str) -> None:
@@ -112,20 +112,20 @@ class Crew:
         self._process.stdin.write(json.dumps(task) + "\n")
         self._process.stdin.flush()
         self._pid = int(self._line().removeprefix("pid "))
-        told_so = self._line()
-        assert told_so == "begun", (told_so, self._complaints.read_text())
+        first_line = self._line()
+        assert first_line == "begun", (first_line, self._complaints.read_text())
 
     def end(self, number: signal.Signals | None = None) -> list[str]:
         """Send a signal, if any, wait for the child's end, and return its output."""
         if number is not None:
             with contextlib.suppress(ProcessLookupError):  # it was quicker
                 os.kill(self._pid, number)
-        said = list(iter(self._line, "ended"))
+        output = list(iter(self._line, "ended"))
         complaints = self._complaints.read_text()
         assert not complaints, complaints
-        return said
+        return output
 
-    def go_home(self) -> None:
+    def stop(self) -> None:
         self._process.communicate()
         self._stderr.close()
 
@@ -144,20 +144,20 @@ class Campaign:
     root
         A folder or a bucket.
     folder
-        For seals and caches.
+        Folder for seals and caches.
     cached
-        Whether readers that fill one small cache together are among those that are killed.
+        Whether readers that share one small cache are killed too.
     seed
-        Of the moments.
+        Seed of the kill times.
     """
 
     def __init__(self, root: str, folder: Path, *, cached: bool, seed: int) -> None:
         self._root = root
         # Their interpreters start while seals are made and the first is built.
         client = ("s3fs",) if "://" in root else ()
-        self._workers = Crew(folder / "workers", *client)
+        self._workers = Worker(folder / "workers", *client)
         self._readers = {
-            where: Crew(folder / f"reader-{'of-the-cache' if where else 'of-the-root'}", *client)
+            where: Worker(folder / f"reader-{'of-the-cache' if where else 'of-the-root'}", *client)
             for where in ("", *((str(folder / "cache"),) if cached else ()))
         }
         self._storage = open_storage(root)
@@ -176,26 +176,26 @@ class Campaign:
 
     def run(self, kills: int) -> None:
         """Kill that many times, each kind in turn, and check everything after each kill."""
-        crew = self._workers
+        worker = self._workers
         try:
-            self._measure(crew)
+            self._measure(worker)
             with contextlib.ExitStack() as readers:
                 for cache, reader in self._readers.items():
                     readers.enter_context(self._reading(reader, cache))
                 for number in range(kills):
                     kind = self._kinds[number % len(self._kinds)]
-                    # One that comes too late is repeated, sooner each time.
+                    # A kill that came too late is repeated, earlier each time.
                     for _ in range(ATTEMPTS):
                         before = self.tally.interrupted[kind]
-                        self._kill(crew, kind)
+                        self._kill(worker, kind)
                         self.tally.kills[kind] += 1
-                        self._look()
+                        self._verify_root()
                         if self.tally.interrupted[kind] > before:
                             break
-            self._finish(crew)
+            self._finish(worker)
         finally:
-            for each in (crew, *self._readers.values()):
-                each.go_home()
+            for each in (worker, *self._readers.values()):
+                each.stop()
 
     def _task(self, kind: str, cache: str = "", grace: int = GRACE) -> dict[str, Any]:
         seal = str(self._seals.next()) if kind in {"build", "publish"} else ""
@@ -203,58 +203,58 @@ class Campaign:
             "kind": kind, "root": self._root, "seal": seal, "cache": cache, "bound": self.bound, "grace": grace,
         }  # fmt: skip
 
-    def _measure(self, crew: Crew) -> None:
+    def _measure(self, worker: Worker) -> None:
         """Measure each kind of work once, undisturbed."""
         for kind in ("build", "publish", "gc"):
-            crew.begin(self._task(kind))
+            worker.begin(self._task(kind))
             began = time.monotonic()
-            assert crew.end()[-1] == "done"
+            assert worker.end()[-1] == "done"
             self._schedules[kind] = KillSchedule(self._random, 1.1 * (time.monotonic() - began))
 
-    def _kill(self, crew: Crew, kind: str) -> None:
+    def _kill(self, worker: Worker, kind: str) -> None:
         task = self._task(kind, self._cache if kind == "fill" else "")
-        crew.begin(task)
+        worker.begin(task)
         schedule = self._schedules[kind]
         time.sleep(schedule.next())
-        said = crew.end(signal.SIGKILL)
-        assert not [line for line in said if "complaint" in line], said
-        schedule.tell(in_time="done" not in said)
-        if "done" in said:
+        output = worker.end(signal.SIGKILL)
+        assert not [line for line in output if "complaint" in line], output
+        schedule.adapt(in_time="done" not in output)
+        if "done" in output:
             return
         self.tally.interrupted[kind] += 1
         if task["seal"] and self._random.random() < 0.5:
-            # What was interrupted is taken up again; otherwise the next build comes over what was left.
+            # Half the time, repeat the interrupted work; otherwise the next build meets its leftovers.
             build_seal(task["seal"], self._root)
 
     @contextlib.contextmanager
-    def _reading(self, crew: Crew, cache: str) -> Iterator[None]:
+    def _reading(self, worker: Worker, cache: str) -> Iterator[None]:
         """Read continuously; report problems at the end."""
-        crew.begin(self._task("read", cache))
+        worker.begin(self._task("read", cache))
         yield
-        *said, done = crew.end(signal.SIGTERM)
+        *output, done = worker.end(signal.SIGTERM)
         assert done == "done"
-        messages = [json.loads(line) for line in said]
+        messages = [json.loads(line) for line in output]
         assert not [line for line in messages if "complaint" in line], messages
         self.tally.passes += messages[-1]["passes"]
         self.tally.slow += messages[-1]["slow"]
         self.tally.snapshots = max(self.tally.snapshots, messages[-1]["snapshots"])
 
-    def _look(self) -> None:
+    def _verify_root(self) -> None:
         """Assert that the served snapshot and another kept one are complete."""
         pointer = served(self._storage, ALPHA)
         assert pointer is not None
         manifest, faults = check_manifest(self._storage, pointer)
         assert manifest is not None, faults
         assert faults == []
-        self._look_at(manifest)
+        self._verify_snapshot(manifest)
         names = [name.removeprefix("snapshot=") for name in self._storage.folders(alpha_path(ALPHA))]
         others = [name for name in names if name not in {pointer.snapshot, *pointer.removing}]
         if others:
             path = f"{snapshot_path(ALPHA, self._random.choice(others))}/{MANIFEST}"
             if self._storage.exists(path):
-                self._look_at(Manifest.decode(self._storage.read(path), path))
+                self._verify_snapshot(Manifest.decode(self._storage.read(path), path))
 
-    def _look_at(self, manifest: Manifest) -> None:
+    def _verify_snapshot(self, manifest: Manifest) -> None:
         folder = snapshot_path(ALPHA, manifest.snapshot)
         result = self._storage.read_many([f"{folder}/{entry.path}" for entry in manifest.files])
         for entry in manifest.files:
@@ -264,12 +264,12 @@ class Campaign:
                 f"{entry.path} of {manifest.snapshot} is not what was published"
             )
 
-    def _finish(self, crew: Crew) -> None:
+    def _finish(self, worker: Worker) -> None:
         """Assert that all interrupted work can be finished."""
         last = build_seal(str(self._seals.next()), self._root).snapshot
-        crew.begin(self._task("gc", grace=0))
-        assert crew.end()[-1] == "done"
+        worker.begin(self._task("gc", grace=0))
+        assert worker.end()[-1] == "done"
         pointer = served(self._storage, ALPHA)
         assert pointer is not None
         assert (pointer.snapshot, pointer.removing) == (last, ())
-        self._look()
+        self._verify_root()

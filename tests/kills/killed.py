@@ -70,8 +70,8 @@ class Reader:
             began = time.monotonic()
             try:
                 self._read_all()
-            except Exception as error:  # noqa: BLE001 - whatever it is, it is told
-                # Whoever takes longer than the grace period is promised nothing.
+            except Exception as error:  # noqa: BLE001 - every error is reported
+                # A pass longer than the grace period has no guarantee.
                 if time.monotonic() - began < self._grace:
                     say(json.dumps({"complaint": repr(error)}))
                 self._counts["slow"] += 1

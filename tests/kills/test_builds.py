@@ -13,7 +13,7 @@ import datasets
 from datasets.layout import ALPHAS
 from datasets.manifest import digest
 from pipeline.snapshot_builder import build_seal
-from tests.kills.campaign import Crew
+from tests.kills.campaign import Worker
 from tests.support.kill_schedule import KillSchedule
 from tests.support.seals import make_seal
 
@@ -47,12 +47,12 @@ def _visible(root: Path) -> dict[str, str]:
 
 def test_kills_leave_complete_snapshots(seals: tuple[Path, Path], tmp_path: Path) -> None:
     first, second = seals
-    crew = Crew(tmp_path / "complaints")  # its interpreter starts meanwhile
+    worker = Worker(tmp_path / "complaints")  # its interpreter starts meanwhile
     reference = tmp_path / "reference"
     build_seal(str(first), reference)
-    crew.begin({"kind": "build", "root": str(reference), "seal": str(second)})
+    worker.begin({"kind": "build", "root": str(reference), "seal": str(second)})
     began = monotonic()
-    assert crew.end() == ["done"]
+    assert worker.end() == ["done"]
     seconds = monotonic() - began
     full = _visible(reference)
     new = datasets.open(reference)["Test_killed"].id
@@ -65,18 +65,18 @@ def test_kills_leave_complete_snapshots(seals: tuple[Path, Path], tmp_path: Path
     interrupted = 0
     try:
         for _ in range(10 * KILLS):
-            crew.begin({"kind": "build", "root": str(root), "seal": str(second)})
+            worker.begin({"kind": "build", "root": str(root), "seal": str(second)})
             sleep(schedule.next())
-            crew.end(signal.SIGKILL)
+            worker.end(signal.SIGKILL)
             served = datasets.open(root)["Test_killed"]
             assert served.id in {old, new}
-            # Whatever has its final name is whole: exactly the bytes of an undisturbed build.
+            # A file with its final name has exactly the bytes of an undisturbed build.
             for path, sha256 in _visible(root).items():
                 assert sha256 in {full[path], before.get(path)}, f"{path} is half-written"
             for entry in served.manifest.files:
                 assert (root / served.file(entry.dataset, entry.book)).stat().st_size == entry.bytes
             assert served.scan("decisions").collect().height > 0
-            schedule.tell(in_time=served.id == old)
+            schedule.adapt(in_time=served.id == old)
             if served.id == old:
                 interrupted += 1
                 if interrupted == KILLS:
@@ -84,7 +84,7 @@ def test_kills_leave_complete_snapshots(seals: tuple[Path, Path], tmp_path: Path
             else:
                 _serve_again(root, first)
     finally:
-        crew.go_home()
+        worker.stop()
     assert interrupted == KILLS, "the others came too late to mean anything"
     build_seal(str(second), root)
     assert datasets.open(root)["Test_killed"].id == new

@@ -26,9 +26,9 @@ _GIVEN = int(os.environ.get("ALPHA_RESULTS_TEST_KILLS", "0"))
 ON_A_FOLDER, IN_A_BUCKET = (_GIVEN - _GIVEN // 2, _GIVEN // 2) if _GIVEN else (18, 8)
 
 
-def _report(campaign: Campaign, where: str, asked: int) -> None:
+def _report(campaign: Campaign, where: str, requested: int) -> None:
     sys.stdout.write(json.dumps({"root": where, **campaign.tally.as_json()}, indent=2) + "\n")
-    assert sum(campaign.tally.interrupted.values()) > asked // 2, "they came too late"
+    assert sum(campaign.tally.interrupted.values()) > requested // 2, "they came too late"
     assert campaign.tally.passes > campaign.tally.slow
 
 

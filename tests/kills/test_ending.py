@@ -45,25 +45,25 @@ def cut(caller: socket.socket) -> bool:
 def deaf_caller(base: str, token: str) -> Iterator[socket.socket]:
     """Request many large answers on one connection without reading them."""
     host, port = base.removeprefix("http://").split(":")
-    ask = (
+    send = (
         f"GET /v1/alphas/{ALPHA}/metrics/_doc HTTP/1.1\r\nHost: {host}\r\n"
         f"Accept-Encoding: identity\r\nAuthorization: Bearer {token}\r\n\r\n"
     ).encode()
     with socket.socket() as caller:
         caller.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
         caller.connect((host, int(port)))
-        caller.sendall(ask * 60)  # as many as one connection may have in flight, nearly
+        caller.sendall(send * 60)  # as many as one connection may have in flight, nearly
         assert caller.recv(1)  # the first of them is being answered
         yield caller
 
 
 @pytest.mark.parametrize("workers", ["1", "2"])
 def test_a_slow_request_in_flight_is_answered_while_new_ones_are_refused(
-    here: Path, token: str, redis_server: RedisServer, workers: str
+    server_root: Path, token: str, redis_server: RedisServer, workers: str
 ) -> None:
     variables = {"ALPHA_RESULTS_REDIS": redis_server.url}
     with (
-        served(here, "--workers", workers, variables=variables) as (process, base),
+        served(server_root, "--workers", workers, variables=variables) as (process, base),
         ThreadPoolExecutor(1) as pool,
     ):
         headers = {"authorization": f"Bearer {token}"}
@@ -71,7 +71,7 @@ def test_a_slow_request_in_flight_is_answered_while_new_ones_are_refused(
         with httpx.Client(base_url=base, timeout=PATIENCE) as client:
             assert client.get("/v1/me", headers=headers).status_code == 200
             with redis_server.hanging():
-                # One that was refused before the signal is asked again: it is another that is to be in flight.
+                # A request refused before the signal is sent again, so that one is in flight.
                 while True:
                     asking = pool.submit(client.get, "/v1/me", headers=headers)
                     time.sleep(0.3)
@@ -79,7 +79,7 @@ def test_a_slow_request_in_flight_is_answered_while_new_ones_are_refused(
                         break
                 process.send_signal(signal.SIGTERM)
                 time.sleep(0.3)
-            # The answer is whole, whether the counts came back in time for it or not.
+            # The answer is complete, whether or not the counts came back in time.
             answer = asking.result(PATIENCE)
             assert answer.status_code in {200, 503}
             assert answer.json()
@@ -89,12 +89,12 @@ def test_a_slow_request_in_flight_is_answered_while_new_ones_are_refused(
 
 @pytest.mark.parametrize("workers", ["1", "2"])
 def test_a_node_reports_draining_before_its_port_closes(
-    here: Path, token: str, redis_server: RedisServer, workers: str
+    server_root: Path, token: str, redis_server: RedisServer, workers: str
 ) -> None:
     metrics = free_port()
     arguments = ("--workers", workers, "--metrics-port", str(metrics), "--drain-delay-seconds", "20")
     variables = {"ALPHA_RESULTS_REDIS": redis_server.url}
-    with served(here, *arguments, variables=variables) as (process, base):
+    with served(server_root, *arguments, variables=variables) as (process, base):
         process.send_signal(signal.SIGTERM)
         ready = f"http://127.0.0.1:{metrics}/ready"
         eventually(lambda: plain_http.get(ready).json()["status"] == "draining")
@@ -106,11 +106,14 @@ def test_a_node_reports_draining_before_its_port_closes(
 
 @pytest.mark.parametrize("workers", ["1", "2"])
 def test_a_caller_that_never_reads_does_not_block_the_shutdown(
-    here: Path, token: str, redis_server: RedisServer, workers: str
+    server_root: Path, token: str, redis_server: RedisServer, workers: str
 ) -> None:
     variables = {"ALPHA_RESULTS_REDIS": redis_server.url}
     with (
-        served(here, "--workers", workers, "--drain-seconds", "1", variables=variables) as (process, base),
+        served(server_root, "--workers", workers, "--drain-seconds", "1", variables=variables) as (
+            process,
+            base,
+        ),
         deaf_caller(base, token),
     ):
         time.sleep(1)
@@ -121,11 +124,14 @@ def test_a_caller_that_never_reads_does_not_block_the_shutdown(
 @pytest.mark.parametrize("workers", ["1", "2"])
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_a_second_signal_ends_at_once(
-    here: Path, token: str, redis_server: RedisServer, workers: str, number: signal.Signals
+    server_root: Path, token: str, redis_server: RedisServer, workers: str, number: signal.Signals
 ) -> None:
     variables = {"ALPHA_RESULTS_REDIS": redis_server.url}
     with (
-        served(here, "--workers", workers, "--drain-seconds", "3600", variables=variables) as (process, base),
+        served(server_root, "--workers", workers, "--drain-seconds", "3600", variables=variables) as (
+            process,
+            base,
+        ),
         deaf_caller(base, token) as caller,
     ):
         time.sleep(1)

@@ -74,11 +74,11 @@ def test_a_connection_broken_in_any_state_is_reported_as_an_unavailable_store(
     own_postgres: PostgresServer,
 ) -> None:
     # The server's own loop, which reports the last bytes and the end of a connection one after the other.
-    ended = uvloop.run(_ask_while_it_breaks(own_postgres))
+    ended = uvloop.run(_call_while_it_breaks(own_postgres))
     assert set(ended) == {KeyStore, StorageUnavailable}
 
 
-async def _ask_while_it_breaks(own_postgres: PostgresServer) -> Counter[type]:
+async def _call_while_it_breaks(own_postgres: PostgresServer) -> Counter[type]:
     settings = AccessSettings(own_postgres.url())
     async with open_administration(settings, "tester") as administration:
         await administration.accounts.create("o@example.org")

@@ -70,7 +70,7 @@ def test_every_figure_equals_that_of_the_metrics(api: ApiClient, endpoints: str)
 def test_the_list_of_alphas_has_the_documented_row(api: ApiClient, token: str, query: str) -> None:
     rows = api.json("/v1/alphas", token)["data"]
     assert {tuple(row) for row in rows} == {("alpha_id", "name", "tldr")}
-    assert names(rows) == names(listed(api, token)), "the screen that asks nothing has the same order"
+    assert names(rows) == names(listed(api, token)), "the screen without parameters has the same order"
     assert api.json(f"/v1/alphas?{query}", token, 400)["error"]["code"] == "bad_request"
 
 

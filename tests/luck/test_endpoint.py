@@ -332,8 +332,10 @@ def test_without_search_values_trials_are_the_readable_runs_of_the_catalogue(
         apart = run_deviation(ratios, sessions, own["observations"])
         assert own["deflated_sharpe"]["trial_deviation"] == pytest.approx(apart, rel=1e-6)
     blind = api.key(endpoints="list:research.luck,portfolio.ledger,catalog.alphas.get")
-    untold = fetch(api, blind, OTHER)
-    assert untold["deflated_sharpe"]["trial_deviation"] is None, "it may not read the figures of the metrics"
+    without_metrics = fetch(api, blind, OTHER)
+    assert without_metrics["deflated_sharpe"]["trial_deviation"] is None, (
+        "it may not read the figures of the metrics"
+    )
     alone = fetch(api, api.key(runs=f"list:{OTHER}"), OTHER)
     assert alone["deflated_sharpe"]["trials"] == 1
     assert alone["deflated_sharpe"]["probability"] == alone["probabilistic_sharpe"]["probability"]

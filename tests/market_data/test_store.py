@@ -36,7 +36,7 @@ async def refused(market_data: MarketData, symbol: str = "ABC") -> ApiError:
 async def soon(condition: Callable[[], Awaitable[bool]]) -> None:
     """Wait until a condition holds; files are checked in the background."""
     async with asyncio.timeout(30):
-        while not await condition():  # noqa: ASYNC110 - what is waited for is a file system, which tells nobody
+        while not await condition():  # noqa: ASYNC110 - a file system sends no event
             await asyncio.sleep(0.02)
 
 

@@ -119,7 +119,7 @@ def deciles(decisions: pl.DataFrame) -> list[Row]:
     return rows
 
 
-def close(found: float | None, expected: float | None, tolerance: float = 1e-12) -> bool:
-    if found is None or expected is None:
-        return found is expected
-    return math.isclose(found, expected, rel_tol=tolerance, abs_tol=tolerance)
+def close(actual: float | None, expected: float | None, tolerance: float = 1e-12) -> bool:
+    if actual is None or expected is None:
+        return actual is expected
+    return math.isclose(actual, expected, rel_tol=tolerance, abs_tol=tolerance)

@@ -108,8 +108,8 @@ def test_a_weekly_samples_figures_match_those_of_its_weeks(seed: int, n: int) ->
             assert fast[name][number] == pytest.approx(figure(ic[sample]), rel=1e-9, abs=1e-12), name
 
 
-def _band(found: Bands, name: str) -> Band:
-    band = found.figures[name]
+def _band(estimated: Bands, name: str) -> Band:
+    band = estimated.figures[name]
     assert isinstance(band, Band)
     return band
 
@@ -178,10 +178,10 @@ def test_scaling_equity_changes_only_amounts(seed: int, scale: float) -> None:
 
 
 def test_undetermined_bands_are_withheld() -> None:
-    def reasons(found: Bands) -> set[str]:
-        assert found.mean_block is None
-        assert all(isinstance(band, Unavailable) for band in found.figures.values())
-        return {band.code for band in found.figures.values() if isinstance(band, Unavailable)}
+    def reasons(estimated: Bands) -> set[str]:
+        assert estimated.mean_block is None
+        assert all(isinstance(band, Unavailable) for band in estimated.figures.values())
+        return {band.code for band in estimated.figures.values() if isinstance(band, Unavailable)}
 
     short = ledger(1, 19)
     assert reasons(banded(short, generator())) == {"insufficient_data"}

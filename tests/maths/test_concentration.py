@@ -136,12 +136,12 @@ def test_undetermined_figures_are_withheld() -> None:
     assert isinstance(best_share(np.ones(10), 10.0, "days"), Unavailable)
     assert isinstance(best_share(-np.ones(20), -20.0, "days"), Unavailable)
     assert isinstance(sharpe_without_best(np.ones(11)), Unavailable)
-    lacking = Unavailable("missing_kind", "the run holds no pnl", "pnl")
+    missing_pnl = Unavailable("missing_kind", "the run holds no pnl", "pnl")
     starting, ending = np.array([1.0, -0.5]), np.array([-0.5, 0.1])
     date: Dates = np.array(["2024-01-02", "2024-01-03"], dtype="datetime64[D]")
     sides = BySide({BOOK: date})
-    result = concentration(date, starting, ending, sides.holdings(BOOK), lacking)
-    assert result["best_names_share"] is result["long"] is lacking
+    result = concentration(date, starting, ending, sides.holdings(BOOK), missing_pnl)
+    assert result["best_names_share"] is result["long"] is missing_pnl
     full = concentration(date, starting, ending, sides.holdings(BOOK), sides.profit(BOOK))
     assert full["long"].code == "nonpositive_equity"
     assert isinstance(full["effective_names"], Unavailable)

@@ -98,10 +98,10 @@ def slow(rebalances: pl.DataFrame, decisions: pl.DataFrame) -> dict[Any, list[fl
     return results
 
 
-def agree(found: DeliveredSignal, expected: dict[Any, list[float]]) -> None:
+def agree(actual: DeliveredSignal, expected: dict[Any, list[float]]) -> None:
     for delay in DELAYS:
-        np.testing.assert_allclose(found.ic_by_delay[delay], expected[delay], atol=1e-9, rtol=0)
-    for name, series in (("rho", found.autocorrelation), ("upper", found.upper), ("lower", found.lower)):
+        np.testing.assert_allclose(actual.ic_by_delay[delay], expected[delay], atol=1e-9, rtol=0)
+    for name, series in (("rho", actual.autocorrelation), ("upper", actual.upper), ("lower", actual.lower)):
         np.testing.assert_allclose(series, expected[name], atol=1e-9, rtol=0)
 
 

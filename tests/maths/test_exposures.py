@@ -42,8 +42,8 @@ def drawn(seed: int, n: int, k: int) -> tuple[Ledger, Matrix]:
     return ledger(returns), factors
 
 
-def fitted(found: Exposures) -> tuple[Regression, float, Attribution, Rolling]:
-    parts = (found.fit, found.residual_sharpe, found.attribution, found.rolling)
+def fitted(exposures: Exposures) -> tuple[Regression, float, Attribution, Rolling]:
+    parts = (exposures.fit, exposures.residual_sharpe, exposures.attribution, exposures.rolling)
     assert not any(isinstance(part, Unavailable) for part in parts)
     return parts  # type: ignore[return-value]  # checked above
 

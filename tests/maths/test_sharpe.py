@@ -44,10 +44,10 @@ def moments(returns: Floats) -> SharpeMoments:
     return result
 
 
-def reason(found: object) -> str:
-    assert isinstance(found, Unavailable)
-    assert found.text
-    return found.code
+def reason(figure: object) -> str:
+    assert isinstance(figure, Unavailable)
+    assert figure.text
+    return figure.code
 
 
 @pytest.mark.parametrize(

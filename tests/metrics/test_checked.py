@@ -13,19 +13,21 @@ from schemas.metrics.core import CORE, OWN_CONVENTIONS, RANK_IC, RISK_FREE_RATE
 from schemas.metrics.statistic import LEDGER, Statistic
 from schemas.tables.sealed_metrics import NOT_CHECKED, NOT_REPRODUCED
 from tests.support import factories
-from tests.support.factories import EVERYTHING, ask, record, sealed
+from tests.support.factories import EVERYTHING, answer_metrics, record, sealed
 
 BY_365 = "daily, 365 periods, ddof 1"
 WITHOUT_TABLES = {"ledger": None, "cross_sections": None, "deciles": None, "index": None}
 
 
 def core(figures: Any, **question: Any) -> dict[str, Any]:
-    entries: dict[str, Any] = ask(figures, **question).data["core"]
+    entries: dict[str, Any] = answer_metrics(figures, **question).data["core"]
     return entries
 
 
 def messages(figures: Any, code: str, **question: Any) -> dict[str, str]:
-    return {x["block"]: x["message"] for x in ask(figures, **question).warnings if x["code"] == code}
+    return {
+        x["block"]: x["message"] for x in answer_metrics(figures, **question).warnings if x["code"] == code
+    }
 
 
 def test_the_first_tried_convention_is_the_interfaces_own() -> None:
@@ -85,7 +87,7 @@ def test_statistics_of_the_raw_signal_are_marked_as_well() -> None:
         record("raw_icir", 9.0, annualised=True, reconciliation=NOT_CHECKED),
     ]
     figures = factories.run(sealed=sealed(stated), cross_sections=factories.cross_sections(raw=False))
-    block = ask(figures).data["rank_ic"]
+    block = answer_metrics(figures).data["rank_ic"]
     assert {x["checked"] for x in block["raw"].values()} == {"stated"}
     assert {x["checked"] for x in block["conditioned"].values()} == {"computed"}
     assert messages(figures, "figure_stated").keys() == {"rank_ic"}
@@ -108,7 +110,7 @@ def test_a_ratio_by_another_convention_is_reported_beside_the_definition() -> No
         assert (entries[name]["checked"], entries[name]["source_kind"]) == ("computed", "derived")
         assert (entries[name]["sealed_value"], entries[name]["sealed_unit"]) == (by_365, "ratio")
         assert entries[name]["sealed_convention"] == BY_365
-    (year,) = ask(figures, granularity="yearly").data["periods"]
+    (year,) = answer_metrics(figures, granularity="yearly").data["periods"]
     assert year["core"]["information_ratio"]["value"] == own
     assert year["core"]["information_ratio"]["sealed_value"] == 2 * by_365
     warned = messages(figures, "figure_by_other_convention", granularity="yearly")
@@ -132,8 +134,8 @@ def test_no_other_convention_is_served_under_the_name_of_any_statistic(
     statistic: Statistic, name: Any, convention: str
 ) -> None:
     stated = record(name.name, 0.123456, annualised=True, convention=convention)
-    data = ask(factories.run(sealed=sealed([stated]))).data
-    bare = ask(factories.run(sealed=None)).data
+    data = answer_metrics(factories.run(sealed=sealed([stated]))).data
+    bare = answer_metrics(factories.run(sealed=None)).data
     served, own = (
         x["core"] if statistic in CORE else x["rank_ic"][str(statistic.signal)] for x in (data, bare)
     )

@@ -39,21 +39,21 @@ def every_kind_of_answer() -> list[dict[str, Any]]:
     )
     unsealed = factories.run(sealed=None, cross_sections=None, deciles=None)
     answers = [
-        factories.ask(figures, granularity=granularity).data
+        factories.answer_metrics(figures, granularity=granularity).data
         for figures in (full, bare, unsealed)
         for granularity in ("overall", "yearly", "monthly")
     ]
     answers += [
-        factories.ask(figures, granularity="monthly", first=first).data
+        factories.answer_metrics(figures, granularity="monthly", first=first).data
         for figures in (full, bare)
         for first in ("2020-02-01", "2099-01-01")
     ]
     names = [name for name in OWN_CONVENTIONS if name != RISK_FREE_RATE]
     wrong = [factories.record(name, 7.5, annualised=True, reconciliation=NOT_REPRODUCED) for name in names]
     contradicted = factories.run(sealed=factories.sealed(wrong, p2020=wrong))
-    answers.append(factories.ask(contradicted, granularity="yearly").data)
+    answers.append(factories.answer_metrics(contradicted, granularity="yearly").data)
     empty = factories.run(cross_sections=factories.cross_sections(weeks=1), sealed=None)
-    return [{**answer, "doc": documentation()} for answer in (*answers, factories.ask(empty).data)]
+    return [{**answer, "doc": documentation()} for answer in (*answers, factories.answer_metrics(empty).data)]
 
 
 def test_every_path_of_an_answer_is_documented_and_every_documented_path_is_served() -> None:

@@ -6,7 +6,7 @@ import pytest
 
 from datasets.figures.run_metrics import Answer
 from tests.support import factories
-from tests.support.factories import ask, codes, record, sealed
+from tests.support.factories import answer_metrics, codes, record, sealed
 
 
 def periods(answer: Answer) -> list[str]:
@@ -14,13 +14,13 @@ def periods(answer: Answer) -> list[str]:
 
 
 def test_the_overall_granularity_has_no_periods() -> None:
-    assert ask(factories.run()).data["periods"] is None
+    assert answer_metrics(factories.run()).data["periods"] is None
 
 
 @pytest.mark.parametrize(("granularity", "length"), [("yearly", 4), ("monthly", 7)])
 def test_every_period_with_a_row_is_there_once_ascending(granularity: str, length: int) -> None:
     figures = factories.run()
-    result = periods(ask(figures, granularity=granularity))
+    result = periods(answer_metrics(figures, granularity=granularity))
     assert result == sorted(set(result))
     assert {len(x) for x in result} == {length}
     assert figures.ledger is not None
@@ -30,21 +30,23 @@ def test_every_period_with_a_row_is_there_once_ascending(granularity: str, lengt
 
 
 def test_a_period_has_the_names_of_the_run_but_no_tenure() -> None:
-    answer = ask(factories.run(sealed=None), granularity="monthly")
+    answer = answer_metrics(factories.run(sealed=None), granularity="monthly")
     names = answer.data["core"].keys() - {"tenure"}
     assert all(x["core"].keys() == names for x in answer.data["periods"])
 
 
 def test_sealed_figures_of_a_period_come_first_and_the_others_are_computed_on_it() -> None:
     figures = factories.run(sealed=sealed([record("pnl", 9.0)], p2020_03=[record("pnl", 0.5, kind="fact")]))
-    by_period = {x["period"]: x["core"] for x in ask(figures, granularity="monthly").data["periods"]}
+    by_period = {
+        x["period"]: x["core"] for x in answer_metrics(figures, granularity="monthly").data["periods"]
+    }
     assert by_period["2020-03"]["pnl"]["value"] == 0.5
     assert by_period["2020-03"]["pnl"]["source_kind"] == "fact"
-    april = ask(figures, first="2020-04-01", last="2020-04-30").data["within_window"]["core"]
+    april = answer_metrics(figures, first="2020-04-01", last="2020-04-30").data["within_window"]["core"]
     for name in ("ic", "icir", "information_ratio", "max_drawdown", "turnover"):
         assert by_period["2020-04"][name]["value"] == april[name]["value"]
         assert by_period["2020-04"][name]["source_kind"] == "derived"
-    # The whole run's sealed profit is no month's.
+    # The sealed profit of the run is not that of a month.
     assert by_period["2020-04"]["pnl"]["source_kind"] == "derived"
     assert by_period["2020-04"]["pnl"]["value"] != 9.0
 
@@ -56,8 +58,8 @@ def test_a_period_known_only_from_records_is_listed() -> None:
         "p1999_13": [record("pnl", 0.1)],
     }
     figures = factories.run(sealed=sealed([], **stated))
-    assert periods(ask(figures, granularity="yearly"))[0] == "1999"
-    monthly = ask(figures, granularity="monthly")
+    assert periods(answer_metrics(figures, granularity="yearly"))[0] == "1999"
+    monthly = answer_metrics(figures, granularity="monthly")
     # A record of a thirteenth month has no days to belong to.
     assert periods(monthly)[:2] == ["1999-07", "2020-01"]
     first = monthly.data["periods"][0]["core"]
@@ -68,18 +70,20 @@ def test_a_period_known_only_from_records_is_listed() -> None:
 def test_a_window_keeps_overlapping_periods() -> None:
     stated = {f"p2020_{month:02}": [record("pnl", 0.01 * month)] for month in range(1, 9)}
     figures = factories.run(sealed=sealed([], **stated))
-    touched = ask(figures, first="2020-02-29", last="2020-04-01", granularity="monthly")
+    touched = answer_metrics(figures, first="2020-02-29", last="2020-04-01", granularity="monthly")
     assert periods(touched) == ["2020-02", "2020-03", "2020-04"]
-    # Sealed figures stay those of the whole month; the computed ones are of its part.
+    # Sealed figures are those of the full month, computed ones of its part in the window.
     assert touched.data["periods"][0]["core"]["pnl"]["value"] == 0.02
-    part = ask(figures, first="2020-04-01", last="2020-04-01").data["within_window"]["core"]["max_drawdown"]
+    part = answer_metrics(figures, first="2020-04-01", last="2020-04-01").data["within_window"]["core"][
+        "max_drawdown"
+    ]
     assert touched.data["periods"][-1]["core"]["max_drawdown"]["value"] == part["value"]
     assert "window_lifetime_only" in codes(touched, "periods")
 
 
 def test_without_access_only_sealed_periods_are_listed() -> None:
     figures = factories.run(sealed=sealed([], p2020_03=[record("pnl", 0.5)]))
-    answer = ask(figures, granularity="monthly", may_call=frozenset())
+    answer = answer_metrics(figures, granularity="monthly", may_call=frozenset())
     assert periods(answer) == ["2020-03"]
     core = answer.data["periods"][0]["core"]
     assert core["pnl"]["value"] == 0.5
@@ -89,5 +93,5 @@ def test_without_access_only_sealed_periods_are_listed() -> None:
 
 def test_equal_warnings_of_many_periods_are_given_once() -> None:
     figures = factories.run(sealed=None, ledger=None, kinds=factories.KINDS - {"portfolio"})
-    answer = ask(figures, granularity="monthly")
+    answer = answer_metrics(figures, granularity="monthly")
     assert len([x for x in answer.warnings if x["block"] == "periods"]) == 1

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from schemas.metrics_documentation import documentation
 from tests.support import factories
-from tests.support.factories import EVERYTHING, ask, codes
+from tests.support.factories import EVERYTHING, answer_metrics, codes
 
 VALUES = st.one_of(st.none(), st.sampled_from([0.0, 1.0, -1.0, 1e-9]), st.floats(-1e3, 1e3, allow_nan=False))
 
@@ -65,7 +65,7 @@ QUESTIONS = st.fixed_dictionaries(
 
 @given(figures=runs(), question=QUESTIONS)
 def test_an_answer_is_finite_complete_and_documented(figures: Any, question: dict[str, Any]) -> None:
-    answer = ask(figures, **question)
+    answer = answer_metrics(figures, **question)
     assert "block_error" not in codes(answer)
     text = orjson.dumps(answer.data).decode()
     assert json.loads(text) == answer.data
@@ -83,9 +83,9 @@ def test_an_answer_is_finite_complete_and_documented(figures: Any, question: dic
 
 @given(figures=runs(), question=QUESTIONS)
 def test_the_order_of_requests_does_not_matter(figures: Any, question: dict[str, Any]) -> None:
-    first = ask(figures, **question)
-    ask(figures)
-    assert ask(figures, **question) == first
+    first = answer_metrics(figures, **question)
+    answer_metrics(figures)
+    assert answer_metrics(figures, **question) == first
 
 
 @given(scale=st.floats(1e-3, 1e6), question=QUESTIONS)
@@ -96,7 +96,7 @@ def test_scaling_the_ledger_scales_only_money(scale: float, question: dict[str, 
         figures.ledger, starting=figures.ledger.starting * scale, ending=figures.ledger.ending * scale
     )
     scaled = replace(figures, ledger=book)
-    one, other = (ask(x, **question).data["core"] for x in (figures, scaled))
+    one, other = (answer_metrics(x, **question).data["core"] for x in (figures, scaled))
     for name in one.keys() - {"tenure"}:
         factor = scale if name in ("pnl", "max_drawdown") else 1.0
         if one[name]["value"] is None:

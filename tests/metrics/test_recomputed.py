@@ -118,7 +118,7 @@ def test_a_window_of_a_made_up_run_is_served_as_recomputed_on_its_rows(small: Pu
 def test_a_real_run_is_served_as_recomputed(real: Published, alpha: str) -> None:
     data = real.data(alpha)
     compare(data, Recomputed(real.folders[alpha]), sealed_test=alpha != "Test_sp500_reversal")
-    # The run without figures of its own has nothing that its weekly series could be compared with.
+    # The run without sealed figures has none to compare its weekly series with.
     assert (data["nwt"]["ic"] is None) == (alpha == "Test_sp500_reversal")
 
 

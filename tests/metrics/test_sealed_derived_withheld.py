@@ -11,7 +11,7 @@ import pytest
 from schemas.metrics.core import CORE, RANK_IC
 from schemas.metrics.statistic import LEDGER, Statistic
 from tests.support import factories
-from tests.support.factories import ask, record, sealed
+from tests.support.factories import answer_metrics, record, sealed
 
 RANK_IC_PATHS = [(signal.value, x) for signal, family in RANK_IC.items() for x in family]
 NO_SOURCE = {
@@ -24,7 +24,7 @@ NO_SOURCE = {
 
 
 def core(figures: Any, **question: Any) -> dict[str, Any]:
-    entries: dict[str, Any] = ask(figures, **question).data["core"]
+    entries: dict[str, Any] = answer_metrics(figures, **question).data["core"]
     return entries
 
 
@@ -69,13 +69,13 @@ def test_with_neither_it_is_withheld_with_the_reason(statistic: Statistic, null:
 @pytest.mark.parametrize(("signal", "statistic"), RANK_IC_PATHS, ids=lambda x: getattr(x, "name", x))
 def test_rank_ic_statistics_follow_the_same_order(signal: str, statistic: Statistic) -> None:
     stated = record(statistic.sealed[0].name, 0.5)
-    served = ask(factories.run(sealed=sealed([stated]))).data["rank_ic"][signal][statistic.name]
+    served = answer_metrics(factories.run(sealed=sealed([stated]))).data["rank_ic"][signal][statistic.name]
     assert (served["value"], served["source"], served["signal"]) == (0.5, stated.name, signal)
-    computed = ask(factories.run(sealed=None)).data["rank_ic"][signal][statistic.name]
+    computed = answer_metrics(factories.run(sealed=None)).data["rank_ic"][signal][statistic.name]
     assert (computed["source"], computed["source_kind"]) == ("decisions", "derived")
     assert computed["value"] is not None
-    assert ask(factories.run(sealed=None, **NO_SOURCE)).data["rank_ic"] is None
-    partly = ask(factories.run(sealed=sealed([stated]), **NO_SOURCE)).data["rank_ic"]
+    assert answer_metrics(factories.run(sealed=None, **NO_SOURCE)).data["rank_ic"] is None
+    partly = answer_metrics(factories.run(sealed=sealed([stated]), **NO_SOURCE)).data["rank_ic"]
     assert partly[signal][statistic.name]["value"] == 0.5
     others = [x for family in partly.values() for x in family.values() if x["value"] is None]
     assert len(others) == len(RANK_IC_PATHS) - 1
@@ -83,7 +83,7 @@ def test_rank_ic_statistics_follow_the_same_order(signal: str, statistic: Statis
 
 def test_without_a_raw_signal_only_the_raw_statistics_are_withheld() -> None:
     figures = factories.run(cross_sections=factories.cross_sections(raw=False), sealed=None)
-    block = ask(figures).data["rank_ic"]
+    block = answer_metrics(figures).data["rank_ic"]
     assert {x["status"] for x in block["raw"].values()} == {"not_measurable"}
     assert {x["status"] for x in block["conditioned"].values()} == {"available"}
 
@@ -126,7 +126,7 @@ def test_an_ambiguous_turnover_is_scaled_by_its_record(unit: str, annualised: bo
 @pytest.mark.parametrize(("annualised", "scaling"), [(True, "annualised"), (False, "per_period")])
 def test_icir_is_annualised_when_the_sealed_one_is(annualised: bool, scaling: str) -> None:
     stated = [record("icir", 0.3, annualised=annualised), record("raw_icir", 0.2, annualised=annualised)]
-    data = ask(factories.run(sealed=sealed(stated))).data
+    data = answer_metrics(factories.run(sealed=sealed(stated))).data
     assert data["core"]["icir"]["annualisation"] == scaling
     assert data["rank_ic"]["raw"]["icir"]["annualisation"] == scaling
 
@@ -186,7 +186,7 @@ def test_the_excess_sharpes_rate_belongs_to_its_value() -> None:
     only_rate = factories.run(sealed=sealed(stated[1:]), ledger=rising)
     assert rate(core(only_rate)["excess_sharpe"]) == (0.0131, "risk_free_rate")
     assert rate(core(only_rate, last=last)["excess_sharpe"]) == (0.0131, "risk_free_rate")
-    within = ask(only_rate, last=last).data["within_window"]["core"]["excess_sharpe"]
+    within = answer_metrics(only_rate, last=last).data["within_window"]["core"]["excess_sharpe"]
     assert rate(within) == (pytest.approx(first_month), "portfolio")
     neither = factories.run(sealed=sealed(stated[:1]), ledger=None)
     assert rate(core(neither)["excess_sharpe"]) == (None, None)
@@ -202,7 +202,7 @@ def test_undetermined_figures_are_withheld_never_zero() -> None:
     entries = core(factories.run(sealed=None, ledger=flat))
     assert entries["information_ratio"]["value"] is None
     assert "do not vary" in entries["information_ratio"]["withheld_reason"]
-    # What was measured to be nothing is a measurement.
+    # A measured 0 is a measurement.
     assert entries["pnl"]["value"] == entries["max_drawdown"]["value"] == entries["turnover"]["value"] == 0.0
     one = core(factories.run(sealed=None, ledger=factories.ledger(sessions=1)))
     assert one["information_ratio"]["status"] == "not_measurable"
@@ -212,16 +212,20 @@ def test_undetermined_figures_are_withheld_never_zero() -> None:
 
 
 def test_the_processing_of_the_signal_is_as_stated() -> None:
-    assert ask(factories.run()).data["signal_processing"] == {
+    assert answer_metrics(factories.run()).data["signal_processing"] == {
         "signal": "conditioned", "smoothing_applied": True, "smoothing_half_life_weeks": 2.0, "detail": "exponential",
     }  # fmt: skip
-    bare = ask(factories.run(smoothing={"applied": False, "half_life_weeks": None, "detail": None}))
+    bare = answer_metrics(
+        factories.run(smoothing={"applied": False, "half_life_weeks": None, "detail": None})
+    )
     assert bare.data["signal_processing"]["smoothing_applied"] is False
     assert bare.data["signal_processing"]["smoothing_half_life_weeks"] is None
-    assert ask(factories.run(smoothing=None)).data["signal_processing"] is None
+    assert answer_metrics(factories.run(smoothing=None)).data["signal_processing"] is None
 
 
 def test_smoothing_is_described_only_with_raw_access() -> None:
-    open_, closed = (ask(factories.run(), raw=raw).data["signal_processing"] for raw in (True, False))
+    open_, closed = (
+        answer_metrics(factories.run(), raw=raw).data["signal_processing"] for raw in (True, False)
+    )
     assert open_["smoothing_half_life_weeks"] is not None
     assert closed == {**open_, "smoothing_half_life_weeks": None, "detail": None}

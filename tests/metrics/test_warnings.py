@@ -20,7 +20,7 @@ from schemas.metrics_documentation import documentation
 from schemas.tables.sealed_metrics import NOT_CHECKED, NOT_REPRODUCED
 from schemas.warning_codes import NOTICE_CODES, WARNING_CODES
 from tests.support import factories
-from tests.support.factories import EVERYTHING, ask, codes, record, sealed
+from tests.support.factories import EVERYTHING, answer_metrics, codes, record, sealed
 
 NO_LEDGER = {"ledger": None, "kinds": factories.KINDS - {"portfolio"}}
 NO_DECISIONS = {"cross_sections": None, "deciles": None, "kinds": factories.KINDS - {"decisions"}}
@@ -78,14 +78,14 @@ def without_returns(figures: Any) -> Any:
 
 
 def test_a_complete_run_is_answered_without_warnings() -> None:
-    answer = ask(complete(), granularity="monthly")
+    answer = answer_metrics(complete(), granularity="monthly")
     assert answer.warnings == ()
     blocks = {**answer.data, **answer.data["nwt"], "tenure": answer.data["core"]["tenure"]}
     assert [name for name, value in blocks.items() if value is None] == ["within_window"]
 
 
 def test_missing_ledger() -> None:
-    answer = ask(factories.run(sealed=None, **NO_LEDGER))
+    answer = answer_metrics(factories.run(sealed=None, **NO_LEDGER))
     assert answer.data["nwt"]["ir"] is None
     assert {(x["block"], x["kind"]) for x in answer.warnings if x["code"] == "missing_kind"} == {
         ("core", "metrics"), ("core", "portfolio"), ("nwt.ir", "portfolio"),
@@ -93,7 +93,7 @@ def test_missing_ledger() -> None:
 
 
 def test_missing_cross_sections() -> None:
-    answer = ask(factories.run(index=index(), sealed=None, **NO_DECISIONS))
+    answer = answer_metrics(factories.run(index=index(), sealed=None, **NO_DECISIONS))
     data = answer.data
     assert data["rank_ic"] is data["ic_deciles"] is data["panel"] is data["nwt"]["ic_score_panel"] is None
     assert data["core"]["tenure"]["source"] == "rebalances"
@@ -105,7 +105,7 @@ def test_missing_cross_sections() -> None:
 
 def test_without_rebalances_the_ledger_gives_the_tenure() -> None:
     figures = factories.run(**NO_REBALANCES)
-    answer = ask(figures)
+    answer = answer_metrics(figures)
     assert answer.data["core"]["tenure"] == {
         "weeks": None,
         "traded_weeks": None,
@@ -116,13 +116,15 @@ def test_without_rebalances_the_ledger_gives_the_tenure() -> None:
         "source": "portfolio",
     }
     assert {x["kind"] for x in answer.warnings if x["block"] == "ic_deciles"} == {"rebalances"}
-    neither = ask(factories.run(**{**NO_REBALANCES, "ledger": None, "kinds": frozenset({"metrics"})}))
+    neither = answer_metrics(
+        factories.run(**{**NO_REBALANCES, "ledger": None, "kinds": frozenset({"metrics"})})
+    )
     assert neither.data["core"]["tenure"] is None
     assert codes(neither, "core.tenure") == {"missing_kind"}
 
 
 def test_missing_raw_signal() -> None:
-    answer = ask(factories.run(cross_sections=factories.cross_sections(raw=False), sealed=None))
+    answer = answer_metrics(factories.run(cross_sections=factories.cross_sections(raw=False), sealed=None))
     assert answer.data["ic_deciles"] is answer.data["panel"] is answer.data["nwt"]["ic_score_panel"] is None
     assert {x["block"] for x in answer.warnings if "no signal before smoothing" in x["message"]} == {
         "rank_ic.raw", "ic_deciles", "panel", "nwt.ic_score_panel",
@@ -132,7 +134,7 @@ def test_missing_raw_signal() -> None:
 
 def test_missing_core_metrics_names_what_was_computed_and_what_is_withheld() -> None:
     stated = [record("mean_ic", 0.1), record("pnl", None)]
-    answer = ask(factories.run(sealed=sealed(stated), ledger=factories.ledger(sessions=1)))
+    answer = answer_metrics(factories.run(sealed=sealed(stated), ledger=factories.ledger(sessions=1)))
     (actual,) = [x for x in answer.warnings if x["code"] == "missing_core_metrics"]
     assert actual["block"] == "core"
     computed, withheld = actual["message"].split("withheld: ")
@@ -151,7 +153,7 @@ def test_missing_core_metrics_names_what_was_computed_and_what_is_withheld() -> 
     ],
 )
 def test_access_limited(closed: str, null: set[str]) -> None:
-    answer = ask(factories.run(sealed=None), may_call=EVERYTHING - {closed}, granularity="yearly")
+    answer = answer_metrics(factories.run(sealed=None), may_call=EVERYTHING - {closed}, granularity="yearly")
     limited = {x["block"] for x in answer.warnings if x["code"] == "access_limited"}
     assert null <= limited
     assert limited - null <= {"core", "periods"}
@@ -164,7 +166,7 @@ def test_access_limited(closed: str, null: set[str]) -> None:
 
 
 def test_sealed_values_need_no_access_to_the_data() -> None:
-    answer = ask(factories.run(), may_call=frozenset())
+    answer = answer_metrics(factories.run(), may_call=frozenset())
     values = {name: x["value"] for name, x in answer.data["core"].items() if name != "tenure"}
     assert None not in values.values()
     assert None not in [x["value"] for family in answer.data["rank_ic"].values() for x in family.values()]
@@ -172,30 +174,30 @@ def test_sealed_values_need_no_access_to_the_data() -> None:
 
 
 def test_a_closed_source_does_not_reveal_whether_the_run_has_it() -> None:
-    with_ledger = ask(factories.run(sealed=None), may_call=frozenset())
-    without = ask(factories.run(sealed=None, **NO_LEDGER), may_call=frozenset())
+    with_ledger = answer_metrics(factories.run(sealed=None), may_call=frozenset())
+    without = answer_metrics(factories.run(sealed=None, **NO_LEDGER), may_call=frozenset())
     assert with_ledger == without
 
 
 def test_a_closed_index_is_not_replaced_by_the_ledger() -> None:
-    answer = ask(factories.run(**NO_REBALANCES), may_call=EVERYTHING - {"signals.rebalances.list"})
+    answer = answer_metrics(factories.run(**NO_REBALANCES), may_call=EVERYTHING - {"signals.rebalances.list"})
     assert answer.data["core"]["tenure"] is None
     assert codes(answer, "core.tenure") == {"access_limited"}
 
 
 def test_forward_returns_absent() -> None:
-    answer = ask(without_returns(factories.run(sealed=None)))
+    answer = answer_metrics(without_returns(factories.run(sealed=None)))
     assert {x["block"] for x in answer.warnings if x["code"] == "forward_returns_absent"} == {
         "ic_deciles", "panel", "nwt.ic_score_panel",
     }  # fmt: skip
     # A test of the sealed mean IC has its own two reasons, and no window.
     assert (
         codes(answer, "nwt.ic")
-        == codes(ask(without_returns(factories.run())), "nwt.ic")
+        == codes(answer_metrics(without_returns(factories.run())), "nwt.ic")
         == {"ic_reproduction_mismatch"}
     )
     assert answer.data["ic_deciles"] is answer.data["panel"] is None
-    # Not even the coverage, which would be measured as nothing.
+    # Not even the coverage, which would be 0.
     entries = [x for family in answer.data["rank_ic"].values() for x in family.values()]
     assert {x["value"] for x in entries} == {None}
     assert all("forward return" in x["withheld_reason"] for x in entries)
@@ -205,11 +207,11 @@ def test_insufficient_data() -> None:
     few = factories.run(
         cross_sections=factories.cross_sections(weeks=10, pending=1), ledger=factories.ledger(9)
     )
-    answer = ask(few)
+    answer = answer_metrics(few)
     assert {x["block"] for x in answer.warnings if x["code"] == "insufficient_data"} == {
         "nwt.ic", "nwt.ic_score_panel", "nwt.ir",
     }  # fmt: skip
-    enough = ask(
+    enough = answer_metrics(
         factories.run(cross_sections=factories.cross_sections(weeks=11), ledger=factories.ledger(10))
     )
     assert "insufficient_data" not in codes(enough)
@@ -219,7 +221,7 @@ def test_insufficient_data() -> None:
 def test_no_week_with_enough_names_leaves_no_deciles() -> None:
     figures = factories.run()
     none = replace(figures, deciles=factories.deciles(factories.cross_sections(weeks=0, pending=0)))
-    answer = ask(none)
+    answer = answer_metrics(none)
     assert answer.data["ic_deciles"] is answer.data["panel"] is None
     assert codes(answer, "ic_deciles") == codes(answer, "panel") == {"insufficient_data"}
 
@@ -230,7 +232,7 @@ def test_nonpositive_variance() -> None:
     assert sections.raw is not None
     steady = replace(sections, ic=constant, raw=replace(sections.raw, ic=constant))
     still = replace(factories.ledger(), starting=np.ones(200), ending=np.ones(200))
-    answer = ask(factories.run(cross_sections=steady, ledger=still))
+    answer = answer_metrics(factories.run(cross_sections=steady, ledger=still))
     assert {x["block"] for x in answer.warnings if x["code"] == "nonpositive_variance"} == {
         "nwt.ic", "nwt.ic_score_panel", "nwt.ir",
     }  # fmt: skip
@@ -246,7 +248,7 @@ def in_debt() -> Ledger:
 
 
 def test_nonpositive_equity() -> None:
-    answer = ask(factories.run(sealed=None, ledger=in_debt()))
+    answer = answer_metrics(factories.run(sealed=None, ledger=in_debt()))
     assert codes(answer, "nwt.ir") == {"nonpositive_equity"}
     assert answer.data["nwt"]["ir"] is None
     core = answer.data["core"]
@@ -256,37 +258,39 @@ def test_nonpositive_equity() -> None:
     assert core["pnl"]["value"] == -101.0
     assert core["max_drawdown"]["value"] > 101.0
     # The year before the debt is measured as ever.
-    before = ask(factories.run(sealed=None, ledger=in_debt().within(Window(None, dt.date(2020, 2, 1)))))
+    before = answer_metrics(
+        factories.run(sealed=None, ledger=in_debt().within(Window(None, dt.date(2020, 2, 1))))
+    )
     assert before.data["core"]["information_ratio"]["value"] is not None
 
 
 def test_window_lifetime_only() -> None:
     figures = complete()
-    answer = ask(figures, first="2020-02-01")
+    answer = answer_metrics(figures, first="2020-02-01")
     assert {x["block"] for x in answer.warnings if x["code"] == "window_lifetime_only"} == {
         "core", "rank_ic", "nwt.ic",
     }  # fmt: skip
-    full = ask(figures)
+    full = answer_metrics(figures)
     for name in ("ic", "pnl", "turnover"):
         assert answer.data["core"][name] == full.data["core"][name]
     assert answer.data["nwt"]["ic"] == full.data["nwt"]["ic"]
-    # What is computed describes the whole run as well; figures of the window stand beside it, whatever was sealed.
-    unsealed = ask(factories.run(sealed=None), first="2020-02-01")
+    # Computed figures describe the run too; those of the window are separate, whatever was sealed.
+    unsealed = answer_metrics(factories.run(sealed=None), first="2020-02-01")
     assert codes(unsealed, "core") == {"missing_kind", "missing_core_metrics", "window_lifetime_only"}
-    core = ask(factories.run(sealed=None)).data["core"]
+    core = answer_metrics(factories.run(sealed=None)).data["core"]
     assert {**unsealed.data["core"], "tenure": None} == {**core, "tenure": None}
     assert unsealed.data["within_window"]["core"] == answer.data["within_window"]["core"]
     assert unsealed.data["within_window"]["core"]["pnl"]["value"] != core["pnl"]["value"]
-    assert "window_lifetime_only" not in codes(ask(factories.run(sealed=None)))
+    assert "window_lifetime_only" not in codes(answer_metrics(factories.run(sealed=None)))
 
 
 def test_window_lifetime_only_on_a_period_that_is_cut() -> None:
     stated = {f"p2020_{month:02}": [record("pnl", 0.01 * month)] for month in (1, 2, 3)}
     figures = factories.run(sealed=sealed([], **stated))
-    assert codes(ask(figures, first="2020-02-10", granularity="monthly"), "periods") == {
+    assert codes(answer_metrics(figures, first="2020-02-10", granularity="monthly"), "periods") == {
         "window_lifetime_only"
     }
-    assert codes(ask(figures, first="2020-02-01", granularity="monthly"), "periods") == set()
+    assert codes(answer_metrics(figures, first="2020-02-01", granularity="monthly"), "periods") == set()
 
 
 def test_ic_reproduction_mismatch() -> None:
@@ -294,10 +298,10 @@ def test_ic_reproduction_mismatch() -> None:
     mean = figures.sealed.of("overall")["mean_ic"].value
     for off, published in ((0.5, True), (2.0, False), (-2.0, False)):
         stated = sealed([record("mean_ic", mean + off * REPRODUCTION_TOLERANCE)])
-        answer = ask(replace(figures, sealed=stated))
+        answer = answer_metrics(replace(figures, sealed=stated))
         assert (answer.data["nwt"]["ic"] is not None) == published
         assert codes(answer, "nwt.ic") == (set() if published else {"ic_reproduction_mismatch"})
-    unstated = ask(replace(figures, sealed=None))
+    unstated = answer_metrics(replace(figures, sealed=None))
     assert codes(unstated, "nwt.ic") == {"ic_reproduction_mismatch"}
 
 
@@ -321,14 +325,14 @@ def test_a_block_that_fails_is_null_and_leaves_the_others(
         broken = replace(figures, cross_sections=replace(figures.cross_sections, raw=raw))
     else:
         broken = replace(figures, ledger=replace(figures.ledger, ending=figures.ledger.ending[:-3]))
-    answer = ask(broken)
+    answer = answer_metrics(broken)
     assert {x["block"] for x in answer.warnings if x["code"] == "block_error"} == null
 
     def others(data: Any) -> list[Any]:
         return [x for x in factories.walk(data) if not x[0].startswith(tuple(null)) and x[0] != "nwt"]
 
     assert {value for path, value in factories.walk(answer.data) if path in null} == {None}
-    assert others(answer.data) == others(ask(figures).data)
+    assert others(answer.data) == others(answer_metrics(figures).data)
     assert {x["block"] for x in logged} == null - {"panel"}
     # The failure's own text is for the log, not for the caller.
     assert not [x for x in answer.warnings if "operands" in x["message"] or "Error" in x["message"]]
@@ -337,11 +341,11 @@ def test_a_block_that_fails_is_null_and_leaves_the_others(
 def test_a_statistic_that_fails_is_withheld_and_leaves_the_others(logged: list[Any]) -> None:
     figures = factories.run(sealed=None)
     broken = replace(figures, ledger=replace(figures.ledger, turnover=np.array(["?"] * 200)))
-    answer = ask(broken)
+    answer = answer_metrics(broken)
     assert codes(answer, "core.turnover") == {"block_error"}
     assert [x["block"] for x in logged] == ["core.turnover"]
     assert answer.data["core"]["turnover"]["status"] == "not_measurable"
-    assert answer.data["core"]["pnl"] == ask(figures).data["core"]["pnl"]
+    assert answer.data["core"]["pnl"] == answer_metrics(figures).data["core"]["pnl"]
 
 
 @pytest.mark.usefixtures("logged")
@@ -353,14 +357,20 @@ def test_every_warning_code_of_the_metrics_is_provoked() -> None:
         record("pnl", 0.1, convention="over opening equity"),
     )
     answers = [
-        ask(factories.run(sealed=None, **NO_LEDGER), may_call=EVERYTHING - {"signals.rebalances.get"}),
-        ask(factories.run(sealed=sealed([record("pnl", 0.1)]), **NO_DECISIONS), first="2020-02-01"),
-        ask(without_returns(factories.run())),
-        ask(factories.run(sealed=None), last="2020-01-20"),
-        ask(factories.run(ledger=replace(factories.ledger(), starting=np.ones(200), ending=np.ones(200)))),
-        ask(broken),
-        ask(factories.run(ledger=in_debt())),
-        *(ask(factories.run(sealed=sealed([x]))) for x in standings),
+        answer_metrics(
+            factories.run(sealed=None, **NO_LEDGER), may_call=EVERYTHING - {"signals.rebalances.get"}
+        ),
+        answer_metrics(
+            factories.run(sealed=sealed([record("pnl", 0.1)]), **NO_DECISIONS), first="2020-02-01"
+        ),
+        answer_metrics(without_returns(factories.run())),
+        answer_metrics(factories.run(sealed=None), last="2020-01-20"),
+        answer_metrics(
+            factories.run(ledger=replace(factories.ledger(), starting=np.ones(200), ending=np.ones(200)))
+        ),
+        answer_metrics(broken),
+        answer_metrics(factories.run(ledger=in_debt())),
+        *(answer_metrics(factories.run(sealed=sealed([x]))) for x in standings),
     ]
     given = {code for answer in answers for code in codes(answer)}
     assert given == (WARNING_CODES | NOTICE_CODES).keys() - {

@@ -21,7 +21,7 @@ from pipeline.maths.weekly_signal import weekly_signal
 from schemas.metrics.deciles import BUCKET_MEANS
 from schemas.tables.weekly_signal import HORIZONS, LAGS
 from tests.support import factories
-from tests.support.factories import ask, codes
+from tests.support.factories import answer_metrics, codes
 
 STATUSES = ("traded", "traded", "traded", "constant_scores", "pending")
 
@@ -109,9 +109,9 @@ def test_a_window_equals_its_own_rows(days: list[dt.date], granularity: str) -> 
     book = Ledger(*(getattr(BOOK, x)[rows] for x in ("date", "starting", "ending", "risk_free", "turnover")))
     alone = measured(REBALANCES.filter(inside), CROSS.filter(inside), book)
     window = {"first": first.isoformat(), "last": last.isoformat(), "granularity": granularity}
-    narrowed = ask(RUN, **window)  # type: ignore[arg-type]
-    from_scratch = ask(alone, granularity=granularity)
-    full = ask(RUN).data
+    narrowed = answer_metrics(RUN, **window)  # type: ignore[arg-type]
+    from_scratch = answer_metrics(alone, granularity=granularity)
+    full = answer_metrics(RUN).data
     within = narrowed.data.pop("within_window")
     expected = {
         **from_scratch.data,
@@ -143,12 +143,12 @@ def computed(value: Any) -> Any:
 
 def nwt_ic(figures: Any) -> Any:
     """Return the test of the weekly IC of a run without a sealed mean."""
-    mean = ask(figures).data["core"]["ic"]["value"]
+    mean = answer_metrics(figures).data["core"]["ic"]["value"]
     if mean is None:
         return None
-    return ask(replace(figures, sealed=factories.sealed([factories.record("mean_ic", mean)]))).data["nwt"][
-        "ic"
-    ]
+    return answer_metrics(
+        replace(figures, sealed=factories.sealed([factories.record("mean_ic", mean)]))
+    ).data["nwt"]["ic"]
 
 
 def approximately(value: Any) -> Any:
@@ -161,13 +161,13 @@ def approximately(value: Any) -> Any:
 
 
 def test_an_open_end_reaches_to_the_end_of_the_run() -> None:
-    full = ask(RUN).data
+    full = answer_metrics(RUN).data
     for window in (
         {"first": "2000-01-01"},
         {"last": "2100-01-01"},
         {"first": "2000-01-01", "last": "2100-01-01"},
     ):
-        result = ask(RUN, **window)  # type: ignore[arg-type]
+        result = answer_metrics(RUN, **window)  # type: ignore[arg-type]
         assert result.data["window"] == {"from": window.get("first"), "to": window.get("last")}
         core = result.data["within_window"].pop("core")
         assert core == {name: x for name, x in full["core"].items() if name != "tenure"}
@@ -176,14 +176,14 @@ def test_an_open_end_reaches_to_the_end_of_the_run() -> None:
 
 def test_an_end_is_inclusive() -> None:
     first, last = str(RUN.index.date[3]), str(RUN.index.date[5])
-    tenure = ask(RUN, first=first, last=last).data["core"]["tenure"]
+    tenure = answer_metrics(RUN, first=first, last=last).data["core"]["tenure"]
     assert (tenure["weeks"], tenure["first_rebalance"], tenure["last_rebalance"]) == (3, first, last)
     assert tenure["calendar_days"] == 14
 
 
 def test_an_empty_window_has_no_figures_and_no_failure() -> None:
     for granularity in ("overall", "yearly"):
-        answer = ask(RUN, first="1999-01-01", last="1999-12-31", granularity=granularity)
+        answer = answer_metrics(RUN, first="1999-01-01", last="1999-12-31", granularity=granularity)
         core, within = answer.data["core"], answer.data["within_window"]
         assert core["tenure"] is None
         assert {x["status"] for name, x in core.items() if name != "tenure"} == {"available"}
@@ -203,7 +203,7 @@ def test_an_empty_window_has_no_figures_and_no_failure() -> None:
 
 
 def test_a_window_between_two_rebalances_keeps_the_sessions() -> None:
-    answer = ask(RUN, first="2020-01-06", last="2020-01-08")
+    answer = answer_metrics(RUN, first="2020-01-06", last="2020-01-08")
     assert answer.data["core"]["tenure"] is None
     assert codes(answer, "core.tenure") == {"insufficient_data"}
     assert answer.data["within_window"]["core"]["pnl"]["status"] == "available"
@@ -212,25 +212,25 @@ def test_a_window_between_two_rebalances_keeps_the_sessions() -> None:
 
 def test_the_whole_run_test_of_the_mean_ic_ignores_the_window() -> None:
     figures = factories.run()
-    full = ask(figures).data["nwt"]["ic"]
+    full = answer_metrics(figures).data["nwt"]["ic"]
     assert full is not None
-    assert ask(figures, first="1999-01-01", last="1999-12-31").data["nwt"]["ic"] == full
-    assert ask(figures, first="2020-03-01").data["nwt"]["ic_score_panel"]["n"] < full["n"]
+    assert answer_metrics(figures, first="1999-01-01", last="1999-12-31").data["nwt"]["ic"] == full
+    assert answer_metrics(figures, first="2020-03-01").data["nwt"]["ic_score_panel"]["n"] < full["n"]
 
 
 def test_the_panel_is_returned_only_on_request() -> None:
-    assert "panel" not in ask(RUN, panel=False).data
-    panel = ask(RUN).data["panel"]
+    assert "panel" not in answer_metrics(RUN, panel=False).data
+    panel = answer_metrics(RUN).data["panel"]
     assert [x["horizon_weeks"] for x in panel["ic_term_structure"]] == list(HORIZONS)
     assert [x["lag_weeks"] for x in panel["rank_autocorrelation"]] == list(LAGS)
     mean = np.mean([x["ic"] for x in panel["ic_weekly"]])
-    assert ask(RUN).data["core"]["ic"]["value"] == pytest.approx(mean, rel=1e-12)
+    assert answer_metrics(RUN).data["core"]["ic"]["value"] == pytest.approx(mean, rel=1e-12)
 
 
 def test_figures_spanning_weeks_outside_the_window_are_omitted() -> None:
     days = RUN.cross_sections.date
     first, last = str(days[4]), str(days[15])
-    panel = ask(RUN, first=first, last=last).data["panel"]
+    panel = answer_metrics(RUN, first=first, last=last).data["panel"]
     weeks = [x["weeks"] for x in panel["ic_term_structure"]]
     assert weeks == sorted(weeks, reverse=True)
     assert weeks[-1] < weeks[0]
@@ -239,6 +239,6 @@ def test_figures_spanning_weeks_outside_the_window_are_omitted() -> None:
 
 
 def test_rows_are_cut_without_touching_the_run() -> None:
-    before = ask(RUN).data
-    ask(RUN, first="2020-02-01", last="2020-03-01")
-    assert ask(RUN).data == before
+    before = answer_metrics(RUN).data
+    answer_metrics(RUN, first="2020-02-01", last="2020-03-01")
+    assert answer_metrics(RUN).data == before

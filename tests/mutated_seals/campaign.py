@@ -32,7 +32,7 @@ from tests.support.processes import REPOSITORY
 from tests.support.seals import make_seal, rewrite
 
 SECONDS: Final = 240
-"""Patience with one build: it takes half a second on a machine that does nothing else."""
+"""Seconds allowed for one build, which takes half a second on an idle machine."""
 ADDRESS_SPACE: Final = 4 << 30
 PEAK_BYTES: Final = 1 << 30
 """Most memory of a build of any of these seals: docs/reliability.md says so."""
@@ -108,7 +108,7 @@ class Campaign:
         template = make_seal(folder / "template", weeks=14, ranks=True, tried=(1.0, 4.0))
         # So that it has every column that a seal may have.
         rewrite(template, "pnl", lambda rows: rows.with_columns(**dict.fromkeys(ADJUSTMENTS, pl.lit(0.0))))
-        # Named alike everywhere, so that reports differ in nothing but what was mutated.
+        # The same name everywhere, so that reports differ only by the mutation.
         (folder / "lawful").mkdir()
         template.rename(folder / "lawful" / "seal")
         checker = Checker()
@@ -132,7 +132,7 @@ class Campaign:
                 mutation.apply(folder / "seal")
                 answer = checker.build(folder)
                 return mutation, answer, self._judge(mutation, folder, answer)
-            except Exception as error:  # noqa: BLE001 - a fault of one mutation is told with its name, beside the others
+            except Exception as error:  # noqa: BLE001 - reported with the name of the mutation, beside the others
                 return mutation, {"outcome": "error"}, f"{type(error).__name__}: {error}"[:500]
             finally:
                 checkers.put(checker)

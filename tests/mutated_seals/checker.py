@@ -77,7 +77,7 @@ def _be_the_build(request: dict[str, Any], writing: int) -> NoReturn:
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
         with os.fdopen(writing, "w") as pipe:
             json.dump(_build(request["seal"], request["root"], request["archives"]), pipe)
-    except BaseException:  # noqa: BLE001 - nothing may return into the loop of the parent
+    except BaseException:  # noqa: BLE001 - the child must not return into the loop of its parent
         traceback.print_exc()
         os._exit(70)
     os._exit(0)

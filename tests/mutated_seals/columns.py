@@ -142,7 +142,7 @@ def _of(kind: str, column: Column) -> Mutations:
         **OTHERWISE[column.type],
         "nothing": (lambda values: pa.nulls(len(values)), untyped),
     }.items():
-        # The engine gives up the whole file for a zone that it does not know.
+        # DuckDB refuses the complete file for an unknown time zone.
         named = name if expected.rules and what != "instants of no zone there is" else ""
         shown = Expected(expected.fate, expected.rules, named)
         yield Mutation(

@@ -23,7 +23,7 @@ def mutations() -> Mutations:
     for kind in SEALED_TABLES:
         for what, change in _forged().items():
             # What of it agrees with itself, such as no rows at all, the rules on rows judge.
-            # What a page says is found out by the engine, whose process may end of it.
+            # The engine reads page headers, and a forged one may end its process.
             expected = ENDS if what.endswith(("of a page", "of the dictionary")) else HONEST
             yield Mutation(f"{kind}.parquet: {what}", bytes_of(kind, change), expected)
         for rows in (2**28 + 1, 2**31, 2**33, 2**61):

@@ -22,7 +22,7 @@ class Fate(Enum):
     SAME = "published, every file of the snapshot as of the unmutated seal"
     HONEST = "refused by a rule, or published with every sealed value as it was sealed and every derived one recomputed"
     NO_SEAL = "no finished seal"
-    ENDS = "as honest, or the end of the process that reads it, with nothing left"
+    ENDS = "as honest, or the reading process ends and leaves no file"
 
 
 @dataclass(frozen=True)

@@ -235,7 +235,7 @@ def test_a_refused_seal_has_no_notices(market: Market, tmp_path: Path) -> None:
 
 def test_a_build_reports_and_records_notices_and_rules(market: Market, tmp_path: Path) -> None:
     seal = seal_of(free_to_borrow(market), tmp_path)
-    rewrite(seal, "seal", lambda found: found | {"surprise": 1})
+    rewrite(seal, "seal", lambda document: document | {"surprise": 1})
     result = build_seal(str(seal), tmp_path / "root")
     assert [notice["notice"] for notice in result.notices] == ["book.borrow"]
     manifest = datasets.open(tmp_path / "root")["Test_noticed"].manifest
@@ -250,7 +250,7 @@ def test_a_build_reports_and_records_notices_and_rules(market: Market, tmp_path:
     assert [x for x in manifest.notices if x["notice"] not in at_publication] == [
         x for x in output if x["notice"] not in at_publication
     ]
-    # The rule of signatures says nothing where nobody has to sign.
+    # The rule of signatures is not checked where no signature is required.
     assert [entry["rule"] for entry in manifest.checks] == [
         rule for rule in RULES if rule != "seal.signature"
     ]

@@ -17,7 +17,7 @@ from tests.support.seals import make_seal
 
 HERE = Path(__file__).parent
 NO_STORE = {
-    "AWS_ENDPOINT_URL": "http://127.0.0.1:1",  # nobody listens there
+    "AWS_ENDPOINT_URL": "http://127.0.0.1:1",  # no server listens there
     "AWS_ACCESS_KEY_ID": "any",
     "AWS_SECRET_ACCESS_KEY": "any",  # pragma: allowlist secret
     "AWS_REGION": "any",

@@ -11,7 +11,7 @@ from airflow.utils.db import initdb
 
 initdb()
 sys.path.insert(0, str(Path(os.environ["AIRFLOW_HOME"]) / "dags"))
-import airflow_publish  # noqa: E402 - the example, found above
+import airflow_publish  # noqa: E402 - the example, on the path set above
 
 run = airflow_publish.publish_alphas_dag.test()
 tasks = {task.task_id: [str(task.state), task.try_number] for task in run.get_task_instances()}

@@ -33,13 +33,13 @@ def test_two_workers_agree_and_follow_publications(
         served(root, *flags, variables={"ALPHA_RESULTS_REDIS": redis.url}) as (_, base),
     ):
 
-        def ask(_: int) -> Any:
+        def send(_: int) -> Any:
             return plain_http.get(f"{base}/v1/alphas/Test_like_0/neighbours", headers=headers)
 
         def all_answer(wanted: Any) -> bool:
-            # A connection each, so that both workers are among those asked.
+            # A connection per request, so that both workers get some.
             with ThreadPoolExecutor(8) as pool:
-                answers = list(pool.map(ask, range(24)))
+                answers = list(pool.map(send, range(24)))
             assert {answer.status_code for answer in answers} <= {200, 503}
             return all(x.status_code == 200 and shown(x.json()["data"]) == wanted for x in answers)
 

@@ -21,8 +21,8 @@ from tests.support.server import served
 from tests.support.waiting import PATIENCE
 
 
-def test_the_program_serves_and_keeps_secrets_out_of_its_log(here: Path, token: str) -> None:
-    with served(here) as (_, base), plain_http.connect(base_url=base) as client:
+def test_the_program_serves_and_keeps_secrets_out_of_its_log(server_root: Path, token: str) -> None:
+    with served(server_root) as (_, base), plain_http.connect(base_url=base) as client:
         headers = {"authorization": f"Bearer {token}"}
         result = client.get("/v1/alphas/Test_hand/scores?limit=3", headers=headers)
         assert result.status_code == 200, result.text
@@ -38,7 +38,7 @@ def test_the_program_serves_and_keeps_secrets_out_of_its_log(here: Path, token: 
         assert (head.status_code, head.content) == (404, b"")
         odd = client.get("/v1/alphas/%00%ff/scores", headers={**headers, "x-request-id": "mine"})
         assert (odd.status_code, odd.headers["x-request-id"]) == (403, "mine")
-    log = (here.parent / "server.log").read_text()
+    log = (server_root.parent / "server.log").read_text()
     assert token.split(".")[1] not in log
     lines = [json.loads(line) for line in log.splitlines()]
     requested = [line for line in lines if line["event"] == "request" and line.get("key_id")]
@@ -47,31 +47,31 @@ def test_the_program_serves_and_keeps_secrets_out_of_its_log(here: Path, token: 
     assert requested[0]["path"] == "/v1/alphas/Test_hand/scores"
 
 
-def test_ctrl_c_prints_only_log_lines(here: Path) -> None:
-    with served(here) as (process, _):
+def test_ctrl_c_prints_only_log_lines(server_root: Path) -> None:
+    with served(server_root) as (process, _):
         process.send_signal(signal.SIGINT)
         assert process.wait(PATIENCE) == 0
-    lines = [json.loads(line) for line in (here.parent / "server.log").read_text().splitlines()]
+    lines = [json.loads(line) for line in (server_root.parent / "server.log").read_text().splitlines()]
     assert lines[-1]["event"].startswith("Finished server process")
 
 
-def test_requests_in_flight_are_finished_at_shutdown(here: Path, token: str) -> None:
-    with served(here) as (process, base), ThreadPoolExecutor(8) as pool:
+def test_requests_in_flight_are_finished_at_shutdown(server_root: Path, token: str) -> None:
+    with served(server_root) as (process, base), ThreadPoolExecutor(8) as pool:
         headers = {"authorization": f"Bearer {token}"}
 
-        def ask(_: int) -> int | str:
+        def send(_: int) -> int | str:
             try:
                 return plain_http.get(f"{base}/v1/alphas/Test_hand/scores", headers=headers).status_code
             except (httpx.ConnectError, httpx.ReadError, httpx.RemoteProtocolError):
                 return "refused"  # the port was closed before the server came to the call
 
-        asking = [pool.submit(ask, n) for n in range(40)]
+        asking = [pool.submit(send, n) for n in range(40)]
         time.sleep(0.05)
         process.send_signal(signal.SIGTERM)
         results = [future.result() for future in asking]
         assert set(results) <= {200, "refused"}
         assert process.wait(PATIENCE) in (0, -signal.SIGTERM)
-    lines = [json.loads(line) for line in (here.parent / "server.log").read_text().splitlines()]
+    lines = [json.loads(line) for line in (server_root.parent / "server.log").read_text().splitlines()]
     taken = [line["status"] for line in lines if line.get("endpoint") == "signals.scores"]
     assert taken == [200] * results.count(200), "whatever the server took up reached its caller"
 
@@ -97,7 +97,7 @@ def refusal(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, s
     ],
 )
 def test_invalid_settings_are_one_line_and_exit_code_2(
-    here: Path,
+    server_root: Path,
     capsys: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,
     arguments: tuple[str, ...],
@@ -105,15 +105,17 @@ def test_invalid_settings_are_one_line_and_exit_code_2(
 ) -> None:
     for name in [name for name in os.environ if name.startswith("ALPHA_RESULTS_")]:
         monkeypatch.delenv(name)
-    code, said = refusal(capsys, "run", *(argument.format(root=here) for argument in arguments))
+    code, said = refusal(capsys, "run", *(argument.format(root=server_root) for argument in arguments))
     assert code == 2, said
     assert words in said
     assert len(said.splitlines()) == 1
 
 
-def test_a_worker_inherits_its_parents_settings(here: Path, token: str, redis_server: RedisServer) -> None:
+def test_a_worker_inherits_its_parents_settings(
+    server_root: Path, token: str, redis_server: RedisServer
+) -> None:
     variables = {"ALPHA_RESULTS_REDIS": redis_server.url}
-    with served(here, "--workers", "2", variables=variables) as (process, base):
+    with served(server_root, "--workers", "2", variables=variables) as (process, base):
         headers = {"authorization": f"Bearer {token}"}
         with ThreadPoolExecutor(8) as pool:
             answers = list(pool.map(lambda _: plain_http.get(f"{base}/v1/me", headers=headers), range(24)))

@@ -67,10 +67,10 @@ def bearer(token: str) -> dict[str, str]:
 
 
 def test_calls_are_counted_by_endpoint_outcome_and_window_and_no_label_names_a_caller(
-    here: Path, token: str
+    server_root: Path, token: str
 ) -> None:
-    narrow = token_for(here, "per_second=2,per_minute=2")
-    with measured(here) as (_, base, port), plain_http.connect(base_url=base) as client:
+    narrow = token_for(server_root, "per_second=2,per_minute=2")
+    with measured(server_root) as (_, base, port), plain_http.connect(base_url=base) as client:
         assert port.ready() == (200, "ok")
         for _ in range(3):
             assert client.get(f"/v1/alphas/{ALPHA}/scores", headers=bearer(token)).status_code == 200
@@ -95,7 +95,7 @@ def test_calls_are_counted_by_endpoint_outcome_and_window_and_no_label_names_a_c
         for secret in (ALPHA, "Test_none", *token.split("."), "example.org"):
             assert secret not in text
         assert port.fetch("/elsewhere")[0] == 404
-        assert "sampling_failed" not in (here.parent / "server.log").read_text()
+        assert "sampling_failed" not in (server_root.parent / "server.log").read_text()
         document = (REPOSITORY / "docs" / "operations.md").read_text()
         for family in text_string_to_metric_families(text):
             if family.name.startswith("alpha_results_"):
@@ -105,16 +105,16 @@ def test_calls_are_counted_by_endpoint_outcome_and_window_and_no_label_names_a_c
 
 
 def test_a_line_of_the_log_and_its_answer_have_one_request_id_and_refused_calls_name_their_key(
-    here: Path,
+    server_root: Path,
 ) -> None:
-    one = token_for(here, "per_second=1,per_minute=1")
-    with served(here) as (_, base), plain_http.connect(base_url=base) as client:
+    one = token_for(server_root, "per_second=1,per_minute=1")
+    with served(server_root) as (_, base), plain_http.connect(base_url=base) as client:
         answers = [client.get("/v1/me?token=never-logged", headers=bearer(one)) for _ in range(2)]
     assert [answer.status_code for answer in answers] == [400, 429]
     ids = [answer.headers["x-request-id"] for answer in answers]
     assert answers[0].json()["error"]["request_id"] == ids[0]
     assert answers[1].json()["error"]["request_id"] == ids[1]
-    log = (here.parent / "server.log").read_text()
+    log = (server_root.parent / "server.log").read_text()
     assert "never-logged" not in log
     shown, _, secret = one.partition(".")
     assert secret not in log
@@ -125,9 +125,9 @@ def test_a_line_of_the_log_and_its_answer_have_one_request_id_and_refused_calls_
     assert all(lines[request]["ms"] > 0 for request in ids)
 
 
-def test_readiness_is_degraded_while_the_root_is_unavailable(here: Path, token: str) -> None:
-    away = here.with_name("away")
-    with measured(here, "--market-data", str(here / "no-such-folder")) as (_, base, port):
+def test_readiness_is_degraded_while_the_root_is_unavailable(server_root: Path, token: str) -> None:
+    away = server_root.with_name("away")
+    with measured(server_root, "--market-data", str(server_root / "no-such-folder")) as (_, base, port):
         eventually(lambda: port.ready() == (200, "degraded"))
         assert port.fetch("/ready")[1]["components"] == {
             "access_store": "ok",
@@ -136,8 +136,8 @@ def test_readiness_is_degraded_while_the_root_is_unavailable(here: Path, token: 
             "market_data": "degraded",
             "snapshots": "ok",
         }
-    with measured(here) as (_, base, port):
-        here.rename(away)
+    with measured(server_root) as (_, base, port):
+        server_root.rename(away)
         try:
             eventually(lambda: port.ready() == (200, "degraded"))
             eventually(lambda: plain_http.get(f"{base}/v1/health").json()["status"] == "degraded")
@@ -145,16 +145,16 @@ def test_readiness_is_degraded_while_the_root_is_unavailable(here: Path, token: 
             eventually(lambda: port.value("component_state", component="catalogue") == 1)
             eventually(lambda: port.value("catalogue_age_seconds") > 0.5)
         finally:
-            away.rename(here)
+            away.rename(server_root)
         eventually(lambda: port.ready() == (200, "ok"))
         assert plain_http.get(f"{base}/v1/me", headers=bearer(token)).status_code == 200
 
 
 def test_several_workers_are_counted_together_and_a_limiter_that_hangs_takes_them_out_of_service(
-    here: Path, token: str, redis_server: RedisServer
+    server_root: Path, token: str, redis_server: RedisServer
 ) -> None:
     variables = {"ALPHA_RESULTS_REDIS": redis_server.url}
-    with measured(here, "--workers", "2", **variables) as (parent, base, port):
+    with measured(server_root, "--workers", "2", **variables) as (parent, base, port):
         eventually(lambda: port.ready() == (200, "ok"))
         for _ in range(24):  # a connection each, so that both workers get some
             assert plain_http.get(f"{base}/v1/me", headers=bearer(token)).status_code == 200
@@ -182,12 +182,12 @@ def test_several_workers_are_counted_together_and_a_limiter_that_hangs_takes_the
         assert plain_http.get(f"{base}/v1/me", headers=bearer(token), timeout=PATIENCE).status_code == 200
 
 
-def test_a_busy_metrics_port_is_refused_before_serving(here: Path) -> None:
+def test_a_busy_metrics_port_is_refused_before_serving(server_root: Path) -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
         port = str(taken.getsockname()[1])
-        refused = command("run", "--datasets", str(here), "--port", "0", "--metrics-port", port)
+        refused = command("run", "--datasets", str(server_root), "--port", "0", "--metrics-port", port)
     assert refused.returncode == 2
     assert refused.stderr.startswith("error: --metrics-port")
     assert len(refused.stderr.splitlines()) == 1

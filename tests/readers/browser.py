@@ -71,7 +71,7 @@ class _Answer(BaseHTTPRequestHandler):
         self.wfile.write(body)
 
     def log_message(self, *_: object) -> None:
-        """Say nothing."""
+        """Log nothing."""
 
 
 def read_by(browser: list[str], page: CompressedPage, coding: str, profile: Path) -> bytes:

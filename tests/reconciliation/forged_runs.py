@@ -616,7 +616,7 @@ def costing(factor: float) -> RunRecord:
     return run_alpha(dear, AlphaSpec("Test_honest", "reversal"))
 
 
-def lacking(*kinds: str) -> RunRecord:
+def without_tables(*kinds: str) -> RunRecord:
     record = run_of()
     return replace(record, tables={kind: rows for kind, rows in record.tables.items() if kind not in kinds})
 
@@ -635,6 +635,8 @@ HONEST: Mapping[str, Callable[[], RunRecord]] = {
     "no raw signal, in dollars": partial(run_of, raw=False, equity_basis=1_000_000.0, seed=7),
     "dear to trade and to borrow": partial(costing, 3.0),
     "cheap to trade and to borrow": partial(costing, 0.4),
-    "no fills": partial(lacking, "trades"),
-    "cross-sections alone": lambda: replace(lacking("trades", "portfolio", "positions", "pnl"), metrics=None),
+    "no fills": partial(without_tables, "trades"),
+    "cross-sections alone": lambda: replace(
+        without_tables("trades", "portfolio", "positions", "pnl"), metrics=None
+    ),
 }

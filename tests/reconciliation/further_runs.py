@@ -35,7 +35,6 @@ from tests.reconciliation.forged_runs import (
     free_of_cost,
     honest,
     knowing,
-    lacking,
     ledger_of,
     market,
     of,
@@ -49,6 +48,7 @@ from tests.reconciliation.forged_runs import (
     unproven,
     where_unproven,
     with_book_of,
+    without_tables,
 )
 
 BY_NAME = np.arange(len(market().symbols))
@@ -505,7 +505,7 @@ def in_few_steps() -> RunRecord:
 
 def turnover_by_weights_without_positions() -> RunRecord:
     """Run with turnover from weight changes, without the positions that prove it."""
-    record = lacking("positions")
+    record = without_tables("positions")
     session = ["book", "date"]
     weights = honest().tables["positions"].pivot(on="symbol", index=session, values="weight")
     by_session = (

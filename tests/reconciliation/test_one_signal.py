@@ -41,7 +41,9 @@ def thinned(seal: Path) -> Path:
         lambda frame: frame.with_columns(pl.when(~tenth).then("unsmoothed_score").alias("unsmoothed_score")),
     )
     return rewrite(
-        seal, "metrics", lambda found: {"records": [x for x in found["records"] if "raw" not in x["name"]]}
+        seal,
+        "metrics",
+        lambda document: {"records": [x for x in document["records"] if "raw" not in x["name"]]},
     )
 
 

@@ -45,7 +45,7 @@ def with_every_warning(seal: Path) -> Path:
     for name in OVERALL:
         restated(seal, name, "overall", lambda record: {"value": (record["value"] or 0.0) + 0.123})
     rewrite(seal, "seal", lambda manifest: manifest | {"raw_remark": "x", "unsmoothed_score": 1})
-    return rewrite(seal, "description", lambda found: found | {"raw_notes": "x"})
+    return rewrite(seal, "description", lambda document: document | {"raw_notes": "x"})
 
 
 @pytest.fixture(scope="module")

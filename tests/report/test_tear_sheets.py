@@ -201,7 +201,7 @@ def test_a_sheet_of_a_window_contains_only_that_window(
     assert sheet["names"]["total"]["net_pnl"] == pytest.approx(sum(row["net_pnl"] for row in rows))
     assert first <= sheet["holdings"]["date"] <= last
     assert all(first <= day <= last for day in sheet["weekly"]["columns"]["date"])
-    # What the run sealed is of its whole: the drawdown, the profit and the ratio are those of the curve shown.
+    # Sealed figures describe the run: drawdown, profit and ratio are those of the curve shown.
     core, bands = sheet["metrics"]["core"], luck_of(api, FULL, window)["bands"]
     assert core["max_drawdown_pct"]["value"] == pytest.approx(summary["max_drawdown_pct"])
     for name in ("information_ratio", "pnl", "turnover", "max_drawdown"):
@@ -256,9 +256,9 @@ def test_a_sheets_benchmark_matches_the_api(root: Path, market: Path, api: ApiCl
     assert f"counts from its close of {day(actual['summary']['previous_date'])}" in page.text
 
 
-def is_that_of_the_interface_from_the_close_before(found: Any, answer: Any) -> None:
+def is_that_of_the_interface_from_the_close_before(actual: Any, answer: Any) -> None:
     """Compare a sheet's benchmark with the answer of the interface over the same sessions."""
-    summary, columns = answer["meta"]["summary"], found["columns"]
+    summary, columns = answer["meta"]["summary"], actual["columns"]
     assert summary["first_return"] is not None
     assert columns["date"] == [row["date"] for row in answer["data"]]
     assert columns["period_return"] == [
@@ -266,9 +266,9 @@ def is_that_of_the_interface_from_the_close_before(found: Any, answer: Any) -> N
     ]  # fmt: skip
     grown = [(1 + summary["first_return"]) * (1 + row["cumulative_return"]) - 1 for row in answer["data"]]
     assert columns["cumulative_return"] == pytest.approx(grown, rel=1e-9, abs=1e-12)
-    assert found["summary"]["total_return"] == summary["total_return_from_previous"]
+    assert actual["summary"]["total_return"] == summary["total_return_from_previous"]
     for name in ("first_date", "last_date", "sessions", "first_close", "last_close", "previous_date"):
-        assert found["summary"][name] == summary[name]
+        assert actual["summary"][name] == summary[name]
 
 
 def test_a_sheets_correlations_match_the_api(root: Path, api: ApiClient, tmp_path: Path) -> None:

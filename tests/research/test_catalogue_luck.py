@@ -142,15 +142,15 @@ def test_a_key_that_may_read_no_run_gets_no_counts(api: ApiClient) -> None:
 
 
 @pytest.mark.parametrize(
-    ("granted", "lacking"),
+    ("granted", "missing"),
     [
         ("research.luck.catalogue,portfolio.ledger", "performance.metrics"),
         ("research.luck.catalogue,performance.metrics", "portfolio.ledger"),
     ],
 )
-def test_a_key_needs_access_to_the_underlying_data(api: ApiClient, granted: str, lacking: str) -> None:
+def test_a_key_needs_access_to_the_underlying_data(api: ApiClient, granted: str, missing: str) -> None:
     error = api.json("/v1/luck", api.key(endpoints=granted), 403)["error"]
-    assert error["details"] == {"endpoint": lacking}
+    assert error["details"] == {"endpoint": missing}
 
 
 def test_bonferroni_matches_statsmodels(api: ApiClient, token: str) -> None:

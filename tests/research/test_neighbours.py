@@ -217,11 +217,11 @@ def test_a_restart_reuses_saved_returns_and_rereads_damaged_ones(
     folder = tmp_path / "returns"
     rows = expected(returns, "Test_like_0")
 
-    def ask() -> Any:
+    def send() -> Any:
         with running(root, neighbours=folder) as api:
             return shown(body(api, api.key(), "Test_like_0")["data"])
 
-    assert ask() == rows
+    assert send() == rows
     (file,) = folder.rglob("values.npy")
     written = file.stat().st_mtime_ns
     data = bytearray(file.read_bytes())
@@ -230,7 +230,7 @@ def test_a_restart_reuses_saved_returns_and_rereads_damaged_ones(
         file.write_bytes(bytes(data) if harm == "flip" else bytes(data)[:200])
     if harm == "gone":
         shutil.rmtree(folder)
-    assert ask() == rows
+    assert send() == rows
     (again,) = folder.rglob("values.npy")
     assert (again.stat().st_mtime_ns == written) == (harm == "none")
 

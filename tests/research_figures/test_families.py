@@ -91,7 +91,7 @@ def test_a_complete_run_has_its_figures(api: ApiClient, family: Family) -> None:
     data = fetch(api, family, ALPHA, api.key(raw=True))
     assert data["observations"] > 60
     assert data["first_date"] < data["last_date"]
-    # The simulated score has an IC that cannot be told from 0, and may earn nothing.
+    # The simulated score has no significant IC, and may earn nothing.
     allowed = ("the mean IC lies less than", "P&L is not above 0")
     assert [text for text in data["withheld"].values() if not any(x in text for x in allowed)] == []
 

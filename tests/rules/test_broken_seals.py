@@ -775,7 +775,9 @@ WARNED = (
         lambda seal: rewrite(
             seal,
             "seal",
-            lambda found: found | {"kinds": found["kinds"] | {"notes": found["kinds"]["description"]}},
+            lambda document: (
+                document | {"kinds": document["kinds"] | {"notes": document["kinds"]["description"]}}
+            ),
         ),
         "seal.json",
         1,
@@ -816,7 +818,7 @@ WARNED = (
     case(
         "description.seed",
         "two",
-        table("description", lambda found: found | {"source_papers": found["source_papers"] * 2}),
+        table("description", lambda document: document | {"source_papers": document["source_papers"] * 2}),
         "description.json",
         2,
         "source_papers[1].role",

@@ -17,7 +17,7 @@ ADVISORY = DeclaredDifferences(targets="advisory")
 WEIGHTS = [0.5, 0.5, 0.0, -0.5, -0.5]
 
 
-def found(
+def findings(
     *weeks: list[float | None],
     declared: DeclaredDifferences | None = None,
     weights: list[float] = WEIGHTS,
@@ -60,11 +60,11 @@ TURNED: list[float | None] = [-2.0, -1.0, 0.0, 1.0, 2.0]
     ids=["in order", "all alike", "without a score", "one who ties, and one who was not picked", "no score"],
 )
 def test_sides_in_order_are_lawful(scores: list[float | None]) -> None:
-    assert found(scores, ORDERED) is None
+    assert findings(scores, ORDERED) is None
 
 
 def test_a_long_name_below_a_short_one_is_reported_with_it() -> None:
-    broken = found(ORDERED, CROSSED, ORDERED)
+    broken = findings(ORDERED, CROSSED, ORDERED)
     assert broken is not None
     (row,) = broken.examples
     assert (row["date"], row["symbol"], row["score"]) == ("2024-01-12", "B", -1.5)
@@ -73,28 +73,28 @@ def test_a_long_name_below_a_short_one_is_reported_with_it() -> None:
 
 def test_a_reason_other_than_selection_excuses_its_row() -> None:
     kept = [None, "kept_for_its_sector", None, None, None]
-    assert found(CROSSED, decision_reason=kept) is None
-    assert found(CROSSED, decision_reason=[None, "entered_selection", None, None, None]) is not None
-    assert found([-9.0, -1.5, 0.0, -1.0, -2.0], decision_reason=kept) is not None
-    assert found(CROSSED, decision_reason=[None, None, None, "kept_for_its_sector", None]) is None, (
+    assert findings(CROSSED, decision_reason=kept) is None
+    assert findings(CROSSED, decision_reason=[None, "entered_selection", None, None, None]) is not None
+    assert findings([-9.0, -1.5, 0.0, -1.0, -2.0], decision_reason=kept) is not None
+    assert findings(CROSSED, decision_reason=[None, None, None, "kept_for_its_sector", None]) is None, (
         "the short name that scores higher is the one that is explained"
     )
 
 
 def test_a_sealed_rank_that_orders_the_sides_excuses_scores_that_do_not() -> None:
-    assert found(CROSSED, average_rank=[1.0, 2.0, 3.0, 4.0, 5.0]) is None
-    assert found(CROSSED, average_rank=[1.0, 4.0, 3.0, 2.0, 5.0]) is not None
+    assert findings(CROSSED, average_rank=[1.0, 2.0, 3.0, 4.0, 5.0]) is None
+    assert findings(CROSSED, average_rank=[1.0, 4.0, 3.0, 2.0, 5.0]) is not None
 
 
 def test_advisory_targets_excuse_names_but_not_an_inverted_book() -> None:
-    assert found(CROSSED, ORDERED, ORDERED, ORDERED, declared=ADVISORY) is None
-    assert found(TURNED, ORDERED, ORDERED, ORDERED, declared=ADVISORY) is None
+    assert findings(CROSSED, ORDERED, ORDERED, ORDERED, declared=ADVISORY) is None
+    assert findings(TURNED, ORDERED, ORDERED, ORDERED, declared=ADVISORY) is None
     for excuse in ({}, {"decision_reason": ["any"] * 5}, {"average_rank": [1.0, 2.0, 3.0, 4.0, 5.0]}):
-        turned = found(TURNED, TURNED, ORDERED, TURNED, TURNED, declared=ADVISORY, **excuse)
+        turned = findings(TURNED, TURNED, ORDERED, TURNED, TURNED, declared=ADVISORY, **excuse)
         assert turned is not None
         assert turned.rows == 8
         assert "4 of 5 weeks" in turned.message
 
 
 def test_a_book_without_a_short_side_is_not_judged() -> None:
-    assert found(*[TURNED] * 6, weights=[0.5, 0.5, 0.0, 0.0, 0.0]) is None
+    assert findings(*[TURNED] * 6, weights=[0.5, 0.5, 0.0, 0.0, 0.0]) is None

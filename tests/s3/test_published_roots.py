@@ -73,7 +73,7 @@ def test_an_unavailable_store_is_distinguished_from_a_missing_file(bucket: Bucke
     storage.put("catalog/x.json", b"one")
     catalogue = Catalogue(storage)
     with bucket.server.away():
-        for ask in (
+        for request in (
             lambda: storage.read("catalog/x.json"),
             lambda: storage.exists("catalog/x.json"),
             lambda: storage.signature("catalog/x.json"),
@@ -82,7 +82,7 @@ def test_an_unavailable_store_is_distinguished_from_a_missing_file(bucket: Bucke
             catalogue.refresh,
         ):
             with pytest.raises(StorageUnavailable, match="did not answer"):
-                ask()
+                request()
     assert storage.read("catalog/x.json") == b"one"
     with pytest.raises(FileNotFoundError):
         storage.read("catalog/y.json")
@@ -118,13 +118,13 @@ def test_large_files_arrive_complete(bucket: Bucket, tmp_path: Path) -> None:
 @pytest.mark.usefixtures("bucket")
 def test_a_missing_bucket_is_named_and_not_treated_as_empty() -> None:
     storage = open_storage("s3://no-such-bucket-here/root")
-    for ask in (
+    for request in (
         lambda: storage.entries("catalog"),
         lambda: storage.read("catalog/x.json"),
         lambda: storage.put("x", b"1"),
     ):
         with pytest.raises(StorageUnavailable, match="create the bucket"):
-            ask()
+            request()
     with pytest.raises(SettingsError, match="names no bucket"):
         open_storage("s3://")
 

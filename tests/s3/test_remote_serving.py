@@ -67,7 +67,7 @@ def test_a_run_in_a_bucket_is_built_served_replaced_and_collected(
             # When a root began to serve it is the root's own.
             assert theirs["meta"].pop("published_at") != ours["meta"].pop("published_at")
             assert theirs == ours, "a bucket answers as a folder does"
-        # Rebuilt from a later seal, found by looking, as a scheduled job does it.
+        # Rebuilt from a later seal by a search, as a scheduled job does.
         result = pipeline("build", "--from", bucket.url("seals"), "--archives", archives, *where)
         assert sorted(entry["outcome"] for entry in result["seals"]) == ["built", "unchanged"]
         second = next(entry["snapshot"] for entry in result["seals"] if entry["outcome"] == "built")

@@ -25,10 +25,10 @@ def test_an_entry_is_loaded_once_and_hits_and_misses_are_counted() -> None:
     assert (cache.hits, cache.misses, len(cache), cache.bytes, cache.limit) == (1, 1, 1, 10, 100)
 
 
-@given(asked=st.lists(st.tuples(st.integers(0, 8), st.integers(0, 60)), max_size=60))
-def test_the_cache_never_exceeds_its_bound_and_answers_correctly(asked: list[tuple[int, int]]) -> None:
+@given(requests=st.lists(st.tuples(st.integers(0, 8), st.integers(0, 60)), max_size=60))
+def test_the_cache_never_exceeds_its_bound_and_answers_correctly(requests: list[tuple[int, int]]) -> None:
     cache: SizedLRUCache[bytes] = SizedLRUCache(100)
-    for key, size in asked:
+    for key, size in requests:
         value = bytes([key]) * size
         assert loaded(cache, (key, size), value) == value
         assert cache.bytes <= 100
@@ -38,7 +38,7 @@ def test_the_least_recently_used_goes_first() -> None:
     made: list[str] = []
     cache: SizedLRUCache[bytes] = SizedLRUCache(20)
 
-    def ask(name: str) -> None:
+    def request(name: str) -> None:
         def load() -> bytes:
             made.append(name)
             return b"x" * 10
@@ -46,7 +46,7 @@ def test_the_least_recently_used_goes_first() -> None:
         cache.get_or_load(OWNER, name, load, len)
 
     for name in "abacab":
-        ask(name)
+        request(name)
     assert "".join(made) == "abcb"
 
 
@@ -91,14 +91,14 @@ def test_concurrent_loads_of_a_key_are_coalesced(*, fails: bool) -> None:
 
     started = threading.Barrier(8)
 
-    def ask() -> None:
+    def request() -> None:
         started.wait()
         try:
             results.append(cache.get_or_load(OWNER, "a", load, len))
         except OSError as error:
             results.append(str(error))
 
-    threads = [threading.Thread(target=ask) for _ in range(8)]
+    threads = [threading.Thread(target=request) for _ in range(8)]
     for thread in threads:
         thread.start()
     for thread in threads:

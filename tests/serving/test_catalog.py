@@ -49,7 +49,7 @@ def test_rows_hold_three_fields(many: ApiClient) -> None:
 
 
 @pytest.mark.parametrize(
-    ("search", "found"),
+    ("search", "expected"),
     [
         ("MOMENT", ["Test_b", "Test_a"]),
         ("strasse", ["Test_a"]),
@@ -60,8 +60,8 @@ def test_rows_hold_three_fields(many: ApiClient) -> None:
         ("nothing", []),
     ],
 )
-def test_search_covers_address_name_and_summary(many: ApiClient, search: str, found: list[str]) -> None:
-    assert listed(many, many.key(), f"search={search}") == found
+def test_search_covers_address_name_and_summary(many: ApiClient, search: str, expected: list[str]) -> None:
+    assert listed(many, many.key(), f"search={search}") == expected
 
 
 def test_alphas_a_key_may_not_read_are_neither_listed_nor_counted(many: ApiClient) -> None:

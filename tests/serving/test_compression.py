@@ -88,14 +88,14 @@ def test_urllib3_reads_a_compressed_page(page: CompressedPage, coding: str) -> N
 def test_aiohttp_reads_a_compressed_page(page: CompressedPage, coding: str) -> None:
     address, token, body = page
 
-    async def ask() -> tuple[str | None, bytes]:
+    async def send() -> tuple[str | None, bytes]:
         async with (
             aiohttp.ClientSession() as session,
             session.get(address, headers=headers(token, coding)) as result,
         ):
             return result.headers.get("content-encoding"), await result.read()
 
-    assert asyncio.run(ask()) == (coding, body)
+    assert asyncio.run(send()) == (coding, body)
 
 
 @CODINGS

@@ -24,9 +24,9 @@ METRICS = f"/v1/alphas/{published.ALPHA}/metrics"
 
 
 @pytest.fixture(scope="module")
-def base(here: Path, token: str) -> Iterator[str]:
+def base(server_root: Path, token: str) -> Iterator[str]:
     """Return a running server with week, scores and ledger cached."""
-    with served(here) as (_, address):
+    with served(server_root) as (_, address):
         headers = {"authorization": f"Bearer {token}"}
         with plain_http.connect(base_url=address, headers=headers) as client:
             for path in (WEEK, SCORES, LEDGER):
@@ -57,7 +57,7 @@ def answer(stream: BufferedReader) -> tuple[int, dict[str, str], Any]:
 
 
 def test_pipelined_requests_are_answered_in_order(wire: socket.socket, token: str) -> None:
-    # The metrics of a window nobody asked for have to be computed; what follows them is cached, and has to wait.
+    # The metrics of a new window have to be computed; the next answer is cached, and has to wait.
     paths = [
         WEEK,
         f"{METRICS}?from=2020-01-07&to=2020-01-14",
@@ -137,7 +137,7 @@ def test_an_unchanged_page_on_the_wire_is_answered_with_304(base: str, token: st
     connection.close()
 
 
-def test_every_request_has_one_line_in_the_log(base: str, here: Path, token: str) -> None:
+def test_every_request_has_one_line_in_the_log(base: str, server_root: Path, token: str) -> None:
     headers = {"authorization": f"Bearer {token}", "accept-encoding": "identity"}
     trace = "0af7651916cd43dd8448eb211c80319c"
     traces = [f"00-{trace}-b7ad6b7169203331-01", f"00-{'0' * 32}-b7ad6b7169203331-01", "not a trace"]
@@ -147,7 +147,7 @@ def test_every_request_has_one_line_in_the_log(base: str, here: Path, token: str
             for n, path in enumerate([WEEK, "/v1/me", METRICS])
         ]
     assert [result.headers["x-request-id"] for result in own] == ["line-0", "line-1", "line-2"]
-    log = here.parent / "server.log"
+    log = server_root.parent / "server.log"
 
     def lines() -> list[dict[str, Any]]:
         written = [json.loads(line) for line in log.read_text().splitlines() if line.startswith("{")]

@@ -27,14 +27,14 @@ def numbered(tmp_path: Path) -> list[Path]:
 def test_threads_never_see_each_others_rows(numbered: list[Path]) -> None:
     engine = Engine()
 
-    def ask(job: int) -> set[int]:
+    def query(job: int) -> set[int]:
         n = job % len(numbered)
         table = source(str(numbered[n]))
         frame = engine.frame(Statement(f"SELECT n, row FROM {table.sql} ORDER BY row DESC", table.binds))
         return {n, *frame["n"].unique().to_list()}
 
     with ThreadPoolExecutor(8) as pool:
-        assert all(len(result) == 1 for result in pool.map(ask, range(120)))
+        assert all(len(result) == 1 for result in pool.map(query, range(120)))
     engine.close()
 
 

@@ -1,4 +1,4 @@
-"""Pages of an equity curve equal the curve of the whole window, sliced."""
+"""Pages of an equity curve equal slices of the curve of the window."""
 
 from __future__ import annotations
 

@@ -27,17 +27,17 @@ def on(root: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ApiClie
 
 @pytest.mark.parametrize("path", [*PATHS, "/"])
 def test_the_explorer_is_off_by_default(api: ApiClient, path: str) -> None:
-    answer = api.ask("GET", path, {})
+    answer = api.send("GET", path, {})
     assert (answer.status_code, answer.json()["error"]["code"]) == (404, "not_found")
 
 
 def test_the_front_page_redirects_to_the_explorer(on: ApiClient) -> None:
-    answer = on.ask("GET", "/", {})
+    answer = on.send("GET", "/", {})
     assert (answer.status_code, answer.headers["location"]) == (307, PAGE_PATH[1:])
 
 
 def test_the_pages_policy_allows_only_this_host(on: ApiClient) -> None:
-    page = on.ask("GET", PAGE_PATH, {})
+    page = on.send("GET", PAGE_PATH, {})
     assert (page.status_code, page.headers["content-type"]) == (200, "text/html; charset=utf-8")
     parts = [part.strip().partition(" ") for part in page.headers["content-security-policy"].split(";")]
     policy = {name: value for name, _, value in parts}
@@ -49,7 +49,7 @@ def test_the_pages_policy_allows_only_this_host(on: ApiClient) -> None:
 
 
 def test_every_asset_of_the_page_exists(on: ApiClient) -> None:
-    texts = {file.path: on.ask("GET", file.path, {}).text for file in FILES if "chart.js" not in file.path}
+    texts = {file.path: on.send("GET", file.path, {}).text for file in FILES if "chart.js" not in file.path}
     named = set(re.findall(r'(?:src|href)="(explorer/[^"]+)"', texts[PAGE_PATH]))
     for path, text in texts.items():
         if path.endswith(".js"):
@@ -60,18 +60,18 @@ def test_every_asset_of_the_page_exists(on: ApiClient) -> None:
 
 @pytest.mark.parametrize("path", PATHS)
 def test_an_unchanged_asset_is_answered_with_304(on: ApiClient, path: str) -> None:
-    answer = on.ask("GET", path, {})
+    answer = on.send("GET", path, {})
     assert (answer.status_code, answer.headers["cache-control"]) == (200, "no-cache")
     assert answer.headers["x-content-type-options"] == "nosniff"
     assert answer.headers["referrer-policy"] == "no-referrer"
-    again = on.ask("GET", path, {"if-none-match": answer.headers["etag"]})
+    again = on.send("GET", path, {"if-none-match": answer.headers["etag"]})
     assert (again.status_code, again.content) == (304, b"")
 
 
 @pytest.mark.parametrize("path", [*PATHS, "/"])
 def test_another_method_is_refused(on: ApiClient, path: str) -> None:
     for method in ("POST", "PUT", "DELETE", "OPTIONS"):
-        assert on.ask(method, path, {}).json()["error"]["code"] == "method_not_allowed"
+        assert on.send(method, path, {}).json()["error"]["code"] == "method_not_allowed"
 
 
 def test_the_explorers_code_is_small_and_sets_no_inner_html() -> None:
@@ -86,5 +86,5 @@ def test_no_asset_contains_data(root: Path, on: ApiClient) -> None:
         [path.name for path in (root / "alphas").iterdir()] if (root / "alphas").is_dir() else ["Test_hand"]
     )
     for path in PATHS:
-        text = on.ask("GET", path, {}).text
+        text = on.send("GET", path, {}).text
         assert not any(alpha in text for alpha in alphas)

@@ -57,7 +57,7 @@ class Gate:
 async def until(condition: Callable[[], bool]) -> None:
     deadline = time.monotonic() + PATIENCE
     while not condition():
-        assert time.monotonic() < deadline, "it never came to that"
+        assert time.monotonic() < deadline, "the condition never held"
         await asyncio.sleep(0.002)
 
 
@@ -255,7 +255,7 @@ async def _overload(api: ApiClient, gate: Gate, heavy: dict[str, str], light: di
     for path in (
         "/v1/me",
         f"{DESCRIPTION}/scores",
-    ):  # what lies in memory waits for nobody, not even for oneself
+    ):  # a cached page waits for no computed answer, not even of its own key
         assert (await get(path, headers=heavy)).status_code == 200
     gate.open.set()
     assert sorted([(await task).status_code for task in calls]) == [200] * 4 + [503] * 6

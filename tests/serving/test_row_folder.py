@@ -63,8 +63,8 @@ def counts(parts: Parts) -> Any:
     return folder
 
 
-def ledger(parts: Parts, **asked: str) -> PageQuery:
-    return parts.query(LEDGER, {"limit": "7", **asked}, raw=False)
+def ledger(parts: Parts, **parameters: str) -> PageQuery:
+    return parts.query(LEDGER, {"limit": "7", **parameters}, raw=False)
 
 
 def files(place: Path, suffix: str = ".rows") -> list[Path]:
@@ -91,7 +91,7 @@ def test_a_restart_reuses_existing_files(make: Callable[..., Parts], monkeypatch
     before = make()
     query = ledger(before)
     answer = before.until_cached(query)
-    monkeypatch.setattr(tables, "_SHARE_WHEN_FREE", 1e9)  # nothing would be made for as little as this costs
+    monkeypatch.setattr(tables, "_SHARE_WHEN_FREE", 1e9)  # too large for any table to be made
     after = make()
     assert after.load(query) == answer
     assert after.until_cached(query) == answer

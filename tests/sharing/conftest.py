@@ -1,4 +1,4 @@
-"""One published root, one store of keys and one running application for the tests of the protocol."""
+"""One published root, one store of keys and one running application for the tests of Delta Sharing."""
 
 from __future__ import annotations
 

@@ -6,7 +6,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from tests.sharing.asking import OPERATIONS, ask, files, operation
+from tests.sharing.protocol_requests import OPERATIONS, files, operation, send
 from tests.support.contract_app import (
     ABSENT,
     BARE,
@@ -65,7 +65,7 @@ def test_every_operation_is_one_call(api: ContractApp) -> None:
     before = used()
     for name in OPERATIONS:
         operation(api, name, "counted", FULL, "portfolio")
-    ask(api, "/shares", "counted")
+    send(api, "/shares", "counted")
     assert used() - before == len(OPERATIONS) + 2  # with this question itself
 
 

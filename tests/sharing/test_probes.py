@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.sharing.asking import OPERATIONS, ask, files, operation
+from tests.sharing.protocol_requests import OPERATIONS, files, operation, send
 from tests.support.contract_app import ABSENT, FULL, HIDDEN, ContractApp
 
 NESTED = {"op": "not", "children": []}
@@ -103,7 +103,7 @@ def test_deep_and_huge_values_are_answered(api: ContractApp) -> None:
     ],
 )
 def test_an_unknown_version_is_refused_in_the_form_of_the_protocol(api: ContractApp, query: str) -> None:
-    answer = ask(api, f"/shares/{FULL}/schemas/run/tables/portfolio/metadata?{query}")
+    answer = send(api, f"/shares/{FULL}/schemas/run/tables/portfolio/metadata?{query}")
     assert answer.status_code in {400, 404}, answer.text
     assert answer.json().keys() == {"errorCode", "message"}
 
@@ -113,7 +113,7 @@ def test_an_unknown_version_is_refused_in_the_form_of_the_protocol(api: Contract
     ["startingTimestamp=x", "startingTimestamp=9999-12-31T23:59:59-14:00", "startingTimestamp=2999-01-01T00:00:00Z"],
 )  # fmt: skip
 def test_an_invalid_starting_timestamp_is_refused(api: ContractApp, query: str) -> None:
-    answer = ask(api, f"/shares/{FULL}/schemas/run/tables/portfolio/version?{query}")
+    answer = send(api, f"/shares/{FULL}/schemas/run/tables/portfolio/version?{query}")
     assert answer.status_code == 400, answer.text
 
 
@@ -122,7 +122,7 @@ def test_an_invalid_starting_timestamp_is_refused(api: ContractApp, query: str) 
     ["", "x", "%00", "../..", "=" * 300, "Zm9v", "UHJvZF9oaWRkZW4=", "UHJvZF9hYnNlbnQ=", "_w==", "%F0%9F%92%A9"],
 )  # fmt: skip
 def test_a_forged_page_token_opens_nothing_hidden(api: ContractApp, token: str) -> None:
-    answer = ask(api, f"/shares?maxResults=1&pageToken={token}", "testing")
+    answer = send(api, f"/shares?maxResults=1&pageToken={token}", "testing")
     assert answer.status_code in {200, 400}, answer.text
     assert HIDDEN not in answer.text
     assert "Prod_" not in answer.text
@@ -130,7 +130,7 @@ def test_a_forged_page_token_opens_nothing_hidden(api: ContractApp, token: str) 
 
 @pytest.mark.parametrize("most", ["0", "-1", "x", "1.5", "99999999999999999999999", "%EF%BC%91", ""])
 def test_an_invalid_max_results_is_a_bad_request(api: ContractApp, most: str) -> None:
-    answer = ask(api, f"/shares?maxResults={most}")
+    answer = send(api, f"/shares?maxResults={most}")
     assert answer.status_code in {200, 400}, answer.text
 
 
@@ -161,6 +161,6 @@ def test_answers_about_a_hidden_and_a_missing_share_are_identical(api: ContractA
 @pytest.mark.parametrize("method", ["PUT", "DELETE", "PATCH", "HEAD", "OPTIONS"])
 def test_another_method_is_refused_in_the_form_of_the_protocol(api: ContractApp, method: str) -> None:
     for path in ("/shares", f"/shares/{FULL}/schemas/run/tables/portfolio/query"):
-        answer = ask(api, path, method=method)
+        answer = send(api, path, method=method)
         assert 400 <= answer.status_code < 500, answer.text
         assert method == "HEAD" or answer.json().keys() == {"errorCode", "message"}

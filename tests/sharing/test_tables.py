@@ -13,7 +13,7 @@ import polars as pl
 import pytest
 
 from pipeline.snapshot_builder import build_seal
-from tests.sharing.asking import ask, files, lines, operation
+from tests.sharing.protocol_requests import files, lines, operation, send
 from tests.support import contract_app
 from tests.support.application import running
 from tests.support.contract_app import FULL, HIDDEN, PLAIN, ContractApp
@@ -31,17 +31,17 @@ def downloaded(api: ContractApp, file: dict[str, object]) -> pl.DataFrame:
 
 
 def test_shares_are_the_alphas_that_a_key_may_list_and_read(api: ContractApp) -> None:
-    listed = [row["name"] for row in ask(api, "/shares", "testing").json()["items"]]
+    listed = [row["name"] for row in send(api, "/shares", "testing").json()["items"]]
     assert listed == sorted(row["alpha_id"] for row in api.rows("catalog.alphas.list", key="testing"))
     assert FULL in listed
     assert HIDDEN not in listed
 
 
 def test_pages_of_a_list_concatenate_to_the_list(api: ContractApp) -> None:
-    everything = ask(api, "/shares").json()["items"]
+    everything = send(api, "/shares").json()["items"]
     paged, token = [], ""
     while True:
-        body = ask(api, f"/shares?maxResults=2&pageToken={token}").json()
+        body = send(api, f"/shares?maxResults=2&pageToken={token}").json()
         assert len(body["items"]) <= 2
         paged += body["items"]
         token = body.get("nextPageToken", "")
@@ -52,7 +52,7 @@ def test_pages_of_a_list_concatenate_to_the_list(api: ContractApp) -> None:
 
 @pytest.mark.parametrize("query", ["maxResults=-1", "maxResults=x"])
 def test_an_invalid_page_is_refused_by_parameter_name(api: ContractApp, query: str) -> None:
-    answer = ask(api, f"/shares?{query}")
+    answer = send(api, f"/shares?{query}")
     assert answer.status_code == 400
     assert answer.json()["errorCode"] == "BAD_REQUEST"
     assert query.partition("=")[0] in answer.json()["message"]
@@ -134,10 +134,10 @@ def test_missing_names_are_404_in_the_form_of_the_protocol(api: ContractApp) -> 
         "/shares/Test_nowhere",
         "/nothing",
     ):
-        answer = ask(api, path)
+        answer = send(api, path)
         assert answer.status_code == 404, path
         assert answer.json().keys() == {"errorCode", "message"}
-    assert ask(api, f"/shares/{FULL}/schemas/run/tables/portfolio/query").status_code == 404
+    assert send(api, f"/shares/{FULL}/schemas/run/tables/portfolio/query").status_code == 404
 
 
 def test_a_version_names_the_same_rows_while_kept(tmp_path: Path) -> None:

@@ -1,6 +1,6 @@
 """A deployment under checked traffic for minutes while data, keys and servers change and are killed.
 
-Callers ask two workers for pages, figures, prices and themselves, plain and compressed. Meanwhile runs are published
+Callers request pages, figures, prices and `/v1/me` of two workers, plain and compressed. Meanwhile runs are published
 anew, snapshots collected, keys issued and revoked, and Redis and PostgreSQL killed and brought back. Every answer is compared
 with what the same snapshot answered before, and pages of scores with the seal itself.
 """
@@ -25,7 +25,7 @@ import pytest
 from pipeline.snapshot_builder import build_seal
 from tests.market_data.conftest import parquet, prices
 from tests.support import plain_http
-from tests.support.checked_load import Ask, CheckedLoad, Tally
+from tests.support.checked_load import CheckedLoad, LoadCall, Tally
 from tests.support.deployment import NARROW, SYMBOL, Deployment, deployed
 from tests.support.pipeline_command import run_pipeline
 from tests.support.waiting import PATIENCE, eventually
@@ -86,7 +86,7 @@ class Model:
 
 
 @pytest.fixture(scope="module")
-def there(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Deployment]:
+def deployment(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Deployment]:
     variables = {
         "ALPHA_RESULTS_REFRESH_SECONDS": "0.3",
         "ALPHA_RESULTS_MEMORY_BYTES": str(48 << 20),
@@ -100,11 +100,11 @@ def there(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Deployment]:
         yield result
 
 
-def asks(there: Deployment) -> list[Ask]:
-    names = list(there.seals)
+def load_calls(deployment: Deployment) -> list[LoadCall]:
+    names = list(deployment.seals)
 
     def wide() -> str:
-        return there.keys["wide"].token
+        return deployment.keys["wide"].token
 
     def scores(draw: random.Random) -> str:
         more = draw.choice(
@@ -124,13 +124,13 @@ def asks(there: Deployment) -> list[Ask]:
         return f"/v1/alphas/{draw.choice(names)}/portfolio?limit={draw.randint(1, 60)}&book=long_short"
 
     return [
-        Ask("scores", scores, wide),
-        Ask("figures", figures, wide),
-        Ask("ledger", ledger, wide),
-        Ask("alphas", lambda _: "/v1/alphas", wide),
-        Ask("prices", lambda _: f"/v1/benchmarks/{SYMBOL}/daily", wide),
-        Ask("limited", lambda _: "/v1/me", lambda: there.keys["narrow"].token),
-        Ask("revoked", lambda _: "/v1/me", lambda: there.keys["revoked"].token),
+        LoadCall("scores", scores, wide),
+        LoadCall("figures", figures, wide),
+        LoadCall("ledger", ledger, wide),
+        LoadCall("alphas", lambda _: "/v1/alphas", wide),
+        LoadCall("prices", lambda _: f"/v1/benchmarks/{SYMBOL}/daily", wide),
+        LoadCall("limited", lambda _: "/v1/me", lambda: deployment.keys["narrow"].token),
+        LoadCall("revoked", lambda _: "/v1/me", lambda: deployment.keys["revoked"].token),
     ]
 
 
@@ -142,8 +142,8 @@ def may(kind: str) -> set[str]:
 class Disturbances:
     """Changes to the deployment, one after the other."""
 
-    def __init__(self, there: Deployment, load: CheckedLoad, model: Model) -> None:
-        self._there, self._load, self._model = there, load, model
+    def __init__(self, deployment: Deployment, load: CheckedLoad, model: Model) -> None:
+        self._there, self._load, self._model = deployment, load, model
         self._draw = random.Random(15)
         self._next_fault = time.monotonic() + FAULT_SECONDS / 2
         self.done: Counter[str] = Counter()
@@ -203,10 +203,10 @@ class Disturbances:
         return result.status_code, result.json()
 
 
-def sizes(there: Deployment) -> dict[str, int]:
+def sizes(deployment: Deployment) -> dict[str, int]:
     """Return the memory in MB, the file descriptors and the threads of the workers."""
     result = {"mb": 0, "descriptors": 0, "threads": 0}
-    for pid in there.workers():
+    for pid in deployment.workers():
         status = Path(f"/proc/{pid}/status").read_text()
         lines = dict(line.split(":", 1) for line in status.splitlines())
         result["mb"] += int(lines["VmRSS"].split()[0]) >> 10
@@ -215,15 +215,16 @@ def sizes(there: Deployment) -> dict[str, int]:
     return result
 
 
-def test_every_answer_is_correct_while_the_deployment_changes(there: Deployment) -> None:
+def test_every_answer_is_correct_while_the_deployment_changes(deployment: Deployment) -> None:
     model = Model()
-    for name, runs in there.seals.items():
+    for name, runs in deployment.seals.items():
         result = plain_http.get(
-            f"{there.base}/v1/alphas/{name}", headers={"authorization": f"Bearer {there.keys['wide'].token}"}
+            f"{deployment.base}/v1/alphas/{name}",
+            headers={"authorization": f"Bearer {deployment.keys['wide'].token}"},
         )
         model.sealed[result.json()["meta"]["snapshot"]] = runs[0]
-    load = CheckedLoad(there.base, asks(there), model.check)
-    disturbances = Disturbances(there, load, model)
+    load = CheckedLoad(deployment.base, load_calls(deployment), model.check)
+    disturbances = Disturbances(deployment, load, model)
     begun, warm = time.monotonic(), 0
     measured: list[dict[str, int]] = []
     with load.running(CALLERS) as tally:
@@ -235,22 +236,22 @@ def test_every_answer_is_correct_while_the_deployment_changes(there: Deployment)
 
         while time.monotonic() < begun + SECONDS or not enough():
             disturbances.act()
-            measured.append(sizes(there))
+            measured.append(sizes(deployment))
             called = sum(tally.count(phase) for phase in tally.phases())
             if time.monotonic() < begun + SECONDS / 3 or called < WARM_CALLS:
                 warm = len(measured)
             assert time.monotonic() < begun + SECONDS + PATIENCE, (
                 "too few calls, or none was refused as one too many"
             )
-    tell(tally, disturbances, model, measured)
+    print_report(tally, disturbances, model, measured)
     assert tally.wrong == []
     assert model.wrong_snapshots() == []
     disturbed = tally.phases() - {"calm"}
-    for kind in {ask.kind for ask in asks(there)}:
+    for kind in {call.kind for call in load_calls(deployment)}:
         assert tally.outcomes("calm", kind) <= may(kind), kind
         for phase in disturbed:
             assert tally.outcomes(phase, kind) <= may(kind) | {AWAY}, (phase, kind)
-    narrow = there.keys["narrow"].token
+    narrow = deployment.keys["narrow"].token
     assert tally.overshoot(narrow, PER_SECOND, disturbances.faults) == 0
     charged = A_DAY - tally.remaining[narrow]
     unanswered = sum(tally.count(phase, AWAY, "limited") for phase in disturbed)
@@ -260,13 +261,15 @@ def test_every_answer_is_correct_while_the_deployment_changes(there: Deployment)
     assert last["mb"] <= 1.25 * first["mb"] + 48, "memory grows"
     assert last["descriptors"] <= max(one["descriptors"] for one in settled[: len(settled) // 2 + 1]) + 24
     assert last["threads"] <= max(one["threads"] for one in settled[: len(settled) // 2 + 1]) + 4
-    assert there.process.poll() is None
-    text = there.log.read_text()
+    assert deployment.process.poll() is None
+    text = deployment.log.read_text()
     assert '"unforeseen_failure"' not in text
     assert '"worker_ended"' not in text
 
 
-def tell(tally: Tally, disturbances: Disturbances, model: Model, measured: list[dict[str, int]]) -> None:
+def print_report(
+    tally: Tally, disturbances: Disturbances, model: Model, measured: list[dict[str, int]]
+) -> None:
     """Print what was done."""
     reported = {
         "calls": sum(tally.ended.values()),

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from tests.state_machines.access import GET, SCORES, SNAPSHOTS
-from tests.state_machines.publications import SERVED, Published
+from tests.state_machines.key_model import GET, SCORES, SNAPSHOTS
+from tests.state_machines.root_model import SERVED, Published
 from tests.state_machines.store import text
 
 
@@ -49,7 +49,7 @@ def find(
     seen, root
         The alpha as the server saw it last, and as it is; None where there is none of that name.
     pinned
-        The snapshot that is asked for.
+        The requested snapshot.
     """
     empty = Expected(404, "alpha_not_found" if endpoint == GET else "run_not_found")
     if seen is None or root is None or seen.state != SERVED or seen.current is None:

@@ -28,7 +28,7 @@ _READ_BY_DATETIME: Final = (
     "serve.reader_lease.datetime",
     "serve.endpoints.changes.datetime",
 )
-"""Names by which modules of the product ask for the time, where an answer or a removal hangs on it."""
+"""Names by which the product's modules read the time that an answer or a removal depends on."""
 
 
 class Clock:

@@ -12,9 +12,20 @@ from typing import Any, ClassVar, Final
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant
 
-from tests.state_machines.access import GET, LIST, ME, SCORES, SNAPSHOTS, WEEKS, WIDE, Account, Key, spelled
 from tests.state_machines.clock import SECOND
-from tests.state_machines.publications import SERVED, THIS, Published
+from tests.state_machines.key_model import (
+    GET,
+    LIST,
+    ME,
+    SCORES,
+    SNAPSHOTS,
+    WEEKS,
+    WIDE,
+    Account,
+    Key,
+    spelled,
+)
+from tests.state_machines.root_model import SERVED, THIS, Published
 from tests.state_machines.runs import ALPHAS, Runs
 from tests.state_machines.system import LOOK_AGAIN, System
 
@@ -57,7 +68,7 @@ class Store(RuleBasedStateMachine):
         self.keys: list[Key] = []
         self._digests: dict[tuple[str, str], str] = {}
         self._leased_at = self.now
-        self._told: dict[str, str | None] = {}
+        self._reported: dict[str, str | None] = {}
         self._cursor: str | None = None
         self._open_accounts()
         self._publish_the_first()
@@ -126,7 +137,7 @@ class Store(RuleBasedStateMachine):
     @invariant()
     def what_is_served_is_what_was_published(self) -> None:
         self.tally["steps"] += 1
-        answer = self.system.ask("/v1/screen", self.observer)
+        answer = self.system.send("/v1/screen", self.observer)
         assert answer.status_code == 200, answer.text
         rows = [
             {k: v for k, v in row.items() if k not in {"tldr", "complete"}} for row in answer.json()["data"]

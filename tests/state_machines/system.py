@@ -23,7 +23,7 @@ from serve import app
 from serve.auth.admin import Administration, open_administration
 from serve.state import ServerState
 from tests.state_machines.clock import Clock
-from tests.state_machines.publications import Refused, Release
+from tests.state_machines.root_model import Refused, Release
 from tests.state_machines.runs import Run
 from tests.support.application import running
 from tests.support.client import ApiClient
@@ -143,7 +143,7 @@ class System:
 
         return self.client.wait(acted())
 
-    def ask(self, path: str, token: str, tag: str | None = None) -> httpx.Response:
+    def send(self, path: str, token: str, tag: str | None = None) -> httpx.Response:
         """Call the server, with an If-None-Match if a tag is given."""
         return self.client.get(path, token, headers={} if tag is None else {"if-none-match": tag})
 

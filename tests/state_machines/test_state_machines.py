@@ -14,9 +14,9 @@ from pathlib import Path
 from hypothesis import HealthCheck, seed, settings
 from hypothesis.stateful import run_state_machine_as_test
 
-from tests.state_machines.calling import Calling
-from tests.state_machines.keeping import Keeping
-from tests.state_machines.publishing import Publishing
+from tests.state_machines.call_rules import CallRules
+from tests.state_machines.key_rules import KeyRules
+from tests.state_machines.publication_rules import PublicationRules
 from tests.state_machines.runs import make_runs
 
 HISTORIES = int(os.environ.get("ALPHA_RESULTS_TEST_STATE_MACHINES", "15"))
@@ -28,7 +28,7 @@ RARE = ("rollback", "withdraw", "restore", "walks ended", "answer 304", "answer 
 """What only many histories are certain to come to."""
 
 
-class Histories(Publishing, Keeping, Calling):
+class Histories(PublicationRules, KeyRules, CallRules):
     """All rules together."""
 
 

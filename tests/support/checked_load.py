@@ -17,22 +17,22 @@ from typing import Any, Final
 from tests.support.waiting import eventually
 
 PATIENCE: Final = 120.0
-"""Seconds after which a call has no answer: no bound of the service is nearly as long."""
+"""Seconds to wait for an answer; every time limit of the service is much shorter."""
 CALL_PAUSE: Final = 0.004
 
 
 @dataclass(frozen=True)
-class Ask:
+class LoadCall:
     """A kind of call.
 
     Attributes
     ----------
     kind
-        What it needs, for the tally.
+        Its name in the tally.
     path
-        Called with a generator of chance.
+        Returns a path, from a random generator.
     token
-        The key, called for each call.
+        Returns the key of each call.
     """
 
     kind: str
@@ -51,9 +51,9 @@ class Tally:
     slowest
         Seconds of the slowest call by phase and kind.
     wrong
-        Answers that were not what they must be.
+        Wrong answers.
     allowed
-        By token, when calls that were answered were sent and received, with the headers of the last.
+        Token -> times at which each answered call was sent and received.
     """
 
     ended: Counter[tuple[str, str, str]] = field(default_factory=Counter)
@@ -66,7 +66,9 @@ class Tally:
     def outcomes(self, phase: str, kind: str) -> set[str]:
         """Return the outcomes of a kind's calls in a phase."""
         with self.lock:
-            return {how for (when, what, how), _ in self.ended.items() if (when, what) == (phase, kind)}
+            return {
+                outcome for (when, what, outcome), _ in self.ended.items() if (when, what) == (phase, kind)
+            }
 
     def phases(self) -> set[str]:
         """Return the phases with finished calls."""
@@ -84,13 +86,13 @@ class Tally:
             count += last - first < 1.0 and not hit
         return count
 
-    def count(self, phase: str, how: str | None = None, kind: str | None = None) -> int:
+    def count(self, phase: str, outcome: str | None = None, kind: str | None = None) -> int:
         """Return the number of a phase's calls with this outcome."""
         with self.lock:
             return sum(
                 count
                 for (when, what, ended), count in self.ended.items()
-                if when == phase and how in {None, ended} and kind in {None, what}
+                if when == phase and outcome in {None, ended} and kind in {None, what}
             )
 
 
@@ -101,20 +103,20 @@ class CheckedLoad:
     ----------
     base
         Address of the server.
-    asks
-        Kinds of calls, chosen from by chance.
+    calls
+        Kinds of calls, chosen at random.
     check
-        Called with the path, the body as JSON of an answer, and the connection's own memory; returns what is wrong.
+        Called with path, decoded body and a dictionary of the connection; returns what is wrong, or None.
     """
 
     def __init__(
         self,
         base: str,
-        asks: Sequence[Ask],
+        calls: Sequence[LoadCall],
         check: Callable[[str, Any, dict[str, Any]], str | None] = lambda *_: None,
     ) -> None:
         self._base = base.removeprefix("http://")
-        self._asks = asks
+        self._calls = calls
         self._check = check
         self._stop = threading.Event()
         self.phase = "calm"
@@ -122,8 +124,10 @@ class CheckedLoad:
 
     @contextmanager
     def running(self, callers: int) -> Iterator[Tally]:
-        """Run the load within the block."""
-        threads = [threading.Thread(target=self._call_on, args=(number,)) for number in range(callers)]
+        """Run the load during the block."""
+        threads = [
+            threading.Thread(target=self._call_until_stopped, args=(number,)) for number in range(callers)
+        ]
         for thread in threads:
             thread.start()
         try:
@@ -134,11 +138,11 @@ class CheckedLoad:
                 thread.join()
 
     def settle(self, calls: int, may: Callable[[str], set[str]]) -> None:
-        """Try phases until in one, of that many calls, each kind occurred with a permitted outcome.
+        """Wait for a phase of that many calls in which every kind had only permitted outcomes.
 
-        By then the effects of a fault, or of a pause of the machine, are over; if they never are, this fails.
+        The effects of a fault are then over; fail if they never are.
         """
-        kinds = {ask.kind for ask in self._asks}
+        kinds = {call.kind for call in self._calls}
 
         def all_permitted() -> bool:
             self.phase = f"settling at {time.monotonic()}"
@@ -148,22 +152,22 @@ class CheckedLoad:
 
         eventually(all_permitted, "a phase with permitted outcomes only")
 
-    def _call_on(self, number: int) -> None:
+    def _call_until_stopped(self, number: int) -> None:
         draw = random.Random(number)
         while not self._stop.is_set():
             memory: dict[str, Any] = {}
             with closing(HTTPConnection(self._base, timeout=PATIENCE)) as connection:
                 for _ in range(draw.randint(20, 300)):
-                    if self._stop.wait(CALL_PAUSE) or not self._one(connection, draw, memory):
+                    if self._stop.wait(CALL_PAUSE) or not self._call_once(connection, draw, memory):
                         break
 
-    def _one(self, connection: HTTPConnection, draw: random.Random, memory: dict[str, Any]) -> bool:
-        ask = draw.choice(self._asks)
-        phase, path, token = self.phase, ask.path(draw), ask.token()
+    def _call_once(self, connection: HTTPConnection, draw: random.Random, memory: dict[str, Any]) -> bool:
+        call = draw.choice(self._calls)
+        phase, path, token = self.phase, call.path(draw), call.token()
         headers = {"authorization": f"Bearer {token}"}
         if draw.random() < 0.4:
             headers["accept-encoding"] = "gzip"
-        begun, wrong, open_still = time.monotonic(), None, True
+        begun, wrong, is_open = time.monotonic(), None, True
         try:
             connection.request("GET", path, headers=headers)
             answer = connection.getresponse()
@@ -171,9 +175,9 @@ class CheckedLoad:
             if answer.headers.get("content-encoding") == "gzip":
                 body = zlib.decompress(body, wbits=31)
             result = json.loads(body)
-            how = str(answer.status)
+            outcome = str(answer.status)
             if answer.status != 200:
-                how = f"{answer.status} {result['error']['code']}"
+                outcome = f"{answer.status} {result['error']['code']}"
                 if answer.status == 503 and "retry-after" not in answer.headers:
                     wrong = "503 without Retry-After"
             else:
@@ -186,11 +190,11 @@ class CheckedLoad:
                     left = self.tally.remaining
                     left[token] = min(left.get(token, int(remaining)), int(remaining))
         except (OSError, HTTPException, ValueError) as error:
-            how, open_still = type(error).__name__, False
+            outcome, is_open = type(error).__name__, False
         spent = time.monotonic() - begun
         with self.tally.lock:
-            self.tally.ended[phase if phase == self.phase else "between", ask.kind, how] += 1
-            self.tally.slowest[phase, ask.kind] = max(spent, self.tally.slowest.get((phase, ask.kind), 0.0))
+            self.tally.ended[phase if phase == self.phase else "between", call.kind, outcome] += 1
+            self.tally.slowest[phase, call.kind] = max(spent, self.tally.slowest.get((phase, call.kind), 0.0))
             if wrong is not None and len(self.tally.wrong) < 20:
                 self.tally.wrong.append(f"{path}: {wrong}")
-        return open_still
+        return is_open

@@ -30,7 +30,7 @@ class Undecoded:
 class ApiClient:
     """A running application, with a client and issuing of keys.
 
-    Its event loop runs while something is asked, and stands still in between.
+    Its event loop runs only during requests.
     """
 
     runner: asyncio.Runner
@@ -50,7 +50,7 @@ class ApiClient:
     ) -> httpx.Response:
         """Send a GET with or without a key."""
         bearer = {} if token is None else {"authorization": f"Bearer {token}"}
-        return self.ask(method, path, {**headers, **bearer})
+        return self.send(method, path, {**headers, **bearer})
 
     def json(self, path: str, token: str, status: int = 200) -> Any:
         """Send a GET, assert its status, and return the body."""
@@ -67,13 +67,13 @@ class ApiClient:
 
         return self.wait(all_at_once())
 
-    def ask(
+    def send(
         self, method: str, target: str, headers: Mapping[str, str] | Sequence[tuple[str, str]]
     ) -> httpx.Response:
         """Send one request; `target` is the request line's path and query."""
         return self.wait(self.client.request(method, target, headers=_uncoded(headers)))
 
-    def ask_together(self, targets: Sequence[tuple[str, Mapping[str, str]]]) -> list[httpx.Response]:
+    def send_together(self, targets: Sequence[tuple[str, Mapping[str, str]]]) -> list[httpx.Response]:
         """Send several GET requests at once."""
 
         async def all_of_them() -> list[httpx.Response]:
@@ -85,12 +85,12 @@ class ApiClient:
     def undecoded(self, method: str, target: str, headers: Mapping[str, str]) -> Undecoded:
         """Send one request; return the raw body and its coding."""
 
-        async def ask() -> Undecoded:
+        async def send() -> Undecoded:
             async with self.client.stream(method, target, headers=headers) as response:
                 content = b"".join([chunk async for chunk in response.aiter_raw()])
             return Undecoded(response.status_code, response.headers, content)
 
-        return self.wait(ask())
+        return self.wait(send())
 
     def key(self, *, admin: bool = False, account: str | None = None, **grants: Any) -> str:
         """Issue a key, by default of a new account, and return its token."""

@@ -40,7 +40,7 @@ PLAIN: Final = "Test_plain"
 UNDECIDED: Final = "Test_undecided"
 """No cross-sections."""
 EMPTY: Final = "Test_empty"
-"""A description and nothing else."""
+"""Only a description."""
 BARE: Final = "Test_bare"
 """Every table was sealed, and none has a row."""
 HIDDEN: Final = "Prod_hidden"
@@ -218,7 +218,7 @@ class ContractApp:
     ) -> httpx.Response:
         """Call an endpoint; the answer must conform to the OpenAPI document."""
         endpoint = ENDPOINTS[endpoint] if isinstance(endpoint, str) else endpoint
-        response = self.client.ask("GET", target(endpoint, query, path), self.headers(key, headers))
+        response = self.client.send("GET", target(endpoint, query, path), self.headers(key, headers))
         check(endpoint, response)
         return response
 

@@ -108,7 +108,7 @@ def record(
 
 
 def sealed_as_stated(sections: CrossSections) -> list[SealedRecord]:
-    """The records a complete run seals of its whole span; the mean IC is the one of its cross-sections."""
+    """Overall records of a complete run; the mean IC is that of its cross-sections."""
     return [
         record("mean_ic", mean_or_null(sections.ic)),
         record("icir", 1.25, annualised=True),
@@ -161,7 +161,7 @@ def run(**changes: Any) -> Any:
     return replace(made, **changes)
 
 
-def ask(
+def answer_metrics(
     figures: RunFigures,
     *,
     first: str | None = None,

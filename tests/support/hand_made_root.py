@@ -11,12 +11,12 @@ from tests.support.server import token_for
 
 
 @pytest.fixture(scope="module")
-def here(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def server_root(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return a root of the hand-made run for processes of its own."""
     return published.publish_below(tmp_path_factory.mktemp("processes"))
 
 
 @pytest.fixture(scope="module")
-def token(here: Path) -> str:
+def token(server_root: Path) -> str:
     """Return a key for that root."""
-    return token_for(here)
+    return token_for(server_root)

@@ -29,7 +29,7 @@ class KillSchedule:
         """Return how many seconds to wait before the next kill."""
         return self._generator.uniform(0, self._spread)
 
-    def tell(self, *, in_time: bool) -> None:
+    def adapt(self, *, in_time: bool) -> None:
         """Record whether the last kill interrupted anything."""
         # One late kill undoes six timely ones: about one in seven comes too late, whatever the machine.
         self._spread = max(self._least, self._spread * (1.12 if in_time else 0.5))

@@ -66,9 +66,9 @@ class Parts:
         self.catalogue.refresh()
         self.row_tables.drop_unread()
 
-    def query(self, name: str, asked: dict[str, str], *, raw: bool) -> PageQuery:
-        path = {"alpha": published.ALPHA, **{x: asked[x] for x in PLACES[name]}}
-        text = urlencode([(key, value) for key, value in asked.items() if key not in path])
+    def query(self, name: str, parameters: dict[str, str], *, raw: bool) -> PageQuery:
+        path = {"alpha": published.ALPHA, **{x: parameters[x] for x in PLACES[name]}}
+        text = urlencode([(key, value) for key, value in parameters.items() if key not in path])
         request = Request("r", {}, path=path, endpoint=name)
         request.values = parse(ENDPOINTS[name], path, text.encode())
         request.raw = raw

@@ -34,7 +34,7 @@ def postgres_binaries() -> Path | None:
 
 
 class PostgresServer:
-    """A PostgreSQL on a socket. It refuses to run as root, so then it runs as `nobody`."""
+    """A PostgreSQL on a socket, run as `nobody` by root, because it refuses to run as root."""
 
     def __init__(self, binaries: Path) -> None:
         self.binaries = binaries

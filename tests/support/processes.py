@@ -46,7 +46,7 @@ def tasks(pid: int, name: str) -> list[str]:
 
 
 def children(pid: int) -> list[int]:
-    """List the processes that a process started; threads may have started them, so every task is asked."""
+    """List the children of a process, including those started by its threads."""
     return [int(child) for children in tasks(pid, "children") for child in children.split()]
 
 

@@ -35,7 +35,7 @@ BOOKS = ("long_short", "long_only", "raw_long_short", "raw_long_only")
 VARIANTS = tuple(f"{book}{suffix}" for book in BOOKS for suffix in ("_adjustments", "_settlements"))
 
 NAMED = ("snapshot", "published_at")
-"""What the meta of every answer about a run holds besides what is asked about here."""
+"""Members of the meta of every answer about a run that these tests do not check."""
 
 type_kinds = Mapping[str, pl.DataFrame | Mapping[str, pl.DataFrame]]
 

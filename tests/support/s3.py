@@ -79,7 +79,7 @@ class ServerFailed(Exception):
 
 @dataclass(frozen=True)
 class Account:
-    """Keys of one S3 user; they open nothing but this throw-away server."""
+    """Keys of one S3 user of this throw-away server."""
 
     access_key: str = "AKIDOFTHETESTSUITE"
     secret_key: str = "of-no-use-anywhere-but-on-the-loopback"

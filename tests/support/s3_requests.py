@@ -49,7 +49,7 @@ def _noted(server: S3Server, begin: int) -> tuple[Counter[str], int]:
         # Whatever was pending when the first block began is none of its own.
         if seen and (begin == 0 or not pending):
             return counts, begin + len(text)
-        assert time.monotonic() < deadline, f"the gateway does not note what it was asked: {pending}"
+        assert time.monotonic() < deadline, f"the gateway logged no request: {pending}"
         time.sleep(0.02)
 
 

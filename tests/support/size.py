@@ -1,7 +1,7 @@
 """Size and import structure of the packages: `just size`.
 
-Of each package: files, lines of code (without docstrings, comments, blank lines and imports), circles among the modules and
-packages inside it, and its longest chain of imports. Imports that only annotations need count as the others do.
+For each package: files, lines of code (without docstrings, comments, blank lines and imports), import cycles among its modules
+and sub-packages, and its longest import chain. Imports under TYPE_CHECKING count.
 """
 
 from __future__ import annotations
@@ -42,8 +42,8 @@ def code_lines(source: str) -> int:
     return len(lines)
 
 
-def circles(graph: grimp.ImportGraph, package: str) -> list[set[str]]:
-    """List the circles among the children of a package, and of each package below it."""
+def cycles(graph: grimp.ImportGraph, package: str) -> list[set[str]]:
+    """List the cycles among the children of a package, and of each package below it."""
     children = graph.find_children(package)
     inside = {child: {child} | graph.find_descendants(child) for child in children}
     owner = {module: child for child, modules in inside.items() for module in modules}
@@ -56,7 +56,7 @@ def circles(graph: grimp.ImportGraph, package: str) -> list[set[str]]:
         }
         for child, modules in inside.items()
     }
-    return tangles(imports) + [circle for child in sorted(children) for circle in circles(graph, child)]
+    return tangles(imports) + [cycle for child in sorted(children) for cycle in cycles(graph, child)]
 
 
 def tangles(imports: Imports) -> list[set[str]]:
@@ -81,7 +81,7 @@ def tangles(imports: Imports) -> list[set[str]]:
 
 
 def longest_chain(imports: Imports) -> list[str]:
-    """Return the longest chain in which each module imports the next; a circle counts as its modules in one place."""
+    """Return the longest chain in which each module imports the next; a cycle counts as its modules in one place."""
     groups = {module: frozenset(tangle) for tangle in tangles(imports) for module in tangle}
     groups |= {module: frozenset({module}) for module in imports if module not in groups}
     above: dict[frozenset[str], set[frozenset[str]]] = {group: set() for group in groups.values()}
@@ -107,15 +107,15 @@ def counted(folder: str) -> tuple[int, int]:
 
 
 def main() -> None:
-    """Write the table; `--chains` writes circles and chains, too."""
+    """Write the table; `--chains` writes cycles and chains, too."""
     graph = grimp.build_graph(*PACKAGES, exclude_type_checking_imports=False)
-    table = [f"{'package':12}{'code lines':>12}{'files':>8}{'circles':>9}{'longest chain':>15}"]
+    table = [f"{'package':12}{'code lines':>12}{'files':>8}{'cycles':>9}{'longest chain':>15}"]
     details: list[str] = []
     for package in PACKAGES:
-        tangled, chain = circles(graph, package), longest_chain(imports_within(graph, package))
+        tangled, chain = cycles(graph, package), longest_chain(imports_within(graph, package))
         lines, files = counted(package)
         table.append(f"{package:12}{lines:12,}{files:8}{len(tangled):9}{len(chain):15}")
-        details += [f"circle: {', '.join(sorted(circle))}" for circle in tangled]
+        details += [f"cycle: {', '.join(sorted(cycle))}" for cycle in tangled]
         details.append(f"chain: {' > '.join(chain)}")
     lines, files = counted(CLIENTS)
     table.append(f"{'clients':12}{lines:12,}{files:8}")

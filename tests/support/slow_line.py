@@ -69,6 +69,6 @@ def slow_line(endpoint: str) -> Iterator[SlowLine]:
         try:
             yield line
         finally:
-            # A thread that waits in `accept` is not told by `close` alone.
+            # `close` alone does not wake a thread in `accept`.
             with contextlib.suppress(OSError):
                 listening.shutdown(socket.SHUT_RDWR)

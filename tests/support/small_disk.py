@@ -33,7 +33,7 @@ class SmallDisk:
 
     def mount(self, options: str) -> None:
         """Mount it anew, for reading alone (``ro``) or for writing (``rw``)."""
-        # Refused as long as somebody has a file of it open for writing.
+        # Refused while a process has a file on it open for writing.
         command = ["mount", "-o", f"remount,{options}", str(self.folder)]
         eventually(lambda: subprocess.run(command, capture_output=True, check=False).returncode == 0, options)
 

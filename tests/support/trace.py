@@ -81,7 +81,7 @@ class _Transport(asyncio.Transport):
 
     @property
     def is_answered(self) -> bool:
-        """Whether a whole answer was sent."""
+        """Whether a complete answer was sent."""
         head, end, body = self.sent.partition(b"\r\n\r\n")
         length = re.search(rb"content-length: (\d+)", head)
         return bool(end) and len(body) == (int(length[1]) if length else 0)
@@ -142,7 +142,7 @@ class Traced:
         self._token = token
         self._followed = followed
 
-    async def ask(self, path: str) -> Journey:
+    async def send(self, path: str) -> Journey:
         """Send a request and trace it until answered."""
         journey = Journey()
         head = f"GET {path} HTTP/1.1\r\nHost: api\r\nAuthorization: Bearer {self._token}\r\n\r\n"
@@ -191,16 +191,16 @@ async def _follow(app: Any, token: str, followed: Followed) -> dict[str, Journey
     transport = _Transport()
     protocol.connection_made(transport)
     traced = Traced(protocol, transport, token, followed)
-    await traced.ask(f"/v1/alphas/{published.ALPHA}/books")  # what is done once for a process and a snapshot
-    cold = await traced.ask(f"{_WEEK}?limit=3")
+    await traced.send(f"/v1/alphas/{published.ALPHA}/books")  # what is done once for a process and a snapshot
+    cold = await traced.send(f"{_WEEK}?limit=3")
     for number in range(200):  # until the table is rendered
-        await traced.ask(f"{_WEEK}?limit=3&offset={number}")
+        await traced.send(f"{_WEEK}?limit=3&offset={number}")
         await asyncio.sleep(0.005)
-    cut = await traced.ask(f"{_WEEK}?limit=4")
+    cut = await traced.send(f"{_WEEK}?limit=4")
     for _ in range(3):
-        await traced.ask(f"{_WEEK}?limit=4")
-    finished = await traced.ask(f"{_WEEK}?limit=4")
-    metrics = await traced.ask(f"/v1/alphas/{published.ALPHA}/metrics")
+        await traced.send(f"{_WEEK}?limit=4")
+    finished = await traced.send(f"{_WEEK}?limit=4")
+    metrics = await traced.send(f"/v1/alphas/{published.ALPHA}/metrics")
     protocol.connection_lost(None)
     return {"finished body": finished, "cut from rows": cut, "from Parquet": cold, "metrics, cold": metrics}
 

@@ -10,25 +10,25 @@ from typing import TypeVar
 T = TypeVar("T")
 
 PATIENCE = 400.0
-"""Seconds to wait for what will come: interpreters start slowly on a loaded machine, and no test asserts a time."""
+"""Seconds to wait for an event: interpreters start slowly on a loaded machine, and no test asserts a time."""
 PAUSE = 0.02
-"""Seconds between two looks at what lasts."""
+"""Seconds between two polls."""
 
 
 def eventually(
-    holds: Callable[[], object], what: str = "what was waited for", patience: float = PATIENCE
+    holds: Callable[[], object], what: str = "the awaited condition", patience: float = PATIENCE
 ) -> None:
     """Wait until a condition holds; fail after a long timeout."""
     deadline = time.monotonic() + patience
     while not holds():
-        assert time.monotonic() < deadline, f"never came: {what}"
+        assert time.monotonic() < deadline, f"never happened: {what}"
         time.sleep(PAUSE)
 
 
-def eventually_is(ask: Callable[[], T], wanted: T, patience: float = PATIENCE) -> None:
+def eventually_is(poll: Callable[[], T], wanted: T, patience: float = PATIENCE) -> None:
     """Poll until the answer is as expected; fail with the last answer after a long timeout."""
     deadline = time.monotonic() + patience
-    while (result := ask()) != wanted:
+    while (result := poll()) != wanted:
         assert time.monotonic() < deadline, f"still {result!r}, not {wanted!r}"
         time.sleep(PAUSE)
 

@@ -18,8 +18,8 @@ LIMITS = {
 
 
 @pytest.fixture(scope="module")
-def server(here: Path, token: str) -> Iterator[Server]:
+def server(server_root: Path, token: str) -> Iterator[Server]:
     """Return a server with short limits."""
-    log = here.parent / "server.log"
-    with served(here, log=log, variables=LIMITS) as (_, base):
+    log = server_root.parent / "server.log"
+    with served(server_root, log=log, variables=LIMITS) as (_, base):
         yield Server(base, token, log)

@@ -27,12 +27,12 @@ def _workers(log: Path) -> list[int]:
 
 
 def test_a_killed_worker_is_named_with_its_signal_and_replaced(
-    here: Path, token: str, tmp_path: Path
+    server_root: Path, token: str, tmp_path: Path
 ) -> None:
     log = tmp_path / "server.log"
     with (
         redis_running() as redis,
-        served(here, "--workers", "2", log=log, variables={"ALPHA_RESULTS_REDIS": redis.url}) as (
+        served(server_root, "--workers", "2", log=log, variables={"ALPHA_RESULTS_REDIS": redis.url}) as (
             process,
             base,
         ),
@@ -56,11 +56,14 @@ def test_a_killed_worker_is_named_with_its_signal_and_replaced(
     assert ended["restarted_as"] not in {None, victim}
 
 
-def test_a_dead_worker_delays_neither_its_replacement_nor_a_signal(here: Path, tmp_path: Path) -> None:
+def test_a_dead_worker_delays_neither_its_replacement_nor_a_signal(server_root: Path, tmp_path: Path) -> None:
     log = tmp_path / "server.log"
     with (
         redis_running() as redis,
-        served(here, "--workers", "2", log=log, variables={"ALPHA_RESULTS_REDIS": redis.url}) as (process, _),
+        served(server_root, "--workers", "2", log=log, variables={"ALPHA_RESULTS_REDIS": redis.url}) as (
+            process,
+            _,
+        ),
     ):
         eventually(lambda: log.read_text().count("Application startup complete") == 2)
         (victim, *_) = _workers(log)
@@ -76,9 +79,9 @@ def test_a_dead_worker_delays_neither_its_replacement_nor_a_signal(here: Path, t
     assert (ended["pid"], ended["signal"], ended["silent"]) == (victim, "SIGKILL", False)
 
 
-def test_control_sequences_in_paths_are_escaped_in_the_log(here: Path, token: str) -> None:
-    with served(here, "--log-format", "console") as (_, base):
-        server = Server(base, token, here.parent / "server.log")
+def test_control_sequences_in_paths_are_escaped_in_the_log(server_root: Path, token: str) -> None:
+    with served(server_root, "--log-format", "console") as (_, base):
+        server = Server(base, token, server_root.parent / "server.log")
         with server.connect() as wire:
             wire.send(head("/v1/mark\x9b2J"))
             assert wire.answer().status == 404

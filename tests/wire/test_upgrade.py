@@ -98,15 +98,15 @@ def test_the_body_of_a_request_to_upgrade_is_not_a_request(
 
 
 @pytest.fixture(scope="module")
-def proxied(here: Path, token: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+def proxied(server_root: Path, token: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     """Return a server behind nginx configured for WebSockets."""
     nginx = shutil.which("nginx")
     if nginx is None:
         pytest.skip("nginx is not installed")
     folder, port = tmp_path_factory.mktemp("nginx"), free_port()
-    log = here.parent / "proxied.log"
-    counts = {"ALPHA_RESULTS_LIMITS_STATE": str(here.parent / "proxied.limits")}
-    with served(here, log=log, variables=counts) as (_, base):
+    log = server_root.parent / "proxied.log"
+    counts = {"ALPHA_RESULTS_LIMITS_STATE": str(server_root.parent / "proxied.limits")}
+    with served(server_root, log=log, variables=counts) as (_, base):
         recipe = folder / "nginx.conf"
         recipe.write_text(RECIPE.format(folder=folder, node=urlsplit(base).netloc, port=port))
         process = subprocess.Popen([nginx, "-c", str(recipe), "-p", str(folder)])

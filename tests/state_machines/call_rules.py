@@ -10,8 +10,8 @@ import httpx
 from hypothesis import strategies as st
 from hypothesis.stateful import precondition, rule
 
-from tests.state_machines.access import CALLED, GET, LIST, ME, SCORES, SNAPSHOTS, WEEKS, Key
 from tests.state_machines.answers import Expected, find, slice_of
+from tests.state_machines.key_model import CALLED, GET, LIST, ME, SCORES, SNAPSHOTS, WEEKS, Key
 from tests.state_machines.runs import ABSENT, ALPHAS
 from tests.state_machines.store import PATHS, PICK, Store
 
@@ -56,7 +56,7 @@ class Walk:
     ended: bool = False
 
 
-class Calling(Store):
+class CallRules(Store):
     """Calls."""
 
     def __init__(self) -> None:
@@ -75,10 +75,10 @@ class Calling(Store):
         ever = sorted({snapshot for one in self.root.values() for snapshot in one.built})
         pinned = ever[call.pin % len(ever)] if call.pin is not None and endpoint in _PINNED else None
         path, expected = self._expect(endpoint, alpha, pinned, call.limit, call.offset, key)
-        answer = self._ask(key, endpoint, alpha, path, expected)
+        answer = self._send(key, endpoint, alpha, path, expected)
         if call.again is not None and answer is not None and "etag" in answer.headers:
             tags = sorted(self._contents[path])
-            self._ask_again(key, endpoint, alpha, path, answer, tags[call.again % len(tags)])
+            self._revalidate(key, endpoint, alpha, path, answer, tags[call.again % len(tags)])
 
     def _expect(
         self, endpoint: str, alpha: str, pinned: str | None, limit: int, offset: int, key: Key
@@ -96,12 +96,12 @@ class Calling(Store):
         actual = find(endpoint, seen, root, pinned, limit, offset)
         return path, actual
 
-    def _ask(
+    def _send(
         self, key: Key, endpoint: str, alpha: str, path: str, admitted: list[Expected]
     ) -> httpx.Response | None:
         """Call and compare the answer with the model; return it if 200."""
         expected = self._refusal(key, endpoint, alpha) or admitted
-        answer = self.system.ask(path, key.token)
+        answer = self.system.send(path, key.token)
         self._compare(key, answer, expected)
         if answer.status_code != 200:
             return None
@@ -166,12 +166,12 @@ class Calling(Store):
         assert known.setdefault(tag, content) == content, path
         assert [other for other, reported in known.items() if reported == content] == [tag], path
 
-    def _ask_again(
+    def _revalidate(
         self, key: Key, endpoint: str, alpha: str, path: str, before: httpx.Response, tag: str
     ) -> None:
         """Request with an earlier entity tag: 304 exactly if the answer is unchanged."""
         expected = self._refusal(key, endpoint, alpha)
-        answer = self.system.ask(path, key.token, tag)
+        answer = self.system.send(path, key.token, tag)
         same = tag == before.headers["etag"]
         self._compare(key, answer, expected or [Expected(304 if same else 200)])
         if expected is None:
@@ -194,7 +194,7 @@ class Calling(Store):
     def _walk(self, walk: Walk) -> None:
         key, alpha = walk.key, walk.alpha
         path, expected = self._expect(SCORES, alpha, walk.snapshot, walk.limit, len(walk.rows), key)
-        answer = self._ask(key, SCORES, alpha, path, expected)
+        answer = self._send(key, SCORES, alpha, path, expected)
         if answer is None:
             return
         body = answer.json()
@@ -210,28 +210,28 @@ class Calling(Store):
         """Continue reading the changes; applied in order they give what is served."""
         while True:
             since = "" if self._cursor is None else f"&since={self._cursor}"
-            answer = self.system.ask(f"/v1/changes?limit=3{since}", self.observer)
+            answer = self.system.send(f"/v1/changes?limit=3{since}", self.observer)
             assert answer.status_code == 200, answer.text
             body = answer.json()
             for row in body["data"]:
-                self._told[row["alpha_id"]] = row["snapshot"]
+                self._reported[row["alpha_id"]] = row["snapshot"]
                 self.tally["changes told"] += 1
             self._cursor = body["meta"]["next"]
             if not body["pagination"]["has_more"]:
                 break
         served = {alpha: one.current for alpha, one in self.seen.items() if one.moved_at is not None}
-        assert self._told == served, (self._told, served)
+        assert self._reported == served, (self._reported, served)
 
     @precondition(lambda self: any(one.moved_at is not None for one in self.root.values()))
     @rule(pick=PICK)
-    def ask_for_what_is_gone(self, pick: int) -> None:
+    def call_a_removed_snapshot(self, pick: int) -> None:
         """Request every snapshot an alpha ever had with a key with full access."""
         known = [alpha for alpha in ALPHAS if self.root[alpha].built]
         alpha = known[pick % len(known)]
         for snapshot in sorted(self.root[alpha].built):
             expected = find(WEEKS, self.seen[alpha], self.root[alpha], snapshot, 100, 0)
             path = f"{PATHS[WEEKS].format(alpha)}?snapshot={snapshot}"
-            answer = self.system.ask(path, self.observer)
+            answer = self.system.send(path, self.observer)
             code = answer.json()["error"]["code"] if answer.status_code >= 400 else None
             assert (answer.status_code, code) in [(one.status, one.code) for one in expected], answer.text
             if code is None:

@@ -22,7 +22,7 @@ OPERATIONS: Final[Mapping[str, tuple[str, str]]] = {
 }
 
 
-def ask(
+def send(
     api: ContractApp,
     path: str,
     key: str | None = "reader",
@@ -45,7 +45,7 @@ def operation(
     method, path = OPERATIONS[name]
     if method == "POST":
         rest.setdefault("body", {})
-    return ask(api, path, key, method=method, share=share, table=table, **rest)
+    return send(api, path, key, method=method, share=share, table=table, **rest)
 
 
 def lines(response: httpx.Response) -> list[dict[str, Any]]:

@@ -12,7 +12,7 @@ from hypothesis.stateful import precondition, rule
 
 from schemas.errors import AccessError
 from serve.auth.admin import Administration
-from tests.state_machines.access import (
+from tests.state_machines.key_model import (
     ACTIVE,
     ENDPOINTS,
     GRANTS,
@@ -36,7 +36,7 @@ _ACCOUNT: Final = st.integers(0, 1)
 Act = Callable[[Administration], Awaitable[Any]]
 
 
-class Keeping(Store):
+class KeyRules(Store):
     """Accounts, keys and time."""
 
     def __init__(self) -> None:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import precondition, rule
 
 from datasets.publication.decisions import empty_snapshots
-from tests.state_machines.publications import (
+from tests.state_machines.root_model import (
     RELEASES,
     SERVED,
     THIS,
@@ -34,7 +34,7 @@ _GRACES: Final = {
 }
 
 
-class Publishing(Store):
+class PublicationRules(Store):
     """Builds, operators' decisions, gc and refreshes."""
 
     @rule(
