@@ -136,8 +136,8 @@ def healthy(tmp_path: Path, command: str, port: str) -> bool:
     return done.returncode == 0
 
 
-def test_the_health_check_covers_servers_and_batch_jobs(here: Path, tmp_path: Path) -> None:
-    with served(here) as (_, base):
+def test_the_health_check_covers_servers_and_batch_jobs(server_root: Path, tmp_path: Path) -> None:
+    with served(server_root) as (_, base):
         port = base.rpartition(":")[2]
         assert healthy(tmp_path, "python -m serve run", port)
     assert not healthy(tmp_path, "python -m serve run", port)
