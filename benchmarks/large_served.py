@@ -66,7 +66,7 @@ def _spent(root: Path) -> tuple[dict[str, float], float]:
             for request in itertools.islice(requests, WARM):
                 connection.send(request)
             connection.close()
-        up.settle(300.0, 1.0)
+        up.settle(300.0, 1.0, steps=5)  # a table being written waits for the disk now and then
         spent = {}
         for kind, requests in kinds.items():
             connection = Connection(up.port, up.headers)

@@ -70,14 +70,14 @@ class Running:
         """Return the CPU seconds of all live threads, in nanosecond resolution; ended threads are not included."""
         return sum(map(busy_seconds, family(self.pid)))
 
-    def settle(self, most_s: float = 20.0, step_s: float = 0.25) -> None:
-        """Wait until it is idle, so that background work does not count towards the next requests."""
-        end = time.monotonic() + most_s
-        while time.monotonic() < end:
+    def settle(self, most_s: float = 20.0, step_s: float = 0.25, steps: int = 1) -> None:
+        """Wait until it is idle for some steps, so that background work does not count towards the next requests."""
+        end, idle = time.monotonic() + most_s, 0
+        while idle < steps and time.monotonic() < end:
             before = self.cpu()
             time.sleep(step_s)
-            if self.cpu() - before <= (2 if step_s > 0.1 else 0) / TICK:
-                return
+            is_idle = self.cpu() - before <= (2 if step_s > 0.1 else 0) / TICK
+            idle = idle + 1 if is_idle else 0
 
 
 class Server:

@@ -274,7 +274,7 @@ class RowTables:
             while len(self._spent) > _MAX_SPENT:
                 self._spent.popitem(last=False)
         if spent >= price or (is_first and self.folder is not None):
-            self._begin(snapshot, view, make=spent >= price)
+            self._begin(snapshot, view, price)
 
     def discard(self, snapshot: Snapshot, table: RowTable, error: RowsDamaged) -> None:
         """Close a table whose file was shortened or removed; what is left of the file is removed when it is opened again."""
@@ -289,20 +289,22 @@ class RowTables:
         if self.folder is not None:
             self.folder.drop_unread(self._is_read)
 
-    def _begin(self, snapshot: Snapshot, view: TableView, *, make: bool) -> None:
-        """Have a table opened, or made where `make`, unless that was begun."""
+    def _begin(self, snapshot: Snapshot, view: TableView, price: float) -> None:
+        """Have a table opened, or made if direct answers have cost its price by then, unless that was begun."""
         key = (snapshot.key, view)
         with self._lock:
             if time.monotonic() < self._not_before.get(key, 0.0):
                 return
             self._not_before[key] = math.inf
         with contextlib.suppress(RuntimeError):  # the service is going down
-            self._maker.submit(self._make, snapshot, view, make=make)
+            self._maker.submit(self._make, snapshot, view, price)
 
-    def _make(self, snapshot: Snapshot, view: TableView, *, make: bool) -> None:
+    def _make(self, snapshot: Snapshot, view: TableView, price: float) -> None:
         owner, again = snapshot.key, 0.0
         try:
             if self._is_read(owner):  # it may have been replaced while it waited for its turn
+                # Answers given while it waited count as well.
+                make = self._spent.get((owner, view), 0.0) >= price
                 table = self._opened_or_made(snapshot, view, make=make)
                 if table is not None:
                     self._spent.pop((owner, view), None)

@@ -25,7 +25,7 @@ from tests.support import published
 from tests.support.application import running
 from tests.support.page_parts import Parts
 from tests.support.processes import REPOSITORY, environment
-from tests.support.waiting import PATIENCE, eventually
+from tests.support.waiting import PATIENCE, eventually, eventually_is
 
 LEDGER = "portfolio.ledger"
 RUN = f"/v1/alphas/{published.ALPHA}"
@@ -97,6 +97,20 @@ def test_a_restart_reuses_existing_files(make: Callable[..., Parts], monkeypatch
     assert after.until_cached(query) == answer
     assert counts(after).hits
     assert not counts(after).misses
+
+
+def test_answers_given_while_another_table_is_made_count(
+    make: Callable[..., Parts], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tables, "_SHARE_WHEN_FREE", 1e9)  # the first answer alone does not pay
+    parts, other_is_made = make(), threading.Event()
+    row_tables, query = parts.row_tables, ledger(parts)
+    row_tables._maker.submit(other_is_made.wait, PATIENCE)  # noqa: SLF001 - as long as another table takes
+    parts.load(query)
+    ((_, view),) = row_tables._spent  # noqa: SLF001 - the table whose answers are counted
+    row_tables.record_miss(parts.snapshot, view, 1, seconds=1e15)
+    other_is_made.set()
+    eventually_is(lambda: parts.cached(query), parts.load(query))
 
 
 def test_a_table_larger_than_the_memory_bound_is_served_from_its_file(
