@@ -25,7 +25,7 @@ from tests.support import published
 from tests.support.application import running
 from tests.support.page_parts import Parts
 from tests.support.processes import REPOSITORY, environment
-from tests.support.waiting import PATIENCE, eventually, eventually_is
+from tests.support.waiting import PATIENCE, eventually
 
 LEDGER = "portfolio.ledger"
 RUN = f"/v1/alphas/{published.ALPHA}"
@@ -110,7 +110,8 @@ def test_answers_given_while_another_table_is_made_count(
     ((_, view),) = row_tables._spent  # noqa: SLF001 - the table whose answers are counted
     row_tables.record_miss(parts.snapshot, view, 1, seconds=1e15)
     other_is_made.set()
-    eventually_is(lambda: parts.cached(query), parts.load(query))
+    answer = parts.load(query)
+    eventually(lambda: parts.cached(query) == answer)
 
 
 def test_a_table_larger_than_the_memory_bound_is_served_from_its_file(
