@@ -65,14 +65,14 @@ def units(table: str | None, as_json: bool) -> None:
 @click.command()
 @_ROOT
 @click.option(
-    "--into", type=click.Path(dir_okay=False), help="Make the views in this DuckDB file, or renew them."
+    "--into", type=click.Path(dir_okay=False), help="Create or replace the views in this DuckDB file."
 )
 @_JSON
 def sql(root: str, into: str | None, as_json: bool) -> None:
     """Create SQL views over the served snapshots of ROOT: one view per table, with all alphas.
 
-    Without --into the statements are printed. A view names the files of the snapshots that are served now: run the command
-    again when others were published.
+    Without --into the statements are printed. A view names the files of the snapshots that are served now, so run the
+    command again after a publication.
     """
     from datasets.root import open_published  # noqa: PLC0415 - as above
     from datasets.sql_views import script, write  # noqa: PLC0415 - as above

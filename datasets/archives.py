@@ -4,9 +4,8 @@
 
     <root>/archives/alpha_id=<id>/seal=<digest>.json        the state of the archive of one seal's source
 
-The record stands beside the snapshots, not in them: an upload that failed may be tried again after publication,
-while a snapshot never changes. It belongs to the seal rather than to what is served, so that serving an earlier
-snapshot again also offers the source that snapshot was made by.
+Records are beside the snapshots, which never change, because a failed upload may be repeated after publication. A record
+belongs to a seal, so that a rollback also offers the source of the earlier seal.
 """
 
 from __future__ import annotations
@@ -42,9 +41,9 @@ class ArchiveState:
     updated_at
         When that was recorded, ISO-8601 UTC.
     filename
-        What a download is called.
+        File name of the download.
     key
-        Where the object lies below the archives' address; None until it is known.
+        Key of the object below the archives' address; None until it is known.
     size_bytes, sha256
         Of the object; None until they are known.
     files

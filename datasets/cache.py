@@ -6,8 +6,8 @@
     <folder>/.filling/…                                       copies being made, named by the digest of their path
     <folder>/.locks/…                                         one writer at a time for each copy; use against eviction
 
-A copy gets its name when it is complete, digested and flushed, so a process may be killed at any moment. What was used
-longest ago is evicted first; use is recorded in the access time. Several processes may share a folder. Each counts its own
+A copy gets its name when it is complete, digested and flushed, so a process may be killed at any moment. The least recently
+used copy, by access time, is evicted first. Several processes may share a folder. Each counts its own
 copies and measures the folder once a minute, so together they may exceed the bound by a minute's copies.
 """
 
@@ -91,10 +91,10 @@ class Cache:
     Parameters
     ----------
     folder
-        Folder of the copies; made when it is not there. No other files may be in it.
+        Folder of the copies; created if missing. It must have no other files.
     max_bytes
-        How much may be cached. Copies handed out within the last :data:`IN_USE_SECONDS` are never removed, so that what
-        readers are about to open is there.
+        Maximum size of the copies. Those handed out within the last :data:`IN_USE_SECONDS` are never evicted, because
+        readers are about to open them.
 
     Raises
     ------
@@ -137,12 +137,12 @@ class Cache:
         storage, relative
             Where the file is.
         size, sha256
-            What its manifest says of it.
+            Its entry in the manifest.
 
         Raises
         ------
         SnapshotCorrupt
-            When the root's file is missing, or is not what the manifest says.
+            When the root's file is missing, or differs from the manifest.
         StorageUnavailable
             When the file is not here and the store does not answer, or this machine's disk takes no more.
         """
@@ -233,7 +233,7 @@ class Cache:
             raise
 
     def _download(self, storage: Source, relative: str, draft: Path, size: int, sha256: str) -> None:
-        """Copy and verify a file; a damaged copy is made once more."""
+        """Copy and verify a file; repeat a damaged copy once."""
         for _ in range(_TRIES):
             try:
                 storage.download(relative, draft, size)

@@ -31,7 +31,7 @@ class Catalogue:
 
     A refresh lists the pointers and reads the changed ones concurrently; many new ones come from the index of the
     root (:mod:`datasets.pointer_index`). With a cache of a remote root the pointers are saved on this machine, so that a
-    restart reads only what changed meanwhile, and has something to serve although the store is away.
+    restart reads only what changed, and can serve although the store is unavailable.
 
     Parameters
     ----------

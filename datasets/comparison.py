@@ -147,7 +147,7 @@ def read_returns(run: Snapshot, book: str) -> DailyReturns:
     Raises
     ------
     SnapshotCorrupt, StorageUnavailable
-        When the file is gone, is not what was published, or cannot be read.
+        When the file is missing, damaged or unreadable.
     """
     if not run.has_rows(LEDGER, book):
         return DailyReturns(np.empty(0, np.int32), np.empty(0))

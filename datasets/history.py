@@ -27,15 +27,15 @@ class Change:
     Attributes
     ----------
     at
-        When, UTC, by the clock of whoever moved it; always later than the move before it.
+        Time in UTC by the publisher's clock; always later than the previous change of the alpha.
     change
-        What it was.
+        Kind of the change.
     alpha_id
-        Of which alpha.
+        The alpha.
     snapshot
-        What is served from then on; None after a withdrawal.
+        Snapshot that is served from then on; None after a withdrawal.
     previous
-        What was served until then; None where there was none, or it is not remembered any more.
+        Snapshot that was served before; None if there was none, or it is no longer recorded.
     """
 
     at: datetime

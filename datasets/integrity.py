@@ -24,7 +24,7 @@ class Fault:
     check
         What was checked: ``pointer``, ``manifest``, ``digest``, … or the id of a rule.
     message
-        What is wrong with it.
+        The fault, in words.
     """
 
     file: str
@@ -38,7 +38,7 @@ def check_manifest(storage: Storage, pointer: Pointer) -> tuple[Manifest | None,
     Returns
     -------
     tuple
-        The manifest, None when it cannot be relied on, and what is wrong.
+        The manifest, None if it cannot be trusted, and its faults.
 
     Raises
     ------
@@ -83,7 +83,7 @@ def check_files(
     Parameters
     ----------
     alpha_id, snapshot
-        Where the manifest lies, which it must name itself.
+        The snapshot's folder, which the manifest must name.
     on_intact
         Called with each file that is as it was published, and its bytes.
 

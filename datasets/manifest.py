@@ -29,7 +29,7 @@ class FileEntry:
     path
         Below the snapshot's folder.
     dataset, book
-        What it holds; book is None where the dataset is not partitioned by book.
+        Dataset of the file, and its book; None for a dataset that is not stored by book.
     rows
         Its rows; 0 for documents.
     bytes, sha256
@@ -57,7 +57,7 @@ class Manifest:
     schema_version
         The version of the declarations the snapshot was built with.
     alpha_id, source_alpha_id, snapshot, seal_digest
-        Identity; the snapshot's id is a digest of everything else that stands here.
+        Identity; the snapshot's id is a digest of all other fields.
     started_at, sealed_at
         Of the run, ISO-8601 UTC.
     equity_basis, smoothing, engine
@@ -69,32 +69,32 @@ class Manifest:
     files
         Every file of the snapshot but the manifest.
     warnings
-        What the rule check noticed without refusing the seal.
+        Warnings of the check.
     rules
         Ids of the rules its builder knew.
     built_with
         Library -> release that wrote the files.
     reconciliation
-        ``declared``: what the seal declares of its engine's ways; ``figures``: each of the run's own figures with its
-        recomputed value and the convention that gives it.
+        ``declared``: the seal's declared differences; ``figures``: each sealed figure with its recomputed value and the
+        convention that gives it.
     checks
-        One entry a rule, in the order of the rules: ``rule``; ``outcome``, which is ``pass``, ``notice`` (a warning) or
-        ``not_checked``; ``reason`` of what was not checked, else None; ``checked`` and ``of``, how many rows a rule
-        proved and of how many, None where it proves all or none, and ``checked_without_raw``, which of them without the raw
+        One entry per rule, in the order of the rules: ``rule``; ``outcome``, which is ``pass``, ``notice`` (a warning) or
+        ``not_checked``; ``reason`` if it was not checked, else None; ``checked`` and ``of``, the rows that the
+        rule could compare and all rows, None where it compares all or none; ``checked_without_raw``, those without the raw
         books.
     notices
-        One entry a declared notice, in declared order, also of those that pass: ``notice`` (its id), ``outcome``,
+        One entry per declared notice, in declared order, including those that pass: ``notice`` (its id), ``outcome``,
         ``figure``, ``value``, ``threshold``, ``unit``, ``reason``, ``message``, ``raw`` (made of raw columns or books)
         and ``details``; other runs that an entry concerns are named in ``details["alphas"]``.
     history
-        One entry an earlier seal of the alpha, oldest first: ``seal_digest``, ``sealed_at`` and ``snapshot``;
+        One entry per earlier seal of the alpha, oldest first: ``seal_digest``, ``sealed_at`` and ``snapshot``;
         ``outcome``, which is ``extended`` or ``restated``; ``common_weeks``, ``restated_weeks`` by what was restated,
         ``restated_since``, ``mean_ic_before`` and ``mean_ic_after`` (:func:`datasets.sealed_weeks.compare`).
     weekly_digests
         Week -> digest of its ``scores``, ``targets``, ``forward_returns`` and ``fills``, None for what the run did not
         seal (:mod:`datasets.sealed_weeks`).
     sealed_by
-        The team whose key signed the seal; None where the deployment names no keys.
+        Team whose key signed the seal; None if the deployment requires no signature.
     """
 
     schema_version: str
@@ -145,7 +145,7 @@ class Manifest:
         SnapshotCorrupt
             When the bytes are not a manifest; `origin` names the file in the message.
         OtherFormat
-            When they are one of another format.
+            When the document has another format.
         """
         return decode(data, cls, origin, "the manifest of a snapshot")
 
@@ -179,7 +179,7 @@ def decode(data: bytes, kind: type[Document], origin: str, what: str) -> Documen
     SnapshotCorrupt
         When the bytes are not JSON, or a field is missing or of another type.
     OtherFormat
-        When the document is of another format.
+        When the document has another format.
     """
     if not data:
         raise SnapshotCorrupt(

@@ -38,8 +38,8 @@ def visible(content: Any, *, raw: bool) -> Any:
     Returns
     -------
     Any
-        The same, without what is hidden: an entry of a list that holds a hidden name, as a key or a value, is left out
-        altogether, for its other figures tell of what is hidden; in a text the name gives way to words.
+        The same without hidden columns and books: a list entry with a hidden name, as key or value, is omitted, because its
+        other figures may describe it; in text the name is replaced by words.
     """
     if isinstance(content, Mapping):
         return {key: visible(value, raw=raw) for key, value in content.items() if _name(key, raw=raw) == key}

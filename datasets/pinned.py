@@ -32,7 +32,7 @@ class PinnedSnapshots:
     storage
         The datasets root.
     catalogue
-        Of the root; whoever has it refreshes it.
+        Catalogue of the root, refreshed by the caller.
     """
 
     def __init__(self, storage: Storage, catalogue: Catalogue) -> None:

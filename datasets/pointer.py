@@ -54,9 +54,9 @@ class RollbackScope:
     Attributes
     ----------
     seal_digest
-        The seal; None where the files alone were judged.
+        The seal; None if the rollback covers only the files.
     schema_version
-        The version of the declarations; None where the seal was judged, whatever it is built with.
+        Version of the declarations; None if the rollback covers the seal under any version.
     """
 
     seal_digest: str | None
@@ -95,25 +95,25 @@ class Pointer:
     Attributes
     ----------
     alpha_id, snapshot
-        What is served.
+        The alpha and its served snapshot.
     manifest_sha256
         Digest of the snapshot's manifest.
     name, tldr
-        For the list; name falls back to the alpha's id.
+        Name and summary in lists; the name defaults to the alpha's id.
     complete, missing
-        Whether all required kinds are there, and which are not.
+        Whether all required kinds are present, and the missing ones.
     started_at, sealed_at, published_at
-        ISO-8601 UTC; `published_at` is when it became the served one the last time.
+        ISO-8601 UTC; `published_at` is when the snapshot was last made the served one.
     kinds
         Kinds of the seal that are present.
     seal_digest, schema_version
-        What the snapshot was built from: the seal, and the version of the declarations.
+        Seal and version of the declarations from which the snapshot was built.
     first_published_at
-        When it became the served one for the first time: a rollback to it does not change that.
+        When it was first served; a rollback to it does not change this.
     earlier
         Snapshots that were served before, the last :data:`MAX_EARLIER_SNAPSHOTS`.
     rolled_back
-        Snapshot that an operator rolled back from -> what that judged.
+        Snapshot from which an operator rolled back -> the builds that the rollback covers.
     removing
         Snapshots that gc is removing at this moment: their files may be gone already.
     withdrawn
@@ -175,7 +175,7 @@ class Pointer:
         SnapshotCorrupt
             When the bytes are not a pointer; `origin` names the file in the message.
         OtherFormat
-            When they are one of another format.
+            When the document has another format.
         """
         return decode(data, cls, origin, "a pointer")
 
@@ -186,7 +186,7 @@ def make_pointer(manifest: Manifest, description: Mapping[str, Any] | None) -> P
     Parameters
     ----------
     description
-        The written description, whose name and summary stand in the list of alphas; None when the run has none.
+        The description, whose name and summary are shown in lists; None if the run has none.
     """
     stored = description or {}
     return Pointer(

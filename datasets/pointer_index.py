@@ -3,7 +3,7 @@
 ::
 
     <root>/index/pointers.json    entity tag, size and text of every pointer, rewritten by batches and gc
-    <root>/index/moved            written anew by every move of a pointer: an idle poll is one read of it
+    <root>/index/moved            rewritten by every move of a pointer: an idle poll is one read of it
 
 Both are hints. A text is used only where a listing of the store still shows its tag and size, and all pointers are listed
 now and then whatever the hints say. A node keeps a file of the same format, for its next start.
@@ -61,7 +61,7 @@ def prefer_single_reads(changed: int, alphas: int) -> bool:
 def record_move(storage: Storage) -> None:
     """Record for readers of an object store that a pointer moved; in a folder its modification time is the record.
 
-    The publication stands whether or not this succeeds: readers find the pointer when they list all of them next.
+    Publication does not depend on it: readers see the pointer at their next listing.
     """
     if storage.folder is not None:
         return

@@ -1,9 +1,9 @@
 """Weekly digests of every seal of an alpha, by which restatements are detected.
 
-One file an alpha lies beside its snapshots (:func:`datasets.layout.sealed_weeks_path`), which gc leaves alone: a
-digest of each week's scores, targets, forward returns and fills, and its IC. A seal's entry is written once, before the
-pointer moves, and never changed; what a seal is compared with are the entries before its own, so that building it again
-gives the same manifest. Each entry holds only the weeks that differ from the entry before it.
+One file per alpha beside its snapshots (:func:`datasets.layout.sealed_weeks_path`), which gc keeps: a digest of each week's
+scores, targets, forward returns and fills, and its IC. A seal's entry is written once, before the pointer moves, and never
+changed. A seal is compared with the entries before its own, so that building it again gives the same manifest. An entry
+holds only the weeks that differ from the previous entry.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ EXTENDED: Final = "extended"
 RESTATED: Final = "restated"
 NOTICE: Final = "history.restated"
 UNSETTLED_WEEKS: Final[Mapping[str, int]] = {"scores": 0, "targets": 1, "forward_returns": 2, "fills": 2}
-"""What is digested of a week -> how many weeks at the end of a seal may still change in it: a pending week is traded
-later, its forward returns are measured a week after its fills, and a name that was halted then trades later still."""
+"""Part of a week -> number of weeks at the end of a seal in which it may still change: a pending week is traded later, its
+forward returns are measured a week after its fills, and a halted name trades even later."""
 
 _Digest = Annotated[str, msgspec.Meta(pattern="^[0-9a-f]*$")] | None
 

@@ -159,7 +159,7 @@ class Snapshot:
         KindNotPublished
             When the snapshot has no such file.
         SnapshotCorrupt
-            When the file is missing, or is not what the manifest says: a file of this machine is compared with its
+            When the file is missing, or differs from the manifest: a file of this machine is compared with its
             digest when this process first opens it, and whenever it was written since.
         StorageUnavailable
             When the cache has no copy and cannot make one, or the disk does not permit reading the file.

@@ -16,9 +16,9 @@ from schemas.settings.options import option, switch_option
 @click.option(
     "--force",
     is_flag=True,
-    help="Publish although a later seal is served or this one was rolled back; of what is served, replace damaged files.",
+    help="Publish although a later seal is served or this one was rolled back; replace damaged files of a served seal.",
 )
-@click.option("--strict", is_flag=True, help="Refuse a seal of which the check only warns.")
+@click.option("--strict", is_flag=True, help="Also refuse a seal with warnings.")
 @option("seal_keys")
 @option("archives")
 @option("archive_exclude", "exclude")
@@ -27,7 +27,7 @@ from schemas.settings.options import option, switch_option
 @switch_option("single_writer")
 @click.option("--watch", is_flag=True, help="Keep following --from until SIGTERM or Ctrl-C.")
 @option("interval")
-@click.option("--recheck", is_flag=True, help="Check seals of --from again that are remembered as refused.")
+@click.option("--recheck", is_flag=True, help="Check seals of --from again that were refused before.")
 @option("cluster")
 @option("cluster_seconds")
 @option("metrics_file")
@@ -35,7 +35,7 @@ from schemas.settings.options import option, switch_option
     "--json",
     "as_json",
     is_flag=True,
-    help="Print a line of JSON for each seal as it is known, with its time, and the counts in a last one.",
+    help="Print a line of JSON for each result, and a last one with the counts.",
 )
 def build(
     *,
@@ -50,17 +50,15 @@ def build(
 ) -> None:
     """Check each SEAL and publish it as an immutable snapshot under the datasets root.
 
-    A seal that breaks a rule publishes nothing and does not stop the others; neither does a build that crashes,
-    which is tried once more. Each build is a process of its own; but for a single seal that is named, a summary
-    follows the last. --from builds the latest seal of each alpha and leaves alone what is served already, older than
-    that, or rolled back; a seal counts once its seal.json is there. SIGTERM lets what is at work finish; Ctrl-C, and a
-    second SIGTERM, end it at once.
+    A seal that breaks a rule is not published and does not stop the others; neither does a build that crashes,
+    which is tried once more. Each build is a separate process. --from builds the latest seal of each alpha and skips
+    seals that are served, older or rolled back; a seal is finished once its seal.json exists. SIGTERM lets running
+    builds finish; Ctrl-C or a second SIGTERM ends them at once.
 
-    Exit code: 0 when every seal is published or was already, and of a --watch that was ended; else that of
-    the first failure (1 refused, 2 unreadable, 3 older than what is served or rolled back, 4 a damaged pointer, 5
-    store away or disk full, 6 published but its source archive was not delivered, 7 crashed), 130 when the batch was
-    ended before every seal had its turn and none failed, and 8 when nothing is wrong but seals that an earlier command
-    refused already.
+    Exit code: 0 when every seal is served, or a --watch was ended; else that of the first failure (1 refused, 2
+    unreadable, 3 older than the served seal or rolled back, 4 a damaged pointer, 5 store unavailable or disk full, 6
+    published without its source archive, 7 crashed); 130 when the batch was ended before every seal was built and none
+    failed; 8 when the only failures are seals that an earlier command refused.
     """
     from pipeline.batch.batch import make_batch
     from pipeline.batch.command_line import build_once, follow

@@ -20,9 +20,11 @@ if TYPE_CHECKING:
 
 @click.command()
 @click.argument("seals", nargs=-1, required=True, metavar="SEAL…")
-@click.option("--strict", is_flag=True, help="Refuse a seal of which the check only warns.")
+@click.option("--strict", is_flag=True, help="Also refuse a seal with warnings.")
 @option("seal_keys")
-@click.option("--verbose", is_flag=True, help="Show every figure and every broken row, not the first five.")
+@click.option(
+    "--verbose", is_flag=True, help="Show every figure and every broken row, not only the first five."
+)
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document instead of tables.")
 @click.pass_context
 def check(
@@ -36,14 +38,12 @@ def check(
 ) -> None:
     """Check each SEAL, a folder or the URL of a supported store, against every rule. No file is written.
 
-    Whatever one seal does to its check, the others are checked all the same: seals are checked in a process of
-    their own, which is started again when it dies.
+    Seals are checked in a separate process, which is restarted if a seal crashes it, so no seal affects the others.
 
-    Notices refuse nothing, not even with --strict; docs/notices.md lists them.
+    Notices never refuse a seal, not even with --strict; docs/notices.md lists them.
 
-    Exit code: 0 when every seal is accepted, 1 when one is refused (or, with --strict, warned of), 2 when one cannot
-    be read (no finished seal there, or not permitted), 5 when the store is away, 7 when a check failed by a fault of the program; the
-    highest of several.
+    Exit code, the highest of all seals: 0 accepted, 1 refused (with --strict also warned), 2 unreadable (no finished
+    seal there, or not permitted), 5 store unavailable, 7 a bug in the check.
     """
     from pipeline.batch.process import LocalExecutor, ProcessDied
     from pipeline.progress import Display

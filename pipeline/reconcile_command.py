@@ -28,9 +28,7 @@ _DATASETS = SETTINGS["datasets"]
     metavar=_DATASETS.kind.type.upper(),
     help="The datasets root that serves ALPHA.",
 )
-@click.option(
-    "--strict", is_flag=True, help="Let a figure that is not reproduced, or any warning, count as broken."
-)
+@click.option("--strict", is_flag=True, help="Also fail for a figure that is not reproduced, or any warning.")
 @click.option("--verbose", is_flag=True, help="Show every figure and every broken row.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
 @click.pass_context
@@ -39,12 +37,12 @@ def reconcile(
 ) -> None:
     """Compare every figure of a SEAL, or of a served ALPHA, with its tables.
 
-    The ledger's identities, and the run's own figures under each documented convention. Of an ALPHA, whose snapshot
-    --datasets names, the published tables are read. Nothing is written.
+    Checks the ledger's identities, and the run's own figures under each documented convention. For a served ALPHA the
+    published tables of --datasets are read. No file is written.
 
     Exit code: 0 when all of it holds, 1 when an identity is broken (with --strict also when a figure is not
     reproduced), 2 when there is neither such a seal nor such an alpha, 4 when a file is damaged, 5 when the store is
-    away.
+    unavailable.
     """
     from pipeline.internal import contained
     from pipeline.rule import all_examples

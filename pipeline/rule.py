@@ -68,7 +68,7 @@ class Finding:
     examples
         Up to five of them, JSON-ready.
     message
-        What is wrong, in one sentence.
+        The fault, in one sentence.
     columns
         Columns at fault.
     """
@@ -160,9 +160,9 @@ class Rule(Generic[P]):
     id
         ``group.name``, stable: reports and operators refer to it.
     meaning, remedy
-        What it demands; what to do when it is broken.
+        Its requirement, and the fix when it is broken.
     level
-        What it is called with.
+        Its arguments.
     body
         The function itself, which leaves the naming of the rule to this class.
     needs

@@ -118,7 +118,7 @@ export function conclusions({ book, test, why, rows, benchmark, delivered, decil
   const sentences = [];
   if (test) {
     const reach = tQuantile(test.n - 1) * test.standard_error;
-    sentences.push(["skill", `Over ${test.n} weeks the mean IC is ${shown(test.mean)} (95 % interval ${shown(test.mean - reach)} to ${shown(test.mean + reach)}, t ${shown(test.t_stat)}): at the 5 % level it ${test.p_value < SIGNIFICANCE ? "differs from zero" : "cannot be told from zero"}.`]);
+    sentences.push(["skill", `Over ${test.n} weeks the mean IC is ${shown(test.mean)} (95 % interval ${shown(test.mean - reach)} to ${shown(test.mean + reach)}, t ${shown(test.t_stat)}): at the 5 % level it ${test.p_value < SIGNIFICANCE ? "differs from zero" : "does not differ significantly from zero"}.`]);
   } else if (why) sentences.push(["skill", `Whether the mean IC differs from zero is withheld: ${why}`]);
   const last = rows?.at(-1);
   if (last && last.cumulative_return !== null) {

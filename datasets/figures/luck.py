@@ -44,9 +44,9 @@ from schemas.metrics.statistic import CROSS_SECTIONS, LEDGER, Source
 from schemas.tables.books import CONDITIONED_BOOKS
 
 CONFIDENCE: Final = 0.95
-"""Of the minimum track record."""
+"""Confidence level of the minimum track record."""
 BENCHMARK_SHARPE: Final = 0.0
-"""What the Sharpe ratio is compared with."""
+"""Sharpe ratio with which that of the run is compared."""
 ANNUAL: Final = math.sqrt(SESSIONS_PER_YEAR)
 _SEED_BYTES: Final = 6
 """Largest seed that every JSON reader reads exactly."""

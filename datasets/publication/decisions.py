@@ -95,7 +95,7 @@ def roll_back(storage: Storage, pointer: Pointer, manifest: bytes, by: Author) -
     SnapshotCorrupt
         When a file of it is not there.
     StorageUnavailable
-        When the store does not answer; what was served is still served.
+        When the store does not answer; the served snapshot is unchanged.
     """
     final = replace(pointer, manifest_sha256=digest(manifest))
     files = Manifest.decode(manifest, f"manifest of {pointer.snapshot}")
@@ -132,7 +132,7 @@ def withdraw(storage: Storage, alpha_id: str, by: Author) -> Published:
     AlphaNotPublished
         When there is no such alpha.
     StorageUnavailable
-        When the store does not answer, or its disk takes no more; what was served is still served.
+        When the store does not answer, or its disk is full; the served snapshot is unchanged.
     """
     require_served(storage, alpha_id)
     manifest = _empty_manifest(alpha_id, _END_OF_TIME)

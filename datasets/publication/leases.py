@@ -4,10 +4,9 @@
 
     <root>/leases/<reader>.json
 
-A reader that follows the catalogue holds one instant in it: what was replaced before then it does not read
-any more. That is one small file however many alphas there are, and it moves on by itself. It is honoured until it
-has not been refreshed for the time it names; a reader that may not write to the root has none, and then the grace
-period alone stands between it and gc.
+A lease holds one instant: its reader no longer needs snapshots that were replaced before it. That is one small file,
+however many alphas there are, which the reader renews. A lease that is not renewed expires after the time that it names. A
+reader that may not write to the root has no lease, and only the grace period protects its snapshots.
 """
 
 from __future__ import annotations
@@ -100,7 +99,7 @@ def read_leases(storage: Storage) -> list[Lease]:
     Raises
     ------
     SnapshotCorrupt
-        When a file there is none: what its reader needs is unknown then.
+        When a lease cannot be read: the needs of its reader are then unknown.
     StorageUnavailable
         When the store does not answer.
     """

@@ -1,9 +1,8 @@
 """Moves of an alpha's pointer, the step that changes the served snapshot.
 
-Builders, rollback and gc all change a pointer by :func:`compare_and_swap`, which lets one of them at a time compare and
-write: under a lock on a root of this machine, by a conditional write on an object store. The pointer thereby also
-orders what they do to files: gc names the snapshots it is going to remove in the pointer first, and whoever
-wants to serve one looks at the files after having read the pointer it is going to replace.
+Builders, rollback and gc change a pointer only by :func:`compare_and_swap`: under a lock in a folder, by a conditional
+write on an object store. The pointer also orders their work on files: gc first names in it the snapshots that it will
+remove, and a command that serves a snapshot checks its files after reading the pointer that it will replace.
 """
 
 from __future__ import annotations
@@ -39,9 +38,9 @@ class Published:
     Attributes
     ----------
     alpha_id, snapshot
-        What is served now.
+        The served snapshot.
     changed
-        False when exactly this was served before, and no byte was written.
+        False when this snapshot was served before and no byte was written.
     """
 
     alpha_id: str
@@ -79,17 +78,17 @@ def publish_pointer(storage: Storage, pointer: Pointer, manifest: bytes, *, forc
     manifest
         The bytes of the snapshot's manifest.
     force
-        Serve it although what is served was sealed later, although it was rolled back before, or although the pointer is
+        Serve it although a later seal is served, although it was rolled back before, or although the pointer is
         of another format.
 
     Raises
     ------
     PublicationRefused
-        When what is served was sealed later, when the snapshot was rolled back, or while gc removes its files.
+        When a later seal is served, when the snapshot was rolled back, or while gc removes its files.
     SnapshotCorrupt
-        When a file of it is not there: gc removed those of an earlier build meanwhile.
+        When one of its files is missing: gc has removed those of an earlier build.
     StorageUnavailable
-        When the store does not answer; what was served is still served.
+        When the store does not answer; the served snapshot is unchanged.
     """
     final = replace(pointer, manifest_sha256=digest(manifest))
     files = Manifest.decode(manifest, f"manifest of {pointer.snapshot}")
@@ -133,7 +132,7 @@ def compare_and_swap(
     Returns
     -------
     Pointer or None
-        What was written, None when the pointer was left.
+        The new pointer; None when it was not changed.
 
     Raises
     ------
@@ -216,11 +215,11 @@ def refuse(current: Pointer, seal_digest: str, declared: str, sealed_at: datetim
     Parameters
     ----------
     current
-        What is served.
+        The current pointer.
     seal_digest, declared, sealed_at
-        What would be served: digest of the seal, version of the declarations, and when it was sealed.
+        The candidate: digest of the seal, version of the declarations, and when it was sealed.
     force
-        Only refuse what is withdrawn.
+        Refuse only withdrawn alphas.
 
     Raises
     ------

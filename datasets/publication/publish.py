@@ -1,11 +1,10 @@
 """Atomic publication: files first (on an object store several at a time), then the manifest, the pointer last.
 
-A snapshot's id is a digest of its manifest, and thereby of every file: other bytes are another snapshot. Whatever lies
-under an id already is therefore either those very bytes or damaged, and only those very bytes take its place.
+A snapshot's id is a digest of its manifest, which has the digest of every file. A file that exists under an id therefore
+has either the same bytes or is damaged, and only the same bytes replace it.
 
-A reader starts from the pointer, so a snapshot is not visible before the last step, and that step replaces one small
-file in one operation. A build killed at any instant leaves what was published untouched; what it left behind in
-the staging folder is swept by the next build.
+Readers start from the pointer, so a snapshot becomes visible in the last step, which replaces one small file atomically. A
+build killed at any moment leaves published files untouched; the next build removes its leftovers in the staging folder.
 """
 
 from __future__ import annotations
@@ -114,7 +113,7 @@ class Publication:
         manifest
             Describes the files in `folder`; its bytes go in after them. It is given its id here.
         pointer
-            What the catalogue will say; id and digest of the manifest are filled in here.
+            The new pointer, without the id and digest of the manifest.
         force
             Replace a pointer whose seal is newer.
 
@@ -126,9 +125,9 @@ class Publication:
         Raises
         ------
         PublicationRefused
-            When what is served was sealed later and `force` is not given.
+            When a later seal is served and `force` is not given.
         StorageUnavailable
-            When the store went away or the disk takes no more; no part of the new snapshot is visible.
+            When the store is unavailable or the disk full; no part of the new snapshot is visible.
         """
         manifest = manifest.with_id()
         pointer = replace(
@@ -191,7 +190,7 @@ def _sweep(parent: Path, prefix: str) -> None:
     """Remove the folders of killed builds, whose lock is free or missing.
 
     The caller holds the lock of `parent`, so that no build is met between making its folder and locking it. A folder
-    without a lock is one whose removal has begun, by an owner that is still at it or was killed meanwhile.
+    without a lock is being removed, or its owner was killed during the removal.
     """
     for folder in parent.glob(f"{prefix}-*"):
         # A held lock belongs to a live build, an inaccessible folder to another user.

@@ -30,7 +30,7 @@ class Policy:
     keep
         How many snapshots, the served one among them; at least 1.
     grace
-        How long a snapshot is kept after it stopped being served, so that whoever named it finishes.
+        How long a snapshot is kept after it was replaced, so that callers that pin it can finish.
     """
 
     keep: int
@@ -105,13 +105,13 @@ def decide(
     Parameters
     ----------
     pointer
-        What is served.
+        The alpha's pointer.
     stored
-        What there is.
+        Stored snapshots.
     needed_since
-        What was replaced at or after this instant may be read by somebody; None when nobody holds a lease.
+        Snapshots replaced at or after this instant may still be read; None without any lease.
     now
-        The time. Whatever lies in its future, after a clock was set back, counts as of this moment: it stays.
+        The current time. Later times, after a clock was set back, count as now, so these snapshots are kept.
 
     Returns
     -------
@@ -166,12 +166,12 @@ def collect(
     Returns
     -------
     tuple of GcDecision
-        Of every snapshot; with `dry_run`, what would become of it.
+        One for every snapshot; with `dry_run`, the decision that gc would carry out.
 
     Raises
     ------
     SnapshotCorrupt
-        When the pointer cannot be read: what it needs is unknown then.
+        When the pointer cannot be read: the snapshots that it needs are then unknown.
     StorageUnavailable
         When the store does not answer, or does not permit removing.
     """

@@ -25,7 +25,7 @@ MAX_ALPHAS: int = 6
 @click.option(
     "--out", type=click.Path(path_type=Path, dir_okay=False), required=True, help="HTML file to write."
 )
-@click.option("--pdf", is_flag=True, help="Print it to a PDF file beside it too, with Chromium or Chrome.")
+@click.option("--pdf", is_flag=True, help="Also print it to a PDF file beside it, with Chromium or Chrome.")
 @click.option("--book", default=CONDITIONED_BOOKS[0], show_default=True, help="Book whose curves are drawn.")
 @click.option("--from", "first", metavar="DAY", help="First day shown, as YYYY-MM-DD.")
 @click.option("--to", "last", metavar="DAY", help="Last day shown.")
@@ -33,7 +33,7 @@ MAX_ALPHAS: int = 6
 @click.option(
     "--benchmark",
     metavar="SYMBOL",
-    help="Series of the market data. Default: the only one there is, or SPY.",
+    help="Series of the market data. Default: the only one, or SPY.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print JSON, for programs.")
 def report(
@@ -52,7 +52,7 @@ def report(
     """Write the tear sheet of ALPHA, or of up to six alphas side by side, as one file.
 
     The file is self-contained: it may be mailed, archived and opened from a folder. Its figures are those that the
-    interface answers to a key without raw-book access. The same snapshots give the same bytes.
+    API answers to a key without raw-book access. The same snapshots give the same bytes.
     """
     from datasets.figures.window import Window  # noqa: PLC0415 - it loads Polars, and --help does without
     from datasets.report.compared import compared  # noqa: PLC0415 - as above

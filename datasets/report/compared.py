@@ -44,7 +44,7 @@ def compared(runs: Sequence[Alpha], book: str, window: Window = FULL_HISTORY) ->
     Returns
     -------
     dict
-        JSON-ready. A figure that cannot be given is null, and its reason stands in ``withheld`` beside it.
+        JSON-ready. A withheld figure is null, with its reason in ``withheld``.
     """
     return {
         "alphas": [run.alpha_id for run in runs],

@@ -60,7 +60,7 @@ def content(
     symbol
         The benchmark; None takes the only one there is, or SPY.
     window
-        Days that everything is of but the description and the audit.
+        Window of everything but the description and the audit.
 
     Returns
     -------
@@ -159,7 +159,7 @@ def equity(run: Snapshot, book: str, window: Window) -> Content:
 def risk(run: Alpha, book: str, window: Window) -> Content:
     """Return the risk of a book, as the interface answers it."""
     if not window.full_history:
-        return withheld("figures of risk are of the whole run")
+        return withheld("figures of risk describe the complete run")
     if not run.has_rows("portfolio", book):
         return withheld(NO_LEDGER)
     answer = _with_reasons(run.risk(book))
@@ -176,7 +176,7 @@ def costs(run: Alpha, book: str, window: Window) -> Content | None:
 def legs(run: Alpha, book: str, window: Window) -> Content:
     """Return the legs of a book and how concentrated its P&L is, as the interface answers it."""
     if not window.full_history:
-        return withheld("legs and concentration are of the whole run")
+        return withheld("legs and concentration describe the complete run")
     if not run.has_rows("portfolio", book):
         return withheld(NO_LEDGER)
     return _with_reasons(run.concentration(book))

@@ -80,7 +80,7 @@ class ObjectStorage(Storage):
     cache
         For the immutable files of the root; None for a temporary one.
     single_writer
-        Whether the operator answers for it that nobody else writes meanwhile, so that a store without conditional
+        Whether the operator ensures that no other command writes, so that a store without conditional
         writes will do.
     """
 
@@ -110,7 +110,7 @@ class ObjectStorage(Storage):
         Returns
         -------
         bool
-            False when the store refused, as somebody else wrote meanwhile.
+            False when the store refused, because another command wrote first.
 
         Raises
         ------
@@ -264,10 +264,10 @@ class ObjectStorage(Storage):
     def _honours_conditions(self) -> bool:
         """Test conditional writes; raises SettingsError if the store ignores them and there may be several writers.
 
-        A store that ignores ``If-Match`` and ``If-None-Match`` answers 200 to both of two writers that race, and one of them
-        is lost. What a store says of itself does not tell, so a throw-away object is written three times, and two of the
-        writes must be refused. That a store compares and writes in one step cannot be tested this way; stores that document
-        conditional writes promise it.
+        A store that ignores ``If-Match`` and ``If-None-Match`` answers 200 to both of two racing writers, and one write is lost.
+        Its version does not reveal this, so a throw-away object is written three times, and two of the writes must be refused.
+        Whether the store compares and writes atomically cannot be tested this way; stores that document conditional writes
+        guarantee it.
         """
         if self.identity not in _FAULTS:
             path = f"{STAGING}/probe-{uuid.uuid4().hex}{DRAFT_SUFFIX}"

@@ -32,7 +32,7 @@ def open_storage(
     cache
         For the files of a remote root; a local one needs none and ignores it.
     single_writer
-        Whether the caller answers for it that nobody else writes to the root meanwhile. Only then a store may be
+        Whether the caller ensures that no other command writes to the root. Only then a store may be
         published to that does not honour conditional writes.
 
     Raises

@@ -21,7 +21,7 @@ def build_once(batch: Batch, output: Output) -> int:
     Raises
     ------
     SettingsError
-        When an address makes no sense.
+        When an address is invalid.
     StorageUnavailable
         When the datasets root, or the place that is searched, does not answer.
     """
@@ -38,8 +38,8 @@ def build_once(batch: Batch, output: Output) -> int:
 def follow(batch: Batch, output: Output, interval: float) -> int:
     """Search and build until a signal; return 0, or 5 if the cluster was lost.
 
-    A refused seal is tried again when it is sealed again, or when missing files of it arrive; one whose store was away, or
-    whose process crashed, at the next scan. A store that is away is waited for.
+    A refused seal is tried again when it is sealed again or its missing files arrive; a seal whose store was unavailable or
+    whose process crashed, at the next scan. The scan waits for an unavailable store.
 
     Parameters
     ----------
@@ -49,7 +49,7 @@ def follow(batch: Batch, output: Output, interval: float) -> int:
     Raises
     ------
     SettingsError
-        When an address makes no sense.
+        When an address is invalid.
     """
     cancellation, away = Cancellation(), False
     given_up: dict[tuple[str, str], datetime] = {}  # address and digest -> time of its next try

@@ -78,7 +78,7 @@ def build_many(
     Raises
     ------
     SettingsError
-        At the call, when an address or an option makes no sense.
+        At the call, when an address or an option is invalid.
     StorageUnavailable
         When the datasets root or the scheduler does not answer at the beginning.
     """
@@ -120,7 +120,7 @@ def build_from(
     Raises
     ------
     SettingsError
-        When an address or an option makes no sense, or the folder does not exist.
+        When an address or an option is invalid, or the folder does not exist.
     StorageUnavailable
         When a store or the scheduler does not answer at the beginning.
     """

@@ -27,7 +27,7 @@ NOT_STARTED: Final = "not started"
 
 @dataclass(frozen=True, slots=True)
 class SealResult:
-    """What became of one seal.
+    """Outcome of one seal.
 
     Attributes
     ----------

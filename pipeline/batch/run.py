@@ -73,7 +73,7 @@ class Run:
     Raises
     ------
     SettingsError
-        When an address makes no sense, or no worker of the cluster can build.
+        When an address is invalid, or no worker of the cluster can build.
     StorageUnavailable
         When no scheduler answers.
     """

@@ -43,7 +43,7 @@ class Search:
     Raises
     ------
     SettingsError
-        When an address makes no sense.
+        When an address is invalid.
     """
 
     def __init__(self, batch: Batch, searched: str, storage: Storage) -> None:

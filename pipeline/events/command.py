@@ -27,12 +27,12 @@ if TYPE_CHECKING:
     required=True,
     type=click.Path(path_type=Path, dir_okay=False),
     metavar="FILE",
-    help="Records which events were delivered. The first run creates it and sends nothing: events begin there.",
+    help="Records which events were delivered. The first run only creates it: events begin there.",
 )
 @option("webhook")
 @option("lineage")
 @click.option(
-    "--from-start", is_flag=True, help="Let the first run send every event that the root remembers."
+    "--from-start", is_flag=True, help="Let the first run send every event that the root still records."
 )
 @json_option
 def notify(
@@ -49,7 +49,7 @@ def notify(
     Events are derived from the root, so none is lost by a killed process or an unavailable receiver; one may be sent twice,
     with the same id. Run it after each batch, or by a timer.
 
-    Exit code: 0, 2 for settings that make no sense, 5 when the store is away, 6 when a receiver did not take an event.
+    Exit code: 0, 2 for invalid settings, 5 when the store is unavailable, 6 when a receiver did not take an event.
     """
     from datasets.catalogue import Catalogue
     from pipeline.batch.refusals import read_refusals

@@ -32,14 +32,14 @@ _DAY: int = 86_400
     required=True,
     type=click.Path(path_type=Path, file_okay=False),
     metavar="FOLDER",
-    help="Where the catalogue is written: a new or empty folder, which must stay where it is.",
+    help="A new or empty folder for the catalogue, which must not be moved later.",
 )
 @click.option(
     "--days",
     type=click.IntRange(1, 3650),
     default=7,
     show_default=True,
-    help="How long gc leaves the files alone that the catalogue names, by a lease in the root.",
+    help="How long a lease in the root protects the files of the catalogue from gc.",
 )
 @json_option
 def export(*, root: str, folder: Path, days: int, as_json: bool) -> None:
@@ -48,7 +48,7 @@ def export(*, root: str, folder: Path, days: int, as_json: bool) -> None:
     One query then reads all alphas: `alpha_id` and `book` are columns. No file is copied: the catalogue names those of the root, raw
     columns and books among them, so it is for those who may read the root.
 
-    Exit code: 0, 2 for a folder that cannot be used, 4 when a manifest is damaged, 5 when the store is away.
+    Exit code: 0, 2 for a folder that cannot be used, 4 when a manifest is damaged, 5 when the store is unavailable.
     """
     from datasets.catalogue import Catalogue
     from datasets.publication.leases import write_lease

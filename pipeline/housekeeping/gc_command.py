@@ -53,10 +53,10 @@ _PREFIX: Final = "alpha_id="
     default=3,
     show_default=True,
     type=click.IntRange(min=1),
-    help="Snapshots of an alpha to keep, the served one among them.",
+    help="Snapshots of an alpha to keep, including the served one.",
 )
 @option("gc_grace", "grace")
-@click.option("--dry-run", is_flag=True, help="List what would be removed, and remove nothing.")
+@click.option("--dry-run", is_flag=True, help="Only list what would be removed.")
 @json_option
 def gc(
     *,
@@ -71,13 +71,13 @@ def gc(
     """Remove the old snapshots of each ALPHA, by default of all.
 
     A snapshot is removed if it is not served, is not one of the --keep latest, was replaced longer than --grace ago
-    and no reader's lease covers it. Killed at any moment, it leaves everything that is served intact, and the next
+    and no reader's lease covers it. It may be killed at any moment: served snapshots stay intact, and the next
     run finishes.
 
-    Snapshots that stay are counted by reason; for each ALPHA that is named, and with --dry-run, every snapshot is listed.
+    Kept snapshots are counted by reason; for named alphas and with --dry-run, every snapshot is listed.
 
-    Exit code: 0, 9 when the root holds no such ALPHA, 4 when a pointer or a lease cannot be read (nothing of that alpha is removed), 5 when the store
-    is away or another gc is at work.
+    Exit code: 0; 4 when a pointer or a lease cannot be read (no snapshot of that alpha is removed); 5 when the store is
+    unavailable or another gc is running; 9 when ALPHA is not in the root.
     """
     from datasets.publication.retention import Policy
 

@@ -22,7 +22,7 @@ def list_alphas(context: click.Context, root: str, as_json: bool) -> None:
     """List the served alphas, latest started first.
 
     Exit code: 0, or 4 when the pointer of an alpha cannot be read (the others are listed), 5 when the store is
-    away.
+    unavailable.
     """
     from datasets.catalogue import Catalogue
 

@@ -31,7 +31,7 @@ def rollback(
     remembered: no build serves it again unless it is forced; a later seal is built and served as ever. From one build of a seal to another of the same seal, only that build is remembered.
 
     Exit code: 0, 9 when there is no such alpha or snapshot, 3 while gc removes the snapshot or the alpha is withdrawn,
-    4 when it is not intact, 5 when the store is away.
+    4 when it is not intact, 5 when the store is unavailable.
     """
     from datasets.publication.decisions import author, roll_back
     from datasets.publication.pointers import refuse_withdrawn, require_served
@@ -68,7 +68,7 @@ def withdraw_command(
     No build brings it back, forced or not, of the same seal or a later one; `restore` does. gc removes its snapshots
     once --grace has passed.
 
-    Exit code: 0, 9 when there is no such alpha, 4 when its pointer cannot be read, 5 when the store is away.
+    Exit code: 0, 9 when there is no such alpha, 4 when its pointer cannot be read, 5 when the store is unavailable.
     """
     from datasets.publication.decisions import author, withdraw
 
@@ -88,7 +88,7 @@ def restore_command(*, alpha: str, reason: str | None, root: str, single_writer:
     When gc removed those files meanwhile, or one of them is damaged, the next build of a seal of ALPHA publishes it.
 
     Exit code: 0, 9 when there is no such alpha, 3 while gc removes its files, 4 when its pointer cannot be read, 5 when
-    the store is away.
+    the store is unavailable.
     """
     from datasets.publication.decisions import author, restore
     from datasets.publication.pointers import require_served

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 def show(alpha: str, root: str, as_json: bool) -> None:
     """Show the served snapshot of ALPHA, its comparison with earlier seals, and all its snapshots in the root.
 
-    Exit code: 0, 9 when there is no such alpha, 4 when its pointer cannot be read, 5 when the store is away.
+    Exit code: 0, 9 when there is no such alpha, 4 when its pointer cannot be read, 5 when the store is unavailable.
     """
     from datasets.publication.past import earlier_seals
     from datasets.publication.pointers import not_published, served

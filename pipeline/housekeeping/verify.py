@@ -50,11 +50,11 @@ class Verdict:
     Attributes
     ----------
     alpha_id, snapshot
-        What was verified; no snapshot when its pointer cannot be read.
+        The alpha and its snapshot; None when its pointer cannot be read.
     files, bytes
-        What was read again.
+        Number and size of the files that were read.
     faults
-        What is wrong; empty when all is intact.
+        Faults; empty when all files are intact.
     other_declarations
         Whether it was built with other declarations than this program's: then only digests were compared.
     """
@@ -78,7 +78,7 @@ def verify(storage: Storage, alpha_id: str, *, quick: bool = False) -> Verdict:
     Returns
     -------
     Verdict
-        All faults, not only the first. What depends on a damaged file is not checked.
+        All faults, not only the first. Checks that need a damaged file are omitted.
 
     Raises
     ------

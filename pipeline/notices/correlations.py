@@ -36,7 +36,7 @@ def judge_mean(
     values
         Correlation of each period; NaN where there is none.
     message
-        What is said when the notice is given, with places for the ``mean`` and the ``number`` of periods.
+        Message, with placeholders for the ``mean`` and the ``number`` of periods.
     needed
         What a period must have for a correlation.
     period, fewest

@@ -20,7 +20,7 @@ from schemas.tables.books import ADJUSTING, SETTLEMENTS, base_book
 
 _SAME_PRICE: Final = 1e-9
 _SIZES: Final = 2
-"""Sizes told apart within a factor of 2."""
+"""Sizes are distinguished within a factor of 2."""
 _SIZE_BITS: Final = 13
 """Bits below the number of a name for a size."""
 _TAXABLE: Final = ("Purchases", "Sales")
@@ -118,7 +118,7 @@ def _judge_against_marks(fills: Fills) -> Iterator[NoticeOutcome]:
 def _improvement(before: Floats, after: Floats, mid: Floats, chosen: Flags, what: str) -> NoticeOutcome:
     """Judge by how much fills are better than the closes before, or than those after where that is less.
 
-    A signal may well buy what has just fallen, and be right; a price that was not quoted is better than both.
+    A signal may rightly buy names that have just fallen, which beats one of the closes; an unquoted price beats both.
     """
     notice, number = "fills.price_improvement", int(chosen.sum())
     sides = [(side / mid)[chosen] * BASIS_POINTS for side in (before, after)]

@@ -68,7 +68,7 @@ def judge_moves(holdings: Holdings, returns: Floats) -> Iterator[NoticeOutcome]:
 def _beside_their_side(moves: Floats, sides: Floats) -> Floats:
     """Subtract the mean of the long names from their moves and that of the short names from theirs, and limit the largest.
 
-    What the names of a side have in common repeats wherever the book loses twice.
+    Common moves of a side would repeat wherever the book loses twice.
     """
     own = np.full(moves.shape, np.nan)
     for side in (1, -1):

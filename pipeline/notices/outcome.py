@@ -21,13 +21,13 @@ class NoticeOutcome:
     outcome
         ``pass``, ``notice`` or ``not_checked``.
     value, threshold
-        The figure and what it was compared with; None when it was not checked.
+        The figure and its threshold; None when it was not checked.
     reason
         Why it was not checked.
     message
-        Of a notice that is given: what was found, in one sentence.
+        One sentence for a notice that applies.
     details
-        More of it, JSON-ready; ``alphas`` names the other runs that it concerns.
+        Further values, JSON-ready; ``alphas`` names other runs that are concerned.
     """
 
     notice: str
@@ -73,7 +73,7 @@ def judged(
     value
         The figure.
     message
-        What is said when the notice is given.
+        Sentence for a notice that applies.
     threshold, least
         Those that apply to this run, where they are not the declared ones.
     **details

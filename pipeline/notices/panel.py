@@ -187,8 +187,8 @@ def judge_unproven_weeks(returns: Floats, span: Span) -> NoticeOutcome:
 def judge_innovation(scores: Floats, returns: Floats) -> NoticeOutcome:
     """Judge whether what is new in the score since the week before predicts better than forecasters do.
 
-    Knowledge of the returns to come is new every week. In a score that is steady otherwise it is much of what is new, however
-    little of the score it is.
+    Look-ahead is new every week. In an otherwise steady score it makes up much of the change, however small a part of the score
+    it is.
     """
     change = np.full(scores.shape, np.nan)
     change[:, 1:] = np.diff(centred_ranks(scores), axis=1)

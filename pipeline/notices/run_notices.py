@@ -41,7 +41,7 @@ class Run:
     Attributes
     ----------
     evidence
-        What was kept of its rows.
+        Extracts of its rows.
     weeks
         ``date``, ``week_status``, ``ic`` and ``n_return_obs`` by rebalance date; None where the run sealed no cross-sections.
     portfolio
@@ -49,9 +49,9 @@ class Run:
     delayed
         As :func:`previous_week_ic` returns it.
     proven
-        How many forward returns fills prove; None where the rule could not be applied.
+        Number of forward returns that fills prove; None where the rule could not be applied.
     figures
-        The run's own figures and what they come to.
+        The run's own figures and their reconciliation.
     """
 
     evidence: Evidence
@@ -75,8 +75,7 @@ def previous_week_ic(weeks: pl.DataFrame, measure: Callable[[], Floats]) -> Floa
     Returns
     -------
     Floats or None
-        The weeks measured; None where the mean IC cannot be told from zero, so that nothing follows from what is left of it a
-        week later.
+        The IC of each week; None where the mean IC is not significant, so that its value a week later proves little.
     """
     ic = weeks["ic"].drop_nulls().to_numpy()
     return measured(measure()) if signal.is_significant(ic) else None

@@ -42,7 +42,7 @@ def judge_weekly_ic(ic: Floats, delayed: Floats | None) -> Iterator[NoticeOutcom
     ic
         Measured weeks in order, without NaN.
     delayed
-        IC of the score of the week before, without NaN; looked at only where the mean IC can be told from zero.
+        IC of the score of the week before, without NaN; used only where the mean IC is significant.
     """
     if ic.size < 2:
         for notice in _ON_THE_MEAN:

@@ -21,7 +21,7 @@ TURNOVER: Final[Mapping[str, str]] = {
     "traded_over_ending_equity": "half of turnover_notional over ending_equity",
     "weight_changes": "half of the absolute changes of weight since the previous close, on every session",
 }
-"""The conventions of the ledger's turnover, in the order tried; one of them has to hold for a whole run."""
+"""Conventions of the ledger's turnover, in the order tried; one of them has to hold for all of the run."""
 CARRY: Final[Mapping[str, str]] = {
     "cash": "cash_start x risk_free_return",
     "positive_cash": "cash_start x risk_free_return, and 0 while cash_start is negative",

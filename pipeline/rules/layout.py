@@ -92,7 +92,7 @@ def violation_lines(violations: Sequence[Mapping[str, Any]], mark: str = "") -> 
         As :meth:`pipeline.rule.Violation.to_dict` returns them, and as :class:`schemas.errors.SealRefused`
         carries them.
     mark
-        What stands before each rule.
+        Text before each rule.
     """
     lines: list[tuple[str, int, str]] = []
     for violation in violations:

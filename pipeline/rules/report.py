@@ -31,30 +31,30 @@ class Report:
     Attributes
     ----------
     address, alpha_id
-        Which seal; `alpha_id` is None when the manifest does not say.
+        The seal; `alpha_id` is None when the manifest has none.
     violations
-        Broken rules in the order checked, one entry a rule and file.
+        Broken rules in the order checked, one entry per rule and file.
     warnings
-        What was noticed without refusing the seal.
+        Broken rules that only warn.
     not_checked
         Rules, or parts of rules, that could not be checked.
     counts
         Kind -> rows read.
     declared
-        What the seal declares of its engine's own ways.
+        The seal's declared differences.
     adjusted
         Whether the seal has adjustments of quantity or cash.
     figures
-        The run's own figures and what they come to; empty when the seal is refused.
+        The run's own figures and their reconciliation; empty when the seal is refused.
     coverage
-        Rule -> how many of its rows it compared, of the rules that the tables settle only in part.
+        Rule -> rows that it compared, for rules that can compare only some.
     notices
         Outcome of every declared notice, in declared order; empty when the seal is refused, and before its weeks are
         measured.
     sealed_by
-        The team whose key signed the seal; None where that is not required, or none did.
+        Team whose key signed the seal; None if none did or no signature is required.
     evidence
-        What notices need of the rows, for whoever measures the weeks later; None when the seal is refused.
+        Extracts of the rows for the notices, which are judged after the weeks are measured; None when the seal is refused.
     """
 
     address: str

@@ -23,11 +23,11 @@ class ShapeProblem:
     Attributes
     ----------
     key
-        Dotted, with the place in a list, such as ``source_papers[1].role``.
+        Dotted path, with list positions, such as ``source_papers[1].role``.
     value
-        What stands there.
+        Its value.
     expected
-        What may stand there.
+        The permitted values, in words.
     """
 
     key: str

@@ -76,7 +76,7 @@ def decode_table(
     Returns
     -------
     DecodedTable
-        Never raises on a bad file: what is wrong stands in `problems`.
+        Never raises for an invalid file: its faults are in `problems`.
     """
     declared = {
         column.name: column for column in table.sealed_columns if columns is None or column.name in columns

@@ -18,15 +18,15 @@ class BuildResult:
     Attributes
     ----------
     alpha_id, snapshot
-        What is served now.
+        The alpha and its served snapshot.
     changed
-        False when this very snapshot was served already and nothing was written.
+        False when this snapshot was already served and no file was written.
     files, bytes
-        Published files and their total size; 0 when nothing changed.
+        Published files and their total size; 0 without a change.
     warnings
-        What the rule check noticed without refusing the seal.
+        Warnings of the check.
     notices
-        The notices that are given.
+        The notices that apply.
     seconds
         Stage -> wall seconds.
     archive

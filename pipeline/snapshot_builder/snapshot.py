@@ -81,35 +81,34 @@ def build_seal(
     root
         The datasets root to publish under.
     force
-        Publish although a later seal of the alpha is served, or its pointer is of another format; build what is served
-        already again: damaged files are replaced by the same bytes, and where they come out otherwise it is another
-        snapshot.
+        Publish although a later seal of the alpha is served or its pointer has another format, and rebuild a seal that is
+        already served: damaged files are replaced by the same bytes; other bytes make another snapshot.
     archives
-        Where the source archive is delivered: a folder or the URL of a supported store; None keeps no archives. A delivery that
-        fails does not hold back the data: the state returned says why, and the next build tries again.
+        Where the source archive is delivered: a folder or the URL of a supported store; None keeps no archives. A failed
+        delivery does not stop publication; the result gives the reason, and the next build repeats it.
     exclude
         Patterns of source files that are left out of the archive.
     single_writer
-        Whether the caller answers for it that nobody else writes to the root meanwhile.
+        Whether the caller ensures that no other command writes to the root.
     strict
-        Refuse a seal of which the check only warns.
+        Refuse a seal with warnings.
     seal_keys
-        File with the public keys of teams (:func:`pipeline.seal.signature.read_keys`): a seal that none of them signed is
-        refused. None where nobody has to sign.
+        File with the public keys of teams (:func:`pipeline.seal.signature.read_keys`), one of which must have signed the seal;
+        None if no signature is required.
     on_stage
         Called with the name of each stage as it begins.
 
     Returns
     -------
     BuildResult
-        With ``changed`` False when this seal is what is served already: no byte is written then.
+        With ``changed`` False when this seal is already served; then no byte is written.
 
     Raises
     ------
     SealUnreadable
         When there is no seal at the address.
     SealRefused
-        When a rule is broken; what was published before keeps being served.
+        When a rule is broken; the served snapshot is unchanged.
     PublicationRefused
         When a later seal of the alpha is served, or it was rolled back, and `force` is not given; when the alpha is
         withdrawn.

@@ -45,7 +45,7 @@ class LocalStorage(Storage):
     address
         A path, or a ``file://`` URL.
     _
-        What other backends need: neither a cache nor a single writer, for files are here and locks work.
+        For the signature of other backends; ignored, because files are local and locks work.
     """
 
     folder: Path
@@ -134,8 +134,8 @@ class LocalStorage(Storage):
     def folder_signature(self, relative: str) -> Signature | None:
         """Return device, inode and time of a folder: files are written by renames, each of which changes the time.
 
-        None for a folder that is not there, and for one that changed just now: what is renamed into it at the next moment
-        may leave the same time, as a file system's clock is coarse.
+        None for a missing folder, and for one that changed just now: the clock of a file system is coarse, so a rename in the
+        next moment may leave the same time.
         """
         status = self._status(relative)
         if status is None or time.time() - status.st_mtime < _COARSEST_CLOCK_SECONDS:

@@ -120,8 +120,7 @@ async def _get(fs: Any, path: str, limit: int) -> tuple[bytes, str]:
 def _session(_credentials: tuple[tuple[str, str], ...]) -> Any:
     """Return a session with a fast parser of times, one for each set of AWS variables.
 
-    By default every time is guessed at by a general parser, which takes two thirds of what a listing costs: of ten
-    thousand alphas that is half a second of processor time a look.
+    botocore's general parser of times takes two thirds of a listing: half a second of processor time for ten thousand alphas.
     """
     from aiobotocore.session import AioSession  # noqa: PLC0415 - as slow to load as s3fs, for roots in buckets only
 

@@ -54,7 +54,7 @@ export function verdict({ caller, path, sections }) {
 export function audit({ caller, path, metrics, id }) {
   const made = panel("Audit and warnings", {
     id: "audit", file: `${id}-audit`, wide: true, room: 0,
-    about: "What the interface warns of in this window; then every check of the whole run, worst first.",
+    about: "Warnings about this window, then all checks of the run, worst first.",
     load: async () => {
       const warnings = await metrics().then(({ meta }) => remarks(meta));
       const said = warnings.length
