@@ -82,7 +82,7 @@ def resolve(environment: Mapping[str, str], flags: Mapping[str, Any] | None = No
     Raises
     ------
     SettingsError
-        When a required setting is missing or a value makes no sense; the message names where it was given.
+        When a required setting is missing or a value is invalid; the message names where it was given.
     """
     return Settings(
         **{entry.name: given(entry, environment, (flags or {}).get(entry.name)) for entry in declared()}

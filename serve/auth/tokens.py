@@ -36,7 +36,7 @@ class Token(NamedTuple):
 
 
 class TokenShape:
-    """How the tokens of one deployment are spelled: ``<prefix>_<environment>_<key_id>.<secret>``."""
+    """Format of a deployment's tokens: ``<prefix>_<environment>_<key_id>.<secret>``."""
 
     def __init__(self, prefix: str, environment: str) -> None:
         self._start = f"{prefix}_{environment}_"
@@ -104,7 +104,7 @@ def new_token() -> Token:
 
 
 class Digests:
-    """What is stored in place of a secret, and how a secret is verified against it.
+    """Digests that are stored in place of secrets, and the verification of a secret.
 
     The digest is HMAC-SHA256 over id and secret together, keyed by a pepper that is not in the store: a
     stolen store alone verifies nothing, and a digest copied from one row to another fits neither. The first pepper
@@ -114,7 +114,7 @@ class Digests:
     def __init__(self, peppers: tuple[bytes, ...]) -> None:
         peppers_by_id = {pepper_id(pepper): pepper for pepper in peppers}
         peppers_by_id.setdefault(NO_PEPPER, b"")
-        # Copied for each secret: beginning anew has the library look its algorithms up every time.
+        # Copied for each secret: a new HMAC object would look up its algorithm every time.
         self._keyed = {name: hmac.new(pepper, digestmod="sha256") for name, pepper in peppers_by_id.items()}
         self.known = frozenset(self._keyed)
         self.newest = next(iter(self._keyed))

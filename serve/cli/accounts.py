@@ -21,7 +21,7 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 def accounts() -> None:
     """Open, change and close accounts, the owners of keys.
 
-    An account's ceiling bounds what any of its keys may do, also keys that were issued before.
+    An account's ceiling bounds all of its keys, including those issued before.
     """
 
 
@@ -86,8 +86,8 @@ def show(session: Session, account: str) -> None:
 
 @accounts.command("set")
 @click.argument("account")
-@click.option("--email", help="Another address.")
-@click.option("--admin/--no-admin", default=None, help="Make the owner an administrator, or end that.")
+@click.option("--email", help="New e-mail address.")
+@click.option("--admin/--no-admin", default=None, help="Whether the owner is an administrator.")
 @_ceiling
 @on_store
 def change(session: Session, /, account: str, unpublished: bool, **values: Any) -> None:

@@ -38,9 +38,7 @@ def keys() -> None:
 def _grants(command: Command) -> Command:
     for option in (
         click.option("--ips", metavar="LIST", help="Addresses and blocks it may be used from, or any."),
-        click.option(
-            "--expires", metavar="WHEN", help="ISO day or moment, UTC unless it says otherwise; or never."
-        ),
+        click.option("--expires", metavar="WHEN", help="ISO date or time, by default in UTC; or never."),
         click.option(
             "--rate",
             metavar="LIMITS",
@@ -58,7 +56,7 @@ def _grants(command: Command) -> Command:
 
 @keys.command()
 @click.option("--account", help="E-mail address or id of the owner; needed without --like.")
-@click.option("--name", help="Label that says what it is for; needed without --like.")
+@click.option("--name", help="Label of the key; needed without --like.")
 @click.option("--like", metavar="KEY_ID", help="Copy the grants of this key, except those given here.")
 @_grants
 @click.option("--raw/--no-raw", default=None, help="Show or hide the fields and books of the raw signal.")
@@ -66,7 +64,7 @@ def _grants(command: Command) -> Command:
     "--profile",
     metavar="FILE",
     type=click.Path(path_type=Path, dir_okay=False),
-    help="Write the key as a Delta Sharing profile too, into a new file that only you may read; needs --url.",
+    help="Also write the key as a Delta Sharing profile, into a new file that only you may read; needs --url.",
 )
 @click.option(
     "--url",
@@ -157,7 +155,7 @@ def _print_token(session: Session, row: dict[str, Any], token: str, **extra: Any
 def rotate(session: Session, key_id: str, grace: str | None) -> None:
     """Issue another token with the rights of a key, and show it, once.
 
-    The new token is a key of its own, with another id and counts of its own; `keys list` shows when the old one was last
+    The new token belongs to a new key with its own id and counts; `keys list` shows when the old one was last
     used.
     """
     seconds = None if grace is None else _seconds(grace)
@@ -203,7 +201,7 @@ async def _with_last_use(session: Session, rows: list[dict[str, Any]]) -> list[d
 
 @keys.command("list")
 @click.option("--account", help="Only the keys of this account.")
-@click.option("--revoked", is_flag=True, help="Show the revoked ones too.")
+@click.option("--revoked", is_flag=True, help="Also show revoked keys.")
 @on_store
 def list_all(session: Session, account: str | None, revoked: bool) -> None:
     """List keys, newest first, with their last use and the calls counted this month.
@@ -252,7 +250,7 @@ def show(session: Session, key_id: str) -> None:
 
 @keys.command("set")
 @click.argument("key_id")
-@click.option("--name", help="Another label.")
+@click.option("--name", help="New label.")
 @_grants
 @click.option("--raw/--no-raw", default=None, help="Show or hide the fields and books of the raw signal.")
 @unpublished_option

@@ -51,8 +51,8 @@ def run(**flags: Any) -> None:
     """Serve the published results over HTTP until interrupted.
 
     Before the port opens, these are checked once: the settings, the root, the stores of keys and of counts, and that
-    the port is free. A running service then outlives a store that goes away. SIGTERM and Ctrl-C let requests in flight
-    finish; a second one ends at once.
+    the port is free. A running service survives the loss of a store. SIGTERM and Ctrl-C let requests in flight
+    finish; a second signal ends it at once.
 
     Exit code: 2 when a setting cannot be used or the port is taken, 5 when a store does not answer, 7 when the application
     cannot begin; ended by SIGTERM 143, by Ctrl-C 0, or 130 before it served.
@@ -133,7 +133,7 @@ def _server(program: Settings) -> dict[str, Any]:
         "http": _CONNECTION,
         "ws": "none",
         "lifespan": "on",
-        # The caller's address behind proxies is found by counting hops, never from uvicorn's header parsing.
+        # The caller's address is determined by counting hops, not by uvicorn's header parsing.
         "proxy_headers": False,
         "server_header": False,
         "access_log": False,

@@ -52,8 +52,10 @@ def upgrade(session: Session) -> None:
 
 
 @click.command()
-@click.option("--subject", metavar="ID", help="Only what was done to this key or account id.")
-@click.option("--limit", default=100, show_default=True, type=click.IntRange(min=1), help="Rows at most.")
+@click.option("--subject", metavar="ID", help="Only acts on this key or account id.")
+@click.option(
+    "--limit", default=100, show_default=True, type=click.IntRange(min=1), help="Maximum number of rows."
+)
 @on_store
 def audit(session: Session, subject: str | None, limit: int) -> None:
     """Show the audit log, newest first. Its rows can be neither changed nor removed."""

@@ -107,7 +107,7 @@ class AccessLog:
         return None
 
     def _line(self, scope: Scope, status: int, size: int, request: Request) -> None:
-        # The query string stays out: whoever puts a key there must not find it in a log as well.
+        # Without the query string: a key that a caller puts there must not get into the log.
         line = {
             "method": scope["method"],
             "path": scope["raw_path"].decode("ascii", "backslashreplace"),

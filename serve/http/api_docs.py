@@ -24,7 +24,7 @@ POLICY: Final = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
     "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 )
-"""What the page may do: talk to this host, and show pictures that stand in its style sheet."""
+"""Content security policy: calls to this host only, and images embedded in the style sheet."""
 _ASSETS: Final = Path(__file__).with_name("assets")
 
 PARTS: Final = (

@@ -1,4 +1,4 @@
-"""What the connections of a process may take: their number, file descriptors, bytes and seconds."""
+"""Limits on the connections of a process: number, file descriptors, bytes and seconds."""
 
 from __future__ import annotations
 

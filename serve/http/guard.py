@@ -62,7 +62,7 @@ class GuardedConnection(HttpToolsProtocol):
         self._idle_since = self._unread_since = self.loop.time()
         self._unread = 0
 
-    # What the event loop calls
+    # Called by the event loop
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Count the connection; close one that is too many."""
@@ -89,7 +89,7 @@ class GuardedConnection(HttpToolsProtocol):
                 self._head_since = self.loop.time()
             if not data.isascii():
                 data = _percent_encoded(data)
-        # In parts, for one read of 256 KB may hold 40,000 headers, each of them objects until it is refused.
+        # In parts: one read of 256 KB may hold 40,000 headers, each of them objects until the head is refused.
         most = self._limits.max_head_bytes
         for begin in range(0, len(data), most):
             part = data[begin : begin + most]
@@ -106,7 +106,7 @@ class GuardedConnection(HttpToolsProtocol):
         self._half_closed = True
         return self._in_work > 0
 
-    # What the parser calls
+    # Called by the parser
 
     def on_message_begin(self) -> None:
         """Note that a request began."""
@@ -131,7 +131,7 @@ class GuardedConnection(HttpToolsProtocol):
         if self._in_work > _MAX_PIPELINED:
             raise TooManyRequests
         super().on_headers_complete()
-        self.headers = []  # trailers of a chunked body go there: they are no headers of the request
+        self.headers = []  # for trailers of a chunked body, which are not headers
 
     def on_body(self, body: bytes) -> None:
         """Leave the body out of the bytes of heads; refuse bodies behind requests that are not answered yet."""
@@ -147,7 +147,7 @@ class GuardedConnection(HttpToolsProtocol):
         self._between_requests, self._head_bytes = True, 0
         super().on_message_complete()
 
-    # What the server calls
+    # Called by the server
 
     def on_response_complete(self) -> None:
         """Begin to wait for the next request."""

@@ -98,7 +98,7 @@ class ComputedOnce(NamedTuple):
 EndpointFunction: TypeAlias = (
     PageEndpoint | Computed | ComputedOnce | Callable[[ServerState, Request], Awaitable[Answer]]
 )
-"""What an endpoint is; a function answers on the event loop."""
+"""An endpoint; a plain function answers on the event loop."""
 
 
 class EndpointHandler:
@@ -133,7 +133,7 @@ class EndpointHandler:
             request.path, request.query_string = request.scope["path_params"], request.scope["query_string"]
             try:
                 return await self._checked(request)
-            except (Exception, PanicException) as error:  # noqa: BLE001 - the last line: no unforeseen failure may leak
+            except (Exception, PanicException) as error:  # noqa: BLE001 - no unforeseen failure may leak
                 snapshot = getattr(request, "snapshot", None)
                 if snapshot is not None:
                     self._service.damage.note(snapshot.pointer, error)
@@ -259,7 +259,7 @@ class EndpointHandler:
             made = function.answer(service, request)
             content = orjson.dumps(made.data)
             made = replace(made, data=orjson.Fragment(content))
-            if all(x["code"] != BLOCK_ERROR for x in made.warnings):  # which may pass
+            if all(x["code"] != BLOCK_ERROR for x in made.warnings):  # it may pass
                 service.bodies.put(snapshot.key, name, made, len(content) + OVERHEAD)
             return made
 
@@ -273,7 +273,7 @@ class EndpointHandler:
         if isinstance(answer, Bare):
             return orjson.dumps(answer.body)
         meta = {**answer.meta, **(by_member(answer.warnings) if answer.warnings else {})}
-        if not self.endpoint.shared:  # what a shared cache may keep does not name the call that fetched it
+        if not self.endpoint.shared:  # a shared cache may keep the answer, so it names no call
             meta |= {"request_id": request.id, "generated_at": instant(datetime.now(UTC))}
         return orjson.dumps({"data": answer.data, "meta": {**meta, "source": answer.source}})
 
@@ -328,7 +328,7 @@ class EndpointHandler:
         view: tuple[object, ...]
         if self._takes_snapshot:
             snapshot = request.snapshot
-            # A snapshot that was removed, built and published once more has the same id and another time.
+            # A snapshot that was removed and published again has the same id and another time.
             view = (snapshot.key, snapshot.published_at, request.raw, build)
         else:
             view = (

@@ -1,4 +1,4 @@
-"""What an endpoint returns, the JSON body it becomes, its entity tag and content coding, and the HTTP response."""
+"""Results of endpoints: JSON body, entity tag, content coding and HTTP response."""
 
 from __future__ import annotations
 
@@ -33,15 +33,15 @@ _MAX_SYMBOLS: Final = 10
 """Unknown symbols named one by one."""
 IDENTITY: Final = "identity"
 CODINGS: Final = ("zstd", "gzip")
-"""The cheapest first: the order that decides between equally welcome ones."""
+"""In order of cost, which decides between equally preferred codings."""
 MIN_ENCODED_BYTES: Final = 1024
-"""Bodies below this many bytes travel as they are: the saving would be less than a packet."""
+"""Smaller bodies are not compressed: the saving would be less than a packet."""
 IMMEDIATE_BYTES: Final = 1 << 18
-"""Bodies up to this many bytes are compressed where they are made: a turn of a compute thread and back costs about as much."""
+"""Bodies up to this size are compressed on the thread that made them: a change to a compute thread costs about as much."""
 OVERHEAD: Final = 400
-"""What an entry takes besides its body."""
+"""Memory of an entry besides its body, in bytes."""
 _LEVEL: Final = 1
-"""Of both codings."""
+"""Compression level of both codings."""
 _GZIP: Final = 31
 """Deflate with the header of gzip, by the numbers of zlib."""
 _QVALUE: Final = re.compile(r"(?:0(?:\.[0-9]{0,3})?|1(?:\.0{0,3})?)\Z")

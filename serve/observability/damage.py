@@ -51,7 +51,7 @@ class Damage:
     Parameters
     ----------
     storage
-        The datasets root. On a local one a disk that fails is damage too; a remote store that is away is not.
+        The datasets root. On a local one a disk that fails is damage too; an unavailable remote store is not.
     snapshots
         What is served: damage of earlier snapshots is reported to whoever requests them, and not counted.
     """

@@ -24,7 +24,7 @@ _KEY: Final = ("date", "symbol")
 
 
 Spans = dict[str, list[str]]
-"""What was added, removed and changed."""
+"""Items that were added, removed and changed."""
 
 
 def compare(

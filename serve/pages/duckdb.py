@@ -18,13 +18,12 @@ from schemas.tables import PUBLISHED_TABLES
 from serve.pages.query import Rows
 from serve.pages.sql import PageStatements, Statement, select_all
 
-_WHOLE: Final = "%Y-%m-%dT%H:%M:%SZ"
-_SPLIT: Final = "%Y-%m-%dT%H:%M:%S%.6fZ"
+_WHOLE_SECONDS: Final = "%Y-%m-%dT%H:%M:%SZ"
+_MICROSECONDS: Final = "%Y-%m-%dT%H:%M:%S%.6fZ"
 _CONFIG: Final[dict[str, str | bool | int | float | list[str]]] = {
-    # Requests run side by side on a thread each; a query spread over all cores would only wait for the others.
+    # Requests run in parallel, one thread each; a query on all cores would only wait for the others.
     "threads": 1,
-    # The system keeps the files in memory, as far as there is room, and gives that up for others; the engine would keep
-    # them a second time, up to a bound of its own.
+    # The page cache already holds the files; the engine would hold them a second time.
     "cache_local_files": False,
     # No query may fetch code from the network.
     "autoinstall_known_extensions": False,
@@ -36,7 +35,7 @@ _OURS: Final = (
     duckdb.CatalogException,
     duckdb.PermissionException,
 )
-"""What the engine raises for a statement that is wrong whatever the file holds."""
+"""Errors of the engine for an invalid statement, whatever the file."""
 _LOST: Final = (duckdb.FatalException, duckdb.InternalException)
 """Errors after which the database may be unusable."""
 
@@ -101,7 +100,7 @@ class Engine:
         if isinstance(query.total, int):
             total = query.total
         elif returned < query.limit and (returned or not query.offset):
-            total = query.offset + returned  # the page is the last one, so it tells the total itself
+            total = query.offset + returned  # a last page determines the total
         else:
             total = int(self.frame(query.total).item())
         return frame_rows(frame, total)
@@ -139,7 +138,7 @@ def engine_version() -> str:
 def _opened() -> duckdb.DuckDBPyConnection:
     database = duckdb.connect(":memory:", config=_CONFIG)
     database.execute("SET lock_configuration = true").fetchall()
-    # The engine's first query costs many times its second; no request should be the one to pay.
+    # The engine's first query is many times slower than its second, so it is made before any request.
     database.sql("SELECT 1").to_arrow_table()
     return database
 
@@ -200,6 +199,6 @@ def _instants(moments: pl.Series) -> pl.Series:
 def _written(moments: pl.Series) -> pl.Series:
     # The zone is that of the engine's session, which follows the machine's.
     utc = moments.dt.convert_time_zone("UTC")
-    whole = utc.dt.strftime(_WHOLE)
-    split = (utc.dt.microsecond() != 0).fill_null(value=False)
-    return whole.zip_with(~split, utc.dt.strftime(_SPLIT)) if split.any() else whole
+    seconds = utc.dt.strftime(_WHOLE_SECONDS)
+    fractional = (utc.dt.microsecond() != 0).fill_null(value=False)
+    return seconds.zip_with(~fractional, utc.dt.strftime(_MICROSECONDS)) if fractional.any() else seconds

@@ -23,7 +23,7 @@ from serve.pages.query import NO_ROWS, PageQuery, PageResult, Rows
 
 _ROW: Final = tuple(column.name for column in ROWS["equity"].columns)
 LEDGER_COLUMNS: Final = tuple(name for name in _ROW if name in TABLES["portfolio"])
-"""What of the ledger a curve is made of."""
+"""Columns of the ledger behind a curve."""
 _MEASURED: Final = tuple(name for name in _ROW if name not in LEDGER_COLUMNS)
 _BEFORE: Final = _ROW[: _ROW.index(_MEASURED[0])]
 _AFTER: Final = tuple(name for name in LEDGER_COLUMNS if name not in _BEFORE)
@@ -97,7 +97,7 @@ def curve(ledger: Ledger, book: str, window: tuple[int, int], *, offset: int, li
     page = slice(min(offset, end - start), min(offset + limit, end - start))
     # Without a query of Polars, which waits for its threads longer than the work on a page takes.
     columns = [pl.Series(name, getattr(measured, name)[page], nan_to_null=True) for name in _MEASURED]
-    # Objects of numbers alone, so that what stands between two of them stands nowhere else.
+    # Objects of numbers only, so that `},{` occurs only between two of them.
     texts = to_json(pl.DataFrame(columns))[2:-2].split(b"},{")
     shown = slice(start + page.start, start + page.stop)
     parts = zip(ledger.before[shown], texts, ledger.after[shown], strict=False)  # no row has one empty text

@@ -46,7 +46,7 @@ class Days:
 
 @dataclass(frozen=True, slots=True)
 class FiguresQuery:
-    """What a page of the screen asks beyond a search.
+    """Parameters of a page of the screen besides a search.
 
     Attributes
     ----------
@@ -104,7 +104,7 @@ def select(listing: Listing, query: FiguresQuery, chosen: Flags) -> Places:
     for inside in (query.started.of(columns.started), query.published.of(columns.published)):
         chosen = chosen if inside is None else chosen & inside
     for name, least, most in query.bounds:
-        values = _values(columns, query, name)  # what is not known meets no bound
+        values = _values(columns, query, name)  # an unknown figure meets no bound
         chosen = chosen if least is None else chosen & (values >= least)
         chosen = chosen if most is None else chosen & (values <= most)
     if query.sort is None:

@@ -217,7 +217,7 @@ def _narrowed(rows: slice | Numbers, kept: npt.NDArray[np.bool_]) -> Numbers:
 
 
 class TableSource(NamedTuple):
-    """What a table is made of.
+    """Inputs of a row table.
 
     Attributes
     ----------

@@ -15,7 +15,7 @@ from serve.pages.query import UnknownSymbol
 from serve.pages.sql import select_symbols, source
 
 _SYMBOL_BYTES: Final = 128
-"""What a symbol takes in a set, about."""
+"""Approximate memory of a symbol in a set, in bytes."""
 _SCORED: Final = "decisions"
 _TRADED: Final = tuple(kind for kind in BOOK_KINDS if "symbol" in PUBLISHED_TABLES[kind])
 _Symbols = frozenset[str]

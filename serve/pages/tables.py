@@ -46,17 +46,17 @@ _MAX_SCANNED: Final = 500_000
 """Most rows scanned on the event loop; more would keep other requests waiting."""
 _WEEK: Final = ("date", "week_status", "n_symbols")
 _WEEK_BYTES: Final = 170
-"""Memory of a week, about."""
+"""Approximate memory of a week, in bytes."""
 _BYTES_A_VALUE: Final = 28
-"""What a value takes as JSON with its name, by which a table's size is estimated before it is made."""
+"""Bytes of a value as JSON with its name, from which the size of a table is estimated."""
 _MADE_BYTES_A_SECOND: Final = 150e6
-"""What one core makes, by which the price of a table is estimated."""
+"""Bytes per second of one core, from which the cost of a table is estimated."""
 _SHARE_WHEN_FREE: Final = 0.02
-"""Part of that price that direct answers must have cost before it is paid, while there is room."""
+"""Fraction of that cost that direct answers must have taken before the table is made, while there is room."""
 _MAX_SPENT: Final = 4096
-"""Tables whose direct answers are added up."""
+"""Maximum number of tables whose direct answers are counted."""
 _REFUSED_SECONDS: Final = 30.0
-"""How long a table is not tried again that could not be made."""
+"""Seconds before a failed table is tried again."""
 _Key: TypeAlias = tuple[SnapshotKey, TableView]
 
 
@@ -312,7 +312,7 @@ class RowTables:
         except NotTabled as error:
             _log.info("table_not_cached", alpha=owner[0], reason=str(error))
             again = math.inf
-        except (Exception, PanicException) as error:  # noqa: BLE001 - the files answer as before, and say what is wrong with them
+        except (Exception, PanicException) as error:  # noqa: BLE001 - pages are still answered from the files, and report their faults
             _log.warning("table_not_cached", alpha=owner[0], kind=type(error).__name__, reason=str(error))
             again = time.monotonic() + _REFUSED_SECONDS
         finally:

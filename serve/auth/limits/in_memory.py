@@ -119,7 +119,7 @@ class InMemoryLimiter:
                 del self._logs[key_id]
             elif log.last <= now - MAX_WINDOW_US:
                 log.times, log.heads = array("q"), [0] * len(ROLLING_US)
-        with contextlib.suppress(sqlite3.Error):  # it is tried again; until then the file is only larger
+        with contextlib.suppress(sqlite3.Error):  # repeated later; until then the file is only larger
             await asyncio.to_thread(self._journal.forget, now - MAX_WINDOW_US, self._month.number - _YEAR)
 
     async def close(self) -> None:

@@ -67,7 +67,7 @@ class Journal:
                 # Used by one thread at a time: the loop's while opening, then the writer's.
                 self._connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
                 opened.callback(self._connection.close)
-                # To be read, it then needs no file beside it that a full disk has no room for.
+                # Reading then needs no second file, for which a full disk has no room.
                 self._connection.execute("PRAGMA journal_mode = TRUNCATE")
                 (version,) = self._connection.execute("PRAGMA user_version").fetchone()
                 if version not in (0, _VERSION):  # 0: a new file
@@ -101,7 +101,7 @@ class Journal:
         now_us = max(newest or 0, row[1] + max(0, wall_us - row[0]) if row else wall_us)
         logs: dict[str, CallLog] = {}
         for key_id, month, n in self._connection.execute("SELECT key_id, month, n FROM monthly"):
-            # When the newest of them was is not known, but not later than now.
+            # The time of the newest call is unknown, but not later than now.
             logs.setdefault(key_id, CallLog(last=now_us)).months[month] = n
         recent = "SELECT key_id, at_us, n FROM calls WHERE at_us > ? ORDER BY key_id, at_us"
         for key_id, at_us, n in self._connection.execute(recent, (now_us - MAX_WINDOW_US,)):

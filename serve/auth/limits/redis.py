@@ -140,7 +140,7 @@ class RedisLimiter:
                 late = await self._run_once([keys[number] for number in missed], cost)
                 for number, answer in zip(missed, late, strict=True):
                     answers[number] = answer
-        except Exception as error:  # noqa: BLE001 - whatever it is, each call is refused with it
+        except Exception as error:  # noqa: BLE001 - every call is refused with the error
             return [error] * len(keys)
         return answers
 

@@ -50,7 +50,7 @@ def make_engine(path: Path, *, writable: bool) -> sa.Engine:
         return sa.create_engine(
             "sqlite://",
             creator=partial(_reader, path),
-            # What is read as immutable is opened for each look-up, so that a commit is seen once one is possible again.
+            # An immutable file is opened for each look-up, so that a commit is seen as soon as one is possible again.
             poolclass=sa.StaticPool if _can_share(path) else sa.NullPool,
             pool_reset_on_return=None,
             isolation_level="AUTOCOMMIT",
@@ -61,7 +61,7 @@ def make_engine(path: Path, *, writable: bool) -> sa.Engine:
         "sqlite://", creator=partial(_writer, path), poolclass=sa.StaticPool, hide_parameters=True
     )
 
-    # The driver's own notion of transactions leaves schema changes outside of them.
+    # The driver's implicit transactions do not include schema changes.
     @sa.event.listens_for(writer, "begin")
     def _lock_at_once(connection: sa.Connection) -> None:
         connection.exec_driver_sql("BEGIN IMMEDIATE")

@@ -95,4 +95,4 @@ audit = sa.Table(
     sa.Column("subject", sa.Text, nullable=False, index=True),
     sa.Column("detail", sa.Text, nullable=False),
 )
-"""What operators did. Triggers refuse every change of a row once written."""
+"""Log of operators' acts. Triggers refuse every change of a row."""
