@@ -23,7 +23,7 @@
     ├── StorageUnavailable           the store did not answer; a retry may succeed
     │   └── DiskUnavailable          a disk of this machine is full or failing
     ├── SettingsError                a flag or environment variable is invalid
-    │   └── StoreRefused             a server was reached and refuses what the setting says; StorageUnavailable as well
+    │   └── StoreRefused             a server refuses the setting; also a StorageUnavailable
     ├── AccessError                  an administrative operation on accounts or keys was refused
     ├── DemoFailed                   a step of the demo failed
     ├── PrintingFailed               the browser did not print a tear sheet

@@ -1,11 +1,11 @@
-"""What a notice declares, and the thresholds that several families share."""
+"""Declaration of a notice, and thresholds shared by several families."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Final
 
-PASS: Final = "pass"  # noqa: S105 - an outcome, no password
+PASS: Final = "pass"  # noqa: S105 - not a password
 NOTICE: Final = "notice"
 NOT_CHECKED: Final = "not_checked"
 OUTCOMES: Final = (PASS, NOTICE, NOT_CHECKED)
@@ -30,7 +30,7 @@ class Notice:
     id
         ``group.name``, stable.
     meaning
-        What it says of the run, and why that deserves a look.
+        What it means for the run, and why it needs attention.
     figure
         Name of the figure.
     threshold

@@ -193,9 +193,9 @@ class Client(ClientMethods[F], BaseClient[httpx.Client], Generic[F]):
     Parameters
     ----------
     base_url
-        Of the service, such as ``https://results.example``; without one, what the variable ``ALPHA_RESULTS_URL`` holds.
+        Address of the service, such as ``https://results.example``; by default the variable ``ALPHA_RESULTS_URL``.
     key
-        The API key; without one, what ``ALPHA_RESULTS_KEY`` holds. It is in no representation, message or log of this package, and is sent to `base_url` alone.
+        The API key, by default the variable ``ALPHA_RESULTS_KEY``. It is in no representation, message or log of this package, and is sent only to `base_url`.
     frames
         ``"polars"``, ``"pandas"``, or ``"rows"`` for lists of dicts, which needs neither.
     cache

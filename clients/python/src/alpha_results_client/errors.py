@@ -30,7 +30,7 @@ class ApiError(AlphaResultsClientError):
     message
         One sentence for people.
     details
-        What a program can act on; None if there is no more to say.
+        Details for programs; None if there are none.
     request_id
         Names the request: quote it to the operator.
     status

@@ -38,7 +38,7 @@ class Settings:
     key
         The API key; None reads the variable :data:`KEY`.
     frames
-        What tables are returned as.
+        Type of the returned tables.
     retries
         Further attempts after the first, where a failure may pass.
     longest_wait
@@ -51,7 +51,7 @@ class Settings:
     Raises
     ------
     AlphaResultsClientError
-        When a value makes no sense; the key is in no message.
+        When a value is invalid; no message contains the key.
     """
 
     def __init__(

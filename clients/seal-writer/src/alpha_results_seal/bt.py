@@ -32,7 +32,7 @@ def ledger_from_bt(backtest: Any, calendar: Calendar) -> Ledger:
     Raises
     ------
     SealError
-        When the equity does not come out as bt has it: then cash came or went that transactions do not tell.
+        When the equity differs from bt's: cash then moved without a transaction.
     """
     strategy = backtest.strategy
     rows = strategy.get_transactions().reset_index()

@@ -19,7 +19,7 @@ def completed(tables: Mapping[str, pl.DataFrame], equity_basis: float) -> dict[s
     tables
         Kind -> table, of declared types; any kind may be missing.
     equity_basis
-        What each book opens with.
+        Opening equity of each book.
 
     Returns
     -------

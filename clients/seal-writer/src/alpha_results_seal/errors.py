@@ -15,7 +15,7 @@ class SealRefused(SealError):
     Attributes
     ----------
     problems
-        One text a broken rule: where, what and the fix.
+        One text per broken rule: place, fault and fix.
     """
 
     def __init__(self, problems: Sequence[str]) -> None:

@@ -86,7 +86,7 @@ def matrix(frame: Any, value: str, label: str) -> Matrix:
     value
         The column of a long frame.
     label
-        What messages call the frame.
+        Name of the frame in messages.
 
     Raises
     ------

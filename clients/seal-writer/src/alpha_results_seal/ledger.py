@@ -73,14 +73,14 @@ class Ledger:
             Long (``date``, ``symbol``, ``close`` and, better, ``open``), a wide frame of closes, or
             ``{"open": wide, "close": wide}``.
         costs
-            What trading and holding cost.
+            Costs of trading and holding.
         calendar
             Sessions and hours.
         scores
             Scores behind the weights, long (``date``, ``symbol``, ``score``) or wide; without them every score is
             null.
         equity_basis
-            What each book opens with.
+            Opening equity of each book.
 
         Returns
         -------
@@ -130,7 +130,7 @@ class Ledger:
         calendar
             Sessions and hours; by default New York's hours on the days with prices.
         equity_basis
-            What each book opens with.
+            Opening equity of each book.
 
         Returns
         -------
@@ -222,7 +222,7 @@ class Ledger:
         calendar
             Sessions and hours.
         book
-            The book they are of.
+            Their book.
         costs
             Borrow and interest; fees and impact are those of the fills.
         equity_basis

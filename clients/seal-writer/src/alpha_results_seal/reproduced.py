@@ -39,7 +39,7 @@ def ledger_from_fills(
     engine
         Its name.
     notes
-        What else there is to say.
+        Further remarks.
 
     Raises
     ------
@@ -74,7 +74,7 @@ def require_reproduced(ledger: Ledger, equity: Any, engine: str) -> None:
     Raises
     ------
     SealError
-        When they differ: then cash came or went in a way that fills do not tell.
+        When they differ: cash then moved without a fill.
     """
     if isinstance(equity, Mapping):
         own = dict(equity)

@@ -44,8 +44,8 @@ def ledger_from_vectorbt(
     Raises
     ------
     SealError
-        When bars are shorter than a day, a name has several columns, an order has no weights, or the equity does not
-        come out as vectorbt has it: then cash came or went in a way that orders do not tell, such as dividends or deposits.
+        When bars are shorter than a day, a name has several columns, an order has no weights, or the equity differs
+        from vectorbt's: cash then moved without an order, such as a dividend or a deposit.
     """
     closes = portfolio.close
     closes = closes.to_frame() if closes.ndim == 1 else closes

@@ -36,13 +36,13 @@ class SealWriter:
     alpha_id
         Address of the run in the interface.
     engine
-        Name and version of what made the run; this package and its version unless given.
+        Name and version of the engine; by default those of this package.
     started_at
         When the run began; aware. When this writer was made unless given.
     sealed_at
         When it was finished; now unless given. Give it, and a run sealed twice has the same bytes.
     equity_basis
-        What each book opens with; that of the ledger where one is added.
+        Opening equity of each book; that of the ledger where one is added.
     smoothing
         Whether and how the score is smoothed: ``{"applied": False}`` says that there is one signal.
     key
@@ -158,7 +158,7 @@ class SealWriter:
         Parameters
         ----------
         strict
-            Refuse what the pipeline only warns of as well.
+            Also refuse a seal that the pipeline only warns about.
 
         Returns
         -------
