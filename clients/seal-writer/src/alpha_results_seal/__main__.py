@@ -46,64 +46,70 @@ def _parser(program: str) -> argparse.ArgumentParser:
         program, description="Seals of backtests.", epilog=str(__doc__).partition("\n\n")[2]
     )
     commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
-    taken = commands.add_parser(
+    importing = commands.add_parser(
         "import",
         help="Write a seal from scores and prices.",
         description="Write a seal from scores and prices: a book of the equally weighted tails of each week's last scores, filled at "
         "the next session's open, or close if prices have no open. Prints its assumptions.",
     )
-    taken.set_defaults(run=import_scores)
-    taken.add_argument(
+    importing.set_defaults(run=import_scores)
+    importing.add_argument(
         "scores",
         metavar="SCORES",
         help="CSV or Parquet: date, symbol, score; or one row per day and one column per name",
     )
-    taken.add_argument(
+    importing.add_argument(
         "prices",
         metavar="PRICES",
-        help="CSV or Parquet: date, symbol, close and, better, open; or closes, a name a column",
+        help="CSV or Parquet: date, symbol, close and preferably open; or closes, one column per name",
     )
-    taken.add_argument("--alpha-id", help="address of the run; 'Test_' and the name of SCORES unless given")
-    taken.add_argument(
-        "--out", type=Path, metavar="FOLDER", help="where the seal goes; seals/ and the alpha id unless given"
+    importing.add_argument("--alpha-id", help="id of the alpha; by default 'Test_' and the name of SCORES")
+    importing.add_argument(
+        "--out", type=Path, metavar="FOLDER", help="folder of the seal; by default seals/ and the alpha id"
     )
-    taken.add_argument("--tails", type=float, default=0.2, help="share of the names in each tail (0.2)")
+    importing.add_argument("--tails", type=float, default=0.2, help="share of the names in each tail (0.2)")
     for name, meaning in (
         ("fee", "commission, as a fraction of what is traded"),
-        ("impact", "how far fills are worse than the price, as a fraction of it"),
-        ("borrow", "charge of a session on what is short, as a fraction of its value"),
-        ("interest", "return of a session on cash"),
+        ("impact", "slippage of fills, as a fraction of the price"),
+        ("borrow", "borrow cost per session, as a fraction of the value of short positions"),
+        ("interest", "return per session on cash"),
     ):
-        taken.add_argument(f"--{name}", type=float, metavar="RATE", help=meaning)
-    taken.add_argument(
+        importing.add_argument(f"--{name}", type=float, metavar="RATE", help=meaning)
+    importing.add_argument(
         "--hours",
         nargs=3,
         metavar=("ZONE", "OPEN", "CLOSE"),
-        help="of the exchange: America/New_York 09:30 16:00",
+        help="exchange hours, by default America/New_York 09:30 16:00",
     )
-    checked = commands.add_parser("check", help="Check seals against every rule of the format.")
-    checked.set_defaults(run=check_seals)
-    checked.add_argument("folders", nargs="+", type=Path, metavar="FOLDER", help="a seal on a local disk")
-    checked.add_argument("--strict", action="store_true", help="refuse a seal of which the check only warns")
-    tried = commands.add_parser(
-        "conformance", help="Write twelve seals, right and wrong, to try a reader on."
+    checking = commands.add_parser("check", help="Check seals against every rule of the format.")
+    checking.set_defaults(run=check_seals)
+    checking.add_argument("folders", nargs="+", type=Path, metavar="FOLDER", help="a seal on a local disk")
+    checking.add_argument("--strict", action="store_true", help="also refuse a seal with warnings")
+    conforming = commands.add_parser(
+        "conformance", help="Write twelve valid and invalid seals, to test a reader."
     )
-    tried.set_defaults(run=conformance)
-    tried.add_argument("folder", type=Path, metavar="FOLDER", help="a new folder")
-    key = commands.add_parser("make-key", help="Make the key of a team, and print the public one.")
+    conforming.set_defaults(run=conformance)
+    conforming.add_argument("folder", type=Path, metavar="FOLDER", help="a new folder")
+    key = commands.add_parser("make-key", help="Create the key pair of a team, and print the public key.")
     key.set_defaults(run=new_key)
     key.add_argument("key", type=Path, metavar="KEY", help="a new PEM file for the private key")
-    signed = commands.add_parser("sign", help="Sign a finished seal.")
-    signed.set_defaults(run=sign_seal)
-    signed.add_argument("folder", type=Path, metavar="FOLDER", help="a seal on a local disk")
-    signed.add_argument("--key", type=Path, required=True, metavar="KEY", help="the private key, a PEM file")
-    seen = commands.add_parser("verify", help="Say who signed what, by a receipt and public keys alone.")
-    seen.set_defaults(run=verify_receipt)
-    seen.add_argument("receipt", type=Path, metavar="RECEIPT", help="the seal.dsse.json of a seal, or a copy")
-    seen.add_argument(
+    signing = commands.add_parser("sign", help="Sign a finished seal.")
+    signing.set_defaults(run=sign_seal)
+    signing.add_argument("folder", type=Path, metavar="FOLDER", help="a seal on a local disk")
+    signing.add_argument("--key", type=Path, required=True, metavar="KEY", help="the private key, a PEM file")
+    verifying = commands.add_parser(
+        "verify", help="Verify a receipt with public keys, and print who signed which seal."
+    )
+    verifying.set_defaults(run=verify_receipt)
+    verifying.add_argument(
+        "receipt", type=Path, metavar="RECEIPT", help="the seal.dsse.json of a seal, or a copy"
+    )
+    verifying.add_argument(
         "--keys", type=Path, required=True, metavar="FILE", help="JSON: team to a list of public keys"
     )
-    seen.add_argument("--seal", type=Path, metavar="FOLDER", help="the seal that it has to be of")
+    verifying.add_argument(
+        "--seal", type=Path, metavar="FOLDER", help="the seal that the receipt must belong to"
+    )
     for command in commands.choices.values():
         command.add_argument("--json", dest="as_json", action="store_true", help="print one JSON document")
     return parser

@@ -38,15 +38,15 @@ class SealWriter:
     engine
         Name and version of the engine; by default those of this package.
     started_at
-        When the run began; aware. When this writer was made unless given.
+        Start of the run, timezone-aware; by default when this writer was created.
     sealed_at
-        When it was finished; now unless given. Give it, and a run sealed twice has the same bytes.
+        End of the run, timezone-aware; by default now. With an explicit time, sealing a run twice gives the same bytes.
     equity_basis
         Opening equity of each book; that of the ledger where one is added.
     smoothing
         Whether and how the score is smoothed: ``{"applied": False}`` says that there is one signal.
     key
-        PEM file with the private key of the team, to sign the seal with; not signed unless given.
+        PEM file with the private key of the team, which signs the seal; by default it is not signed.
     source_alpha_id, reconciliation
         As in ``seal.json``.
 
