@@ -336,7 +336,7 @@ class Alpha(Snapshot):
             When a file is gone or damaged.
         """
         from datasets.figure_data import frame_reader, read_ledger, read_weekly_ic  # noqa: PLC0415 - slow to load beside the rest
-        from datasets.figures.luck import LuckQuery, make_seed  # noqa: PLC0415 - as above
+        from datasets.figures.bootstrap import make_seed  # noqa: PLC0415 - as above
         from datasets.figures.regimes import measure  # noqa: PLC0415 - as above
         from datasets.figures.unavailable import Unavailable  # noqa: PLC0415 - as above
 
@@ -354,7 +354,7 @@ class Alpha(Snapshot):
             market,
             book=book,
             window=window,
-            seed=make_seed(self.manifest.seal_digest, LuckQuery(book, frozenset(), window)),
+            seed=make_seed((self.alpha_id,), book, window),
         )
 
     def luck(self, *, book: str = "long_short", window: Window = FULL_HISTORY) -> dict[str, Any]:

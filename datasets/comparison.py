@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 import numpy as np
 import polars as pl
 
+from datasets.figures.bootstrap import make_seed
 from datasets.figures.contribution import Weighting, contribution, empty_contribution
 from datasets.figures.correlation import common_days, correlation
 from datasets.figures.daily_returns import DailyReturns, Days, day_numbers, returns_of, span
-from datasets.figures.luck import LuckQuery, make_seed
 from datasets.figures.rank_correlation import Integers
 from datasets.figures.series import Floats
 from datasets.figures.similarity import ORDERS, overlaps, rank_correlations
@@ -457,9 +457,7 @@ def measure_contribution(
     """
     runs = (run, *others)
     weighting = Weighting(weights) if isinstance(weights, str) else Weighting("given", tuple(weights))
-    seed = make_seed(
-        " ".join(each.manifest.seal_digest for each in runs), LuckQuery(query.book, frozenset(), query.window)
-    )
+    seed = make_seed((each.alpha_id for each in runs), query.book, query.window)
     missing = next((each.alpha_id for each in runs if not reader.has_rows(each, query)), None)
     if not others:
         answer = empty_contribution(

@@ -341,15 +341,15 @@ def read_luck(frames: Frames, snapshot: Snapshot, query: LuckQuery) -> Luck:
         stored = (snapshot.figures(LUCK) or {}).get(query.book)
         if stored is not None:
             return Luck.decode(stored)
-    digest, description = snapshot.manifest.seal_digest, snapshot.description()
-    return measure(read_evidence(frames, snapshot, query.book, digest, description), query)
+    evidence = read_evidence(frames, snapshot, query.book, snapshot.alpha_id, snapshot.description())
+    return measure(evidence, query)
 
 
 def read_evidence(
     frames: Frames,
     presence: DatasetPresence,
     book: str,
-    seal_digest: str,
+    alpha_id: str,
     description: Mapping[str, Any] | None,
 ) -> Evidence:
     """Read the inputs of luck: the ledger of a book, weekly ICs and trials.
@@ -362,8 +362,8 @@ def read_evidence(
         Says which datasets there are.
     book : str
         Name of the book.
-    seal_digest : str
-        Digest of the seal, which determines the random numbers.
+    alpha_id : str
+        Id of the alpha, which determines the random numbers.
     description : Mapping[str, Any] or None
         The written description, whose ``parameters`` name the search values; None without one.
 
@@ -380,7 +380,7 @@ def read_evidence(
     weekly = read_weekly_ic(frames, presence)
     weeks, ic = (None, None) if weekly is None else weekly
     return Evidence(
-        seal_digest,
+        alpha_id,
         read_ledger(frames, presence, book),
         weeks,
         ic,

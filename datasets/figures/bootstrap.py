@@ -6,14 +6,16 @@ more than the arithmetic.
 
 from __future__ import annotations
 
+import hashlib
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Final, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
 from datasets.figures.series import Floats, Matrix
+from datasets.figures.window import Window
 
 Places: TypeAlias = npt.NDArray[np.intp]
 """Indices of observations, shape (n_samples, n_observations)."""
@@ -28,8 +30,31 @@ _NUMBERS: Final = 2**15
 """Maximum elements of an array of samples."""
 _VARIES: Final = 1e-12
 """Share of the squares about the mean of the series below which those about the mean of a sample are rounding."""
+_SEED_BYTES: Final = 6
+"""Largest seed that every JSON reader reads exactly."""
 _MIN_LAGS: Final = 5
 """Consecutive autocorrelations that have to be small before later ones count as noise."""
+
+
+def make_seed(alphas: Iterable[str], book: str, window: Window) -> int:
+    """Return the seed of the random numbers, equal for every seal, key, process and call.
+
+    Parameters
+    ----------
+    alphas : iterable of str
+        Ids of the alphas that are measured together, in the order of the request.
+    book : str
+        Name of the book.
+    window : Window
+        Days to measure.
+
+    Returns
+    -------
+    int
+        At most 48 bits.
+    """
+    text = f"{' '.join(alphas)} {book} {window.first or ''} {window.last or ''}"
+    return int.from_bytes(hashlib.sha256(text.encode()).digest()[:_SEED_BYTES], "big")
 
 
 def mean_block_length(series: Floats) -> float:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
@@ -19,7 +18,7 @@ from datasets.figures.bands import (
     ledger_bands,
     weekly_bands,
 )
-from datasets.figures.bootstrap import LEVEL, SAMPLES, resample
+from datasets.figures.bootstrap import LEVEL, SAMPLES, make_seed, resample
 from datasets.figures.data_snooping import DataSnooping, data_snooping
 from datasets.figures.equity import period_returns, solvent_returns
 from datasets.figures.overfitting import (
@@ -48,8 +47,6 @@ CONFIDENCE: Final = 0.95
 BENCHMARK_SHARPE: Final = 0.0
 """Sharpe ratio with which that of the run is compared."""
 ANNUAL: Final = math.sqrt(SESSIONS_PER_YEAR)
-_SEED_BYTES: Final = 6
-"""Largest seed that every JSON reader reads exactly."""
 MAX_TESTED: Final = 1000
 """Maximum number of trials; a thousand take a second or two."""
 TOO_MANY_TRIALS: Final = Unavailable(
@@ -64,8 +61,8 @@ class Evidence:
 
     Attributes
     ----------
-    seal_digest : str
-        Digest of the seal, which determines the random numbers.
+    alpha_id : str
+        Id of the alpha, which determines the random numbers.
     ledger : Ledger or None
         Sessions of the book; None when the run sealed none.
     weeks : Dates, shape (n_weeks,), or None
@@ -78,7 +75,7 @@ class Evidence:
         Returns of the trials; None when the run sealed none.
     """
 
-    seal_digest: str
+    alpha_id: str
     ledger: Ledger | None
     weeks: Dates | None
     ic: Floats | None
@@ -217,7 +214,7 @@ def measure(evidence: Evidence, query: LuckQuery) -> Luck:
     Luck
         Figures that the evidence does not determine are null, each with its reason in ``withheld``.
     """
-    seed = make_seed(evidence.seal_digest, query)
+    seed = make_seed((evidence.alpha_id,), query.book, query.window)
     ledger = _ledger(evidence, query)
     ic = _ic(evidence, query)
     trials = _trials(evidence, query)
@@ -350,26 +347,6 @@ def _ratios(moments: SharpeMoments | Unavailable, path: str, withheld: dict[str,
             "benchmark_sharpe": BENCHMARK_SHARPE,
         },
     }
-
-
-def make_seed(seal_digest: str, query: LuckQuery) -> int:
-    """Return the seed of a request, equal for every key, process and call.
-
-    Parameters
-    ----------
-    seal_digest : str
-        Digest of the seal, or several separated by spaces.
-    query : LuckQuery
-        Its book and window enter the seed.
-
-    Returns
-    -------
-    int
-        At most 48 bits, which every JSON reader reads exactly.
-    """
-    window = query.window
-    text = f"{seal_digest} {query.book} {window.first or ''} {window.last or ''}"
-    return int.from_bytes(hashlib.sha256(text.encode()).digest()[:_SEED_BYTES], "big")
 
 
 def _ledger(evidence: Evidence, query: LuckQuery) -> Ledger | Unavailable:

@@ -160,7 +160,7 @@ class _Verification:
         again = {
             figures_path(family): document
             for family, document in research.figures_from_frames(
-                self._frames, self._manifest.kinds, self._manifest.seal_digest, self._description
+                self._frames, self._manifest.kinds, self._manifest.alpha_id, self._description
             ).items()
         }
         for path in sorted(again.keys() | self._figures.keys()):

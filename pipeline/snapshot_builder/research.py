@@ -82,7 +82,7 @@ def empty_sides(portfolio: Books) -> BySide:
 def figures_from_frames(
     frames: Mapping[tuple[str, str | None], pl.DataFrame],
     kinds: Collection[str],
-    seal_digest: str,
+    alpha_id: str,
     description: Mapping[str, Any] | None,
 ) -> dict[str, Document]:
     """Compute the figures of a run from its published tables.
@@ -93,7 +93,7 @@ def figures_from_frames(
         Dataset and book -> rows.
     kinds
         As of :func:`book_figures`.
-    seal_digest, description
+    alpha_id, description
         As of :func:`luck_figures`.
     """
 
@@ -111,26 +111,24 @@ def figures_from_frames(
     return {
         **book_figures(portfolio, sides, kinds),
         **signal_figures(measure_signal(weekly, decisions, deciles)),
-        **luck_figures(Tables(frames), seal_digest, description),
+        **luck_figures(Tables(frames), alpha_id, description),
     }
 
 
-def luck_figures(
-    tables: Tables, seal_digest: str, description: Mapping[str, Any] | None
-) -> dict[str, Document]:
+def luck_figures(tables: Tables, alpha_id: str, description: Mapping[str, Any] | None) -> dict[str, Document]:
     """Compute the luck figures of the complete run, for the books of :data:`datasets.figures.luck.SEALED_BOOKS`.
 
     Parameters
     ----------
     tables
         ``portfolio`` by book, ``weekly_signal`` and ``trials``, as far as the run has them.
-    seal_digest
+    alpha_id
         From which the random numbers follow.
     description
         As sealed; None if the run sealed none.
     """
     evidence = {
-        book: read_evidence(tables, tables, book, seal_digest, description)
+        book: read_evidence(tables, tables, book, alpha_id, description)
         for book in SEALED_BOOKS
         if tables.has("portfolio", book)
     }

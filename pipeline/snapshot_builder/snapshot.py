@@ -250,7 +250,7 @@ def _write_datasets(seal: Seal, report: Report, publication: Publication, stages
             figures_by_family = {
                 **research.book_figures(ledger, sides, seal.kinds),
                 **research.signal_figures(delivered),
-                **research.luck_figures(_evidence(ledger, weeks, trials), seal.digest, seal.description()),
+                **research.luck_figures(_evidence(ledger, weeks, trials), seal.alpha_id, seal.description()),
             }
         _write_documents(seal, report, figures_by_family, writer)
         with stages("write"):

@@ -11,7 +11,7 @@ SAMPLES: Final = count("samples", "Bootstrap samples of each series.", minimum=1
 SEED: Final = integer(
     "seed",
     Unit.NONE,
-    "Seed of the random numbers, which depends only on the digests of the seals, book, `from` and `to`.",
+    "Seed of the random numbers, which depends only on the ids of the alphas, `book`, `from` and `to`.",
     unit_text="seed",
 )
 

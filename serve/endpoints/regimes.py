@@ -7,7 +7,7 @@ from functools import partial
 from typing import Final
 
 from datasets.figure_data import read_ledger, read_weekly_ic
-from datasets.figures.luck import LuckQuery, make_seed
+from datasets.figures.bootstrap import make_seed
 from datasets.figures.price import Benchmark
 from datasets.figures.regimes import measure
 from datasets.figures.series import Dates, Floats
@@ -46,7 +46,7 @@ def _regimes(service: ServerState, request: Request, available: Mapping[str, Ben
             benchmarks if isinstance(benchmarks, str) else benchmarks[0],
             book=query.book,
             window=query.window,
-            seed=make_seed(snapshot.manifest.seal_digest, LuckQuery(query.book, frozenset(), query.window)),
+            seed=make_seed((snapshot.alpha_id,), query.book, query.window),
         ),
     )
 

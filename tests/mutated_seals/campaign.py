@@ -21,8 +21,7 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from datasets.figures.luck import LUCK
-from datasets.layout import figures_path, snapshot_path
+from datasets.layout import snapshot_path
 from pipeline.rules import RULES
 from pipeline.seal.casting import POLARS_TYPES
 from schemas.tables import SEALED_TABLES
@@ -195,12 +194,8 @@ def _manifest(folder: Path, answer: Answer) -> Any:
 
 
 def _digests(folder: Path, answer: Answer) -> dict[str, str]:
-    """Return the digest of each published file but luck.json, whose random numbers follow from the digest of the seal."""
-    return {
-        file["path"]: file["sha256"]
-        for file in _manifest(folder, answer)["files"]
-        if file["path"] != figures_path(LUCK)
-    }
+    """Return the digest of each published file."""
+    return {file["path"]: file["sha256"] for file in _manifest(folder, answer)["files"]}
 
 
 def _differs(folder: Path, answer: Answer, manifest: Any, kind: str) -> str | None:

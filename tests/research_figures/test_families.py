@@ -14,6 +14,7 @@ import pytest
 import datasets
 from datasets.figure_data import frame_reader, read_evidence, read_luck
 from datasets.figures.luck import EVERYTHING, LUCK, SEALED_BOOKS, Luck, LuckQuery, measure
+from datasets.figures.window import Window
 from datasets.figures.withheld import settle
 from datasets.layout import figures_path, snapshot_path
 from datasets.storage import open_storage
@@ -186,11 +187,24 @@ def test_luck_stored_at_publication_is_what_a_request_computes(root: Path) -> No
     stored = run.figures(LUCK)
     assert stored is not None
     assert set(stored) == set(SEALED_BOOKS) & set(run.books("portfolio"))
-    frames, digest = frame_reader(run), run.manifest.seal_digest
+    frames = frame_reader(run)
     for book in stored:
         query = LuckQuery(book, EVERYTHING)
-        computed = measure(read_evidence(frames, run, book, digest, run.description()), query)
+        computed = measure(read_evidence(frames, run, book, ALPHA, run.description()), query)
         assert Luck.decode(stored[book]) == computed == read_luck(frames, run, query)
+
+
+def test_the_same_returns_sealed_again_have_the_same_bands(tmp_path: Path) -> None:
+    seal = seals.make_seal(tmp_path / "seals", alpha_id=ALPHA, weeks=30, tried=(1.0, 4.0))
+    build_seal(str(seal), tmp_path / "root")
+    seals.rewrite(seal, "seal", lambda manifest: manifest | {"sealed_at": "2026-01-02T03:04:05Z"})
+    build_seal(str(seal), tmp_path / "again")
+    first, again = (datasets.open(tmp_path / name)[ALPHA] for name in ("root", "again"))
+    assert first.manifest.seal_digest != again.manifest.seal_digest
+    assert first.luck() == again.luck()
+    window = Window(first=first.returns()["date"][40])
+    assert first.luck(window=window) == again.luck(window=window)
+    assert first.regimes() == again.regimes()
 
 
 def test_stored_luck_that_the_run_does_not_give_is_a_fault(
@@ -199,7 +213,7 @@ def test_stored_luck_that_the_run_does_not_give_is_a_fault(
     seal = seals.make_seal(tmp_path / "seals", alpha_id=ALPHA, weeks=30)
     with monkeypatch.context() as building:
         building.setattr(
-            research, "measure", lambda evidence, query: measure(replace(evidence, seal_digest="1"), query)
+            research, "measure", lambda evidence, query: measure(replace(evidence, alpha_id="Another"), query)
         )
         build_seal(str(seal), tmp_path / "root")
     (fault,) = verify(open_storage(tmp_path / "root"), ALPHA).faults
