@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from datasets.figures.rank_correlation import Integers, centred_ranks, spearman_by_group
+from datasets.figures.rank_correlation import Integers, centred_ranks
 from datasets.figures.series import Flags, Floats
 
 ORDERS: Final[Mapping[str, Callable[[Any], Any]]] = {
@@ -18,8 +18,16 @@ ORDERS: Final[Mapping[str, Callable[[Any], Any]]] = {
 """Order -> sort key, descending. `strongest` ranks an inverse like a copy."""
 
 
+_RELATIVE_ROUNDING: Final = 2.0**-50
+"""Share of a sum of squares below which a variance is rounding; distinct ranks of up to 9,000 names vary by more."""
+
+
 def rank_correlations(scores: Floats, *, first_only: bool = False) -> Floats:
-    """Rank-correlate the scores of all pairs of alphas over the names that both score.
+    """Rank-correlate the scores of all pairs of alphas.
+
+    Each alpha ranks the names that it scores; the ranks of a pair are correlated over the names that both score. This is
+    Spearman's correlation when both score the same names. Others are not ranked again for each pair, so that all pairs of a
+    day take a few matrix products.
 
     Parameters
     ----------
@@ -31,34 +39,33 @@ def rank_correlations(scores: Floats, *, first_only: bool = False) -> Floats:
     Returns
     -------
     Floats, shape (n_days, n_alphas, n_alphas) or (n_days, 1, n_alphas)
-        Spearman's correlation of each day with ties averaged, between -1 and 1; one row with `first_only`, else symmetric. NaN
-        with fewer than two common names or when either side is constant over them.
+        Pearson's correlation of the ranks of each day, ties averaged, between -1 and 1; one row with `first_only`, else
+        symmetric. NaN with fewer than two common names or when either side is constant over them.
 
     References
     ----------
     Spearman (1904), "The Proof and Measurement of Association between Two Things", American Journal of Psychology 15.
     """
     known = ~np.isnan(scores)
-    codes = _codes(scores)
-    ranks = _ranks(codes, known)
+    ranks, scored = _ranks(_codes(scores), known), known.astype(np.float64)
+    squares = np.square(ranks)
     rows = slice(0, 1) if first_only else slice(None)
-    squares = np.vecdot(ranks, ranks)
-    scale = np.sqrt(squares[:, rows, np.newaxis] * squares[:, np.newaxis])
-    correlations = np.full(scale.shape, np.nan)
-    np.divide(ranks[:, rows] @ ranks.swapaxes(1, 2), scale, out=correlations, where=scale > 0)
-    # These ranks are of all names that an alpha scores: pairs that score different ones are ranked again over the common ones.
-    singles = known.astype(np.float32)
-    common, size = singles[:, rows] @ singles.swapaxes(1, 2), singles.sum(axis=2)
-    differ = (common != size[:, rows, np.newaxis]) | (common != size[:, np.newaxis])
-    day, row, column = np.nonzero(np.triu(differ, 1))
-    both = known[day, row] & known[day, column]
-    group = np.nonzero(both)[0]
-    # A group's codes exceed those of earlier groups.
-    base = group * scores.shape[2]
-    own, other = (base + codes[day, alpha][both] for alpha in (row, column))
-    correlations[day, row, column] = spearman_by_group(own, other, group, day.size)[0]
-    if not first_only:
-        correlations[day, column, row] = correlations[day, row, column]
+
+    def over_common_names(one: Floats, other: Floats) -> Floats:
+        sums: Floats = one[:, rows] @ other.swapaxes(1, 2)
+        return sums
+
+    # Ranks are whole numbers, so the sums are exact.
+    names = over_common_names(scored, scored)
+    own, others = over_common_names(ranks, scored), over_common_names(scored, ranks)
+    own_squares = names * over_common_names(squares, scored)
+    other_squares = names * over_common_names(scored, squares)
+    own_variance, other_variance = own_squares - np.square(own), other_squares - np.square(others)
+    varies = own_variance > _RELATIVE_ROUNDING * own_squares
+    varies &= other_variance > _RELATIVE_ROUNDING * other_squares
+    covariance = names * over_common_names(ranks, ranks) - own * others
+    correlations = np.full(covariance.shape, np.nan)
+    np.divide(covariance, np.sqrt(own_variance * other_variance), out=correlations, where=varies)
     clipped: Floats = np.clip(correlations, -1.0, 1.0)
     return clipped
 

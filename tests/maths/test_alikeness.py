@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 
 import numpy as np
 import pytest
@@ -25,10 +26,10 @@ def scores(seed: int, alphas: int, names: int, share: float) -> Floats:
 
 def slow_rank_correlation(one: Floats, other: Floats) -> float:
     both = ~(np.isnan(one) | np.isnan(other))
-    left, right = one[both], other[both]
+    left, right = (stats.rankdata(side, nan_policy="omit")[both] for side in (one, other))
     if left.size < 2 or len(set(left)) < 2 or len(set(right)) < 2:
         return np.nan
-    return float(stats.spearmanr(left, right).statistic)
+    return float(stats.pearsonr(left, right).statistic)
 
 
 def slow_overlap(one: Floats, other: Floats) -> float:
@@ -42,7 +43,9 @@ def slow_overlap(one: Floats, other: Floats) -> float:
 
 @check
 @given(seeds, st.integers(1, 5), st.integers(1, 30), st.sampled_from([0.0, 0.2, 0.8]))
-def test_rank_correlation_uses_names_scored_by_both(seed: int, alphas: int, names: int, share: float) -> None:
+def test_ranks_of_each_alpha_are_correlated_over_names_scored_by_both(
+    seed: int, alphas: int, names: int, share: float
+) -> None:
     table = scores(seed, alphas, names, share)
     actual = rank_correlations(table[np.newaxis])[0]
     expected = [[slow_rank_correlation(a, b) for b in table] for a in table]
@@ -50,6 +53,18 @@ def test_rank_correlation_uses_names_scored_by_both(seed: int, alphas: int, name
     assert rank_correlations(table[np.newaxis], first_only=True)[0] == pytest.approx(
         actual[:1], abs=0, nan_ok=True
     )
+
+
+@check
+@given(seeds, st.integers(2, 200))
+def test_alphas_that_score_the_same_names_have_spearmans_correlation(seed: int, names: int) -> None:
+    table = scores(seed, 2, names, 0.0)
+    table[:, np.random.default_rng(seed).random(names) < 0.2] = np.nan
+    one, other = table[:, ~np.isnan(table[0])]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", stats.ConstantInputWarning)
+        expected = stats.spearmanr(one, other).statistic if one.size > 1 else np.nan
+    assert rank_correlations(table[np.newaxis])[0, 0, 1] == pytest.approx(expected, abs=1e-12, nan_ok=True)
 
 
 @check
